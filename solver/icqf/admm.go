@@ -51,7 +51,7 @@ type state struct {
 	bt, right  *mat.Dense // Bᵀ and DᵀV of the next D, e×p
 	loads      *mat.Dense // Q, p×k
 	offset     *mat.Dense // −QcᵀQ, c×k, nil without confounds
-	gamma, rho float64
+	rho        float64
 	squared    float64 // Σ𝓜(M − R)²
 	updates    int
 	watched    bool // the residuals of the last update are known
@@ -87,11 +87,15 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 		admm: m, threads: linalg.Threads(set.Threads), n: n, p: p, k: k, e: e,
 		d: mat.NewDense(n, e, nil), next: mat.NewDense(n, e, nil), loads: mat.NewDense(p, k, nil),
 		wideBt: mat.NewDense(e, wide(p), nil), wideRight: mat.NewDense(e, wide(p), nil),
-		gamma: m.problem.gamma(), rho: max(MinRho, set.Rho),
+		rho: max(MinRho, set.Rho),
 	}
 	s.bt, s.right = columns(s.wideBt, 0, p), columns(s.wideRight, 0, p)
-	s.scores = newInner(set, k, 1, 1)
-	s.loadings = newInner(set, e, s.gamma, set.MaxLoading)
+	scores, loadings := m.problem.weights(set)
+	s.scores = newInner(set.Inner, k, scores, 1)
+	s.loadings = newInner(set.Inner, e, loadings, set.MaxLoading)
+	if data.Intercept {
+		s.loadings.penalized--
+	}
 	m.problem.start(s.d, s.loads, k)
 	s.bt.Slice(0, k, 0, p).(*mat.Dense).Copy(s.loads.T())
 	if e > k {
@@ -246,7 +250,8 @@ func transposeTo(dst, a *mat.Dense, rows int) {
 func (s *state) Objective() float64 { return s.squared/2 + s.penalty() }
 
 func (s *state) penalty() float64 {
-	return s.scores.penalty(columns(s.d, 0, s.k)) + s.loadings.penalty(s.bt)
+	penalized := s.bt.Slice(0, s.loadings.penalized, 0, s.p).(*mat.Dense)
+	return s.scores.penalty(columns(s.d, 0, s.k)) + s.loadings.penalty(penalized)
 }
 
 // Factors returns Q and W.

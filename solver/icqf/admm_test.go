@@ -22,7 +22,7 @@ func TestInnerAlgorithmsAgree(t *testing.T) {
 	gram.Mul(design.T(), design)
 	right.Apply(func(i, j int, _ float64) float64 { return float64(i*j%7) - 1 }, right)
 	solve := func(kind Inner, times int) *mat.Dense {
-		p := newInner(&Settings{Inner: kind, L1: l1, L2: l2}, 6, 1, 1)
+		p := newInner(kind, 6, weights{l1, l2}, 1)
 		p.box.Gram.Copy(&gram)
 		p.prepare(rho)
 		x := mat.NewDense(6, 8, nil)

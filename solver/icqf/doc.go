@@ -17,6 +17,14 @@
 // the sum over observed answers, subject to 0 ≤ W ≤ 1, 0 ≤ Q, Qc (≤ MaxLoading) and min ≤ R ≤ max in every cell,
 // observed or not.
 //
+// With Settings.Scaled the penalties are
+//
+//	β·(p/120)(max/2)²‖W‖₁ + β·(n/120)·max·‖[Q, Qc]‖₁ + ½β₂·(p/120)(max/2)²‖W‖² + ½β₂·(n/120)·2·‖[Q, Qc]‖²,
+//
+// which are those above for 120 items answered 0 to 2. If answers and range are multiplied by c, every term is by c², with the
+// same W and with c·Q; and all terms grow with n·p as the squared error does. So β means the same on every questionnaire. The
+// loadings of an intercept (Data.Intercept) have no penalty.
+//
 // Departures from the paper, and from the code that its authors published:
 //
 //   - γ is (n/p)·max as the text has it; the Lagrangian of the paper leaves it out. The penalty on the confounds' loadings is

@@ -32,6 +32,8 @@ type Data struct {
 	// Confounds is n×c with entries in [0, 1], nil for none. Nothing is added to it: mirrored columns and an intercept
 	// are the caller's.
 	Confounds *mat.Dense
+	// Intercept means that the last of the confounds is an intercept, whose loadings have no penalty.
+	Intercept bool
 	// Min and Max are the range of the answers, 0 ≤ Min < Max. Where both are 0 they are the least and the greatest
 	// observed answer.
 	Min, Max float64
@@ -56,8 +58,10 @@ const DefaultMaxIter = 5000
 type Settings struct {
 	// Rank is the number of factors k, 1 ≤ k ≤ p.
 	Rank int
-	// L1 is β ≥ 0 of the ℓ1 penalty, L2 that of the ridge. They weigh a score by β and a loading by β·(n/p)·Max.
+	// L1 is β ≥ 0 of the ℓ1 penalty, L2 that of the ridge. They weigh a score by β and a loading by β·(n/p)·Max, as in the
+	// paper, unless Scaled makes them free of the unit of the answers and of their number: see the package comment.
 	L1, L2 float64
+	Scaled bool
 	// MaxLoading bounds the loadings, those of the confounds too; 0 is no bound. Max of the answers makes every factor an
 	// answer pattern.
 	MaxLoading float64
@@ -78,12 +82,26 @@ type Settings struct {
 	Recorder solver.Recorder
 }
 
+// The questionnaire on which scaled penalties are those of the paper: 120 items answered 0 to 2, as the Child Behavior Checklist
+// has, to which the paper applies the method.
+const (
+	ScaledItems = 120
+	ScaledMax   = 2
+)
+
 // Model scores participants. It is immutable and safe for concurrent use.
 type Model struct {
 	// Loadings is p×k. ConfoundLoadings is p×c, nil without confounds.
 	Loadings, ConfoundLoadings *mat.Dense
-	// L1 and L2 weigh the scores, as in Settings.
+	// L1 and L2 weigh the scores.
 	L1, L2 float64
+	// Answers is the number of answers for which L1 and L2 are meant: the penalties of a participant with a answers weigh
+	// a/Answers as much. 0 means that they weigh the same for any number.
+	Answers float64
+	// Weights holds the weight of the squared error of each item; nil means 1 for all.
+	Weights []float64
+	// Noise holds the variance of each item's answers about the reconstruction, for StandardErrors.
+	Noise []float64
 	// Threads is the largest number of goroutines of Score and Reconstruct; 0 means GOMAXPROCS.
 	Threads int
 }
@@ -93,7 +111,8 @@ type Result struct {
 	Model
 	// Scores is n×k.
 	Scores *mat.Dense
-	// Objective is that of the package comment, every penalty included, recomputed from Scores and the loadings.
+	// Objective is that of the package comment, every penalty that the fit has included, recomputed from Scores and the
+	// loadings.
 	Objective float64
 	// ReconstructionError is the mean of (M − R)² over the observed answers.
 	ReconstructionError float64

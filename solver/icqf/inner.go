@@ -22,21 +22,25 @@ const (
 //
 //	½·tr(XᵀGX) − tr(XᵀC) + (l1/ρ)·ΣX + (l2/2ρ)·‖X‖².
 type inner struct {
-	kind   Inner
-	l1, l2 float64
-	rho    float64
-	box    linalg.Box
+	kind Inner
+	weights
+	penalized int // the entries from here on have no penalty
+	rho       float64
+	box       linalg.Box
 }
 
-// newInner returns the problem of k entries whose penalties weigh so much more than in the settings. 0 is no upper bound.
-func newInner(s *Settings, k int, weight, upper float64) *inner {
+// weights are those of the ℓ1 penalty and of the ridge.
+type weights struct{ l1, l2 float64 }
+
+// newInner returns the problem of k entries, all of them penalized. 0 is no upper bound.
+func newInner(kind Inner, k int, w weights, upper float64) *inner {
 	return &inner{
-		kind: s.Inner, l1: s.L1 * weight, l2: s.L2 * weight,
+		kind: kind, weights: w, penalized: k,
 		box: linalg.Box{Gram: mat.NewDense(k, k, nil), Upper: cmp.Or(upper, math.Inf(1)), Rounds: rounds},
 	}
 }
 
-// penalty returns that of a matrix of the problem's unknowns, rows or columns.
+// penalty returns that of a matrix of penalized unknowns, rows or columns.
 func (p *inner) penalty(a *mat.Dense) float64 {
 	var sum, squares float64
 	for i := range a.RawMatrix().Rows {
@@ -52,7 +56,7 @@ func (p *inner) penalty(a *mat.Dense) float64 {
 // prepare makes the problem ready for a new Gram matrix, to which it adds the ridge.
 func (p *inner) prepare(rho float64) {
 	p.rho = rho
-	for t := range p.box.Gram.RawMatrix().Rows {
+	for t := range p.penalized {
 		p.box.Gram.RawRowView(t)[t] += p.l2 / rho
 	}
 }
@@ -60,7 +64,7 @@ func (p *inner) prepare(rho float64) {
 // improve improves the first count columns of X, each by itself, for those of C, which it overwrites.
 func (p *inner) improve(x, c *mat.Dense, count int) {
 	shift := p.l1 / p.rho
-	for t := range x.RawMatrix().Rows {
+	for t := range p.penalized {
 		row, dead := c.RawRowView(t)[:count], p.box.Gram.At(t, t) == 0
 		floats.AddConst(-shift, row)
 		// An entry that fits nothing is best at 0 for its penalty.

@@ -13,8 +13,13 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// startPowerIterations is for singular vectors that are a start only.
-const startPowerIterations = 2
+const (
+	// startPowerIterations is for singular vectors that are a start only.
+	startPowerIterations = 2
+	// startRank rounds the number of singular vectors up. Randomized vectors depend on their number: so the start of k factors
+	// depends on k, and not on how many a problem was prepared for.
+	startRank = 20
+)
 
 // Problem is a questionnaire that is ready to be fitted, by several settings at a time: it is safe for concurrent use.
 type Problem struct {
@@ -24,7 +29,9 @@ type Problem struct {
 	answers []float64
 	// filled holds the answers, and at missing cells the mean of the item's.
 	filled *mat.Dense
-	svd    *linalg.TruncatedSVD
+	rank   int // the most factors
+	// svds hold the singular vectors for up to startRank factors, for up to twice as many and so on.
+	svds []*linalg.TruncatedSVD
 }
 
 // Prepare checks the data and computes what every fit of up to s.Rank factors starts from: the singular vectors of the
@@ -48,16 +55,21 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 	if s.Rank < 1 || s.Rank > items {
 		return nil, fmt.Errorf("preparing a questionnaire: %w: %d factors for %d items", solver.ErrRank, s.Rank, items)
 	}
-	var err error
+	p.rank = s.Rank
 	threads := linalg.Threads(s.Threads)
-	p.svd, err = linalg.SVD(linalg.Dense{Dense: p.filled, Threads: threads}, linalg.SVDSettings{
-		Threads: threads,
-		Rank:    min(n, items, s.Rank), PowerIterations: startPowerIterations, Seed: cmp.Or(s.Seed, solver.DefaultSeed),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("preparing a questionnaire: %w", err)
+	for rank := startRank; ; rank += startRank {
+		svd, err := linalg.SVD(linalg.Dense{Dense: p.filled, Threads: threads}, linalg.SVDSettings{
+			Threads: threads,
+			Rank:    min(n, items, rank), PowerIterations: startPowerIterations, Seed: cmp.Or(s.Seed, solver.DefaultSeed),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("preparing a questionnaire: %w", err)
+		}
+		p.svds = append(p.svds, svd)
+		if rank >= min(n, items, s.Rank) {
+			return p, nil
+		}
 	}
-	return p, nil
 }
 
 // check completes the range.
@@ -72,6 +84,9 @@ func (p *Problem) check() error {
 	}
 	if err := solver.CheckAnswers(d.Answers); err != nil {
 		return err
+	}
+	if d.Intercept && d.Confounds == nil {
+		return fmt.Errorf("%w: no column for the intercept", ErrConfounds)
 	}
 	if d.Min == 0 && d.Max == 0 {
 		if d.Min, d.Max = d.Range(); d.Min > d.Max {
@@ -145,23 +160,39 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 		return nil, err
 	}
 	return &Result{
-		Model:  Model{Loadings: r.Topics, ConfoundLoadings: method.confoundLoadings, L1: s.L1, L2: s.L2, Threads: s.Threads},
+		Model:  p.model(&s, r.Topics, method.confoundLoadings),
 		Scores: r.Scores, Objective: r.Objective,
 		Iterations: r.Iterations, Status: r.Status, Trace: r.Trace, Seconds: r.Seconds,
 		ReconstructionError: method.residualSquared / float64(p.observed), Outside: method.outside,
 	}, nil
 }
 
-// gamma returns γ, by which the penalty of a loading is larger than that of a score.
-func (p *Problem) gamma() float64 {
+// model returns what scores participants by the penalties of the fit.
+func (p *Problem) model(s *Settings, loadings, confounds *mat.Dense) Model {
+	scores, _ := p.weights(s)
+	m := Model{Loadings: loadings, ConfoundLoadings: confounds, L1: scores.l1, L2: scores.l2, Threads: s.Threads}
+	if s.Scaled {
+		n, _ := p.filled.Dims()
+		m.Answers = float64(p.observed) / float64(n)
+	}
+	return m
+}
+
+// weights returns the weights of the penalties of scores and of loadings.
+func (p *Problem) weights(s *Settings) (scores, loadings weights) {
 	n, items := p.filled.Dims()
-	return float64(n) / float64(items) * p.data.Max
+	if !s.Scaled {
+		gamma := float64(n) / float64(items) * p.data.Max
+		return weights{s.L1, s.L2}, weights{s.L1 * gamma, s.L2 * gamma}
+	}
+	unit := p.data.Max / ScaledMax
+	a, b := float64(items)/ScaledItems*unit*unit, float64(n)/ScaledItems*ScaledMax
+	return weights{s.L1 * a, s.L2 * a}, weights{s.L1 * b * unit, s.L2 * b}
 }
 
 func (p *Problem) checkSettings(s *Settings) error {
-	n, items := p.filled.Dims()
-	if prepared := p.svd.V.RawMatrix().Cols; s.Rank > prepared && prepared < min(n, items) {
-		return fmt.Errorf("%w: %d factors, prepared for %d", solver.ErrRank, s.Rank, prepared)
+	if s.Rank > p.rank {
+		return fmt.Errorf("%w: %d factors, prepared for %d", solver.ErrRank, s.Rank, p.rank)
 	}
 	s.Inner = cmp.Or(s.Inner, CoordinateDescent)
 	switch {
@@ -181,7 +212,7 @@ func (p *Problem) checkSettings(s *Settings) error {
 // vectors σ·u·vᵀ, that of their positive or of their negative entries (NNDSVD; Boutsidis and Gallopoulos 2008), with the
 // length given to the loadings so that the largest score is 1.
 func (p *Problem) start(d, b *mat.Dense, rank int) {
-	svd := p.svd
+	svd := p.svds[min((rank-1)/startRank, len(p.svds)-1)]
 	for t := range min(rank, len(svd.S)) {
 		sign := 1.0
 		if linalg.MostlyNegative(svd.U, svd.V, t) {

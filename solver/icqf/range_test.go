@@ -58,5 +58,5 @@ func TestConditionsInTheRange(t *testing.T) {
 		}
 	}
 	check("score", state.d, &scores, s.L1, 1)
-	check("loading", state.bt.T(), &loadings, s.L1*state.gamma, math.Inf(1))
+	check("loading", state.bt.T(), &loadings, state.loadings.l1, math.Inf(1))
 }

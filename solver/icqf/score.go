@@ -14,9 +14,10 @@ import (
 // Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN if missing) and c of the
 // n×c confounds the minimum over w in [0, 1]ᵏ of
 //
-//	½ Σ (m − w·Qᵀ − c·Qcᵀ)² + β‖w‖₁ + ½β₂‖w‖²,
+//	½ Σ v(m − w·Qᵀ − c·Qcᵀ)² + (a/ā)·(β‖w‖₁ + ½β₂‖w‖²),
 //
-// the sum over observed answers, to optimality. A row's scores depend on that row alone, to the last bit. A row without
+// the sum over the a observed answers, with β = L1, β₂ = L2, the items' Weights v and ā = Answers, to optimality. Divided by a/ā,
+// the sum stands for as many answers as the fit had of a participant: missing answers do not let the penalties weigh more. A row's scores depend on that row alone, to the last bit. A row without
 // answers scores 0. Answers and confounds may be of any size: a participant may be older than all of the sample. The cost is
 // n·p·k² multiply-adds.
 //
@@ -135,6 +136,14 @@ func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
+// share returns by how much the penalties of a participant weigh more than those of the model.
+func (m *Model) share(answers []float64) float64 {
+	if m.Answers == 0 {
+		return 1
+	}
+	return float64(answered(answers)) / m.Answers
+}
+
 // check returns what is wrong with the model, or with the confounds of n participants.
 func (m *Model) check(confounds *mat.Dense, n int) error {
 	if m.Loadings == nil || m.Loadings.IsEmpty() {
@@ -142,6 +151,9 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	}
 	if !(m.L1 >= 0) || !(m.L2 >= 0) || math.IsInf(m.L1, 1) || math.IsInf(m.L2, 1) {
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, m.L1, m.L2)
+	}
+	if items, _ := m.Loadings.Dims(); m.Weights != nil && len(m.Weights) != items || !(m.Answers >= 0) {
+		return fmt.Errorf("%w: %d weights of %d items, penalties for %v answers", solver.ErrSettings, len(m.Weights), items, m.Answers)
 	}
 	if err := solver.CheckFinite(m.Loadings); err != nil {
 		return fmt.Errorf("loadings: %w", err)
@@ -174,11 +186,12 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 	gram, linear, all := s.lasso.gram, s.lasso.linear, s.model.Loadings.RawMatrix()
 	k := len(linear)
 	clear(gram)
-	seen := false
+	share := s.model.share(answers)
 	for t := range linear {
-		linear[t] = -s.model.L1
-		gram[t*k+t] = s.model.L2
+		linear[t] = -s.model.L1 * share
+		gram[t*k+t] = s.model.L2 * share
 	}
+	seen := false
 	for j, v := range answers {
 		if v != v {
 			continue
@@ -190,10 +203,12 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 			}
 		}
 		loadings := all.Data[j*all.Stride:][:k]
+		weight := s.model.weight(j)
 		for t, q := range loadings {
 			if q == 0 {
 				continue
 			}
+			q *= weight
 			linear[t] += q * v
 			row, others := gram[t*k+t:(t+1)*k], loadings[t:]
 			for u, other := range others {

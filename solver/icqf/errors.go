@@ -1,0 +1,136 @@
+package icqf
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// deviation is the standard deviation of a score of which nothing is known: no number in [0, 1] has a larger one.
+const deviation = 0.5
+
+// Residuals returns the variance of each item's answers about the reconstruction by the scores that Score gives, for
+// Model.Noise:
+//
+//	σⱼ² = Σᵢ (mᵢⱼ − rᵢⱼ)² / Σᵢ (1 − kᵢ/aᵢ),
+//
+// the sums over participants who answered the item and more items than they have scores off the bounds, kᵢ of aᵢ answers: a
+// score that fits an answer takes away a part of its residual. An item without such a participant has the mean of the others;
+// 0 if there is none. It returns the errors of Score.
+func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, variances []float64, err error) {
+	if scores, err = m.Score(answers, confounds); err != nil {
+		return nil, nil, err
+	}
+	fitted, err := m.Reconstruct(scores, confounds)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, p := answers.Dims()
+	squares, left := make([]float64, p), make([]float64, p)
+	for i := range n {
+		row := answers.RawRowView(i)
+		free := floats.Count(func(w float64) bool { return w > 0 && w < 1 }, scores.RawRowView(i))
+		part := 1 - float64(free)/float64(answered(row))
+		if !(part > 0) {
+			continue
+		}
+		for j, v := range row {
+			if v == v {
+				d := v - fitted.At(i, j)
+				squares[j] += d * d
+				left[j] += part
+			}
+		}
+	}
+	mean := 0.0
+	if all := floats.Sum(left); all > 0 {
+		mean = floats.Sum(squares) / all
+	}
+	for j := range squares {
+		if left[j] > 0 {
+			squares[j] /= left[j]
+		} else {
+			squares[j] = mean
+		}
+	}
+	return scores, squares, nil
+}
+
+// answered counts the answers of a row.
+func answered(row []float64) int { return floats.Count(func(v float64) bool { return v == v }, row) }
+
+// StandardErrors returns the standard errors of the scores of n participants, n×k, in (0, 0.5], from the variances σⱼ² in
+// Noise. They are the roots of the diagonal of
+//
+//	H⁻¹(A + δ²τ²·I)H⁻¹, H = Σ vⱼqⱼqⱼᵀ + δ·I, A = Σ vⱼ²σⱼ²qⱼqⱼᵀ, δ = mean(vⱼσⱼ²)/τ², τ = 0.5,
+//
+// the sums and the mean over the answered items. That is the sandwich (White 1982) of the least squares of Score without bounds,
+// with as little known beforehand as that a score is in [0, 1]: where the answers tell nothing of a score its error is τ. Loadings
+// count as known. The bounds are left out, which is right for scores off them, and too wide for scores at them.
+//
+// It returns an error that wraps solver.ErrShape for a model without Noise and for sizes that do not fit it.
+func (m *Model) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
+	items, k := m.Loadings.Dims()
+	if len(m.Noise) != items || answers == nil || answers.RawMatrix().Cols != items {
+		return nil, fmt.Errorf("standard errors: %w: variances of %d items in place of %d", solver.ErrShape, len(m.Noise), items)
+	}
+	n, _ := answers.Dims()
+	out := mat.NewDense(n, k, nil)
+	linalg.Threads(m.Threads).Parallel(n, n*items*k*k, func(from, to int) {
+		for i := from; i < to; i++ {
+			m.errorsTo(out.RawRowView(i), answers.RawRowView(i))
+		}
+	})
+	return out, nil
+}
+
+// errorsTo stores the standard errors of a participant.
+func (m *Model) errorsTo(dst, answers []float64) {
+	k := len(dst)
+	h, a := mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
+	var noise float64
+	for j, v := range answers {
+		if v != v {
+			continue
+		}
+		weight := m.weight(j)
+		q := m.Loadings.RowView(j)
+		h.SymRankOne(h, weight, q)
+		a.SymRankOne(a, weight*weight*m.Noise[j], q)
+		noise += weight * m.Noise[j]
+	}
+	const variance = deviation * deviation
+	if delta := noise / variance / float64(max(1, answered(answers))); delta > 0 {
+		for t := range k {
+			h.SetSym(t, t, h.At(t, t)+delta)
+			a.SetSym(t, t, a.At(t, t)+delta*delta*variance)
+		}
+	}
+	var inverse mat.SymDense
+	var factor mat.Cholesky
+	if !factor.Factorize(h) || factor.InverseTo(&inverse) != nil {
+		for t := range dst {
+			dst[t] = deviation
+		}
+		return
+	}
+	var left, all mat.Dense
+	left.Mul(&inverse, a)
+	all.Mul(&left, &inverse)
+	for t := range dst {
+		dst[t] = min(deviation, math.Sqrt(max(0, all.At(t, t))))
+	}
+}
+
+// weight returns the weight of an item's squared error.
+func (m *Model) weight(item int) float64 {
+	if m.Weights == nil {
+		return 1
+	}
+	return m.Weights[item]
+}

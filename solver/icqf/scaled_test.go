@@ -1,0 +1,261 @@
+package icqf
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/solver"
+)
+
+// On 120 items answered 0 to 2 scaled penalties are those of the paper, to the last bit.
+func TestScaledIsThePapersOnItsQuestionnaire(t *testing.T) {
+	t.Parallel()
+	data, _, _ := questionnaire(20, 90, ScaledItems, 4)
+	data.Answers.Scale(0.5, data.Answers)
+	data.Max = ScaledMax
+	s := Settings{Rank: 4, L1: 0.3, L2: 0.1, RelTol: 1e-5}
+	want := fit(t, data, s)
+	s.Scaled = true
+	if got := fit(t, data, s); math.Abs(got.Objective/want.Objective-1) > 1e-9 || !mat.EqualApprox(got.Scores, want.Scores, 1e-9) {
+		t.Errorf("objective %v, the paper's is %v", got.Objective, want.Objective)
+	}
+}
+
+// Another unit of the answers, and everybody twice, change no score; nor do all items twice.
+func TestScaledIsFreeOfUnitsAndNumbers(t *testing.T) {
+	t.Parallel()
+	data, _, _ := questionnaire(21, 150, 20, 3)
+	s := Settings{Rank: 3, L1: 0.3, L2: 0.2, Scaled: true, RelTol: 1e-12, MaxIter: 20000}
+	want := fit(t, data, s)
+	ten, people, items := data, data, data
+	ten.Answers = mat.NewDense(150, 20, nil)
+	ten.Answers.Scale(10, data.Answers)
+	ten.Max = 10 * data.Max
+	people.Answers, people.Confounds, items.Answers = &mat.Dense{}, &mat.Dense{}, &mat.Dense{}
+	people.Answers.Stack(data.Answers, data.Answers)
+	people.Confounds.Stack(data.Confounds, data.Confounds)
+	items.Answers.Augment(data.Answers, data.Answers)
+	for name, test := range map[string]struct {
+		Data
+		unit, all float64 // of loadings and of the objective
+	}{"unit": {ten, 10, 100}, "participants": {people, 1, 2}, "items": {items, 1, 2}} {
+		got := fit(t, test.Data, s)
+		for i := range 150 {
+			for f := range 3 {
+				if d := math.Abs(got.Scores.At(i, f) - want.Scores.At(i, f)); d > 1e-3 {
+					t.Fatalf("%s: row %d: score %d off by %g", name, i, f, d)
+				}
+			}
+		}
+		for j := range 20 {
+			for f := range 3 {
+				if d := math.Abs(got.Loadings.At(j, f)/test.unit - want.Loadings.At(j, f)); d > 1e-2 {
+					t.Fatalf("%s: item %d: loading %d off by %g", name, j, f, d)
+				}
+			}
+		}
+		if d := got.Objective/test.all/want.Objective - 1; math.Abs(d) > 1e-6 {
+			t.Errorf("%s: objective off by %g", name, d)
+		}
+	}
+}
+
+// An intercept has no penalty: under one that leaves nothing else it is the mean of each item.
+func TestInterceptIsFree(t *testing.T) {
+	t.Parallel()
+	data, _, _ := questionnaire(22, 120, 15, 3)
+	data.Intercept = true
+	for _, inner := range []Inner{CoordinateDescent, FISTA} {
+		r := fit(t, data, Settings{Rank: 2, L1: 1e5, L2: 1, Inner: inner, RelTol: 1e-12})
+		for j := range 15 {
+			var seen []float64
+			for _, v := range mat.Col(nil, j, data.Answers) {
+				if v == v {
+					seen = append(seen, v)
+				}
+			}
+			if mean := stat.Mean(seen, nil); math.Abs(r.ConfoundLoadings.At(j, 2)-mean) > 1e-3 || r.ConfoundLoadings.At(j, 0) != 0 || r.Loadings.At(j, 0) != 0 {
+				t.Errorf("%s, item %d: loadings %v and %v, mean %v", inner, j, r.Loadings.RawRowView(j), r.ConfoundLoadings.RawRowView(j), mean)
+			}
+		}
+		if squares := r.ReconstructionError * float64(120*15) / 2; !(r.Objective < squares) {
+			t.Errorf("%s: objective %v has a penalty of the intercept", inner, r.Objective)
+		}
+	}
+	data.Confounds = nil
+	if _, err := Fit(t.Context(), data, Settings{Rank: 2}); !errors.Is(err, ErrConfounds) {
+		t.Errorf("an intercept without a column: %v", err)
+	}
+}
+
+// The factors of k do not depend on how many a problem was prepared for.
+func TestStartIsOfTheRankAlone(t *testing.T) {
+	t.Parallel()
+	data, _, _ := questionnaire(23, 80, 50, 4)
+	var want *Result
+	for _, most := range []int{3, 10, 25, 50} {
+		p, err := Prepare(data, Settings{Rank: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Fit(t.Context(), Settings{Rank: 3, L1: 0.1, MaxIter: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		if !sameBits(got, want) {
+			t.Errorf("prepared for %d factors, the fit of 3 is another", most)
+		}
+		if _, err := p.Fit(t.Context(), Settings{Rank: most + 1}); !errors.Is(err, solver.ErrRank) {
+			t.Errorf("%d factors of a problem for %d: %v", most+1, most, err)
+		}
+	}
+}
+
+// planted returns a model of so many items for each of k factors, and scores inside the box, within .25 of its middle or, if
+// wide, anywhere.
+func planted(random *rand.Rand, n, each, k int, wide bool) (*Model, *mat.Dense) {
+	m := &Model{Loadings: mat.NewDense(each*k, k, nil), L1: 0.5, Answers: float64(each * k)}
+	for j := range each * k {
+		m.Loadings.Set(j, j%k, 2+random.Float64())
+	}
+	width := 0.5
+	if wide {
+		width = 1
+	}
+	scores := mat.NewDense(n, k, nil)
+	scores.Apply(func(_, _ int, _ float64) float64 { return 0.5 + width*(random.Float64()-0.5) }, scores)
+	return m, scores
+}
+
+// noisy returns answers with noise of this deviation, a share of them missing, but not all of a row.
+func noisy(random *rand.Rand, m *Model, scores *mat.Dense, deviation, missing float64) *mat.Dense {
+	answers, err := m.Reconstruct(scores, nil)
+	if err != nil {
+		panic(err)
+	}
+	n, p := answers.Dims()
+	for i := range n {
+		keep := random.IntN(p)
+		for j := range p {
+			answers.Set(i, j, answers.At(i, j)+deviation*random.NormFloat64())
+			if j != keep && random.Float64() < missing {
+				answers.Set(i, j, math.NaN())
+			}
+		}
+	}
+	return answers
+}
+
+// Missing answers do not shrink scores: their mean keeps within two standard errors of that of the whole questionnaire, where
+// without weights it falls by 1 to 6 % of it.
+func TestMissingAnswersDoNotShrinkScores(t *testing.T) {
+	t.Parallel()
+	for _, missing := range []float64{0.3, 0.6, 0.7} {
+		random := rand.New(rand.NewPCG(30, uint64(100*missing)))
+		const n = 20000
+		m, truth := planted(random, n, 6, 1, false)
+		mean := func(answers *mat.Dense, of *Model) []float64 {
+			w, err := of.Score(answers, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return mat.Col(nil, 0, w)
+		}
+		whole := mean(noisy(random, m, truth, 0.2, 0), m)
+		answers := noisy(random, m, truth, 0.2, missing)
+		weighed, plain := mean(answers, m), mean(answers, &Model{Loadings: m.Loadings, L1: m.L1})
+		differences := func(a []float64) (bias, standardError float64) {
+			d := make([]float64, n)
+			for i := range d {
+				d[i] = a[i] - whole[i]
+			}
+			mu, sd := stat.MeanStdDev(d, nil)
+			return mu, sd / math.Sqrt(n)
+		}
+		bias, se := differences(weighed)
+		before, _ := differences(plain)
+		t.Logf("%.0f %% missing: the mean is off by %+.4f (standard error %.4f), without weights by %+.4f", 100*missing, bias, se, before)
+		if math.Abs(bias) > 2*se {
+			t.Errorf("%.0f %% missing: the mean is off by %v with a standard error of %v", 100*missing, bias, se)
+		}
+		if before > -10*se {
+			t.Errorf("%.0f %% missing: without weights the mean is off by %v only, so the test tells nothing", 100*missing, before)
+		}
+	}
+}
+
+// Intervals of two standard errors cover true scores, by the variances that Residuals finds.
+func TestStandardErrorsCover(t *testing.T) {
+	t.Parallel()
+	replications := 40
+	if os.Getenv("WARDCAST_LONG") == "1" {
+		replications = 500
+	}
+	for _, test := range []struct {
+		name      string
+		wide      bool
+		missing   float64
+		low, high float64
+	}{
+		{"inside", false, 0, 0.93, 0.97},
+		{"inside, 30 % missing", false, 0.3, 0.93, 0.97},
+		{"anywhere", true, 0, 0.93, 0.97},
+		{"anywhere, 60 % missing", true, 0.6, 0.93, 0.97},
+	} {
+		random := rand.New(rand.NewPCG(31, uint64(100*test.missing)))
+		covered, all := 0, 0
+		for range replications {
+			m, truth := planted(random, 200, 8, 3, test.wide)
+			m.L1 = 0.1
+			answers := noisy(random, m, truth, 0.4, test.missing)
+			scores, noise, err := m.Residuals(answers, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Noise = noise
+			errors, err := m.StandardErrors(answers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 200 {
+				for f := range 3 {
+					if math.Abs(scores.At(i, f)-truth.At(i, f)) <= 1.96*errors.At(i, f) {
+						covered++
+					}
+					all++
+				}
+			}
+		}
+		share := float64(covered) / float64(all)
+		t.Logf("%s: %.2f %% of %d intervals cover", test.name, 100*share, all)
+		if share < test.low || share > test.high {
+			t.Errorf("%s: %v of the intervals cover, want %v to %v", test.name, share, test.low, test.high)
+		}
+	}
+}
+
+// Of a score that no answer tells of the error is the largest there is; a model without variances has none.
+func TestStandardErrorsOfNothing(t *testing.T) {
+	t.Parallel()
+	m := &Model{Loadings: mat.NewDense(2, 2, []float64{2, 0, 0, 2}), Noise: []float64{0.04, 0.04}}
+	e, err := m.StandardErrors(mat.NewDense(2, 2, []float64{1, math.NaN(), math.NaN(), math.NaN()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.At(0, 0) > 0.11 || e.At(0, 0) < 0.09 || e.At(0, 1) != deviation || e.At(1, 0) != deviation || e.At(1, 1) != deviation {
+		t.Errorf("errors %v", mat.Formatted(e))
+	}
+	m.Noise = nil
+	if _, err := m.StandardErrors(mat.NewDense(1, 2, nil)); !errors.Is(err, solver.ErrShape) {
+		t.Errorf("without variances: %v", err)
+	}
+}
