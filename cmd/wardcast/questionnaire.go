@@ -155,8 +155,24 @@ func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	}
 }
 
+// scoreFlags are the flags of the commands that write scores.
+type scoreFlags struct {
+	StandardErrors bool `help:"Add to the scores the number of answers and a standard error for each factor; each participant is then scored as score does it."`
+	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
+}
+
+func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }
+
+// warn logs who is left out, by their lines.
+func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
+	if n := len(lines); n > 0 {
+		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers, "participants", n, "lines", lines[:min(n, mostLines)])
+	}
+}
+
 // result are the flags of the commands that write a model.
 type result struct {
+	scoreFlags
 	cli.Output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
 	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
@@ -172,7 +188,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	if err := folder.Check(r.Out, inputs...); err != nil {
 		return cli.Usage(err)
 	}
-	o.Fewest, o.Trace = r.Rule != "lowest", r.Trace
+	o.Fewest, o.Trace, o.Scores = r.Rule != "lowest", r.Trace, r.table()
 	bar := cli.NewProgress(d.Err, "cross-validation")
 	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
 	fitted, err := run()
@@ -186,6 +202,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	if err := folder.Write(ctx, r.Out, fitted); err != nil {
 		return err
 	}
+	r.warn(d, fitted.Input, fitted.TooFew)
 	return r.report(d, fitted)
 }
 
@@ -266,6 +283,7 @@ type questionnaireScoreCmd struct {
 	Out         string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+	scoreFlags
 }
 
 func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
@@ -278,11 +296,12 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 			return cli.Usage(fmt.Errorf("--out %w", err))
 		}
 	}
-	scores, err := fit.Score(m, c.Input, c.ID, c.MissingCode)
+	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, Table: c.table()})
 	if err != nil {
 		return err
 	}
 	warn(d, c.Input, scores.Remarks)
+	c.warn(d, c.Input, scores.TooFew)
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}

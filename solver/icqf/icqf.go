@@ -114,6 +114,8 @@ type Result struct {
 	// Objective is that of the package comment, every penalty that the fit has included, recomputed from Scores and the
 	// loadings.
 	Objective float64
+	// LoadingsL1 and LoadingsL2 weigh the loadings, as L1 and L2 of the model weigh the scores.
+	LoadingsL1, LoadingsL2 float64
 	// ReconstructionError is the mean of (M − R)² over the observed answers.
 	ReconstructionError float64
 	// Outside is how far R leaves the range of the answers in its worst cell, 0 for not at all.

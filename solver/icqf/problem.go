@@ -159,7 +159,9 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, loadings := p.weights(&s)
 	return &Result{
+		LoadingsL1: loadings.l1, LoadingsL2: loadings.l2,
 		Model:  p.model(&s, r.Topics, method.confoundLoadings),
 		Scores: r.Scores, Objective: r.Objective,
 		Iterations: r.Iterations, Status: r.Status, Trace: r.Trace, Seconds: r.Seconds,

@@ -329,6 +329,7 @@ func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Eva
 	if err != nil {
 		return solver.NotTerminated, err
 	}
+	s.Unstretch(&r.Model, m.items)
 	m.loadings = r.Loadings
 	m.score = func(rows []int) (*mat.Dense, error) {
 		return r.Score(s.AnswersOf(rows, m.items), linalg.SelectRows(s.Known, rows))

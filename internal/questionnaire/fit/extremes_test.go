@@ -27,7 +27,7 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"nothing to warn of", func(*fit.Options) {}, 0, nil},
 		{"all empty", func(o *fit.Options) { o.Betas = []float64{1e4} }, questionnairetest.Factors, []string{"all 3 factors are empty"}},
-		{"some empty", func(o *fit.Options) { o.Factors = []int{questionnairetest.Items}; o.Betas = []float64{0.5} }, -1, []string{"of 9 factors are empty"}},
+		{"some empty", func(o *fit.Options) { o.Factors = []int{questionnairetest.Items}; o.Betas = []float64{4} }, -1, []string{"of 9 factors are empty"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +47,7 @@ func TestWarnings(t *testing.T) {
 	}
 	rows := questionnairetest.Rows(1)
 	rows[4][1] = "999"
-	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"all 3 factors are empty", "999"}) // the penalty of loadings grows with the range
+	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"2 of 3 factors are empty", "999"}) // the penalty of loadings grows with the range
 }
 
 // checkWarnings fails unless the warnings hold these words, one each, in the file and in the report.

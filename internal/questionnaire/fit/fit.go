@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
@@ -36,6 +37,9 @@ type Options struct {
 	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
 	Fewest bool
 	model.Learning
+	// Table says what the scores hold. With standard errors they are those of Score, each participant by themselves; otherwise
+	// those of the factorization. Participants with too few answers for scores are learnt from too.
+	Scores Table
 	// Trace asks for the objective of each iterate in the summary.
 	Trace bool
 	// Version is the program's version, for the summary.
@@ -110,7 +114,7 @@ func (o *Options) complete(s *Study) error {
 
 // Solver returns the settings of a fit of that many factors.
 func (o *Options) Solver(s *Study, factors int, beta float64) icqf.Settings {
-	settings := icqf.Settings{Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}
+	settings := icqf.Settings{Scaled: true, Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}
 	if o.BoundLoadings {
 		settings.MaxLoading = s.scale.High
 	}
@@ -136,6 +140,10 @@ func (o *Options) Begin() (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.intercept = s.Known != nil && !o.PenalizeIntercept
+	if o.EqualRanges {
+		s.stretches = stretches(s.Items, o.Columns.FromLow, s.scale.High)
+	}
 	return s, o.complete(s)
 }
 
@@ -160,8 +168,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	settings := o.Solver(s, best.Factors, best.Beta)
 	settings.Recorder = o.Recorder
-	data := s.Data(s.Order)
-	r, err := icqf.Fit(ctx, data, settings)
+	r, err := icqf.Fit(ctx, s.Data(s.Order), settings)
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
@@ -172,8 +179,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, fmt.Errorf("factorizing %q, after %d updates: %w", o.Input, r.Iterations, context.Cause(ctx))
 	}
 	seconds.Init, seconds.Solve = r.Seconds.Init, r.Seconds.Solve
-
+	objective := r.Objective + s.interceptPenalty(r)
 	order := largestFirst(r.Scores, r.Loadings)
+	s.Unstretch(&r.Model, nil)
 	m := model.Model{
 		Format: model.Format, Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
 		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second), ICQF: r.Model,
@@ -181,8 +189,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.ICQF.Loadings = linalg.SelectColumns(r.Loadings, order)
 	scores := linalg.SelectColumns(r.Scores, order)
 	m.Summary = model.Summary{
-		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: r.Objective,
-		ReconstructionError: r.ReconstructionError, OutsideRange: r.Outside, Factors: best.Factors, Beta: best.Beta,
+		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: objective, OutsideRange: r.Outside,
+		Penalties: model.Penalties{Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers},
+		Factors:   best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
 		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
 		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
@@ -192,15 +201,42 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if o.Trace {
 		m.Summary.Trace = r.Trace
 	}
-	if err := describe(&m, data, scores); err != nil {
+	answers, known := linalg.SelectRows(s.Answers, s.Order), linalg.SelectRows(s.Known, s.Order)
+	if err := describe(&m, icqf.Data{Answers: answers, Confounds: known}, scores); err != nil {
 		return nil, err
 	}
 	warn(&m, scores, s.Inferred)
+	alone, noise, err := m.ICQF.Residuals(answers, known)
+	if err != nil {
+		return nil, fmt.Errorf("describing the fit: %w", err)
+	}
+	m.ICQF.Noise = noise
+	if o.Scores.StandardErrors {
+		scores = alone
+	}
 	inFile := linalg.NewLike(scores)
 	for row, i := range s.Order {
 		inFile.SetRow(i, scores.RawRowView(row))
 	}
-	return &model.Fitted{Model: m, Scores: model.Scores{IDs: s.IDs, Values: inFile}, Input: o.Input}, nil
+	out, few, err := o.Scores.scores(&m, s.Table, inFile)
+	if err != nil {
+		return nil, err
+	}
+	m.Summary.TooFew = len(few)
+	return &model.Fitted{Model: m, Scores: out, TooFew: few, Input: o.Input}, nil
+}
+
+// interceptPenalty returns the penalty that the loadings of the intercept would have.
+func (s *Study) interceptPenalty(r *icqf.Result) (penalty float64) {
+	if !s.intercept {
+		return 0
+	}
+	items, c := r.ConfoundLoadings.Dims()
+	for j := range items {
+		q := r.ConfoundLoadings.At(j, c-1)
+		penalty += r.LoadingsL1*q + r.LoadingsL2/2*q*q
+	}
+	return penalty
 }
 
 func factorFits(scores *mat.Dense) []model.FactorFit {
@@ -270,6 +306,7 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 		left, all, missing = left+residual, all+variance, missing+float64(n)-seen
 	}
 	m.Summary.Explained, m.Summary.Missing = explained(left, all), missing/float64(n*p)
+	m.Summary.ReconstructionError = left / (float64(n*p) - missing)
 	return nil
 }
 
@@ -339,6 +376,8 @@ type Study struct {
 
 	confounds []questionnaire.Confound
 	scale     questionnaire.Range // that the reconstruction keeps
+	stretches []float64           // multiply the answers to each item for the fit; nil if all are 1
+	intercept bool                // the last of the known columns is an intercept, whose loadings are not penalized
 }
 
 // The largest answer lies between these: sums of squares of answers are finite then, and do not vanish.
@@ -376,9 +415,49 @@ func scaleOf(items []questionnaire.Item, fromLow bool) questionnaire.Range {
 	return r
 }
 
-// Data returns the participants of these rows, in the order given.
+// stretches returns by how much each item's range is narrower than the widest, which begins at 0 and ends at most; nil if all are
+// as wide.
+func stretches(items []questionnaire.Item, fromLow bool, most float64) []float64 {
+	all, some := make([]float64, len(items)), false
+	for j := range items {
+		all[j] = most / scaleOf(items[j:j+1], fromLow).High
+		some = some || all[j] != 1
+	}
+	if !some {
+		return nil
+	}
+	return all
+}
+
+// Data returns the participants of these rows, in the order given, with stretched answers.
 func (s *Study) Data(order []int) icqf.Data {
-	return icqf.Data{Answers: linalg.SelectRows(s.Answers, order), Confounds: linalg.SelectRows(s.Known, order), Min: s.scale.Low, Max: s.scale.High}
+	d := icqf.Data{
+		Answers: linalg.SelectRows(s.Answers, order), Confounds: linalg.SelectRows(s.Known, order), Intercept: s.intercept,
+		Min: s.scale.Low, Max: s.scale.High,
+	}
+	if s.stretches != nil {
+		d.Answers.Apply(func(_, j int, v float64) float64 { return min(v*s.stretches[j], s.scale.High) }, d.Answers) // rounding may lead beyond
+	}
+	return d
+}
+
+// Unstretch turns the loadings of stretched answers to these items, nil for all, into those of the answers, and lets the model
+// weigh the items as the fit did.
+func (s *Study) Unstretch(m *icqf.Model, items []int) {
+	if s.stretches == nil {
+		return
+	}
+	m.Weights = s.stretches
+	if items != nil {
+		m.Weights = folds.Take(s.stretches, items)
+	}
+	for _, loadings := range []*mat.Dense{m.Loadings, m.ConfoundLoadings} {
+		if loadings != nil {
+			loadings.Apply(func(j, _ int, q float64) float64 { return q / m.Weights[j] }, loadings)
+		}
+	}
+	m.Weights = slices.Clone(m.Weights)
+	floats.Mul(m.Weights, m.Weights) // the squared error is that of stretched answers
 }
 
 // Without ends a message with the items that are not among these; "" if none is missing.
@@ -408,15 +487,32 @@ type Scored struct {
 	answers.Remarks
 	// Beyond tells of confounds outside the range of training, which count as its nearest end.
 	Beyond []answers.Beyond
+	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
+	TooFew []int
+}
+
+// Scoring says what Score reads and writes. Zero values mean what the fields say.
+type Scoring struct {
+	// ID names the column of ids if it is not that of the fit; Missing are more codes of missing entries.
+	ID      string
+	Missing []string
+	Table
+}
+
+// Table says what a table of scores holds.
+type Table struct {
+	// StandardErrors asks for the standard errors of the scores and the numbers of answers.
+	StandardErrors bool
+	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
+	MinAnswers int
 }
 
 // Score scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
-// and other columns may be. id names the column of ids if it is not that of the fit; missing are more codes of missing
-// entries. A participant's scores depend on that participant's row alone.
+// and other columns may be. A participant's scores depend on that participant's row alone.
 //
-// The errors are those of answers.ReadItems, and a level of a confound that was not in training.
-func Score(m *model.Model, path, id string, missing []string) (*Scored, error) {
-	t, err := Answers(m, path, answers.Columns{ID: id, Missing: missing})
+// The errors are those of answers.ReadItems, a level of a confound that was not in training, and questionnaire.ErrNoErrors.
+func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
+	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing})
 	if err != nil {
 		return nil, err
 	}
@@ -424,11 +520,39 @@ func Score(m *model.Model, path, id string, missing []string) (*Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scored{model.Scores{IDs: t.IDs}, t.Remarks, beyond}
-	if s.Values, err = m.ICQF.Score(t.Answers, known); err != nil {
+	values, err := m.ICQF.Score(t.Answers, known)
+	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
-	return s, nil
+	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
+	s.Scores, s.TooFew, err = o.scores(m, t, values)
+	return s, err
+}
+
+// scores returns the table of these scores, and the lines of the participants who are not in it.
+func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s model.Scores, few []int, err error) {
+	var rows, counts []int
+	for i := range t.IDs {
+		n := floats.Count(func(v float64) bool { return v == v }, t.Answers.RawRowView(i))
+		if n < o.MinAnswers {
+			few = append(few, t.Lines[i])
+			continue
+		}
+		rows, counts, s.IDs = append(rows, i), append(counts, n), append(s.IDs, t.IDs[i])
+	}
+	if len(rows) == 0 {
+		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items", questionnaire.ErrOptions, o.MinAnswers)}
+	}
+	s.Values = linalg.SelectRows(values, rows)
+	if !o.StandardErrors {
+		return s, few, nil
+	}
+	if m.ICQF.Noise == nil {
+		return s, few, questionnaire.ErrNoErrors
+	}
+	s.Answered = counts
+	s.Errors, err = m.ICQF.StandardErrors(linalg.SelectRows(t.Answers, rows))
+	return s, few, err
 }
 
 // Answers reads the items and confounds of the model, which fills in what the columns leave out.

@@ -97,7 +97,9 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 			scores += v
 		}
 	}
-	want := squares/2 + 0.1*scores + 0.1*questionnairetest.Participants/questionnairetest.Items*questionnairetest.Top*mat.Sum(q)
+	const unit = questionnairetest.Top / icqf.ScaledMax
+	want := squares/2 + 0.1*questionnairetest.Items/icqf.ScaledItems*unit*unit*scores +
+		0.1*questionnairetest.Participants/icqf.ScaledItems*questionnairetest.Top*mat.Sum(q)
 	var s model.Summary
 	if err := json.Unmarshal(files[model.ResultFile], &s); err != nil {
 		t.Fatal(err)
@@ -196,7 +198,7 @@ func TestFromLow(t *testing.T) {
 	}
 	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
 	m := questionnairetest.Reload(t, &got.Model)
-	s, err := fit.Score(m, path, "", nil)
+	s, err := fit.Score(m, path, fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +315,7 @@ func TestSolverOptions(t *testing.T) {
 		t.Error("a ridge does not make loadings smaller")
 	}
 	m := questionnairetest.Reload(t, &ridged.Model)
-	if m.ICQF.L2 != ridged.ICQF.L2 || m.ICQF.L2 != 5 {
+	if m.ICQF.L2 != ridged.ICQF.L2 || !(m.ICQF.L2 > 0) {
 		t.Errorf("the stored model has ridge %v, the fit %v", m.ICQF.L2, ridged.ICQF.L2)
 	}
 }

@@ -3,6 +3,8 @@ package fit_test
 import (
 	"errors"
 	"fmt"
+	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
 )
@@ -25,11 +28,11 @@ func TestScoreAlone(t *testing.T) {
 	m := questionnairetest.Reload(t, &f.Model)
 	later := questionnairetest.Rows(6)
 	path := questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later))
-	all, err := fit.Score(m, path, "", nil)
+	all, err := fit.Score(m, path, fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inMemory, err := fit.Score(&f.Model, path, "", nil)
+	inMemory, err := fit.Score(&f.Model, path, fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +43,7 @@ func TestScoreAlone(t *testing.T) {
 		t.Errorf("scores from %v to %v", mat.Min(all.Values), mat.Max(all.Values))
 	}
 	for _, i := range []int{1, 17, 80} {
-		alone, err := fit.Score(m, questionnairetest.File(t, "one.csv", questionnairetest.CSV(t, [][]string{later[0], later[i]})), "", nil)
+		alone, err := fit.Score(m, questionnairetest.File(t, "one.csv", questionnairetest.CSV(t, [][]string{later[0], later[i]})), fit.Scoring{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +56,7 @@ func TestScoreAlone(t *testing.T) {
 		slices.Reverse(row)
 		later[i] = append(row, "x")
 	}
-	mixed, err := fit.Score(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(t, later)), "", nil)
+	mixed, err := fit.Score(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(t, later)), fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +85,7 @@ func TestScoreRefuses(t *testing.T) {
 			t.Parallel()
 			rows := questionnairetest.Rows(1)
 			c.change(rows)
-			_, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
+			_, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), fit.Scoring{})
 			at, ok := errors.AsType[*table.Error](err)
 			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
@@ -94,7 +97,7 @@ func TestScoreRefuses(t *testing.T) {
 	for j := range questionnairetest.Items {
 		rows[5][1+j] = "NA"
 	}
-	s, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), "", nil)
+	s, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +134,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 		t.Errorf("%d items of %d participants", len(f.Items), len(f.Scores.IDs))
 	}
 	m := questionnairetest.Reload(t, &f.Model)
-	s, err := fit.Score(m, path, "", nil)
+	s, err := fit.Score(m, path, fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +142,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 		t.Errorf("scores of the participants of the fit differ by %v from those of the fit", d)
 	}
 	// An early visit alone scores by its own items.
-	early, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, long[:2])), "", nil)
+	early, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, long[:2])), fit.Scoring{})
 	if err != nil || !slices.Equal(early.Values.RawRowView(0), s.Values.RawRowView(0)) {
 		t.Errorf("the first participant alone: %v", err)
 	}
@@ -164,7 +167,124 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 	if len(m.VisitItems) != questionnairetest.Items {
 		t.Errorf("items %q of visits", questionnaire.Names(m.VisitItems))
 	}
-	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), "", nil); err != nil {
+	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), fit.Scoring{}); err != nil {
 		t.Errorf("scoring without the item: %v", err)
+	}
+}
+
+// A model of an earlier version scores as that version did, and has no standard errors.
+func TestScoreByAnEarlierModel(t *testing.T) {
+	t.Parallel()
+	m, err := model.Load("testdata/format1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := fit.Score(m, "testdata/format1-answers.csv", fit.Scoring{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("testdata/format1-scores.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ids, want := numbers(t, table); !slices.Equal(ids, got.IDs) || questionnairetest.Distance(want, got.Values) > 1e-12 {
+		t.Errorf("scores\n%v\nwant\n%v", mat.Formatted(got.Values), mat.Formatted(want))
+	}
+	_, err = fit.Score(m, "testdata/format1-answers.csv", fit.Scoring{Table: fit.Table{StandardErrors: true}})
+	if !errors.Is(err, questionnaire.ErrNoErrors) {
+		t.Errorf("standard errors: %v, want %v", err, questionnaire.ErrNoErrors)
+	}
+}
+
+// With standard errors the table of a fit is that of Score for the same file, to the last bit: scores, numbers of answers, errors,
+// and who is left out for too few answers.
+func TestScoresOfFitAreThoseOfScore(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(7)
+	for j := 2; j <= questionnairetest.Items; j++ {
+		rows[9][j] = ""
+	}
+	rows[9][1] = "3"
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	o := questionnairetest.Options(path)
+	o.Scores = fit.Table{StandardErrors: true, MinAnswers: 2}
+	f, err := fit.Fit(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := fit.Score(questionnairetest.Reload(t, &f.Model), path, fit.Scoring{Table: o.Scores})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(s.CSV()), string(f.Scores.CSV())); diff != "" {
+		t.Errorf("the scores of the fit differ from those of Score:\n%s", diff)
+	}
+	if want := []int{10}; !slices.Equal(s.TooFew, want) || !slices.Equal(f.TooFew, want) || f.Summary.TooFew != 1 || len(s.IDs) != questionnairetest.Participants-1 {
+		t.Errorf("left out are lines %v and %v, want %v", s.TooFew, f.TooFew, want)
+	}
+	header, _, values := numbers(t, s.CSV())
+	if want := "id factor1 factor2 factor3 answered se_factor1 se_factor2 se_factor3"; strings.Join(header, " ") != want {
+		t.Errorf("header %q, want %q", header, want)
+	}
+	for i, id := range s.IDs {
+		answered := 0
+		for _, row := range rows[1:] {
+			if row[0] == id {
+				answered = len(slices.DeleteFunc(slices.Clone(row[1:1+questionnairetest.Items]), func(cell string) bool { return cell == "" }))
+			}
+		}
+		if row := values.RawRowView(i); row[3] != float64(answered) || row[4] <= 0 || row[4] > 0.5 {
+			t.Errorf("row %d: %v answers, an error of %v", i+1, row[3], row[4])
+		}
+	}
+	if _, err := fit.Score(&f.Model, path, fit.Scoring{Table: fit.Table{MinAnswers: 99}}); !errors.Is(err, questionnaire.ErrOptions) {
+		t.Errorf("nobody left: %v", err)
+	}
+}
+
+// An item answered 0 to 1 weighs like one answered 0 to 4: its answers times four change nothing but its loadings.
+func TestEqualRanges(t *testing.T) {
+	t.Parallel()
+	wide := questionnairetest.Rows(8)
+	narrow := questionnairetest.Rows(8)
+	book := []questionnaire.Item{}
+	for j := range questionnairetest.Items {
+		book = append(book, questionnaire.Item{Name: wide[0][1+j], Range: &questionnaire.Range{High: questionnairetest.Top}})
+	}
+	ranges := slices.Clone(book)
+	ranges[2].Range = &questionnaire.Range{High: 1}
+	for _, row := range narrow[1:] {
+		if row[3] != "" {
+			row[3] = fmt.Sprint(questionnairetest.Number(t, row[3]) / questionnairetest.Top)
+		}
+	}
+	run := func(rows [][]string, book []questionnaire.Item, equal bool) (*model.Fitted, *fit.Scored) {
+		change := func(o *fit.Options) {
+			o.Columns.Items, o.Columns.Range, o.Columns.Codebook = nil, nil, book
+			o.EqualRanges, o.RelTol, o.Scores.StandardErrors = equal, 1e-10, true
+		}
+		f := questionnairetest.Fit(t, rows, change)
+		s, err := fit.Score(questionnairetest.Reload(t, &f.Model), questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f, s
+	}
+	want, wanted := run(wide, book, true)
+	got, scored := run(narrow, ranges, true)
+	if d := questionnairetest.Distance(got.Scores.Values, want.Scores.Values); d > 1e-6 {
+		t.Errorf("scores differ by %v", d)
+	}
+	if d := questionnairetest.Distance(scored.Values, wanted.Values); d > 1e-6 {
+		t.Errorf("scores of the stored model differ by %v", d)
+	}
+	if d := questionnairetest.Distance(scored.Errors, wanted.Errors); d > 1e-6 {
+		t.Errorf("standard errors differ by %v", d)
+	}
+	if a, b := got.ICQF.Loadings.At(2, 0)*questionnairetest.Top, want.ICQF.Loadings.At(2, 0); math.Abs(a-b) > 1e-6 {
+		t.Errorf("the item loads by %v, want %v", a, b)
+	}
+	if plain, _ := run(narrow, ranges, false); questionnairetest.Distance(plain.Scores.Values, want.Scores.Values) < 1e-3 {
+		t.Error("without stretching the scores are the same")
 	}
 }

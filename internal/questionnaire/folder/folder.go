@@ -170,7 +170,7 @@ func from(dir, path string) string {
 
 // WriteScores writes a file of scores, complete or not there, in the format that its name tells: see table.CheckName.
 func WriteScores(path string, s *model.Scores) error {
-	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Values.RawRowView) })
+	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Row) })
 }
 
 // write writes a file so that it is complete or not there.

@@ -110,7 +110,7 @@ func join(stages []stage) (*answers.Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n := s.Summary.Participants; len(scores.IDs) != n {
+		if n := s.Summary.Participants - s.Summary.TooFew; len(scores.IDs) != n {
 			return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d", questionnaire.ErrOtherScores, len(scores.IDs), n)}
 		}
 		for r, id := range scores.IDs {
@@ -135,8 +135,8 @@ func readScores(path string, factors int) (*model.Scores, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	if width := len(r.Header); width != factors+1 {
-		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf("%d columns, must be %d", width, factors+1)}
+	if width, errors := len(r.Header), 2*factors+2; width != factors+1 && width != errors {
+		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf("%d columns, must be %d, or %d with standard errors", width, factors+1, errors)}
 	}
 	s := &model.Scores{}
 	seen := map[string]bool{}
@@ -155,7 +155,7 @@ func readScores(path string, factors int) (*model.Scores, error) {
 			return nil, &table.Error{File: path, Line: row.Line, Err: questionnaire.ErrSameID}
 		}
 		seen[id], s.IDs = true, append(s.IDs, id)
-		for c, cell := range row.Cells[1:] {
+		for c, cell := range row.Cells[1 : factors+1] {
 			v, err := questionnaire.Number(cell)
 			if err == nil && !(v >= 0 && v <= 1) {
 				err = questionnaire.ErrOutOfRange

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -33,13 +34,19 @@ const (
 	ResultFile   = "result.json"
 )
 
-// Format is the version of model.json. Load reads a later minor version, "1.N", without its unknown fields.
-const Format = "1"
+// Format is the version of model.json. Load reads a later minor version, "2.N", without its unknown fields. In a model of
+// oldFormat β and the ridge are themselves the weights of the scores' penalties, whatever the number of answers.
+const (
+	Format    = "2"
+	oldFormat = "1"
+)
 
 // The tensors of LoadingsFile.
 const (
 	tensorLoadings  = "loadings"
 	tensorConfounds = "confound_loadings"
+	tensorWeights   = "item_weights"
+	tensorNoise     = "item_noise"
 )
 
 // ErrModel is wrapped by every error about a stored model that is damaged or not what it should be.
@@ -72,6 +79,7 @@ type Model struct {
 type Fitted struct {
 	Model
 	Scores Scores
+	TooFew []int  // lines of the participants with too few answers for scores
 	Input  string // path of the answers
 }
 
@@ -84,6 +92,11 @@ func (m *Model) Files() (map[string][]byte, error) {
 	tensors := safetensors.Tensors{tensorLoadings: tensor(m.ICQF.Loadings)}
 	if m.ICQF.ConfoundLoadings != nil {
 		tensors[tensorConfounds] = tensor(m.ICQF.ConfoundLoadings)
+	}
+	for name, values := range map[string][]float64{tensorWeights: m.ICQF.Weights, tensorNoise: m.ICQF.Noise} {
+		if values != nil {
+			tensors[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
+		}
 	}
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
@@ -186,8 +199,12 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 	if err := json.Unmarshal(manifest, m); err != nil {
 		return nil, err
 	}
-	if major, _, _ := strings.Cut(m.Format, "."); major != Format {
-		return nil, fmt.Errorf("format %q, must be %q", m.Format, Format)
+	major, _, _ := strings.Cut(m.Format, ".")
+	if major != Format && major != oldFormat {
+		return nil, fmt.Errorf("format %q, must be %q or %q", m.Format, Format, oldFormat)
+	}
+	if major == oldFormat {
+		m.Summary.Penalties = Penalties{Scores: m.Summary.Beta, ScoresRidge: m.Summary.Settings.Ridge}
 	}
 	if err := m.check(); err != nil {
 		return nil, err
@@ -197,12 +214,23 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		return nil, err
 	}
 	p, c := len(m.Items), len(questionnaire.Columns(m.Confounds))
-	m.ICQF = icqf.Model{L1: m.Summary.Beta, L2: m.Summary.Settings.Ridge}
+	m.ICQF = icqf.Model{L1: m.Summary.Penalties.Scores, L2: m.Summary.Penalties.ScoresRidge, Answers: m.Summary.Penalties.Answers}
 	if m.ICQF.Loadings, err = matrix(all, tensorLoadings, p, m.Summary.Factors); err == nil && c > 0 {
 		m.ICQF.ConfoundLoadings, err = matrix(all, tensorConfounds, p, c)
 	}
 	if err != nil {
 		return nil, err
+	}
+	for name, to := range map[string]*[]float64{tensorWeights: &m.ICQF.Weights, tensorNoise: &m.ICQF.Noise} {
+		if _, ok := all[name]; !ok {
+			continue
+		}
+		if *to, err = all.Float64(name, p); err != nil {
+			return nil, err
+		}
+		if floats.Min(*to) < 0 {
+			return nil, fmt.Errorf("a value below 0 in %q", name)
+		}
 	}
 	if all, _ := m.AllLoadings(); mat.Min(all) < 0 {
 		return nil, errors.New("a loading below 0")
@@ -230,6 +258,9 @@ func (m *Model) check() error {
 	s := &m.Summary
 	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
 		return fmt.Errorf("%d factors for %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
+	}
+	if w := s.Penalties; !(w.Scores >= 0 && w.ScoresRidge >= 0 && w.Answers >= 0) {
+		return fmt.Errorf("penalties %+v", w)
 	}
 	if r := s.Settings.Range; !(r.Low >= 0 && r.Low < r.High) {
 		return fmt.Errorf("range %v", r)
@@ -286,10 +317,13 @@ func (m *Model) Describe(codebook []questionnaire.Item) error {
 
 // Summary is the outcome of a fit as result.json holds it.
 type Summary struct {
-	Method     string  `json:"method"`
-	Status     string  `json:"status"`
-	Iterations int     `json:"iterations"`
-	Objective  float64 `json:"objective"`
+	Method     string `json:"method"`
+	Status     string `json:"status"`
+	Iterations int    `json:"iterations"`
+	// Objective is that of the factorization: with all penalties, that of an intercept too, which has none in the fit.
+	Objective float64 `json:"objective"`
+	// Penalties are the weights that Beta and the ridge stand for.
+	Penalties Penalties `json:"penalties"`
 	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance about
 	// the items' means that the model explains. OutsideRange is how far the reconstruction leaves the range in its worst cell.
 	ReconstructionError float64 `json:"reconstruction_error"`
@@ -306,7 +340,8 @@ type Summary struct {
 	// Unanswered and Incomplete count the participants left out because they lack answers or confounds.
 	Unanswered int         `json:"unanswered"`
 	Incomplete int         `json:"incomplete"`
-	Missing    float64     `json:"missing"` // share of the answers
+	TooFew     int         `json:"too_few_answers"` // participants without scores
+	Missing    float64     `json:"missing"`         // share of the answers
 	Items      []ItemFit   `json:"items"`
 	FactorFits []FactorFit `json:"factor_scores"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
@@ -323,6 +358,18 @@ type Summary struct {
 type Candidate struct {
 	Factors int     `json:"factors"`
 	Beta    float64 `json:"beta"`
+}
+
+// Penalties are the weights of the penalties in the objective: of the sum of the scores, of the sum of the loadings, and of half
+// their squares.
+type Penalties struct {
+	Scores        float64 `json:"scores"`
+	Loadings      float64 `json:"loadings"`
+	ScoresRidge   float64 `json:"scores_ridge"`
+	LoadingsRidge float64 `json:"loadings_ridge"`
+	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a answers
+	// weigh a/Answers as much; 0 means that they weigh the same for any number.
+	Answers float64 `json:"answers"`
 }
 
 // Point is the cross-validated error of a candidate.
@@ -379,13 +426,16 @@ type Settings struct {
 }
 
 // Learning are the options of the solver, with the help of their flags. Ridge is the weight β₂ of half the squares of scores
-// and, times (n/m)·max, loadings. Zero values of Inner and MaxIter mean icqf.CoordinateDescent and icqf.DefaultMaxIter.
+// and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner and MaxIter mean icqf.CoordinateDescent and icqf.DefaultMaxIter.
 type Learning struct {
-	Ridge         float64    `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
-	BoundLoadings bool       `json:"bound_loadings" help:"Keep loadings within the largest answer."`
-	Inner         icqf.Inner `json:"inner" help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
-	Seed          uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
-	MaxIter       int        `json:"max_iter" help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
-	RelTol        float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
-	Threads       int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
+	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
+	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of the intercept like all others."`
+	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`
+	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
+	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
+	MaxIter           int        `json:"max_iter" help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
+	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
+	Threads           int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
 }

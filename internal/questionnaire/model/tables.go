@@ -16,13 +16,48 @@ import (
 type Scores struct {
 	IDs    []string
 	Values *mat.Dense // n×k
+	// Errors are the standard errors of the scores, n×k, nil if they are not known or not wanted. Answered is then the number
+	// of items that each participant answered.
+	Errors   *mat.Dense
+	Answered []int
 }
 
-// CSV returns the scores as a table: id, factor1, factor2 …, in full precision.
-func (s *Scores) CSV() []byte { return numbers(s.Header(), s.IDs, s.Values) }
+// CSV returns the scores as a table, in full precision.
+func (s *Scores) CSV() []byte {
+	rows := [][]string{s.Header()}
+	for i, id := range s.IDs {
+		row := []string{id}
+		for _, v := range s.Row(i) {
+			row = append(row, Cell(v))
+		}
+		rows = append(rows, row)
+	}
+	return CSV(rows)
+}
 
-// Header names the columns of the scores as a table.
-func (s *Scores) Header() []string { return append([]string{"id"}, FactorNames(s.Values)...) }
+// Header names the columns of the scores as a table: id, factor1, factor2 … and, with standard errors, answered, se_factor1,
+// se_factor2 ….
+func (s *Scores) Header() []string {
+	factors := FactorNames(s.Values)
+	header := append([]string{"id"}, factors...)
+	if s.Errors == nil {
+		return header
+	}
+	header = append(header, "answered")
+	for _, name := range factors {
+		header = append(header, "se_"+name)
+	}
+	return header
+}
+
+// Row returns the numbers of a row of the table.
+func (s *Scores) Row(i int) []float64 {
+	row := s.Values.RawRowView(i)
+	if s.Errors == nil {
+		return row
+	}
+	return slices.Concat(row, []float64{float64(s.Answered[i])}, s.Errors.RawRowView(i))
+}
 
 // FactorNames names the columns of a matrix with a column for each factor.
 func FactorNames(a *mat.Dense) []string {

@@ -206,7 +206,7 @@ func Model() *model.Model {
 		ICQF: icqf.Model{
 			Loadings:         mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
 			ConfoundLoadings: mat.NewDense(4, 5, []float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
-			L1:               0.1,
+			L1:               0.1, Answers: 3.75,
 		},
 		Summary: model.Summary{
 			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25, Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,
@@ -214,6 +214,7 @@ func Model() *model.Model {
 				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.05},
 				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.4, StandardError: 0.04},
 			},
+			Penalties:               model.Penalties{Scores: 0.1, Loadings: 0.2, Answers: 3.75},
 			OneStandardErrorFactors: 2, Participants: 100, Unanswered: 3, Missing: 0.05,
 			Items: []model.ItemFit{
 				{Item: "q1", Mean: 0.75, Explained: 0.5},

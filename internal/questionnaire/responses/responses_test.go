@@ -98,7 +98,7 @@ func TestResponsesScoreAsRows(t *testing.T) {
 			change(later, &fit.Options{Columns: columns})
 			age := 1 + questionnairetest.Items
 			later[3][age], later[4][age] = "2", "99"
-			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)), "", nil)
+			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)), fit.Scoring{})
 			if err != nil {
 				t.Fatal(err)
 			}

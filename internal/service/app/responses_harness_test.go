@@ -148,7 +148,7 @@ func (s *site) scored(instrument, table string) map[string][]float64 {
 	if err != nil {
 		s.Fatal(err)
 	}
-	scores, err := fit.Score(m, table, "", nil)
+	scores, err := fit.Score(m, table, fit.Scoring{})
 	if err != nil {
 		s.Fatal(err)
 	}
