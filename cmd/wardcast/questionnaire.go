@@ -96,8 +96,8 @@ func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
 
 // learning are the flags of the commands that learn.
 type learning struct {
-	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
-	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto is ${betas}." type:"weights" default:"auto" placeholder:"B"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, and more while the most are best, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
+	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B"`
 	model.Learning
 }
 
@@ -105,6 +105,9 @@ type learning struct {
 func (l *learning) options() (fit.Options, error) {
 	if l.MaxIter < 1 {
 		return fit.Options{}, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
+	}
+	if l.Partitions < 1 {
+		return fit.Options{}, cli.Usage(fmt.Errorf("--partitions is %d, must be 1 or more", l.Partitions))
 	}
 	return fit.Options{Factors: l.Factors, Betas: l.Beta, Learning: l.Learning, Version: version}, nil
 }
@@ -152,6 +155,13 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	if fits > 0 {
 		d.Log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
+	}
+}
+
+// warnEdges logs that the candidates of a cross-validation end where its error is lowest.
+func warnEdges(d *cli.Deps, warnings []string) {
+	for _, w := range warnings {
+		d.Log.Warn("the candidates end where the error is lowest", "warning", w)
 	}
 }
 
@@ -203,6 +213,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 		return err
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
+	warnEdges(d, fitted.Edges)
 	return r.report(d, fitted)
 }
 
@@ -331,6 +342,12 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
+	warnEdges(d, ranked.Warnings)
+	if !c.JSON() {
+		if _, err := fmt.Fprintln(d.Out, ranked); err != nil {
+			return err
+		}
+	}
 	var rows [][]string
 	for _, p := range ranked.Curve {
 		choice := ""

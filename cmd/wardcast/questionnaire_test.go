@@ -109,7 +109,7 @@ func TestQuestionnaire(t *testing.T) {
 		t.Errorf("rank prints %v", ranked)
 	}
 	printed = succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3"})...)
-	if strings.Count(printed, "\n") != 4 || !strings.Contains(printed, "lowest") {
+	if strings.Count(printed, "\n") != 5 || !strings.HasPrefix(printed, "Lowest error 0.") || !strings.Contains(printed, ": 3 factors at beta 0.1. ") || !strings.Contains(printed, "lowest\n") {
 		t.Errorf("rank prints\n%s", printed)
 	}
 
@@ -252,9 +252,40 @@ func TestQuestionnaireWarns(t *testing.T) {
 			t.Errorf("rank logs %q, want %q in it", r.Stderr, w)
 		}
 	}
-	if r = run("rank", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"); r.Stderr != "" {
+	clean := []string{"--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"}
+	if r = run("rank", clean...); r.Stderr != "" {
 		t.Errorf("rank logs %q", r.Stderr)
 	}
+	if r = run("rank", append(clean, "--factors", "1,2")...); !strings.Contains(r.Stderr, "most factors tried, 2") {
+		t.Errorf("rank logs %q, and nothing of the end of its candidates", r.Stderr)
+	}
+	if r = run("fit", append(clean, "--factors", "1,2", "--out", t.TempDir())...); !strings.Contains(r.Stderr, "most factors tried, 2") {
+		t.Errorf("fit logs %q, and nothing of the end of its candidates", r.Stderr)
+	}
+}
+
+// Scores with standard errors are the same in the folder of a fit and from score. Who gave too few answers is in neither, and the
+// log has their lines.
+func TestQuestionnaireStandardErrors(t *testing.T) {
+	t.Parallel()
+	path, dir := answersFile(t), filepath.Join(t.TempDir(), "model")
+	table := []string{path, "--standard-errors", "--min-answers", "6"}
+	fitted := wardcast(t, "", slices.Concat([]string{"questionnaire", "fit"}, table, []string{"--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", dir})...)
+	scored := wardcast(t, "", slices.Concat([]string{"questionnaire", "score", "--model", dir}, table)...)
+	file, err := os.ReadFile(filepath.Join(dir, model.ScoresFile))
+	if err != nil || scored.Code != 0 || scored.Stdout != string(file) {
+		t.Errorf("the scores of the fit differ from those of score, which says %q; %v", scored.Stderr, err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(scored.Stdout)).ReadAll()
+	if err != nil || len(rows) < 2 || len(rows) > 60 || !slices.Equal(rows[0], []string{"id", "factor1", "factor2", "answered", "se_factor1", "se_factor2"}) {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+	for _, r := range []clitest.Ran{fitted, scored} {
+		if !strings.Contains(r.Stderr, "fewer answers have no scores") || !strings.Contains(r.Stderr, fmt.Sprintf(`"participants":%d,"lines":[2,`, 61-len(rows))) || strings.Contains(r.Stderr, "secret") {
+			t.Errorf("the log says %q", r.Stderr)
+		}
+	}
+	fail(t, cli.ExitUsage, []string{"questionnaire", "rank", path, "--items", "q*", "--partitions", "0"}, "--partitions is 0")
 }
 
 // A column of a codebook that is not read, and a label of more than two values, are warned of.

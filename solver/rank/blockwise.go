@@ -56,13 +56,15 @@ type Settings struct {
 	Betas   []float64
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
+	// Partitions is the number of times that the cells are dealt to folds anew; 0 means 1.
+	Partitions int
 }
 
 // Point is the cross-validated error of a candidate.
 type Point struct {
 	Candidate
-	// Error is the mean over folds of the mean squared error of the held-out observed cells; StandardError is its standard
-	// error, from the deviation between folds.
+	// Error is the mean over folds of the mean squared error of the held-out observed cells. StandardError is its standard
+	// error: from the deviation between partitions, or between the folds if there is one partition.
 	Error         float64 `json:"error"`
 	StandardError float64 `json:"standard_error"`
 }
@@ -86,9 +88,11 @@ type Choice struct {
 // Rows and columns are permuted and dealt to 10 groups each, and block (r, c) of the groups is held out in fold (r + c) mod 10:
 // every cell is in one fold, and each fold holds out as little of a row or a column as possible. With Strata, rows are dealt to
 // groups in the order of their strata, permuted within each (a confound with many values is cut into fifths of the
-// participants). The method sees held-out cells as missing. Its error on them is Σ (x − r)² divided by their number.
+// participants). The method sees held-out cells as missing. Its error on them is Σ (x − r)² divided by their number. All this
+// is repeated for each of the Partitions.
 //
-// Equal input, settings and seed give equal bits for every number of threads. x is not modified.
+// Equal input, settings and seed give equal bits for every number of threads, and the point of a candidate does not depend on
+// the others if the method does not. x is not modified.
 //
 // It returns an error that wraps solver.ErrSettings for invalid settings, ErrEmptyFold, ErrFit, the errors of the method, and
 // the cause of ctx if that ends first.
@@ -110,13 +114,20 @@ func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (
 
 type blockwise struct {
 	Settings
-	x                     *mat.Dense
-	method                Method
-	candidates            []Candidate // ascending
-	rowGroup, columnGroup []int
-	folds                 []func() (Fitter, error)
-	errors                *mat.Dense // candidates×folds
-	unconverged           atomic.Int64
+	x           *mat.Dense
+	method      Method
+	candidates  []Candidate // ascending
+	partitions  []partition
+	folds       []func() (Fitter, error) // of all partitions, one after the other
+	errors      *mat.Dense               // candidates×folds
+	unconverged atomic.Int64
+}
+
+// partition holds the groups of the rows and of the columns.
+type partition struct{ rows, columns []int }
+
+func compareCandidates(a, b Candidate) int {
+	return cmp.Or(cmp.Compare(a.Factors, b.Factors), cmp.Compare(a.Beta, b.Beta))
 }
 
 func (cv *blockwise) prepare() error {
@@ -135,35 +146,38 @@ func (cv *blockwise) prepare() error {
 			cv.candidates = append(cv.candidates, Candidate{k, beta})
 		}
 	}
-	slices.SortFunc(cv.candidates, func(a, b Candidate) int {
-		return cmp.Or(cmp.Compare(a.Factors, b.Factors), cmp.Compare(a.Beta, b.Beta))
-	})
+	slices.SortFunc(cv.candidates, compareCandidates)
 	cv.candidates = slices.Compact(cv.candidates)
 
 	rowGroups, columnGroups := min(n, blockwiseFolds), min(p, blockwiseFolds)
 	folds := max(rowGroups, columnGroups)
+	cv.Partitions = cmp.Or(cv.Partitions, 1)
 	switch {
+	case cv.Partitions < 1:
+		return fmt.Errorf("%w: %d partitions", solver.ErrSettings, cv.Partitions)
 	case folds < 2:
 		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, folds, rowGroups, columnGroups, n, p)
 	case cv.Strata != nil && cv.Strata.RawMatrix().Rows != n:
 		return fmt.Errorf("%w: strata for %d rows, must be %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
-	cv.deal(rowGroups, columnGroups)
-	cv.folds = make([]func() (Fitter, error), folds)
+	for i := range cv.Partitions {
+		cv.partitions = append(cv.partitions, cv.deal(i, rowGroups, columnGroups))
+	}
+	cv.folds = make([]func() (Fitter, error), cv.Partitions*folds)
 	for f := range cv.folds {
 		cv.folds[f] = lent(len(cv.candidates), func() (Fitter, error) { return cv.prepareFold(f) })
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
-			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, folds, rest)
+			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, len(cv.folds), rest)
 		}
 	}
-	cv.errors = mat.NewDense(len(cv.candidates), folds, nil)
+	cv.errors = mat.NewDense(len(cv.candidates), len(cv.folds), nil)
 	return nil
 }
 
-// deal permutes rows and columns and deals them to groups.
-func (cv *blockwise) deal(rowGroups, columnGroups int) {
+// deal permutes rows and columns and deals them to groups, for the partition of this number.
+func (cv *blockwise) deal(number, rowGroups, columnGroups int) partition {
 	n, p := cv.x.Dims()
-	random := rand.New(rand.NewPCG(cv.Seed, blockwiseStream))
+	random := rand.New(rand.NewPCG(cv.Seed, blockwiseStream+uint64(number)))
 	rows := random.Perm(n)
 	if cv.Strata != nil {
 		strata := binned(cv.Strata)
@@ -176,8 +190,7 @@ func (cv *blockwise) deal(rowGroups, columnGroups int) {
 		}
 		return out
 	}
-	cv.rowGroup = group(rows, rowGroups)
-	cv.columnGroup = group(random.Perm(p), columnGroups)
+	return partition{group(rows, rowGroups), group(random.Perm(p), columnGroups)}
 }
 
 // binned returns the rows of the strata. Columns with many values are replaced by bins of equal counts.
@@ -204,12 +217,14 @@ func binned(strata *mat.Dense) [][]int {
 }
 
 func (cv *blockwise) held(i, j, fold int) bool {
-	return (cv.rowGroup[i]+cv.columnGroup[j])%len(cv.folds) == fold
+	folds := len(cv.folds) / len(cv.partitions)
+	of := &cv.partitions[fold/folds]
+	return (of.rows[i]+of.columns[j])%folds == fold%folds
 }
 
 // count returns the numbers of observed cells that a fold holds out and that it leaves.
 func (cv *blockwise) count(fold int) (held, rest int) {
-	for i := range cv.rowGroup {
+	for i := range cv.x.RawMatrix().Rows {
 		for j, v := range cv.x.RawRowView(i) {
 			switch {
 			case v != v:
@@ -239,7 +254,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	}
 	var sum float64
 	var cells int
-	for i := range cv.rowGroup {
+	for i := range cv.x.RawMatrix().Rows {
 		fitted := r.RawRowView(i)
 		for j, v := range cv.x.RawRowView(i) {
 			if v == v && cv.held(i, j, f) {
@@ -260,7 +275,7 @@ func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 
 func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 	training := mat.DenseCopyOf(cv.x)
-	for i := range cv.rowGroup {
+	for i := range cv.x.RawMatrix().Rows {
 		row := training.RawRowView(i)
 		for j := range row {
 			if cv.held(i, j, f) {
@@ -291,8 +306,31 @@ func newPoint(c Candidate, errors []float64) Point {
 func (cv *blockwise) choose() *Choice {
 	out := &Choice{Fits: len(cv.candidates) * len(cv.folds), Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {
-		out.Curve = append(out.Curve, newPoint(c, cv.errors.RawRowView(i)))
+		errors := cv.errors.RawRowView(i)
+		if cv.Partitions > 1 {
+			var means []float64
+			for of := range slices.Chunk(errors, len(errors)/cv.Partitions) {
+				means = append(means, newPoint(c, of).Error)
+			}
+			errors = means
+		}
+		out.Curve = append(out.Curve, newPoint(c, errors))
 	}
+	out.choose()
+	return out
+}
+
+// Merge adds the candidates of another cross-validation of the same matrix, method and settings, and chooses among all. No
+// candidate may be in both.
+func (out *Choice) Merge(other *Choice) {
+	out.Curve = append(out.Curve, other.Curve...)
+	out.Fits, out.Unconverged = out.Fits+other.Fits, out.Unconverged+other.Unconverged
+	out.choose()
+}
+
+// choose sorts the curve and reads the choice from it.
+func (out *Choice) choose() {
+	slices.SortFunc(out.Curve, func(a, b Point) int { return compareCandidates(a.Candidate, b.Candidate) })
 	better := func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Error, b.Error), cmp.Compare(a.Factors, b.Factors), cmp.Compare(b.Beta, a.Beta))
 	}
@@ -303,5 +341,4 @@ func (cv *blockwise) choose() *Choice {
 	out.OneStandardError = slices.MinFunc(within, func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Factors, b.Factors), better(a, b))
 	})
-	return out
 }

@@ -231,7 +231,8 @@ func (o *Options) checkShares(s *fit.Study, free bool) error {
 	share, n := TrainShares()[0], len(s.IDs)
 	fewest, _ := parts(share, n)
 	if free {
-		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > max(1, fewest) })
+		o.MostFactors = min(o.MostFactors, max(1, fewest))
+		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > o.MostFactors })
 	}
 	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
 		return fmt.Errorf("%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",

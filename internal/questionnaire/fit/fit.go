@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
@@ -22,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
-	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Options says how to learn. Zero values mean what the fields say.
@@ -31,9 +29,12 @@ type Options struct {
 	Input   string
 	Table   *answers.Table
 	Columns answers.Columns
-	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means DefaultFactors and DefaultBetas.
+	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among DefaultFactors and
+	// DefaultBetas, as Choose says.
 	Factors []int
 	Betas   []float64
+	// MostFactors is how many factors a search may come to. Begin fills it in; it is 0 if Factors are given.
+	MostFactors int
 	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
 	Fewest bool
 	model.Learning
@@ -49,23 +50,13 @@ type Options struct {
 	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
-}
 
-// DefaultFactors are the candidates for the number of factors of that many items: 1 to 20, but at most half of the items.
-func DefaultFactors(items int) []int {
-	var all []int
-	for k := 1; k <= max(1, min(20, items/2)); k++ {
-		all = append(all, k)
-	}
-	return all
+	searchBeta bool // Betas were not given
 }
-
-// DefaultBetas are the candidates for the weight of the penalties: those of the authors' program.
-func DefaultBetas() []float64 { return []float64{0.001, 0.01, 0.1, 0.2, 0.5} }
 
 // check fills in the defaults.
 func (o *Options) check() error {
-	o.MaxIter, o.Inner = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent)
+	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent), cmp.Or(o.Partitions, 1)
 	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	var wrong string
 	switch {
@@ -75,6 +66,8 @@ func (o *Options) check() error {
 		wrong = fmt.Sprintf("ridge %v", o.Ridge)
 	case o.MaxIter < 1:
 		wrong = fmt.Sprintf("at most %d updates", o.MaxIter)
+	case o.Partitions < 1:
+		wrong = fmt.Sprintf("%d partitions", o.Partitions)
 	case !valid(o.RelTol):
 		wrong = fmt.Sprintf("tolerance %v", o.RelTol)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
@@ -99,10 +92,11 @@ func (o *Options) check() error {
 // complete fills in the candidates, and refuses more factors than there are items or participants.
 func (o *Options) complete(s *Study) error {
 	if len(o.Factors) == 0 {
-		o.Factors = DefaultFactors(min(len(s.Items), len(s.IDs)))
+		most := min(len(s.Items), len(s.IDs))
+		o.Factors, o.MostFactors = DefaultFactors(most), mostFactors(most)
 	}
 	if len(o.Betas) == 0 {
-		o.Betas = DefaultBetas()
+		o.Betas, o.searchBeta = DefaultBetas(), true
 	}
 	for _, k := range o.Factors {
 		if k > len(s.Items) || k > len(s.IDs) {
@@ -206,6 +200,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	warn(&m, scores, s.Inferred)
+	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)
 	alone, noise, err := m.ICQF.Residuals(answers, known)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
@@ -223,7 +218,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	m.Summary.TooFew = len(few)
-	return &model.Fitted{Model: m, Scores: out, TooFew: few, Input: o.Input}, nil
+	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Input: o.Input}, nil
 }
 
 // interceptPenalty returns the penalty that the loadings of the intercept would have.
@@ -318,54 +313,6 @@ func explained(residual, variance float64) float64 {
 	return 0
 }
 
-// Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of it,
-// and the error of every candidate.
-type Choice struct {
-	model.Candidate
-	OneStandardErrorFactors int           `json:"one_standard_error_factors"`
-	OneStandardErrorBeta    float64       `json:"one_standard_error_beta"`
-	Curve                   []model.Point `json:"curve"`
-	// Unconverged counts the Fits that ended at MaxIter; RelTol is what ended the others.
-	Fits        int     `json:"fits"`
-	Unconverged int     `json:"unconverged"`
-	RelTol      float64 `json:"rel_tol"`
-	Seconds     float64 `json:"seconds"`
-}
-
-// Rank cross-validates the candidates of the options.
-func Rank(ctx context.Context, o Options) (*Choice, error) {
-	begin := time.Now()
-	s, err := o.Begin()
-	if err != nil {
-		return nil, err
-	}
-	choice, err := o.Choose(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	choice.Seconds = time.Since(begin).Seconds()
-	return choice, nil
-}
-
-// Choose cross-validates the candidates.
-func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
-	data := s.Data(s.Order)
-	choice, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF(data, o.Solver(s, 0, 0)), rank.Settings{
-		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads, Progress: o.Progress},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w", o.Input, err)
-	}
-	c := &Choice{
-		Candidate: model.Candidate(choice.Lowest.Candidate), OneStandardErrorFactors: choice.OneStandardError.Factors,
-		OneStandardErrorBeta: choice.OneStandardError.Beta, Fits: choice.Fits, Unconverged: choice.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol),
-	}
-	for _, p := range choice.Curve {
-		c.Curve = append(c.Curve, model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError})
-	}
-	return c, nil
-}
-
 // Study is a table that is ready to be learnt from.
 type Study struct {
 	*answers.Table
@@ -449,7 +396,10 @@ func (s *Study) Unstretch(m *icqf.Model, items []int) {
 	}
 	m.Weights = s.stretches
 	if items != nil {
-		m.Weights = folds.Take(s.stretches, items)
+		m.Weights = make([]float64, len(items))
+		for i, j := range items {
+			m.Weights[i] = s.stretches[j]
+		}
 	}
 	for _, loadings := range []*mat.Dense{m.Loadings, m.ConfoundLoadings} {
 		if loadings != nil {
@@ -479,93 +429,4 @@ func largestFirst(scores, loadings *mat.Dense) []int {
 	_, k := scores.Dims()
 	size := func(t int) float64 { return sum(mat.Col(nil, t, scores)) * sum(mat.Col(nil, t, loadings)) }
 	return linalg.Order(k, func(s, t int) int { return cmp.Compare(size(t), size(s)) })
-}
-
-// Scored are the scores of the participants in a file.
-type Scored struct {
-	model.Scores
-	answers.Remarks
-	// Beyond tells of confounds outside the range of training, which count as its nearest end.
-	Beyond []answers.Beyond
-	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
-	TooFew []int
-}
-
-// Scoring says what Score reads and writes. Zero values mean what the fields say.
-type Scoring struct {
-	// ID names the column of ids if it is not that of the fit; Missing are more codes of missing entries.
-	ID      string
-	Missing []string
-	Table
-}
-
-// Table says what a table of scores holds.
-type Table struct {
-	// StandardErrors asks for the standard errors of the scores and the numbers of answers.
-	StandardErrors bool
-	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
-	MinAnswers int
-}
-
-// Score scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
-// and other columns may be. A participant's scores depend on that participant's row alone.
-//
-// The errors are those of answers.ReadItems, a level of a confound that was not in training, and questionnaire.ErrNoErrors.
-func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
-	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing})
-	if err != nil {
-		return nil, err
-	}
-	known, beyond, err := t.Encode(m.Confounds)
-	if err != nil {
-		return nil, err
-	}
-	values, err := m.ICQF.Score(t.Answers, known)
-	if err != nil {
-		return nil, fmt.Errorf("scoring %q: %w", path, err)
-	}
-	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
-	s.Scores, s.TooFew, err = o.scores(m, t, values)
-	return s, err
-}
-
-// scores returns the table of these scores, and the lines of the participants who are not in it.
-func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s model.Scores, few []int, err error) {
-	var rows, counts []int
-	for i := range t.IDs {
-		n := floats.Count(func(v float64) bool { return v == v }, t.Answers.RawRowView(i))
-		if n < o.MinAnswers {
-			few = append(few, t.Lines[i])
-			continue
-		}
-		rows, counts, s.IDs = append(rows, i), append(counts, n), append(s.IDs, t.IDs[i])
-	}
-	if len(rows) == 0 {
-		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items", questionnaire.ErrOptions, o.MinAnswers)}
-	}
-	s.Values = linalg.SelectRows(values, rows)
-	if !o.StandardErrors {
-		return s, few, nil
-	}
-	if m.ICQF.Noise == nil {
-		return s, few, questionnaire.ErrNoErrors
-	}
-	s.Answered = counts
-	s.Errors, err = m.ICQF.StandardErrors(linalg.SelectRows(t.Answers, rows))
-	return s, few, err
-}
-
-// Answers reads the items and confounds of the model, which fills in what the columns leave out.
-func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
-	items := m.Items
-	if m.Visits != nil {
-		items = m.VisitItems
-	}
-	columns.ID, columns.Missing = cmp.Or(columns.ID, m.ID), slices.Concat(columns.Missing, m.Missing)
-	columns.Confounds, columns.Visits, columns.FromLow = m.Confounds, m.Visits, m.FromLow
-	t, err := answers.ReadItems(path, &columns, items)
-	if err != nil || m.Visits == nil {
-		return t, err
-	}
-	return t, t.Keep(questionnaire.Names(m.Items))
 }

@@ -79,8 +79,9 @@ type Model struct {
 type Fitted struct {
 	Model
 	Scores Scores
-	TooFew []int  // lines of the participants with too few answers for scores
-	Input  string // path of the answers
+	TooFew []int    // lines of the participants with too few answers for scores
+	Edges  []string // of the Warnings those about the candidates of the cross-validation
+	Input  string   // path of the answers
 }
 
 // Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
@@ -426,7 +427,8 @@ type Settings struct {
 }
 
 // Learning are the options of the solver, with the help of their flags. Ridge is the weight β₂ of half the squares of scores
-// and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner and MaxIter mean icqf.CoordinateDescent and icqf.DefaultMaxIter.
+// and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent,
+// 1 and icqf.DefaultMaxIter.
 type Learning struct {
 	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
 	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings within the largest answer."`
@@ -435,6 +437,7 @@ type Learning struct {
 	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`
 	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
 	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
+	Partitions        int        `json:"partitions" help:"Number of times that the cross-validation deals answers to folds; from 2 on, its standard errors are between these partitions." default:"1"`
 	MaxIter           int        `json:"max_iter" help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
 	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
 	Threads           int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`

@@ -1,0 +1,115 @@
+package fit
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/solver/rank"
+)
+
+// explore searches as Choose does, with an error for each candidate instead of fits.
+func explore(o *Options, factors []int, betas []float64, e func(k int, beta float64) float64) *rank.Choice {
+	all := &rank.Choice{}
+	for len(factors) > 0 {
+		batch := &rank.Choice{}
+		for _, k := range factors {
+			for _, beta := range betas {
+				batch.Curve = append(batch.Curve, rank.Point{Candidate: rank.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 1e-9})
+			}
+		}
+		all.Merge(batch)
+		factors, betas = o.next(all)
+	}
+	return all
+}
+
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	valley := func(k int, beta float64) func(int, float64) float64 { // the best beta falls with the number of factors
+		return func(at int, b float64) float64 {
+			return 1 + 0.01*math.Abs(float64(at-k)) + 0.001*math.Abs(math.Log(b+1e-6)-math.Log(beta+1e-6)+0.3*float64(at-k))
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		factors int
+		beta    float64
+		warning string
+	}{
+		{"begins there", 4, firstBeta, ""},
+		{"smaller", 7, 0.01, ""},
+		{"none", 3, 0, ""},
+		{"larger", 2, 30, ""},
+		{"the largest", 2, 100, "largest beta"},
+		{"more factors than at first", 33, 0.03, ""},
+		{"more factors than may be", 60, 0.03, "most factors tried, 40"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := &Options{Factors: DefaultFactors(80), Betas: DefaultBetas(), MostFactors: mostFactors(80), searchBeta: true}
+			c := explore(o, o.Factors, []float64{firstBeta}, valley(test.factors, test.beta))
+			if c.Lowest.Factors != min(test.factors, 40) || test.factors <= 40 && c.Lowest.Beta != test.beta {
+				t.Errorf("found %+v", c.Lowest)
+			}
+			checkTried(t, o, c)
+			warnings := edges(c, 80)
+			if test.warning == "" && len(warnings) > 0 || !strings.Contains(strings.Join(warnings, ""), test.warning) {
+				t.Errorf("warnings %q, want %q", warnings, test.warning)
+			}
+			for i, p := range c.Curve {
+				if i > 0 && p.Candidate == c.Curve[i-1].Candidate {
+					t.Errorf("%+v was tried twice", p.Candidate)
+				}
+			}
+		})
+	}
+}
+
+// checkTried fails unless next to the lowest every β, and with its β every number of factors, was tried.
+func checkTried(t *testing.T, o *Options, c *rank.Choice) {
+	t.Helper()
+	at := slices.Index(o.Betas, c.Lowest.Beta)
+	for i, beta := range o.Betas {
+		if i >= at-1 && i <= at+1 && !slices.ContainsFunc(c.Curve, func(p rank.Point) bool { return p.Factors == c.Lowest.Factors && p.Beta == beta }) {
+			t.Errorf("with %d factors β = %v was not tried", c.Lowest.Factors, beta)
+		}
+	}
+	for _, k := range o.Factors {
+		if !slices.ContainsFunc(c.Curve, func(p rank.Point) bool { return p.Factors == k && p.Beta == c.Lowest.Beta }) {
+			t.Errorf("%d factors were not tried at β = %v", k, c.Lowest.Beta)
+		}
+	}
+}
+
+// Given candidates are all tried and no others, and it is said where they end at the lowest error.
+func TestEdges(t *testing.T) {
+	t.Parallel()
+	falling := func(k int, beta float64) float64 { return 1 / float64(k) / (1 + beta) }
+	rising := func(k int, beta float64) float64 { return float64(k) * (1 + beta) }
+	for _, test := range []struct {
+		name    string
+		factors []int
+		betas   []float64
+		error   func(int, float64) float64
+		want    string
+	}{
+		{"most", []int{2, 3, 4}, []float64{0.1}, falling, "most factors tried, 4"},
+		{"as many as there are items", []int{2, 3, 9}, []float64{0.1}, falling, ""},
+		{"fewest", []int{2, 3, 4}, []float64{0.1}, rising, "fewest factors tried, 2"},
+		{"one", []int{1, 2}, []float64{0.1}, rising, ""},
+		{"largest", []int{2}, []float64{0.1, 0.5}, falling, "largest beta tried, 0.5"},
+		{"smallest", []int{2}, []float64{0.1, 0.5}, rising, "smallest beta tried, 0.1"},
+		{"zero", []int{2}, []float64{0, 0.5}, rising, ""},
+		{"inside", []int{2, 3, 4}, []float64{0.1}, func(k int, _ float64) float64 { return math.Abs(float64(k - 3)) }, ""},
+	} {
+		c := explore(&Options{Factors: test.factors, Betas: test.betas}, test.factors, test.betas, test.error)
+		if len(c.Curve) != len(test.factors)*len(test.betas) {
+			t.Errorf("%s: tried %+v", test.name, c.Curve)
+		}
+		if got := strings.Join(edges(c, 9), "; "); got == "" != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: warnings %q, want %q", test.name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package fit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// Scored are the scores of the participants in a file.
+type Scored struct {
+	model.Scores
+	answers.Remarks
+	// Beyond tells of confounds outside the range of training, which count as its nearest end.
+	Beyond []answers.Beyond
+	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
+	TooFew []int
+}
+
+// Scoring says what Score reads and writes. Zero values mean what the fields say.
+type Scoring struct {
+	// ID names the column of ids if it is not that of the fit; Missing are more codes of missing entries.
+	ID      string
+	Missing []string
+	Table
+}
+
+// Table says what a table of scores holds.
+type Table struct {
+	// StandardErrors asks for the standard errors of the scores and the numbers of answers.
+	StandardErrors bool
+	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
+	MinAnswers int
+}
+
+// Score scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
+// and other columns may be. A participant's scores depend on that participant's row alone.
+//
+// The errors are those of answers.ReadItems, a level of a confound that was not in training, and questionnaire.ErrNoErrors.
+func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
+	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing})
+	if err != nil {
+		return nil, err
+	}
+	known, beyond, err := t.Encode(m.Confounds)
+	if err != nil {
+		return nil, err
+	}
+	values, err := m.ICQF.Score(t.Answers, known)
+	if err != nil {
+		return nil, fmt.Errorf("scoring %q: %w", path, err)
+	}
+	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
+	s.Scores, s.TooFew, err = o.scores(m, t, values)
+	return s, err
+}
+
+// scores returns the table of these scores, and the lines of the participants who are not in it.
+func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s model.Scores, few []int, err error) {
+	var rows, counts []int
+	for i := range t.IDs {
+		n := floats.Count(func(v float64) bool { return v == v }, t.Answers.RawRowView(i))
+		if n < o.MinAnswers {
+			few = append(few, t.Lines[i])
+			continue
+		}
+		rows, counts, s.IDs = append(rows, i), append(counts, n), append(s.IDs, t.IDs[i])
+	}
+	if len(rows) == 0 {
+		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items", questionnaire.ErrOptions, o.MinAnswers)}
+	}
+	s.Values = linalg.SelectRows(values, rows)
+	if !o.StandardErrors {
+		return s, few, nil
+	}
+	if m.ICQF.Noise == nil {
+		return s, few, questionnaire.ErrNoErrors
+	}
+	s.Answered = counts
+	s.Errors, err = m.ICQF.StandardErrors(linalg.SelectRows(t.Answers, rows))
+	return s, few, err
+}
+
+// Answers reads the items and confounds of the model, which fills in what the columns leave out.
+func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
+	items := m.Items
+	if m.Visits != nil {
+		items = m.VisitItems
+	}
+	columns.ID, columns.Missing = cmp.Or(columns.ID, m.ID), slices.Concat(columns.Missing, m.Missing)
+	columns.Confounds, columns.Visits, columns.FromLow = m.Confounds, m.Visits, m.FromLow
+	t, err := answers.ReadItems(path, &columns, items)
+	if err != nil || m.Visits == nil {
+		return t, err
+	}
+	return t, t.Keep(questionnaire.Names(m.Items))
+}
