@@ -39,14 +39,15 @@ type questionnaireCmd struct {
 type answerFlags struct {
 	Input          string   `arg:"" help:"Answers, a row for each participant: CSV with a header, .tsv, .jsonl or .parquet; text also as .gz or .zst." type:"existingfile" name:"file"`
 	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, and ! takes items out again. Patterns that all begin with ! take items out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
-	ID             string   `name:"id" help:"Column of the participants' ids (default: id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
+	ID             string   `name:"id" help:"Column of the participants' ids (default: id or participant_id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
 	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 gives the range." placeholder:"LIST"`
 	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	Range          string   `help:"Lowest and highest possible answer, as in 0:4 (default: from the codebook, otherwise from the file)." placeholder:"LOW:HIGH"`
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
 	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`
-	Codebook       string   `help:"Table that describes items, with the columns item, text, subscale, min, max, reverse." type:"existingfile" placeholder:"FILE"`
+	Group          []string `help:"Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too." placeholder:"LIST"`
+	Codebook       string   `help:"Table that describes items, with the columns item, text, subscale, min, max, reverse; or a data dictionary of REDCap; or keys of psych as JSON." type:"existingfile" placeholder:"FILE"`
 }
 
 // codes are values of a flag that may begin with a hyphen, as -9999 does.
@@ -64,7 +65,7 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 
 // columns returns the columns that the flags describe.
 func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
-	c := answers.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
+	c := answers.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, Groups: a.Group, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
 		return c, err
@@ -75,7 +76,7 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 		}
 	}
 	if a.Codebook != "" {
-		if c.Codebook, err = readCodebook(d, a.Codebook); err != nil {
+		if c.Codebook, err = readCodebook(d, a.Codebook, a.MissingCode); err != nil {
 			return c, err
 		}
 	}
@@ -85,13 +86,19 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 	return c, nil
 }
 
-// readCodebook reads a codebook, and logs which of its columns are ignored.
-func readCodebook(d *cli.Deps, path string) ([]questionnaire.Item, error) {
-	items, ignored, err := answers.ReadCodebook(path)
-	if len(ignored) > 0 {
-		d.Log.Warn("columns of the codebook are ignored", "file", path, "columns", ignored)
+// readCodebook reads a codebook, and logs which of its columns or fields are ignored.
+func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.Item, error) {
+	b, err := answers.ReadCodebook(path, missing)
+	if err != nil {
+		return nil, err
 	}
-	return items, err
+	if len(b.Ignored) > 0 {
+		d.Log.Warn("columns of the codebook are ignored", "file", path, "columns", b.Ignored)
+	}
+	if len(b.NoItems) > 0 {
+		d.Log.Info("fields of the data dictionary are no items", "file", path, "fields", b.NoItems)
+	}
+	return b.Items, nil
 }
 
 // learning are the flags of the commands that learn.
@@ -128,6 +135,9 @@ const mostLines = 20
 
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
+	if of.FoundID != "" {
+		d.Log.Info("the name of a column says that it holds the participants' ids", "file", file, "column", of.FoundID)
+	}
 	if n := len(of.Unanswered); n > 0 {
 		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}
@@ -139,6 +149,12 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	}
 	if len(of.Dropped) > 0 {
 		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
+	}
+	if len(of.Single) > 0 {
+		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one", "file", file, "items", of.Single)
+	}
+	for _, l := range of.Lacking {
+		d.Log.Warn("nobody of a group answered a scale that others answered: missing answers alone may tell the group", "file", file, "column", l.Column, "group", l.Group, "participants", l.Participants, "scales", l.Scales)
 	}
 	for _, m := range of.Merged {
 		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
@@ -366,7 +382,7 @@ type questionnaireEvaluateCmd struct {
 	answerFlags
 	learning
 	cli.Output
-	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value." placeholder:"LIST"`
+	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
 	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
@@ -393,6 +409,11 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	// An item that varies in the smallest share varies in all others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
 		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
+	}
+	for _, s := range e.Shares {
+		if s.EmptyFactors > 0 {
+			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share, "empty", s.EmptyFactors)
+		}
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
@@ -432,7 +453,7 @@ func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 		return err
 	}
 	if c.Codebook != "" {
-		items, err := readCodebook(d, c.Codebook)
+		items, err := readCodebook(d, c.Codebook, nil)
 		if err != nil {
 			return err
 		}

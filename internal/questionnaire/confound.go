@@ -101,23 +101,39 @@ func ParseConfounds(list []string) ([]Confound, error) {
 	return all, nil
 }
 
-// Label is a column of outcomes, and the value that counts as positive.
+// Label is a column of outcomes, and the value that counts as positive. Negative, if not empty, is the only other value that
+// counts: participants with a third one are left out of this label.
 type Label struct {
 	Name     string `json:"label"`
 	Positive string `json:"positive"`
+	Negative string `json:"negative,omitempty"`
 }
 
-// ParseLabels reads "adhd", with 1 as the positive value, and "sex=F".
+// String names the label as ParseLabels reads it.
+func (l Label) String() string {
+	switch {
+	case l.Negative != "":
+		return l.Name + "=" + l.Positive + ":" + l.Negative
+	case l.Positive != defaultPositive:
+		return l.Name + "=" + l.Positive
+	}
+	return l.Name
+}
+
+const defaultPositive = "1"
+
+// ParseLabels reads "adhd", with 1 as the positive value, "sex=F", and "diagnosis=SCHZ:CONTROL" for one group against another.
 func ParseLabels(list []string) ([]Label, error) {
 	var all []Label
 	for _, s := range list {
-		name, positive, given := strings.Cut(s, "=")
-		l := Label{strings.TrimSpace(name), strings.TrimSpace(positive)}
+		name, values, given := strings.Cut(s, "=")
+		positive, negative, against := strings.Cut(values, ":")
+		l := Label{strings.TrimSpace(name), strings.TrimSpace(positive), strings.TrimSpace(negative)}
 		if !given {
-			l.Positive = "1"
+			l.Positive = defaultPositive
 		}
-		if l.Name == "" || l.Positive == "" {
-			return nil, fmt.Errorf("%w: label %q: must be a column, or column=value with the value that counts as positive", ErrOptions, s)
+		if l.Name == "" || l.Positive == "" || against && l.Negative == "" || l.Positive == l.Negative {
+			return nil, fmt.Errorf("%w: label %q: must be a column, column=positive or column=positive:negative", ErrOptions, s)
 		}
 		if slices.Contains(all, l) {
 			return nil, fmt.Errorf("%w: label %q is given twice", ErrOptions, s)

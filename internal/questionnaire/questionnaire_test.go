@@ -30,12 +30,20 @@ func TestParse(t *testing.T) {
 			t.Errorf("range %q: error %v, want ErrOptions", bad, err)
 		}
 	}
-	labels, err := ParseLabels([]string{"adhd", "sex=F"})
-	if diff := cmp.Diff([]Label{{"adhd", "1"}, {"sex", "F"}}, labels); err != nil || diff != "" {
+	names := []string{"adhd", "sex=F", "diagnosis=SCHZ:CONTROL"}
+	labels, err := ParseLabels(names)
+	if diff := cmp.Diff([]Label{{"adhd", "1", ""}, {"sex", "F", ""}, {"diagnosis", "SCHZ", "CONTROL"}}, labels); err != nil || diff != "" {
 		t.Errorf("labels differ from those wanted (%v):\n%s", err, diff)
 	}
-	if _, err := ParseLabels([]string{"=F"}); !errors.Is(err, ErrOptions) {
-		t.Errorf("a label without name: error %v, want ErrOptions", err)
+	for i, label := range labels {
+		if got := label.String(); got != names[i] {
+			t.Errorf("label %q is named %q", names[i], got)
+		}
+	}
+	for _, bad := range []string{"=F", "sex=", "sex=F:", "sex=:M", "sex=F:F"} {
+		if _, err := ParseLabels([]string{bad}); !errors.Is(err, ErrOptions) {
+			t.Errorf("label %q: error %v, want ErrOptions", bad, err)
+		}
 	}
 }
 

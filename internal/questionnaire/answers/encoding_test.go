@@ -38,7 +38,7 @@ func TestReadRefusesLatin1(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", "item,text\nq1,J\xe4ger\n"))
+	_, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", "item,text\nq1,J\xe4ger\n"), nil)
 	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, table.ErrEncoding) || at.Line != 2 || at.Column != "text" {
 		t.Errorf("a codebook: %v", err)
 	}

@@ -1,9 +1,8 @@
 package answers
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,8 +11,11 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// DefaultID is the column of ids if none is named.
-const DefaultID = "id"
+// DefaultID is the column of ids if none is named, ParticipantID if there is no such column.
+const (
+	DefaultID     = "id"
+	ParticipantID = "participant_id"
+)
 
 // Columns says what the columns of a file of answers mean.
 type Columns struct {
@@ -21,7 +23,7 @@ type Columns struct {
 	// takes items out again; if all patterns do, they take items of the codebook out. Empty means the items of the codebook.
 	Items []string
 	// ID names the column of the participants' ids. "" means DefaultID if there is such a column, else the one that differs
-	// from it only in capitals. Without any, participants are numbered from 1.
+	// from it only in capitals, else ParticipantID in the same way. Without any, participants are numbered from 1.
 	ID string
 	// Confounds are known variables that answers may depend on.
 	Confounds []questionnaire.Confound
@@ -29,6 +31,9 @@ type Columns struct {
 	OmitIncomplete bool
 	// Labels are outcomes to predict. They are never items.
 	Labels []questionnaire.Label
+	// Groups are columns of groups, such as a diagnosis, for the remark on scales that a whole group lacks. They are never
+	// items. Labels and categorical confounds count as groups too.
+	Groups []string
 	// Visits, when not nil, lets a file have several rows for one participant, each at another time.
 	Visits *questionnaire.Visits
 	// Missing are codes of missing entries besides those of every file: an empty cell, NA, NaN and a dot.
@@ -85,24 +90,41 @@ type layout struct {
 	at        []int // of the confounds
 	labels    []questionnaire.Label
 	labelAt   []int
-	omit      bool // participants who lack a confound
+	groupAt   []int  // of Groups, labels and categorical confounds
+	foundID   string // the column of ids if its name told it
+	omit      bool   // participants who lack a confound
 }
 
 const none = -1
 
-// defaultID returns DefaultID if it is there, else the only column that differs from it in capitals, else "".
+// defaultID returns the column of ids by its name: one of the two usual ones, or the only column that differs from it in
+// capitals; "" if there is none.
 func (s *source) defaultID() (string, error) {
-	if s.Index(DefaultID) >= 0 {
-		return DefaultID, nil
+	for _, usual := range []string{DefaultID, ParticipantID} {
+		if s.Index(usual) >= 0 {
+			return usual, nil
+		}
+		alike := slices.DeleteFunc(slices.Clone(s.Header), func(name string) bool { return !strings.EqualFold(name, usual) })
+		switch len(alike) {
+		case 0:
+		case 1:
+			return alike[0], nil
+		default:
+			return "", inColumn(alike[1], table.ErrColumnTwice)
+		}
 	}
-	alike := slices.DeleteFunc(slices.Clone(s.Header), func(name string) bool { return !strings.EqualFold(name, DefaultID) })
-	switch len(alike) {
-	case 0:
-		return "", nil
-	case 1:
-		return alike[0], nil
+	return "", nil
+}
+
+// idColumn returns the place of the column of ids, none without one. found is its name if it was not given.
+func (s *source) idColumn(given string) (at int, found string, err error) {
+	if given == "" {
+		if found, err = s.defaultID(); found == "" {
+			return none, "", err
+		}
 	}
-	return "", inColumn(alike[1], table.ErrColumnTwice)
+	at, err = s.find(cmp.Or(given, found))
+	return at, found, err
 }
 
 // roles finds the columns that are not items.
@@ -114,18 +136,11 @@ func (s *source) roles(c *Columns) (*layout, error) {
 	if l.visits {
 		l.confounds = append(l.confounds, questionnaire.Confound{Name: c.Visits.Time, Kind: questionnaire.Numeric})
 	}
-	id, err := c.ID, error(nil)
-	if id == "" {
-		if id, err = s.defaultID(); err != nil {
-			return nil, err
-		}
+	var err error
+	if l.id, l.foundID, err = s.idColumn(c.ID); err != nil {
+		return nil, err
 	}
-	switch {
-	case id != "":
-		if l.id, err = s.find(id); err != nil {
-			return nil, err
-		}
-	case l.visits:
+	if l.id == none && l.visits {
 		return nil, inColumn(DefaultID, table.ErrNoColumn)
 	}
 	for _, confound := range l.confounds {
@@ -145,6 +160,26 @@ func (s *source) roles(c *Columns) (*layout, error) {
 		}
 		l.labelAt = append(l.labelAt, at)
 	}
+	group := func(at int) {
+		if !slices.Contains(l.groupAt, at) {
+			l.groupAt = append(l.groupAt, at)
+		}
+	}
+	for _, name := range c.Groups {
+		at, err := s.find(name)
+		if err != nil {
+			return nil, err
+		}
+		group(at)
+	}
+	for _, at := range l.labelAt {
+		group(at)
+	}
+	for k, c := range l.confounds {
+		if c.Kind == questionnaire.Categorical {
+			group(l.at[k])
+		}
+	}
 	return l, nil
 }
 
@@ -152,7 +187,7 @@ func (s *source) roles(c *Columns) (*layout, error) {
 func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error) {
 	l, err := s.roles(c)
 	if err == nil && items == nil {
-		items, err = c.items(s, slices.Concat([]int{l.id}, l.at, l.labelAt))
+		items, err = c.items(s, slices.Concat([]int{l.id}, l.at, l.labelAt, l.groupAt))
 	}
 	if err != nil {
 		return nil, err
@@ -213,98 +248,4 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 		items[j].Reversed = items[j].Reversed || reversed[j]
 	}
 	return items, nil
-}
-
-// codebookItem is the column of a codebook that must be there.
-const codebookItem = "item"
-
-// ReadCodebook reads the description of items from a file that package table reads: a row for each item with the columns item
-// (its name in the answers), text, subscale, min and max (the range of its answers; both or none) and reverse (1, yes or
-// true for an item that is scored from the other end). NA, NaN and a dot are empty cells, except as a name. Other columns are
-// ignored, and returned. The error is a *table.Error, also about an ignored column that looks like a missing one: one name
-// begins with the other, as reversed does with reverse.
-func ReadCodebook(path string) (items []questionnaire.Item, ignored []string, err error) {
-	src, err := open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = src.Close() }() // it was only read
-	at, ignored, err := codebookColumns(src.Header)
-	if err != nil {
-		return nil, nil, src.at(src.HeaderLine, err)
-	}
-	missing := &questionnaire.Missing{}
-	for {
-		row, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			return items, ignored, nil
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		cells := map[string]string{}
-		for name, i := range at {
-			if c := clean(row.Cells[i]); name == codebookItem || !missing.Cell(c) {
-				cells[name] = c
-			}
-		}
-		item, err := describe(cells)
-		if err == nil && slices.Contains(questionnaire.Names(items), item.Name) {
-			err = inColumn(codebookItem, fmt.Errorf("item %q is listed twice", item.Name))
-		}
-		if err != nil {
-			return nil, nil, src.at(row.Line, err)
-		}
-		items = append(items, *item)
-	}
-}
-
-// codebookColumns finds the columns of a codebook, and names all others.
-func codebookColumns(header []string) (at map[string]int, ignored []string, err error) {
-	known := []string{codebookItem, "text", "subscale", "min", "max", "reverse"}
-	at = map[string]int{}
-	for i, name := range header {
-		lower := strings.ToLower(name)
-		if _, twice := at[lower]; twice {
-			return nil, nil, inColumn(name, table.ErrColumnTwice)
-		}
-		if slices.Contains(known, lower) {
-			at[lower] = i
-		} else if name != "" {
-			ignored = append(ignored, name)
-		}
-	}
-	if _, ok := at[codebookItem]; !ok {
-		return nil, nil, inColumn(codebookItem, table.ErrNoColumn)
-	}
-	const shortest = 3 // letters of a name's beginning that tell it
-	for _, name := range ignored {
-		lower := strings.ToLower(name)
-		for _, k := range known {
-			if _, there := at[k]; !there && (strings.HasPrefix(lower, k) || len(lower) >= shortest && strings.HasPrefix(k, lower)) {
-				return nil, nil, inColumn(name, fmt.Errorf("not a column of a codebook: is it %q", k))
-			}
-		}
-	}
-	return at, ignored, nil
-}
-
-func describe(cells map[string]string) (item *questionnaire.Item, err error) {
-	item = &questionnaire.Item{Name: cells[codebookItem], Text: cells["text"], Subscale: cells["subscale"]}
-	if item.Name == "" {
-		return nil, inColumn(codebookItem, errors.New("an item without a name"))
-	}
-	if low, high := cells["min"], cells["max"]; low != "" || high != "" {
-		if item.Range, err = questionnaire.NewRange(low, high); err != nil {
-			return nil, inColumn("min", err)
-		}
-	}
-	switch strings.ToLower(cells["reverse"]) {
-	case "", "0", "no", "false":
-	case "1", "yes", "true":
-		item.Reversed = true
-	default:
-		return nil, inColumn("reverse", errors.New("must be 0, 1, no, yes, false or true"))
-	}
-	return item, nil
 }

@@ -24,10 +24,14 @@ import (
 // is missing or comes twice, a missing confound, a column that is missing or has two roles, and a file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
 	t, err := ReadItems(path, columns, nil)
-	if err == nil && columns.Visits != nil {
+	if err != nil {
+		return nil, err
+	}
+	if columns.Visits != nil {
 		t.keepVarying()
 	}
-	return t, err
+	t.findSingle()
+	return t, nil
 }
 
 // ReadItems is Read for the items of a model: all of them must be there, and the columns' patterns, codebook and range do not
@@ -55,6 +59,7 @@ type reader struct {
 	Table
 	answers []float64
 	others  []map[string]bool // of each label: the values that count as 0
+	groups  [][]string        // of each column of groups: the value of each row, "" if it is missing
 }
 
 // leftOut is a row that is left out.
@@ -70,7 +75,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	if err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
-	r := &reader{layout: l}
+	r := &reader{layout: l, groups: make([][]string, len(l.groupAt))}
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
@@ -108,8 +113,9 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		}
 	}
 	r.tell(out)
+	r.FoundID = l.foundID
 	for i, values := range r.others {
-		if len(values) > 1 {
+		if len(values) > 1 && l.labels[i].Negative == "" {
 			r.Merged = append(r.Merged, Merged{l.labels[i], len(values)})
 		}
 	}
@@ -117,6 +123,9 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		return nil, src.at(slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), questionnaire.ErrNoAnswers)
 	}
 	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), hex.EncodeToString(src.hash.Sum(nil))
+	for g, at := range l.groupAt {
+		r.lack(src.Header[at], r.groups[g])
+	}
 	return &r.Table, nil
 }
 
@@ -186,35 +195,41 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		r.Table.confounds[k] = append(r.Table.confounds[k], v)
 	}
 	for i, at := range r.labelAt {
-		class := r.label(r.labels[i], record[at])
+		class := r.class(r.labels[i], record[at])
 		r.Labels[i] = append(r.Labels[i], class)
 		if class == 0 {
 			r.others[i][r.spelled(record[at])] = true
 		}
 	}
+	for g, at := range r.groupAt {
+		r.groups[g] = append(r.groups[g], r.spelled(record[at]))
+	}
 	return true, true, nil
 }
 
-// label returns 1 for the positive value, 0 for any other, or Unknown.
-func (l *layout) label(label questionnaire.Label, cell string) int8 {
-	cell = strings.TrimSpace(cell)
-	v, err := l.Value(cell)
-	if err == nil && math.IsNaN(v) {
+// class returns 1 for the positive value, 0 for the negative one, which may be any other, or else Unknown.
+func (l *layout) class(label questionnaire.Label, cell string) int8 {
+	switch value := l.spelled(cell); {
+	case value == "":
 		return Unknown
-	}
-	positive, errPositive := questionnaire.Number(label.Positive)
-	if cell == label.Positive || err == nil && errPositive == nil && v == positive {
+	case value == l.spelled(label.Positive):
 		return 1
+	case label.Negative == "" || value == l.spelled(label.Negative):
+		return 0
 	}
-	return 0
+	return Unknown
 }
 
-// spelled returns a cell in the one spelling of its value.
+// spelled returns a cell in the one spelling of its value, "" if it is missing.
 func (l *layout) spelled(cell string) string {
-	if v, err := l.Value(cell); err == nil {
+	switch v, err := l.Value(cell); {
+	case err != nil:
+		return clean(cell)
+	case math.IsNaN(v):
+		return ""
+	default:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
-	return clean(cell)
 }
 
 // source is a file whose columns are all known before its rows are read.

@@ -229,14 +229,14 @@ func TestCheckTraining(t *testing.T) {
 
 func TestReadCodebook(t *testing.T) {
 	t.Parallel()
-	items, ignored, err := answers.ReadCodebook(questionnairetest.File(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"))
-	if err != nil || !slices.Equal(ignored, []string{"note"}) {
-		t.Fatalf("columns %q are ignored: %v", ignored, err)
+	book, err := answers.ReadCodebook(questionnairetest.File(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"), nil)
+	if err != nil || !slices.Equal(book.Ignored, []string{"note"}) {
+		t.Fatalf("%+v: %v", book, err)
 	}
 	want := []questionnaire.Item{
 		{Name: "A1", Text: "Am indifferent.", Subscale: "Agreeableness", Range: &questionnaire.Range{Low: 1, High: 6}, Reversed: true}, {Name: "A2", Text: "Inquire.", Subscale: "Agreeableness"}, {Name: "NA"},
 	}
-	if diff := cmp.Diff(want, items); diff != "" {
+	if diff := cmp.Diff(want, book.Items); diff != "" {
 		t.Errorf("items differ from those wanted:\n%s", diff)
 	}
 	for _, c := range []struct {
@@ -260,7 +260,7 @@ func TestReadCodebook(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", c.content))
+			_, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", c.content), nil)
 			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
 			} else if strings.Contains(err.Error(), "EOF") {

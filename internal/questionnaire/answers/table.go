@@ -1,9 +1,13 @@
 package answers
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -53,6 +57,56 @@ type Remarks struct {
 	Dropped  []string
 	Inferred *Inferred // nil if no range was inferred
 	Merged   []Merged
+	Lacking  []Lacking
+	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held out.
+	Single []string
+	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
+	FoundID string
+}
+
+// Lacking is a group of which nobody answered any item of some scales that others answered.
+type Lacking struct {
+	Column, Group string
+	Participants  int
+	Scales        []string // an item without a subscale is its own scale
+}
+
+// leastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by chance, and
+// its value may tell who it is.
+const leastGroup = 5
+
+// lack remarks on the groups, by their value in each row, that lack whole scales.
+func (t *Table) lack(column string, groups []string) {
+	people, answeredBy := map[string]map[string]bool{}, map[string]map[string]bool{} // by group and scale
+	var scales []string
+	for i, group := range groups {
+		if people[group] == nil {
+			people[group] = map[string]bool{}
+		}
+		people[group][t.IDs[i]] = true
+	}
+	for j, item := range t.Items {
+		scale := cmp.Or(item.Subscale, item.Name)
+		if answeredBy[scale] == nil {
+			answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
+		}
+		for i, group := range groups {
+			if answered(t.Answers.At(i, j)) {
+				answeredBy[scale][group] = true
+			}
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(people)) {
+		l := Lacking{Column: column, Group: group, Participants: len(people[group])}
+		for _, scale := range scales {
+			if by := answeredBy[scale]; len(by) > 0 && !by[group] {
+				l.Scales = append(l.Scales, scale)
+			}
+		}
+		if group != "" && l.Participants >= leastGroup && len(l.Scales) > 0 {
+			t.Lacking = append(t.Lacking, l)
+		}
+	}
 }
 
 // Merged is a label with more than two values: all but the positive one count as one.
@@ -118,21 +172,53 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
 }
 
-// CheckTraining returns an error for a table that nothing can be learnt from.
+// CheckTraining returns an error for a table that nothing can be learnt from. If several items do not vary, it names all.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
 	}
 	all := t.all()
+	var first *table.Error
+	var others []string
 	for j, item := range t.Items {
+		var err error
 		switch low, high := t.ends(j, all); {
 		case low > high:
-			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrNeverAnswered}
+			err = questionnaire.ErrNeverAnswered
 		case low == high:
-			return &table.Error{File: t.File, Column: item.Name, Err: questionnaire.ErrConstant}
+			err = questionnaire.ErrConstant
+		default:
+			continue
+		}
+		if first == nil {
+			first = &table.Error{File: t.File, Column: item.Name, Err: err}
+		} else {
+			others = append(others, strconv.Quote(item.Name))
 		}
 	}
-	return nil
+	switch {
+	case first == nil:
+		return nil
+	case len(others) > 0:
+		first.Err = fmt.Errorf("%w. These do not vary either: %s", first.Err, strings.Join(others, ", "))
+	}
+	return first
+}
+
+// findSingle remarks on items to which all participants but one gave the same answer.
+func (t *Table) findSingle() {
+	for j, item := range t.Items {
+		counts, all := map[float64]int{}, 0
+		for i := range t.IDs {
+			if v := t.Answers.At(i, j); answered(v) {
+				counts[v]++
+				all++
+			}
+		}
+		if len(counts) == 2 && all > 2 && slices.Max(slices.Collect(maps.Values(counts))) == all-1 {
+			t.Single = append(t.Single, item.Name)
+		}
+	}
 }
 
 // Keep keeps the items of these names, and leaves out participants who answered none of them.

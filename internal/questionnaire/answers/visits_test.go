@@ -98,7 +98,7 @@ d,0,1,11,F
 	if !slices.Equal(read.IDs, []string{"a", "d"}) {
 		t.Errorf("ids %q", read.IDs)
 	}
-	want := answers.Remarks{Unanswered: []int{3, 5, 13}, Incomplete: []int{10}, Visits: []int{7}}
+	want := answers.Remarks{FoundID: "id", Unanswered: []int{3, 5, 13}, Incomplete: []int{10}, Visits: []int{7}}
 	if diff := cmp.Diff(want, read.Remarks); diff != "" {
 		t.Errorf("remarks differ from those wanted:\n%s", diff)
 	}

@@ -74,7 +74,7 @@ type Evaluation struct {
 	Participants int      `json:"participants"`
 	Repeats      int      `json:"repeats"`
 	HeldOut      float64  `json:"held_out"`
-	Labels       []string `json:"labels"`
+	Labels       []string `json:"labels"` // with their values, as questionnaire.ParseLabels reads them
 	Shares       []Share  `json:"shares"`
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
@@ -87,6 +87,9 @@ type Share struct {
 	Participants int       `json:"participants"`
 	Stability    Measure   `json:"stability"`
 	AUROC        []Measure `json:"auroc"` // in the order of the labels
+	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0. They have no correlation with any other, and
+	// do not count for the stability.
+	EmptyFactors int `json:"empty_factors"`
 	// ItemsLeftOut are those that in some repeat did not vary among the participants trained on.
 	ItemsLeftOut []string `json:"items_left_out"`
 	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
@@ -166,7 +169,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		e.Factors, e.Beta, e.Unconverged = choice.Factors, choice.Beta, choice.Unconverged
 	}
 	for _, label := range o.Columns.Labels {
-		e.Labels = append(e.Labels, label.Name)
+		e.Labels = append(e.Labels, label.String())
 	}
 	total := len(o.Methods) * (1 + o.Repeats*len(TrainShares()))
 	done := 0
@@ -269,7 +272,8 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Eva
 		for j := range constant {
 			constant[j] = constant[j] || !slices.Contains(part.items, j)
 		}
-		stability = append(stability, matched(linalg.SelectRows(whole.loadings, part.items), part.loadings)...)
+		correlations, empty := matched(linalg.SelectRows(whole.loadings, part.items), part.loadings)
+		stability, r.EmptyFactors = append(stability, correlations...), r.EmptyFactors+empty
 		for l, label := range e.Labels {
 			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
 			if err != nil {
@@ -371,11 +375,28 @@ func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors 
 	return r.Status, nil
 }
 
-// matched returns the correlation of each factor's loadings with those of its best match, if both vary. The cosine of two
-// centred columns is their correlation.
-func matched(whole, part *mat.Dense) []float64 {
-	_, cosines := align.Topics(linalg.Centred(whole, nil), linalg.Centred(part, nil))
-	return cosines
+// matched returns the correlation of each factor's loadings with those of its best match, and how many factors of the part
+// are empty: they match none, and neither do those of the whole. The cosine of two centred columns is their correlation.
+func matched(whole, part *mat.Dense) (correlations []float64, empty int) {
+	first, second := filled(whole), filled(part)
+	_, k := part.Dims()
+	empty = k - len(second)
+	if len(first) == 0 || len(second) == 0 {
+		return nil, empty
+	}
+	_, correlations = align.Topics(linalg.Centred(linalg.SelectColumns(whole, first), nil), linalg.Centred(linalg.SelectColumns(part, second), nil))
+	return correlations[:min(len(first), len(second))], empty
+}
+
+// filled returns the columns that are not all 0.
+func filled(a *mat.Dense) (columns []int) {
+	_, k := a.Dims()
+	for t := range k {
+		if mat.Norm(a.ColView(t), 1) > 0 {
+			columns = append(columns, t)
+		}
+	}
+	return columns
 }
 
 // predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train on, or

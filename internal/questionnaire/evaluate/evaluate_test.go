@@ -401,9 +401,25 @@ func TestMatched(t *testing.T) {
 	t.Parallel()
 	whole := mat.NewDense(3, 2, []float64{1, 5, 2, 3, 3, 4})
 	part := mat.NewDense(3, 2, []float64{10, 11, 6, 12, 8, 13})
-	for _, c := range matched(whole, part) {
+	for _, c := range one(matched(whole, part)) {
 		if math.Abs(c-1) > 1e-12 {
 			t.Errorf("correlation %v, want 1", c)
 		}
+	}
+}
+
+func one[A, B any](a A, _ B) A { return a }
+
+// A factor without loadings has no correlation with any other, and takes no match from one that has some.
+func TestMatchedLeavesOutEmptyFactors(t *testing.T) {
+	t.Parallel()
+	whole := mat.NewDense(3, 3, []float64{1, 5, 0, 2, 3, 0, 3, 4, 0})
+	part := mat.NewDense(3, 3, []float64{0, 11, 0, 0, 12, 0, 0, 13, 0})
+	correlations, empty := matched(whole, part)
+	if empty != 2 || len(correlations) != 1 || math.Abs(correlations[0]-1) > 1e-12 {
+		t.Errorf("correlations %v with %d empty factors, want 1 with 2", correlations, empty)
+	}
+	if correlations, empty := matched(whole, mat.NewDense(3, 2, nil)); len(correlations) > 0 || empty != 2 {
+		t.Errorf("correlations %v with %d empty factors, want none with 2", correlations, empty)
 	}
 }

@@ -1,0 +1,312 @@
+package answers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// Codebook describes items.
+type Codebook struct {
+	Items []questionnaire.Item
+	// Ignored are columns without a meaning, NoItems the fields of a data dictionary that are no items.
+	Ignored, NoItems []string
+}
+
+// codebookItem is the column of a codebook that must be there.
+const codebookItem = "item"
+
+// ReadCodebook reads the description of items from one of three kinds of files.
+//
+//   - A table that package table reads: a row for each item with the columns item (its name in the answers), text, subscale,
+//     min and max (the range of its answers; both or none) and reverse (1, yes or true for an item that is scored from the
+//     other end). NA, NaN and a dot are empty cells, except as a name. Other columns are ignored. It is an error if an ignored
+//     column looks like a missing one: one name begins with the other, as reversed does with reverse.
+//   - A data dictionary of REDCap, which has a column "Variable / Field Name" or field_name. Its fields with numbered choices,
+//     its sliders, and its numbers with both limits are items; the range is that of the choices without the codes of missing
+//     entries. A checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the subscale.
+//   - The keys of R's package psych as JSON: an object with a list of items for each scale. A name behind a hyphen is a
+//     reversed item. The first of several scales of an item is its subscale.
+//
+// The error is a *table.Error.
+func ReadCodebook(path string, missing []string) (*Codebook, error) {
+	if ext, _ := table.Extensions(path); ext == ".json" {
+		if b, err := readKeys(path); b != nil || err != nil {
+			return b, err
+		}
+	}
+	src, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = src.Close() }() // it was only read
+	b, at := &Codebook{}, dictionaryColumns(src.Header)
+	describeRow := func(cells map[string]string) ([]questionnaire.Item, error) {
+		return describeField(cells, questionnaire.NewMissing(missing))
+	}
+	if at == nil {
+		describeRow = describe
+		if at, b.Ignored, err = codebookColumns(src.Header); err != nil {
+			return nil, src.at(src.HeaderLine, err)
+		}
+	}
+	blank := &questionnaire.Missing{}
+	for {
+		row, err := src.Next()
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		cells := map[string]string{}
+		for name, i := range at {
+			if c := clean(row.Cells[i]); name == codebookItem || !blank.Cell(c) {
+				cells[name] = c
+			}
+		}
+		items, err := describeRow(cells)
+		if err == nil {
+			err = b.add(items)
+		}
+		if err != nil {
+			return nil, src.at(row.Line, err)
+		}
+		if len(items) == 0 {
+			b.NoItems = append(b.NoItems, cells[codebookItem])
+		}
+	}
+}
+
+// add adds items, each of which may come once.
+func (b *Codebook) add(items []questionnaire.Item) error {
+	for _, item := range items {
+		if slices.ContainsFunc(b.Items, func(i questionnaire.Item) bool { return i.Name == item.Name }) {
+			return inColumn(codebookItem, fmt.Errorf("item %q is listed twice", item.Name))
+		}
+		b.Items = append(b.Items, item)
+	}
+	return nil
+}
+
+// codebookColumns finds the columns of a codebook, and names all others.
+func codebookColumns(header []string) (at map[string]int, ignored []string, err error) {
+	known := []string{codebookItem, "text", "subscale", "min", "max", "reverse"}
+	at = map[string]int{}
+	for i, name := range header {
+		lower := strings.ToLower(name)
+		if _, twice := at[lower]; twice {
+			return nil, nil, inColumn(name, table.ErrColumnTwice)
+		}
+		if slices.Contains(known, lower) {
+			at[lower] = i
+		} else if name != "" {
+			ignored = append(ignored, name)
+		}
+	}
+	if _, ok := at[codebookItem]; !ok {
+		return nil, nil, inColumn(codebookItem, table.ErrNoColumn)
+	}
+	const shortest = 3 // letters of a name's beginning that tell it
+	for _, name := range ignored {
+		lower := strings.ToLower(name)
+		for _, k := range known {
+			if _, there := at[k]; !there && (strings.HasPrefix(lower, k) || len(lower) >= shortest && strings.HasPrefix(k, lower)) {
+				return nil, nil, inColumn(name, fmt.Errorf("not a column of a codebook: is it %q", k))
+			}
+		}
+	}
+	return at, ignored, nil
+}
+
+// describe returns the item in a row of a codebook.
+func describe(cells map[string]string) (items []questionnaire.Item, err error) {
+	item := questionnaire.Item{Name: cells[codebookItem], Text: cells["text"], Subscale: cells["subscale"]}
+	if item.Name == "" {
+		return nil, inColumn(codebookItem, errors.New("an item without a name"))
+	}
+	if low, high := cells["min"], cells["max"]; low != "" || high != "" {
+		if item.Range, err = questionnaire.NewRange(low, high); err != nil {
+			return nil, inColumn("min", err)
+		}
+	}
+	switch strings.ToLower(cells["reverse"]) {
+	case "", "0", "no", "false":
+	case "1", "yes", "true":
+		item.Reversed = true
+	default:
+		return nil, inColumn("reverse", errors.New("must be 0, 1, no, yes, false or true"))
+	}
+	return []questionnaire.Item{item}, nil
+}
+
+// dictionaryNames are the columns of a data dictionary of REDCap, as its web page and its API name them.
+var dictionaryNames = map[string]string{
+	"variable / field name": codebookItem, "field_name": codebookItem,
+	"form name": "subscale", "form_name": "subscale",
+	"field type": "type", "field_type": "type",
+	"field label": "text", "field_label": "text",
+	"choices, calculations, or slider labels": "choices", "select_choices_or_calculations": "choices",
+	"text validation min": "min", "text_validation_min": "min",
+	"text validation max": "max", "text_validation_max": "max",
+}
+
+// dictionaryColumns finds the columns of a data dictionary; nil for a file that is none.
+func dictionaryColumns(header []string) map[string]int {
+	at := map[string]int{}
+	for i, name := range header {
+		if role, ok := dictionaryNames[strings.ToLower(name)]; ok {
+			at[role] = i
+		}
+	}
+	_, hasItem := at[codebookItem]
+	if _, hasType := at["type"]; !hasItem || !hasType {
+		return nil
+	}
+	return at
+}
+
+// tag is an element of HTML, which labels of REDCap may hold.
+var tag = regexp.MustCompile(`<[^<>]*>`)
+
+// plain returns a label without HTML, its spaces joined.
+func plain(label string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(label, " "))), " ")
+}
+
+// describeField returns the items of a field in a data dictionary, none for a field of another kind.
+func describeField(cells map[string]string, missing *questionnaire.Missing) ([]questionnaire.Item, error) {
+	item := questionnaire.Item{Name: cells[codebookItem], Text: plain(cells["text"]), Subscale: cells["subscale"]}
+	if item.Name == "" {
+		return nil, inColumn(codebookItem, errors.New("an item without a name"))
+	}
+	choices := splitChoices(cells["choices"])
+	switch strings.ToLower(cells["type"]) {
+	case "radio", "dropdown":
+		item.Range = rangeOf(choices, missing)
+	case "yesno", "truefalse":
+		item.Range = &questionnaire.Range{Low: 0, High: 1}
+	case "slider":
+		item.Range = &questionnaire.Range{Low: 0, High: 100} // REDCap's, unless the limits are given
+		fallthrough
+	case "text":
+		if r, err := questionnaire.NewRange(cells["min"], cells["max"]); err == nil { // dates have limits too, and are no numbers
+			item.Range = r
+		}
+	case "checkbox":
+		var items []questionnaire.Item
+		for _, choice := range choices {
+			box := item
+			box.Name, box.Range = item.Name+"___"+exported(choice.code), &questionnaire.Range{Low: 0, High: 1}
+			box.Text = strings.TrimPrefix(item.Text+": "+choice.label, ": ")
+			items = append(items, box)
+		}
+		return items, nil
+	}
+	if item.Range == nil {
+		return nil, nil
+	}
+	return []questionnaire.Item{item}, nil
+}
+
+// choice is an answer that a field offers.
+type choice struct{ code, label string }
+
+// splitChoices reads "1, Never | 2, Often".
+func splitChoices(cell string) (all []choice) {
+	for part := range strings.SplitSeq(cell, "|") {
+		if code, label, _ := strings.Cut(part, ","); strings.TrimSpace(code) != "" {
+			all = append(all, choice{strings.TrimSpace(code), plain(label)})
+		}
+	}
+	return all
+}
+
+// rangeOf returns the range of the choices that are not missing entries; nil unless all are numbers, and two differ.
+func rangeOf(choices []choice, missing *questionnaire.Missing) *questionnaire.Range {
+	var codes []float64
+	for _, c := range choices {
+		v, err := missing.Value(c.code)
+		if err != nil {
+			return nil
+		}
+		if answered(v) {
+			codes = append(codes, v)
+		}
+	}
+	if len(codes) == 0 {
+		return nil
+	}
+	if r := (questionnaire.Range{Low: slices.Min(codes), High: slices.Max(codes)}); r.Low < r.High {
+		return &r
+	}
+	return nil
+}
+
+// exported returns the code of a choice as REDCap writes it into the name of a column: in lower case, with an underscore for
+// what is neither a letter nor a digit.
+func exported(code string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(code))
+}
+
+// readKeys reads keys as psych has them; nil for JSON that is something else.
+func readKeys(path string) (*Codebook, error) {
+	data, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		return nil, &table.Error{File: path, Err: table.Cause(err)}
+	case !utf8.Valid(data):
+		return nil, &table.Error{File: path, Err: table.ErrEncoding}
+	}
+	var scales map[string]json.RawMessage
+	areKeys := json.Unmarshal(data, &scales) == nil && len(scales) > 0
+	for _, items := range scales {
+		areKeys = areKeys && bytes.HasPrefix(items, []byte("["))
+	}
+	if !areKeys {
+		return nil, nil
+	}
+	fail := func(scale string, err error) (*Codebook, error) {
+		return nil, &table.Error{File: path, Err: fmt.Errorf("scale %q: %w", scale, err)}
+	}
+	b := &Codebook{}
+	d := json.NewDecoder(bytes.NewReader(data)) // a second time, since a map has no order
+	for _, err = d.Token(); err == nil && d.More(); {
+		token, _ := d.Token()
+		scale, _ := token.(string)
+		var names []string
+		if err := d.Decode(&names); err != nil {
+			return fail(scale, errors.New("must be a list of the names of items"))
+		}
+		for _, name := range names {
+			bare, reversed := strings.CutPrefix(strings.TrimSpace(name), "-")
+			item := questionnaire.Item{Name: strings.TrimSpace(bare), Subscale: scale, Reversed: reversed}
+			first := slices.IndexFunc(b.Items, func(i questionnaire.Item) bool { return i.Name == item.Name })
+			switch {
+			case item.Name == "":
+				return fail(scale, errors.New("an item without a name"))
+			case first < 0:
+				b.Items = append(b.Items, item)
+			case b.Items[first].Reversed != item.Reversed:
+				return fail(scale, fmt.Errorf("item %q is reversed in one scale and not in another", item.Name))
+			}
+		}
+	}
+	return b, nil
+}

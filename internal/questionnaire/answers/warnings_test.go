@@ -1,0 +1,105 @@
+package answers_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// A scale is lacking if nobody of a group answered any of its items, and somebody else did. Groups of fewer than five stay
+// unnamed.
+func TestReadTellsScalesThatAGroupLacks(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("id,q1,q2,s1,s2,n1,sex,dx,site\n")
+	for i := range 24 {
+		s1, dx := "1", "CONTROL"
+		if i%2 == 0 {
+			s1, dx = "", "SCHZ"
+		}
+		site := "a"
+		if i < 4 {
+			site = "b"
+		}
+		fmt.Fprintf(&b, "p%d,%d,%d,%s,,,%s,%s,%s\n", i, i%3, i%4, s1, []string{"F", "M"}[i/2%2], dx, site)
+	}
+	columns := answers.Columns{
+		Codebook: []questionnaire.Item{{Name: "q1", Subscale: "Q"}, {Name: "q2", Subscale: "Q"}, {Name: "s1", Subscale: "S"}, {Name: "s2", Subscale: "S"}, {Name: "n1"}},
+		Range:    &questionnaire.Range{Low: 0, High: 4}, Groups: []string{"site"},
+		Labels:    []questionnaire.Label{{Name: "dx", Positive: "SCHZ"}, {Name: "dx", Positive: "CONTROL"}},
+		Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}},
+	}
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]answers.Lacking{{Column: "dx", Group: "SCHZ", Participants: 12, Scales: []string{"S"}}}, read.Lacking); diff != "" {
+		t.Errorf("groups differ from those wanted:\n%s", diff)
+	}
+	columns.Groups = []string{"nowhere"}
+	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err, table.ErrNoColumn) {
+		t.Errorf("a group without column: %v", err)
+	}
+	columns.Groups, columns.Codebook, columns.Items, columns.Labels = []string{"dx"}, nil, []string{"q*", "s1", "dx"}, nil
+	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err, questionnaire.ErrNoItem) {
+		t.Errorf("a group that is an item: %v", err)
+	}
+}
+
+// One group against another leaves out all other values, and so tells nothing of them.
+func TestReadOneGroupAgainstAnother(t *testing.T) {
+	t.Parallel()
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,dx\na,0,2\nb,1,1.0\nc,2,3\nd,1,NA\ne,0,x\n"), &answers.Columns{
+		Items: []string{"q*"}, Labels: []questionnaire.Label{{Name: "dx", Positive: "2.0", Negative: "1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int8{1, 0, answers.Unknown, answers.Unknown, answers.Unknown}; !slices.Equal(read.Labels[0], want) || len(read.Merged) > 0 {
+		t.Errorf("classes %v, want %v; merged %v", read.Labels[0], want, read.Merged)
+	}
+}
+
+func TestReadFindsTheIDs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ header, given, found, first string }{
+		{"id,participant_id,q1", "", "id", "a"},
+		{"x,Participant_ID,q1", "", "Participant_ID", "b"},
+		{"x,participant_id,q1", "x", "", "a"},
+		{"x,y,q1", "", "", "1"},
+	} {
+		read, err := answers.Read(questionnairetest.File(t, "x.csv", c.header+"\na,b,0\nc,d,1\n"), &answers.Columns{Items: []string{"q*"}, ID: c.given})
+		if err != nil || read.FoundID != c.found || read.IDs[0] != c.first {
+			t.Errorf("%s, --id %q: found %q, first id %q: %v", c.header, c.given, read.FoundID, read.IDs[0], err)
+		}
+	}
+}
+
+// An item that one participant lets vary does not vary in the fold that holds that one out.
+func TestReadTellsItemsThatOneParticipantLetsVary(t *testing.T) {
+	t.Parallel()
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,0,1,0\nb,0,1,1\nc,0,,0\nd,1,0,1\n"), &answers.Columns{Items: []string{"q*"}})
+	if want := []string{"q1", "q2"}; err != nil || !slices.Equal(read.Single, want) {
+		t.Errorf("items %q, want %q: %v", read.Single, want, err)
+	}
+}
+
+func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
+	t.Parallel()
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3,q4\na,0,1,1,\nb,1,1,1,\n"), &answers.Columns{Items: []string{"q*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := read.CheckTraining(); !errors.Is(err, questionnaire.ErrConstant) || !strings.HasSuffix(err.Error(), `These do not vary either: "q3", "q4"`) {
+		t.Errorf("error %v", err)
+	}
+}
