@@ -121,3 +121,15 @@ func (m *Missing) Value(cell string) (float64, error) {
 	}
 	return v, err
 }
+
+// Spelled returns a cell in the one spelling of its value, so that 1 and 1.0 are the same; "" for a missing entry.
+func (m *Missing) Spelled(cell string) string {
+	switch v, err := m.Value(cell); {
+	case err != nil:
+		return strings.Clone(strings.TrimSpace(cell))
+	case math.IsNaN(v):
+		return ""
+	default:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+}

@@ -198,38 +198,26 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		class := r.class(r.labels[i], record[at])
 		r.Labels[i] = append(r.Labels[i], class)
 		if class == 0 {
-			r.others[i][r.spelled(record[at])] = true
+			r.others[i][r.Spelled(record[at])] = true
 		}
 	}
 	for g, at := range r.groupAt {
-		r.groups[g] = append(r.groups[g], r.spelled(record[at]))
+		r.groups[g] = append(r.groups[g], r.Spelled(record[at]))
 	}
 	return true, true, nil
 }
 
 // class returns 1 for the positive value, 0 for the negative one, which may be any other, or else Unknown.
 func (l *layout) class(label questionnaire.Label, cell string) int8 {
-	switch value := l.spelled(cell); {
+	switch value := l.Spelled(cell); {
 	case value == "":
 		return Unknown
-	case value == l.spelled(label.Positive):
+	case value == l.Spelled(label.Positive):
 		return 1
-	case label.Negative == "" || value == l.spelled(label.Negative):
+	case label.Negative == "" || value == l.Spelled(label.Negative):
 		return 0
 	}
 	return Unknown
-}
-
-// spelled returns a cell in the one spelling of its value, "" if it is missing.
-func (l *layout) spelled(cell string) string {
-	switch v, err := l.Value(cell); {
-	case err != nil:
-		return clean(cell)
-	case math.IsNaN(v):
-		return ""
-	default:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	}
 }
 
 // source is a file whose columns are all known before its rows are read.
