@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -104,13 +105,13 @@ func Cause(err error) error {
 // Abort removes what was written. It does nothing after Commit.
 func (f *File) Abort() error { return f.file.Cleanup() }
 
-// WriteNumbers writes rows of numbers to the file, each behind its name. The header names the column of the names, then those
-// of the numbers. The file is then ready for Commit.
+// WriteNumbers writes rows of numbers to the file, each behind its name; NaN is an empty cell. The header names the column of
+// the names, then those of the numbers. The file is then ready for Commit.
 func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) error {
 	fields := make([]reflect.StructField, len(header))
 	for c, name := range header {
 		tag := fmt.Sprintf("parquet:%[1]q json:%[1]q", name)
-		fields[c] = reflect.StructField{Name: "C" + strconv.Itoa(c), Type: reflect.TypeFor[float64](), Tag: reflect.StructTag(tag)}
+		fields[c] = reflect.StructField{Name: "C" + strconv.Itoa(c), Type: reflect.TypeFor[*float64](), Tag: reflect.StructTag(tag)}
 	}
 	fields[0].Type = reflect.TypeFor[string]()
 	line := reflect.New(reflect.StructOf(fields)).Elem()
@@ -118,7 +119,11 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 	for i, name := range names {
 		line.Field(0).SetString(name)
 		for c, v := range row(i) {
-			line.Field(c + 1).SetFloat(v)
+			number := &v
+			if math.IsNaN(v) {
+				number = nil
+			}
+			line.Field(c + 1).Set(reflect.ValueOf(number))
 		}
 		err = errors.Join(err, w.Write([]any{line.Interface()}))
 	}

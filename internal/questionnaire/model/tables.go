@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
+	"math"
 	"slices"
 	"strconv"
 
@@ -20,6 +21,9 @@ type Scores struct {
 	// of items that each participant answered.
 	Errors   *mat.Dense
 	Answered []int
+	// Norms are columns behind all others, n×len(NormNames), with NaN for an empty cell; nil without norms.
+	Norms     *mat.Dense
+	NormNames []string
 }
 
 // CSV returns the scores as a table, in full precision.
@@ -35,28 +39,30 @@ func (s *Scores) CSV() []byte {
 	return CSV(rows)
 }
 
-// Header names the columns of the scores as a table: id, factor1, factor2 … and, with standard errors, answered, se_factor1,
-// se_factor2 ….
+// Header names the columns of the scores as a table: id, factor1, factor2 …; with standard errors answered, se_factor1,
+// se_factor2 …; then those of the norms.
 func (s *Scores) Header() []string {
 	factors := FactorNames(s.Values)
 	header := append([]string{"id"}, factors...)
-	if s.Errors == nil {
-		return header
+	if s.Errors != nil {
+		header = append(header, "answered")
+		for _, name := range factors {
+			header = append(header, "se_"+name)
+		}
 	}
-	header = append(header, "answered")
-	for _, name := range factors {
-		header = append(header, "se_"+name)
-	}
-	return header
+	return append(header, s.NormNames...)
 }
 
 // Row returns the numbers of a row of the table.
 func (s *Scores) Row(i int) []float64 {
-	row := s.Values.RawRowView(i)
-	if s.Errors == nil {
-		return row
+	row := slices.Clone(s.Values.RawRowView(i))
+	if s.Errors != nil {
+		row = slices.Concat(row, []float64{float64(s.Answered[i])}, s.Errors.RawRowView(i))
 	}
-	return slices.Concat(row, []float64{float64(s.Answered[i])}, s.Errors.RawRowView(i))
+	if s.Norms != nil {
+		row = append(row, s.Norms.RawRowView(i)...)
+	}
+	return row
 }
 
 // FactorNames names the columns of a matrix with a column for each factor.
@@ -112,8 +118,13 @@ func numbers(header, names []string, values *mat.Dense) []byte {
 	return CSV(rows)
 }
 
-// Cell writes a number in full precision.
-func Cell(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+// Cell writes a number in full precision, nothing for NaN.
+func Cell(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
 
 // CSV writes rows.
 func CSV(rows [][]string) []byte {
