@@ -26,7 +26,7 @@ var (
 	ErrVaries         = errors.New("the confounds differ from those")
 	ErrTwoRoles       = errors.New("a column with two roles")
 	ErrOneClass       = errors.New("the label has only one class")
-	ErrNumbered       = errors.New("its participants have no ids to match those of other questionnaires")
+	ErrNumbered       = errors.New("its participants have no ids to match those of other files")
 	ErrNotShared      = errors.New("no participant in common with the other questionnaires")
 	ErrNoOwnAnswers   = errors.New("a second stage has no answers to choose a compact set from: name the fits that it was made from")
 	ErrNoErrors       = errors.New("the model is of an earlier version, without what standard errors are made of: fit it again")
