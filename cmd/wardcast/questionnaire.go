@@ -28,6 +28,7 @@ import (
 type questionnaireCmd struct {
 	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers." example:"wardcast questionnaire fit answers.csv --items '*_?' --confounds age:numeric,sex:categorical --factors 5 --beta 0.1 --out fit"`
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
+	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
@@ -310,6 +311,7 @@ type questionnaireScoreCmd struct {
 	Out         string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
 	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+	Norms       string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
 	scoreFlags
 }
 
@@ -319,9 +321,13 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		return err
 	}
 	if c.Out != "" {
-		if err := cmp.Or(table.CheckName(c.Out), folder.CheckScores(c.Out, c.Input, c.Model)); err != nil {
+		if err := cmp.Or(table.CheckName(c.Out), folder.CheckFile(c.Out, c.Model, c.Input, c.Norms)); err != nil {
 			return cli.Usage(fmt.Errorf("--out %w", err))
 		}
+	}
+	n, people, err := c.norms(m)
+	if err != nil {
+		return err
 	}
 	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, Table: c.table()})
 	if err != nil {
@@ -331,6 +337,9 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	c.warn(d, c.Input, scores.TooFew)
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
+	}
+	if n != nil {
+		warnOutside(d, c.Input, n.Apply(&scores.Scores, people))
 	}
 	if c.Out != "" {
 		return folder.WriteScores(c.Out, &scores.Scores)

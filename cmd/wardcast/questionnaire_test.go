@@ -252,7 +252,7 @@ func TestQuestionnaireWarns(t *testing.T) {
 			t.Errorf("rank logs %q, want %q in it", r.Stderr, w)
 		}
 	}
-	clean := []string{"--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"}
+	clean := []string{"--id", "id", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"}
 	if r = run("rank", clean...); r.Stderr != "" {
 		t.Errorf("rank logs %q", r.Stderr)
 	}

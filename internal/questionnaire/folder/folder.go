@@ -1,5 +1,5 @@
 // Package folder writes the output folder of a fit: the files of its model and of its report, all of them or none. It also
-// writes the scores of new participants.
+// writes the scores of new participants, and norms.
 //
 // Each file is complete or not there, and result.json comes last: if it is there, it describes the files next to it.
 package folder
@@ -52,15 +52,17 @@ func Check(dir string, inputs ...string) error {
 	return nil
 }
 
-// CheckScores returns an error if scores in the file at path would replace the answers that they are made from, or a file of
-// the model in the folder dir.
-func CheckScores(path, input, dir string) error {
-	if same(path, input) {
-		return fmt.Errorf("%q is read and would be replaced; take another file for the scores", path)
+// CheckFile returns an error if a file at path would replace an input that it is made from, or a file of the model in the
+// folder dir.
+func CheckFile(path, dir string, inputs ...string) error {
+	for _, input := range inputs {
+		if same(path, input) {
+			return fmt.Errorf("%q is read and would be replaced; take another file", path)
+		}
 	}
 	for _, name := range files() {
 		if same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && same(filepath.Dir(path), dir) {
-			return fmt.Errorf("%q is a file of the model; take another one for the scores", path)
+			return fmt.Errorf("%q is a file of the model; take another one", path)
 		}
 	}
 	return nil
@@ -129,7 +131,7 @@ func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
 
 func writeAll(dir string, contents map[string][]byte) error {
 	for name, data := range contents {
-		if err := write(filepath.Join(dir, name), func(f *table.File) error { _, err := f.Write(data); return err }); err != nil {
+		if err := WriteFile(filepath.Join(dir, name), data); err != nil {
 			return err
 		}
 	}
@@ -171,6 +173,11 @@ func from(dir, path string) string {
 // WriteScores writes a file of scores, complete or not there, in the format that its name tells: see table.CheckName.
 func WriteScores(path string, s *model.Scores) error {
 	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Row) })
+}
+
+// WriteFile writes a file, complete or not there.
+func WriteFile(path string, data []byte) error {
+	return write(path, func(f *table.File) error { _, err := f.Write(data); return err })
 }
 
 // write writes a file so that it is complete or not there.

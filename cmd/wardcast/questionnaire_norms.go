@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/norms"
+)
+
+type questionnaireNormsCmd struct {
+	cli.Output
+	Model       string   `help:"Output folder of the fit that made the scores." required:"" placeholder:"DIR"`
+	Scores      string   `help:"Scores of the reference sample, as score writes them." required:"" type:"existingfile" placeholder:"FILE"`
+	People      string   `help:"Table with age and sex of the participants, matched to the scores by their ids; it may be the file of their answers." type:"existingfile" placeholder:"FILE"`
+	ID          string   `name:"id" help:"Column of the ids in the table of people (default: id or participant_id, in capitals or not)." placeholder:"NAME"`
+	Age         string   `help:"Column of age in the table of people; needs --bins (default: one norm for all ages)." placeholder:"NAME"`
+	Bins        []string `help:"Edges of the bands of age: 6,9,12 means 6 to below 9, and 9 to 12." placeholder:"LIST"`
+	Sex         string   `help:"Column of sex in the table of people (default: one norm for all)." placeholder:"NAME"`
+	MissingCode codes    `help:"Code of a missing entry in the table of people, besides those of the fit." placeholder:"CODE"`
+	Least       int      `help:"Least number of people of an age band and sex; if there are fewer, that cell has no norms." default:"${leastNormed}"`
+	Out         string   `help:"File for the norms, in JSON." required:"" placeholder:"FILE"`
+}
+
+// by returns what the norms go by.
+func (c *questionnaireNormsCmd) by() (by norms.By, err error) {
+	by.Sex = c.Sex
+	switch {
+	case (c.Age == "") != (len(c.Bins) == 0):
+		return by, cli.Usage(errors.New("--age and --bins need each other"))
+	case (c.Age == "" && c.Sex == "") != (c.People == ""):
+		return by, cli.Usage(errors.New("--people needs --age or --sex, and these need --people"))
+	case c.Least < 1:
+		return by, cli.Usage(fmt.Errorf("--least is %d, must be 1 or more", c.Least))
+	case c.Age != "":
+		by.Age, err = questionnaire.ParseVisits(c.Age, c.Bins)
+	}
+	return by, err
+}
+
+func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
+	by, err := c.by()
+	if err != nil {
+		return err
+	}
+	if err := folder.CheckFile(c.Out, c.Model, c.Scores, c.People); err != nil {
+		return cli.Usage(fmt.Errorf("--out %w", err))
+	}
+	m, err := model.Load(c.Model)
+	if err != nil {
+		return err
+	}
+	if m.Visits != nil {
+		return cli.Usage(fmt.Errorf("%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
+	}
+	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: model.FactorNames(m.ICQF.Loadings)})
+	if err != nil {
+		return err
+	}
+	var people *answers.Sheet
+	if c.People != "" {
+		if people, err = by.Read(c.People, c.ID, slices.Concat(c.MissingCode, m.Missing)); err != nil {
+			return err
+		}
+	}
+	n, outside, err := norms.Make(scores, people, norms.Options{By: by, Model: m, Least: c.Least})
+	warnOutside(d, c.Scores, outside)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("writing the norms: %w", err)
+	}
+	if err := folder.WriteFile(c.Out, append(data, '\n')); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, cell := range n.Cells {
+		has := "yes"
+		if len(cell.Scores) == 0 {
+			has = "too few"
+		}
+		rows = append(rows, []string{cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), strconv.Itoa(cell.Participants), has})
+	}
+	return c.Print(d, n, []string{"AGE", "SEX", "PARTICIPANTS", "NORMS"}, rows)
+}
+
+// warnOutside logs which participants have no norms.
+func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
+	for _, o := range outside {
+		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines), "lines", o.Lines[:min(len(o.Lines), mostLines)])
+	}
+}
+
+// norms returns the norms and the people whom they are for; nil without --norms.
+func (c *questionnaireScoreCmd) norms(m *model.Model) (*norms.Norms, *answers.Sheet, error) {
+	if c.Norms == "" {
+		return nil, nil, nil
+	}
+	n, err := norms.Load(c.Norms, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	people, err := n.Read(c.Input, cmp.Or(c.ID, m.ID), slices.Concat(c.MissingCode, m.Missing))
+	return n, people, err
+}

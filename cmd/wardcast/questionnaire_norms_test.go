@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/cli/clitest"
+)
+
+// Norms are made of the scores of a reference sample, and give later scores percentiles and T scores. Who has none is told by
+// line, never by id.
+func TestQuestionnaireNorms(t *testing.T) {
+	t.Parallel()
+	path, parent := answersFile(t), t.TempDir()
+	dir, out := filepath.Join(parent, "model"), filepath.Join(parent, "norms.json")
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--out", dir)
+	reference := filepath.Join(parent, "reference.csv")
+	succeed(t, "", "questionnaire", "score", path, "--model", dir, "--out", reference)
+	norms := func(more ...string) []string {
+		return append([]string{"questionnaire", "norms", "--model", dir, "--scores", reference, "--out", out}, more...)
+	}
+	by := []string{"--people", path, "--age", "age", "--bins", "6,12,17", "--sex", "sex"}
+
+	fail(t, cli.ExitUsage, norms("--people", path), "--people needs")
+	fail(t, cli.ExitUsage, norms("--sex", "sex"), "--people needs")
+	fail(t, cli.ExitUsage, norms("--age", "age", "--people", path), "--bins")
+	fail(t, cli.ExitUsage, norms("--least", "0"), "--least is 0")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "norms", "--model", dir, "--scores", reference, "--out", reference}, "would be replaced")
+	fail(t, cli.ExitUsage, norms(by...), "no cell has 50 people")
+	fail(t, cli.ExitFailed, norms("--people", path, "--sex", "gender"), "answers.csv", `"gender"`, "no such column")
+
+	table := succeed(t, "", norms(append(by, "--least", "12")...)...)
+	for _, row := range []string{"AGE    SEX  PARTICIPANTS  NORMS", "6-12   F    17            yes", "12-17  M    12            yes"} {
+		if !strings.Contains(table, row) {
+			t.Errorf("norms prints\n%s, which lacks %q", table, row)
+		}
+	}
+	if again := clitest.Object(t, succeed(t, "", norms(append(by, "--least", "12", "--output=json")...)...)); again["participants"] != 60. || again["least"] != 12. {
+		t.Errorf("norms prints %v", again)
+	}
+
+	// The second participant has no sex, the third is too old.
+	lines := strings.SplitN(string(clitest.Read(t, path)), "\n", 5)
+	lines[2] = strings.ReplaceAll(lines[2], ",M,", ",,")
+	fields := strings.Split(lines[3], ",")
+	fields[7] = "40"
+	lines[3] = strings.Join(fields, ",")
+	changed := clitest.File(t, "new.csv", strings.Join(lines, "\n"))
+	r := wardcast(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out)
+	for _, say := range []string{`"reason":"no sex","participants":1,"lines":[3]`, `"reason":"an age outside the bands","participants":1,"lines":[4]`} {
+		if !strings.Contains(r.Stderr, say) {
+			t.Errorf("the log lacks %s:\n%s", say, r.Stderr)
+		}
+	}
+	if strings.Contains(r.Stderr, "secret") {
+		t.Errorf("the log names an id:\n%s", r.Stderr)
+	}
+	rows, err := csv.NewReader(strings.NewReader(r.Stdout)).ReadAll()
+	want := []string{"id", "factor1", "factor2", "percentile_factor1", "t_factor1", "percentile_factor2", "t_factor2"}
+	if err != nil || len(rows) != 61 || !slices.Equal(rows[0], want) {
+		t.Fatalf("%d rows, columns %q: %v", len(rows), rows[0], err)
+	}
+	for i, row := range rows[1:] {
+		if empty := row[3] == "" && row[6] == ""; empty != (i == 1 || i == 2) || row[1] == "" {
+			t.Errorf("row %q", row)
+		}
+	}
+	for _, name := range []string{"scores.jsonl", "scores.parquet"} {
+		file := filepath.Join(parent, name)
+		succeed(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out, "--out", file)
+		if got, want := cells(t, file), cells(t, clitest.File(t, "scores.csv", r.Stdout)); !cmp.Equal(got, want) {
+			t.Errorf("%s does not hold what stdout does:\n%s", name, cmp.Diff(want, got))
+		}
+	}
+
+	// Norms of another fit are refused.
+	other := filepath.Join(parent, "other")
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.2", "--factors", "2", "--out", other)
+	fail(t, cli.ExitFailed, []string{"questionnaire", "score", path, "--model", other, "--norms", out}, "norms.json", "not norms of this model")
+	if data := clitest.Read(t, out); bytes.Contains(data, []byte("secret")) {
+		t.Error("the norms hold ids")
+	}
+}
+
+// What a user should know before a study is lost is logged: a scale that a group lacks, and the column that holds the ids.
+func TestQuestionnaireWarnsOfGroups(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("participant_id,q1,q2,q3,r1,dx\n")
+	for i := range 60 {
+		row := []string{"0", "1", "2", "3", "1"}
+		for j := range row {
+			row[j] = string(rune('0' + (i/(j+1)+i/(j+3))%4))
+		}
+		dx := []string{"CONTROL", "SCHZ", "ADHD"}[i%3]
+		if dx == "SCHZ" {
+			row[3] = ""
+		}
+		b.WriteString("secret" + string(rune('a'+i/10)) + string(rune('0'+i%10)) + "," + strings.Join(row[:4], ",") + "," + dx + "\n")
+	}
+	path, keys := clitest.File(t, "answers.csv", b.String()), clitest.File(t, "keys.json", `{"mood":["q1","-q2","q3"],"sleep":["r1"]}`)
+	r := wardcast(t, "", "questionnaire", "evaluate", path, "--codebook", keys, "--factors", "2", "--beta", "0.1", "--repeats", "2", "--labels", "dx=SCHZ,dx=SCHZ:CONTROL")
+	for _, say := range []string{`"column":"participant_id"`, `"column":"dx","group":"SCHZ","participants":20,"scales":["sleep"]`} {
+		if !strings.Contains(r.Stderr, say) {
+			t.Errorf("the log lacks %s:\n%s", say, r.Stderr)
+		}
+	}
+	if strings.Contains(r.Stderr, "secret") {
+		t.Errorf("the log names an id:\n%s", r.Stderr)
+	}
+	if strings.Count(r.Stderr, "more than two values") != 1 {
+		t.Errorf("the log tells of the other values of one label against all, and of no other:\n%s", r.Stderr)
+	}
+	if r.Code != 0 {
+		t.Errorf("%s", r.Stderr)
+	}
+	if !strings.Contains(r.Stdout, "AUROC dx=SCHZ  AUROC dx=SCHZ:CONTROL") {
+		t.Errorf("the labels do not say their values:\n%s", r.Stdout)
+	}
+}
