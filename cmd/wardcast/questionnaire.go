@@ -154,6 +154,9 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if len(of.Single) > 0 {
 		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one", "file", file, "items", of.Single)
 	}
+	for _, o := range of.Opposed {
+		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", "file", file, "scale", o.Scale, "items", o.Items)
+	}
 	for _, l := range of.Lacking {
 		d.Log.Warn("nobody of a group answered a scale that others answered: missing answers alone may tell the group", "file", file, "column", l.Column, "group", l.Group, "participants", l.Participants, "scales", l.Scales)
 	}

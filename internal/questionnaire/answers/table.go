@@ -60,6 +60,8 @@ type Remarks struct {
 	Lacking  []Lacking
 	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held out.
 	Single []string
+	// Opposed are filled in by package fit, before a study begins.
+	Opposed []Opposed
 	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
 	FoundID string
 }
@@ -69,6 +71,12 @@ type Lacking struct {
 	Column, Group string
 	Participants  int
 	Scales        []string // an item without a subscale is its own scale
+}
+
+// Opposed are items that run against the other items of their scale, "" for the items without one.
+type Opposed struct {
+	Scale string
+	Items []string
 }
 
 // leastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by chance, and

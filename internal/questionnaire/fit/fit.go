@@ -128,6 +128,9 @@ func (o *Options) Begin() (*Study, error) {
 		}
 	}
 	if o.Remark != nil {
+		if o.Columns.Visits == nil { // which turns the subscales into bins of time
+			t.Opposed = opposed(t, o.Threads)
+		}
 		o.Remark(t.Remarks)
 	}
 	s, err := newStudy(t, &o.Columns)

@@ -1,0 +1,59 @@
+package fit
+
+import (
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// leastScaleItems is the least number of items of a scale that is looked at: of two items that correlate negatively, nothing
+// tells which is the opposed one.
+const leastScaleItems = 3
+
+// opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
+// component of the scale's correlations (of pairwise complete answers). The component's sign is that of the sum of its weights.
+// This is the rule by which alpha(check.keys=TRUE) of R's package psych reverses items (Revelle, psych 2.2.9). Items without a
+// subscale are one scale. Items that do not vary are left out.
+func opposed(t *answers.Table, threads int) (all []answers.Opposed) {
+	rows := make([]int, len(t.IDs))
+	for i := range rows {
+		rows[i] = i
+	}
+	var scales []string
+	itemsOf := map[string][]int{}
+	for _, j := range t.Varying(rows) {
+		scale := t.Items[j].Subscale
+		if itemsOf[scale] == nil {
+			scales = append(scales, scale)
+		}
+		itemsOf[scale] = append(itemsOf[scale], j)
+	}
+	for _, scale := range scales {
+		items := itemsOf[scale]
+		if len(items) < leastScaleItems {
+			continue
+		}
+		correlations, err := factoranalysis.Correlate(t.AnswersOf(rows, items), factoranalysis.Pearson, threads)
+		if err != nil {
+			continue // answers too large or too small for squares, which newStudy refuses
+		}
+		_, vectors, ok := linalg.Eigen(correlations.R)
+		if !ok {
+			continue
+		}
+		first := mat.Col(nil, len(items)-1, vectors)
+		o := answers.Opposed{Scale: scale}
+		for i, w := range first {
+			if w*floats.Sum(first) < 0 {
+				o.Items = append(o.Items, t.Items[items[i]].Name)
+			}
+		}
+		if len(o.Items) > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
+}
