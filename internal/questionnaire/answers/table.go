@@ -1,9 +1,7 @@
 package answers
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -47,96 +45,6 @@ type known struct {
 
 // Unknown is the class of a participant whose label is missing.
 const Unknown = -1
-
-// Remarks are what a reader of the results should know about the file.
-type Remarks struct {
-	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and those
-	// who lack a confound. Visits are lines of the latter kind whose participants have other rows.
-	Unanswered, Incomplete, Visits []int
-	// Dropped are items of visits that are left out because nobody answered them, or everybody alike.
-	Dropped  []string
-	Inferred *Inferred // nil if no range was inferred
-	Merged   []Merged
-	Lacking  []Lacking
-	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held out.
-	Single []string
-	// Opposed are filled in by package fit, before a study begins.
-	Opposed []Opposed
-	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
-	FoundID string
-}
-
-// Lacking is a group of which nobody answered any item of some scales that others answered.
-type Lacking struct {
-	Column, Group string
-	Participants  int
-	Scales        []string // an item without a subscale is its own scale
-}
-
-// Opposed are items that run against the other items of their scale, "" for the items without one.
-type Opposed struct {
-	Scale string
-	Items []string
-}
-
-// leastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by chance, and
-// its value may tell who it is.
-const leastGroup = 5
-
-// lack remarks on the groups, by their value in each row, that lack whole scales.
-func (t *Table) lack(column string, groups []string) {
-	people, answeredBy := map[string]map[string]bool{}, map[string]map[string]bool{} // by group and scale
-	var scales []string
-	for i, group := range groups {
-		if people[group] == nil {
-			people[group] = map[string]bool{}
-		}
-		people[group][t.IDs[i]] = true
-	}
-	for j, item := range t.Items {
-		scale := cmp.Or(item.Subscale, item.Name)
-		if answeredBy[scale] == nil {
-			answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
-		}
-		for i, group := range groups {
-			if answered(t.Answers.At(i, j)) {
-				answeredBy[scale][group] = true
-			}
-		}
-	}
-	for _, group := range slices.Sorted(maps.Keys(people)) {
-		l := Lacking{Column: column, Group: group, Participants: len(people[group])}
-		for _, scale := range scales {
-			if by := answeredBy[scale]; len(by) > 0 && !by[group] {
-				l.Scales = append(l.Scales, scale)
-			}
-		}
-		if group != "" && l.Participants >= leastGroup && len(l.Scales) > 0 {
-			t.Lacking = append(t.Lacking, l)
-		}
-	}
-}
-
-// Merged is a label with more than two values: all but the positive one count as one.
-type Merged struct {
-	questionnaire.Label
-	Values int // other than the positive one
-}
-
-// Inferred is the range of the items that have none of their own: the least and the largest answer to any of them.
-type Inferred struct {
-	questionnaire.Range
-	Items int
-	Apart *Apart // nil if no answers are apart
-}
-
-// Apart are answers far from all others: they look like codes of missing entries that nobody named.
-type Apart struct {
-	questionnaire.Range
-	Answers int
-	Line    int // of the first
-	Column  string
-}
 
 // ends returns the least and the largest answer to an item among these participants; low is above high if there is none.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
@@ -211,22 +119,6 @@ func (t *Table) CheckTraining() error {
 		first.Err = fmt.Errorf("%w. These do not vary either: %s", first.Err, strings.Join(others, ", "))
 	}
 	return first
-}
-
-// findSingle remarks on items to which all participants but one gave the same answer.
-func (t *Table) findSingle() {
-	for j, item := range t.Items {
-		counts, all := map[float64]int{}, 0
-		for i := range t.IDs {
-			if v := t.Answers.At(i, j); answered(v) {
-				counts[v]++
-				all++
-			}
-		}
-		if len(counts) == 2 && all > 2 && slices.Max(slices.Collect(maps.Values(counts))) == all-1 {
-			t.Single = append(t.Single, item.Name)
-		}
-	}
 }
 
 // Keep keeps the items of these names, and leaves out participants who answered none of them.
