@@ -31,6 +31,7 @@ type questionnaireCmd struct {
 	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
+	Table        questionnaireTableCmd        `cmd:"" help:"Print loadings or scores as a table for a paper, or in full." example:"wardcast questionnaire table --model fit --format latex"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
 	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
@@ -136,7 +137,7 @@ const mostLines = 20
 
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
-	if of.FoundID != "" {
+	if of.FoundID != "" && of.FoundID != answers.DefaultID {
 		d.Log.Info("the name of a column says that it holds the participants' ids", "file", file, "column", of.FoundID)
 	}
 	if n := len(of.Unanswered); n > 0 {

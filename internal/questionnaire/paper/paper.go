@@ -1,0 +1,154 @@
+// Package paper lays out loadings and scores as tables: in full as CSV and JSON, and rounded as Markdown and LaTeX, for a paper.
+package paper
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// Table is a table of words and numbers.
+type Table struct {
+	Caption string   // a sentence without its stop
+	Notes   []string // sentences for below the table
+	Columns []Column
+	Rows    []Row
+}
+
+// Column is a column of a Table. Those of words come first.
+type Column struct {
+	Name  string // as in a file
+	Title string // as in a paper
+	Words bool
+}
+
+// Row is a row of a Table, in the order of its columns: the words, then the numbers, NaN for one that is not shown.
+type Row struct {
+	Words   []string
+	Numbers []float64
+}
+
+// Loadings returns the loadings of a model in full: a row for each item in their order, with its text and subscale, "yes" if it
+// is reversed, and its loadings on the factors and the confounds.
+func Loadings(m *model.Model) *Table {
+	t := &Table{Columns: []Column{{Name: "item", Words: true}, {Name: "text", Words: true}, {Name: "subscale", Words: true}, {Name: "reversed", Words: true}}}
+	all, names := m.AllLoadings()
+	for _, name := range names {
+		t.Columns = append(t.Columns, Column{Name: name})
+	}
+	for j, item := range m.Items {
+		reversed := ""
+		if item.Reversed {
+			reversed = "yes"
+		}
+		t.Rows = append(t.Rows, Row{[]string{item.Name, item.Text, item.Subscale, reversed}, all.RawRowView(j)})
+	}
+	return t
+}
+
+// LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by
+// descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0
+// means a tenth of the largest. Those on confounds are left out.
+func LoadingsToPrint(m *model.Model, cut float64) *Table {
+	loadings, s := m.ICQF.Loadings, &m.Summary
+	if cut == 0 {
+		cut = model.TopShare * max(mat.Max(loadings), -mat.Min(loadings))
+	}
+	t := &Table{
+		Caption: fmt.Sprintf("Loadings of %d items on %d factors", len(m.Items), s.Factors),
+		Notes:   []string{fmt.Sprintf("%d participants; method %s. Loadings below %s are not shown.", s.Participants, s.Method, strconv.FormatFloat(cut, 'f', printedDigits, 64))},
+		Columns: []Column{{Title: "Item", Words: true}},
+	}
+	hasText := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" })
+	if hasText {
+		t.Columns = append(t.Columns, Column{Title: "Text", Words: true})
+	}
+	for f := range s.Factors {
+		t.Columns = append(t.Columns, Column{Title: "Factor " + strconv.Itoa(f+1)})
+	}
+	if slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }) {
+		t.Notes = append(t.Notes, "(R): scored from the other end.")
+	}
+	if s.EmptyFactors > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d factors are empty.", s.EmptyFactors))
+	}
+	for _, j := range byFactor(loadings) {
+		item, row := m.Items[j], Row{Numbers: slices.Clone(loadings.RawRowView(j))}
+		name := item.Name
+		if item.Reversed {
+			name += " (R)"
+		}
+		if row.Words = []string{name}; hasText {
+			row.Words = append(row.Words, item.Text)
+		}
+		for f, v := range row.Numbers {
+			if math.Abs(v) < cut {
+				row.Numbers[f] = math.NaN()
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// byFactor returns the items by the factor on which they load most, and then by descending loading on it; the items without
+// loadings come last.
+func byFactor(loadings *mat.Dense) []int {
+	p, k := loadings.Dims()
+	items, factor, largest := make([]int, p), make([]int, p), make([]float64, p)
+	for j := range items {
+		items[j], factor[j] = j, k
+		for f, v := range loadings.RawRowView(j) {
+			if math.Abs(v) > largest[j] {
+				factor[j], largest[j] = f, math.Abs(v)
+			}
+		}
+	}
+	slices.SortStableFunc(items, func(a, b int) int {
+		return cmp.Or(cmp.Compare(factor[a], factor[b]), cmp.Compare(largest[b], largest[a]))
+	})
+	return items
+}
+
+// Scores reads a table of scores: ids, then numbers. The error is a *table.Error.
+func Scores(path string) (*Table, error) {
+	src, err := table.Open(path, table.Options{Ahead: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = src.Close() }() // it was only read
+	t := &Table{}
+	for i, name := range src.Header {
+		t.Columns = append(t.Columns, Column{Name: name, Title: name, Words: i == 0})
+	}
+	for {
+		row, err := src.Next()
+		if errors.Is(err, io.EOF) {
+			t.Caption = fmt.Sprintf("Scores of %d participants", len(t.Rows))
+			return t, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		r := Row{Words: []string{strings.Clone(row.Cells[0])}}
+		for i, cell := range row.Cells[1:] {
+			v, err := (&questionnaire.Missing{}).Value(cell)
+			if err != nil {
+				return nil, &table.Error{File: path, Line: row.Line, Column: src.Header[i+1], Err: err}
+			}
+			r.Numbers = append(r.Numbers, v)
+		}
+		t.Rows = append(t.Rows, r)
+	}
+}

@@ -1,0 +1,122 @@
+package paper
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// signed is a model with loadings of both signs, an item without any, and names that are markup.
+func signed() *model.Model {
+	return &model.Model{
+		Items:     []questionnaire.Item{{Name: "b_2", Text: `50 % | <b>of</b> "$5" & [more]`, Subscale: "s", Reversed: true}, {Name: "none"}, {Name: "*a"}, {Name: "c", Text: "Line\nbreak"}},
+		ICQF:      icqf.Model{Loadings: mat.NewDense(4, 2, []float64{.126, -.9, 0, 0, .4, .2, .7, 0}), ConfoundLoadings: mat.NewDense(4, 2, []float64{1, 5, 2, 6, 3, 7, 4, 8})},
+		Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical, Levels: []string{"F"}}},
+		Summary:   model.Summary{Method: "icqf", Factors: 2, Participants: 12},
+	}
+}
+
+// What is printed is what a reader of the paper needs: items under their factors, the largest first, without small loadings.
+func TestLoadingsToPrint(t *testing.T) {
+	t.Parallel()
+	const markdown = `Loadings of 4 items on 2 factors
+
+| Item | Text | Factor 1 | Factor 2 |
+| :--- | :--- | ---: | ---: |
+| c | Line break | 0.70 |  |
+| \*a |  | 0.40 | 0.20 |
+| b\_2 (R) | 50 % \| \<b>of\</b> "\$5" & \[more] | 0.13 | -0.90 |
+| none |  |  |  |
+
+*Note.* 12 participants; method icqf. Loadings below 0.09 are not shown. (R): scored from the other end.
+`
+	if diff := cmp.Diff(markdown, string(LoadingsToPrint(signed(), 0).Markdown())); diff != "" {
+		t.Errorf("the Markdown differs from that wanted:\n%s", diff)
+	}
+	const latex = `% needs \usepackage{booktabs,longtable}
+\begin{longtable}{lp{0.4\linewidth}rr}
+\caption{Loadings of 4 items on 2 factors}\\
+\toprule
+Item & Text & Factor 1 & Factor 2 \\
+\midrule
+\endhead
+\bottomrule
+\endfoot
+c & Line break & 0.70 &  \\
+{*}a &  & 0.40 &  \\
+b\_2 (R) & 50 \% | \textless{}b\textgreater{}of\textless{}/b\textgreater{} "\$5" \& {[}more] &  & -0.90 \\
+none &  &  &  \\
+\end{longtable}
+\noindent\textit{Note.} 12 participants; method icqf. Loadings below 0.30 are not shown. (R): scored from the other end.
+`
+	if diff := cmp.Diff(latex, string(LoadingsToPrint(signed(), .3).LaTeX())); diff != "" {
+		t.Errorf("the LaTeX differs from that wanted:\n%s", diff)
+	}
+}
+
+// CSV and JSON hold every number, also those that a paper does not show.
+func TestLoadingsInFull(t *testing.T) {
+	t.Parallel()
+	want := [][]string{
+		{"item", "text", "subscale", "reversed", "factor1", "factor2", "sex_F", "intercept"},
+		{"b_2", `50 % | <b>of</b> "$5" & [more]`, "s", "yes", "0.126", "-0.9", "1", "5"},
+		{"none", "", "", "", "0", "0", "2", "6"},
+		{"*a", "", "", "", "0.4", "0.2", "3", "7"},
+		{"c", "Line\nbreak", "", "", "0.7", "0", "4", "8"},
+	}
+	full := Loadings(signed())
+	rows, err := csv.NewReader(strings.NewReader(string(full.CSV()))).ReadAll()
+	if diff := cmp.Diff(want, rows); err != nil || diff != "" {
+		t.Errorf("the CSV differs from that wanted (%v):\n%s", err, diff)
+	}
+	data, err := full.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Item, Text, Subscale, Reversed string
+		Factor1, Factor2, Intercept    float64
+		Sex                            float64 `json:"sex_F"`
+	}
+	var got []row
+	if err := json.Unmarshal(data, &got); err != nil || len(got) != 4 || got[0] != (row{"b_2", want[1][1], "s", "yes", .126, -.9, 5, 1}) {
+		t.Errorf("JSON %s: %v", data, err)
+	}
+}
+
+func TestScores(t *testing.T) {
+	t.Parallel()
+	scores, err := Scores(questionnairetest.File(t, "s.csv", "id,factor1,answered,t_factor1\np1,0.126,24,61.5\np2,0,25,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const markdown = `Scores of 2 participants
+
+| id | factor1 | answered | t\_factor1 |
+| :--- | ---: | ---: | ---: |
+| p1 | 0.13 | 24 | 61.50 |
+| p2 | 0.00 | 25 |  |
+`
+	if diff := cmp.Diff(markdown, string(scores.Markdown())); diff != "" {
+		t.Errorf("the Markdown differs from that wanted:\n%s", diff)
+	}
+	data, err := scores.JSON()
+	if want := `[{"id":"p1","factor1":0.126,"answered":24,"t_factor1":61.5},` + "\n" + `{"id":"p2","factor1":0,"answered":25,"t_factor1":null}]` + "\n"; err != nil || string(data) != want {
+		t.Errorf("JSON %s, want %s: %v", data, want, err)
+	}
+	_, err = Scores(questionnairetest.File(t, "s.csv", "id,sex\np1,F\n"))
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 2 || at.Column != "sex" {
+		t.Errorf("a word among the numbers: %v", err)
+	}
+}
