@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -442,9 +443,16 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
 	}
+	factors := strconv.Itoa(e.Factors)
+	if len(e.Choices) > 0 {
+		byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
+		if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
+			factors += fmt.Sprintf(" (%d to %d)", least, most)
+		}
+	}
 	var rows [][]string
 	for _, s := range e.Shares {
-		row := []string{s.Method, strconv.FormatFloat(100*s.Share, 'f', 0, 64) + " %", strconv.Itoa(s.Participants), strconv.Itoa(e.Factors), cell(s.Stability)}
+		row := []string{s.Method, strconv.FormatFloat(100*s.Share, 'f', 0, 64) + " %", strconv.Itoa(s.Participants), factors, cell(s.Stability)}
 		for _, a := range s.AUROC {
 			row = append(row, cell(a))
 		}

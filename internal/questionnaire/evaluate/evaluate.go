@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
@@ -68,14 +69,17 @@ const DefaultRepeats = 10
 
 // Evaluation is the outcome of Run.
 type Evaluation struct {
-	Items        []string `json:"items"` // names, in the order of the file
-	Factors      int      `json:"factors"`
-	Beta         float64  `json:"beta"`
-	Participants int      `json:"participants"`
-	Repeats      int      `json:"repeats"`
-	HeldOut      float64  `json:"held_out"`
-	Labels       []string `json:"labels"` // with their values, as questionnaire.ParseLabels reads them
-	Shares       []Share  `json:"shares"`
+	Items []string `json:"items"` // names, in the order of the file
+	// The candidate is that of the fits to all participants.
+	model.Candidate
+	// Choices are the candidates of the repeats, each chosen among the participants who are not held out in it. There are none
+	// if there was nothing to choose.
+	Choices      []model.Candidate `json:"choices,omitempty"`
+	Participants int               `json:"participants"`
+	Repeats      int               `json:"repeats"`
+	HeldOut      float64           `json:"held_out"`
+	Labels       []string          `json:"labels"` // with their values, as questionnaire.ParseLabels reads them
+	Shares       []Share           `json:"shares"`
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
 }
@@ -141,8 +145,9 @@ type learnt struct {
 //   - the stability: the correlation over the items of each factor's loadings with those learnt from all participants, best
 //     match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats.
 //
-// If there are several candidates for factors and β, cross-validation on all participants chooses among them once. Scores of
-// training and held-out participants come from the loadings alone, in the same way.
+// If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the loadings
+// that the stability compares with, and in each repeat on those who are not held out, so that the area depends on nobody held
+// out. Scores of training and held-out participants come from the loadings alone, in the same way.
 //
 // An item that does not vary among those trained on is left out there as if it were not in the file, and does not count for
 // the stability. A participant who answered only such items is neither trained on nor held out.
@@ -160,13 +165,19 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	if err := o.checkShares(s, free); err != nil {
 		return nil, err
 	}
-	e := &Evaluation{Items: questionnaire.Names(s.Items), Factors: o.Factors[0], Beta: o.Betas[0], Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}}
+	e := &Evaluation{Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}}
 	if len(o.Factors)*len(o.Betas) > 1 {
 		choice, err := o.Choose(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		e.Factors, e.Beta, e.Unconverged = choice.Factors, choice.Beta, choice.Unconverged
+		e.Candidate, e.Unconverged = choice.Candidate, choice.Unconverged
+		for repeat := range o.Repeats {
+			if choice, err = o.chooseInside(ctx, s, repeat); err != nil {
+				return nil, fmt.Errorf("choosing in repeat %d: %w", repeat+1, err)
+			}
+			e.Choices, e.Unconverged = append(e.Choices, choice.Candidate), e.Unconverged+choice.Unconverged
+		}
 	}
 	for _, label := range o.Columns.Labels {
 		e.Labels = append(e.Labels, label.String())
@@ -183,7 +194,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	}
 	wholes := make([]*learnt, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
 	for i, method := range o.Methods {
-		if wholes[i], err = o.learn(ctx, s, method, s.Order, e); err != nil {
+		if wholes[i], err = o.learn(ctx, s, method, s.Order, e.Candidate); err != nil {
 			return nil, fmt.Errorf("evaluating %s on all participants: %w", method, err)
 		}
 		step(wholes[i])
@@ -250,19 +261,36 @@ func parts(share float64, n int) (train, held int) {
 	return min(int(math.Round(share*float64(n))), n-held), held
 }
 
+// split returns the participants who are held out in a repeat, and the others. It is the same for every share and method, which
+// take the first of the others: smaller shares lie within larger ones.
+func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
+	shuffled := slices.Clone(s.Order)
+	rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	_, held := parts(1, len(shuffled))
+	return shuffled[:held], shuffled[held:]
+}
+
+// chooseInside chooses among the candidates without the participants who are held out in the repeat.
+func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*fit.Choice, error) {
+	test, _ := o.split(s, repeat)
+	inside := *s
+	inside.Order = slices.DeleteFunc(slices.Clone(s.Order), func(i int) bool { return slices.Contains(test, i) })
+	return o.Choose(ctx, &inside)
+}
+
 // share evaluates a method on this share of the participants. Its errors begin with the repeat.
 func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Evaluation, method string, share float64, step func(*learnt)) (*Share, error) {
-	n := len(s.Order)
-	train, held := parts(share, n)
+	train, _ := parts(share, len(s.Order))
 	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}, ItemsLeftOut: []string{}}
 	var stability []float64
 	areas, constant := make([][]float64, len(e.Labels)), make([]bool, len(s.Items))
 	for repeat := range o.Repeats {
-		// A repeat holds the same participants out for every share and method, and smaller shares lie within larger ones.
-		shuffled := slices.Clone(s.Order)
-		rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		test, rows := shuffled[:held], shuffled[held:held+train]
-		part, err := o.learn(ctx, s, method, rows, e)
+		test, others := o.split(s, repeat)
+		candidate := e.Candidate
+		if len(e.Choices) > 0 {
+			candidate = e.Choices[repeat]
+		}
+		part, err := o.learn(ctx, s, method, others[:train], candidate)
 		if err != nil {
 			return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
 		}
@@ -298,7 +326,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Eva
 }
 
 // learn trains a method on these rows, with the items that vary among them.
-func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, e *Evaluation) (*learnt, error) {
+func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, c model.Candidate) (*learnt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -306,14 +334,14 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	m.rows = s.Answering(rows, m.items)
 	status, err := solver.NotTerminated, error(nil)
 	switch {
-	case len(m.items) < e.Factors:
-		err = fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, e.Factors, len(m.items))
+	case len(m.items) < c.Factors:
+		err = fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, c.Factors, len(m.items))
 	case method == MethodL1:
-		status, err = o.learnL1(ctx, s, m, e.Factors)
+		status, err = o.learnL1(ctx, s, m, c.Factors)
 	case method == MethodFA:
-		err = o.learnFA(s, m, e.Factors)
+		err = o.learnFA(s, m, c.Factors)
 	default:
-		status, err = o.learnICQF(ctx, s, m, e)
+		status, err = o.learnICQF(ctx, s, m, c)
 	}
 	switch {
 	case err != nil:
@@ -327,10 +355,10 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	return m, nil
 }
 
-func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, e *Evaluation) (solver.Status, error) {
+func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, c model.Candidate) (solver.Status, error) {
 	data := s.Data(m.rows)
 	data.Answers = linalg.SelectColumns(data.Answers, m.items)
-	r, err := icqf.Fit(ctx, data, o.Solver(s, e.Factors, e.Beta))
+	r, err := icqf.Fit(ctx, data, o.Solver(s, c.Factors, c.Beta))
 	if err != nil {
 		return solver.NotTerminated, err
 	}

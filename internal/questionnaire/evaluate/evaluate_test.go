@@ -69,6 +69,51 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// The candidate of a repeat does not depend on the answers of those who are held out in it; that of all does.
+func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
+	t.Parallel()
+	o := evaluateOptions(t)
+	o.Methods, o.Factors, o.Columns.Labels = nil, []int{2, 3, 4}, nil
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := slices.Repeat([]model.Candidate{{Factors: questionnairetest.Factors, Beta: .1}}, o.Repeats); !slices.Equal(e.Choices, want) {
+		t.Errorf("choices %v, want %v", e.Choices, want)
+	}
+	s, err := o.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	curves := func() (inside, all []model.Point) {
+		t.Helper()
+		in, errIn := o.chooseInside(t.Context(), s, 1)
+		of, errOf := o.Choose(t.Context(), s)
+		if err := errors.Join(errIn, errOf); err != nil {
+			t.Fatal(err)
+		}
+		return in.Curve, of.Curve
+	}
+	insideBefore, allBefore := curves()
+	test, others := o.split(s, 1)
+	if len(test) != questionnairetest.Participants/5 || len(test)+len(others) != questionnairetest.Participants {
+		t.Fatalf("%d are held out, %d are not", len(test), len(others))
+	}
+	for _, i := range test {
+		row := s.Answers.RawRowView(i)
+		for j := range row {
+			row[j] = questionnairetest.Top - row[j]
+		}
+	}
+	insideAfter, allAfter := curves()
+	if diff := cmp.Diff(insideBefore, insideAfter); diff != "" {
+		t.Errorf("the choice depends on those held out:\n%s", diff)
+	}
+	if cmp.Equal(allBefore, allAfter) {
+		t.Error("the choice on all participants does not depend on these answers, so the test tells nothing")
+	}
+}
+
 func TestEvaluateRefuses(t *testing.T) {
 	t.Parallel()
 	o := evaluateOptions(t)
@@ -190,7 +235,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := &Evaluation{Factors: questionnairetest.Factors, Beta: 0.1}
+	all := model.Candidate{Factors: questionnairetest.Factors, Beta: 0.1}
 	for _, method := range Methods() {
 		got, err := o.learn(t.Context(), s, method, trained, all)
 		if err != nil {
@@ -316,7 +361,7 @@ func TestEvaluateCountsUnconverged(t *testing.T) {
 			t.Errorf("%s, share %v: %d of %d", s.Method, s.Share, s.Unconverged, o.Repeats)
 		}
 	}
-	if want := 2*10 + 2 + 2*4*o.Repeats; e.Unconverged != want {
+	if want := 2*10*(1+o.Repeats) + 2 + 2*4*o.Repeats; e.Unconverged != want {
 		t.Errorf("%d unconverged, want %d", e.Unconverged, want)
 	}
 	o.MaxIter = 0
