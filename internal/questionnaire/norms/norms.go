@@ -272,8 +272,8 @@ func T(percentile float64) float64 { return 50 + 10*math.Sqrt2*math.Erfinv(2*per
 const z = 1.959963984540054
 
 // Apply adds the norms to scores: for each factor its percentile and T score, and, if the table of the scores has the column of
-// its standard error s, the T scores of score ± 1.96·s, between which the T score lies with 95 % as far as the answers tell. The
-// error of the norms themselves is not in it. People, read by Read, must have the ids of the scores. Whoever is in no cell with
+// its standard error s, the T scores of score ± 1.96·s, within [0,1] as all scores are, between which the T score lies with 95 %
+// as far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must have the ids of the scores. Whoever is in no cell with
 // norms has NaN there, and is told by line.
 func (n *Norms) Apply(s *model.Scores, people *answers.Sheet) []Outside {
 	header := s.Header()[1:]
@@ -303,7 +303,7 @@ func (n *Norms) Apply(s *model.Scores, people *answers.Sheet) []Outside {
 			score := s.Values.At(i, t)
 			values = append(values, percentile(score), T(percentile(score)))
 			if e := errorAt[t]; e >= 0 {
-				values = append(values, T(percentile(score-z*row[e])), T(percentile(score+z*row[e])))
+				values = append(values, T(percentile(max(0, score-z*row[e]))), T(percentile(min(1, score+z*row[e]))))
 			}
 		}
 	}

@@ -162,18 +162,18 @@ func TestNormsOfPlantedScores(t *testing.T) {
 // it covers the T score of the true score in 95 of 100 people.
 func TestInterval(t *testing.T) {
 	t.Parallel()
-	const n, se = 20000, .1
+	const n, se, deviation = 20000, .06, .12
 	random := rand.New(rand.NewPCG(5, 0))
 	reference := make([]float64, n)
 	for i := range reference {
-		reference[i] = .5 + .2*random.NormFloat64()
+		reference[i] = .5 + deviation*random.NormFloat64()
 	}
 	norms := &Norms{Factors: []string{"factor1"}, Cells: []Cell{{Participants: n, Scores: []Distribution{distribution(reference)}}}}
 	people, values, errors, truth := &answers.Sheet{}, mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), make([]float64, n)
 	scores := &model.Scores{Values: values, Norms: errors, NormNames: []string{"se_factor1"}} // columns behind the factors
 	for i := range n {
 		id := fmt.Sprint(i)
-		truth[i] = .5 + .2*random.NormFloat64()
+		truth[i] = .5 + deviation*random.NormFloat64()
 		values.Set(i, 0, truth[i]+se*random.NormFloat64())
 		errors.Set(i, 0, se)
 		scores.IDs, people.Rows = append(scores.IDs, id), append(people.Rows, answers.SheetRow{ID: id})
@@ -191,6 +191,13 @@ func TestInterval(t *testing.T) {
 		if t := T(norms.Cells[0].Scores[0].Percentile(v)); row[2] <= t && t <= row[3] {
 			covered++
 		}
+	}
+	norms.Cells[0].Scores[0] = distribution([]float64{0, 0, .5})
+	norms.Cells[0].Participants = 3
+	ends := &model.Scores{IDs: []string{"0"}, Values: mat.NewDense(1, 1, nil), Norms: mat.NewDense(1, 1, []float64{se}), NormNames: []string{"se_factor1"}}
+	norms.Apply(ends, people)
+	if row := ends.Norms.RawRowView(0); row[2] != row[1] || row[3] <= row[1] {
+		t.Errorf("T score %v of a score of 0, which none is below, is between %v and %v", row[1], row[2], row[3])
 	}
 	if share := float64(covered) / n; math.Abs(share-.95) > .005 {
 		t.Errorf("the intervals cover %.4f of the true T scores, want .95", share)
