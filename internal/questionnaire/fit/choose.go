@@ -92,6 +92,7 @@ func Rank(ctx context.Context, o Options) (*Choice, error) {
 func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	data := s.Data(s.Order)
 	all := &rank.Choice{}
+	search := *o // the candidates that it adds are not those of the next search
 	settings := rank.Settings{
 		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Partitions: o.Partitions, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	}
@@ -107,7 +108,7 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 			return nil, fmt.Errorf("%q: %w", o.Input, err)
 		}
 		all.Merge(more)
-		settings.Factors, settings.Betas = o.next(all)
+		settings.Factors, settings.Betas = search.next(all)
 	}
 	c := &Choice{
 		Candidate: model.Candidate(all.Lowest.Candidate), OneStandardErrorFactors: all.OneStandardError.Factors,

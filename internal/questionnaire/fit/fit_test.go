@@ -269,6 +269,31 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// A search that went on to more factors does not change where the next one begins: an evaluation makes one for each repeat.
+func TestChooseLeavesTheOptions(t *testing.T) {
+	t.Parallel()
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	s, err := o.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Factors, o.MostFactors = []int{1, 2}, 4
+	first, err := o.Choose(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(first.Curve); n <= len(o.Factors) && n < o.MostFactors {
+		t.Fatalf("the search ended after %d candidates, so the test tells nothing", n)
+	}
+	second, err := o.Choose(t.Context(), s)
+	if diff := cmp.Diff(first, second); err != nil || diff != "" {
+		t.Errorf("the second search differs from the first (%v):\n%s", err, diff)
+	}
+	if !slices.Equal(o.Factors, []int{1, 2}) {
+		t.Errorf("the next search begins with %v factors", o.Factors)
+	}
+}
+
 // A context that ends gives its error, before and during updates and during a cross-validation.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
