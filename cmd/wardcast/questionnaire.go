@@ -344,7 +344,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if n != nil {
-		warnOutside(d, c.Input, n.Apply(&scores.Scores, people))
+		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people))
 	}
 	if c.Out != "" {
 		return folder.WriteScores(c.Out, &scores.Scores)

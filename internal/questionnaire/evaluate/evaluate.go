@@ -32,7 +32,7 @@ import (
 
 // The methods that Run compares.
 const (
-	MethodICQF = "icqf"
+	MethodICQF = model.MethodICQF
 	// MethodFA is minimum residual factor analysis with promax and regression scores. It ignores confounds.
 	MethodFA = "fa-promax"
 	// MethodL1 is the non-negative factorization with ℓ1 penalties. Their weights come from the scale of the answers, a missing

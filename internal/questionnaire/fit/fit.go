@@ -186,7 +186,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.ICQF.Loadings = linalg.SelectColumns(r.Loadings, order)
 	scores := linalg.SelectColumns(r.Scores, order)
 	m.Summary = model.Summary{
-		Method: "icqf", Status: r.Status.String(), Iterations: r.Iterations, Objective: objective, OutsideRange: r.Outside,
+		Method: model.MethodICQF, Status: r.Status.String(), Iterations: r.Iterations, Objective: objective, OutsideRange: r.Outside,
 		Penalties: model.Penalties{Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers},
 		Factors:   best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,

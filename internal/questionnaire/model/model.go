@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,17 @@ type Fitted struct {
 	TooFew []int    // lines of the participants with too few answers for scores
 	Edges  []string // of the Warnings those about the candidates of the cross-validation
 	Input  string   // path of the answers
+}
+
+// MethodICQF is the Summary.Method of a model with scores in [0,1].
+const MethodICQF = "icqf"
+
+// ScoreRange is the range of the scores that the method gives: [0,1] for ICQF, without ends for others.
+func (m *Model) ScoreRange() questionnaire.Range {
+	if m.Summary.Method == MethodICQF {
+		return questionnaire.Range{Low: 0, High: 1}
+	}
+	return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
 }
 
 // Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.

@@ -271,27 +271,24 @@ func T(percentile float64) float64 { return 50 + 10*math.Sqrt2*math.Erfinv(2*per
 // z is the 97.5th percentile of the normal distribution.
 const z = 1.959963984540054
 
-// Apply adds the norms to scores: for each factor its percentile and T score, and, if the table of the scores has the column of
-// its standard error s, the T scores of score ± 1.96·s, within [0,1] as all scores are, between which the T score lies with 95 %
-// as far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must have the ids of the scores. Whoever is in no cell with
-// norms has NaN there, and is told by line.
-func (n *Norms) Apply(s *model.Scores, people *answers.Sheet) []Outside {
-	header := s.Header()[1:]
+// Apply adds the norms to scores of the model: for each factor its percentile and T score, and, if the scores have standard
+// errors s, the T scores of score ± 1.96·s within the range of the method's scores, between which the T score lies with 95 % as
+// far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must have the ids of the
+// scores. Whoever is in no cell with norms has NaN there, and is told by line.
+func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet) []Outside {
 	var names []string
-	errorAt := make([]int, len(n.Factors))
-	for t, factor := range n.Factors {
+	for _, factor := range n.Factors {
 		names = append(names, "percentile_"+factor, "t_"+factor)
-		if errorAt[t] = slices.Index(header, "se_"+factor); errorAt[t] >= 0 {
+		if s.Errors != nil {
 			names = append(names, "t_low_"+factor, "t_high_"+factor)
 		}
 	}
-	added, byID, outside := mat.NewDense(len(s.IDs), len(names), nil), people.ByID(), tally{}
+	added, byID, outside, ends := mat.NewDense(len(s.IDs), len(names), nil), people.ByID(), tally{}, m.ScoreRange()
 	for i, id := range s.IDs {
 		cell, why := n.cell(byID[id])
 		if why != "" {
 			outside.add(why, byID[id].Line)
 		}
-		row := s.Row(i)
 		values := added.RawRowView(i)[:0]
 		for t := range n.Factors {
 			percentile := func(score float64) float64 {
@@ -302,8 +299,9 @@ func (n *Norms) Apply(s *model.Scores, people *answers.Sheet) []Outside {
 			}
 			score := s.Values.At(i, t)
 			values = append(values, percentile(score), T(percentile(score)))
-			if e := errorAt[t]; e >= 0 {
-				values = append(values, T(percentile(max(0, score-z*row[e]))), T(percentile(min(1, score+z*row[e]))))
+			if s.Errors != nil {
+				e := z * s.Errors.At(i, t)
+				values = append(values, T(percentile(max(ends.Low, score-e))), T(percentile(min(ends.High, score+e))))
 			}
 		}
 	}

@@ -146,7 +146,7 @@ func TestNormsOfPlantedScores(t *testing.T) {
 		values.Set(i, 0, r.Numbers[0])
 	}
 	all := model.Scores{IDs: ids, Values: values}
-	if outside := loaded.Apply(&all, p); len(outside) > 0 || !slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
+	if outside := loaded.Apply(oneFactor(), &all, p); len(outside) > 0 || !slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
 		t.Fatalf("columns %q, outside %v", all.Header(), outside)
 	}
 	ts := mat.Col(nil, 1, all.Norms)
@@ -159,48 +159,76 @@ func TestNormsOfPlantedScores(t *testing.T) {
 }
 
 // The interval of a T score is that of the score, seen through the norms: with a standard error of half a standard deviation
-// it covers the T score of the true score in 95 of 100 people.
+// it covers the T score of the true score in 95 of 100 people, whatever the range of the method's scores.
 func TestInterval(t *testing.T) {
 	t.Parallel()
-	const n, se, deviation = 20000, .06, .12
-	random := rand.New(rand.NewPCG(5, 0))
-	reference := make([]float64, n)
-	for i := range reference {
-		reference[i] = .5 + deviation*random.NormFloat64()
+	for _, c := range []struct {
+		method          string
+		mean, deviation float64
+	}{{model.MethodICQF, .5, .12}, {"fa", 0, 1}} {
+		t.Run(c.method, func(t *testing.T) {
+			t.Parallel()
+			const n = 20000
+			m := oneFactor()
+			m.Summary.Method = c.method
+			within := func(score float64) float64 { return min(max(score, m.ScoreRange().Low), m.ScoreRange().High) }
+			se, random := c.deviation/2, rand.New(rand.NewPCG(5, 0))
+			sample := func() []float64 {
+				all := make([]float64, n)
+				for i := range all {
+					all[i] = within(c.mean + c.deviation*random.NormFloat64())
+				}
+				return all
+			}
+			norms, truth, scores, people := normsOf(sample()), sample(), &model.Scores{}, &answers.Sheet{}
+			scores.Values, scores.Errors, scores.Answered = mat.NewDense(n, 1, nil), mat.NewDense(n, 1, slices.Repeat([]float64{se}, n)), make([]int, n)
+			for i, v := range truth {
+				id := fmt.Sprint(i)
+				scores.Values.Set(i, 0, within(v+se*random.NormFloat64()))
+				scores.IDs, people.Rows = append(scores.IDs, id), append(people.Rows, answers.SheetRow{ID: id})
+			}
+			norms.Apply(m, scores, people)
+			if want := []string{"percentile_factor1", "t_factor1", "t_low_factor1", "t_high_factor1"}; !slices.Equal(scores.NormNames, want) {
+				t.Fatalf("columns %q, want %q", scores.NormNames, want)
+			}
+			covered := 0
+			for i, v := range truth {
+				row := scores.Norms.RawRowView(i)
+				if !(row[2] <= row[1] && row[1] <= row[3]) {
+					t.Fatalf("T score %v is not between %v and %v", row[1], row[2], row[3])
+				}
+				if t := T(norms.Cells[0].Scores[0].Percentile(v)); row[2] <= t && t <= row[3] {
+					covered++
+				}
+			}
+			if share := float64(covered) / n; math.Abs(share-.95) > .005 {
+				t.Errorf("the intervals cover %.4f of the true T scores, want .95", share)
+			}
+		})
 	}
-	norms := &Norms{Factors: []string{"factor1"}, Cells: []Cell{{Participants: n, Scores: []Distribution{distribution(reference)}}}}
-	people, values, errors, truth := &answers.Sheet{}, mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), make([]float64, n)
-	scores := &model.Scores{Values: values, Norms: errors, NormNames: []string{"se_factor1"}} // columns behind the factors
-	for i := range n {
-		id := fmt.Sprint(i)
-		truth[i] = .5 + deviation*random.NormFloat64()
-		values.Set(i, 0, truth[i]+se*random.NormFloat64())
-		errors.Set(i, 0, se)
-		scores.IDs, people.Rows = append(scores.IDs, id), append(people.Rows, answers.SheetRow{ID: id})
+}
+
+// normsOf returns norms of one factor and one cell with these scores.
+func normsOf(scores []float64) *Norms {
+	return &Norms{Factors: []string{"factor1"}, Cells: []Cell{{Participants: len(scores), Scores: []Distribution{distribution(scores)}}}}
+}
+
+// The interval ends where the scores of the method do.
+func TestIntervalEnds(t *testing.T) {
+	t.Parallel()
+	people := &answers.Sheet{Rows: []answers.SheetRow{{ID: "a"}, {ID: "b"}}}
+	apply := func(method string) [2][]float64 {
+		s := &model.Scores{IDs: []string{"a", "b"}, Values: mat.NewDense(2, 1, []float64{0, 1}), Errors: mat.NewDense(2, 1, []float64{.1, .1}), Answered: []int{2, 2}}
+		m := oneFactor()
+		m.Summary.Method = method
+		normsOf([]float64{0, 0, .5, 1}).Apply(m, s, people)
+		return [2][]float64{s.Norms.RawRowView(0), s.Norms.RawRowView(1)}
 	}
-	norms.Apply(scores, people)
-	if want := []string{"percentile_factor1", "t_factor1", "t_low_factor1", "t_high_factor1"}; !slices.Equal(scores.NormNames, want) {
-		t.Fatalf("columns %q, want %q", scores.NormNames, want)
+	if r := apply(model.MethodICQF); r[0][2] != r[0][1] || r[0][3] <= r[0][1] || r[1][2] >= r[1][1] || r[1][3] != r[1][1] {
+		t.Errorf("the T scores of 0 and 1, the ends of a score, have the intervals %v", r)
 	}
-	covered := 0
-	for i, v := range truth {
-		row := scores.Norms.RawRowView(i)
-		if !(row[2] <= row[1] && row[1] <= row[3]) {
-			t.Fatalf("T score %v is not between %v and %v", row[1], row[2], row[3])
-		}
-		if t := T(norms.Cells[0].Scores[0].Percentile(v)); row[2] <= t && t <= row[3] {
-			covered++
-		}
-	}
-	norms.Cells[0].Scores[0] = distribution([]float64{0, 0, .5})
-	norms.Cells[0].Participants = 3
-	ends := &model.Scores{IDs: []string{"0"}, Values: mat.NewDense(1, 1, nil), Norms: mat.NewDense(1, 1, []float64{se}), NormNames: []string{"se_factor1"}}
-	norms.Apply(ends, people)
-	if row := ends.Norms.RawRowView(0); row[2] != row[1] || row[3] <= row[1] {
-		t.Errorf("T score %v of a score of 0, which none is below, is between %v and %v", row[1], row[2], row[3])
-	}
-	if share := float64(covered) / n; math.Abs(share-.95) > .005 {
-		t.Errorf("the intervals cover %.4f of the true T scores, want .95", share)
+	if r := apply("fa"); r[0][2] >= r[0][1] || r[1][3] <= r[1][1] {
+		t.Errorf("the T scores of 0 and 1, of a method without ends, have the intervals %v", r)
 	}
 }
 
@@ -231,7 +259,7 @@ func TestOutside(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	values := mat.NewDense(len(ids), 1, []float64{.9, .5, .5, .5, .5, .5, math.NaN(), .5})
 	all := &model.Scores{IDs: ids, Values: values}
-	outside = made.Apply(all, later)
+	outside = made.Apply(oneFactor(), all, later)
 	want := []Outside{{OtherAge, []int{3, 9}}, {NoAge, []int{4}}, {NoSex, []int{5}}, {OtherSex, []int{6}}, {Few, []int{7}}}
 	if diff := cmp.Diff(want, outside); diff != "" {
 		t.Errorf("outside differ from those wanted:\n%s", diff)
