@@ -104,6 +104,11 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 	return b.Items, nil
 }
 
+// method is the flag of the commands that learn by one method.
+type method struct {
+	Method string `help:"Method: icqf; fa, exploratory factor analysis; or l1-nmf, non-negative factorization with penalties on scores and loadings." enum:"${questionnaireMethods}" default:"icqf"`
+}
+
 // learning are the flags of the commands that learn.
 type learning struct {
 	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, and more while the most are best, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
@@ -260,6 +265,7 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 
 type questionnaireFitCmd struct {
 	answerFlags
+	method
 	learning
 	result
 }
@@ -272,7 +278,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 	if err != nil {
 		return err
 	}
-	o.Columns.Visits = visits
+	o.Columns.Visits, o.Method = visits, c.Method
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
@@ -355,6 +361,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 
 type questionnaireRankCmd struct {
 	answerFlags
+	method
 	learning
 	cli.Output
 }
@@ -364,6 +371,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	o.Method = c.Method
 	bar := cli.NewProgress(d.Err, "fits")
 	o.Progress = bar.Set
 	ranked, err := fit.Rank(ctx, o)
@@ -397,7 +405,7 @@ type questionnaireEvaluateCmd struct {
 	learning
 	cli.Output
 	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
-	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: ${questionnaireMethods}." default:"icqf" enum:"${questionnaireMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
 

@@ -185,3 +185,6 @@ func edges(c *rank.Choice, most int) []string {
 	}
 	return warnings
 }
+
+// free reports whether there is something to choose.
+func (o *Options) free() bool { return len(o.Factors)*len(o.Betas) > 1 }

@@ -54,7 +54,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := m.ICQF.Score(t.Answers, known)
+	values, err := m.Factors().Score(t.Answers, known)
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
@@ -81,11 +81,11 @@ func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s m
 	if !o.StandardErrors {
 		return s, few, nil
 	}
-	if m.ICQF.Noise == nil {
+	if m.FA == nil && m.ICQF.Noise == nil {
 		return s, few, questionnaire.ErrNoErrors
 	}
 	s.Answered = counts
-	s.Errors, err = m.ICQF.StandardErrors(linalg.SelectRows(t.Answers, rows))
+	s.Errors, err = m.Factors().StandardErrors(linalg.SelectRows(t.Answers, rows))
 	return s, few, err
 }
 

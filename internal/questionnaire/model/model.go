@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -71,9 +72,45 @@ type Model struct {
 	Summary    Summary               `json:"summary"`
 	CreatedAt  time.Time             `json:"created_at"`
 
-	// ICQF holds the loadings, which stand in LoadingsFile. SHA256 is that of SumsFile once the model is loaded.
+	// ICQF scores for MethodICQF and MethodL1, and FA, nil for these, for MethodFA. Their numbers stand in LoadingsFile. SHA256 is
+	// that of SumsFile once the model is loaded.
 	ICQF   icqf.Model `json:"-"`
+	FA     *FA        `json:"-"`
 	SHA256 string     `json:"-"`
+}
+
+// Factors scores participants by what a method has learned.
+type Factors interface {
+	// Score returns the scores, n×k, from answers, n×p with NaN for a missing one, and confounds, n×c or nil.
+	Score(answers, confounds *mat.Dense) (*mat.Dense, error)
+	// StandardErrors returns those of the scores, n×k, from the answers.
+	StandardErrors(answers *mat.Dense) (*mat.Dense, error)
+	// Reconstruct returns the answers that scores and confounds make, n×p.
+	Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error)
+}
+
+// Factors returns what scores by the model.
+func (m *Model) Factors() Factors {
+	if m.FA != nil {
+		return m.FA
+	}
+	return &m.ICQF
+}
+
+// Loadings returns those of the factors, p×k.
+func (m *Model) Loadings() *mat.Dense {
+	if m.FA != nil {
+		return m.FA.Loadings
+	}
+	return m.ICQF.Loadings
+}
+
+// ConfoundLoadings returns those of the confounds, p×c, nil without confounds.
+func (m *Model) ConfoundLoadings() *mat.Dense {
+	if m.FA != nil {
+		return m.FA.ConfoundLoadings
+	}
+	return m.ICQF.ConfoundLoadings
 }
 
 // Fitted is a model with the scores of the participants that it was learnt from.
@@ -85,15 +122,25 @@ type Fitted struct {
 	Input  string   // path of the answers
 }
 
-// MethodICQF is the Summary.Method of a model with scores in [0,1].
-const MethodICQF = "icqf"
+// The methods.
+const (
+	// MethodICQF is interpretability constrained questionnaire factorization.
+	MethodICQF = "icqf"
+	// MethodFA is exploratory factor analysis with a rotation and regression scores.
+	MethodFA = "fa"
+	// MethodL1 is the non-negative factorization with ℓ1 penalties.
+	MethodL1 = "l1-nmf"
+)
 
-// ScoreRange is the range of the scores that the method gives: [0,1] for ICQF, without ends for others.
+// Methods lists the methods.
+func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
+
+// ScoreRange is the range of the scores that the method gives: without ends for factor analysis, [0,1] for the others.
 func (m *Model) ScoreRange() questionnaire.Range {
-	if m.Summary.Method == MethodICQF {
-		return questionnaire.Range{Low: 0, High: 1}
+	if m.Summary.Method == MethodFA {
+		return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
 	}
-	return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
+	return questionnaire.Range{Low: 0, High: 1}
 }
 
 // Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
@@ -359,6 +406,8 @@ type Summary struct {
 	FactorFits []FactorFit `json:"factor_scores"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
+	// FactorCorrelations is k×k, of factor analysis.
+	FactorCorrelations [][]float64 `json:"factor_correlations,omitempty"`
 	// Warnings are sentences for whoever reads the result.
 	Warnings []string            `json:"warnings"`
 	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
@@ -409,12 +458,13 @@ type ItemFit struct {
 	Explained float64 `json:"explained"`
 }
 
-// FactorFit describes a factor's scores: their mean, and the shares of participants in whom it is absent (0) and more than
-// half present.
+// FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants
+// in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
-	Mean   float64 `json:"mean"`
-	Absent float64 `json:"absent"`
-	High   float64 `json:"high"`
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"sd"`
+	Absent    float64 `json:"absent"`
+	High      float64 `json:"high"`
 }
 
 // CompactItem is an item of a compact set, in the order of choice.
@@ -442,8 +492,11 @@ type Settings struct {
 // and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent,
 // 1 and icqf.DefaultMaxIter.
 type Learning struct {
-	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
-	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	// Rotation and Correlation are those of factor analysis.
+	Rotation      factoranalysis.Rotation `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax"`
+	Correlation   factoranalysis.Kind     `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson"`
+	Ridge         float64                 `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool                    `json:"bound_loadings" help:"Keep loadings within the largest answer."`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
 	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of the intercept like all others."`
 	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`

@@ -77,12 +77,12 @@ func FactorNames(a *mat.Dense) []string {
 
 // AllLoadings returns the loadings of the factors and then of the confounds, with their names.
 func (m *Model) AllLoadings() (*mat.Dense, []string) {
-	names := append(FactorNames(m.ICQF.Loadings), questionnaire.Columns(m.Confounds)...)
-	if m.ICQF.ConfoundLoadings == nil {
-		return m.ICQF.Loadings, names
+	names := append(FactorNames(m.Loadings()), questionnaire.Columns(m.Confounds)...)
+	if m.ConfoundLoadings() == nil {
+		return m.Loadings(), names
 	}
 	all := &mat.Dense{}
-	all.Augment(m.ICQF.Loadings, m.ICQF.ConfoundLoadings)
+	all.Augment(m.Loadings(), m.ConfoundLoadings())
 	return all, names
 }
 
@@ -94,7 +94,7 @@ func (m *Model) LoadingsCSV() []byte {
 
 // compactCSV returns the compact set as a table.
 func (m *Model) compactCSV() []byte {
-	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, FactorNames(m.ICQF.Loadings)...)}
+	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, FactorNames(m.Loadings())...)}
 	for i, item := range m.Summary.Compact {
 		row := []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained)}
 		for _, r := range item.Correlations {

@@ -45,7 +45,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 		if _, ok := subscale[item.Subscale]; !ok {
 			subscale[item.Subscale] = len(subscale)
 		}
-		row := m.ICQF.Loadings.RawRowView(j)
+		row := m.Loadings().RawRowView(j)
 		for t, q := range row {
 			if q > row[factor[j]] {
 				factor[j] = t
@@ -56,7 +56,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 		return cmp.Or(
 			cmp.Compare(subscale[m.Items[a].Subscale], subscale[m.Items[b].Subscale]),
 			cmp.Compare(factor[a], factor[b]),
-			cmp.Compare(m.ICQF.Loadings.At(b, factor[b]), m.ICQF.Loadings.At(a, factor[a])),
+			cmp.Compare(m.Loadings().At(b, factor[b]), m.Loadings().At(a, factor[a])),
 		)
 	})
 	for at, j := range order {

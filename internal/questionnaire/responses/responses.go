@@ -57,7 +57,7 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 			in.levels[k] = append(in.levels[k], v)
 		}
 	}
-	for t, factor := range model.FactorNames(m.ICQF.Loadings) {
+	for t, factor := range model.FactorNames(m.Loadings()) {
 		in.scores = append(in.scores, msg.Score{Factor: factor, Items: in.loadings(t, items)})
 	}
 	return in, nil
@@ -67,7 +67,7 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	all := []msg.Loading{}
 	for j, item := range in.Model.Items {
-		if q := in.Model.ICQF.Loadings.At(j, factor); q > 0 {
+		if q := in.Model.Loadings().At(j, factor); q > 0 {
 			all = append(all, msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
 		}
 	}
