@@ -143,7 +143,8 @@ func (m *Model) ScoreRange() questionnaire.Range {
 	return questionnaire.Range{Low: 0, High: 1}
 }
 
-// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
+// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set, and
+// IntervalsFile if it has intervals.
 func (m *Model) Files() (map[string][]byte, error) {
 	manifest, err := indented(m)
 	if err != nil {
@@ -168,6 +169,9 @@ func (m *Model) Files() (map[string][]byte, error) {
 	}
 	if len(m.Summary.Compact) > 0 {
 		files[CompactFile] = m.compactCSV()
+	}
+	if m.Summary.Bootstrap != nil {
+		files[IntervalsFile] = m.intervalsCSV()
 	}
 	files[ResultFile], err = indented(m.Summary)
 	return files, err
@@ -389,8 +393,11 @@ type Summary struct {
 	ReconstructionError float64 `json:"reconstruction_error"`
 	Explained           float64 `json:"explained"`
 	OutsideRange        float64 `json:"outside_range"`
-	Factors             int     `json:"factors"`
-	Beta                float64 `json:"beta"`
+	// ExplainedBy tells what explains it, and Bootstrap how sure the loadings are; nil if nobody asked.
+	ExplainedBy *ExplainedBy `json:"explained_by,omitempty"`
+	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
+	Factors     int          `json:"factors"`
+	Beta        float64      `json:"beta"`
 	// BCV is the curve of the cross-validation, empty if there was nothing to choose.
 	BCV                     []Point `json:"bcv"`
 	OneStandardErrorFactors int     `json:"one_standard_error_factors,omitempty"`
