@@ -41,32 +41,41 @@ const (
 // The cost is that of the fits. It returns the errors of (*fit.Options).Learn, and the cause of ctx if that ends first.
 func Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome, replicates int, progress func(done, total int)) (*model.Bootstrap, error) {
 	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), all: make([]replicate, replicates)}
+	err := each(ctx, o, replicates, progress, func(ctx context.Context, alone *fit.Options, r int) error {
+		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
+		if err != nil {
+			return fmt.Errorf("replicate %d of the bootstrap: %w", r+1, err)
+		}
+		b.all[r] = b.match(l)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.summary(), nil
+}
+
+// each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
+func each(ctx context.Context, o *fit.Options, count int, progress func(done, total int), job func(ctx context.Context, alone *fit.Options, i int) error) error {
 	alone := *o
 	alone.Recorder, alone.Threads = nil, 1
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(linalg.Threads(o.Threads).Limit())
 	var mu sync.Mutex
 	done := 0
-	for r := range b.all {
+	for i := range count {
 		group.Go(func() error {
-			l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
-			if err != nil {
-				return fmt.Errorf("replicate %d of the bootstrap: %w", r+1, err)
+			if err := job(ctx, &alone, i); err != nil || progress == nil {
+				return err
 			}
-			b.all[r] = b.match(l)
-			if progress != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				done++
-				progress(done, replicates)
-			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done, count)
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return b.summary(), nil
+	return group.Wait()
 }
 
 // draw returns as many of the rows as there are, with replacement.
@@ -97,6 +106,15 @@ func partsOf(l *fit.Learnt) parts {
 	return p
 }
 
+// places returns which factor of a later fit to some of the items takes the place of each factor, and their congruences.
+func (p parts) places(later parts) (order []int, congruences []float64) {
+	loadings := linalg.SelectRows(p.loadings, later.items)
+	if p.phi != nil {
+		return align.Factors(loadings, later.loadings)
+	}
+	return align.Topics(loadings, later.loadings)
+}
+
 type bootstrap struct {
 	fit   parts
 	items int
@@ -114,11 +132,7 @@ type replicate struct {
 func (b *bootstrap) match(l *fit.Learnt) replicate {
 	now := partsOf(l)
 	r := replicate{unconverged: l.Status.Early()}
-	matching := align.Topics
-	if now.phi != nil {
-		matching = align.Factors
-	}
-	order, congruences := matching(linalg.SelectRows(b.fit.loadings, l.Items), now.loadings)
+	order, congruences := b.fit.places(now)
 	k := len(order)
 	signs := make([]float64, k)
 	for t, c := range congruences {
