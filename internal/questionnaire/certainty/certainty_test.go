@@ -103,12 +103,13 @@ func TestExplain(t *testing.T) {
 // Noise is explained by the fit but not by prediction.
 func TestCrossValidationOfNoise(t *testing.T) {
 	t.Parallel()
-	_, of := learn(t, noise(1, 100), model.MethodICQF, 0.01)
+	o := options(noise(1, 100), 3, model.MethodICQF, 0.01)
+	of := learn(t, o)
 	e, err := certainty.Explain(of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cv, err := certainty.CrossValidate(t.Context(), options(noise(1, 100), model.MethodICQF, 0.01), of, nil)
+	cv, err := certainty.CrossValidate(t.Context(), o, of, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +140,9 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%d replicates: error %v, want ErrOptions", n, err)
 		}
 	}
-	o, of := learn(t, noise(1, 50), model.MethodICQF, 0.1)
+	o := options(noise(1, 50), 3, model.MethodICQF, 0.1)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := certainty.Bootstrap(ctx, o, of, 100, func(done, _ int) {
+	_, err := certainty.Bootstrap(ctx, o, learn(t, o), 100, func(done, _ int) {
 		if done == 3 {
 			cancel()
 		}
