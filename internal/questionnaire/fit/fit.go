@@ -194,7 +194,10 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
-	m.Summary.FactorFits = factorFits(scores)
+	if m.Summary.FactorFits, err = factorFits(&m, scores, linalg.SelectRows(s.Answers, s.Order)); err != nil {
+		return nil, fmt.Errorf("describing the scores: %w", err)
+	}
+	m.Summary.Known = s.knownOf()
 	answers, known := linalg.SelectRows(s.Answers, s.Order), linalg.SelectRows(s.Known, s.Order)
 	if m.Confounds == nil {
 		known = nil
@@ -222,16 +225,54 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Input: o.Input}, nil
 }
 
-func factorFits(scores *mat.Dense) []model.FactorFit {
+// factorFits describes the scores of the participants with these answers.
+func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, error) {
+	errors, err := m.Factors().StandardErrors(answers)
+	if err != nil {
+		return nil, err
+	}
 	rows, k := scores.Dims()
 	n, fits := float64(rows), make([]model.FactorFit, k)
 	for t := range fits {
 		w := mat.Col(nil, t, scores)
 		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
 		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
-		fits[t] = model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
+		f := model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
+		f.StandardError = mat.Norm(errors.ColView(t), 2) / math.Sqrt(n)
+		all := f.Deviation
+		if m.FA != nil {
+			all = 1
+		}
+		if all > f.StandardError {
+			f.Reliability = 1 - f.StandardError*f.StandardError/(all*all)
+		}
+		fits[t] = f
 	}
-	return fits
+	return fits, nil
+}
+
+// knownOf describes the confounds of the participants.
+func (s *Study) knownOf() []model.Known {
+	known := []model.Known{}
+	for k, c := range s.confounds {
+		numbers, levels := s.Values(k)
+		d := model.Known{Name: c.Name}
+		if c.Kind == questionnaire.Numeric {
+			d.Mean, d.Deviation = stat.MeanStdDev(numbers, nil)
+			d.Low, d.High = slices.Min(numbers), slices.Max(numbers)
+		}
+		for _, level := range c.Levels {
+			count := 0
+			for _, l := range levels {
+				if l == level {
+					count++
+				}
+			}
+			d.Levels = append(d.Levels, model.Level{Level: level, Participants: count})
+		}
+		known = append(known, d)
+	}
+	return known
 }
 
 // sum adds the numbers up in their order.

@@ -404,6 +404,8 @@ type Summary struct {
 	Missing    float64     `json:"missing"`         // share of the answers
 	Items      []ItemFit   `json:"items"`
 	FactorFits []FactorFit `json:"factor_scores"`
+	// Known describes the confounds of the participants.
+	Known []Known `json:"known"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
 	// FactorCorrelations is k×k, of factor analysis.
@@ -465,6 +467,27 @@ type FactorFit struct {
 	Deviation float64 `json:"sd"`
 	Absent    float64 `json:"absent"`
 	High      float64 `json:"high"`
+	// StandardError is the root of the mean squared standard error of a score s². Reliability is the share of the scores' variance
+	// that is not error: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the variance 1, 1 − s².
+	// It is at least 0.
+	StandardError float64 `json:"standard_error"`
+	Reliability   float64 `json:"reliability"`
+}
+
+// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
+type Known struct {
+	Name      string  `json:"name"`
+	Mean      float64 `json:"mean,omitempty"`
+	Deviation float64 `json:"sd,omitempty"`
+	Low       float64 `json:"low,omitempty"`
+	High      float64 `json:"high,omitempty"`
+	Levels    []Level `json:"levels,omitempty"`
+}
+
+// Level is a value of a category, and the number of participants with it.
+type Level struct {
+	Level        string `json:"level"`
+	Participants int    `json:"participants"`
 }
 
 // CompactItem is an item of a compact set, in the order of choice.
