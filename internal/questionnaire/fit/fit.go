@@ -33,7 +33,7 @@ type Options struct {
 	// Method is one of model.Methods; "" means model.MethodICQF.
 	Method string
 	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among DefaultFactors and
-	// DefaultBetas, as Choose says.
+	// DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis suggests. Only ICQF has Betas.
 	Factors []int
 	Betas   []float64
 	// MostFactors is how many factors a search may come to. Begin fills it in; it is 0 if Factors are given.
@@ -164,7 +164,14 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	loaded := time.Now()
 	choice := &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
-	if o.free() {
+	parallel := 0
+	switch {
+	case o.Method == model.MethodFA && o.MostFactors > 0:
+		if parallel, err = o.parallel(ctx, s); err != nil {
+			return nil, err
+		}
+		choice.Factors = min(max(1, parallel), o.MostFactors)
+	case o.free():
 		if choice, err = o.Choose(ctx, s); err != nil {
 			return nil, err
 		}
@@ -189,7 +196,10 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
 		Version:  o.Version,
 	}
-	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
+	m.Summary.Parallel, m.Summary.Settings.Threads = parallel, linalg.Threads(o.Threads).Limit()
+	if o.Method != model.MethodFA {
+		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "", "", ""
+	}
 	scores, alone, err := l.describe(&m, &o)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
@@ -211,7 +221,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
 	if o.Scores.StandardErrors || o.Method != model.MethodICQF {
-		scores, o.Scores.StandardErrors = alone, true
+		scores = alone
 	}
 	inFile := linalg.NewLike(scores)
 	for row, i := range s.Order {
