@@ -195,7 +195,7 @@ func warnEdges(d *cli.Deps, warnings []string) {
 
 // scoreFlags are the flags of the commands that write scores.
 type scoreFlags struct {
-	StandardErrors bool `help:"Add to the scores the number of answers and a standard error for each factor; each participant is then scored as score does it."`
+	StandardErrors bool `help:"Add to the scores of icqf the number of answers and a standard error for each factor; each participant is then scored as score does it. The other methods always do so."`
 	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
 }
 

@@ -31,6 +31,7 @@ type Learnt struct {
 	// What each method leaves: one of these, or both for l1-nmf.
 	icqf *icqf.Result
 	fa   *model.FA
+	fit  *factoranalysis.GoodnessOfFit
 	l1   *solver.Result
 }
 
@@ -51,7 +52,7 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 	case o.Method == model.MethodL1:
 		err = o.learnL1(ctx, l, c.Factors)
 	case o.Method == model.MethodFA:
-		err = o.learnFA(l, c.Factors)
+		err = o.learnFA(ctx, l, c.Factors)
 	default:
 		err = o.learnICQF(ctx, l, c)
 	}
@@ -120,25 +121,25 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 }
 
 // learnFA analyses the factors of the answers less what the confounds add.
-func (o *Options) learnFA(l *Learnt, factors int) (err error) {
+func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
 	l.fa = &model.FA{}
 	x := l.study.AnswersOf(l.Rows, l.Items)
 	if known := l.known(l.Rows); known != nil {
-		if l.fa.ConfoundLoadings, err = model.ConfoundEffects(x, known); err != nil {
+		if x, l.fa.ConfoundLoadings, err = model.WithoutConfounds(x, known); err != nil {
 			return err
 		}
-		added := &mat.Dense{}
-		added.Mul(known, l.fa.ConfoundLoadings.T())
-		x.Sub(x, added)
 	}
-	l.fa.Model, err = factoranalysis.Fit(x, factoranalysis.Settings{Factors: factors, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads})
+	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
+		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
+	})
 	if err != nil {
 		return err
 	}
+	l.fa.Scorer, l.fit = m.Scorer, &m.Fit
 	_, p := x.Dims()
-	l.objective = l.fa.RMSR * l.fa.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
+	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
 	l.Loadings, l.Status = l.fa.Loadings, solver.IterationLimit
-	if l.fa.Converged {
+	if m.Converged {
 		l.Status = solver.Converged
 	}
 	return nil
@@ -177,7 +178,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	switch {
 	case l.fa != nil:
 		m.Confounds, m.FA = l.study.confounds, l.fa
-		m.Summary.FactorCorrelations = rowsOf(l.fa.Phi)
+		m.Summary.FactorCorrelations, m.Summary.Fit = rowsOf(l.fa.Phi), l.fit
 		alone, err = l.Score(l.Rows)
 		return alone, alone, err
 	case l.l1 != nil:
