@@ -178,7 +178,7 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 	}
 	p.added = linalg.ColumnMeans(added)
 	if p.confounds != nil {
-		p.regression, err = model.ConfoundEffects(given, p.known(l.Rows))
+		_, p.regression, err = model.WithoutConfounds(given, p.known(l.Rows))
 	}
 	return p, err
 }
