@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -163,40 +164,33 @@ func (b *bootstrap) match(l *fit.Learnt) replicate {
 
 func (b *bootstrap) summary() *model.Bootstrap {
 	out := &model.Bootstrap{Replicates: len(b.all), Level: level}
-	_, k := b.fit.loadings.Dims()
-	count := float64(len(b.all))
-	out.Factors = make([]model.Again, k)
 	for _, r := range b.all {
 		if r.unconverged {
 			out.Unconverged++
 		}
-		for t, c := range r.congruences {
-			again := &out.Factors[t]
-			again.Congruence += c / count
-			if c >= similar {
-				again.Similar += 1 / count
-			}
-			if c >= equal {
-				again.Equal += 1 / count
-			}
+	}
+	_, k := b.fit.loadings.Dims()
+	for t := range k {
+		congruences := make([]float64, len(b.all))
+		for i, r := range b.all {
+			congruences[i] = r.congruences[t]
 		}
+		from := func(least float64) float64 {
+			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) / float64(len(congruences))
+		}
+		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(similar), Equal: from(equal)})
 	}
-	whole := b.fit.loadings
-	if b.fit.confounds != nil {
-		whole = &mat.Dense{}
-		whole.Augment(b.fit.loadings, b.fit.confounds)
-	}
-	out.Loadings = b.intervals(whole, func(r *replicate) *mat.Dense { return r.loadings })
+	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings })
 	if b.fit.phi != nil {
-		correlations := b.intervals(b.fit.phi, func(r *replicate) *mat.Dense { return r.phi })
+		correlations := b.intervals(func(r *replicate) *mat.Dense { return r.phi })
 		out.FactorCorrelations = &correlations
 	}
 	return out
 }
 
-// intervals returns those of the entries of a table of the fit.
-func (b *bootstrap) intervals(whole *mat.Dense, of func(*replicate) *mat.Dense) (out model.Intervals) {
-	rows, columns := whole.Dims()
+// intervals returns those of the entries of a table of the replicates.
+func (b *bootstrap) intervals(of func(*replicate) *mat.Dense) (out model.Intervals) {
+	rows, columns := of(&b.all[0]).Dims()
 	for j := range rows {
 		errors, low, high := make([]float64, columns), make([]float64, columns), make([]float64, columns)
 		for c := range columns {
@@ -206,15 +200,18 @@ func (b *bootstrap) intervals(whole *mat.Dense, of func(*replicate) *mat.Dense) 
 					values = append(values, v)
 				}
 			}
-			errors[c], low[c], high[c] = interval(whole.At(j, c), values)
+			errors[c], low[c], high[c] = interval(values)
 		}
 		out.Errors, out.Low, out.High = append(out.Errors, errors), append(out.Low, low), append(out.High, high)
 	}
 	return out
 }
 
-// interval returns the standard deviation of the replicates of an estimate and the ends of its interval.
-func interval(estimate float64, values []float64) (deviation, low, high float64) {
+// interval returns the standard deviation of the replicates and the ends of their percentile interval.
+//
+// Of the percentile, basic, bias-corrected percentile and normal intervals, only the first keeps loadings of ICQF at 0 or above
+// and covers in 93 to 97 % both theirs and those of factor analysis. The basic one, for instance, misses loadings near 0.
+func interval(values []float64) (deviation, low, high float64) {
 	slices.Sort(values)
 	return stat.StdDev(values, nil), quantile(values, (1-level)/2), quantile(values, (1+level)/2)
 }

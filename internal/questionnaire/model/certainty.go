@@ -1,5 +1,12 @@
 package model
 
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
 // IntervalsFile holds the intervals of the loadings as a table, if there are any.
 const IntervalsFile = "loadings_intervals.csv"
 
@@ -31,6 +38,21 @@ type Intervals struct {
 	Errors [][]float64 `json:"se"`
 	Low    [][]float64 `json:"low"`
 	High   [][]float64 `json:"high"`
+}
+
+// check returns an error unless there are as many intervals and factors as the model has loadings.
+func (b *Bootstrap) check(m *Model) error {
+	s := &m.Summary
+	columns := s.Factors + len(questionnaire.Columns(m.Confounds))
+	for _, table := range [][][]float64{b.Loadings.Errors, b.Loadings.Low, b.Loadings.High} {
+		if len(table) != len(m.Items) || slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns }) {
+			return fmt.Errorf("intervals of other loadings than those of %d items on %d columns", len(m.Items), columns)
+		}
+	}
+	if len(b.Factors) != s.Factors {
+		return fmt.Errorf("a bootstrap of %d factors, must be %d", len(b.Factors), s.Factors)
+	}
+	return nil
 }
 
 // intervalsCSV returns the loadings with their intervals as a long table: item, factor, loading, se, low, high.

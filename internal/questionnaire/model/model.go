@@ -345,6 +345,11 @@ func (m *Model) check() error {
 	if m.Visits != nil && (m.Visits.Check() != nil || len(m.VisitItems) == 0) {
 		return errors.New("visits without bins or items")
 	}
+	if s.Bootstrap != nil {
+		if err := s.Bootstrap.check(m); err != nil {
+			return err
+		}
+	}
 	for _, p := range s.BCV {
 		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
 			return fmt.Errorf("a cross-validated error of %v with a standard error of %v", p.Error, p.StandardError)
