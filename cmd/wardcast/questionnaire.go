@@ -279,6 +279,9 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 		return err
 	}
 	o.Columns.Visits, o.Method = visits, c.Method
+	if c.Method == model.MethodL1 && len(c.Confounds) > 0 {
+		d.Log.Warn("l1-nmf does not use confounds", "confounds", c.Confounds)
+	}
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
