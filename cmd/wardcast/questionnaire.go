@@ -251,14 +251,20 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
-	factors := strconv.Itoa(s.Factors)
+	factors, beta, updates := strconv.Itoa(s.Factors), "-", "-"
+	if s.Method == model.MethodICQF {
+		beta = strconv.FormatFloat(s.Beta, 'g', -1, 64)
+	}
+	if s.Method != model.MethodFA {
+		updates = strconv.Itoa(s.Iterations)
+	}
 	if s.EmptyFactors > 0 {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
 	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
-		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
+		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
 }
