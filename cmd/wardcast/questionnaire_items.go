@@ -19,7 +19,7 @@ type questionnaireItemsCmd struct {
 	Threads int    `help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
 }
 
-func (c *questionnaireItemsCmd) Run(_ context.Context, d *cli.Deps) error {
+func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Factors < 1 {
 		return cli.Usage(fmt.Errorf("--factors is %d, must be 1 or more", c.Factors))
 	}
@@ -31,14 +31,11 @@ func (c *questionnaireItemsCmd) Run(_ context.Context, d *cli.Deps) error {
 	if o.Columns, err = c.columns(d); err != nil {
 		return err
 	}
-	a, err := items.Run(o)
+	a, err := items.Run(ctx, o)
 	if err != nil {
 		return err
 	}
-	c.warn(d, "", &a.Reliability)
-	for i := range a.Subscales {
-		c.warn(d, a.Subscales[i].Name, &a.Subscales[i].Reliability)
-	}
+	c.warn(d, a)
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, a)
 	}
@@ -53,10 +50,24 @@ func (c *questionnaireItemsCmd) Run(_ context.Context, d *cli.Deps) error {
 	return cli.PrintTable(d.Out, header, rows)
 }
 
-// warn logs what a scale lacks.
-func (c *questionnaireItemsCmd) warn(d *cli.Deps, scale string, r *items.Reliability) {
-	for _, w := range r.Warnings {
-		d.Log.Warn("the reliability of a scale is incomplete or limited", "file", c.Input, "scale", cmp.Or(scale, allItems), "reason", w)
+// warn logs what the coefficients of scales lack, a line for each reason.
+func (c *questionnaireItemsCmd) warn(d *cli.Deps, a *items.Analysis) {
+	var reasons []string
+	scales := map[string][]string{}
+	add := func(scale string, r *items.Reliability) {
+		for _, reason := range r.Warnings {
+			if scales[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			scales[reason] = append(scales[reason], scale)
+		}
+	}
+	add(allItems, &a.Reliability)
+	for i := range a.Subscales {
+		add(a.Subscales[i].Name, &a.Subscales[i].Reliability)
+	}
+	for _, reason := range reasons {
+		d.Log.Warn("figures of scales are limited", "file", c.Input, "scales", scales[reason], "reason", reason)
 	}
 }
 
@@ -104,7 +115,7 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 // scaleTable returns a line for all items, and one for each subscale.
 func scaleTable(a *items.Analysis) (header []string, rows [][]string) {
 	header = []string{
-		"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P",
+		"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "FACTORS", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P",
 	}
 	row := func(name string, count, n int, r *items.Reliability) {
 		between := "-"
@@ -113,7 +124,7 @@ func scaleTable(a *items.Analysis) (header []string, rows [][]string) {
 		}
 		cells := []string{
 			name, strconv.Itoa(count), strconv.Itoa(n), cli.Digits(r.Alpha, 3), between, cli.Digits(r.AlphaStandardized, 3),
-			cli.Digits(r.OmegaTotal, 3), cli.Digits(r.OmegaHierarchical, 3),
+			cli.Digits(r.OmegaTotal, 3), cli.Digits(r.OmegaHierarchical, 3), strconv.Itoa(r.OmegaFactors),
 		}
 		if s := r.SplitHalf; s == nil {
 			cells = append(cells, "-", "-", "-", "-")

@@ -17,6 +17,7 @@ package items
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -117,8 +118,8 @@ type Group struct {
 // Run reads and analyzes a file of answers. Items that do not vary belong to no scale, and the remarks name them.
 //
 // The error is one of answers.Read, or a *table.Error if fewer than two items vary or answers are too large or too small to
-// calculate with, or wraps questionnaire.ErrOptions.
-func Run(o Options) (*Analysis, error) {
+// calculate with, or wraps questionnaire.ErrOptions. When ctx ends, it is the context's cause.
+func Run(ctx context.Context, o Options) (*Analysis, error) {
 	o.Factors = cmp.Or(o.Factors, DefaultFactors)
 	switch {
 	case o.Factors < 1:
@@ -147,20 +148,25 @@ func Run(o Options) (*Analysis, error) {
 	for j := range t.Items {
 		a.Items = append(a.Items, describe(t, j, o.Columns.FromLow))
 	}
-	whole, err := o.scale(t, varying)
+	whole, err := o.scale(ctx, t, varying)
 	if err != nil {
 		return nil, err
 	}
-	a.Reliability = whole.reliability(&o)
+	if a.Reliability, err = whole.reliability(ctx, &o); err != nil {
+		return nil, err
+	}
 	for i, j := range varying {
 		a.Items[j].Part = whole.part(i)
 	}
 	for _, items := range subscales(t.Items, varying) {
-		s, err := o.scale(t, items)
+		s, err := o.scale(ctx, t, items)
 		if err != nil {
 			return nil, err
 		}
-		sub := Subscale{Name: t.Items[items[0]].Subscale, N: s.n, Reliability: s.reliability(&o)}
+		sub := Subscale{Name: t.Items[items[0]].Subscale, N: s.n}
+		if sub.Reliability, err = s.reliability(ctx, &o); err != nil {
+			return nil, err
+		}
 		for i, name := range s.names {
 			sub.Items = append(sub.Items, SubscaleItem{name, s.part(i)})
 		}
@@ -251,10 +257,10 @@ func groups(t *answers.Table) []Group {
 }
 
 // scale returns the items of a scale, all of which vary.
-func (o *Options) scale(t *answers.Table, items []int) (*scale, error) {
+func (o *Options) scale(ctx context.Context, t *answers.Table, items []int) (*scale, error) {
 	rows := t.Answering(t.All(), items)
 	x := t.AnswersOf(rows, items)
-	s, err := newScale(linalg.SelectRows(x, linalg.RowOrder(x, nil)), linalg.Threads(o.Threads))
+	s, err := newScale(ctx, linalg.SelectRows(x, linalg.RowOrder(x, nil)), linalg.Threads(o.Threads))
 	if err != nil {
 		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: %w", questionnaire.ErrScale, err)}
 	}

@@ -25,7 +25,7 @@ func options(t *testing.T, content string) items.Options {
 
 func run(t *testing.T, o items.Options) *items.Analysis {
 	t.Helper()
-	a, err := items.Run(o)
+	a, err := items.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,17 +106,17 @@ func TestConstantItems(t *testing.T) {
 		t.Errorf("constant item %+v, unanswered item %+v", q4, q5)
 	}
 	o.Columns.Items = []string{"q1", "q4", "q5"}
-	if _, err := items.Run(o); !errors.Is(err, questionnaire.ErrFewItems) {
+	if _, err := items.Run(t.Context(), o); !errors.Is(err, questionnaire.ErrFewItems) {
 		t.Errorf("one varying item: %v", err)
 	}
-	if _, err := items.Run(options(t, "q1,q2\n1,2\n")); !errors.Is(err, questionnaire.ErrFewItems) {
+	if _, err := items.Run(t.Context(), options(t, "q1,q2\n1,2\n")); !errors.Is(err, questionnaire.ErrFewItems) {
 		t.Errorf("one participant: %v", err)
 	}
-	if _, err := items.Run(options(t, "q1,q2\n1e200,2\n2,1\n3,1\n")); !errors.Is(err, questionnaire.ErrScale) {
+	if _, err := items.Run(t.Context(), options(t, "q1,q2\n1e200,2\n2,1\n3,1\n")); !errors.Is(err, questionnaire.ErrScale) {
 		t.Errorf("huge answers: %v", err)
 	}
 	o.Factors = -1
-	if _, err := items.Run(o); !errors.Is(err, questionnaire.ErrOptions) {
+	if _, err := items.Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
 		t.Errorf("%d factors: %v", o.Factors, err)
 	}
 }

@@ -30,10 +30,19 @@ type reference struct {
 	SplitLowest       *float64  `json:"split_lowest"`
 	SplitHighest      *float64  `json:"split_highest"`
 	Splits            int
+	KMO               float64
+	KMOItems          []float64 `json:"kmo_items"`
+	Bartlett          items.Bartlett
+	OmegaFactors      int     `json:"omega_factors"` // 0 without omega
+	OmegaTotal        float64 `json:"omega_total"`
+	OmegaHierarchical float64 `json:"omega_hierarchical"`
 }
 
 // tolerance is what psych's rounding and the ten digits of reference.json leave.
 const tolerance = 1e-8
+
+// searchTolerance is what the ends of two searches for minres factors and their rotation leave.
+const searchTolerance = 1e-4
 
 // off reports figures that differ from those of psych by more than a tolerance.
 func off(t *testing.T, what string, got *float64, want, tolerance float64) {
@@ -68,16 +77,16 @@ func TestReference(t *testing.T) {
 				}
 				folder = filepath.Join(folder, "data")
 			}
-			o := items.Options{Input: filepath.Join(folder, want.File), Columns: answers.Columns{Items: want.Items, Reversed: want.Reversed}, Seed: 1}
+			o := items.Options{Input: filepath.Join(folder, want.File), Columns: answers.Columns{Items: want.Items, Reversed: want.Reversed}, Factors: want.OmegaFactors, Seed: 1}
 			if want.Low != nil {
 				o.Columns.Range = &questionnaire.Range{Low: *want.Low, High: *want.High}
 			}
-			got, err := items.Run(o)
+			got, err := items.Run(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.N != want.N || len(got.Warnings) > 0 {
-				t.Errorf("%d participants, of psych %d; warnings %q", got.N, want.N, got.Warnings)
+			if got.N != want.N {
+				t.Errorf("%d participants, of psych %d", got.N, want.N)
 			}
 			check(t, got, &want)
 		})
@@ -103,7 +112,18 @@ func check(t *testing.T, got *items.Analysis, want *reference) {
 	} else {
 		off(t, "mean split half", &s.Mean, want.SplitMean, 2e-3) // both are means of random splits
 	}
+	off(t, "KMO", got.KMO, want.KMO, tolerance)
+	off(t, "Bartlett's chi-square relative to psych's", new(got.Bartlett.ChiSquare/want.Bartlett.ChiSquare), 1, tolerance)
+	off(t, "Bartlett's p", &got.Bartlett.P, want.Bartlett.P, tolerance)
+	if got.Bartlett.DF != want.Bartlett.DF {
+		t.Errorf("%d degrees of freedom, of psych %d", got.Bartlett.DF, want.Bartlett.DF)
+	}
+	if want.OmegaFactors > 0 {
+		off(t, "total omega", got.OmegaTotal, want.OmegaTotal, searchTolerance)
+		off(t, "hierarchical omega", got.OmegaHierarchical, want.OmegaHierarchical, searchTolerance)
+	}
 	for j, item := range got.Items {
+		off(t, "KMO of "+item.Name, got.KMOItems[item.Name], want.KMOItems[j], tolerance)
 		off(t, "mean of "+item.Name, item.Mean, want.Mean[j], tolerance)
 		off(t, "sd of "+item.Name, item.SD, want.SD[j], tolerance)
 		off(t, "item-rest correlation of "+item.Name, item.ItemRest, want.ItemRest[j], tolerance)

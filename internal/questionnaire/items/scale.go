@@ -1,7 +1,11 @@
 package items
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -48,7 +52,7 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// Bartlett is the test of Bartlett (1951) that the items are uncorrelated.
+// Bartlett is the test of Bartlett (1950) that the items are uncorrelated, by R and the number of participants.
 type Bartlett struct {
 	ChiSquare float64 `json:"chi_square"`
 	DF        int     `json:"df"`
@@ -76,11 +80,11 @@ type scale struct {
 }
 
 // newScale returns the scale of these answers. The error is one of factoranalysis.Correlate.
-func newScale(x *mat.Dense, threads linalg.Threads) (*scale, error) {
+func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale, error) {
 	n, p := x.Dims()
 	s := &scale{n: n, threads: threads}
 	var err error
-	if s.r, err = factoranalysis.Correlate(x, factoranalysis.Pearson, int(threads)); err != nil {
+	if s.r, err = factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, int(threads)); err != nil {
 		return nil, err
 	}
 	s.covariances(x)
@@ -148,11 +152,11 @@ func feldt(alpha, n float64, p int) *Interval {
 }
 
 // reliability returns what the items tell as one.
-func (s *scale) reliability(o *Options) Reliability {
-	r := Reliability{Warnings: []string{}}
+func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error) {
+	r := Reliability{KMOItems: map[string]*float64{}, Warnings: []string{}}
 	if len(s.r.Unknown) > 0 {
 		r.Warnings = append(r.Warnings, unknownPairs)
-		return r
+		return r, nil
 	}
 	p := len(s.names)
 	if r.Alpha = alpha(p, mat.Trace(s.c), s.v); r.Alpha == nil {
@@ -170,7 +174,47 @@ func (s *scale) reliability(o *Options) Reliability {
 	} else {
 		r.Lambda6 = lambda6(standardized, all)
 	}
-	return r
+	overall, each := factoranalysis.KMO(s.r.R)
+	r.KMO = finite(overall)
+	for i, name := range s.names {
+		r.KMOItems[name] = finite(each[i])
+	}
+	if chiSquare, df, probability := factoranalysis.Bartlett(s.r.R, s.n); finite(chiSquare) != nil {
+		r.Bartlett = &Bartlett{chiSquare, df, probability}
+	}
+	return r, s.omega(ctx, &r, o.Factors)
+}
+
+// omega fills in omega, with fewer factors than asked for if the items allow no more.
+func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
+	p := len(s.names)
+	most := min(factors, p)
+	for most > 0 && (p-most)*(p-most) < p+most { // more loadings and uniquenesses than correlations
+		most--
+	}
+	switch {
+	case most == 0:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no omega: %d items do not tell their factors", p))
+		return nil
+	case most < factors:
+		r.Warnings = append(r.Warnings, fmt.Sprintf("omega is that of %d factors instead of %d: %d items tell no more", most, factors, p))
+	}
+	o, err := factoranalysis.Omega(ctx, s.r.R, most)
+	if err != nil {
+		return err
+	}
+	if len(o.Reversed) > 0 {
+		var names []string
+		for _, i := range o.Reversed {
+			names = append(names, strconv.Quote(s.names[i]))
+		}
+		r.Warnings = append(r.Warnings, "for omega, items that load negatively on the general factor count as reversed: "+strings.Join(names, ", "))
+	}
+	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
+	if most > 1 {
+		r.OmegaHierarchical = finite(o.Hierarchical)
+	}
+	return nil
 }
 
 // standardized returns S.

@@ -34,7 +34,7 @@ told <- function(file, items, reversed = character(), low = NULL, high = NULL, f
   if (ncol(x) <= 16 && ncol(x) %% 2 == 0)
     stopifnot(all.equal(c(s$minrb, s$meanr, s$maxrb), c(out$split_lowest, out$split_mean, out$split_highest)))
   if (factors > 0) {
-    o <- suppressWarnings(suppressMessages(omega(r, nfactors = factors, n.obs = nrow(x), flip = FALSE, plot = FALSE)))
+    o <- suppressWarnings(suppressMessages(omega(r, nfactors = factors, n.obs = nrow(x), plot = FALSE)))
     out <- c(out, omega_factors = factors, omega_total = o$omega.tot, omega_hierarchical = o$omega_h)
   }
   out
