@@ -339,7 +339,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	case method == MethodL1:
 		status, err = o.learnL1(ctx, s, m, c.Factors)
 	case method == MethodFA:
-		err = o.learnFA(s, m, c.Factors)
+		err = o.learnFA(ctx, s, m, c.Factors)
 	default:
 		status, err = o.learnICQF(ctx, s, m, c)
 	}
@@ -370,8 +370,8 @@ func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, c mode
 	return r.Status, nil
 }
 
-func (o *Options) learnFA(s *fit.Study, m *learnt, factors int) error {
-	f, err := factoranalysis.Fit(s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
+func (o *Options) learnFA(ctx context.Context, s *fit.Study, m *learnt, factors int) error {
+	f, err := factoranalysis.Fit(ctx, s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package fit
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -33,7 +35,8 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 		if len(items) < leastScaleItems {
 			continue
 		}
-		correlations, err := factoranalysis.Correlate(t.AnswersOf(rows, items), factoranalysis.Pearson, threads)
+		// Pearson correlations are too quick to be interrupted.
+		correlations, err := factoranalysis.Correlate(context.Background(), t.AnswersOf(rows, items), factoranalysis.Pearson, threads)
 		if err != nil {
 			continue // answers too large or too small for squares, which newStudy refuses
 		}
