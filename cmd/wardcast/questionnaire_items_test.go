@@ -16,7 +16,7 @@ func TestQuestionnaireItems(t *testing.T) {
 		return append([]string{"questionnaire", "items", path, "--items", "q*", "--missing-code", "-9999"}, more...)
 	}
 	fail(t, cli.ExitUsage, call("--factors", "0"), "--factors is 0")
-	fail(t, cli.ExitUsage, call("--threads", "-1"), "-1 threads")
+	fail(t, cli.ExitUsage, call("--threads", "2000"), "2000 threads")
 	fail(t, cli.ExitFailed, []string{"questionnaire", "items", path, "--items", "q1", "--missing-code", "-9999"}, "answers.csv", "fewer than two items vary")
 
 	codebook := clitest.File(t, "codebook.csv", "item,subscale,reverse\nq1,one,\nq3,one,\nq5,one,\nq2,two,\nq4,two,\nq6,two,yes\n")

@@ -223,3 +223,39 @@ func TestSameBits(t *testing.T) {
 	// The mean over all splits of 17 items into 8 and 9 is α·(p − 1)/p·2·2·8·9/(17·16); random ones come near it.
 	off(t, "mean split half", &other.SplitHalf.Mean, *first.AlphaStandardized*4*8*9/(17*17), 1e-3)
 }
+
+// Omega has as many group factors as the items tell, and says so if these are fewer, or if it is unreliable.
+func TestFactorsOfOmega(t *testing.T) {
+	t.Parallel()
+	rows := planted(300, 6)
+	for _, row := range rows[1:] {
+		if v, err := strconv.ParseFloat(row[5], 64); err == nil {
+			row[5] = strconv.FormatFloat(20-v, 'g', -1, 64)
+		}
+	}
+	for _, c := range []struct {
+		items    string
+		factors  int
+		warnings []string
+	}{
+		{"q1,q2", 0, []string{"no omega: 2 items"}},
+		{"q1,q2,q3", 1, []string{"factors of omega is 1 instead of 3: 3 items"}},
+		{"q1,q2,q3,q4,q5", 2, []string{"factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable"}},
+		{"q1,q2,q3,q4,q5,q6", 3, []string{`count as reversed: "q6"`, "omega hierarchical is unreliable"}},
+	} {
+		o := options(t, questionnairetest.CSV(t, rows))
+		o.Columns.Items = strings.Split(c.items, ",")
+		a := run(t, o)
+		if a.OmegaFactors != c.factors || (a.OmegaTotal == nil) != (c.factors == 0) || (a.OmegaHierarchical == nil) != (c.factors < 2) {
+			t.Errorf("%s: %d factors, want %d; omega %v, hierarchical %v", c.items, a.OmegaFactors, c.factors, a.OmegaTotal, a.OmegaHierarchical)
+		}
+		if len(a.Warnings) != len(c.warnings) {
+			t.Fatalf("%s: warnings %q, want %q", c.items, a.Warnings, c.warnings)
+		}
+		for i, w := range c.warnings {
+			if !strings.Contains(a.Warnings[i], w) {
+				t.Errorf("%s: warning %q, want %q in it", c.items, a.Warnings[i], w)
+			}
+		}
+	}
+}

@@ -64,6 +64,10 @@ const (
 	unknownPairs = "nobody answered both items of some pairs: only correlations of all pairs give coefficients"
 	smoothed     = "the pairwise correlations are no correlation matrix: they were smoothed"
 	noVariance   = "the sum of the items has no variance"
+	noOmega      = "no omega: %d items do not tell their factors"
+	fewerFactors = "the number of factors of omega is %d instead of %d: %d items tell no more"
+	reversed     = "for omega, items that load negatively on the general factor count as reversed: %s"
+	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
 )
 
 // scale is p items that all vary, and the n participants who answered any of them.
@@ -194,10 +198,10 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 	}
 	switch {
 	case most == 0:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("no omega: %d items do not tell their factors", p))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(noOmega, p))
 		return nil
 	case most < factors:
-		r.Warnings = append(r.Warnings, fmt.Sprintf("omega is that of %d factors instead of %d: %d items tell no more", most, factors, p))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(fewerFactors, most, factors, p))
 	}
 	o, err := factoranalysis.Omega(ctx, s.r.R, most)
 	if err != nil {
@@ -208,13 +212,33 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 		for _, i := range o.Reversed {
 			names = append(names, strconv.Quote(s.names[i]))
 		}
-		r.Warnings = append(r.Warnings, "for omega, items that load negatively on the general factor count as reversed: "+strings.Join(names, ", "))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, strings.Join(names, ", ")))
 	}
 	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
 	if most > 1 {
 		r.OmegaHierarchical = finite(o.Hierarchical)
+		if weak := weakFactors(o.Group); weak > 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, weak, most))
+		}
 	}
 	return nil
+}
+
+// A group factor of fewer items with loadings of at least this is not there. psych's omega prints loadings from this on.
+const leastItems, leastLoading = 2, 0.2
+
+// weakFactors counts the group factors that are not there. Where items share one factor only, the others are chance: the
+// correlations of all factors are then anything, and so is what is called general. On six items of one factor, made by synth
+// questionnaire, omega hierarchical of three factors is .02 to .96, in psych too.
+func weakFactors(group *mat.Dense) (weak int) {
+	_, k := group.Dims()
+	for t := range k {
+		items := floats.Count(func(v float64) bool { return math.Abs(v) >= leastLoading }, mat.Col(nil, t, group))
+		if items < leastItems {
+			weak++
+		}
+	}
+	return weak
 }
 
 // standardized returns S.
