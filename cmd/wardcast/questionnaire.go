@@ -29,6 +29,7 @@ import (
 type questionnaireCmd struct {
 	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers." example:"wardcast questionnaire fit answers.csv --items '*_?' --confounds age:numeric,sex:categorical --factors 5 --beta 0.1 --out fit"`
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
+	Items        questionnaireItemsCmd        `cmd:"" help:"Say how reliable scales are, and how each item was answered and belongs to its scale." example:"wardcast questionnaire items answers.csv --items 'anxiety_?'"`
 	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
