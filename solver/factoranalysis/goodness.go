@@ -27,7 +27,7 @@ type GoodnessOfFit struct {
 	RMSR float64
 	// RMSEA is √(χ²/(n·df) − 1/(n−1)), or 0, with an interval of 90 %.
 	RMSEA Interval
-	// TLI is (χ₀²/df₀ − χ²/df)/(χ₀²/df₀ − 1), L. R. Tucker and C. Lewis, 1973.
+	// TLI is (χ₀²/df₀ − χ²/df)/(χ₀²/df₀ − 1), L. R. Tucker and C. Lewis, 1973, where χ₀² has the multiplier of χ².
 	TLI float64
 	// CFI is 1 − ⟨χ² − df⟩₊/max(⟨χ₀² − df₀⟩₊, ⟨χ² − df⟩₊), P. M. Bentler, 1990.
 	CFI float64
@@ -76,7 +76,8 @@ func goodness(c *Correlations, implied *mat.SymDense, k, n int) GoodnessOfFit {
 	g.RMSEA.High = math.Sqrt(noncentrality(g.ChiSquare, df, tail) / (df * (participants - 1)))
 	nullDF := float64(p*(p-1)) / 2
 	null := -factor * own.LogDet()
-	g.TLI = (null/nullDF - g.ChiSquare/df) / (null/nullDF - 1)
+	ratio0 := -(factor - 2*float64(k)/3) * own.LogDet() / nullDF
+	g.TLI = (ratio0 - g.ChiSquare/df) / (ratio0 - 1)
 	excess := max(0, g.ChiSquare-df)
 	g.CFI = 1
 	if excess > 0 {

@@ -152,7 +152,7 @@ func (o *Options) Begin() (*Study, error) {
 	}
 	if o.Remark != nil {
 		if o.Columns.Visits == nil { // which turns the subscales into bins of time
-			t.Opposed = opposed(t, o.Threads)
+			t.Opposed = Opposed(t, o.Threads)
 		}
 		o.Remark(t.Remarks)
 	}

@@ -15,15 +15,12 @@ import (
 // tells which is the opposed one.
 const leastScaleItems = 3
 
-// opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
+// Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
 // component of the scale's correlations (of pairwise complete answers). The component's sign is that of the sum of its weights.
 // This is the rule by which alpha(check.keys=TRUE) of R's package psych reverses items (Revelle, psych 2.2.9). Items without a
 // subscale are one scale. Items that do not vary are left out.
-func opposed(t *answers.Table, threads int) (all []answers.Opposed) {
-	rows := make([]int, len(t.IDs))
-	for i := range rows {
-		rows[i] = i
-	}
+func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
+	rows := t.All()
 	var scales []string
 	itemsOf := map[string][]int{}
 	for _, j := range t.Varying(rows) {

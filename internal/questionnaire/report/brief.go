@@ -73,16 +73,18 @@ func count(n int, what string) string {
 // words tells in short what was found.
 func (m sheet) words() string {
 	s := &m.Summary
-	text := fmt.Sprintf("%s answered %s. %s explain %s of the differences between their answers to an item", count(s.Participants, "person"), count(len(m.Items), "item"), count(s.Factors, "factor"), percent(s.Explained))
-	text = strings.NewReplacer("persons", "people", "1 factor explain", "1 factor explains").Replace(text)
-	if m.ConfoundLoadings() != nil {
+	factors, verb := count(s.Factors, "factor"), "explain"
+	switch {
+	case m.ConfoundLoadings() != nil:
 		var names []string
 		for _, c := range m.Confounds {
 			names = append(names, c.Name)
 		}
-		text += ", together with " + strings.Join(names, ", ")
+		factors += ", together with " + strings.Join(names, ", ") + ","
+	case s.Factors == 1:
+		verb += "s"
 	}
-	return text + "."
+	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained))
 }
 
 // method names the method of the model.
