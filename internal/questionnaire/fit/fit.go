@@ -204,6 +204,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	warn(&m, scores, s.Inferred)
 	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)
+	if err := m.ICQF.Calibrate(answers, known); err != nil {
+		return nil, err
+	}
 	alone, noise, err := m.ICQF.Residuals(answers, known)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
