@@ -106,7 +106,18 @@ func TestDeletedAnswersLeaveTheMeans(t *testing.T) {
 	}
 }
 
-// worst returns by how much the mean score of a factor changes at most, relative to it, and in standard errors for n participants.
+// tells reports whether an answer tells anything of a factor.
+func tells(m *Model, answers []float64, factor int) bool {
+	for j, v := range answers {
+		if v == v && m.Loadings.At(j, factor) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// worst returns by how much the mean score of a factor changes at most, among people with answers that tell of it: relative to
+// the mean, and in standard errors for n participants.
 func worst(t *testing.T, m *Model, all, some *mat.Dense, n int) (share, standardErrors float64) {
 	t.Helper()
 	before, err := m.Score(all, nil)
@@ -117,12 +128,13 @@ func worst(t *testing.T, m *Model, all, some *mat.Dense, n int) (share, standard
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, k := before.Dims()
+	people, k := before.Dims()
 	for f := range k {
-		was := mat.Col(nil, f, before)
-		d := mat.Col(nil, f, after)
-		for i := range d {
-			d[i] -= was[i]
+		var was, d []float64
+		for i := range people {
+			if tells(m, some.RawRowView(i), f) {
+				was, d = append(was, before.At(i, f)), append(d, after.At(i, f)-before.At(i, f))
+			}
 		}
 		mean, sd := stat.MeanStdDev(d, nil)
 		if s := mean / stat.Mean(was, nil); math.Abs(s) > math.Abs(share) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -54,14 +55,11 @@ func TestLoadRefusesDamage(t *testing.T) {
 func TestLoadRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*model.Model){
-		"no choice of a standard error":    func(m *model.Model) { m.Summary.OneStandardErrorFactors = 7 },
-		"an error that has no drawing":     func(m *model.Model) { m.Summary.BCV[0].StandardError = 1e308 },
-		"a standard error below 0":         func(m *model.Model) { m.Summary.BCV[0].StandardError = -1 },
-		"a loading below 0":                func(m *model.Model) { m.ICQF.Loadings.Set(1, 1, -1) },
-		"a loading of a confound below 0":  func(m *model.Model) { m.ICQF.ConfoundLoadings.Set(1, 1, -1) },
-		"a calibration of other factors": func(m *model.Model) {
-			m.ICQF.Calibration = &icqf.Calibration{Information: []float64{1}, Shifts: []float64{1}}
-		},
+		"no choice of a standard error":   func(m *model.Model) { m.Summary.OneStandardErrorFactors = 7 },
+		"an error that has no drawing":    func(m *model.Model) { m.Summary.BCV[0].StandardError = 1e308 },
+		"a standard error below 0":        func(m *model.Model) { m.Summary.BCV[0].StandardError = -1 },
+		"a loading below 0":               func(m *model.Model) { m.ICQF.Loadings.Set(1, 1, -1) },
+		"a loading of a confound below 0": func(m *model.Model) { m.ICQF.ConfoundLoadings.Set(1, 1, -1) },
 		"information below 0": func(m *model.Model) {
 			m.ICQF.Calibration = &icqf.Calibration{Information: []float64{1, -1}, Shifts: []float64{1, -1}}
 		},
