@@ -87,7 +87,7 @@ func defaults() kong.Vars {
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
-		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "repeats": strconv.Itoa(evaluate.DefaultRepeats), "leastNormed": strconv.Itoa(norms.DefaultLeast), "questionnaireMethods": strings.Join(model.Methods(), ","),
+		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "repeats": strconv.Itoa(evaluate.DefaultRepeats), "leastNormed": strconv.Itoa(norms.DefaultLeast), "questionnaireMethods": strings.Join(model.Methods(), ","), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
