@@ -233,10 +233,10 @@ func (m sheet) curve() (*drawing, error) {
 	return c.drawing(), nil
 }
 
-// stability draws how well loadings from a share of the participants agree with those from all: a line for each method, with
+// stability draws how well loadings from a share of the participants agree with those from all, the whole: a line for each method, with
 // standard deviations.
 func stability(e *evaluate.Evaluation) (*drawing, error) {
-	c := newChart("", "% of the participants", "correlation of the loadings")
+	c := newChart("", "% of the participants", "correlation with the whole")
 	var all lines
 	var ticks []plot.Tick
 	for _, s := range e.Shares {

@@ -121,10 +121,23 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
 			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
 		}
-		const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
-		if m := s.Stability; !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
-			return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
+		if err := correlations(s.Stability); err != nil {
+			return err
 		}
+	}
+	for _, h := range e.Disjoint {
+		if err := cmp.Or(correlations(h.Stability), correlations(h.Congruence)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// correlations returns an error for a measure of what are none.
+func correlations(m evaluate.Measure) error {
+	const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
+	if !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
+		return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
 	}
 	return nil
 }
