@@ -540,6 +540,9 @@ type CompactItem struct {
 	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so far
 	// explains, in participants whom neither the choice nor the prediction has seen.
 	Explained float64 `json:"explained"`
+	// Low and High are the ends of its 95 % interval, from those participants drawn anew.
+	Low  float64 `json:"explained_low"`
+	High float64 `json:"explained_high"`
 	// Correlations are those of each score with its prediction, in the same participants.
 	Correlations []float64 `json:"correlations"`
 }

@@ -45,6 +45,7 @@ type page struct {
 	All            []row
 	Evaluation     *evaluate.Evaluation
 	Stability      template.HTML // "" without evaluation
+	Compact        template.HTML // "" without a compact set
 }
 
 // row is an item with the fit of its answers.
@@ -61,6 +62,8 @@ const (
 	// AgesFile and AgesPlot are written for a model of visits: the loadings of each item over the bins of time.
 	AgesFile = "ages.csv"
 	AgesPlot = "ages.svg"
+	// CompactPlot is written for a model with a compact set: what its items explain, over their number.
+	CompactPlot = "compact.svg"
 )
 
 // Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
@@ -79,6 +82,12 @@ func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	if err == nil && m.Visits != nil {
 		files[AgesFile] = s.agesTable()
 		files[AgesPlot], err = s.drawAges()
+	}
+	if err == nil && len(m.Summary.Compact) > 0 {
+		var d *drawing
+		if d, err = s.compact(); err == nil {
+			files[CompactPlot], err = d.svg()
+		}
 	}
 	return files, err
 }
@@ -171,6 +180,11 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	}
 	if e != nil {
 		if p.Stability, err = add("Stability of the loadings over the share of participants", func() (*drawing, error) { return stability(e) }); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.Summary.Compact) > 0 {
+		if p.Compact, err = add("Variance explained over the number of items", m.compact); err != nil {
 			return nil, err
 		}
 	}
