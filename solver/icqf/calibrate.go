@@ -27,6 +27,9 @@ const (
 	// complete is the share of the mean information of the fit from which on answers count as complete: people who leave out a
 	// tenth at random, as those of the fit may have done, are between 0.8 and 1.2, and have the penalties of the fit.
 	complete = 0.8
+	// negligible is the share of the mean information of the fit below which answers tell nothing. The error of a score that has
+	// one of .07 in the fit, which is common, is .5 there.
+	negligible = 0.02
 	// calibrated is the largest number of participants from whom shifts are learnt. The errors of the scores of two halves of
 	// the same answers nearly cancel, so that few are enough.
 	calibrated = 250
@@ -52,10 +55,13 @@ var dealt = [...]int{2, 4}
 // problems is the number of problems of a participant: all of the answers, and the parts.
 const problems = 1 + dealings*(2+4)
 
-// share returns s of Model.Score for the information of a participant's answers.
+// share returns s of Model.Score for the information of a participant's answers, 0 if they tell nothing of the factor.
 func (c *Calibration) share(factor int, information float64) float64 {
-	if all := complete * c.Information[factor]; information < all {
-		return information / all
+	switch mean := c.Information[factor]; {
+	case information < negligible*mean:
+		return 0
+	case information < complete*mean:
+		return information / (complete * mean)
 	}
 	return 1
 }
@@ -189,7 +195,7 @@ func (b *balance) deal(s *Scorer, answers, confounds []float64, random *rand.Ran
 				}
 				p := problem(some)
 				for t := range p.weights {
-					if p.gram[t*len(p.weights)+t] > 0 {
+					if p.shares[t] > 0 {
 						p.weights[t] = 1 / float64(parts*dealings*len(dealt)*len(b.people))
 						whole.weights[t] -= p.weights[t]
 					}

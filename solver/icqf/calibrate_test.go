@@ -106,14 +106,17 @@ func TestDeletedAnswersLeaveTheMeans(t *testing.T) {
 	}
 }
 
-// tells reports whether an answer tells anything of a factor.
+// tells reports whether the answers tell anything of a factor.
 func tells(m *Model, answers []float64, factor int) bool {
+	var some, all float64
 	for j, v := range answers {
-		if v == v && m.Loadings.At(j, factor) > 0 {
-			return true
+		q := m.Loadings.At(j, factor)
+		all += q * q
+		if v == v {
+			some += q * q
 		}
 	}
-	return false
+	return some >= negligible*all
 }
 
 // worst returns by how much the mean score of a factor changes at most, among people with answers that tell of it: relative to
@@ -167,6 +170,11 @@ func TestCalibratedPenalty(t *testing.T) {
 		if !slices.EqualFunc(got, test.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 			t.Errorf("%v: scores %v, want %v", test.answers, got, test.want)
 		}
+	}
+	nothing := &Model{Loadings: mat.NewDense(2, 2, []float64{2, 0.01, 0, 2}), L1: 0.5, Answers: 2, Calibration: &Calibration{Information: []float64{4, 4}, Shifts: []float64{0, -5}}}
+	got := make([]float64, 2)
+	if err := nothing.NewScorer().ScoreTo(got, []float64{4, nan}, nil); err != nil || got[1] != 0 {
+		t.Errorf("a score of %v, %v of next to nothing, want 0", got[1], err)
 	}
 	m.Calibration.Shifts = nil
 	if _, err := m.Score(mat.NewDense(1, 4, nil), nil); !errors.Is(err, solver.ErrSettings) {

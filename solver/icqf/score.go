@@ -18,7 +18,7 @@ import (
 //	uₜ = min(a/ā, sₜ), sₜ = min(1, Iₜ/(0.8·Īₜ)), Iₜ = Σ vqₜ²,
 //
 // the sums over the a observed answers, with β = L1, β₂ = L2, the items' Weights v, ā = Answers, and Īₜ and cₜ of the
-// Calibration. Without one, λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the fit had
+// Calibration. Without one, and for Iₜ below 0.02·Īₜ, λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the fit had
 // of a participant, so that the penalties do not weigh more if answers are missing. cₜ is for the noise, which grows, and which
 // the bounds cut off on one side. It may be negative.
 //
@@ -241,7 +241,7 @@ func (s *Scorer) penalize() {
 	m, k := s.model, len(s.shares)
 	for t, share := range s.shares {
 		weight := s.given
-		if m.Calibration != nil {
+		if share > 0 {
 			weight = min(weight, share)
 			s.lasso.linear[t] -= m.Calibration.Shifts[t] * rise(share)
 		}
