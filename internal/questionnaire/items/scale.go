@@ -36,12 +36,15 @@ type Reliability struct {
 	SplitHalf *SplitHalf `json:"split_half"`
 	// OmegaTotal and OmegaHierarchical are those of McDonald (1999) from a bifactor solution of Schmid and Leiman with OmegaFactors
 	// group factors.
-	OmegaTotal        *float64            `json:"omega_total"`
-	OmegaHierarchical *float64            `json:"omega_hierarchical"`
-	OmegaFactors      int                 `json:"omega_factors"`
-	KMO               *float64            `json:"kmo"`
-	KMOItems          map[string]*float64 `json:"kmo_items"`
-	Bartlett          *Bartlett           `json:"bartlett"`
+	OmegaTotal        *float64 `json:"omega_total"`
+	OmegaHierarchical *float64 `json:"omega_hierarchical"`
+	OmegaFactors      int      `json:"omega_factors"`
+	// OmegaWeakFactors is the number of group factors that are not there: fewer than two items load .2 or more on them. If it is
+	// not 0, OmegaHierarchical is unreliable.
+	OmegaWeakFactors int                 `json:"omega_weak_factors"`
+	KMO              *float64            `json:"kmo"`
+	KMOItems         map[string]*float64 `json:"kmo_items"`
+	Bartlett         *Bartlett           `json:"bartlett"`
 	// Warnings say why something is nil, or not what was asked for.
 	Warnings []string `json:"warnings"`
 }
@@ -217,8 +220,8 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
 	if most > 1 {
 		r.OmegaHierarchical = finite(o.Hierarchical)
-		if weak := weakFactors(o.Group); weak > 0 {
-			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, weak, most))
+		if r.OmegaWeakFactors = weakFactors(o.Group); r.OmegaWeakFactors > 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, r.OmegaWeakFactors, most))
 		}
 	}
 	return nil
