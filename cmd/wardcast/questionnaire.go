@@ -105,6 +105,11 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 	return b.Items, nil
 }
 
+// method is the flag of the commands that learn by one method.
+type method struct {
+	Method string `help:"Method: icqf; fa, exploratory factor analysis; or l1-nmf, non-negative factorization with penalties on scores and loadings." enum:"${questionnaireMethods}" default:"icqf"`
+}
+
 // learning are the flags of the commands that learn.
 type learning struct {
 	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, and more while the most are best, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
@@ -190,7 +195,7 @@ func warnEdges(d *cli.Deps, warnings []string) {
 
 // scoreFlags are the flags of the commands that write scores.
 type scoreFlags struct {
-	StandardErrors bool `help:"Add to the scores the number of answers and a standard error for each factor; each participant is then scored as score does it."`
+	StandardErrors bool `help:"Add to the scores of icqf the number of answers and a standard error for each factor; each participant is then scored as score does it. The other methods always do so."`
 	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
 }
 
@@ -247,20 +252,27 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
-	factors := strconv.Itoa(s.Factors)
+	factors, beta, updates := strconv.Itoa(s.Factors), "-", "-"
+	if s.Method == model.MethodICQF {
+		beta = strconv.FormatFloat(s.Beta, 'g', -1, 64)
+	}
+	if s.Method != model.MethodFA {
+		updates = strconv.Itoa(s.Iterations)
+	}
 	if s.EmptyFactors > 0 {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
 	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
-		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
+		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
 }
 
 type questionnaireFitCmd struct {
 	answerFlags
+	method
 	learning
 	result
 }
@@ -273,7 +285,10 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 	if err != nil {
 		return err
 	}
-	o.Columns.Visits = visits
+	o.Columns.Visits, o.Method = visits, c.Method
+	if c.Method == model.MethodL1 && len(c.Confounds) > 0 {
+		d.Log.Warn("l1-nmf does not use confounds", "confounds", c.Confounds)
+	}
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
@@ -356,6 +371,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 
 type questionnaireRankCmd struct {
 	answerFlags
+	method
 	learning
 	cli.Output
 }
@@ -365,6 +381,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	o.Method = c.Method
 	bar := cli.NewProgress(d.Err, "fits")
 	o.Progress = bar.Set
 	ranked, err := fit.Rank(ctx, o)
@@ -398,7 +415,7 @@ type questionnaireEvaluateCmd struct {
 	learning
 	cli.Output
 	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
-	Methods []string `help:"Methods to compare: ${evaluateMethods}." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: ${questionnaireMethods}." default:"icqf" enum:"${questionnaireMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
 

@@ -62,7 +62,7 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	if m.Visits != nil {
 		return cli.Usage(fmt.Errorf("%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
 	}
-	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: model.FactorNames(m.ICQF.Loadings)})
+	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: model.FactorNames(m.Loadings())})
 	if err != nil {
 		return err
 	}

@@ -303,6 +303,14 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 	return learnt, nil
 }
 
+// Values returns the values of a confound, the k-th of the columns: numbers, or levels if it is a category.
+func (t *Table) Values(k int) (numbers []float64, levels []string) {
+	for _, v := range t.confounds[k] {
+		numbers, levels = append(numbers, v.number), append(levels, v.level)
+	}
+	return numbers, levels
+}
+
 // Beyond counts the participants whose value of a confound lies outside its range.
 type Beyond struct {
 	Confound     string

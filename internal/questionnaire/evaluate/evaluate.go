@@ -23,25 +23,8 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
-	"github.com/wardcast/wardcast/solver/icqf"
-	"github.com/wardcast/wardcast/solver/nmf"
 )
-
-// The methods that Run compares.
-const (
-	MethodICQF = model.MethodICQF
-	// MethodFA is minimum residual factor analysis with promax and regression scores. It ignores confounds.
-	MethodFA = "fa-promax"
-	// MethodL1 is the non-negative factorization with ℓ1 penalties. Their weights come from the scale of the answers, a missing
-	// answer is the mean of its item, and scores come from the answers alone. It ignores confounds.
-	MethodL1 = "l1-nmf"
-)
-
-// Methods lists the methods that Run compares.
-func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
 
 const (
 	// leastTrained is the least number of participants to learn from: with one, no item varies.
@@ -58,7 +41,7 @@ func TrainShares() []float64 { return []float64{0.2, 0.4, 0.6, 0.8} }
 // Options says what to evaluate.
 type Options struct {
 	fit.Options
-	// Methods are those to compare; empty means MethodICQF.
+	// Methods are those to compare; empty means model.MethodICQF.
 	Methods []string
 	// Repeats is the number of splits; 0 means DefaultRepeats.
 	Repeats int
@@ -129,14 +112,6 @@ func measure(values []float64) Measure {
 	return m
 }
 
-// learnt is a method that was trained.
-type learnt struct {
-	rows, items []int      // that it was trained on
-	loadings    *mat.Dense // a row for each of the items
-	early       bool       // it ended before it converged
-	score       func(rows []int) (*mat.Dense, error)
-}
-
 // Run holds a fifth of the participants out, again and again, learns factors from shares of the others, and measures
 //
 //   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label on the
@@ -184,15 +159,15 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	}
 	total := len(o.Methods) * (1 + o.Repeats*len(TrainShares()))
 	done := 0
-	step := func(m *learnt) {
-		if m.early {
+	step := func(m *fit.Learnt) {
+		if m.Status.Early() {
 			e.Unconverged++
 		}
 		if done++; o.Progress != nil {
 			o.Progress(done, total)
 		}
 	}
-	wholes := make([]*learnt, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
+	wholes := make([]*fit.Learnt, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
 	for i, method := range o.Methods {
 		if wholes[i], err = o.learn(ctx, s, method, s.Order, e.Candidate); err != nil {
 			return nil, fmt.Errorf("evaluating %s on all participants: %w", method, err)
@@ -214,12 +189,12 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 // check fills in the defaults.
 func (o *Options) check() error {
 	if len(o.Methods) == 0 {
-		o.Methods = []string{MethodICQF}
+		o.Methods = []string{model.MethodICQF}
 	}
 	o.Repeats = cmp.Or(o.Repeats, DefaultRepeats)
 	for i, m := range o.Methods {
-		if !slices.Contains(Methods(), m) {
-			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(Methods(), ", "))
+		if !slices.Contains(model.Methods(), m) {
+			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(model.Methods(), ", "))
 		}
 		if slices.Contains(o.Methods[:i], m) {
 			return fmt.Errorf("%w: method %q is given twice", questionnaire.ErrOptions, m)
@@ -279,7 +254,7 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 }
 
 // share evaluates a method on this share of the participants. Its errors begin with the repeat.
-func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Evaluation, method string, share float64, step func(*learnt)) (*Share, error) {
+func (o *Options) share(ctx context.Context, s *fit.Study, whole *fit.Learnt, e *Evaluation, method string, share float64, step func(*fit.Learnt)) (*Share, error) {
 	train, _ := parts(share, len(s.Order))
 	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}, ItemsLeftOut: []string{}}
 	var stability []float64
@@ -294,16 +269,16 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Eva
 		if err != nil {
 			return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
 		}
-		if part.early {
+		if part.Status.Early() {
 			r.Unconverged++
 		}
 		for j := range constant {
-			constant[j] = constant[j] || !slices.Contains(part.items, j)
+			constant[j] = constant[j] || !slices.Contains(part.Items, j)
 		}
-		correlations, empty := matched(linalg.SelectRows(whole.loadings, part.items), part.loadings)
+		correlations, empty := matched(linalg.SelectRows(whole.Loadings, part.Items), part.Loadings)
 		stability, r.EmptyFactors = append(stability, correlations...), r.EmptyFactors+empty
 		for l, label := range e.Labels {
-			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
+			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.Items))
 			if err != nil {
 				return nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
 			}
@@ -325,82 +300,11 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *learnt, e *Eva
 	return r, nil
 }
 
-// learn trains a method on these rows, with the items that vary among them.
-func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, c model.Candidate) (*learnt, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	m := &learnt{items: s.Varying(rows)}
-	m.rows = s.Answering(rows, m.items)
-	status, err := solver.NotTerminated, error(nil)
-	switch {
-	case len(m.items) < c.Factors:
-		err = fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, c.Factors, len(m.items))
-	case method == MethodL1:
-		status, err = o.learnL1(ctx, s, m, c.Factors)
-	case method == MethodFA:
-		err = o.learnFA(ctx, s, m, c.Factors)
-	default:
-		status, err = o.learnICQF(ctx, s, m, c)
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w%s", err, s.Without(m.items))
-	case status == solver.Cancelled:
-		return nil, context.Cause(ctx)
-	case status == solver.NonFinite:
-		return nil, status.Err()
-	}
-	m.early = m.early || status.Early()
-	return m, nil
-}
-
-func (o *Options) learnICQF(ctx context.Context, s *fit.Study, m *learnt, c model.Candidate) (solver.Status, error) {
-	data := s.Data(m.rows)
-	data.Answers = linalg.SelectColumns(data.Answers, m.items)
-	r, err := icqf.Fit(ctx, data, o.Solver(s, c.Factors, c.Beta))
-	if err != nil {
-		return solver.NotTerminated, err
-	}
-	s.Unstretch(&r.Model, m.items)
-	m.loadings = r.Loadings
-	m.score = func(rows []int) (*mat.Dense, error) {
-		return r.Score(s.AnswersOf(rows, m.items), linalg.SelectRows(s.Known, rows))
-	}
-	return r.Status, nil
-}
-
-func (o *Options) learnFA(ctx context.Context, s *fit.Study, m *learnt, factors int) error {
-	f, err := factoranalysis.Fit(ctx, s.AnswersOf(m.rows, m.items), factoranalysis.Settings{Factors: factors, Threads: o.Threads})
-	if err != nil {
-		return err
-	}
-	m.loadings, m.early = f.Loadings, !f.Converged
-	m.score = func(rows []int) (*mat.Dense, error) { return f.Scores(s.AnswersOf(rows, m.items)) }
-	return nil
-}
-
-// learnL1 trains the non-negative factorization with ℓ1 penalties.
-func (o *Options) learnL1(ctx context.Context, s *fit.Study, m *learnt, factors int) (solver.Status, error) {
-	method, err := nmf.NewL1(nil, nil)
-	if err != nil {
-		return solver.NotTerminated, err
-	}
-	given := s.AnswersOf(m.rows, m.items)
-	x := linalg.Filled(given, linalg.ColumnMeans(given))
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}, method)
-	if err != nil {
-		return solver.NotTerminated, err
-	}
-	// A scorer whose unit is far above every training score acts like one without an upper bound.
-	const far = 100
-	unit := max(1, far*mat.Max(r.Scores))
-	_, weight := method.Weights(x, factors)
-	scorer := icqf.Model{Loadings: &mat.Dense{}, L1: weight * unit, Threads: o.Threads}
-	scorer.Loadings.Scale(unit, r.Topics)
-	m.loadings = r.Topics
-	m.score = func(rows []int) (*mat.Dense, error) { return scorer.Score(s.AnswersOf(rows, m.items), nil) }
-	return r.Status, nil
+// learn trains a method on these rows.
+func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, c model.Candidate) (*fit.Learnt, error) {
+	with := o.Options
+	with.Method, with.Recorder = method, nil
+	return with.Learn(ctx, s, rows, c)
 }
 
 // matched returns the correlation of each factor's loadings with those of its best match, and how many factors of the part
@@ -429,7 +333,7 @@ func filled(a *mat.Dense) (columns []int) {
 
 // predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train on, or
 // the test rows have one class only.
-func (o *Options) predict(ctx context.Context, m *learnt, labels []int8, test []int) (area float64, ok bool, err error) {
+func (o *Options) predict(ctx context.Context, m *fit.Learnt, labels []int8, test []int) (area float64, ok bool, err error) {
 	known := func(rows []int) (kept []int, y []bool, positive int) {
 		for _, i := range rows {
 			if labels[i] != answers.Unknown {
@@ -439,13 +343,13 @@ func (o *Options) predict(ctx context.Context, m *learnt, labels []int8, test []
 		}
 		return kept, y, positive
 	}
-	trainRows, y, positive := known(m.rows)
+	trainRows, y, positive := known(m.Rows)
 	testRows, truth, testPositive := known(test)
 	if min(positive, len(y)-positive) < ridgeFolds || testPositive == 0 || testPositive == len(truth) {
 		return 0, false, nil
 	}
 	design := func(rows []int) (*elasticnet.Design, error) {
-		scores, err := m.score(rows)
+		scores, err := m.Score(rows)
 		if err != nil {
 			return nil, err
 		}

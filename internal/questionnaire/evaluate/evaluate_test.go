@@ -27,7 +27,7 @@ import (
 
 func evaluateOptions(t *testing.T) Options {
 	t.Helper()
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1)))), Repeats: 2, Methods: Methods()}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1)))), Repeats: 2, Methods: model.Methods()}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}, {Name: "sex", Positive: "F"}}
 	return o
 }
@@ -40,7 +40,7 @@ func TestEvaluate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(e.Shares) != len(Methods())*len(TrainShares()) {
+	if len(e.Shares) != len(model.Methods())*len(TrainShares()) {
 		t.Fatalf("%d shares", len(e.Shares))
 	}
 	for _, s := range e.Shares {
@@ -127,11 +127,11 @@ func TestEvaluateRefuses(t *testing.T) {
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
 		t.Errorf("an unknown method: %v", err)
 	}
-	o.Methods = []string{MethodICQF, MethodL1, MethodICQF}
+	o.Methods = []string{model.MethodICQF, model.MethodL1, model.MethodICQF}
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a method twice: %v", err)
 	}
-	o = Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")), Repeats: 2, Methods: Methods()}
+	o = Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")), Repeats: 2, Methods: model.Methods()}
 	o.Columns.Confounds = nil
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
 		t.Errorf("two participants: %v", err)
@@ -143,7 +143,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		t.Errorf("labels of visits: %v", err)
 	}
 	o = evaluateOptions(t)
-	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{MethodFA}
+	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{model.MethodFA}
 	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "evaluating fa-promax on all participants: setting out of range: 9 factors for 9 items") {
 		t.Errorf("as many factors as items: %v", err)
 	}
@@ -160,7 +160,7 @@ func few(t *testing.T, n int) Options {
 			}
 		}
 	}
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: model.Methods()}
 	o.Factors = []int{2}
 	return o
 }
@@ -206,7 +206,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 			row[6] = "1" // q6 is answered by three as they like, by the others alike
 		}
 	}
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: model.Methods()}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
 	e, err := Run(t.Context(), o)
 	if err != nil {
@@ -236,7 +236,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := model.Candidate{Factors: questionnairetest.Factors, Beta: 0.1}
-	for _, method := range Methods() {
+	for _, method := range model.Methods() {
 		got, err := o.learn(t.Context(), s, method, trained, all)
 		if err != nil {
 			t.Fatal(err)
@@ -245,14 +245,14 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !mat.Equal(got.loadings, want.loadings) {
+		if !mat.Equal(got.Loadings, want.Loadings) {
 			t.Errorf("%s: loadings differ", method)
 		}
-		gotScores, err := got.score([]int{0, 1, 100})
+		gotScores, err := got.Score([]int{0, 1, 100})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantScores, err := want.score([]int{0, 1, 100})
+		wantScores, err := want.Score([]int{0, 1, 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestEvaluateLeavesOutWhoHasNoAnswerLeft(t *testing.T) {
 		}
 	}
 	rows[1][3] = "4"
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: Methods()}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: model.Methods()}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
 	e, err := Run(t.Context(), o)
 	if err != nil {
@@ -305,7 +305,7 @@ func TestEvaluateNamesWhatFails(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: []string{MethodICQF}}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: []string{model.MethodICQF}}
 	o.Columns.Confounds, o.Factors = nil, []int{2}
 	_, err := Run(t.Context(), o)
 	for _, want := range []string{"evaluating icqf on 20 % of the participants, repeat ", "q1", "q2", "2 factors for 1 items"} {
@@ -351,7 +351,7 @@ func TestMeasureJSON(t *testing.T) {
 func TestEvaluateCountsUnconverged(t *testing.T) {
 	t.Parallel()
 	o := evaluateOptions(t)
-	o.Methods, o.MaxIter, o.RelTol, o.Factors, o.Columns.Labels = []string{MethodICQF, MethodL1}, 1, 1e-3, []int{2, 3}, nil
+	o.Methods, o.MaxIter, o.RelTol, o.Factors, o.Columns.Labels = []string{model.MethodICQF, model.MethodL1}, 1, 1e-3, []int{2, 3}, nil
 	e, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -428,7 +428,7 @@ func TestEvaluateSharedData(t *testing.T) {
 		}
 		table.IDs, table.Lines = table.IDs[:c.participants], table.Lines[:c.participants]
 		table.Answers = table.Answers.Slice(0, c.participants, 0, len(table.Items)).(*mat.Dense)
-		o := Options{Options: fit.Options{Columns: columns, Factors: []int{2}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1}, Table: table}, Methods: Methods()}
+		o := Options{Options: fit.Options{Columns: columns, Factors: []int{2}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1}, Table: table}, Methods: model.Methods()}
 		e, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatalf("%s: %v", c.file, err)

@@ -48,9 +48,9 @@ func Describe(name string, m *model.Model) *topicindex.Version {
 	v := &topicindex.Version{Origin: topicindex.Origin{
 		Model: name, Version: models.VersionName(m.CreatedAt, m.SHA256), Method: m.Summary.Method, Status: models.ChampionStatus, CreatedAt: m.CreatedAt,
 	}}
-	_, k := m.ICQF.Loadings.Dims()
+	_, k := m.Loadings().Dims()
 	for f := range k {
-		column := mat.Col(nil, f, m.ICQF.Loadings)
+		column := mat.Col(nil, f, m.Loadings())
 		t := topicindex.Topic{Length: mat.Norm(mat.NewVecDense(len(column), column), 2)}
 		if t.Length == 0 {
 			continue // an empty factor has no words

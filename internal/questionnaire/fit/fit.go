@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -29,8 +30,10 @@ type Options struct {
 	Input   string
 	Table   *answers.Table
 	Columns answers.Columns
+	// Method is one of model.Methods; "" means model.MethodICQF.
+	Method string
 	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among DefaultFactors and
-	// DefaultBetas, as Choose says.
+	// DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis suggests. Only ICQF has Betas.
 	Factors []int
 	Betas   []float64
 	// MostFactors is how many factors a search may come to. Begin fills it in; it is 0 if Factors are given.
@@ -57,9 +60,14 @@ type Options struct {
 // check fills in the defaults.
 func (o *Options) check() error {
 	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent), cmp.Or(o.Partitions, 1)
+	o.Method = cmp.Or(o.Method, model.MethodICQF)
 	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	var wrong string
 	switch {
+	case !slices.Contains(model.Methods(), o.Method):
+		wrong = fmt.Sprintf("method %q must be one of %s", o.Method, strings.Join(model.Methods(), ", "))
+	case o.Method != model.MethodICQF && len(o.Betas) > 0:
+		wrong = fmt.Sprintf("beta %v: only %s has penalties of a given weight", o.Betas, model.MethodICQF)
 	case o.Inner != icqf.CoordinateDescent && o.Inner != icqf.FISTA:
 		wrong = fmt.Sprintf("inner algorithm %q", o.Inner)
 	case !valid(o.Ridge):
@@ -95,11 +103,14 @@ func (o *Options) complete(s *Study) error {
 		most := min(len(s.Items), len(s.IDs))
 		o.Factors, o.MostFactors = DefaultFactors(most), mostFactors(most)
 	}
-	if len(o.Betas) == 0 {
+	switch {
+	case o.Method != model.MethodICQF:
+		o.Betas = []float64{0}
+	case len(o.Betas) == 0:
 		o.Betas, o.searchBeta = DefaultBetas(), true
 	}
 	for _, k := range o.Factors {
-		if k > len(s.Items) || k > len(s.IDs) {
+		if k > len(s.Items) || k > len(s.IDs) || o.Method == model.MethodFA && k == len(s.Items) {
 			return fmt.Errorf("%w: %q: %d factors for %d items and %d participants", questionnaire.ErrOptions, s.File, k, len(s.Items), len(s.IDs))
 		}
 	}
@@ -153,7 +164,14 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	loaded := time.Now()
 	choice := &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
-	if len(o.Factors)*len(o.Betas) > 1 {
+	parallel := 0
+	switch {
+	case o.Method == model.MethodFA && o.MostFactors > 0:
+		if parallel, err = o.parallel(ctx, s); err != nil {
+			return nil, err
+		}
+		choice.Factors = min(max(1, parallel), o.MostFactors)
+	case o.free():
 		if choice, err = o.Choose(ctx, s); err != nil {
 			return nil, err
 		}
@@ -163,53 +181,46 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		best = model.Candidate{Factors: choice.OneStandardErrorFactors, Beta: choice.OneStandardErrorBeta}
 	}
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
-	settings := o.Solver(s, best.Factors, best.Beta)
-	settings.Recorder = o.Recorder
-	r, err := icqf.Fit(ctx, s.Data(s.Order), settings)
+	l, err := o.Learn(ctx, s, s.Order, best)
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
-	switch r.Status {
-	case solver.NonFinite:
-		return nil, fmt.Errorf("factorizing %q, update %d: %w", o.Input, r.Iterations, r.Status.Err())
-	case solver.Cancelled:
-		return nil, fmt.Errorf("factorizing %q, after %d updates: %w", o.Input, r.Iterations, context.Cause(ctx))
-	}
-	seconds.Init, seconds.Solve = r.Seconds.Init, r.Seconds.Solve
-	objective := r.Objective + s.interceptPenalty(r)
-	order := largestFirst(r.Scores, r.Loadings)
-	s.Unstretch(&r.Model, nil)
 	m := model.Model{
-		Format: model.Format, Items: s.Items, Confounds: s.confounds, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
-		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second), ICQF: r.Model,
+		Format: model.Format, Items: s.Items, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
+		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second),
 	}
-	m.ICQF.Loadings = linalg.SelectColumns(r.Loadings, order)
-	scores := linalg.SelectColumns(r.Scores, order)
 	m.Summary = model.Summary{
-		Method: model.MethodICQF, Status: r.Status.String(), Iterations: r.Iterations, Objective: objective, OutsideRange: r.Outside,
-		Penalties: model.Penalties{Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers},
-		Factors:   best.Factors, Beta: best.Beta,
+		Method: o.Method, Status: l.Status.String(), Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
-		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, FactorFits: factorFits(scores),
+		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, Warnings: []string{},
 		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
 		Version:  o.Version,
 	}
-	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
-	if o.Trace {
-		m.Summary.Trace = r.Trace
+	m.Summary.Parallel, m.Summary.Settings.Threads = parallel, linalg.Threads(o.Threads).Limit()
+	if o.Method != model.MethodFA {
+		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "", "", ""
 	}
+	scores, alone, err := l.describe(&m, &o)
+	if err != nil {
+		return nil, fmt.Errorf("describing the fit: %w", err)
+	}
+	if m.Summary.FactorFits, err = factorFits(&m, scores, linalg.SelectRows(s.Answers, s.Order)); err != nil {
+		return nil, fmt.Errorf("describing the scores: %w", err)
+	}
+	m.Summary.Known = s.knownOf()
 	answers, known := linalg.SelectRows(s.Answers, s.Order), linalg.SelectRows(s.Known, s.Order)
+	if m.Confounds == nil {
+		known = nil
+	}
 	if err := describe(&m, icqf.Data{Answers: answers, Confounds: known}, scores); err != nil {
 		return nil, err
 	}
 	warn(&m, scores, s.Inferred)
 	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)
-	alone, noise, err := m.ICQF.Residuals(answers, known)
-	if err != nil {
-		return nil, fmt.Errorf("describing the fit: %w", err)
+	if o.Method == model.MethodL1 && s.Known != nil {
+		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
-	m.ICQF.Noise = noise
-	if o.Scores.StandardErrors {
+	if o.Scores.StandardErrors || o.Method != model.MethodICQF {
 		scores = alone
 	}
 	inFile := linalg.NewLike(scores)
@@ -224,29 +235,54 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Input: o.Input}, nil
 }
 
-// interceptPenalty returns the penalty that the loadings of the intercept would have.
-func (s *Study) interceptPenalty(r *icqf.Result) (penalty float64) {
-	if !s.intercept {
-		return 0
+// factorFits describes the scores of the participants with these answers.
+func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, error) {
+	errors, err := m.Factors().StandardErrors(answers)
+	if err != nil {
+		return nil, err
 	}
-	items, c := r.ConfoundLoadings.Dims()
-	for j := range items {
-		q := r.ConfoundLoadings.At(j, c-1)
-		penalty += r.LoadingsL1*q + r.LoadingsL2/2*q*q
-	}
-	return penalty
-}
-
-func factorFits(scores *mat.Dense) []model.FactorFit {
 	rows, k := scores.Dims()
 	n, fits := float64(rows), make([]model.FactorFit, k)
 	for t := range fits {
 		w := mat.Col(nil, t, scores)
 		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
 		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
-		fits[t] = model.FactorFit{Mean: sum(w) / n, Absent: float64(absent) / n, High: float64(high) / n}
+		f := model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
+		f.StandardError = mat.Norm(errors.ColView(t), 2) / math.Sqrt(n)
+		all := f.Deviation
+		if m.FA != nil {
+			all = 1
+		}
+		if all > f.StandardError {
+			f.Reliability = 1 - f.StandardError*f.StandardError/(all*all)
+		}
+		fits[t] = f
 	}
-	return fits
+	return fits, nil
+}
+
+// knownOf describes the confounds of the participants.
+func (s *Study) knownOf() []model.Known {
+	known := []model.Known{}
+	for k, c := range s.confounds {
+		numbers, levels := s.Values(k)
+		d := model.Known{Name: c.Name}
+		if c.Kind == questionnaire.Numeric {
+			d.Mean, d.Deviation = stat.MeanStdDev(numbers, nil)
+			d.Low, d.High = slices.Min(numbers), slices.Max(numbers)
+		}
+		for _, level := range c.Levels {
+			count := 0
+			for _, l := range levels {
+				if l == level {
+					count++
+				}
+			}
+			d.Levels = append(d.Levels, model.Level{Level: level, Participants: count})
+		}
+		known = append(known, d)
+	}
+	return known
 }
 
 // sum adds the numbers up in their order.
@@ -260,9 +296,8 @@ func sum(values []float64) (total float64) {
 // warn fills in the warnings. Empty factors have the smallest size, 0, and so come last.
 func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 	s := &m.Summary
-	s.Warnings = []string{}
 	for t := range s.Factors {
-		if mat.Max(scores.ColView(t)) == 0 || mat.Max(m.ICQF.Loadings.ColView(t)) == 0 {
+		if mat.Norm(scores.ColView(t), 2) == 0 || mat.Norm(m.Loadings().ColView(t), 2) == 0 {
 			s.EmptyFactors++
 		}
 	}
@@ -284,7 +319,7 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 
 // describe fills in the summary of the items.
 func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
-	r, err := m.ICQF.Reconstruct(scores, data.Confounds)
+	r, err := m.Factors().Reconstruct(scores, data.Confounds)
 	if err != nil {
 		return fmt.Errorf("describing the fit: %w", err)
 	}
@@ -391,30 +426,26 @@ func (s *Study) Data(order []int) icqf.Data {
 	return d
 }
 
-// Unstretch turns the loadings of stretched answers to these items, nil for all, into those of the answers, and lets the model
-// weigh the items as the fit did.
-func (s *Study) Unstretch(m *icqf.Model, items []int) {
+// unstretch turns the loadings of stretched answers to these items into those of the answers, and lets the model weigh the items
+// as the fit did.
+func (s *Study) unstretch(m *icqf.Model, items []int) {
 	if s.stretches == nil {
 		return
 	}
-	m.Weights = s.stretches
-	if items != nil {
-		m.Weights = make([]float64, len(items))
-		for i, j := range items {
-			m.Weights[i] = s.stretches[j]
-		}
+	m.Weights = make([]float64, len(items))
+	for i, j := range items {
+		m.Weights[i] = s.stretches[j]
 	}
 	for _, loadings := range []*mat.Dense{m.Loadings, m.ConfoundLoadings} {
 		if loadings != nil {
 			loadings.Apply(func(j, _ int, q float64) float64 { return q / m.Weights[j] }, loadings)
 		}
 	}
-	m.Weights = slices.Clone(m.Weights)
 	floats.Mul(m.Weights, m.Weights) // the squared error is that of stretched answers
 }
 
-// Without ends a message with the items that are not among these; "" if none is missing.
-func (s *Study) Without(items []int) string {
+// without ends a message with the items that are not among these; "" if none is missing.
+func (s *Study) without(items []int) string {
 	var names []string
 	for j, item := range s.Items {
 		if !slices.Contains(items, j) {

@@ -64,6 +64,9 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 		if s.Numbered {
 			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
 		}
+		if s.FA != nil {
+			return nil, fmt.Errorf("%w: the model in %q is of factor analysis, whose scores have no bounds; meta takes %s and %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
+		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
 			return nil, fmt.Errorf("%w: two models are in folders with the name %q", questionnaire.ErrOptions, s.name)
 		}

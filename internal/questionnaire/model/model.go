@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -71,9 +72,45 @@ type Model struct {
 	Summary    Summary               `json:"summary"`
 	CreatedAt  time.Time             `json:"created_at"`
 
-	// ICQF holds the loadings, which stand in LoadingsFile. SHA256 is that of SumsFile once the model is loaded.
+	// ICQF scores for MethodICQF and MethodL1, and FA, nil for these, for MethodFA. Their numbers stand in LoadingsFile. SHA256 is
+	// that of SumsFile once the model is loaded.
 	ICQF   icqf.Model `json:"-"`
+	FA     *FA        `json:"-"`
 	SHA256 string     `json:"-"`
+}
+
+// Factors scores participants by what a method has learned.
+type Factors interface {
+	// Score returns the scores, n×k, from answers, n×p with NaN for a missing one, and confounds, n×c or nil.
+	Score(answers, confounds *mat.Dense) (*mat.Dense, error)
+	// StandardErrors returns those of the scores, n×k, from the answers.
+	StandardErrors(answers *mat.Dense) (*mat.Dense, error)
+	// Reconstruct returns the answers that scores and confounds make, n×p.
+	Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error)
+}
+
+// Factors returns what scores by the model.
+func (m *Model) Factors() Factors {
+	if m.FA != nil {
+		return m.FA
+	}
+	return &m.ICQF
+}
+
+// Loadings returns those of the factors, p×k.
+func (m *Model) Loadings() *mat.Dense {
+	if m.FA != nil {
+		return m.FA.Loadings
+	}
+	return m.ICQF.Loadings
+}
+
+// ConfoundLoadings returns those of the confounds, p×c, nil without confounds.
+func (m *Model) ConfoundLoadings() *mat.Dense {
+	if m.FA != nil {
+		return m.FA.ConfoundLoadings
+	}
+	return m.ICQF.ConfoundLoadings
 }
 
 // Fitted is a model with the scores of the participants that it was learnt from.
@@ -85,15 +122,25 @@ type Fitted struct {
 	Input  string   // path of the answers
 }
 
-// MethodICQF is the Summary.Method of a model with scores in [0,1].
-const MethodICQF = "icqf"
+// The methods.
+const (
+	// MethodICQF is interpretability constrained questionnaire factorization.
+	MethodICQF = "icqf"
+	// MethodFA is exploratory factor analysis with a rotation and regression scores.
+	MethodFA = "fa"
+	// MethodL1 is the non-negative factorization with ℓ1 penalties.
+	MethodL1 = "l1-nmf"
+)
 
-// ScoreRange is the range of the scores that the method gives: [0,1] for ICQF, without ends for others.
+// Methods lists the methods.
+func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
+
+// ScoreRange is the range of the scores that the method gives: without ends for factor analysis, [0,1] for the others.
 func (m *Model) ScoreRange() questionnaire.Range {
-	if m.Summary.Method == MethodICQF {
-		return questionnaire.Range{Low: 0, High: 1}
+	if m.Summary.Method == MethodFA {
+		return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
 	}
-	return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
+	return questionnaire.Range{Low: 0, High: 1}
 }
 
 // Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
@@ -102,9 +149,13 @@ func (m *Model) Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing %q: %w", ModelFile, err)
 	}
-	tensors := safetensors.Tensors{tensorLoadings: tensor(m.ICQF.Loadings)}
-	if m.ICQF.ConfoundLoadings != nil {
-		tensors[tensorConfounds] = tensor(m.ICQF.ConfoundLoadings)
+	tensors := safetensors.Tensors{}
+	if m.FA != nil {
+		tensors = m.FA.tensors()
+	}
+	tensors[tensorLoadings] = tensor(m.Loadings())
+	if m.ConfoundLoadings() != nil {
+		tensors[tensorConfounds] = tensor(m.ConfoundLoadings())
 	}
 	for name, values := range map[string][]float64{tensorWeights: m.ICQF.Weights, tensorNoise: m.ICQF.Noise} {
 		if values != nil {
@@ -227,12 +278,21 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		return nil, err
 	}
 	p, c := len(m.Items), len(questionnaire.Columns(m.Confounds))
-	m.ICQF = icqf.Model{L1: m.Summary.Penalties.Scores, L2: m.Summary.Penalties.ScoresRidge, Answers: m.Summary.Penalties.Answers}
-	if m.ICQF.Loadings, err = matrix(all, tensorLoadings, p, m.Summary.Factors); err == nil && c > 0 {
-		m.ICQF.ConfoundLoadings, err = matrix(all, tensorConfounds, p, c)
+	loadings, err := matrix(all, tensorLoadings, p, m.Summary.Factors)
+	var confounds *mat.Dense
+	if err == nil && c > 0 {
+		confounds, err = matrix(all, tensorConfounds, p, c)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if m.Summary.Method == MethodFA {
+		m.FA, err = parseFA(all, loadings, confounds)
+		return m, err
+	}
+	m.ICQF = icqf.Model{
+		Loadings: loadings, ConfoundLoadings: confounds,
+		L1: m.Summary.Penalties.Scores, L2: m.Summary.Penalties.ScoresRidge, Answers: m.Summary.Penalties.Answers,
 	}
 	for name, to := range map[string]*[]float64{tensorWeights: &m.ICQF.Weights, tensorNoise: &m.ICQF.Noise} {
 		if _, ok := all[name]; !ok {
@@ -357,8 +417,15 @@ type Summary struct {
 	Missing    float64     `json:"missing"`         // share of the answers
 	Items      []ItemFit   `json:"items"`
 	FactorFits []FactorFit `json:"factor_scores"`
+	// Known describes the confounds of the participants.
+	Known []Known `json:"known"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
+	// FactorCorrelations, k×k, and Fit are those of factor analysis.
+	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
+	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
+	// Parallel is the number of factors by parallel analysis, if that chose it.
+	Parallel int `json:"parallel,omitempty"`
 	// Warnings are sentences for whoever reads the result.
 	Warnings []string            `json:"warnings"`
 	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
@@ -409,12 +476,34 @@ type ItemFit struct {
 	Explained float64 `json:"explained"`
 }
 
-// FactorFit describes a factor's scores: their mean, and the shares of participants in whom it is absent (0) and more than
-// half present.
+// FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants
+// in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
-	Mean   float64 `json:"mean"`
-	Absent float64 `json:"absent"`
-	High   float64 `json:"high"`
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"sd"`
+	Absent    float64 `json:"absent"`
+	High      float64 `json:"high"`
+	// StandardError is the root of the mean squared standard error of a score s². Reliability is the share of the scores' variance
+	// that is not error: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the variance 1, 1 − s².
+	// It is at least 0.
+	StandardError float64 `json:"standard_error"`
+	Reliability   float64 `json:"reliability"`
+}
+
+// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
+type Known struct {
+	Name      string  `json:"name"`
+	Mean      float64 `json:"mean,omitempty"`
+	Deviation float64 `json:"sd,omitempty"`
+	Low       float64 `json:"low,omitempty"`
+	High      float64 `json:"high,omitempty"`
+	Levels    []Level `json:"levels,omitempty"`
+}
+
+// Level is a value of a category, and the number of participants with it.
+type Level struct {
+	Level        string `json:"level"`
+	Participants int    `json:"participants"`
 }
 
 // CompactItem is an item of a compact set, in the order of choice.
@@ -442,8 +531,12 @@ type Settings struct {
 // and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent,
 // 1 and icqf.DefaultMaxIter.
 type Learning struct {
-	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
-	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	// Extraction, Rotation and Correlation are those of factor analysis.
+	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres"`
+	Rotation      factoranalysis.Rotation   `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax"`
+	Correlation   factoranalysis.Kind       `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson"`
+	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings within the largest answer."`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
 	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of the intercept like all others."`
 	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`

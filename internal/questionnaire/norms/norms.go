@@ -154,7 +154,7 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 	if o.Least == 0 {
 		o.Least = DefaultLeast
 	}
-	n := &Norms{Format: Format, Method: method, ModelSHA256: o.Model.SHA256, By: o.By, Least: o.Least, Factors: model.FactorNames(o.Model.ICQF.Loadings)}
+	n := &Norms{Format: Format, Method: method, ModelSHA256: o.Model.SHA256, By: o.By, Least: o.Least, Factors: model.FactorNames(o.Model.Loadings())}
 	type key struct {
 		band int
 		sex  string
@@ -350,7 +350,7 @@ func (n *Norms) check(m *model.Model) error {
 		return errors.New("made with another fit")
 	case n.Age != nil && n.Age.Check() != nil:
 		return n.Age.Check()
-	case !slices.Equal(n.Factors, model.FactorNames(m.ICQF.Loadings)):
+	case !slices.Equal(n.Factors, model.FactorNames(m.Loadings())):
 		return fmt.Errorf("%d factors, the model has %d", len(n.Factors), m.Summary.Factors)
 	}
 	for i, c := range n.Cells {

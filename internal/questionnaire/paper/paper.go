@@ -61,7 +61,7 @@ func Loadings(m *model.Model) *Table {
 // descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0
 // means a tenth of the largest. Those on confounds are left out.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
-	loadings, s := m.ICQF.Loadings, &m.Summary
+	loadings, s := m.Loadings(), &m.Summary
 	if cut == 0 {
 		cut = model.TopShare * max(mat.Max(loadings), -mat.Min(loadings))
 	}

@@ -273,7 +273,7 @@ func (m sheet) ages(factor int) lines {
 		curve := &series{name: item.Name}
 		for b := range m.Visits.Bins() {
 			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
-				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: m.ICQF.Loadings.At(j, factor)})
+				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: m.Loadings().At(j, factor)})
 			}
 		}
 		curves = append(curves, curve)
@@ -283,7 +283,7 @@ func (m sheet) ages(factor int) lines {
 
 func (m sheet) agesTable() []byte {
 	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
-	for t, name := range model.FactorNames(m.ICQF.Loadings) {
+	for t, name := range model.FactorNames(m.Loadings()) {
 		for _, curve := range m.ages(t) {
 			for _, p := range curve.XYs {
 				bin := int(p.X)
@@ -328,6 +328,6 @@ func (m sheet) agePanel(factor int) (*drawing, error) {
 			all = append(all, curve)
 		}
 	}
-	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.ICQF.Loadings)
+	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.Loadings())
 	return c.drawing(), c.lines(all)
 }

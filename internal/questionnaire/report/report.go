@@ -29,6 +29,12 @@ const mostMissing = 10
 // page is what the template of a report shows.
 type page struct {
 	*model.Model
+	Title, Method  string
+	Words          string // on what was found
+	Briefs         []brief
+	Reversals      bool // some item is reversed
+	Sure           []string
+	Penalized      bool // by β
 	Scale          questionnaire.Range
 	HeatMap        template.HTML
 	Curve          template.HTML // "" without cross-validation
@@ -125,11 +131,17 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 
 func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
-	t, err := template.New(File).Funcs(template.FuncMap{"percent": percent, "short": short, "described": func() bool { return described }}).Parse(reportTemplate)
+	t, err := template.New(File).Funcs(template.FuncMap{
+		"percent": percent, "short": short, "few": few, "number": number, "inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
+	}).Parse(reportTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template of the report: %w", err)
 	}
-	p := page{Model: m.Model, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e}
+	p := page{
+		Model: m.Model, Title: m.title(), Method: m.method(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
+		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
+		Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
+	}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()
 		if err != nil {
@@ -188,6 +200,23 @@ func inline(svg []byte, label string) template.HTML {
 
 // percent writes a share.
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+
+// few writes a number of participants. Fewer than five are not told apart, since a page may be passed on.
+func few(n int) string {
+	const least = 5
+	if n < least {
+		return "fewer than " + strconv.Itoa(least)
+	}
+	return strconv.Itoa(n)
+}
+
+// number writes a number to three digits, a dash if there is none.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
 
 // short writes a number to four digits.
 func short(v float64) string {

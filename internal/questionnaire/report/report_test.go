@@ -29,9 +29,9 @@ func sampleEvaluation() *evaluate.Evaluation {
 	return &evaluate.Evaluation{
 		Items: []string{"q4", "q3", "q2", "q1"}, Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Participants: 100, Repeats: 10, HeldOut: 0.2, Labels: []string{"adhd", "gad"}, Unconverged: 3,
 		Shares: []evaluate.Share{
-			{Method: evaluate.MethodICQF, Share: 0.2, Participants: 20, Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.75, Deviation: 0.01}, {}}, ItemsLeftOut: []string{"q1", "q3"}},
-			{Method: evaluate.MethodICQF, Share: 0.4, Participants: 40, Stability: evaluate.Measure{Count: 1, Mean: 0.95, Deviation: 0}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.8, Deviation: 0.01}, {Count: 1, Mean: 0.5, Deviation: 0}}},
-			{Method: evaluate.MethodFA, Share: 0.2, Participants: 20, AUROC: []evaluate.Measure{{}, {}}},
+			{Method: model.MethodICQF, Share: 0.2, Participants: 20, Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.75, Deviation: 0.01}, {}}, ItemsLeftOut: []string{"q1", "q3"}},
+			{Method: model.MethodICQF, Share: 0.4, Participants: 40, Stability: evaluate.Measure{Count: 1, Mean: 0.95, Deviation: 0}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.8, Deviation: 0.01}, {Count: 1, Mean: 0.5, Deviation: 0}}},
+			{Method: model.MethodFA, Share: 0.2, Participants: 20, AUROC: []evaluate.Measure{{}, {}}},
 		},
 	}
 }

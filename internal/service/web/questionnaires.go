@@ -199,7 +199,7 @@ func (v *questionnaireView) heat(m *model.Model, factor int) {
 	order, most := make([]int, len(m.Items)), make([]int, len(m.Items))
 	for j := range m.Items {
 		order[j] = j
-		row := m.ICQF.Loadings.RawRowView(j)
+		row := m.Loadings().RawRowView(j)
 		for t, x := range row {
 			if x > row[most[j]] {
 				most[j] = t

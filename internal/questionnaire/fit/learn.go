@@ -1,0 +1,217 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/nmf"
+)
+
+// Learnt is what a method has learned from some participants of a Study.
+type Learnt struct {
+	// Rows are the participants that it learned from, and Items the items, both by their numbers in the study. Those who answered
+	// none of the items are not among the rows.
+	Rows, Items []int
+	// Loadings has a row for each of the items.
+	Loadings *mat.Dense
+	// Status tells why the updates ended.
+	Status solver.Status
+
+	study      *Study
+	iterations int
+	objective  float64 // with all penalties, that of an intercept too
+	// What each method leaves: one of these, or both for l1-nmf.
+	icqf *icqf.Result
+	fa   *model.FA
+	fit  *factoranalysis.GoodnessOfFit
+	l1   *solver.Result
+}
+
+// Learn lets the method of the options learn from these participants, in this order, with the items that vary among them. An item
+// that does not is left out as if it were not in the file.
+//
+// It returns the cause of ctx if that ends first, and an error that wraps questionnaire.ErrOptions for more factors than items.
+func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candidate) (*Learnt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	l := &Learnt{Items: s.Varying(rows), study: s}
+	l.Rows = s.Answering(rows, l.Items)
+	err := error(nil)
+	switch {
+	case len(l.Items) < c.Factors:
+		err = fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, c.Factors, len(l.Items))
+	case o.Method == model.MethodL1:
+		err = o.learnL1(ctx, l, c.Factors)
+	case o.Method == model.MethodFA:
+		err = o.learnFA(ctx, l, c.Factors)
+	default:
+		err = o.learnICQF(ctx, l, c)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w%s", err, s.without(l.Items))
+	case l.Status == solver.Cancelled:
+		return nil, fmt.Errorf("after %d updates: %w", l.iterations, context.Cause(ctx))
+	case l.Status == solver.NonFinite:
+		return nil, fmt.Errorf("update %d: %w", l.iterations, l.Status.Err())
+	}
+	return l, nil
+}
+
+// Factors returns what scores participants by their answers to the Items.
+func (l *Learnt) Factors() model.Factors {
+	if l.fa != nil {
+		return l.fa
+	}
+	return &l.icqf.Model
+}
+
+// Score returns the scores of participants of the study, n×k, from their answers to the Items and the loadings alone.
+func (l *Learnt) Score(rows []int) (*mat.Dense, error) {
+	return l.Factors().Score(l.study.AnswersOf(rows, l.Items), l.known(rows))
+}
+
+// known returns the confounds of these participants as the method takes them.
+func (l *Learnt) known(rows []int) *mat.Dense {
+	if l.l1 != nil || l.study.Known == nil {
+		return nil
+	}
+	return linalg.SelectRows(l.study.Known, rows)
+}
+
+func (o *Options) learnICQF(ctx context.Context, l *Learnt, c model.Candidate) (err error) {
+	data := l.study.Data(l.Rows)
+	if len(l.Items) < len(l.study.Items) {
+		data.Answers = linalg.SelectColumns(data.Answers, l.Items)
+	}
+	settings := o.Solver(l.study, c.Factors, c.Beta)
+	settings.Recorder = o.Recorder
+	if l.icqf, err = icqf.Fit(ctx, data, settings); err != nil {
+		return err
+	}
+	l.Status, l.iterations, l.objective = l.icqf.Status, l.icqf.Iterations, l.icqf.Objective+l.interceptPenalty()
+	order := largestFirst(l.icqf.Scores, l.icqf.Loadings)
+	l.icqf.Scores, l.icqf.Loadings = linalg.SelectColumns(l.icqf.Scores, order), linalg.SelectColumns(l.icqf.Loadings, order)
+	l.study.unstretch(&l.icqf.Model, l.Items)
+	l.Loadings = l.icqf.Loadings
+	return nil
+}
+
+// interceptPenalty returns the penalty that the loadings of the intercept would have.
+func (l *Learnt) interceptPenalty() (penalty float64) {
+	if !l.study.intercept {
+		return 0
+	}
+	r := l.icqf
+	items, c := r.ConfoundLoadings.Dims()
+	for j := range items {
+		q := r.ConfoundLoadings.At(j, c-1)
+		penalty += r.LoadingsL1*q + r.LoadingsL2/2*q*q
+	}
+	return penalty
+}
+
+// learnFA analyses the factors of the answers less what the confounds add.
+func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
+	l.fa = &model.FA{}
+	x := l.study.AnswersOf(l.Rows, l.Items)
+	if known := l.known(l.Rows); known != nil {
+		if x, l.fa.ConfoundLoadings, err = model.WithoutConfounds(x, known); err != nil {
+			return err
+		}
+	}
+	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
+		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
+	})
+	if err != nil {
+		return err
+	}
+	l.fa.Scorer, l.fit = m.Scorer, &m.Fit
+	_, p := x.Dims()
+	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
+	l.Loadings, l.Status = l.fa.Loadings, solver.IterationLimit
+	if m.Converged {
+		l.Status = solver.Converged
+	}
+	return nil
+}
+
+// learnL1 runs the non-negative factorization with ℓ1 penalties, whose weights come from the scale of the answers, with the mean
+// of the item for each missing answer. Its factors are scaled so that the largest score is 1. Participants are then scored by
+// their own answers, as by ICQF.
+func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
+	method, err := nmf.NewL1(nil, nil)
+	if err != nil {
+		return err
+	}
+	given := l.study.AnswersOf(l.Rows, l.Items)
+	x := linalg.Filled(given, linalg.ColumnMeans(given))
+	l.l1, err = solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads, Recorder: o.Recorder}, method)
+	if err != nil {
+		return err
+	}
+	unit := mat.Max(l.l1.Scores)
+	if !(unit > 0) {
+		unit = 1
+	}
+	_, weight := method.Weights(x, factors)
+	order := largestFirst(l.l1.Scores, l.l1.Topics)
+	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Threads: o.Threads}}
+	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
+	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
+	return nil
+}
+
+// describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a row for each
+// of the Rows; but for ICQF they are the same.
+func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense, err error) {
+	m.Summary.Iterations, m.Summary.Objective = l.iterations, l.objective
+	switch {
+	case l.fa != nil:
+		m.Confounds, m.FA = l.study.confounds, l.fa
+		m.Summary.FactorCorrelations, m.Summary.Fit = rowsOf(l.fa.Phi), l.fit
+		alone, err = l.Score(l.Rows)
+		return alone, alone, err
+	case l.l1 != nil:
+		m.Summary.Seconds.Init, m.Summary.Seconds.Solve = l.l1.Seconds.Init, l.l1.Seconds.Solve
+		if o.Trace {
+			m.Summary.Trace = l.l1.Trace
+		}
+		m.Summary.Penalties.Scores = l.icqf.L1
+	default:
+		r := l.icqf
+		m.Confounds = l.study.confounds
+		m.Summary.Seconds.Init, m.Summary.Seconds.Solve = r.Seconds.Init, r.Seconds.Solve
+		if o.Trace {
+			m.Summary.Trace = r.Trace
+		}
+		m.Summary.OutsideRange = r.Outside
+		m.Summary.Penalties = model.Penalties{Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers}
+		scores = r.Scores
+	}
+	m.ICQF = l.icqf.Model
+	alone, m.ICQF.Noise, err = m.ICQF.Residuals(l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows))
+	if scores == nil {
+		scores = alone
+	}
+	return scores, alone, err
+}
+
+// rowsOf returns the rows of a matrix.
+func rowsOf(a *mat.Dense) [][]float64 {
+	n, _ := a.Dims()
+	rows := make([][]float64, n)
+	for i := range rows {
+		rows[i] = mat.Row(nil, i, a)
+	}
+	return rows
+}
