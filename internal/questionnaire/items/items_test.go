@@ -241,7 +241,7 @@ func TestFactorsOfOmega(t *testing.T) {
 		{"q1,q2", 0, []string{"no omega: 2 items"}},
 		{"q1,q2,q3", 1, []string{"factors of omega is 1 instead of 3: 3 items"}},
 		{"q1,q2,q3,q4,q5", 2, []string{"factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable"}},
-		{"q1,q2,q3,q4,q5,q6", 3, []string{`count as reversed: "q6"`, "omega hierarchical is unreliable"}},
+		{"q1,q2,q3,q4,q5,q6", 3, []string{"count as reversed, 1 of them, the first: q6", "omega hierarchical is unreliable"}},
 	} {
 		o := options(t, questionnairetest.CSV(t, rows))
 		o.Columns.Items = strings.Split(c.items, ",")
@@ -257,5 +257,17 @@ func TestFactorsOfOmega(t *testing.T) {
 				t.Errorf("%s: warning %q, want %q in it", c.items, a.Warnings[i], w)
 			}
 		}
+	}
+}
+
+// Where an item is the sum of two others, nothing comes from the inverse of the correlations.
+func TestDependentItems(t *testing.T) {
+	t.Parallel()
+	a := run(t, options(t, "q1,q2,q3\n1,2,3\n2,4,6\n3,1,4\n4,5,9\n1,5,6\n"))
+	if a.Lambda6 != nil || a.KMO != nil || a.KMOItems["q1"] != nil || a.Bartlett != nil || len(a.Warnings) == 0 || !strings.Contains(a.Warnings[0], "no lambda 6") {
+		t.Errorf("lambda 6 %v, KMO %v, Bartlett %v, warnings %q", a.Lambda6, a.KMO, a.Bartlett, a.Warnings)
+	}
+	if a.Alpha == nil || a.SplitHalf == nil || a.OmegaTotal == nil {
+		t.Errorf("alpha %v, split half %v, omega %v", a.Alpha, a.SplitHalf, a.OmegaTotal)
 	}
 }

@@ -39,7 +39,7 @@ type SplitHalf struct {
 func splitHalf(s *mat.SymDense, seed uint64, threads linalg.Threads) *SplitHalf {
 	p := s.SymmetricDim()
 	all := mat.Sum(s)
-	if !(all > 0) {
+	if !(all > rounding*float64(p)) {
 		return nil
 	}
 	half := &SplitHalf{All: p <= mostSplitItems}
