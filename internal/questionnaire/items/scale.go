@@ -33,8 +33,8 @@ type Reliability struct {
 	// item i that the others explain.
 	Lambda6   *float64   `json:"lambda6"`
 	SplitHalf *SplitHalf `json:"split_half"`
-	// OmegaTotal and OmegaHierarchical are those of McDonald (1999) from a bifactor solution of Schmid and Leiman with OmegaFactors
-	// group factors.
+	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if there is no omega.
+	// With one factor nothing tells a general one apart, and OmegaHierarchical is nil.
 	OmegaTotal        *float64 `json:"omega_total"`
 	OmegaHierarchical *float64 `json:"omega_hierarchical"`
 	OmegaFactors      int      `json:"omega_factors"`
@@ -42,10 +42,11 @@ type Reliability struct {
 	OmegaReversed []string `json:"omega_reversed"`
 	// OmegaWeakFactors is the number of group factors that are not there: fewer than three items load .3 or more on them. If it is
 	// not 0, OmegaHierarchical is unreliable.
-	OmegaWeakFactors int                 `json:"omega_weak_factors"`
-	KMO              *float64            `json:"kmo"`
-	KMOItems         map[string]*float64 `json:"kmo_items"`
-	Bartlett         *Bartlett           `json:"bartlett"`
+	OmegaWeakFactors int `json:"omega_weak_factors"`
+	// KMO is the sampling adequacy of R by factoranalysis.KMO, and KMOItems that of each item by its name.
+	KMO      *float64            `json:"kmo"`
+	KMOItems map[string]*float64 `json:"kmo_items"`
+	Bartlett *Bartlett           `json:"bartlett"`
 	// Warnings say why something is nil, or not what was asked for.
 	Warnings []string `json:"warnings"`
 }
@@ -65,11 +66,11 @@ type Bartlett struct {
 
 // The warnings.
 const (
-	unknownPairs = "nobody answered both items of some pairs: only correlations of all pairs give coefficients"
-	singular     = "no lambda 6, KMO and Bartlett's test: items depend on each other, or participants are few or lack many answers"
+	unknownPairs = "no coefficients: for some pairs of items, fewer than two participants answered both, or all who did gave one answer"
+	singular     = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse, as items repeat others, participants are few, or many answers are missing"
 	noVariance   = "the sum of the items has no variance"
-	noOmega      = "no omega: %d items do not tell their factors"
-	fewerFactors = "the number of factors of omega is %d instead of %d: %d items tell no more"
+	noOmega      = "no omega: %d items are too few"
+	fewerFactors = "the number of factors of omega is %d instead of %d: %d items allow no more"
 	reversed     = "for omega, items that load negatively on the general factor count as reversed, %d of them, the first: %s"
 	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
 )
