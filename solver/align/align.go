@@ -23,12 +23,25 @@ import (
 // The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to the first
 // columns; equal input gives equal output. Topics panics if the numbers of terms differ. The cost is p·k·l + min(k, l)²·k.
 func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
+	return match(previous, topics, func(cosine float64) float64 { return cosine })
+}
+
+// Factors is Topics for columns whose signs do not count, as those of factor analysis: the permutation has the largest sum of
+// the absolute values of the cosines. A column that takes a place with a negative cosine should be given the opposite signs.
+func Factors(previous, factors *mat.Dense) (permutation []int, cosines []float64) {
+	return match(previous, factors, math.Abs)
+}
+
+// match returns the permutation with the largest sum of the gains of the cosines.
+func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()
 	all := mat.NewDense(l, k, nil)
 	all.Mul(directions(previous).T(), directions(topics))
 	cosines = make([]float64, k)
-	permutation = assign(all.Slice(0, min(k, l), 0, k).(*mat.Dense))
+	gains := mat.NewDense(min(k, l), k, nil)
+	gains.Apply(func(t, c int, _ float64) float64 { return gain(all.At(t, c)) }, gains)
+	permutation = assign(gains)
 	taken := make([]bool, k)
 	for t, c := range permutation {
 		cosines[t], taken[c] = all.At(t, c), true

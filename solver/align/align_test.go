@@ -129,3 +129,24 @@ func TestTopicsOfZeros(t *testing.T) {
 		t.Errorf("the cosine with its mirror image is %v", cosines[0])
 	}
 }
+
+// Turned columns in another order are found again by Factors, and their cosines tell which were turned.
+func TestFactorsAreFreeOfSigns(t *testing.T) {
+	t.Parallel()
+	before := normal(1, 6, 3)
+	now := mat.NewDense(6, 3, nil)
+	for place, c := range []int{2, 0, 1} {
+		for j := range 6 {
+			now.Set(j, c, []float64{-1, 1, -2}[place]*before.At(j, place))
+		}
+	}
+	permutation, cosines := align.Factors(before, now)
+	if diff := cmp.Diff([]int{2, 0, 1}, permutation); diff != "" {
+		t.Errorf("another order than that planted:\n%s", diff)
+	}
+	for place, want := range []float64{-1, 1, -1} {
+		if math.Abs(cosines[place]-want) > 1e-12 {
+			t.Errorf("place %d: cosine %v, want %v", place, cosines[place], want)
+		}
+	}
+}

@@ -53,8 +53,20 @@ type Options struct {
 	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
+	// Assess, when not nil, completes the summary of a fit. Its options have their defaults filled in.
+	Assess func(ctx context.Context, o *Options, of *Outcome) error
 
 	searchBeta bool // Betas were not given
+}
+
+// Outcome is a fit before its scores are written.
+type Outcome struct {
+	*Learnt
+	Study     *Study
+	Candidate model.Candidate
+	// Scores are those of the factorization, a row for each of the Rows.
+	Scores *mat.Dense
+	Model  *model.Model
 }
 
 // check fills in the defaults.
@@ -214,6 +226,11 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	if err := describe(&m, icqf.Data{Answers: answers, Confounds: known}, scores); err != nil {
 		return nil, err
+	}
+	if o.Assess != nil {
+		if err := o.Assess(ctx, &o, &Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Model: &m}); err != nil {
+			return nil, err
+		}
 	}
 	warn(&m, scores, s.Inferred)
 	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)

@@ -45,10 +45,11 @@ const (
 
 // The tensors of LoadingsFile.
 const (
-	tensorLoadings  = "loadings"
-	tensorConfounds = "confound_loadings"
-	tensorWeights   = "item_weights"
-	tensorNoise     = "item_noise"
+	tensorLoadings    = "loadings"
+	tensorConfounds   = "confound_loadings"
+	tensorWeights     = "item_weights"
+	tensorNoise       = "item_noise"
+	tensorCalibration = "score_calibration"
 )
 
 // ErrModel is wrapped by every error about a stored model that is damaged or not what it should be.
@@ -143,7 +144,8 @@ func (m *Model) ScoreRange() questionnaire.Range {
 	return questionnaire.Range{Low: 0, High: 1}
 }
 
-// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
+// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set, and
+// IntervalsFile if it has intervals.
 func (m *Model) Files() (map[string][]byte, error) {
 	manifest, err := indented(m)
 	if err != nil {
@@ -162,6 +164,9 @@ func (m *Model) Files() (map[string][]byte, error) {
 			tensors[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
 		}
 	}
+	if c := m.ICQF.Calibration; c != nil {
+		tensors[tensorCalibration] = safetensors.Tensor{Shape: []int{2, m.Summary.Factors}, Data: slices.Concat(c.Information, c.Shifts)}
+	}
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
 		return nil, fmt.Errorf("writing %q: %w", LoadingsFile, err)
@@ -172,6 +177,9 @@ func (m *Model) Files() (map[string][]byte, error) {
 	}
 	if len(m.Summary.Compact) > 0 {
 		files[CompactFile] = m.compactCSV()
+	}
+	if m.Summary.Bootstrap != nil {
+		files[IntervalsFile] = m.intervalsCSV()
 	}
 	files[ResultFile], err = indented(m.Summary)
 	return files, err
@@ -305,6 +313,17 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 			return nil, fmt.Errorf("a value below 0 in %q", name)
 		}
 	}
+	if _, ok := all[tensorCalibration]; ok {
+		k := m.Summary.Factors
+		values, err := all.Float64(tensorCalibration, 2, k)
+		if err != nil {
+			return nil, err
+		}
+		if floats.Min(values[:k]) < 0 {
+			return nil, fmt.Errorf("a value below 0 in %q", tensorCalibration)
+		}
+		m.ICQF.Calibration = &icqf.Calibration{Information: values[:k], Shifts: values[k:]}
+	}
 	if all, _ := m.AllLoadings(); mat.Min(all) < 0 {
 		return nil, errors.New("a loading below 0")
 	}
@@ -340,6 +359,11 @@ func (m *Model) check() error {
 	}
 	if m.Visits != nil && (m.Visits.Check() != nil || len(m.VisitItems) == 0) {
 		return errors.New("visits without bins or items")
+	}
+	if s.Bootstrap != nil {
+		if err := s.Bootstrap.check(m); err != nil {
+			return err
+		}
 	}
 	for _, p := range s.BCV {
 		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
@@ -402,8 +426,11 @@ type Summary struct {
 	ReconstructionError float64 `json:"reconstruction_error"`
 	Explained           float64 `json:"explained"`
 	OutsideRange        float64 `json:"outside_range"`
-	Factors             int     `json:"factors"`
-	Beta                float64 `json:"beta"`
+	// ExplainedBy tells what explains it, and Bootstrap how sure the loadings are; nil if nobody asked.
+	ExplainedBy *ExplainedBy `json:"explained_by,omitempty"`
+	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
+	Factors     int          `json:"factors"`
+	Beta        float64      `json:"beta"`
 	// BCV is the curve of the cross-validation, empty if there was nothing to choose.
 	BCV                     []Point `json:"bcv"`
 	OneStandardErrorFactors int     `json:"one_standard_error_factors,omitempty"`
@@ -448,7 +475,7 @@ type Penalties struct {
 	ScoresRidge   float64 `json:"scores_ridge"`
 	LoadingsRidge float64 `json:"loadings_ridge"`
 	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a answers
-	// weigh a/Answers as much; 0 means that they weigh the same for any number.
+	// weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any number.
 	Answers float64 `json:"answers"`
 }
 

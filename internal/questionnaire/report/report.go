@@ -140,7 +140,7 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	p := page{
 		Model: m.Model, Title: m.title(), Method: m.method(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
 		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
-		Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
+		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
 	}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()
