@@ -136,3 +136,58 @@ func compareRotation(t *testing.T, name string, m *factoranalysis.Model, want *p
 	near(t, name+" factor correlations", phi, want.Phi, tolerance)
 	return order
 }
+
+// psychPolychoric is what testdata/polychoric.R saves of one data set.
+type psychPolychoric struct {
+	psychRotation
+	Correlations []float64 `json:"correlations"` // of the lower triangle, by columns
+	RMSR         float64   `json:"rmsr"`
+	RMSEA        float64   `json:"rmsea"`
+}
+
+// TestPsychPolychoric compares fits of polychoric correlations. Those of psych without a correction differ by the accuracy of its
+// bivariate normal probabilities and of its search; its default counts .5 in each empty cell, which we do not.
+func TestPsychPolychoric(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "polychoric.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, columns := range map[string][2]int{"bfi": {0, 25}, "lordif_Anxiety": {3, 32}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want struct {
+				Factors          int `json:"factors"`
+				Plain, Corrected psychPolychoric
+			}
+			if err := json.Unmarshal(all[name], &want); err != nil {
+				t.Fatal(err)
+			}
+			x := shared(t, name, columns[0], columns[1])
+			m := fit(t, x, factoranalysis.Settings{Factors: want.Factors, Correlation: factoranalysis.Polychoric, Rotation: factoranalysis.RotateOblimin})
+			p := columns[1] - columns[0]
+			for _, c := range []struct {
+				name         string
+				want         *psychPolychoric
+				correlations float64
+				loadings     float64
+			}{{"plain", &want.Plain, 1e-4, 1e-3}, {"corrected", &want.Corrected, 0.05, 0.05}} {
+				var worst float64
+				for j, e := 0, 0; j < p; j++ {
+					for i := j + 1; i < p; i, e = i+1, e+1 {
+						worst = max(worst, math.Abs(m.Correlations.R.At(i, j)-c.want.Correlations[e]))
+					}
+				}
+				t.Logf("%s: correlations off by %.2g, RMSR %.5f of %.5f, RMSEA %.5f of %.5f", c.name, worst, m.Fit.RMSR, c.want.RMSR, m.Fit.RMSEA.Value, c.want.RMSEA)
+				if worst > c.correlations {
+					t.Errorf("%s: correlations off by %v", c.name, worst)
+				}
+				compareRotation(t, c.name, m, &c.want.psychRotation, c.loadings)
+			}
+		})
+	}
+}
