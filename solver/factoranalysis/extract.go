@@ -78,7 +78,7 @@ func extract(ctx context.Context, r *mat.SymDense, k int, by Extraction) (*extra
 		}
 		var factor mat.Cholesky
 		if !factor.Factorize(r) {
-			return nil, errSingular
+			return nil, ErrSingular
 		}
 		return minimize(ctx, &likelihood{r: r, k: k, logDet: factor.LogDet()}, start)
 	}

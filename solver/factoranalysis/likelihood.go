@@ -80,7 +80,7 @@ func (f *likelihood) whole(a *mat.SymDense, logs []float64) (position, error) {
 		return nil, errEigen
 	}
 	if d.values[0] <= 0 {
-		return nil, errSingular
+		return nil, ErrSingular
 	}
 	for d.others < p && d.values[d.others] <= 1 {
 		d.others++
@@ -138,7 +138,9 @@ func (d *scaled) solution() *extraction {
 func unscaled(loadings *mat.Dense, logs []float64) *extraction {
 	e := &extraction{loadings: loadings, uniquenesses: make([]float64, len(logs))}
 	for i, x := range logs {
-		e.uniquenesses[i] = min(1, max(leastUniqueness, math.Exp(x))) // log and exp may round across a bound
+		if e.uniquenesses[i] = math.Exp(x); x <= math.Log(leastUniqueness) {
+			e.uniquenesses[i] = leastUniqueness // exp may round across the bound
+		}
 		floats.Scale(math.Exp(x/2), loadings.RawRowView(i))
 	}
 	return e
