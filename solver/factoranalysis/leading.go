@@ -179,17 +179,6 @@ func krylov(a *mat.Dense, k int, start *mat.Dense) (values []float64, vectors *m
 
 // orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. Rows that depend on others are drawn anew.
 func orthonormalize(rows *mat.Dense, from, to int, random *rand.Rand) {
-	_, p := rows.Dims()
-	block := rows.Slice(from, to, 0, p).(*mat.Dense)
-	if from > 0 {
-		before := rows.Slice(0, from, 0, p).(*mat.Dense)
-		for range 2 {
-			var along, sum mat.Dense
-			along.Mul(block, before.T())
-			sum.Mul(&along, before)
-			block.Sub(block, &sum)
-		}
-	}
 	for e := from; e < to; e++ {
 		row := rows.RawRowView(e)
 		for {
