@@ -199,12 +199,15 @@ func within1(r float64) float64 { return min(1, max(-1, r)) }
 // smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and the
 // least eigenvalue of r.
 func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
-	var only mat.EigenSym // vectors take three times as long, and are seldom needed
-	if !only.Factorize(r, false) {
-		return nil, 0, errEigen
-	}
-	if least := only.Values(nil)[0]; least >= leastEigenvalue {
-		return r, least, nil
+	var factor mat.Cholesky
+	if factor.Factorize(r) {
+		var only mat.EigenSym // vectors take three times as long, and are seldom needed
+		if !only.Factorize(r, false) {
+			return nil, 0, errEigen
+		}
+		if least := only.Values(nil)[0]; least >= leastEigenvalue {
+			return r, least, nil
+		}
 	}
 	values, vectors, ok := linalg.Eigen(r)
 	if !ok {

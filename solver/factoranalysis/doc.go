@@ -1,5 +1,6 @@
-// Package factoranalysis fits the exploratory factor analysis that is common for questionnaires: correlations, minimum residual
-// factors, a rotation and regression scores. Package rank chooses the number of factors.
+// Package factoranalysis fits the exploratory factor analysis that is common for questionnaires: correlations, factors by
+// minimum residuals or maximum likelihood, a rotation, measures of fit and regression scores with their errors. Numbers agree
+// with those of R's psych. Package rank chooses the number of factors.
 //
 // X is n×p, rows are participants, columns are items, NaN is a missing answer. For k factors
 //
@@ -7,9 +8,9 @@
 //
 //	symbol   here                      shape
 //	R        Correlations.R            p×p
-//	Λ        Model.Loadings            p×k
-//	Φ        Model.Phi                 k×k
-//	ψ        Model.Uniquenesses        p
+//	Λ        Scorer.Loadings           p×k
+//	Φ        Scorer.Phi                k×k
+//	ψ        Scorer.Uniquenesses       p
 //
 // A correlation uses the participants who answered both items. Items may be keyed either way: the loading of a reverse-keyed
 // item has the other sign.

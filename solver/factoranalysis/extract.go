@@ -37,6 +37,8 @@ const (
 	// sufficientDecrease is the share of the promised decrease that a step must keep (Armijo).
 	sufficientDecrease = 1e-4
 	maxHalvings        = 40
+	// rounding is the share of f that its sum of up to p² terms may be off by.
+	rounding = 1e-14
 
 	// gaussRidge makes the approximate Hessian definite.
 	gaussRidge = 1e-6
@@ -46,7 +48,6 @@ const (
 type extraction struct {
 	loadings     *mat.Dense // p×k
 	uniquenesses []float64
-	values       []float64 // eigenvalues of R − diag(ψ), ascending, if by minres
 	converged    bool
 }
 
@@ -75,9 +76,13 @@ func extract(ctx context.Context, r *mat.SymDense, k int, by Extraction) (*extra
 		for i, psi := range start {
 			start[i] = math.Log(psi)
 		}
-		return minimize(ctx, likelihood{r, k}, start)
+		var factor mat.Cholesky
+		if !factor.Factorize(r) {
+			return nil, ErrSingular
+		}
+		return minimize(ctx, &likelihood{r: r, k: k, logDet: factor.LogDet()}, start)
 	}
-	return minimize(ctx, residuals{r, k}, start)
+	return minimize(ctx, &residuals{r: r, k: k}, start)
 }
 
 // startUniquenesses returns (1 − k/2p)/(R⁻¹)ᵢᵢ, Jöreskog's start, or ½ if R has no inverse.
@@ -153,7 +158,8 @@ func descent(gradient []float64, free []int) []float64 {
 	return step
 }
 
-// search returns f at the first of x + step, x + step/2 …, each clipped to the bounds, that lowers f enough, or nil.
+// search returns f at the first of x + step, x + step/2 …, each clipped to the bounds, that lowers f enough, or nil. A
+// change of f below its rounding tells nothing: the largest derivative must then fall.
 func search(f criterion, at position, step, gradient []float64) (position, error) {
 	length, start := 1.0, at.objective()
 	low, high := f.bounds()
@@ -170,6 +176,13 @@ func search(f criterion, at position, step, gradient []float64) (position, error
 		there, err := f.at(next)
 		if err != nil || there.objective() < start+sufficientDecrease*promised {
 			return there, err
+		}
+		if -promised <= rounding*math.Abs(start) {
+			_, before := unbound(f, at.point(), gradient)
+			if _, after := unbound(f, next, there.gradient()); after < before {
+				return there, nil
+			}
+			break
 		}
 	}
 	return nil, nil
@@ -206,10 +219,11 @@ func curvature(vectors *mat.Dense, free []int, others int, w func(m, l int) floa
 	_, p := vectors.Dims()
 	u := linalg.SelectRows(vectors, free)
 	tail := u.Slice(0, len(free), 0, others)
-	sum, product, weighted := mat.NewDense(len(free), len(free), nil), new(mat.Dense), new(mat.Dense)
+	right := mat.DenseCopyOf(tail.T())
+	sum, product, weighted := mat.NewDense(len(free), len(free), nil), mat.NewDense(len(free), len(free), nil), new(mat.Dense)
 	for l := others; l < p; l++ {
 		weighted.Apply(func(_, m int, v float64) float64 { return v * w(m, l) }, tail)
-		product.Mul(weighted, tail.T())
+		single.MulTo(product, weighted, right)
 		for a := range free {
 			row, add := sum.RawRowView(a), product.RawRowView(a)
 			for b := range row {

@@ -73,8 +73,10 @@ const (
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
 // Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an unknown
-// extraction or an unknown rotation. When ctx ends, its cause is returned within one update of the extraction. Converged reports
-// a search that does not converge, and Correlations.Smoothed a matrix that is not a correlation matrix.
+// extraction or an unknown rotation; MaximumLikelihood adds one that wraps ErrSingular for correlations that had to be
+// smoothed. When ctx ends, its cause is returned within one update of the extraction. Converged reports a search that does
+// not converge, and Correlations.Smoothed a matrix that is not a correlation matrix. An update costs p²·k and p³/3, and with few
+// items for that many factors p²·(p−k)·k.
 func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres), cmp.Or(s.Rotation, RotatePromax)
 	if !slices.Contains(rotations, s.Rotation) {
@@ -108,6 +110,9 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 
 // complete factors the correlations, filling in the unknown ones.
 func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extraction, error) {
+	if by == MaximumLikelihood && c.Smoothed() {
+		return nil, fmt.Errorf("%w, which %s needs; use %s", ErrSingular, MaximumLikelihood, Minres)
+	}
 	if len(c.Unknown) == 0 {
 		return extract(ctx, c.R, k, by)
 	}

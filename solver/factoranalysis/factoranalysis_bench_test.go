@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// sizes are those of bfi, spi and the questionnaires of table 1.
-var sizes = []struct{ n, p, k int }{{2800, 25, 5}, {4000, 135, 27}, {200, 100, 10}}
+// sizes are those of bfi, Anxiety, spi with traits and with facets, the questionnaires of table 1, and a battery of many.
+var sizes = []struct{ n, p, k int }{{2800, 25, 5}, {766, 29, 2}, {4000, 135, 5}, {4000, 135, 27}, {200, 100, 10}, {272, 591, 17}}
 
 func each(b *testing.B, work func(b *testing.B, x *mat.Dense, k int)) {
 	b.Helper()
@@ -39,13 +39,20 @@ func BenchmarkCorrelate(b *testing.B) {
 }
 
 func BenchmarkFit(b *testing.B) {
-	each(b, func(b *testing.B, x *mat.Dense, k int) {
-		for b.Loop() {
-			if _, err := factoranalysis.Fit(b.Context(), x, factoranalysis.Settings{Factors: k}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+	for _, by := range []factoranalysis.Extraction{factoranalysis.Minres, factoranalysis.MaximumLikelihood} {
+		b.Run("extraction="+string(by), func(b *testing.B) {
+			each(b, func(b *testing.B, x *mat.Dense, k int) {
+				if n, p := x.Dims(); n <= p && by == factoranalysis.MaximumLikelihood {
+					b.Skip("no inverse")
+				}
+				for b.Loop() {
+					if _, err := factoranalysis.Fit(b.Context(), x, factoranalysis.Settings{Factors: k, Extraction: by}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 func BenchmarkScores(b *testing.B) {

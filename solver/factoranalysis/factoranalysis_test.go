@@ -358,6 +358,18 @@ func TestFitIsDeterministic(t *testing.T) {
 			t.Error("other threads, other bits")
 		}
 	}
+	wide, _ := planted(60, 264, 5, 0.2) // of so many items, not all eigenvalues are computed
+	first = nil
+	for _, threads := range []int{1, 4} {
+		previous := runtime.GOMAXPROCS(threads)
+		m := fit(t, wide, factoranalysis.Settings{Factors: 5, Rotation: factoranalysis.RotateOblimin})
+		runtime.GOMAXPROCS(previous)
+		if first == nil {
+			first = m
+		} else if !mat.Equal(m.Loadings, first.Loadings) || !mat.Equal(m.Phi, first.Phi) {
+			t.Error("many items: other threads, other bits")
+		}
+	}
 	if diff := cmp.Diff(fmt.Sprint(kept.RawMatrix().Data), fmt.Sprint(x.RawMatrix().Data)); diff != "" {
 		t.Errorf("the answers changed:\n%s", diff)
 	}

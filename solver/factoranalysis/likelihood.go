@@ -3,6 +3,7 @@ package factoranalysis
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -22,42 +23,64 @@ import (
 //
 // (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977). Their parameters are the xᵢ.
 // R must be positive definite.
+//
+// With many items, only the k eigenvalues are computed. (θ_l+θ_m)/(θ_l−θ_m) is then taken as 1, its limit for large θ_l.
 type likelihood struct {
-	r *mat.SymDense
-	k int
+	r      *mat.SymDense
+	k      int
+	logDet float64 // log det R
+
+	start *mat.Dense // of the search for eigenvalues
 }
 
-func (f likelihood) bounds() (low, high float64) { return math.Log(leastUniqueness), 0 }
+func (f *likelihood) bounds() (low, high float64) { return math.Log(leastUniqueness), 0 }
 
 // scaled is the eigendecomposition of Ψ^−½RΨ^−½ with values ascending. The last ones, at most k and all above 1, belong to the
 // factors; the first, others in number, belong to the residual.
 type scaled struct {
 	logs    []float64 // x
-	roots   []float64 // √ψ
 	values  []float64
 	vectors *mat.Dense
 	k       int
 	others  int
 }
 
-func (f likelihood) at(logs []float64) (position, error) {
-	p := len(logs)
-	d := &scaled{logs: logs, roots: make([]float64, p), k: f.k, others: p - f.k}
-	for i, x := range logs {
-		d.roots[i] = math.Exp(x / 2)
+func (f *likelihood) at(logs []float64) (position, error) {
+	a := f.scaled(logs)
+	if manyItems(len(logs), f.k) {
+		d, start, err := newLeading(a, f.k, 1, f.start)
+		if err != nil {
+			return nil, err
+		}
+		f.start = start
+		return &scaledLeading{leading: d, logs: logs, k: f.k, logDet: f.logDet}, nil
 	}
-	a := mat.NewSymDense(p, nil)
-	for i := range p {
-		for j := i; j < p; j++ {
-			a.SetSym(i, j, f.r.At(i, j)/(d.roots[i]*d.roots[j]))
+	return f.whole(a, logs)
+}
+
+// scaled returns Ψ^−½RΨ^−½.
+func (f *likelihood) scaled(logs []float64) *mat.SymDense {
+	p := len(logs)
+	a, roots := mat.NewSymDense(p, nil), make([]float64, p)
+	for i, x := range logs {
+		roots[i] = math.Exp(x / 2)
+		for j := range i + 1 {
+			a.SetSym(i, j, f.r.At(i, j)/(roots[i]*roots[j]))
 		}
 	}
+	return a
+}
+
+// whole is at by all eigenvalues.
+func (f *likelihood) whole(a *mat.SymDense, logs []float64) (position, error) {
+	p := len(logs)
+	d := &scaled{logs: logs, k: f.k, others: p - f.k}
 	var ok bool
 	if d.values, d.vectors, ok = linalg.Eigen(a); !ok {
 		return nil, errEigen
 	}
 	if d.values[0] <= 0 {
-		return nil, errSingular
+		return nil, ErrSingular
 	}
 	for d.others < p && d.values[d.others] <= 1 {
 		d.others++
@@ -102,12 +125,66 @@ func (d *scaled) hessians(free []int) [2]*mat.Dense {
 
 func (d *scaled) solution() *extraction {
 	p := len(d.logs)
-	e := &extraction{loadings: mat.NewDense(p, d.k, nil), uniquenesses: make([]float64, p)}
-	for i, x := range d.logs {
-		e.uniquenesses[i] = min(1, max(leastUniqueness, math.Exp(x))) // log and exp may round across a bound
+	loadings := mat.NewDense(p, d.k, nil)
+	for i := range p {
 		for t := range d.k {
-			e.loadings.Set(i, t, d.roots[i]*d.vectors.At(i, p-1-t)*math.Sqrt(max(0, d.values[p-1-t]-1)))
+			loadings.Set(i, t, d.vectors.At(i, p-1-t)*math.Sqrt(max(0, d.values[p-1-t]-1)))
 		}
 	}
+	return unscaled(loadings, d.logs)
+}
+
+// unscaled returns the solution for these loadings times Ψ^½.
+func unscaled(loadings *mat.Dense, logs []float64) *extraction {
+	e := &extraction{loadings: loadings, uniquenesses: make([]float64, len(logs))}
+	for i, x := range logs {
+		if e.uniquenesses[i] = math.Exp(x); x <= math.Log(leastUniqueness) {
+			e.uniquenesses[i] = leastUniqueness // exp may round across the bound
+		}
+		floats.Scale(math.Exp(x/2), loadings.RawRowView(i))
+	}
 	return e
+}
+
+// scaledLeading are the k largest eigenvalues of Ψ^−½RΨ^−½ if they are above 1.
+type scaledLeading struct {
+	*leading
+	logs   []float64
+	k      int
+	logDet float64
+}
+
+func (d *scaledLeading) point() []float64 { return d.logs }
+
+func (d *scaledLeading) objective() float64 {
+	logs := d.logDet - floats.Sum(d.logs) // of all eigenvalues
+	for _, v := range d.values {
+		logs -= math.Log(v)
+	}
+	return mat.Trace(d.rest) - logs - float64(len(d.logs)-len(d.values))
+}
+
+func (d *scaledLeading) gradient() []float64 {
+	gradient := make([]float64, len(d.logs))
+	for i := range gradient {
+		gradient[i] = 1 - d.rest.At(i, i)
+		for l := range d.values {
+			gradient[i] -= d.vectors.At(l, i) * d.vectors.At(l, i)
+		}
+	}
+	return gradient
+}
+
+func (d *scaledLeading) hessians(free []int) [2]*mat.Dense {
+	rest, projector := submatrix(d.rest, free), submatrix(d.projector(), free)
+	first, full := new(mat.Dense), new(mat.Dense)
+	first.MulElem(rest, projector)
+	full.Sub(projector, rest)
+	full.MulElem(full, submatrix(d.weighted(func(int) float64 { return 1 }), free))
+	full.Add(full, first)
+	return [2]*mat.Dense{full, first}
+}
+
+func (d *scaledLeading) solution() *extraction {
+	return unscaled(d.loadings(d.k, func(v float64) float64 { return math.Sqrt(v - 1) }), d.logs)
 }

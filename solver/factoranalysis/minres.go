@@ -21,12 +21,17 @@ import (
 //	∂²f/∂ψᵢ∂ψⱼ = (Σ u_im·u_jm)² + 2·Σ Σ_l θ_m/(θ_m−θ_l)·u_im·u_il·u_jm·u_jl,  m over the others, l over the k
 //
 // (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977).
+//
+// With many items, only the k eigenvalues are computed. The first term is then exact, and the sum over m is that of θ_m alone
+// divided by −θ_l, its first order: residual eigenvalues are small beside those of the factors.
 type residuals struct {
 	r *mat.SymDense
 	k int
+
+	start *mat.Dense // of the search for eigenvalues
 }
 
-func (f residuals) bounds() (low, high float64) { return leastUniqueness, 1 }
+func (f *residuals) bounds() (low, high float64) { return leastUniqueness, 1 }
 
 // reduced is the eigendecomposition of R − diag(ψ) with values ascending. The last ones, at most k and all positive, belong to the
 // factors; the first, others in number, belong to the residual.
@@ -38,12 +43,31 @@ type reduced struct {
 	others  int
 }
 
-func (f residuals) at(psi []float64) (position, error) {
-	a := mat.NewSymDense(len(psi), nil)
-	a.CopySym(f.r)
-	for i, v := range psi {
-		a.SetSym(i, i, f.r.At(i, i)-v)
+func (f *residuals) at(psi []float64) (position, error) {
+	a := less(f.r, psi)
+	if manyItems(len(psi), f.k) {
+		d, start, err := newLeading(a, f.k, 0, f.start)
+		if err != nil {
+			return nil, err
+		}
+		f.start = start
+		return &reducedLeading{d, psi, f.k}, nil
 	}
+	return f.whole(a, psi)
+}
+
+// less returns R − diag(ψ).
+func less(r *mat.SymDense, psi []float64) *mat.SymDense {
+	a := mat.NewSymDense(len(psi), nil)
+	a.CopySym(r)
+	for i, v := range psi {
+		a.SetSym(i, i, r.At(i, i)-v)
+	}
+	return a
+}
+
+// whole is at by all eigenvalues of R − diag(ψ).
+func (f *residuals) whole(a *mat.SymDense, psi []float64) (position, error) {
 	values, vectors, ok := linalg.Eigen(a)
 	if !ok {
 		return nil, errEigen
@@ -88,13 +112,47 @@ func (d *reduced) hessians(free []int) [2]*mat.Dense {
 
 func (d *reduced) solution() *extraction {
 	p := len(d.psi)
-	e := &extraction{loadings: mat.NewDense(p, d.k, nil), uniquenesses: d.psi, values: d.values}
+	e := &extraction{loadings: mat.NewDense(p, d.k, nil), uniquenesses: d.psi}
 	for i := range p {
 		for t := range d.k {
 			e.loadings.Set(i, t, d.vectors.At(i, p-1-t)*math.Sqrt(max(0, d.values[p-1-t])))
 		}
 	}
 	return e
+}
+
+// reducedLeading are the k largest eigenvalues of R − diag(ψ) if they are positive.
+type reducedLeading struct {
+	*leading
+	psi []float64
+	k   int
+}
+
+func (d *reducedLeading) point() []float64 { return d.psi }
+
+func (d *reducedLeading) objective() float64 {
+	norm := mat.Norm(d.rest, 2)
+	return norm * norm / 2
+}
+
+func (d *reducedLeading) gradient() []float64 {
+	gradient := make([]float64, len(d.psi))
+	for i := range gradient {
+		gradient[i] = -d.rest.At(i, i)
+	}
+	return gradient
+}
+
+func (d *reducedLeading) hessians(free []int) [2]*mat.Dense {
+	gauss, full := submatrix(d.projector(), free), submatrix(d.weighted(func(l int) float64 { return -2 / d.values[l] }), free)
+	gauss.MulElem(gauss, gauss)
+	full.MulElem(full, submatrix(d.rest, free))
+	full.Add(full, gauss)
+	return [2]*mat.Dense{full, gauss}
+}
+
+func (d *reducedLeading) solution() *extraction {
+	return &extraction{loadings: d.loadings(d.k, math.Sqrt), uniquenesses: d.psi}
 }
 
 // ReducedEigenvalues returns the eigenvalues of R − Ψ, ascending, for correlations R, p×p, and the uniquenesses Ψ of a solution
@@ -105,5 +163,9 @@ func ReducedEigenvalues(ctx context.Context, r *mat.SymDense, k int) ([]float64,
 	if err != nil {
 		return nil, err
 	}
-	return e.values, nil
+	var only mat.EigenSym
+	if !only.Factorize(less(r, e.uniquenesses), false) {
+		return nil, errEigen
+	}
+	return only.Values(nil), nil
 }

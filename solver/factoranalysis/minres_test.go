@@ -37,7 +37,7 @@ func TestMinresDerivatives(t *testing.T) {
 		psi[i] = min(1, psi[i]+0.02*float64(i%3))
 	}
 	at := func(psi []float64) position {
-		d, err := residuals{r, k}.at(psi)
+		d, err := (&residuals{r: r, k: k}).at(psi)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestMinresExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := residuals{r, k}.at(e.uniquenesses)
+	d, err := (&residuals{r: r, k: k}).at(e.uniquenesses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestMinresStationary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := residuals{c.R, k}.at(e.uniquenesses)
+		d, err := (&residuals{r: c.R, k: k}).at(e.uniquenesses)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestMinresStationary(t *testing.T) {
 				bound++
 			}
 		}
-		if _, steepest := unbound(residuals{}, e.uniquenesses, d.gradient()); steepest > roundingTol || !e.converged {
+		if _, steepest := unbound(&residuals{}, e.uniquenesses, d.gradient()); steepest > roundingTol || !e.converged {
 			t.Errorf("case %d, %d factors of %d×%d: derivative %v, converged %v", seed, k, n, p, steepest, e.converged)
 		}
 	}

@@ -136,3 +136,48 @@ func compareRotation(t *testing.T, name string, m *factoranalysis.Model, want *p
 	near(t, name+" factor correlations", phi, want.Phi, tolerance)
 	return order
 }
+
+// TestPsychPolychoric compares fits of polychoric correlations. Tolerances are what psych's bivariate normal probabilities and
+// its search for each correlation allow.
+func TestPsychPolychoric(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "polychoric.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, columns := range map[string][2]int{"bfi": {0, 25}, "lordif_Anxiety": {3, 32}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want struct {
+				psychRotation
+				Factors      int       `json:"factors"`
+				Correlations []float64 `json:"correlations"` // of the lower triangle, by columns
+				RMSR         float64   `json:"rmsr"`
+				RMSEA        float64   `json:"rmsea"`
+			}
+			if err := json.Unmarshal(all[name], &want); err != nil {
+				t.Fatal(err)
+			}
+			x := shared(t, name, columns[0], columns[1])
+			m := fit(t, x, factoranalysis.Settings{Factors: want.Factors, Correlation: factoranalysis.Polychoric, Rotation: factoranalysis.RotateOblimin})
+			var worst float64
+			p := columns[1] - columns[0]
+			for j, e := 0, 0; j < p; j++ {
+				for i := j + 1; i < p; i, e = i+1, e+1 {
+					worst = max(worst, math.Abs(m.Correlations.R.At(i, j)-want.Correlations[e]))
+				}
+			}
+			if worst > searching {
+				t.Errorf("correlations off by %v", worst)
+			}
+			compareRotation(t, name, m, &want.psychRotation, 2*searching)
+			if math.Abs(m.Fit.RMSR-want.RMSR) > searching || math.Abs(m.Fit.RMSEA.Value-want.RMSEA) > searching {
+				t.Errorf("RMSR %v, RMSEA %v, want %v and %v", m.Fit.RMSR, m.Fit.RMSEA.Value, want.RMSR, want.RMSEA)
+			}
+		})
+	}
+}

@@ -164,7 +164,7 @@ func regression(r *mat.SymDense, s *mat.Dense) (*mat.Dense, error) {
 	weights := new(mat.Dense)
 	var factor mat.Cholesky
 	if !factor.Factorize(r) {
-		return nil, errSingular
+		return nil, ErrSingular
 	}
 	err := factor.SolveTo(weights, s)
 	if _, inexact := errors.AsType[mat.Condition](err); inexact {
@@ -173,5 +173,5 @@ func regression(r *mat.SymDense, s *mat.Dense) (*mat.Dense, error) {
 	return weights, err
 }
 
-// errSingular is returned if rounding leaves correlations without an inverse.
-var errSingular = errors.New("correlations are singular")
+// ErrSingular is wrapped by the error for correlations without an inverse, where one is needed.
+var ErrSingular = errors.New("the correlations have no inverse")
