@@ -106,7 +106,7 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 
 // learning are the flags of the commands that learn.
 type learning struct {
-	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, and more while the most are best, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K"`
 	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B"`
 	model.Learning
 }
