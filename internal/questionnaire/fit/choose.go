@@ -58,36 +58,50 @@ type Choice struct {
 
 // String returns the choice as one line.
 func (c *Choice) String() string {
-	candidate := func(k int, beta float64) string {
-		factors := "factors"
-		if k == 1 {
-			factors = "factor"
-		}
-		return fmt.Sprintf("%d %s at beta %v", k, factors, beta)
-	}
+	candidate := func(k int, beta float64) string { return fmt.Sprintf("%s at beta %v", counted(k, "factor"), beta) }
 	var lowest model.Point
 	for _, p := range c.Curve {
 		if p.Candidate == c.Candidate {
 			lowest = p
 		}
 	}
-	return fmt.Sprintf("Lowest error %.4g ± %.2g: %s. Fewest within one standard error: %s.",
-		lowest.Error, lowest.StandardError, candidate(c.Factors, c.Beta), candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
+	between := "folds"
+	if c.Partitions > 1 {
+		between = fmt.Sprintf("%d partitions", c.Partitions)
+	}
+	return fmt.Sprintf("Cross-validation: lowest error %.4g ± %.2g (standard error between %s): %s; fewest within one standard error: %s.",
+		lowest.Error, lowest.StandardError, between, candidate(c.Factors, c.Beta), candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
 }
 
-// Rank cross-validates the candidates of the options.
-func Rank(ctx context.Context, o Options) (*Choice, error) {
+// Ranking holds the outcomes of several criteria for the number of factors.
+type Ranking struct {
+	*Choice
+	Parallel *Parallel `json:"parallel"`
+	MAP      *MAP      `json:"map"`
+}
+
+// Lines returns the outcome of each criterion as a line.
+func (r *Ranking) Lines() []string {
+	return []string{r.Parallel.String(), r.MAP.String(), r.Choice.String()}
+}
+
+// Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.
+func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	begin := time.Now()
 	s, err := o.Begin()
 	if err != nil {
 		return nil, err
 	}
-	choice, err := o.Choose(ctx, s)
-	if err != nil {
+	r := &Ranking{}
+	if r.Parallel, err = o.Parallel(ctx, s); err != nil {
 		return nil, err
 	}
-	choice.Seconds = time.Since(begin).Seconds()
-	return choice, nil
+	r.MAP = o.MAP(s)
+	if r.Choice, err = o.Choose(ctx, s); err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(begin).Seconds()
+	return r, nil
 }
 
 // Choose cross-validates the candidates: every pair of those that were given. Otherwise it searches, and goes from the best
