@@ -119,7 +119,7 @@ func TestQuestionnaire(t *testing.T) {
 			t.Errorf("rank --out: %v", err)
 		}
 	}
-	if strings.Count(printed, "\n") != 7 || !strings.Contains(printed, "Cross-validation: lowest error 0.") || !strings.Contains(printed, ": 3 factors at beta 0.1; ") || !strings.Contains(printed, "lowest\n") {
+	if strings.Count(printed, "\n") != 7 || !strings.Contains(printed, "Cross-validation: error 0.") || !strings.Contains(printed, ": 3 factors at beta 0.1; ") || !strings.Contains(printed, "lowest\n") {
 		t.Errorf("rank prints\n%s", printed)
 	}
 

@@ -69,8 +69,8 @@ func (c *Choice) String() string {
 	if c.Partitions > 1 {
 		between = fmt.Sprintf("%d partitions", c.Partitions)
 	}
-	return fmt.Sprintf("Cross-validation: lowest error %.4g ± %.2g (standard error between %s): %s; fewest within one standard error: %s.",
-		lowest.Error, lowest.StandardError, between, candidate(c.Factors, c.Beta), candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
+	return fmt.Sprintf("Cross-validation: error %.4g ± %.2g, lowest: %s; fewest within one standard error (between %s): %s.",
+		lowest.Error, lowest.StandardError, candidate(c.Factors, c.Beta), between, candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
 }
 
 // Ranking holds the outcomes of several criteria for the number of factors.
