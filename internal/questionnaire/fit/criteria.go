@@ -80,7 +80,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	return out, nil
 }
 
-// MAP computes the test on the pairwise correlations of the answers. Confounds do not enter. If there is no outcome, it tells
+// MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or participants. Confounds do not enter. If there is no outcome, it tells
 // the reason.
 func (o *Options) MAP(s *Study) *MAP {
 	out := &MAP{}
@@ -91,6 +91,9 @@ func (o *Options) MAP(s *Study) *MAP {
 	if err != nil {
 		return &MAP{Curve: []float64{}, Reason: err.Error()}
 	}
+	// With fewer participants than items, what many components leave is rounding.
+	n, p := s.Answers.Dims()
+	out.Curve = out.Curve[:min(len(out.Curve), mostFactors(min(n, p))+1)]
 	least := floats.MinIdx(out.Curve)
 	out.Suggested = &least
 	return out
