@@ -80,8 +80,8 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	return out, nil
 }
 
-// MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or participants. Confounds do not enter. If there is no outcome, it tells
-// the reason.
+// MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or participants.
+// Confounds do not enter. If there is no outcome, it tells the reason.
 func (o *Options) MAP(s *Study) *MAP {
 	out := &MAP{}
 	c, err := factoranalysis.Correlate(s.Data(s.Order).Answers, factoranalysis.Pearson, o.Threads)
