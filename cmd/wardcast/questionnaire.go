@@ -31,7 +31,7 @@ type questionnaireCmd struct {
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
 	Items        questionnaireItemsCmd        `cmd:"" help:"Say how reliable scales are, and how each item was answered and belongs to its scale." example:"wardcast questionnaire items answers.csv --items 'anxiety_?'"`
 	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
-	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
+	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors: cross-validation, parallel analysis and MAP." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
 	Table        questionnaireTableCmd        `cmd:"" help:"Print loadings or scores as a table for a paper, or in full." example:"wardcast questionnaire table --model fit --format latex"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
@@ -112,7 +112,7 @@ type method struct {
 
 // learning are the flags of the commands that learn.
 type learning struct {
-	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto is 1 to 20, and more while the most are best, at most half of the items." type:"ranks" default:"auto" placeholder:"K"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K"`
 	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B"`
 	model.Learning
 }
@@ -376,47 +376,6 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	}
 	_, err = d.Out.Write(scores.CSV())
 	return err
-}
-
-type questionnaireRankCmd struct {
-	answerFlags
-	method
-	learning
-	cli.Output
-}
-
-func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
-	o, err := c.read(d, &c.answerFlags)
-	if err != nil {
-		return err
-	}
-	o.Method = c.Method
-	bar := cli.NewProgress(d.Err, "fits")
-	o.Progress = bar.Set
-	ranked, err := fit.Rank(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	warnEdges(d, ranked.Warnings)
-	if !c.JSON() {
-		if _, err := fmt.Fprintln(d.Out, ranked); err != nil {
-			return err
-		}
-	}
-	var rows [][]string
-	for _, p := range ranked.Curve {
-		choice := ""
-		switch {
-		case p.Candidate == ranked.Candidate:
-			choice = "lowest"
-		case p.Factors == ranked.OneStandardErrorFactors && p.Beta == ranked.OneStandardErrorBeta:
-			choice = "one standard error"
-		}
-		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
-	}
-	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
 }
 
 type questionnaireReportCmd struct {

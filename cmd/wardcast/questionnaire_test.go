@@ -108,8 +108,18 @@ func TestQuestionnaire(t *testing.T) {
 	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil || ranked["seconds"] == nil || ranked["beta"] != 0.1 {
 		t.Errorf("rank prints %v", ranked)
 	}
-	printed = succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3"})...)
-	if strings.Count(printed, "\n") != 5 || !strings.HasPrefix(printed, "Lowest error 0.") || !strings.Contains(printed, ": 3 factors at beta 0.1. ") || !strings.Contains(printed, "lowest\n") {
+	for _, criterion := range []string{"parallel", "map"} {
+		if of, ok := ranked[criterion].(map[string]any); !ok || of["suggested"] == nil {
+			t.Errorf("rank prints %v of %s", ranked[criterion], criterion)
+		}
+	}
+	printed = succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--out", filepath.Join(dir, "rank")})...)
+	for _, name := range []string{report.RankingFile, report.ScreeFile} {
+		if info, err := os.Stat(filepath.Join(dir, "rank", name)); err != nil || info.Size() == 0 {
+			t.Errorf("rank --out: %v", err)
+		}
+	}
+	if strings.Count(printed, "\n") != 7 || !strings.Contains(printed, "Cross-validation: error 0.") || !strings.Contains(printed, ": 3 factors at beta 0.1; ") || !strings.Contains(printed, "lowest\n") {
 		t.Errorf("rank prints\n%s", printed)
 	}
 

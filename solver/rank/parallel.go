@@ -3,14 +3,17 @@ package rank
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
@@ -28,6 +31,9 @@ type ParallelSettings struct {
 	Correlation factoranalysis.Kind
 	// Draws is the number of random data sets; 0 means DefaultDraws.
 	Draws int
+	// Components takes the eigenvalues of the Pearson correlations themselves, Horn's own, and no factors. A missing answer is
+	// the mean of its item's then.
+	Components bool
 }
 
 // ParallelAnalysis is the outcome of Parallel.
@@ -36,32 +42,34 @@ type ParallelAnalysis struct {
 	Suggested int
 	// Eigenvalues are those of the data and Reference the percentiles of the random ones, each descending, p.
 	Eigenvalues, Reference []float64
-	// Correlations are those of the data.
+	// Correlations are those of the data; nil for Components.
 	Correlations *factoranalysis.Correlations
 }
 
 // Parallel compares the eigenvalues of the data with those of random data without any factor: J. L. Horn, "A rationale and
 // test for the number of factors in factor analysis", 1965, with a percentile in place of the mean (L. W. Glorfeld, 1995).
-// Eigenvalues are those of the correlations with the communalities of one minres factor on the diagonal. Draws have the shape
+// Eigenvalues are those of the correlations with the communalities of one minres factor on the diagonal, or with Components
+// those of the correlations. Draws have the shape
 // of x, n×p, and its missing answers: independent normal variables, or for Polychoric the answers of each item permuted among
 // those who gave one (A. Buja and N. Eyuboglu, 1992).
 //
 // Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends, its
-// cause is returned. Errors are those of Correlate; a negative number of draws wraps solver.ErrSettings. The cost is that of
-// Correlate and a one-factor solution for each draw.
+// cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components, wrap
+// solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components
+// n·p·min(n, p) + min(n, p)³.
 func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelAnalysis, error) {
 	s.Correlation, s.Draws = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Draws, DefaultDraws)
-	if s.Draws < 0 {
+	switch {
+	case s.Draws < 0:
 		return nil, fmt.Errorf("%w: %d draws", solver.ErrSettings, s.Draws)
+	case s.Components && s.Correlation != factoranalysis.Pearson:
+		return nil, fmt.Errorf("%w: components of %s correlations", solver.ErrSettings, s.Correlation)
 	}
-	data, err := factoranalysis.Correlate(ctx, x, s.Correlation, s.Threads)
-	if err != nil {
-		return nil, fmt.Errorf("correlating: %w", err)
-	}
-	p := data.R.SymmetricDim()
-	a := &ParallelAnalysis{Correlations: data, Reference: make([]float64, p)}
-	if a.Eigenvalues, err = eigenvalues(ctx, data.R); err != nil {
-		return nil, fmt.Errorf("finding eigenvalues: %w", err)
+	_, p := x.Dims()
+	a := &ParallelAnalysis{Reference: make([]float64, p)}
+	var err error
+	if a.Eigenvalues, a.Correlations, err = s.eigenvalues(ctx, x, s.Threads); err != nil {
+		return nil, err
 	}
 	random := make([][]float64, s.Draws)
 	err = s.each(ctx, s.Draws, func(ctx context.Context, d int) (err error) {
@@ -85,11 +93,51 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	return a, nil
 }
 
-// eigenvalues returns those of the reduced correlations, descending.
-func eigenvalues(ctx context.Context, r *mat.SymDense) ([]float64, error) {
-	values, err := factoranalysis.ReducedEigenvalues(ctx, r, 1)
+// eigenvalues returns those of the correlations of x, reduced unless they are of components, descending.
+func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix, threads int) ([]float64, *factoranalysis.Correlations, error) {
+	if s.Components {
+		values, err := components(x)
+		return values, nil, err
+	}
+	c, err := factoranalysis.Correlate(ctx, x, s.Correlation, threads)
+	if err != nil {
+		return nil, nil, fmt.Errorf("correlating: %w", err)
+	}
+	values, err := factoranalysis.ReducedEigenvalues(ctx, c.R, 1)
+	if err != nil {
+		return nil, nil, fmt.Errorf("finding eigenvalues: %w", err)
+	}
 	slices.Reverse(values)
-	return values, err
+	return values, c, nil
+}
+
+// components returns the eigenvalues of the correlations between the columns of x, descending. With Z the columns at mean 0 and
+// length 1, they are those of ZᵀZ, or of ZZᵀ and zeros if that is smaller.
+func components(x mat.Matrix) ([]float64, error) {
+	n, p := x.Dims()
+	z := mat.DenseCopyOf(x)
+	z = linalg.Filled(z, linalg.ColumnMeans(z))
+	for j := range p {
+		column := mat.Col(nil, j, z)
+		floats.AddConst(-floats.Sum(column)/float64(n), column)
+		length := floats.Norm(column, 2)
+		if !(length > 0) || math.IsInf(length, 1) {
+			return nil, fmt.Errorf("%w: the deviations of column %d have length %v", solver.ErrSettings, j, length)
+		}
+		floats.Scale(1/length, column)
+		z.SetCol(j, column)
+	}
+	if n < p {
+		z = mat.DenseCopyOf(z.T())
+	}
+	size := min(n, p)
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(size, linalg.Threads(1).Gram(z).RawMatrix().Data), false) {
+		return nil, errors.New("finding eigenvalues: they do not converge")
+	}
+	values := append(make([]float64, p-size), e.Values(nil)...)
+	slices.Reverse(values)
+	return values, nil
 }
 
 // draw returns the eigenvalues of the d-th random data set.
@@ -116,9 +164,6 @@ func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([]flo
 			y.Set(other, j, v)
 		}
 	}
-	c, err := factoranalysis.Correlate(ctx, y, s.Correlation, 1)
-	if err != nil {
-		return nil, err
-	}
-	return eigenvalues(ctx, c.R)
+	values, _, err := s.eigenvalues(ctx, y, 1)
+	return values, err
 }

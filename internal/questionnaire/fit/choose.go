@@ -11,20 +11,25 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-const (
-	// firstBeta is where the search for β begins, and moreFactors by how many factors a list grows whose last is the best.
-	firstBeta   = 0.1
-	moreFactors = 5
-)
+// firstBeta is where the search for β begins.
+const firstBeta = 0.1
 
-// DefaultFactors are the first candidates for the number of factors of that many items: 1 to 20, but at most half of the items.
+// firstMost is the most factors that the search begins with.
+const firstMost = 20
+
+// DefaultFactors are the first candidates for the number of factors of that many items: 1, 2, 3, 4, 6, 9, 13 and 19, but at
+// most half of the items.
 func DefaultFactors(items int) []int {
 	var all []int
-	for k := 1; k <= min(20, mostFactors(items)); k++ {
+	for k := 1; k <= min(firstMost, mostFactors(items)); k = more(k) {
 		all = append(all, k)
 	}
 	return all
 }
+
+// more returns half as many factors more, fewer a third less.
+func more(k int) int  { return k + max(1, k/2) }
+func fewer(k int) int { return k - max(1, k/3) }
 
 func mostFactors(items int) int { return max(1, items/2) }
 
@@ -53,46 +58,66 @@ type Choice struct {
 
 // String returns the choice as one line.
 func (c *Choice) String() string {
-	candidate := func(k int, beta float64) string {
-		factors := "factors"
-		if k == 1 {
-			factors = "factor"
-		}
-		return fmt.Sprintf("%d %s at beta %v", k, factors, beta)
-	}
+	candidate := func(k int, beta float64) string { return fmt.Sprintf("%s at beta %v", counted(k, "factor"), beta) }
 	var lowest model.Point
 	for _, p := range c.Curve {
 		if p.Candidate == c.Candidate {
 			lowest = p
 		}
 	}
-	return fmt.Sprintf("Lowest error %.4g ± %.2g: %s. Fewest within one standard error: %s.",
-		lowest.Error, lowest.StandardError, candidate(c.Factors, c.Beta), candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
+	between := "folds"
+	if c.Partitions > 1 {
+		between = fmt.Sprintf("%d partitions", c.Partitions)
+	}
+	return fmt.Sprintf("Cross-validation: error %.4g ± %.2g, lowest: %s; fewest within one standard error (between %s): %s.",
+		lowest.Error, lowest.StandardError, candidate(c.Factors, c.Beta), between, candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
 }
 
-// Rank cross-validates the candidates of the options.
-func Rank(ctx context.Context, o Options) (*Choice, error) {
+// Ranking holds the outcomes of several criteria for the number of factors.
+type Ranking struct {
+	*Choice
+	Parallel *Parallel `json:"parallel"`
+	MAP      *MAP      `json:"map"`
+}
+
+// Lines returns the outcome of each criterion as a line.
+func (r *Ranking) Lines() []string {
+	return []string{r.Parallel.String(), r.MAP.String(), r.Choice.String()}
+}
+
+// Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.
+func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	begin := time.Now()
 	s, err := o.Begin()
 	if err != nil {
 		return nil, err
 	}
-	choice, err := o.Choose(ctx, s)
-	if err != nil {
+	r := &Ranking{}
+	if r.Parallel, err = o.Parallel(ctx, s); err != nil {
 		return nil, err
 	}
-	choice.Seconds = time.Since(begin).Seconds()
-	return choice, nil
+	if r.MAP, err = o.MAP(ctx, s); err != nil {
+		return nil, err
+	}
+	if r.Choice, err = o.Choose(ctx, s); err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(begin).Seconds()
+	return r, nil
 }
 
-// Choose cross-validates the candidates: every pair of those that were given. Without a given β it tries all numbers of factors
-// at firstBeta, then goes from the best candidate to the next β up and down until the error rises, then tries all numbers of
-// factors at the best β, and so on until neither makes the error lower. Without given numbers of factors it goes on to more as
-// long as the most are best.
+// Choose cross-validates the candidates: every pair of those that were given. Otherwise it searches, and goes from the best
+// candidate so far to others until none of them makes the error lower:
+//
+//   - without a given β, DefaultFactors or the given numbers of factors at firstBeta, then the next β up and down from the best,
+//     unless that β was worse by more than a standard error with the nearest number of factors;
+//   - without given numbers of factors, at the best β a third more and fewer than the best, then halfway to the
+//     nearest that were tried, until the two next on either side have been. The fewest factors within one standard error are
+//     found by halving too. A number that is tried is tried at each given β;
+//   - with given numbers of factors, but without a given β, all of them at the best β.
 func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	data := s.Data(s.Order)
 	all := &rank.Choice{}
-	search := *o // the candidates that it adds are not those of the next search
 	settings := rank.Settings{
 		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Partitions: o.Partitions, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	}
@@ -108,7 +133,7 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 			return nil, fmt.Errorf("%q: %w", o.Input, err)
 		}
 		all.Merge(more)
-		settings.Factors, settings.Betas = search.next(all)
+		settings.Factors, settings.Betas = o.next(all)
 	}
 	c := &Choice{
 		Candidate: model.Candidate(all.Lowest.Candidate), OneStandardErrorFactors: all.OneStandardError.Factors,
@@ -124,39 +149,107 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 // next returns the candidates to try after these, none if the search is over.
 func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 	best := c.Lowest.Candidate
-	untried := func(k int, beta float64) bool {
-		return !slices.ContainsFunc(c.Curve, func(p rank.Point) bool { return p.Candidate == rank.Candidate{Factors: k, Beta: beta} })
-	}
+	betas = o.Betas
 	if o.searchBeta {
-		at := slices.Index(o.Betas, best.Beta)
-		for _, beta := range o.Betas[max(0, at-1):min(at+2, len(o.Betas))] {
-			if untried(best.Factors, beta) {
-				betas = append(betas, beta)
-			}
-		}
-		if len(betas) > 0 {
+		// A search for the number of factors at a β that is not the best would be lost: the β that nobody has tried come first.
+		if betas = o.nextBetas(c, false); len(betas) > 0 {
 			return []int{best.Factors}, betas
 		}
 		betas = []float64{best.Beta}
-		for _, k := range o.Factors {
-			if untried(k, best.Beta) {
-				factors = append(factors, k)
-			}
-		}
-		if len(factors) > 0 {
-			return factors, betas
-		}
-	} else {
-		betas = o.Betas
 	}
-	last := slices.Max(o.Factors)
-	if best.Factors == last {
-		for k := last + 1; k <= min(last+moreFactors, o.MostFactors); k++ {
-			factors = append(factors, k)
-		}
-		o.Factors = slices.Concat(o.Factors, factors)
+	if o.MostFactors > 0 {
+		factors = o.nextFactors(c)
+	} else {
+		factors = slices.DeleteFunc(slices.Clone(o.Factors), func(k int) bool { return point(c, k, best.Beta) != nil })
+	}
+	if len(factors) == 0 && o.searchBeta {
+		factors, betas = []int{best.Factors}, o.nextBetas(c, true)
+	}
+	if len(betas) == 0 {
+		return nil, nil
 	}
 	return factors, betas
+}
+
+// point returns that of a candidate, nil if it was not tried.
+func point(c *rank.Choice, k int, beta float64) *rank.Point {
+	if at := slices.IndexFunc(c.Curve, func(p rank.Point) bool { return p.Candidate == rank.Candidate{Factors: k, Beta: beta} }); at >= 0 {
+		return &c.Curve[at]
+	}
+	return nil
+}
+
+// nextBetas returns the β next to the best that are to be tried with the best number of factors: those that were tried with no
+// number, or all that may be better.
+func (o *Options) nextBetas(c *rank.Choice, all bool) (betas []float64) {
+	at := slices.Index(o.Betas, c.Lowest.Beta)
+	for _, beta := range o.Betas[max(0, at-1):min(at+2, len(o.Betas))] {
+		var nearest *rank.Point // the one with this β whose number of factors is next to the best
+		distance := func(k int) int { return max(k-c.Lowest.Factors, c.Lowest.Factors-k) }
+		for i, p := range c.Curve {
+			if p.Beta == beta && (nearest == nil || distance(p.Factors) < distance(nearest.Factors)) {
+				nearest = &c.Curve[i]
+			}
+		}
+		if nearest == nil {
+			betas = append(betas, beta)
+			continue
+		}
+		other := point(c, nearest.Factors, c.Lowest.Beta)
+		worse := other != nil && nearest.Error > other.Error+other.StandardError
+		if all && !worse && nearest.Factors != c.Lowest.Factors {
+			betas = append(betas, beta)
+		}
+	}
+	return betas
+}
+
+// nextFactors returns the numbers of factors to try at the best β.
+func (o *Options) nextFactors(c *rank.Choice) (factors []int) {
+	// around returns the nearest numbers below and above k that were tried at the best β, 0 and none if there are none.
+	none := o.MostFactors + 1
+	around := func(k int) (below, above int) {
+		above = none
+		for _, p := range c.Curve { // ascending
+			switch {
+			case p.Beta != c.Lowest.Beta:
+			case p.Factors < k:
+				below = p.Factors
+			case p.Factors > k:
+				above = min(above, p.Factors)
+			}
+		}
+		return below, above
+	}
+	best := c.Lowest.Factors
+	below, above := around(best)
+	switch {
+	case below == 0 && best > 1:
+		factors = append(factors, fewer(best))
+	case below < best-1:
+		factors = append(factors, (below+best)/2)
+	}
+	switch {
+	case above == none && best < o.MostFactors:
+		factors = append(factors, min(2*best-fewer(best), o.MostFactors))
+	case above > best+1 && above != none:
+		factors = append(factors, (best+above)/2)
+	}
+	if len(factors) > 0 {
+		return factors
+	}
+	// Errors are not smooth in the number of factors.
+	for _, k := range []int{best - 2, best + 2} {
+		if k >= 1 && k <= o.MostFactors && point(c, k, c.Lowest.Beta) == nil {
+			factors = append(factors, k)
+		}
+	}
+	if fewest := c.OneStandardError.Factors; len(factors) == 0 && fewest > 1 {
+		if below, _ := around(fewest); below < fewest-1 {
+			factors = append(factors, (below+fewest)/2)
+		}
+	}
+	return factors
 }
 
 // edges says where the lowest error is at an end of the candidates beyond which there are more, up to this many factors.

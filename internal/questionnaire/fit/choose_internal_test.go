@@ -16,7 +16,7 @@ func explore(o *Options, factors []int, betas []float64, e func(k int, beta floa
 		batch := &rank.Choice{}
 		for _, k := range factors {
 			for _, beta := range betas {
-				batch.Curve = append(batch.Curve, rank.Point{Candidate: rank.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 1e-9})
+				batch.Curve = append(batch.Curve, rank.Point{Candidate: rank.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 0.002})
 			}
 		}
 		all.Merge(batch)
@@ -67,18 +67,25 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// checkTried fails unless next to the lowest every β, and with its β every number of factors, was tried.
+// checkTried fails unless the two numbers of factors next to the lowest on either side were tried with its β, and one fewer than
+// within one standard error too, and each β next to it was tried with its number of factors, or was worse with the nearest
+// number that it was tried with.
 func checkTried(t *testing.T, o *Options, c *rank.Choice) {
 	t.Helper()
-	at := slices.Index(o.Betas, c.Lowest.Beta)
-	for i, beta := range o.Betas {
-		if i >= at-1 && i <= at+1 && !slices.ContainsFunc(c.Curve, func(p rank.Point) bool { return p.Factors == c.Lowest.Factors && p.Beta == beta }) {
-			t.Errorf("with %d factors β = %v was not tried", c.Lowest.Factors, beta)
+	low := c.Lowest
+	at := slices.Index(o.Betas, low.Beta)
+	for _, beta := range o.Betas[max(0, at-1):min(at+2, len(o.Betas))] {
+		k := low.Factors
+		for point(c, k, beta) == nil && k > 0 {
+			k--
+		}
+		if k == 0 || k != low.Factors && point(c, k, low.Beta).Error > point(c, k, beta).Error {
+			t.Errorf("with %d factors β = %v was not tried", low.Factors, beta)
 		}
 	}
-	for _, k := range o.Factors {
-		if !slices.ContainsFunc(c.Curve, func(p rank.Point) bool { return p.Factors == k && p.Beta == c.Lowest.Beta }) {
-			t.Errorf("%d factors were not tried at β = %v", k, c.Lowest.Beta)
+	for _, k := range []int{low.Factors - 2, low.Factors - 1, low.Factors + 1, low.Factors + 2, c.OneStandardError.Factors - 1} {
+		if k >= 1 && k <= o.MostFactors && point(c, k, low.Beta) == nil {
+			t.Errorf("%d factors were not tried at β = %v", k, low.Beta)
 		}
 	}
 }

@@ -179,10 +179,15 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	parallel := 0
 	switch {
 	case o.Method == model.MethodFA && o.MostFactors > 0:
-		if parallel, err = o.parallel(ctx, s); err != nil {
+		p, err := o.Parallel(ctx, s)
+		switch {
+		case err != nil:
 			return nil, err
+		case p.Suggested == nil:
+			return nil, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
 		}
-		choice.Factors = min(max(1, parallel), o.MostFactors)
+		parallel = max(1, *p.Suggested)
+		choice.Factors = min(parallel, o.MostFactors)
 	case o.free():
 		if choice, err = o.Choose(ctx, s); err != nil {
 			return nil, err

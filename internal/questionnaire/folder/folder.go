@@ -129,6 +129,18 @@ func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
 	return writeAll(dir, contents)
 }
 
+// WriteRanking writes a report on the number of factors into a folder, which it makes if missing.
+func WriteRanking(dir string, r *report.Ranking) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	contents, err := report.RankingFiles(r)
+	if err != nil {
+		return err
+	}
+	return writeAll(dir, contents)
+}
+
 func writeAll(dir string, contents map[string][]byte) error {
 	for name, data := range contents {
 		if err := WriteFile(filepath.Join(dir, name), data); err != nil {

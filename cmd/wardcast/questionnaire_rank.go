@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
+)
+
+type questionnaireRankCmd struct {
+	answerFlags
+	method
+	learning
+	cli.Output
+	Out string `help:"Folder for rank.html, with a scree plot and the cross-validated errors, and for scree.svg. It is made if missing." placeholder:"DIR"`
+}
+
+func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {
+		return cli.Usage(fmt.Errorf("--out %q is not a folder", c.Out))
+	}
+	o, err := c.read(d, &c.answerFlags)
+	if err != nil {
+		return err
+	}
+	o.Method = c.Method
+	bar := cli.NewProgress(d.Err, "fits")
+	o.Progress = bar.Set
+	ranked, err := fit.Rank(ctx, o)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	if c.Out != "" {
+		if err := folder.WriteRanking(c.Out, &report.Ranking{
+			Title: filepath.Base(c.Input), Summaries: ranked.Lines(), Warnings: ranked.Warnings,
+			Eigenvalues: ranked.Parallel.Eigenvalues, Reference: ranked.Parallel.Reference,
+			Points: ranked.Curve, Fewest: ranked.OneStandardErrorFactors,
+		}); err != nil {
+			return err
+		}
+	}
+	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
+	warnEdges(d, ranked.Warnings)
+	if !c.JSON() {
+		if _, err := fmt.Fprintln(d.Out, strings.Join(ranked.Lines(), "\n")); err != nil {
+			return err
+		}
+	}
+	var rows [][]string
+	for _, p := range ranked.Curve {
+		choice := ""
+		switch {
+		case p.Candidate == ranked.Candidate:
+			choice = "lowest"
+		case p.Factors == ranked.OneStandardErrorFactors && p.Beta == ranked.OneStandardErrorBeta:
+			choice = "one standard error"
+		}
+		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
+	}
+	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+}
