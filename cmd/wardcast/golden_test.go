@@ -199,7 +199,7 @@ var given = map[string]func(t *testing.T) map[string][]byte{
 	"factorize": planted,
 	"rank": func(t *testing.T) map[string][]byte {
 		files := planted(t)
-		files["items.csv"] = clitest.Read(t, items(t))
+		files["items.csv"] = clitest.Read(t, itemsFile(t))
 		files["ordinal.csv"] = ordinal()
 		return files
 	},

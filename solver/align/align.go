@@ -26,12 +26,13 @@ func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) 
 	return match(previous, topics, func(cosine float64) float64 { return cosine })
 }
 
-// Axes is Topics for columns whose signs are arbitrary, as those of principal components: the sum of the absolute values of
-// the cosines is largest. The cosines keep their signs.
-func Axes(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
-	return match(previous, topics, math.Abs)
+// Factors is Topics for columns whose signs do not count, as those of factor analysis: the permutation has the largest sum of
+// the absolute values of the cosines. A column that takes a place with a negative cosine should be given the opposite signs.
+func Factors(previous, factors *mat.Dense) (permutation []int, cosines []float64) {
+	return match(previous, factors, math.Abs)
 }
 
+// match returns the permutation with the largest sum of the gains of the cosines.
 func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()

@@ -29,25 +29,6 @@ func cosine(a, b *mat.Dense, t, c int) float64 {
 	return mat.Dot(a.ColView(t), b.ColView(c)) / length
 }
 
-// Axes finds columns again whatever their order and signs, where Topics takes those of opposite signs for others.
-func TestAxesLeaveSignsFree(t *testing.T) {
-	t.Parallel()
-	before := mat.NewDense(4, 3, []float64{1, 0, 0, 0, 1, 0, 0.1, 0, 1, 0, 0, 0.2})
-	now := mat.NewDense(4, 3, []float64{0, -2, 0, 1, 0, 0, 0, -0.2, -3, 0, 0, -0.6})
-	permutation, cosines := align.Axes(before, now)
-	if diff := cmp.Diff([]int{1, 0, 2}, permutation); diff != "" {
-		t.Errorf("the order differs:\n%s", diff)
-	}
-	for place, want := range []float64{-1, 1, -1} {
-		if math.Abs(cosines[place]-want) > 1e-12 {
-			t.Errorf("place %d: cosine %v, want %v", place, cosines[place], want)
-		}
-	}
-	if signed, _ := align.Topics(before, now); slices.Equal(signed, permutation) {
-		t.Error("Topics does not tell the signs, so the test tells nothing")
-	}
-}
-
 // The sum of cosines is the largest of all orders, for more topics than before, fewer, and as many.
 func TestTopicsAreTheBestOrder(t *testing.T) {
 	t.Parallel()
@@ -146,5 +127,26 @@ func TestTopicsOfZeros(t *testing.T) {
 	mirrored.Scale(-1, mirrored)
 	if _, cosines := align.Topics(normal(2, 5, 1), mirrored); math.Abs(cosines[0]+1) > 1e-12 {
 		t.Errorf("the cosine with its mirror image is %v", cosines[0])
+	}
+}
+
+// Turned columns in another order are found again by Factors, and their cosines tell which were turned.
+func TestFactorsAreFreeOfSigns(t *testing.T) {
+	t.Parallel()
+	before := normal(1, 6, 3)
+	now := mat.NewDense(6, 3, nil)
+	for place, c := range []int{2, 0, 1} {
+		for j := range 6 {
+			now.Set(j, c, []float64{-1, 1, -2}[place]*before.At(j, place))
+		}
+	}
+	permutation, cosines := align.Factors(before, now)
+	if diff := cmp.Diff([]int{2, 0, 1}, permutation); diff != "" {
+		t.Errorf("another order than that planted:\n%s", diff)
+	}
+	for place, want := range []float64{-1, 1, -1} {
+		if math.Abs(cosines[place]-want) > 1e-12 {
+			t.Errorf("place %d: cosine %v, want %v", place, cosines[place], want)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func matched(a, b *mat.Dense, signed bool) match {
 		return m
 	}
 	a, b = linalg.SelectColumns(a, first), linalg.SelectColumns(b, second)
-	pair, value := align.Axes, math.Abs
+	pair, value := align.Factors, math.Abs
 	if signed {
 		pair, value = align.Topics, func(v float64) float64 { return v }
 	}

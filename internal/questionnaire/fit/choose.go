@@ -103,7 +103,7 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 		settings.Progress = func(done, total int) { o.Progress(all.Fits+done, all.Fits+total) }
 	}
 	for len(settings.Factors) > 0 {
-		more, err := rank.BlockwiseCV(ctx, data.Answers, rank.ICQF(data, o.Solver(s, 0, 0)), settings)
+		more, err := rank.BlockwiseCV(ctx, data.Answers, o.validated(s, data), settings)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", o.Input, err)
 		}

@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
 const (
@@ -35,7 +37,8 @@ type group struct {
 	first, size int
 }
 
-// arrange orders the items by subscale as in the file, then by the factor that they load on most, then by falling loading.
+// arrange orders the items by subscale as in the file, then by the factor that they load on most, then by falling loading, whatever
+// its sign.
 func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	factor := make([]int, len(m.Items))
@@ -47,7 +50,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 		}
 		row := m.Loadings().RawRowView(j)
 		for t, q := range row {
-			if q > row[factor[j]] {
+			if math.Abs(q) > math.Abs(row[factor[j]]) {
 				factor[j] = t
 			}
 		}
@@ -56,7 +59,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 		return cmp.Or(
 			cmp.Compare(subscale[m.Items[a].Subscale], subscale[m.Items[b].Subscale]),
 			cmp.Compare(factor[a], factor[b]),
-			cmp.Compare(m.Loadings().At(b, factor[b]), m.Loadings().At(a, factor[a])),
+			cmp.Compare(math.Abs(m.Loadings().At(b, factor[b])), math.Abs(m.Loadings().At(a, factor[a]))),
 		)
 	})
 	for at, j := range order {
@@ -77,7 +80,7 @@ type heatMap struct {
 	columns  []string
 	order    []int
 	groups   []group // empty if there is only one
-	largest  float64 // loading, the darkest
+	largest  float64 // loading, whatever its sign, the darkest
 
 	left, right, bottom, top vg.Length // of the cells
 	drawing
@@ -95,10 +98,13 @@ func style(x text.XAlignment) text.Style {
 func (m sheet) heatMap() *heatMap {
 	h := &heatMap{sheet: m}
 	h.loadings, h.columns = m.AllLoadings()
+	if m.FA != nil { // what confounds add is on another scale
+		h.loadings, h.columns = m.Loadings(), h.columns[:m.Summary.Factors]
+	}
 	if h.order, h.groups = m.arrange(); len(h.groups) == 1 {
 		h.groups = nil
 	}
-	if h.largest = mat.Max(h.loadings); h.largest == 0 {
+	if h.largest = max(mat.Max(h.loadings), -mat.Min(h.loadings)); h.largest == 0 {
 		h.largest = m.Summary.Settings.Range.High
 	}
 	width := style(text.XLeft).Width
@@ -136,6 +142,9 @@ func (h *heatMap) label(j int) string {
 
 // unit tells what the colours mean.
 func (h *heatMap) unit() string {
+	if h.FA != nil {
+		return "loading, between standardized answers and factors; a minus marks those below 0"
+	}
 	r := h.Summary.Settings.Range
 	return fmt.Sprintf("loading, on the scale of the answers, %v to %v", r.Low, r.High)
 }
@@ -144,7 +153,7 @@ func (h *heatMap) paint(c draw.Canvas) {
 	box := func(x, y, w, height vg.Length, fill color.Color) {
 		c.FillPolygon(fill, []vg.Point{{X: x, Y: y}, {X: x + w, Y: y}, {X: x + w, Y: y + height}, {X: x, Y: y + height}})
 	}
-	line := draw.LineStyle{Color: color.Gray{Y: 144}, Width: point / 2}
+	line, minus := draw.LineStyle{Color: color.Gray{Y: 144}, Width: point / 2}, draw.LineStyle{Width: 1.5 * point}
 	box(0, 0, h.width, h.height, color.White)
 	left, right, upright := style(text.XLeft), style(text.XRight), style(text.XLeft)
 	upright.Rotation = math.Pi / 2
@@ -152,8 +161,16 @@ func (h *heatMap) paint(c draw.Canvas) {
 	for r, j := range h.order {
 		y := h.top - vg.Length(r+1)*cellSize
 		for t, q := range h.loadings.RawRowView(j) {
-			if q > 0 {
-				box(h.left+vg.Length(t)*cellSize, y, cellSize, cellSize, blue(q/h.largest))
+			x, share := h.left+vg.Length(t)*cellSize, math.Abs(q)/h.largest
+			if q != 0 {
+				box(x, y, cellSize, cellSize, blue(share))
+			}
+			if q < 0 && share >= model.TopShare {
+				minus.Color = color.Black
+				if share > 0.5 {
+					minus.Color = color.White
+				}
+				c.StrokeLine2(minus, x+cellSize/4, y+cellSize/2, x+3*cellSize/4, y+cellSize/2)
 			}
 		}
 		c.FillText(right, vg.Point{X: h.left - rim, Y: y + cellSize/2}, h.label(j))

@@ -19,6 +19,9 @@ import (
 // ErrVisits is returned for a model of several visits: a single response cannot be scored by it.
 var ErrVisits = errors.New("a model of several visits, from `questionnaire longitudinal`, but a response is one visit")
 
+// ErrUnbounded is returned for a model of factor analysis: messages hold scores from 0 to 1.
+var ErrUnbounded = errors.New("a model of factor analysis, from `questionnaire fit --method fa`, whose scores have no bounds; messages hold scores from 0 to 1")
+
 // Instrument is a questionnaire whose responses are scored by a model. It is safe for concurrent use.
 type Instrument struct {
 	Model *model.Model
@@ -32,10 +35,13 @@ type Instrument struct {
 }
 
 // New returns the instrument of this name, scored by a loaded model. version names the model in the scores. Scores name that
-// many items for each factor; 0 is every item with a loading. The error is ErrVisits, or wraps model.ErrModel.
+// many items for each factor; 0 is every item with a loading. The error is ErrVisits, ErrUnbounded, or wraps model.ErrModel.
 func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 	if m.Visits != nil {
 		return nil, ErrVisits
+	}
+	if m.FA != nil {
+		return nil, ErrUnbounded
 	}
 	in := &Instrument{
 		Model: m, Info: msg.Model{Name: name, Version: version, Method: m.Summary.Method, SHA256: m.SHA256},

@@ -1,0 +1,85 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/rank"
+)
+
+// validated returns how the method of the options is cross-validated on these data of the study.
+func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
+	if o.Method == model.MethodICQF {
+		return rank.ICQF(data, o.Solver(s, 0, 0))
+	}
+	with := *o
+	with.Threads, with.Recorder = 1, nil
+	rows, _ := data.Answers.Dims()
+	all := make([]int, rows)
+	for i := range all {
+		all[i] = i
+	}
+	return func(training *mat.Dense, _ int) (rank.Fitter, error) {
+		t := *s.Table
+		t.Answers = training
+		inside := &Study{Table: &t, Known: data.Confounds, confounds: s.confounds, scale: s.scale}
+		means := linalg.ColumnMeans(training)
+		return func(ctx context.Context, c rank.Candidate) (*mat.Dense, bool, error) {
+			l, err := with.Learn(ctx, inside, all, model.Candidate(c))
+			if err != nil {
+				return nil, false, err
+			}
+			predicted, err := l.reconstruct(all)
+			if err != nil {
+				return nil, false, err
+			}
+			// An item that does not vary in training is left out there, and its mean is the prediction.
+			whole := mat.NewDense(rows, len(means), nil)
+			whole.Apply(func(_, j int, _ float64) float64 { return means[j] }, whole)
+			for column, j := range l.Items {
+				for i := range rows {
+					whole.Set(i, j, predicted.At(i, column))
+				}
+			}
+			return whole, !l.Status.Early(), nil
+		}, nil
+	}
+}
+
+// reconstruct returns the answers of these participants to the Items as the method predicts them. Nothing is known of a
+// participant without answers, whose scores count as 0.
+func (l *Learnt) reconstruct(rows []int) (*mat.Dense, error) {
+	scores, err := l.Score(rows)
+	if err != nil {
+		return nil, err
+	}
+	scores.Apply(func(_, _ int, v float64) float64 {
+		if math.IsNaN(v) {
+			return 0
+		}
+		return v
+	}, scores)
+	return l.Factors().Reconstruct(scores, l.known(rows))
+}
+
+// parallel returns the number of factors that parallel analysis suggests for the answers less what the confounds add.
+func (o *Options) parallel(ctx context.Context, s *Study) (int, error) {
+	x := linalg.SelectRows(s.Answers, s.Order)
+	if s.Known != nil {
+		var err error
+		if x, _, err = model.WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order)); err != nil {
+			return 0, err
+		}
+	}
+	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads}, Correlation: o.Correlation})
+	if err != nil {
+		return 0, fmt.Errorf("choosing the number of factors of %q by parallel analysis: %w", o.Input, err)
+	}
+	return a.Suggested, nil
+}
