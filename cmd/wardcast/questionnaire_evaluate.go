@@ -65,7 +65,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return printEvaluation(d, e)
 }
 
-// printEvaluation prints a table of the shares, and one of the disjoint halves.
+// printEvaluation prints a table of the shares, one of the differences of methods at the largest, and one of the disjoint halves.
 func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE"}
 	for _, label := range e.Labels {
@@ -85,34 +85,62 @@ func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 		if !evaluate.HasFactors(s.Method) {
 			factors = "-"
 		}
-		row := []string{s.Method, percent(s.Share), strconv.Itoa(s.Participants), factors, measureCell(s.Stability)}
+		row := []string{s.Method, percent(s.Share), strconv.Itoa(s.Participants), factors, measureCell(s.Stability, threePlaces)}
 		for _, a := range s.AUROC {
-			row = append(row, measureCell(a))
+			row = append(row, measureCell(a, threePlaces))
 		}
 		rows = append(rows, row)
 	}
-	if err := cli.PrintTable(d.Out, head, rows); err != nil || len(e.Disjoint) == 0 {
-		return err
+	err := cli.PrintTable(d.Out, head, rows)
+	head, rows = []string{"METHOD", "TRAINED ON"}, nil
+	for _, label := range e.Labels {
+		head = append(head, "AUROC "+label+", LESS "+e.Shares[0].Method)
+	}
+	most := e.Shares[len(e.Shares)-1].Share
+	for _, s := range e.Shares {
+		if s.Share != most || len(s.Differences) == 0 {
+			continue
+		}
+		row := []string{s.Method, percent(s.Share)}
+		for _, difference := range s.Differences {
+			row = append(row, measureCell(difference, "%+.3f"))
+		}
+		rows = append(rows, row)
+	}
+	err = cmp.Or(err, printMore(d, head, rows))
+	head, rows = []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES", "CONGRUENCE"}, nil
+	for _, h := range e.Disjoint {
+		rows = append(rows, []string{h.Method, "2 x " + percent(h.Share), "2 x " + strconv.Itoa(h.Participants), strconv.Itoa(e.Factors), measureCell(h.Stability, threePlaces), measureCell(h.Congruence, threePlaces)})
+	}
+	return cmp.Or(err, printMore(d, head, rows))
+}
+
+// printMore prints another table after an empty line, unless it has no rows.
+func printMore(d *cli.Deps, head []string, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
 	}
 	if _, err := fmt.Fprintln(d.Out); err != nil {
 		return err
 	}
-	rows = nil
-	for _, h := range e.Disjoint {
-		rows = append(rows, []string{h.Method, "2 x " + percent(h.Share), "2 x " + strconv.Itoa(h.Participants), strconv.Itoa(e.Factors), measureCell(h.Stability), measureCell(h.Congruence)})
-	}
-	return cli.PrintTable(d.Out, []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES", "CONGRUENCE"}, rows)
+	return cli.PrintTable(d.Out, head, rows)
 }
 
-// measureCell returns the mean, with the standard deviation and the interval if there are such.
-func measureCell(m evaluate.Measure) string {
-	switch {
-	case m.Count == 0:
+// threePlaces is the format of measures.
+const threePlaces = "%.3f"
+
+// measureCell returns the mean in this format, with the standard deviation and the interval if there are such.
+func measureCell(m evaluate.Measure, format string) string {
+	if m.Count == 0 {
 		return "-"
-	case m.Count == 1:
-		return fmt.Sprintf("%.3f (-)", m.Mean)
-	case m.Interval == nil:
-		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
 	}
-	return fmt.Sprintf("%.3f (%.3f) %.3f to %.3f", m.Mean, m.Deviation, m.Interval.Low, m.Interval.High)
+	cell := fmt.Sprintf(format, m.Mean)
+	if m.Count == 1 {
+		return cell + " (-)"
+	}
+	cell += fmt.Sprintf(" (%.3f)", m.Deviation)
+	if m.Interval != nil {
+		cell += fmt.Sprintf(" "+format+" to "+format, m.Interval.Low, m.Interval.High)
+	}
+	return cell
 }

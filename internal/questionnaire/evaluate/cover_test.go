@@ -69,7 +69,7 @@ func TestResampledCovers(t *testing.T) {
 			areas = append(areas, area)
 			truth += normal.CDF(w[0]/(math.Sqrt2*floats.Norm(w[:], 2))) / (samples * repeats)
 		}
-		if m := resampled(areas, float64(held)/(n-held)); m.Interval != nil {
+		if m := resampled(areas, float64(held)/(n-held), 0); m.Interval != nil {
 			intervals = append(intervals, m.Interval)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -75,6 +76,8 @@ type Share struct {
 	// Stability is the correlation with the loadings of all participants, those trained on among them.
 	Stability Measure   `json:"stability"`
 	AUROC     []Measure `json:"auroc"` // in the order of the labels
+	// Differences are those of the AUROC less that of the first method on the same split; nil for the first method.
+	Differences []Measure `json:"auroc_difference,omitempty"`
 	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0, and EmptyInWhole those of the fit to all
 	// participants. They have no correlation with any other, and do not count for the stability.
 	EmptyFactors int `json:"empty_factors"`
@@ -89,7 +92,7 @@ type Measure struct {
 	Count     int     `json:"count"`              // of the values
 	Mean      float64 `json:"mean"`               // null without values
 	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
-	// Interval is that of an AUROC, as resampled gives it; nil for a stability, and unless the values differ.
+	// Interval is that of an AUROC or a difference, as resampled gives it; nil for a stability, and unless the values differ.
 	Interval *eval.Interval `json:"interval_95,omitempty"`
 }
 
@@ -124,15 +127,15 @@ func measure(values []float64) Measure {
 //
 //	mean ± t·√(1/J + n₂/n₁)·deviation,  t the 97.5 % quantile of Student's distribution with J − 1 degrees of freedom,
 //
-// within 0 to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau and Y. Bengio,
+// within low to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau and Y. Bengio,
 // "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for n₂/(n₁ + n₂), which
 // nothing estimates without bias.
-func resampled(values []float64, ratio float64) Measure {
+func resampled(values []float64, ratio, low float64) Measure {
 	m := measure(values)
 	if m.Count > 1 && m.Deviation > 0 {
 		j := float64(m.Count)
 		reach := distuv.StudentsT{Sigma: 1, Nu: j - 1}.Quantile(0.975) * math.Sqrt(1/j+ratio) * m.Deviation
-		m.Interval = &eval.Interval{Low: max(0, m.Mean-reach), High: min(1, m.Mean+reach)}
+		m.Interval = &eval.Interval{Low: max(low, m.Mean-reach), High: min(1, m.Mean+reach)}
 	}
 	return m
 }
@@ -141,7 +144,8 @@ func resampled(values []float64, ratio float64) Measure {
 //
 //   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label on the
 //     scores. The regression learns, with balanced weights, from the participants that the factors were learnt from; its
-//     penalty is chosen by cross-validation among them; the area is measured on those held out;
+//     penalty is chosen by cross-validation among them; the area is measured on those held out. Methods are compared with the first
+//     on the same splits;
 //   - the stability with the whole: the correlation over the items of each factor's loadings with those learnt from all
 //     participants, best match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats. Those trained
 //     on are among all, so it is the larger the larger the share, and says little of how loadings would differ in a new sample;
@@ -205,11 +209,17 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		}
 		step(wholes[i])
 	}
+	first := make([][][]float64, len(TrainShares())) // the areas of the first method, by share, label and repeat
 	for i, method := range o.Methods {
-		for _, share := range TrainShares() {
-			result, err := o.share(ctx, s, wholes[i], e, method, share, step)
-			if err != nil {
+		for at, share := range TrainShares() {
+			result, areas, err := o.share(ctx, s, wholes[i], e, method, share, step)
+			switch {
+			case err != nil:
 				return nil, fmt.Errorf("evaluating %s on %.0f %% of the participants, %w", method, 100*share, err)
+			case i == 0:
+				first[at] = areas
+			default:
+				result.Differences = differences(areas, first[at], ratio(share, len(s.Order)))
 			}
 			e.Shares = append(e.Shares, *result)
 		}
@@ -321,6 +331,12 @@ func parts(share float64, n int) (train, held int) {
 	return min(int(math.Round(share*float64(n))), n-held), held
 }
 
+// ratio returns how many of n participants are held out for one who is trained on.
+func ratio(share float64, n int) float64 {
+	train, held := parts(share, n)
+	return float64(held) / float64(train)
+}
+
 // shuffled returns the participants in the order of a repeat.
 func (o *Options) shuffled(s *fit.Study, repeat int) []int {
 	rows := slices.Clone(s.Order)
@@ -344,12 +360,14 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 	return o.Choose(ctx, &inside)
 }
 
-// share evaluates a method on this share of the participants. Its errors begin with the repeat.
-func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64, step func(*trained)) (*Share, error) {
-	train, held := parts(share, len(s.Order))
-	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}
+// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats. Its errors begin
+// with the repeat.
+func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64, step func(*trained)) (r *Share, areas [][]float64, err error) {
+	train, _ := parts(share, len(s.Order))
+	r = &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}
 	var stability []float64
-	areas, out := make([][]float64, len(e.Labels)), leftOut{}
+	out := leftOut{}
+	areas = make([][]float64, len(e.Labels))
 	for repeat := range o.Repeats {
 		test, others := o.split(s, repeat)
 		candidate := e.Candidate
@@ -358,7 +376,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		}
 		part, err := o.learn(ctx, s, method, others[:train], candidate)
 		if err != nil {
-			return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
+			return nil, nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
 		}
 		if part.early {
 			r.Unconverged++
@@ -371,7 +389,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		for l, label := range e.Labels {
 			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
 			if err != nil {
-				return nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
+				return nil, nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
 			}
 			if ok {
 				areas[l] = append(areas[l], area)
@@ -381,9 +399,20 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 	}
 	r.Stability, r.ItemsLeftOut = measure(stability), out.names(s)
 	for _, a := range areas {
-		r.AUROC = append(r.AUROC, resampled(a, float64(held)/float64(train)))
+		r.AUROC = append(r.AUROC, resampled(a, ratio(share, len(s.Order)), 0))
 	}
-	return r, nil
+	return r, areas, nil
+}
+
+// differences measures, for each label, the areas of a method less those of the first on the same splits.
+func differences(areas, first [][]float64, ratio float64) []Measure {
+	all := make([]Measure, len(areas))
+	for l, values := range areas {
+		less := slices.Clone(values)
+		floats.Sub(less, first[l])
+		all[l] = resampled(less, ratio, -1)
+	}
+	return all
 }
 
 // predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train on, or

@@ -60,6 +60,9 @@ func TestEvaluate(t *testing.T) {
 		if s.AUROC[0].Count != o.Repeats || s.AUROC[0].Mean < least || s.Method == MethodMissing && s.AUROC[0].Mean > 0.75 {
 			t.Errorf("%s, share %v: AUROC %+v of what comes with a factor", s.Method, s.Share, s.AUROC[0])
 		}
+		if d := s.Differences; s.Method == e.Shares[0].Method && d != nil || s.Method != e.Shares[0].Method && len(d) != len(e.Labels) {
+			t.Errorf("%s, share %v: differences %+v", s.Method, s.Share, d)
+		}
 		if s.AUROC[1].Mean > 0.75 {
 			t.Errorf("%s, share %v: AUROC %+v of what no factor tells", s.Method, s.Share, s.AUROC[1])
 		}
@@ -406,21 +409,34 @@ func TestMeasureJSON(t *testing.T) {
 // trained on, reaches 4.302653·√(1/3 + 1/4)·0.1 = 0.328621 from the mean.
 func TestResampled(t *testing.T) {
 	t.Parallel()
-	m := resampled([]float64{0.5, 0.6, 0.7}, 0.25)
+	m := resampled([]float64{0.5, 0.6, 0.7}, 0.25, 0)
 	if m.Interval == nil || math.Abs(m.Interval.Low-0.271379) > 1e-6 || math.Abs(m.Interval.High-0.928621) > 1e-6 {
 		t.Errorf("%+v", m.Interval)
 	}
-	if m := resampled([]float64{0.8, 0.9, 1}, 0.25); m.Interval.High != 1 {
+	if m := resampled([]float64{0.8, 0.9, 1}, 0.25, 0); m.Interval.High != 1 {
 		t.Errorf("%+v goes beyond 1", m.Interval)
 	}
 	for _, values := range [][]float64{nil, {0.5}, {1, 1}} {
-		if m := resampled(values, 0.25); m.Interval != nil {
+		if m := resampled(values, 0.25, 0); m.Interval != nil {
 			t.Errorf("%v has the interval %+v", values, m.Interval)
 		}
 	}
 	text, err := json.Marshal(m)
 	if err != nil || !strings.Contains(string(text), `"interval_95":{"low":0.27`) {
 		t.Errorf("%s, error %v", text, err)
+	}
+}
+
+// A method differs from the first on the same splits by less than their areas vary.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	first := [][]float64{{0.5, 0.7, 0.9}, nil}
+	d := differences([][]float64{{0.52, 0.71, 0.93}, nil}, first, 0.25)
+	if len(d) != 2 || d[0].Count != 3 || math.Abs(d[0].Mean-0.02) > 1e-12 || math.Abs(d[0].Deviation-0.01) > 1e-12 || d[0].Interval.Low > -0.01 || d[1].Count > 0 {
+		t.Errorf("%+v", d)
+	}
+	if first[0][0] != 0.5 {
+		t.Error("the areas of the first method are changed")
 	}
 }
 
