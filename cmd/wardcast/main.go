@@ -89,7 +89,7 @@ func defaults() kong.Vars {
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
-		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors),
+		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),

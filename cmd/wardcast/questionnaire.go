@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -418,75 +417,6 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
 	}
 	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
-}
-
-type questionnaireEvaluateCmd struct {
-	answerFlags
-	learning
-	cli.Output
-	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
-	Methods []string `help:"Methods to compare: ${questionnaireMethods}." default:"icqf" enum:"${questionnaireMethods}" placeholder:"LIST"`
-	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
-}
-
-func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
-	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
-	if c.Repeats < 1 {
-		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
-	}
-	var err error
-	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
-		return err
-	}
-	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
-		return err
-	}
-	bar := cli.NewProgress(d.Err, "fits")
-	o.Progress = bar.Set
-	e, err := evaluate.Run(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	// An item that varies in the smallest share varies in all others.
-	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
-	}
-	for _, s := range e.Shares {
-		if s.EmptyFactors > 0 {
-			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share, "empty", s.EmptyFactors)
-		}
-	}
-	warnUnconverged(d, e.Unconverged, c.MaxIter)
-	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
-	for _, label := range e.Labels {
-		head = append(head, "AUROC "+label)
-	}
-	cell := func(m evaluate.Measure) string {
-		switch m.Count {
-		case 0:
-			return "-"
-		case 1:
-			return fmt.Sprintf("%.3f (-)", m.Mean)
-		}
-		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
-	}
-	factors := strconv.Itoa(e.Factors)
-	if len(e.Choices) > 0 {
-		byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
-		if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
-			factors += fmt.Sprintf(" (%d to %d)", least, most)
-		}
-	}
-	var rows [][]string
-	for _, s := range e.Shares {
-		row := []string{s.Method, strconv.FormatFloat(100*s.Share, 'f', 0, 64) + " %", strconv.Itoa(s.Participants), factors, cell(s.Stability)}
-		for _, a := range s.AUROC {
-			row = append(row, cell(a))
-		}
-		rows = append(rows, row)
-	}
-	return c.Print(d, e, head, rows)
 }
 
 type questionnaireReportCmd struct {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -39,15 +38,7 @@ func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, a)
 	}
-	header, rows := itemTable(a)
-	if err := cli.PrintTable(d.Out, header, rows); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(d.Out); err != nil {
-		return err
-	}
-	header, rows = scaleTable(a)
-	return cli.PrintTable(d.Out, header, rows)
+	return printItems(d, a)
 }
 
 // warn logs what the coefficients of scales lack, a line for each reason.
@@ -74,11 +65,47 @@ func (c *questionnaireItemsCmd) warn(d *cli.Deps, a *items.Analysis) {
 // allItems names the scale of all items.
 const allItems = "all items"
 
-// itemTable returns a line for each item. What it is to its subscale stands there if there are subscales.
+// leastP is the least p that the table shows.
+const leastP = 0.001
+
+// printItems prints a line for each item, then two for all items and two for each subscale.
+func printItems(d *cli.Deps, a *items.Analysis) error {
+	header, rows := itemTable(a)
+	if err := cli.PrintTable(d.Out, header, rows); err != nil {
+		return err
+	}
+	var coefficients, adequacy [][]string
+	add := func(name string, count, n int, r *items.Reliability) {
+		coefficients = append(coefficients, append([]string{name, strconv.Itoa(count), strconv.Itoa(n)}, coefficientCells(r)...))
+		adequacy = append(adequacy, append([]string{name}, adequacyCells(r)...))
+	}
+	add(allItems, len(a.Items)-len(a.Constant), a.N, &a.Reliability)
+	for i := range a.Subscales {
+		s := &a.Subscales[i]
+		add(s.Name, len(s.Items), s.N, &s.Reliability)
+	}
+	for _, t := range []struct {
+		header []string
+		rows   [][]string
+	}{
+		{[]string{"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "FACTORS"}, coefficients},
+		{[]string{"SCALE", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P"}, adequacy},
+	} {
+		if _, err := fmt.Fprintln(d.Out); err != nil {
+			return err
+		}
+		if err := cli.PrintTable(d.Out, t.header, t.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// itemTable returns a line for each item. An item of a subscale shows what it is to the subscale.
 func itemTable(a *items.Analysis) (header []string, rows [][]string) {
-	header = []string{"ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "ITEM-REST", "ALPHA WITHOUT", "KMO"}
+	header = []string{"ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST", "ALPHA WITHOUT"}
 	if len(a.Subscales) > 0 {
-		header = append(header, "SUBSCALE", "ITS ITEM-REST", "ITS ALPHA WITHOUT")
+		header = append(header, "SUBSCALE")
 	}
 	for _, g := range a.Groups {
 		header = append(header, "MISSING "+g.Column+"="+g.Group)
@@ -91,69 +118,62 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 	}
 	for i := range a.Items {
 		item := &a.Items[i]
+		part, within := parts[item.Name]
+		if !within {
+			part = item.Part
+		}
 		name := item.Name
 		if item.Reversed {
 			name += " (R)"
 		}
 		row := []string{
 			name, strconv.Itoa(item.N), cli.Digits(&item.Missing, 3), cli.Digits(item.Mean, 2), cli.Digits(item.SD, 2), cli.Digits(item.Difficulty, 2),
-			cli.Digits(item.Floor, 2), cli.Digits(item.Ceiling, 2), cli.Digits(item.ItemRest, 2), cli.Digits(item.AlphaDropped, 3), cli.Digits(a.KMOItems[item.Name], 2),
+			cli.Digits(item.Floor, 2), cli.Digits(item.Ceiling, 2), cli.Digits(a.KMOItems[item.Name], 2), cli.Digits(part.ItemRest, 2), cli.Digits(part.AlphaDropped, 3),
 		}
 		if len(a.Subscales) > 0 {
-			part := parts[item.Name]
-			row = append(row, cmp.Or(item.Subscale, "-"), cli.Digits(part.ItemRest, 2), cli.Digits(part.AlphaDropped, 3))
+			subscale := "-"
+			if within {
+				subscale = item.Subscale
+			}
+			row = append(row, subscale)
 		}
 		for _, g := range a.Groups {
-			missing := g.Items[item.Name]
-			row = append(row, cli.Digits(&missing, 3))
+			row = append(row, strconv.FormatFloat(g.Items[item.Name], 'f', 3, 64))
 		}
 		rows = append(rows, row)
 	}
 	return header, rows
 }
 
-// scaleTable returns a line for all items, and one for each subscale.
-func scaleTable(a *items.Analysis) (header []string, rows [][]string) {
-	header = []string{
-		"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "FACTORS", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P",
+func coefficientCells(r *items.Reliability) []string {
+	interval := "-"
+	if i := r.AlphaInterval; i != nil {
+		interval = fmt.Sprintf("%.3f to %.3f", i.Low, i.High)
 	}
-	row := func(name string, count, n int, r *items.Reliability) {
-		between := "-"
-		if i := r.AlphaInterval; i != nil {
-			between = fmt.Sprintf("%.3f to %.3f", i.Low, i.High)
-		}
-		cells := []string{
-			name, strconv.Itoa(count), strconv.Itoa(n), cli.Digits(r.Alpha, 3), between, cli.Digits(r.AlphaStandardized, 3),
-			cli.Digits(r.OmegaTotal, 3), cli.Digits(r.OmegaHierarchical, 3), strconv.Itoa(r.OmegaFactors),
-		}
-		if s := r.SplitHalf; s == nil {
-			cells = append(cells, "-", "-", "-", "-")
-		} else {
-			splits := "all " + strconv.Itoa(s.Splits)
-			if !s.All {
-				splits = strconv.Itoa(s.Splits) + " random"
-			}
-			cells = append(cells, cli.Digits(&s.Mean, 3), cli.Digits(&s.Lowest, 3), cli.Digits(&s.Highest, 3), splits)
-		}
-		cells = append(cells, cli.Digits(r.Lambda6, 3), cli.Digits(r.KMO, 3))
-		if b := r.Bartlett; b == nil {
-			cells = append(cells, "-", "-", "-")
-		} else {
-			p := strconv.FormatFloat(b.P, 'g', 3, 64)
-			if b.P < leastP {
-				p = "< " + strconv.FormatFloat(leastP, 'g', -1, 64)
-			}
-			cells = append(cells, strconv.FormatFloat(b.ChiSquare, 'f', 1, 64), strconv.Itoa(b.DF), p)
-		}
-		rows = append(rows, cells)
+	hierarchical := cli.Digits(r.OmegaHierarchical, 3)
+	if r.OmegaWeakFactors > 0 {
+		hierarchical += " ?"
 	}
-	row(allItems, len(a.Items)-len(a.Constant), a.N, &a.Reliability)
-	for i := range a.Subscales {
-		s := &a.Subscales[i]
-		row(s.Name, len(s.Items), s.N, &s.Reliability)
-	}
-	return header, rows
+	return []string{cli.Digits(r.Alpha, 3), interval, cli.Digits(r.AlphaStandardized, 3), cli.Digits(r.OmegaTotal, 3), hierarchical, strconv.Itoa(r.OmegaFactors)}
 }
 
-// leastP is the least p that the table shows.
-const leastP = 0.001
+func adequacyCells(r *items.Reliability) []string {
+	cells := []string{"-", "-", "-", "-"}
+	if s := r.SplitHalf; s != nil {
+		splits := "all " + strconv.Itoa(s.Splits)
+		if !s.All {
+			splits = strconv.Itoa(s.Splits) + " random"
+		}
+		cells = []string{cli.Digits(&s.Mean, 3), cli.Digits(&s.Lowest, 3), cli.Digits(&s.Highest, 3), splits}
+	}
+	cells = append(cells, cli.Digits(r.Lambda6, 3), cli.Digits(r.KMO, 3))
+	b := r.Bartlett
+	if b == nil {
+		return append(cells, "-", "-", "-")
+	}
+	p := strconv.FormatFloat(b.P, 'g', 3, 64)
+	if b.P < leastP {
+		p = "< " + strconv.FormatFloat(leastP, 'g', -1, 64)
+	}
+	return append(cells, strconv.FormatFloat(b.ChiSquare, 'f', 1, 64), strconv.Itoa(b.DF), p)
+}

@@ -36,11 +36,10 @@ func Factors(previous, factors *mat.Dense) (permutation []int, cosines []float64
 func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()
-	all := mat.NewDense(l, k, nil)
+	all, gains := mat.NewDense(l, k, nil), mat.NewDense(min(k, l), k, nil)
 	all.Mul(directions(previous).T(), directions(topics))
-	cosines = make([]float64, k)
-	gains := mat.NewDense(min(k, l), k, nil)
 	gains.Apply(func(t, c int, _ float64) float64 { return gain(all.At(t, c)) }, gains)
+	cosines = make([]float64, k)
 	permutation = assign(gains)
 	taken := make([]bool, k)
 	for t, c := range permutation {

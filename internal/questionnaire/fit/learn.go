@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -165,10 +166,20 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	}
 	_, weight := method.Weights(x, factors)
 	order := largestFirst(l.l1.Scores, l.l1.Topics)
-	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Threads: o.Threads}}
+	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Answers: answersEach(given), Threads: o.Threads}}
 	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
 	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
 	return nil
+}
+
+// answersEach returns the mean number of answers of a participant.
+func answersEach(answers *mat.Dense) float64 {
+	n, _ := answers.Dims()
+	count := 0
+	for i := range n {
+		count += floats.Count(func(v float64) bool { return v == v }, answers.RawRowView(i))
+	}
+	return float64(count) / float64(n)
 }
 
 // describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a row for each
@@ -186,7 +197,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 		if o.Trace {
 			m.Summary.Trace = l.l1.Trace
 		}
-		m.Summary.Penalties.Scores = l.icqf.L1
+		m.Summary.Penalties.Scores, m.Summary.Penalties.Answers = l.icqf.L1, l.icqf.Answers
 	default:
 		r := l.icqf
 		m.Confounds = l.study.confounds
@@ -199,7 +210,11 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 		scores = r.Scores
 	}
 	m.ICQF = l.icqf.Model
-	alone, m.ICQF.Noise, err = m.ICQF.Residuals(l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows))
+	answers, known := l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows)
+	if err := m.ICQF.Calibrate(answers, known); err != nil {
+		return nil, nil, err
+	}
+	alone, m.ICQF.Noise, err = m.ICQF.Residuals(answers, known)
 	if scores == nil {
 		scores = alone
 	}

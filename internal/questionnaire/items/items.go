@@ -198,7 +198,7 @@ func describe(t *answers.Table, j int, fromLow bool) Item {
 	known := slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)
 	slices.Sort(known) // for the same sum in any order of the participants
 	n := float64(len(known))
-	d := Item{Name: item.Name, Subscale: item.Subscale, Reversed: item.Reversed, N: len(known), Missing: 1 - n/float64(len(t.IDs))}
+	d := Item{Name: item.Name, Subscale: item.Subscale, Reversed: item.Reversed, N: len(known), Missing: float64(len(t.IDs)-len(known)) / float64(len(t.IDs))}
 	if len(known) == 0 {
 		return d
 	}

@@ -64,7 +64,7 @@ func TestByHand(t *testing.T) {
 		off(t, c.what, c.got, c.want, rounding)
 	}
 	sum := 3 + 2*(0.8+18/math.Sqrt(65))
-	want := items.SplitHalf{Lowest: 4 * (0.8 + 8.5/math.Sqrt(65)) / sum, Mean: 8 * (0.8 + 18/math.Sqrt(65)) / 3 / sum, Highest: 4 * 18 / math.Sqrt(65) / sum, Splits: 3, All: true}
+	want := items.SplitHalf{Lowest: 4.5 * (0.8 + 8.5/math.Sqrt(65)) / sum, Mean: 3 * (0.8 + 18/math.Sqrt(65)) / sum, Highest: 4.5 * 18 / math.Sqrt(65) / sum, Splits: 3, All: true}
 	got := *a.SplitHalf
 	off(t, "lowest split half", &got.Lowest, want.Lowest, rounding)
 	off(t, "mean split half", &got.Mean, want.Mean, rounding)
@@ -220,8 +220,8 @@ func TestSameBits(t *testing.T) {
 	if other.SplitHalf.Mean == first.SplitHalf.Mean {
 		t.Error("another seed draws the same splits")
 	}
-	// The mean over all splits of 17 items into 8 and 9 is α·(p − 1)/p·2·2·8·9/(17·16); random ones come near it.
-	off(t, "mean split half", &other.SplitHalf.Mean, *first.AlphaStandardized*4*8*9/(17*17), 1e-3)
+	// The mean over all splits is α; random ones come near it.
+	off(t, "mean split half", &other.SplitHalf.Mean, *first.AlphaStandardized, 1e-3)
 }
 
 // Omega has as many group factors as the items tell, and says so if these are fewer, or if it is unreliable.
@@ -238,10 +238,10 @@ func TestFactorsOfOmega(t *testing.T) {
 		factors  int
 		warnings []string
 	}{
-		{"q1,q2", 0, []string{"no omega: 2 items"}},
+		{"q1,q2", 0, []string{"no omega: 2 items are too few"}},
 		{"q1,q2,q3", 1, []string{"factors of omega is 1 instead of 3: 3 items"}},
 		{"q1,q2,q3,q4,q5", 2, []string{"factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable"}},
-		{"q1,q2,q3,q4,q5,q6", 3, []string{`count as reversed: "q6"`, "omega hierarchical is unreliable"}},
+		{"q1,q2,q3,q4,q5,q6", 3, []string{"count as reversed, 1 of them, the first: q6", "omega hierarchical is unreliable"}},
 	} {
 		o := options(t, questionnairetest.CSV(t, rows))
 		o.Columns.Items = strings.Split(c.items, ",")
@@ -257,5 +257,17 @@ func TestFactorsOfOmega(t *testing.T) {
 				t.Errorf("%s: warning %q, want %q in it", c.items, a.Warnings[i], w)
 			}
 		}
+	}
+}
+
+// Where an item is the sum of two others, nothing comes from the inverse of the correlations.
+func TestDependentItems(t *testing.T) {
+	t.Parallel()
+	a := run(t, options(t, "q1,q2,q3\n1,2,3\n2,4,6\n3,1,4\n4,5,9\n1,5,6\n"))
+	if a.Lambda6 != nil || a.KMO != nil || a.KMOItems["q1"] != nil || a.Bartlett != nil || len(a.Warnings) == 0 || !strings.Contains(a.Warnings[0], "no lambda 6") {
+		t.Errorf("lambda 6 %v, KMO %v, Bartlett %v, warnings %q", a.Lambda6, a.KMO, a.Bartlett, a.Warnings)
+	}
+	if a.Alpha == nil || a.SplitHalf == nil || a.OmegaTotal == nil {
+		t.Errorf("alpha %v, split half %v, omega %v", a.Alpha, a.SplitHalf, a.OmegaTotal)
 	}
 }

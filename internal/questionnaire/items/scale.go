@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -34,14 +33,20 @@ type Reliability struct {
 	// item i that the others explain.
 	Lambda6   *float64   `json:"lambda6"`
 	SplitHalf *SplitHalf `json:"split_half"`
-	// OmegaTotal and OmegaHierarchical are those of McDonald (1999) from a bifactor solution of Schmid and Leiman with OmegaFactors
-	// group factors.
-	OmegaTotal        *float64            `json:"omega_total"`
-	OmegaHierarchical *float64            `json:"omega_hierarchical"`
-	OmegaFactors      int                 `json:"omega_factors"`
-	KMO               *float64            `json:"kmo"`
-	KMOItems          map[string]*float64 `json:"kmo_items"`
-	Bartlett          *Bartlett           `json:"bartlett"`
+	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if there is no omega.
+	// With one factor nothing tells a general one apart, and OmegaHierarchical is nil.
+	OmegaTotal        *float64 `json:"omega_total"`
+	OmegaHierarchical *float64 `json:"omega_hierarchical"`
+	OmegaFactors      int      `json:"omega_factors"`
+	// OmegaReversed are the items that omega counts as reversed, as they load negatively on the general factor.
+	OmegaReversed []string `json:"omega_reversed"`
+	// OmegaWeakFactors is the number of group factors that are not there: fewer than three items load .3 or more on them. If it is
+	// not 0, OmegaHierarchical is unreliable.
+	OmegaWeakFactors int `json:"omega_weak_factors"`
+	// KMO is the sampling adequacy of R by factoranalysis.KMO, and KMOItems that of each item by its name.
+	KMO      *float64            `json:"kmo"`
+	KMOItems map[string]*float64 `json:"kmo_items"`
+	Bartlett *Bartlett           `json:"bartlett"`
 	// Warnings say why something is nil, or not what was asked for.
 	Warnings []string `json:"warnings"`
 }
@@ -61,14 +66,17 @@ type Bartlett struct {
 
 // The warnings.
 const (
-	unknownPairs = "nobody answered both items of some pairs: only correlations of all pairs give coefficients"
-	smoothed     = "the pairwise correlations are no correlation matrix: they were smoothed"
+	unknownPairs = "no coefficients: for some pairs of items, fewer than two participants answered both, or all who did gave one answer"
+	singular     = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse, as items repeat others, participants are few, or many answers are missing"
 	noVariance   = "the sum of the items has no variance"
-	noOmega      = "no omega: %d items do not tell their factors"
-	fewerFactors = "the number of factors of omega is %d instead of %d: %d items tell no more"
-	reversed     = "for omega, items that load negatively on the general factor count as reversed: %s"
+	noOmega      = "no omega: %d items are too few"
+	fewerFactors = "the number of factors of omega is %d instead of %d: %d items allow no more"
+	reversed     = "for omega, items that load negatively on the general factor count as reversed, %d of them, the first: %s"
 	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
 )
+
+// mostNames is the largest number of items that a warning names.
+const mostNames = 10
 
 // scale is p items that all vary, and the n participants who answered any of them.
 type scale struct {
@@ -130,10 +138,11 @@ func (s *scale) covariances(x *mat.Dense) {
 	}
 }
 
-// alpha returns α of k items whose variances sum up to variances, nil if their sum has no variance. The last digits of a sum of
-// covariances may be rounding.
+// rounding is the share of the sum of the variances below which the variance of the sum may be rounding.
+const rounding = 1e-12
+
+// alpha returns α of k items whose variances sum up to variances, nil if their sum has no variance.
 func alpha(k int, variances, all float64) *float64 {
-	const rounding = 1e-12
 	if k < 2 || !(all > rounding*variances) {
 		return nil
 	}
@@ -146,8 +155,9 @@ func alpha(k int, variances, all float64) *float64 {
 //
 // with quantiles of the F distribution with n − 1 and (n − 1)(p − 1) degrees of freedom. It holds for normal answers with equal
 // covariances. If answers are missing, n is the mean number of participants who answered both items of a pair.
+// It is nil for α above 1, which pairwise covariances may give.
 func feldt(alpha, n float64, p int) *Interval {
-	if !(n > 1) {
+	if alpha > 1 {
 		return nil
 	}
 	f := distuv.F{D1: n - 1, D2: (n - 1) * float64(p-1)}
@@ -157,7 +167,7 @@ func feldt(alpha, n float64, p int) *Interval {
 
 // reliability returns what the items tell as one.
 func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error) {
-	r := Reliability{KMOItems: map[string]*float64{}, Warnings: []string{}}
+	r := Reliability{KMOItems: map[string]*float64{}, OmegaReversed: []string{}, Warnings: []string{}}
 	if len(s.r.Unknown) > 0 {
 		r.Warnings = append(r.Warnings, unknownPairs)
 		return r, nil
@@ -173,18 +183,10 @@ func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error
 	r.AlphaStandardized = alpha(p, float64(p), all)
 	r.MeanCorrelation = finite((all - float64(p)) / float64(p*(p-1)))
 	r.SplitHalf = splitHalf(standardized, o.Seed, s.threads)
-	if s.r.Smoothed() {
-		r.Warnings = append(r.Warnings, smoothed)
+	if s.r.Smoothed() { // an eigenvalue of R is 0, or below: its inverse tells nothing
+		r.Warnings = append(r.Warnings, singular)
 	} else {
-		r.Lambda6 = lambda6(standardized, all)
-	}
-	overall, each := factoranalysis.KMO(s.r.R)
-	r.KMO = finite(overall)
-	for i, name := range s.names {
-		r.KMOItems[name] = finite(each[i])
-	}
-	if chiSquare, df, probability := factoranalysis.Bartlett(s.r.R, s.n); finite(chiSquare) != nil {
-		r.Bartlett = &Bartlett{chiSquare, df, probability}
+		s.inverse(&r, standardized)
 	}
 	return r, s.omega(ctx, &r, o.Factors)
 }
@@ -208,28 +210,28 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 		return err
 	}
 	if len(o.Reversed) > 0 {
-		var names []string
 		for _, i := range o.Reversed {
-			names = append(names, strconv.Quote(s.names[i]))
+			r.OmegaReversed = append(r.OmegaReversed, s.names[i])
 		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, strings.Join(names, ", ")))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, len(o.Reversed), strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")))
 	}
 	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
 	if most > 1 {
 		r.OmegaHierarchical = finite(o.Hierarchical)
-		if weak := weakFactors(o.Group); weak > 0 {
-			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, weak, most))
+		if r.OmegaWeakFactors = weakFactors(o.Group); r.OmegaWeakFactors > 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, r.OmegaWeakFactors, most))
 		}
 	}
 	return nil
 }
 
-// A group factor of fewer items with loadings of at least this is not there. psych's omega prints loadings from this on.
-const leastItems, leastLoading = 2, 0.2
+// A group factor of fewer items with loadings of at least this is not there: a factor needs three items, and .3 is the usual least
+// loading that counts (Costello and Osborne, "Best practices in exploratory factor analysis", 2005).
+const leastItems, leastLoading = 3, 0.3
 
 // weakFactors counts the group factors that are not there. Where items share one factor only, the others are chance: the
 // correlations of all factors are then anything, and so is what is called general. On six items of one factor, made by synth
-// questionnaire, omega hierarchical of three factors is .02 to .96, in psych too.
+// questionnaire, omega hierarchical of three factors is .02 to .96, and .01 to .94 in psych.
 func weakFactors(group *mat.Dense) (weak int) {
 	_, k := group.Dims()
 	for t := range k {
@@ -254,8 +256,21 @@ func (s *scale) standardized() *mat.SymDense {
 	return out
 }
 
-// lambda6 returns λ6 of S, whose entries sum up to all; nil if S is not positive definite.
-func lambda6(s *mat.SymDense, all float64) *float64 {
+// inverse fills in what comes from the inverses of S and R.
+func (s *scale) inverse(r *Reliability, standardized *mat.SymDense) {
+	r.Lambda6 = lambda6(standardized)
+	overall, each := factoranalysis.KMO(s.r.R)
+	r.KMO = finite(overall)
+	for i, name := range s.names {
+		r.KMOItems[name] = finite(each[i])
+	}
+	if chiSquare, df, probability := factoranalysis.Bartlett(s.r.R, s.n); finite(chiSquare) != nil {
+		r.Bartlett = &Bartlett{chiSquare, df, probability}
+	}
+}
+
+// lambda6 returns λ6 of S; nil if it is not positive definite.
+func lambda6(s *mat.SymDense) *float64 {
 	var c mat.Cholesky
 	var inverse mat.SymDense
 	if !c.Factorize(s) || c.InverseTo(&inverse) != nil {
@@ -265,7 +280,7 @@ func lambda6(s *mat.SymDense, all float64) *float64 {
 	for i := range s.SymmetricDim() {
 		unique += 1 / inverse.At(i, i)
 	}
-	return finite(1 - unique/all)
+	return finite(1 - unique/mat.Sum(s))
 }
 
 // part returns what item i is to the scale.

@@ -18,10 +18,11 @@ const mostSplitItems, randomSplits = 16, 10000
 // SplitHalf is the reliability of the whole by what its halves have in common. For halves A and B of the items, of sizes that
 // differ by at most one,
 //
-//	reliability = 4·Σ_{i∈A, j∈B} S_ij / Σ_ij S_ij
+//	reliability = p²/(|A|·|B|)·Σ_{i∈A, j∈B} S_ij / Σ_ij S_ij
 //
-// (Guttman 1945; Rulon 1939). For halves of equal variance this is the correlation of the halves after the correction of Spearman
-// and Brown. With an even number of items the mean of all splits is the standardized α; with an odd number it is lower.
+// With equal sizes the factor is 4 (Rulon 1939; Guttman 1945), and for halves of equal variance too, this is their correlation
+// after the correction of Spearman and Brown. For unequal sizes it is the coefficient of Raju (1970); psych keeps the factor 4
+// there, which lets three items of reliability .92 have .83. The mean of all splits is the standardized α.
 type SplitHalf struct {
 	Lowest  float64 `json:"lowest"` // β of Revelle (1979)
 	Mean    float64 `json:"mean"`
@@ -38,7 +39,7 @@ type SplitHalf struct {
 func splitHalf(s *mat.SymDense, seed uint64, threads linalg.Threads) *SplitHalf {
 	p := s.SymmetricDim()
 	all := mat.Sum(s)
-	if !(all > 0) {
+	if !(all > rounding*float64(p)) {
 		return nil
 	}
 	half := &SplitHalf{All: p <= mostSplitItems}
@@ -48,7 +49,7 @@ func splitHalf(s *mat.SymDense, seed uint64, threads linalg.Threads) *SplitHalf 
 	} else {
 		values = drawnSplits(s, rand.New(rand.NewPCG(seed, 0)), threads)
 	}
-	floats.Scale(4/all, values)
+	floats.Scale(float64(p*p)/float64(p/2*(p-p/2))/all, values)
 	half.Splits = len(values)
 	half.Lowest, half.Mean, half.Highest = floats.Min(values), stat.Mean(values, nil), floats.Max(values)
 	return half

@@ -45,10 +45,11 @@ const (
 
 // The tensors of LoadingsFile.
 const (
-	tensorLoadings  = "loadings"
-	tensorConfounds = "confound_loadings"
-	tensorWeights   = "item_weights"
-	tensorNoise     = "item_noise"
+	tensorLoadings    = "loadings"
+	tensorConfounds   = "confound_loadings"
+	tensorWeights     = "item_weights"
+	tensorNoise       = "item_noise"
+	tensorCalibration = "score_calibration"
 )
 
 // ErrModel is wrapped by every error about a stored model that is damaged or not what it should be.
@@ -162,6 +163,9 @@ func (m *Model) Files() (map[string][]byte, error) {
 		if values != nil {
 			tensors[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
 		}
+	}
+	if c := m.ICQF.Calibration; c != nil {
+		tensors[tensorCalibration] = safetensors.Tensor{Shape: []int{2, m.Summary.Factors}, Data: slices.Concat(c.Information, c.Shifts)}
 	}
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
@@ -308,6 +312,17 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		if floats.Min(*to) < 0 {
 			return nil, fmt.Errorf("a value below 0 in %q", name)
 		}
+	}
+	if _, ok := all[tensorCalibration]; ok {
+		k := m.Summary.Factors
+		values, err := all.Float64(tensorCalibration, 2, k)
+		if err != nil {
+			return nil, err
+		}
+		if floats.Min(values[:k]) < 0 {
+			return nil, fmt.Errorf("a value below 0 in %q", tensorCalibration)
+		}
+		m.ICQF.Calibration = &icqf.Calibration{Information: values[:k], Shifts: values[k:]}
 	}
 	if all, _ := m.AllLoadings(); mat.Min(all) < 0 {
 		return nil, errors.New("a loading below 0")
@@ -460,7 +475,7 @@ type Penalties struct {
 	ScoresRidge   float64 `json:"scores_ridge"`
 	LoadingsRidge float64 `json:"loadings_ridge"`
 	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a answers
-	// weigh a/Answers as much; 0 means that they weigh the same for any number.
+	// weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any number.
 	Answers float64 `json:"answers"`
 }
 
@@ -525,6 +540,9 @@ type CompactItem struct {
 	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so far
 	// explains, in participants whom neither the choice nor the prediction has seen.
 	Explained float64 `json:"explained"`
+	// Low and High are the ends of its 95 % interval, from those participants drawn anew.
+	Low  float64 `json:"explained_low"`
+	High float64 `json:"explained_high"`
 	// Correlations are those of each score with its prediction, in the same participants.
 	Correlations []float64 `json:"correlations"`
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +28,9 @@ func (m sheet) briefs() []brief {
 	for _, c := range m.Columns()[:m.Summary.Factors] {
 		b := brief{Name: c.Name, Items: c.Top[:min(briefItems, len(c.Top))]}
 		b.Theme, b.Scores = theme(b.Items), m.spread(c.Fit)
+		if e := m.Summary.ExplainedBy; e != nil {
+			b.Scores = fmt.Sprintf("It explains %s of the differences. ", percent(e.Factors[len(all)].Share)) + b.Scores
+		}
 		all = append(all, b)
 	}
 	return all
@@ -110,6 +115,15 @@ func (m sheet) sure() []string {
 	}
 	if lowest <= highest {
 		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From .70 on scores serve to compare groups, from .90 on to judge a single person.", lowest, highest))
+	}
+	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
+		all = append(all, fmt.Sprintf("Explained differences: %s in answers and participants that the fit has not seen.", percent(e.CrossValidated.Explained)))
+	}
+	if b := s.Bootstrap; b != nil {
+		least := slices.MinFunc(b.Factors, func(a, b model.Again) int { return cmp.Compare(a.Congruence, b.Congruence) })
+		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these participants, drawn anew. The factor that was found again least well has a mean congruence of %.2f with its match; from .95 on two factors count as equal, from .85 on as similar.", 100*b.Level, b.Replicates, least.Congruence))
+	} else {
+		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
 	}
 	switch {
 	case len(s.BCV) > 0:

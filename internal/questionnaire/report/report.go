@@ -45,6 +45,7 @@ type page struct {
 	All            []row
 	Evaluation     *evaluate.Evaluation
 	Stability      template.HTML // "" without evaluation
+	Compact        template.HTML // "" without a compact set
 }
 
 // row is an item with the fit of its answers.
@@ -61,6 +62,8 @@ const (
 	// AgesFile and AgesPlot are written for a model of visits: the loadings of each item over the bins of time.
 	AgesFile = "ages.csv"
 	AgesPlot = "ages.svg"
+	// CompactPlot is written for a model with a compact set: what its items explain, over their number.
+	CompactPlot = "compact.svg"
 )
 
 // Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
@@ -79,6 +82,12 @@ func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	if err == nil && m.Visits != nil {
 		files[AgesFile] = s.agesTable()
 		files[AgesPlot], err = s.drawAges()
+	}
+	if err == nil && len(m.Summary.Compact) > 0 {
+		var d *drawing
+		if d, err = s.compact(); err == nil {
+			files[CompactPlot], err = d.svg()
+		}
 	}
 	return files, err
 }
@@ -121,10 +130,23 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
 			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
 		}
-		const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
-		if m := s.Stability; !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
-			return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
+		if err := correlations(s.Stability); err != nil {
+			return err
 		}
+	}
+	for _, h := range e.Disjoint {
+		if err := cmp.Or(correlations(h.Stability), correlations(h.Congruence)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// correlations returns an error for a measure of what are none.
+func correlations(m evaluate.Measure) error {
+	const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
+	if !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
+		return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
 	}
 	return nil
 }
@@ -140,7 +162,7 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	p := page{
 		Model: m.Model, Title: m.title(), Method: m.method(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
 		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
-		Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
+		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
 	}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()
@@ -158,6 +180,11 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	}
 	if e != nil {
 		if p.Stability, err = add("Stability of the loadings over the share of participants", func() (*drawing, error) { return stability(e) }); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.Summary.Compact) > 0 {
+		if p.Compact, err = add("Variance explained over the number of items", m.compact); err != nil {
 			return nil, err
 		}
 	}

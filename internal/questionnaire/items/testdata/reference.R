@@ -1,12 +1,14 @@
 # Rscript reference.R FOLDER: what psych says of answers.csv and of the files in FOLDER, into reference.json.
 suppressPackageStartupMessages({library(psych); library(jsonlite)})
+set.seed(1)
 folder <- commandArgs(TRUE)[1]
-# psych tries only half of the splits of an odd number of items: these are all, by the definition.
+# psych tries only half of the splits of an odd number of items, and does not correct for their sizes: these are all, corrected.
+size <- function(p) p^2 / (p %/% 2 * (p - p %/% 2))
 splits <- function(x) {
   s <- cov2cor(cov(x, use = "pairwise.complete.obs"))
   halves <- combn(ncol(x), ncol(x) %/% 2)
   if (ncol(x) %% 2 == 0) halves <- halves[, halves[1, ] == 1]
-  v <- apply(halves, 2, function(a) 4 * sum(s[a, -a]) / sum(s))
+  v <- apply(halves, 2, function(a) size(ncol(x)) * sum(s[a, -a]) / sum(s))
   list(split_lowest = min(v), split_mean = mean(v), split_highest = max(v), splits = length(v))
 }
 # psych takes the number of rows for n. This n is the mean number of participants who answered both items of a pair.
@@ -30,7 +32,7 @@ told <- function(file, items, reversed = character(), low = NULL, high = NULL, f
     item_rest = a$item.stats$r.drop, item_total = a$item.stats$raw.r, mean = a$item.stats$mean, sd = a$item.stats$sd,
     alpha_dropped = a$alpha.drop$raw_alpha,
     kmo = k$MSA, kmo_items = as.numeric(k$MSAi), bartlett = list(chi_square = b$chisq, df = b$df, p = b$p.value))
-  out <- c(out, if (ncol(x) > 16) list(split_mean = s$meanr) else splits(x))
+  out <- c(out, if (ncol(x) > 16) list(split_mean = s$meanr * size(ncol(x)) / 4) else splits(x))
   if (ncol(x) <= 16 && ncol(x) %% 2 == 0)
     stopifnot(all.equal(c(s$minrb, s$meanr, s$maxrb), c(out$split_lowest, out$split_mean, out$split_highest)))
   if (factors > 0) {
@@ -51,7 +53,7 @@ cases <- list(answers = answers, answers_as_they_are = told("answers.csv", paste
   O = told("bfi.csv.gz", one("O"), c("O2", "O5"), 1, 6, 0))
 spi <- names(read.csv(gzfile(file.path(folder, "spi.csv.gz")), nrows = 1))
 cases$spi_14 <- told("spi.csv.gz", grep("^q_", spi, value = TRUE)[1:14])
-cases$spi <- told("spi.csv.gz", grep("^q_", spi, value = TRUE), factors = 0)
+cases$spi <- told("spi.csv.gz", grep("^q_", spi, value = TRUE), factors = 5)
 cases$anxiety <- told("lordif_Anxiety.csv.gz", paste0("R", 1:29))
 wenchuan <- names(read.csv(gzfile(file.path(folder, "mpsychor_Wenchuan.csv.gz")), nrows = 1))
 cases$wenchuan <- told("mpsychor_Wenchuan.csv.gz", setdiff(wenchuan, c("X", "id", "rownames")))
