@@ -209,8 +209,8 @@ func (b *bootstrap) intervals(of func(*replicate) *mat.Dense) (out model.Interva
 
 // interval returns the standard deviation of the replicates and the ends of their percentile interval.
 //
-// Of the percentile, basic, bias-corrected percentile and normal intervals, only the first keeps loadings of ICQF at 0 or above
-// and covers in 93 to 97 % both theirs and those of factor analysis. The basic one, for instance, misses loadings near 0.
+// Of percentile, basic, bias-corrected percentile and normal intervals, the first cover loadings of ICQF best, and those of factor
+// analysis in 93 to 97 % like the others. They keep within the bounds of loadings. Basic ones miss loadings near 0.
 func interval(values []float64) (deviation, low, high float64) {
 	slices.Sort(values)
 	return stat.StdDev(values, nil), quantile(values, (1-level)/2), quantile(values, (1+level)/2)
