@@ -23,12 +23,24 @@ import (
 // The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to the first
 // columns; equal input gives equal output. Topics panics if the numbers of terms differ. The cost is p·k·l + min(k, l)²·k.
 func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
+	return match(previous, topics, func(cosine float64) float64 { return cosine })
+}
+
+// Unsigned is Topics that counts a topic with the opposite signs as the same: the order has the largest Σ_t |cosines[t]|. The
+// cosines keep their signs.
+func Unsigned(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
+	return match(previous, topics, math.Abs)
+}
+
+// match returns the order with the largest sum of gains.
+func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()
-	all := mat.NewDense(l, k, nil)
+	all, gains := mat.NewDense(l, k, nil), mat.NewDense(l, k, nil)
 	all.Mul(directions(previous).T(), directions(topics))
+	gains.Apply(func(_, _ int, cosine float64) float64 { return gain(cosine) }, all)
 	cosines = make([]float64, k)
-	permutation = assign(all.Slice(0, min(k, l), 0, k).(*mat.Dense))
+	permutation = assign(gains.Slice(0, min(k, l), 0, k).(*mat.Dense))
 	taken := make([]bool, k)
 	for t, c := range permutation {
 		cosines[t], taken[c] = all.At(t, c), true

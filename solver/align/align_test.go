@@ -129,3 +129,17 @@ func TestTopicsOfZeros(t *testing.T) {
 		t.Errorf("the cosine with its mirror image is %v", cosines[0])
 	}
 }
+
+// Topics that come back with the opposite signs are the same topics for Unsigned, and no match for Topics.
+func TestUnsignedIgnoresSigns(t *testing.T) {
+	t.Parallel()
+	before := mat.NewDense(3, 2, []float64{1, 0, 1, 0, 0, 1})
+	now := mat.NewDense(3, 2, []float64{0.1, -1, 0, -1, -2, 0})
+	permutation, cosines := align.Unsigned(before, now)
+	if !slices.Equal(permutation, []int{1, 0}) || cosines[0] > -0.99 || cosines[1] > -0.99 {
+		t.Errorf("order %v, cosines %v", permutation, cosines)
+	}
+	if permutation, _ := align.Topics(before, now); !slices.Equal(permutation, []int{0, 1}) {
+		t.Errorf("with signs the order is %v", permutation)
+	}
+}

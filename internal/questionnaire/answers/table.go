@@ -146,6 +146,9 @@ func (t *Table) Keep(names []string) error {
 	for c := range t.confounds {
 		t.confounds[c] = picked(t.confounds[c], rows)
 	}
+	for l := range t.Labels {
+		t.Labels[l] = picked(t.Labels[l], rows)
+	}
 	return nil
 }
 
