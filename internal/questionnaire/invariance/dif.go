@@ -30,7 +30,7 @@ type DIF struct {
 type ItemDIF struct {
 	Item         string `json:"item"`
 	Participants int    `json:"participants"` // who answered it
-	// Difference is the mean answer of the first group less that of the second at the same scores, in answers.
+	// Difference is the mean answer of the first group less that of the second if their factors are the same.
 	Difference float64 `json:"difference"`
 	Interval
 	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of both.
@@ -213,6 +213,21 @@ func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
 	return mat.DenseCopyOf(&covariance), nil
 }
 
+// own returns the share of a difference between the groups in one item that goes into the scores by these items and so is not seen at
+// equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
+func (m *matcher) own(j int, items []int) float64 {
+	_, k := m.loadings.Dims()
+	gram, along := mat.NewSymDense(k, nil), &mat.VecDense{}
+	for _, i := range items {
+		gram.SymRankOne(gram, 1/m.unique[i], m.loadings.RowView(i))
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(gram) || factor.SolveVecTo(along, m.loadings.RowView(j)) != nil {
+		return 1
+	}
+	return min(1, mat.Dot(m.loadings.RowView(j), along)/m.unique[j])
+}
+
 // scores returns n×k
 //
 //	s = (LᵀΨ⁻¹L + I)⁻¹ LᵀΨ⁻¹ r
@@ -256,12 +271,13 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 	}
 	linalg.Threads(m.run.o.Threads).Parallel(len(items), math.MaxInt, func(from, to int) {
 		for j := from; j < to && ctx.Err() == nil; j++ {
-			scores := shared
+			by, scores := anchors, shared
 			if !slices.Contains(anchors, j) {
-				scores, errs[j] = m.scores(append(slices.Clone(anchors), j))
+				by = append(slices.Clone(anchors), j)
+				scores, errs[j] = m.scores(by)
 			}
 			if errs[j] == nil {
-				items[j] = m.item(j, scores)
+				items[j] = m.item(j, scores, m.own(j, by))
 			}
 		}
 	})
@@ -296,8 +312,9 @@ func adjust(items []ItemDIF) {
 //
 // The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s² explain
 // of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard errors HC3
-// (MacKinnon and White 1985), which hold if the variance differs between groups or scores.
-func (m *matcher) item(j int, scores *mat.Dense) ItemDIF {
+// (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1 − own, is the
+// difference.
+func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	var rows []int
 	for i := range m.first {
 		if !math.IsNaN(m.answers.At(i, j)) {
@@ -343,7 +360,7 @@ func (m *matcher) item(j int, scores *mat.Dense) ItemDIF {
 		return d
 	}
 	uniform := b.test(y, at)
-	length := floats.Dot(b.columns[at], g)
+	length := floats.Dot(b.columns[at], g) * max(dependent, 1-own)
 	d.Difference = uniform.effects[0] / length
 	free := distuv.StudentsT{Sigma: 1, Nu: max(1, float64(len(rows)-len(b.columns)))}
 	half := free.Quantile(.975) * math.Sqrt(uniform.covariance.At(0, 0)) / length

@@ -29,10 +29,8 @@ import (
 )
 
 const (
-	// DefaultReplicates is the number of bootstrap samples, and of random splits.
-	DefaultReplicates = 200
-	// LeastReplicates is the least number of either. With fewer than 19 random splits no p value is below .05.
-	LeastReplicates = 20
+	// DefaultBootstrap is the number of bootstrap samples, LeastBootstrap the least: with 19 no p value is below .05.
+	DefaultBootstrap, LeastBootstrap = 200, 20
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
 	// fewParticipants is the number below which a group gets a warning: Zumbo (1999), p. 38, asks for 200 in each.
@@ -43,9 +41,8 @@ const (
 // and other participants are left out.
 type Options struct {
 	fit.Options
-	// Bootstrap is the number of bootstrap samples of the participants within each group, Permutations that of random splits of
-	// all participants into groups of the same sizes; 0 means DefaultReplicates.
-	Bootstrap, Permutations int
+	// Bootstrap is the number of bootstrap samples of the participants within each group; 0 means DefaultBootstrap.
+	Bootstrap int
 }
 
 // Group is one of the two groups.
@@ -64,9 +61,8 @@ type Result struct {
 	ItemsLeftOut []string `json:"items_left_out"`
 	Method       string   `json:"method"`
 	model.Candidate
-	Bootstrap    int `json:"bootstrap"`
-	Permutations int `json:"permutations"`
-	// Failed counts the samples and splits that the method could not learn from. They do not count for anything else.
+	Bootstrap int `json:"bootstrap"`
+	// Failed counts the samples that the method could not learn from. They do not count for anything else.
 	Failed int `json:"failed"`
 	// Fits counts all of them, and Unconverged those that ended at MaxIter.
 	Fits        int        `json:"fits"`
@@ -89,7 +85,7 @@ type Interval struct {
 //
 // Items that do not vary in one of the groups are left out. It returns an error that wraps questionnaire.ErrOptions for a group of
 // fewer than 20 participants or fewer than the factors, and for a group column that is a confound; and the cause of ctx if that
-// ends first. The cost is that of 3 + 2·(Bootstrap + Permutations) fits.
+// ends first. The cost is that of 3 + 2·Bootstrap fits.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	begin := time.Now()
 	if err := o.check(); err != nil {
@@ -127,7 +123,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // check fills in the defaults.
 func (o *Options) check() error {
-	o.Bootstrap, o.Permutations = cmp.Or(o.Bootstrap, DefaultReplicates), cmp.Or(o.Permutations, DefaultReplicates)
+	o.Bootstrap = cmp.Or(o.Bootstrap, DefaultBootstrap)
 	switch labels := o.Columns.Labels; {
 	case len(labels) != 1 || labels[0].Negative == "":
 		return fmt.Errorf("%w: the groups must be a column with two values, as in sex=F:M", questionnaire.ErrOptions)
@@ -135,8 +131,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: %q tells the groups apart, so it cannot be a confound too", questionnaire.ErrOptions, labels[0].Name)
 	case o.Columns.Visits != nil:
 		return fmt.Errorf("%w: groups cannot be compared for participants with several visits", questionnaire.ErrOptions)
-	case o.Bootstrap < LeastReplicates || o.Permutations < LeastReplicates:
-		return fmt.Errorf("%w: %d bootstrap samples and %d random splits, at least %d of each are needed", questionnaire.ErrOptions, o.Bootstrap, o.Permutations, LeastReplicates)
+	case o.Bootstrap < LeastBootstrap:
+		return fmt.Errorf("%w: %d bootstrap samples, at least %d are needed", questionnaire.ErrOptions, o.Bootstrap, LeastBootstrap)
 	}
 	return nil
 }
@@ -162,7 +158,7 @@ func (o *Options) begin() (*run, error) {
 		}
 	}
 	label := o.Columns.Labels[0]
-	r := &run{o: o, Result: Result{Group: label.Name, ItemsLeftOut: []string{}, Bootstrap: o.Bootstrap, Permutations: o.Permutations, Warnings: []string{}}}
+	r := &run{o: o, Result: Result{Group: label.Name, ItemsLeftOut: []string{}, Bootstrap: o.Bootstrap, Warnings: []string{}}}
 	var varying [2][]int
 	for g := range varying {
 		rows := members(t, g)
@@ -259,7 +255,7 @@ func (r *run) warn() {
 		say("factors without a match, because they are empty in one of the groups: %s", strings.Join(empty, ", "))
 	}
 	if r.Failed > 0 {
-		say("%d of %d samples and splits could not be learned from, and do not count", r.Failed, r.Bootstrap+r.Permutations)
+		say("%d of %d bootstrap samples could not be learned from, and do not count", r.Failed, r.Bootstrap)
 	}
 	if 2*len(r.DIF.Anchors) <= len(r.study.Items) {
 		say("half of the items or more show DIF: it is not clear which of them differ and which do not")

@@ -17,16 +17,14 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// The second words of the generators' seeds, plus the number of the sample, set the samples apart from other uses of the same seed.
-const (
-	bootstrapStream   = 0x626f_6f74_0000_0000 // "boot"
-	permutationStream = 0x7065_726d_0000_0000 // "perm"
-)
+// bootstrapStream, plus the number of the sample, is the second word of the generators' seeds: it sets the samples apart from other
+// uses of the same seed.
+const bootstrapStream = 0x626f_6f74_0000_0000 // "boot"
 
 // Configural tells whether the same factors are found in both groups.
 type Configural struct {
 	Factors []Factor `json:"factors"`
-	// P is the share of random splits whose least congruence is at most the least of the groups.
+	// P is the p value of the least congruence.
 	P float64 `json:"p"`
 }
 
@@ -39,7 +37,8 @@ type Factor struct {
 	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
 	Congruence float64 `json:"congruence"`
 	Interval
-	// Reference is the 5 % quantile of the congruence of random splits, and P the share of them that are as low.
+	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P the share of such
+	// congruences that are as low.
 	Reference float64 `json:"reference"`
 	P         float64 `json:"p"`
 	// Reading is EqualFactor, FairFactor or OtherFactor.
@@ -68,7 +67,7 @@ func reading(congruence float64) string {
 // Metric tells whether the loadings are the same in both groups.
 type Metric struct {
 	// RMS is the root of the mean squared difference of loadings, Largest the largest one without its sign. The p values are the
-	// shares of random splits with as large a figure.
+	// shares of bootstrap samples whose errors alone are as large.
 	RMS      float64   `json:"rms"`
 	RMSP     float64   `json:"rms_p"`
 	Largest  float64   `json:"largest"`
@@ -85,7 +84,8 @@ type Loading struct {
 	Second     float64 `json:"second"`
 	Difference float64 `json:"difference"`
 	Interval
-	// P is the share of random splits in which this loading differs as much. AdjustedP is the share in which any does.
+	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in which that of
+	// any is.
 	P         float64 `json:"p"`
 	AdjustedP float64 `json:"adjusted_p"`
 }
@@ -135,6 +135,20 @@ func (p *pair) differences() *mat.Dense {
 	return first
 }
 
+// directions returns the loadings with factors of length 1, those that are empty as 0.
+func directions(loadings *mat.Dense) *mat.Dense {
+	_, k := loadings.Dims()
+	lengths := make([]float64, k)
+	for t := range lengths {
+		if lengths[t] = 1; mat.Norm(loadings.ColView(t), 2) > 0 {
+			lengths[t] = 1 / mat.Norm(loadings.ColView(t), 2)
+		}
+	}
+	out := linalg.NewLike(loadings)
+	linalg.ScaleColumns(out, loadings, lengths)
+	return out
+}
+
 // arrange puts factor t nearest to factor t of the reference, with its sign. It returns where the factors stood.
 func arrange(loadings, reference *mat.Dense) (arranged *mat.Dense, from []int) {
 	from, cosines := align.Unsigned(reference, loadings)
@@ -157,18 +171,10 @@ func turn(loadings *mat.Dense, cosines []float64) {
 // groups together.
 func match(first, second, both *mat.Dense) *pair {
 	second, at := arrange(second, first)
-	middle := linalg.NewLike(first)
-	_, k := first.Dims()
-	for t := range k {
-		for _, l := range []*mat.Dense{first, second} {
-			if length := mat.Norm(l.ColView(t), 2); length > 0 {
-				column := middle.ColView(t).(*mat.VecDense)
-				column.AddScaledVec(column, 1/length, l.ColView(t))
-			}
-		}
-	}
+	middle := &mat.Dense{}
+	middle.Add(directions(first), directions(second))
 	order, cosines := align.Unsigned(both, middle)
-	p := &pair{columns: [2][]int{order, make([]int, k)}}
+	p := &pair{columns: [2][]int{order, make([]int, len(order))}}
 	for t, c := range order {
 		p.columns[1][t] = at[c]
 	}
@@ -249,100 +255,74 @@ func (r *run) compare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("learning from both groups: %w", err)
 	}
-	count := func(l *fit.Learnt) {
-		if r.Fits++; l.Status.Early() {
-			r.Unconverged++
-		}
-	}
-	count(both)
+	r.count(both)
 	var loadings [2]*mat.Dense
 	for g := range loadings {
 		l, q, err := r.learn(ctx, r.groups[g], r.o.Threads)
 		if err != nil {
 			return fmt.Errorf("learning from group %q: %w", r.Groups[g].Value, err)
 		}
-		count(l)
+		r.count(l)
 		loadings[g] = q
 	}
 	seen := match(loadings[0], loadings[1], reference)
-	samples, splits, err := r.resample(ctx, seen, reference)
+	samples, err := r.resample(ctx, seen)
 	if err != nil {
 		return err
 	}
-	r.configural(seen, samples, splits)
-	r.metric(seen, samples, splits)
+	r.configural(seen, samples)
+	r.metric(seen, samples)
 	return r.dif(ctx, both)
 }
 
-// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen, and those of random splits.
-// Samples that cannot be learned from are left out.
-func (r *run) resample(ctx context.Context, seen *pair, reference *mat.Dense) (samples, splits []*pair, err error) {
-	total := r.Bootstrap + r.Permutations
-	all, errs := make([]*pair, total), make([]error, total)
+func (r *run) count(l *fit.Learnt) {
+	if r.Fits++; l.Status.Early() {
+		r.Unconverged++
+	}
+}
+
+// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that cannot be learned
+// from are left out.
+func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
+	samples, errs := make([]*pair, r.Bootstrap), make([]error, r.Bootstrap)
 	var mu sync.Mutex
 	done := 0
 	work := func(b int) (*pair, error) {
-		var rows [2][]int
-		if b < r.Bootstrap {
-			rows = r.bootstrap(rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b))))
-		} else {
-			rows = r.split(rand.New(rand.NewPCG(r.o.Seed, permutationStream+uint64(b-r.Bootstrap))))
-		}
-		var loadings [2]*mat.Dense
-		early := 0
-		for g := range loadings {
-			l, q, err := r.learn(ctx, rows[g], 1)
+		p := &pair{}
+		for g, rows := range r.bootstrap(rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b)))) {
+			l, q, err := r.learn(ctx, rows, 1)
 			if err != nil {
 				return nil, err
 			}
-			if loadings[g] = q; l.Status.Early() {
-				early++
-			}
+			p.loadings[g], _ = arrange(q, seen.loadings[g])
+			mu.Lock()
+			r.count(l)
+			mu.Unlock()
 		}
-		mu.Lock()
-		r.Fits, r.Unconverged = r.Fits+2, r.Unconverged+early
-		mu.Unlock()
-		if b >= r.Bootstrap {
-			return match(loadings[0], loadings[1], reference), nil
-		}
-		for g := range loadings {
-			loadings[g], _ = arrange(loadings[g], seen.loadings[g])
-		}
-		return &pair{loadings: loadings}, nil
+		return p, nil
 	}
-	linalg.Threads(r.o.Threads).Parallel(total, math.MaxInt, func(from, to int) {
+	linalg.Threads(r.o.Threads).Parallel(r.Bootstrap, math.MaxInt, func(from, to int) {
 		for b := from; b < to && ctx.Err() == nil; b++ {
-			all[b], errs[b] = work(b)
+			samples[b], errs[b] = work(b)
 			mu.Lock()
 			if done++; r.o.Progress != nil {
-				r.o.Progress(done, total)
+				r.o.Progress(done, r.Bootstrap)
 			}
 			mu.Unlock()
 		}
 	})
 	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
-	learned := func(from, to int, what string) ([]*pair, error) {
-		kept := slices.DeleteFunc(slices.Clone(all[from:to]), func(p *pair) bool { return p == nil })
-		r.Failed += to - from - len(kept)
-		if len(kept) < LeastReplicates {
-			for _, err := range errs[from:to] {
-				if err != nil {
-					return nil, fmt.Errorf("learning from %s: %w", what, err)
-				}
-			}
-		}
-		return kept, nil
+	samples = slices.DeleteFunc(samples, func(p *pair) bool { return p == nil })
+	r.Failed = r.Bootstrap - len(samples)
+	if len(samples) < LeastBootstrap {
+		return nil, fmt.Errorf("learning from bootstrap samples: %w", errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })])
 	}
-	if samples, err = learned(0, r.Bootstrap, "bootstrap samples"); err != nil {
-		return nil, nil, err
-	}
-	splits, err = learned(r.Bootstrap, total, "random splits")
-	return samples, splits, err
+	return samples, nil
 }
 
-// bootstrap draws as many participants of each group as there are, with replacement.
+// bootstrap draws as many participants of each group as there are, with replacement, in the order of the study.
 func (r *run) bootstrap(random *rand.Rand) (rows [2][]int) {
 	for g, all := range r.groups {
 		at := make([]int, len(all))
@@ -352,22 +332,6 @@ func (r *run) bootstrap(random *rand.Rand) (rows [2][]int) {
 		slices.Sort(at)
 		for _, i := range at {
 			rows[g] = append(rows[g], all[i])
-		}
-	}
-	return rows
-}
-
-// split deals all participants into two groups of the same sizes.
-func (r *run) split(random *rand.Rand) (rows [2][]int) {
-	first := make([]bool, len(r.both))
-	for _, at := range random.Perm(len(r.both))[:len(r.groups[0])] {
-		first[at] = true
-	}
-	for at, i := range r.both {
-		if first[at] {
-			rows[0] = append(rows[0], i)
-		} else {
-			rows[1] = append(rows[1], i)
 		}
 	}
 	return rows

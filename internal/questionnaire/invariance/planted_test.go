@@ -85,7 +85,7 @@ func simple(j, f int) float64 {
 }
 
 func (p *planted) options(seed uint64, method string) invariance.Options {
-	o := invariance.Options{Bootstrap: invariance.LeastReplicates, Permutations: invariance.LeastReplicates}
+	o := invariance.Options{Bootstrap: invariance.LeastBootstrap}
 	o.Options = fit.Options{
 		Table: p.table(seed), Method: method, Factors: []int{p.factors}, Columns: answers.Columns{Labels: []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}},
 		Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1, EqualRanges: true},
