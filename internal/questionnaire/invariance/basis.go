@@ -2,6 +2,7 @@ package invariance
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -29,17 +30,11 @@ func (b *basis) add(x []float64) bool {
 
 // residual returns what the columns do not explain.
 func (b *basis) residual(x []float64) []float64 {
-	rest := append([]float64(nil), x...)
+	rest := slices.Clone(x)
 	for _, q := range b.columns {
 		floats.AddScaled(rest, -floats.Dot(q, rest), q)
 	}
 	return rest
-}
-
-// columnSquare returns what a column adds to the explained sum of squares.
-func (b *basis) columnSquare(y []float64, at int) float64 {
-	v := floats.Dot(b.columns[at], y)
-	return v * v
 }
 
 // wald is the test of the last columns of a basis.

@@ -52,7 +52,7 @@ func (r *run) configural(seen *pair, samples []*pair) {
 }
 
 // metric compares the loadings. The p values are those of a bootstrap: the share of samples in which the error |d* − d| is as large as
-// the difference |d|. The adjusted ones are those of the single-step procedure of Westfall and Young (1993, section 2.3), by the
+// the difference |d|. The adjusted ones are those of the single-step procedure of Westfall and Young (1993), by the
 // largest error in each sample. They control the family-wise error as Holm's do, but do not need a p value of .05/(p·k) from a few
 // hundred samples.
 func (r *run) metric(seen *pair, samples []*pair) {

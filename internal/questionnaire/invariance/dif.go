@@ -63,6 +63,8 @@ const (
 	mostRounds = 10
 	// leastUnique is the least share of an item's variance that is taken to be its own.
 	leastUnique = .05
+	// mostOwn is the largest share of an item in its own scores for which DIF can be told.
+	mostOwn = .999
 )
 
 func (d *ItemDIF) classify() {
@@ -82,11 +84,8 @@ func (d *ItemDIF) classify() {
 // dif regresses each item on the scores, the group, and their product. The scores rest on the anchors and the item itself: items
 // without DIF, found by repeating the regressions until the anchors stay the same. At most half of the items are not anchors; these
 // have the least p values.
-func (r *run) dif(ctx context.Context, both *fit.Learnt) error {
-	m, err := r.newMatcher(both)
-	if err != nil {
-		return err
-	}
+func (m *matcher) dif(ctx context.Context) (err error) {
+	r := m.run
 	p := len(r.study.Items)
 	anchors, seen := r.items(), map[string]bool{}
 	for {
@@ -234,7 +233,7 @@ func (m *matcher) own(j int, items []int) float64 {
 //
 // by the answers r of each participant to these items less their means, with the rows of L and Ψ for the items that they answered. If
 // a linear model with normal errors holds and no answer is missing, LᵀΨ⁻¹r is sufficient for the factors: given s, no answer, that to
-// an item of s included, depends on anything else that the group changes (Meredith and Millsap 1992, section 3).
+// an item of s included, depends on anything else that the group changes (Meredith and Millsap 1992).
 func (m *matcher) scores(items []int) (*mat.Dense, error) {
 	n, _ := m.rest.Dims()
 	_, k := m.loadings.Dims()
@@ -313,7 +312,7 @@ func adjust(items []ItemDIF) {
 // The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s² explain
 // of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard errors HC3
 // (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1 − own, is the
-// difference.
+// difference. If the scores are little but the item itself, it has the p value 1.
 func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	var rows []int
 	for i := range m.first {
@@ -356,11 +355,11 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	left := floats.Dot(y, y)
 	d.R2 = 1 - left/total
 	at := len(b.columns)
-	if !b.add(g) {
+	if own > mostOwn || !b.add(g) {
 		return d
 	}
 	uniform := b.test(y, at)
-	length := floats.Dot(b.columns[at], g) * max(dependent, 1-own)
+	length := floats.Dot(b.columns[at], g) * (1 - own)
 	d.Difference = uniform.effects[0] / length
 	free := distuv.StudentsT{Sigma: 1, Nu: max(1, float64(len(rows)-len(b.columns)))}
 	half := free.Quantile(.975) * math.Sqrt(uniform.covariance.At(0, 0)) / length
@@ -371,7 +370,8 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 		d.P = d.UniformP
 		return d
 	}
-	d.NonuniformP, d.NonuniformR2Change = b.test(y, at+1).p, b.columnSquare(y, at+1)/total
+	nonuniform := b.test(y, at+1)
+	d.NonuniformP, d.NonuniformR2Change = nonuniform.p, nonuniform.squares/total
 	d.P = b.test(y, at).p
 	return d
 }

@@ -17,6 +17,10 @@ func RunDIF(ctx context.Context, o Options) (*DIF, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = r.dif(ctx, both)
+	m, err := r.newMatcher(both)
+	if err != nil {
+		return nil, err
+	}
+	err = m.dif(ctx)
 	return &r.DIF, err
 }

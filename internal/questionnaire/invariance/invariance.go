@@ -33,7 +33,7 @@ const (
 	DefaultBootstrap, LeastBootstrap = 200, 20
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
-	// fewParticipants is the number below which a group gets a warning: Zumbo (1999), p. 38, asks for 200 in each.
+	// fewParticipants is the number below which a group gets a warning: the usual least number for DIF.
 	fewParticipants = 200
 )
 
@@ -163,7 +163,7 @@ func (o *Options) begin() (*run, error) {
 	for g := range varying {
 		rows := members(t, g)
 		if len(rows) == 0 {
-			return nil, &table.Error{File: t.File, Column: label.Name, Err: fmt.Errorf("%w (groups are %q and %q)", questionnaire.ErrOneClass, label.Positive, label.Negative)}
+			return nil, &table.Error{File: t.File, Column: label.Name, Err: fmt.Errorf("%w (the groups are %q and %q)", questionnaire.ErrOneClass, label.Positive, label.Negative)}
 		}
 		varying[g] = t.Varying(rows)
 	}

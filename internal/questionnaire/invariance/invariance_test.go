@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
 
 func run(t *testing.T, o invariance.Options) *invariance.Result {
@@ -255,6 +256,35 @@ func long(t *testing.T) {
 		t.Skip("it takes minutes: WARDCAST_LONG=1 runs it")
 	}
 	t.Parallel()
+}
+
+// Confounds are taken off, and may differ between the groups; but they must not tell the groups apart by themselves.
+func TestConfounds(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	rows[0] = append(rows[0], "gender")
+	for i, row := range rows[1:] {
+		rows[i+1] = append(row, strings.ToLower(row[len(row)-2]))
+	}
+	options := func(confounds ...questionnaire.Confound) invariance.Options {
+		o := invariance.Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Bootstrap: invariance.LeastBootstrap}
+		o.Columns.Confounds, o.Columns.Labels = confounds, []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}
+		return o
+	}
+	age := questionnaire.Confound{Name: "age", Kind: questionnaire.Numeric}
+	for _, method := range []string{model.MethodFA, model.MethodICQF, model.MethodL1} {
+		o := options(age)
+		if o.Method = method; method != model.MethodICQF {
+			o.Betas = nil
+		}
+		if r := run(t, o); len(r.DIF.Items) != questionnairetest.Items || r.Groups[0].Participants+r.Groups[1].Participants != questionnairetest.Participants {
+			t.Errorf("%s: %+v", method, r.Groups)
+		}
+	}
+	_, err := invariance.Run(t.Context(), options(age, questionnaire.Confound{Name: "gender", Kind: questionnaire.Categorical}))
+	if err == nil || !strings.Contains(err.Error(), "tell the groups") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // Without DIF, 3 to 7 % of the items have p values below .05, in 500 replications.

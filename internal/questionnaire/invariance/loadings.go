@@ -256,6 +256,10 @@ func (r *run) compare(ctx context.Context) error {
 		return fmt.Errorf("learning from both groups: %w", err)
 	}
 	r.count(both)
+	m, err := r.newMatcher(both)
+	if err != nil {
+		return err
+	}
 	var loadings [2]*mat.Dense
 	for g := range loadings {
 		l, q, err := r.learn(ctx, r.groups[g], r.o.Threads)
@@ -272,7 +276,7 @@ func (r *run) compare(ctx context.Context) error {
 	}
 	r.configural(seen, samples)
 	r.metric(seen, samples)
-	return r.dif(ctx, both)
+	return m.dif(ctx)
 }
 
 func (r *run) count(l *fit.Learnt) {
