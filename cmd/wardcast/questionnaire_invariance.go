@@ -60,22 +60,22 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps) error
 	return nil
 }
 
-// chance formats a p value.
-func chance(p float64) string {
+// pValue formats a p value.
+func pValue(p float64) string {
 	if p < .001 {
 		return "<0.001"
 	}
 	return strconv.FormatFloat(p, 'f', 3, 64)
 }
 
-func digits(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+func threeDecimals(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-func interval(i invariance.Interval) string { return digits(i.Low) + " to " + digits(i.High) }
+func bounds(i invariance.Interval) string { return threeDecimals(i.Low) + " to " + threeDecimals(i.High) }
 
 func printConfigural(w io.Writer, r *invariance.Result) error {
 	first, second := r.Groups[0], r.Groups[1]
 	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. %d factors by %s.\n\nConfigural: the least congruence of the factors has p %s.\n",
-		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method, chance(r.Configural.P))
+		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method, pValue(r.Configural.P))
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func printConfigural(w io.Writer, r *invariance.Result) error {
 			said = "empty in a group"
 		}
 		rows = append(rows, []string{
-			f.Factor, strconv.Itoa(f.Numbers[0]), strconv.Itoa(f.Numbers[1]), digits(f.Congruence), interval(f.Interval), digits(f.Reference), chance(f.P), said,
+			f.Factor, strconv.Itoa(f.Numbers[0]), strconv.Itoa(f.Numbers[1]), threeDecimals(f.Congruence), bounds(f.Interval), threeDecimals(f.Reference), pValue(f.P), said,
 		})
 	}
 	return cli.PrintTable(w, []string{"FACTOR", "IN " + first.Value, "IN " + second.Value, "CONGRUENCE", "INTERVAL", "IF EQUAL", "P", "READING"}, rows)
@@ -94,14 +94,14 @@ func printConfigural(w io.Writer, r *invariance.Result) error {
 
 func printMetric(w io.Writer, r *invariance.Result) error {
 	m := &r.Metric
-	if _, err := fmt.Fprintf(w, "\nMetric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n", digits(m.RMS), chance(m.RMSP), digits(m.Largest), chance(m.LargestP)); err != nil {
+	if _, err := fmt.Fprintf(w, "\nMetric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n", threeDecimals(m.RMS), pValue(m.RMSP), threeDecimals(m.Largest), pValue(m.LargestP)); err != nil {
 		return err
 	}
 	largest := slices.Clone(m.Loadings)
 	slices.SortStableFunc(largest, func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
 	var rows [][]string
 	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		rows = append(rows, []string{l.Item, l.Factor, digits(l.First), digits(l.Second), digits(l.Difference), interval(l.Interval), chance(l.P), chance(l.AdjustedP)})
+		rows = append(rows, []string{l.Item, l.Factor, threeDecimals(l.First), threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP)})
 	}
 	return cli.PrintTable(w, []string{"ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P", "ADJUSTED P"}, rows)
 }
@@ -117,7 +117,7 @@ func printDIF(w io.Writer, r *invariance.Result) error {
 	var rows [][]string
 	for _, d := range found {
 		rows = append(rows, []string{
-			d.Item, digits(d.Difference), interval(d.Interval), chance(d.UniformP), chance(d.NonuniformP), chance(d.AdjustedP), digits(d.UniformR2Change), digits(d.NonuniformR2Change), d.Class,
+			d.Item, threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP), pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change), threeDecimals(d.NonuniformR2Change), d.Class,
 		})
 	}
 	return cli.PrintTable(w, []string{"ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P", "R2 UNIFORM", "R2 NONUNIFORM", "CLASS"}, rows)

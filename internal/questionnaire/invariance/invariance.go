@@ -257,7 +257,8 @@ func (r *run) warn() {
 	if r.Failed > 0 {
 		say("%d of %d bootstrap samples could not be learned from, and do not count", r.Failed, r.Bootstrap)
 	}
-	if 2*len(r.DIF.Anchors) <= len(r.study.Items) {
+	found := slices.DeleteFunc(slices.Clone(r.DIF.Items), func(d ItemDIF) bool { return d.Class == NoDIF })
+	if 2*len(found) >= len(r.study.Items) {
 		say("half of the items or more show DIF: it is not clear which of them differ and which do not")
 	}
 }

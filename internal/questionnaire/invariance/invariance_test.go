@@ -258,6 +258,16 @@ func long(t *testing.T) {
 	t.Parallel()
 }
 
+// If half of the items show DIF, a warning says that nobody knows which.
+func TestHalfWithDIF(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{300, 300}, factors: 1, shift: map[int]float64{0: 1, 2: 1, 4: 1}}
+	r := run(t, p.options(9, model.MethodFA))
+	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "half of the items or more show DIF") || len(r.DIF.Anchors) < 3 {
+		t.Errorf("anchors %q, warnings %s", r.DIF.Anchors, said)
+	}
+}
+
 // Confounds are taken off, and may differ between the groups; but they must not tell the groups apart by themselves.
 func TestConfounds(t *testing.T) {
 	t.Parallel()
