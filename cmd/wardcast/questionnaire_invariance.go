@@ -70,7 +70,9 @@ func pValue(p float64) string {
 
 func threeDecimals(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-func bounds(i invariance.Interval) string { return threeDecimals(i.Low) + " to " + threeDecimals(i.High) }
+func bounds(i invariance.Interval) string {
+	return threeDecimals(i.Low) + " to " + threeDecimals(i.High)
+}
 
 func printConfigural(w io.Writer, r *invariance.Result) error {
 	first, second := r.Groups[0], r.Groups[1]
