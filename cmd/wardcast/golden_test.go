@@ -183,7 +183,7 @@ var golden = map[string]string{
 		questionnaire score answers.csv --model fista > score/fista.csv
 		questionnaire rank answers.csv --codebook codebook.csv --confounds age:numeric,sex:categorical --factors 2:6 --beta 0.1 --output json > rank/one.json
 		questionnaire rank coded.csv --items q* --missing-code -9999 --range 0:4 --factors 1,3 --beta 0.01,0.5 --seed 2 --output json > rank/two.json
-		questionnaire evaluate answers.csv --codebook codebook.csv --confounds age:numeric --factors 3 --beta 0.1 --labels depression,adhd,sex=F --methods icqf,fa-promax,l1-nmf --repeats 2 --output json > evaluate.json
+		questionnaire evaluate answers.csv --codebook codebook.csv --confounds age:numeric --factors 3 --beta 0.1 --labels depression,adhd,sex=F --methods icqf,fa,l1-nmf,items,pca,sums,missing --repeats 2 --output json > evaluate.json
 		questionnaire longitudinal visits.csv --codebook codebook.csv --confounds sex:categorical --time age --bins 5,10,15,30 --factors 3 --beta 0.1 --out ages --output json > ages.json
 
 		questionnaire fit answers.csv --items anxiety_*,mood_* --range 0:4 --factors 2 --beta 0.1 --out first
@@ -199,7 +199,7 @@ var given = map[string]func(t *testing.T) map[string][]byte{
 	"factorize": planted,
 	"rank": func(t *testing.T) map[string][]byte {
 		files := planted(t)
-		files["items.csv"] = clitest.Read(t, items(t))
+		files["items.csv"] = clitest.Read(t, itemsFile(t))
 		files["ordinal.csv"] = ordinal()
 		return files
 	},

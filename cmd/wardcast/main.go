@@ -23,6 +23,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
+	"github.com/wardcast/wardcast/internal/questionnaire/items"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/norms"
 	"github.com/wardcast/wardcast/internal/service/config"
@@ -88,7 +89,8 @@ func defaults() kong.Vars {
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
 		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
-		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "repeats": strconv.Itoa(evaluate.DefaultRepeats), "leastNormed": strconv.Itoa(norms.DefaultLeast), "questionnaireMethods": strings.Join(model.Methods(), ","),
+		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
+		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
 		"groupHelp": "Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too.",
 		"bootstrap": strconv.Itoa(invariance.DefaultBootstrap), "leastBootstrap": strconv.Itoa(invariance.LeastBootstrap),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),

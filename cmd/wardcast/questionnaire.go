@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
@@ -29,6 +29,7 @@ import (
 type questionnaireCmd struct {
 	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers." example:"wardcast questionnaire fit answers.csv --items '*_?' --confounds age:numeric,sex:categorical --factors 5 --beta 0.1 --out fit"`
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
+	Items        questionnaireItemsCmd        `cmd:"" help:"Say how reliable scales are, and how each item was answered and belongs to its scale." example:"wardcast questionnaire items answers.csv --items 'anxiety_?'"`
 	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors by blockwise cross-validation." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
@@ -195,7 +196,7 @@ func warnEdges(d *cli.Deps, warnings []string) {
 
 // scoreFlags are the flags of the commands that write scores.
 type scoreFlags struct {
-	StandardErrors bool `help:"Add to the scores the number of answers and a standard error for each factor; each participant is then scored as score does it."`
+	StandardErrors bool `help:"Add to the scores of icqf the number of answers and a standard error for each factor; each participant is then scored as score does it. The other methods always do so."`
 	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
 }
 
@@ -212,9 +213,11 @@ func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 type result struct {
 	scoreFlags
 	cli.Output
-	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
+	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
 	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
+	// Bootstrap is 0 for none.
+	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
 }
 
 // learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of items
@@ -229,6 +232,13 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	o.Fewest, o.Trace, o.Scores = r.Rule != "lowest", r.Trace, r.table()
 	bar := cli.NewProgress(d.Err, "cross-validation")
 	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
+	var err error
+	if o.Assess, err = (certainty.Settings{Replicates: r.Bootstrap, Progress: func(done, total int) {
+		bar.Describe("bootstrap")
+		bar.Set(done, total)
+	}}).Assess(); err != nil {
+		return cli.Usage(err)
+	}
 	fitted, err := run()
 	bar.Finish()
 	if err != nil {
@@ -252,14 +262,20 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
-	factors := strconv.Itoa(s.Factors)
+	factors, beta, updates := strconv.Itoa(s.Factors), "-", "-"
+	if s.Method == model.MethodICQF {
+		beta = strconv.FormatFloat(s.Beta, 'g', -1, 64)
+	}
+	if s.Method != model.MethodFA {
+		updates = strconv.Itoa(s.Iterations)
+	}
 	if s.EmptyFactors > 0 {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
 	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, strconv.FormatFloat(s.Beta, 'g', -1, 64),
-		s.Status, strconv.Itoa(s.Iterations), strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
+		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
+		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
 }
@@ -280,6 +296,9 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 		return err
 	}
 	o.Columns.Visits, o.Method = visits, c.Method
+	if c.Method == model.MethodL1 && len(c.Confounds) > 0 {
+		d.Log.Warn("l1-nmf does not use confounds", "confounds", c.Confounds)
+	}
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 
@@ -399,75 +418,6 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
 	}
 	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
-}
-
-type questionnaireEvaluateCmd struct {
-	answerFlags
-	learning
-	cli.Output
-	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
-	Methods []string `help:"Methods to compare: ${questionnaireMethods}." default:"icqf" enum:"${questionnaireMethods}" placeholder:"LIST"`
-	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
-}
-
-func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
-	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
-	if c.Repeats < 1 {
-		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
-	}
-	var err error
-	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
-		return err
-	}
-	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
-		return err
-	}
-	bar := cli.NewProgress(d.Err, "fits")
-	o.Progress = bar.Set
-	e, err := evaluate.Run(ctx, o)
-	bar.Finish()
-	if err != nil {
-		return err
-	}
-	// An item that varies in the smallest share varies in all others.
-	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
-	}
-	for _, s := range e.Shares {
-		if s.EmptyFactors > 0 {
-			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share, "empty", s.EmptyFactors)
-		}
-	}
-	warnUnconverged(d, e.Unconverged, c.MaxIter)
-	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY"}
-	for _, label := range e.Labels {
-		head = append(head, "AUROC "+label)
-	}
-	cell := func(m evaluate.Measure) string {
-		switch m.Count {
-		case 0:
-			return "-"
-		case 1:
-			return fmt.Sprintf("%.3f (-)", m.Mean)
-		}
-		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
-	}
-	factors := strconv.Itoa(e.Factors)
-	if len(e.Choices) > 0 {
-		byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
-		if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
-			factors += fmt.Sprintf(" (%d to %d)", least, most)
-		}
-	}
-	var rows [][]string
-	for _, s := range e.Shares {
-		row := []string{s.Method, strconv.FormatFloat(100*s.Share, 'f', 0, 64) + " %", strconv.Itoa(s.Participants), factors, cell(s.Stability)}
-		for _, a := range s.AUROC {
-			row = append(row, cell(a))
-		}
-		rows = append(rows, row)
-	}
-	return c.Print(d, e, head, rows)
 }
 
 type questionnaireReportCmd struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,7 +107,7 @@ func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 		b.WriteString("secret" + string(rune('a'+i/10)) + string(rune('0'+i%10)) + "," + strings.Join(row[:4], ",") + "," + dx + "\n")
 	}
 	path, keys := clitest.File(t, "answers.csv", b.String()), clitest.File(t, "keys.json", `{"mood":["q1","-q2","q3"],"sleep":["r1"]}`)
-	r := wardcast(t, "", "questionnaire", "evaluate", path, "--codebook", keys, "--factors", "2", "--beta", "0.1", "--repeats", "2", "--labels", "dx=SCHZ,dx=SCHZ:CONTROL")
+	r := wardcast(t, "", "questionnaire", "evaluate", path, "--codebook", keys, "--factors", "2", "--beta", "0.1", "--repeats", "2", "--labels", "dx=SCHZ,dx=SCHZ:CONTROL", "--methods", "icqf,missing")
 	for _, say := range []string{`"column":"participant_id"`, `"column":"dx","group":"SCHZ","participants":20,"scales":["sleep"]`, `"scale":"mood","items":["q2"]`} {
 		if !strings.Contains(r.Stderr, say) {
 			t.Errorf("the log lacks %s:\n%s", say, r.Stderr)
@@ -121,7 +122,10 @@ func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 	if r.Code != 0 {
 		t.Errorf("%s", r.Stderr)
 	}
-	if !strings.Contains(r.Stdout, "AUROC dx=SCHZ  AUROC dx=SCHZ:CONTROL") {
+	if !regexp.MustCompile(`AUROC dx=SCHZ +AUROC dx=SCHZ:CONTROL\n`).MatchString(r.Stdout) {
 		t.Errorf("the labels do not say their values:\n%s", r.Stdout)
+	}
+	if !regexp.MustCompile(`missing  80 % +48 +-  +-  +1.000 \(0.000\) `).MatchString(r.Stdout) {
+		t.Errorf("the missing scale does not tell the group by itself:\n%s", r.Stdout)
 	}
 }

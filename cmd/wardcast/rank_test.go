@@ -11,8 +11,8 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-// items writes 150 participants' answers to 9 items of 3 factors, some of them missing.
-func items(t *testing.T) string {
+// itemsFile writes 150 participants' answers to 9 items of 3 factors, some of them missing.
+func itemsFile(t *testing.T) string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 0))
 	var out strings.Builder
@@ -31,7 +31,7 @@ func items(t *testing.T) string {
 
 func TestRank(t *testing.T) {
 	t.Parallel()
-	answers, documents := items(t), matrices(t, false)["x.csv"]
+	answers, documents := itemsFile(t), matrices(t, false)["x.csv"]
 	for _, criterion := range []string{"parallel", "map"} {
 		r := clitest.Object(t, succeed(t, "", "rank", "--method", "fa", "--criterion", criterion, "--input", answers, "--output=json"))
 		clitest.WantFields(t, criterion, r, "method", "criterion", "rank", "curve", "unconverged", "warnings", "seconds", "settings", "version")
@@ -109,7 +109,7 @@ func TestEvaluationOfFew(t *testing.T) {
 
 func TestRankRefuses(t *testing.T) {
 	t.Parallel()
-	answers, documents := items(t), matrices(t, false)["x.csv"]
+	answers, documents := itemsFile(t), matrices(t, false)["x.csv"]
 	fail(t, cli.ExitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents}, `method "svd" has no criterion "ccc", only bcv, bic`)
 	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "4:2", "--input", documents}, "--ranks")
 	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90", "leave room for")

@@ -245,7 +245,7 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 	var correlations *factoranalysis.Correlations
 	if o.Criterion == MAP {
 		var err error
-		if correlations, err = factoranalysis.Correlate(dense, s.Correlation, o.Threads); err != nil {
+		if correlations, err = factoranalysis.Correlate(ctx, dense, s.Correlation, o.Threads); err != nil {
 			return err
 		}
 		squares, fourth, err := rank.MAP(correlations.R)

@@ -16,6 +16,7 @@ var (
 	ErrBelow          = errors.New("the lowest answer is below 0. If it means missing, name it with --missing-code; otherwise use --from-low")
 	ErrNeverAnswered  = errors.New("nobody answered this item")
 	ErrConstant       = errors.New("a constant item: all answers are the same")
+	ErrFewItems       = errors.New("fewer than two items vary; reliability needs two")
 	ErrNoID           = errors.New("no id")
 	ErrSameID         = errors.New("the same id as on an earlier line")
 	ErrNoConfound     = errors.New("a confound without a value (--omit-incomplete leaves such participants out of a fit)")

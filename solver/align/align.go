@@ -26,21 +26,21 @@ func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) 
 	return match(previous, topics, func(cosine float64) float64 { return cosine })
 }
 
-// Unsigned is Topics that counts a topic with the opposite signs as the same: the order has the largest Σ_t |cosines[t]|. The
-// cosines keep their signs.
-func Unsigned(previous, topics *mat.Dense) (permutation []int, cosines []float64) {
-	return match(previous, topics, math.Abs)
+// Factors is Topics for columns whose signs do not count, as those of factor analysis: the permutation has the largest sum of
+// the absolute values of the cosines. A column that takes a place with a negative cosine should be given the opposite signs.
+func Factors(previous, factors *mat.Dense) (permutation []int, cosines []float64) {
+	return match(previous, factors, math.Abs)
 }
 
-// match returns the order with the largest sum of gains.
+// match returns the permutation with the largest sum of the gains of the cosines.
 func match(previous, topics *mat.Dense, gain func(cosine float64) float64) (permutation []int, cosines []float64) {
 	_, l := previous.Dims()
 	_, k := topics.Dims()
-	all, gains := mat.NewDense(l, k, nil), mat.NewDense(l, k, nil)
+	all, gains := mat.NewDense(l, k, nil), mat.NewDense(min(k, l), k, nil)
 	all.Mul(directions(previous).T(), directions(topics))
-	gains.Apply(func(_, _ int, cosine float64) float64 { return gain(cosine) }, all)
+	gains.Apply(func(t, c int, _ float64) float64 { return gain(all.At(t, c)) }, gains)
 	cosines = make([]float64, k)
-	permutation = assign(gains.Slice(0, min(k, l), 0, k).(*mat.Dense))
+	permutation = assign(gains)
 	taken := make([]bool, k)
 	for t, c := range permutation {
 		cosines[t], taken[c] = all.At(t, c), true

@@ -130,16 +130,23 @@ func TestTopicsOfZeros(t *testing.T) {
 	}
 }
 
-// Topics that come back with the opposite signs are the same topics for Unsigned, and no match for Topics.
-func TestUnsignedIgnoresSigns(t *testing.T) {
+// Turned columns in another order are found again by Factors, and their cosines tell which were turned.
+func TestFactorsAreFreeOfSigns(t *testing.T) {
 	t.Parallel()
-	before := mat.NewDense(3, 2, []float64{1, 0, 1, 0, 0, 1})
-	now := mat.NewDense(3, 2, []float64{0.1, -1, 0, -1, -2, 0})
-	permutation, cosines := align.Unsigned(before, now)
-	if !slices.Equal(permutation, []int{1, 0}) || cosines[0] > -0.99 || cosines[1] > -0.99 {
-		t.Errorf("order %v, cosines %v", permutation, cosines)
+	before := normal(1, 6, 3)
+	now := mat.NewDense(6, 3, nil)
+	for place, c := range []int{2, 0, 1} {
+		for j := range 6 {
+			now.Set(j, c, []float64{-1, 1, -2}[place]*before.At(j, place))
+		}
 	}
-	if permutation, _ := align.Topics(before, now); !slices.Equal(permutation, []int{0, 1}) {
-		t.Errorf("with signs the order is %v", permutation)
+	permutation, cosines := align.Factors(before, now)
+	if diff := cmp.Diff([]int{2, 0, 1}, permutation); diff != "" {
+		t.Errorf("another order than that planted:\n%s", diff)
+	}
+	for place, want := range []float64{-1, 1, -1} {
+		if math.Abs(cosines[place]-want) > 1e-12 {
+			t.Errorf("place %d: cosine %v, want %v", place, cosines[place], want)
+		}
 	}
 }

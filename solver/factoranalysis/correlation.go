@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -63,11 +64,12 @@ func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", 
 //
 // It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different answers,
 // one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps solver.ErrShape for
-// fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a negative number of threads.
+// fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a negative number of threads. When
+// ctx ends during the search for Polychoric, its cause is returned.
 //
 // The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
 // normal probabilities as the inner corners of its table.
-func Correlate(x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
+func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
 	if threads < 0 {
 		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
 	}
@@ -84,7 +86,9 @@ func Correlate(x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
 		if err != nil {
 			return nil, err
 		}
-		raw, unknown = polychoric(items, linalg.Threads(threads))
+		if raw, unknown, err = polychoric(ctx, items, linalg.Threads(threads)); err != nil {
+			return nil, err
+		}
 	default:
 		return nil, fmt.Errorf("%w: correlation %q is neither %s nor %s", solver.ErrSettings, kind, Pearson, Polychoric)
 	}

@@ -28,7 +28,7 @@ func TestPearsonPairwise(t *testing.T) {
 	t.Parallel()
 	x := punched(randomNormal(200, 6), 0.3)
 	x.Apply(func(_, j int, v float64) float64 { return 1e6*float64(j) + v }, x)
-	c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
+	c, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Pearson, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestPearsonPairwise(t *testing.T) {
 func TestCorrelateExtremes(t *testing.T) {
 	t.Parallel()
 	want := randomNormal(50, 3)
-	base, err := factoranalysis.Correlate(want, factoranalysis.Pearson, 0)
+	base, err := factoranalysis.Correlate(t.Context(), want, factoranalysis.Pearson, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestCorrelateExtremes(t *testing.T) {
 		for i := range 50 {
 			x.Set(i, 1, math.Ldexp(x.At(i, 1), c.exponent))
 		}
-		got, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
+		got, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Pearson, 0)
 		switch {
 		case !c.refused && (err != nil || !mat.Equal(got.R, base.R)):
 			t.Errorf("times 2^%d: error %v, or other correlations", c.exponent, err)
@@ -84,7 +84,7 @@ func TestPolychoricRecoversTheLatentCorrelation(t *testing.T) {
 			a := random.NormFloat64()
 			x.SetRow(i, []float64{a, rho*a + math.Sqrt(1-rho*rho)*random.NormFloat64()})
 		}
-		c, err := factoranalysis.Correlate(likert(x, -0.8, 0.4, 1.2), factoranalysis.Polychoric, 0)
+		c, err := factoranalysis.Correlate(t.Context(), likert(x, -0.8, 0.4, 1.2), factoranalysis.Polychoric, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestTetrachoric(t *testing.T) {
 			}
 			x.SetRow(i, []float64{a, b})
 		}
-		c, err := factoranalysis.Correlate(x, factoranalysis.Polychoric, 0)
+		c, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Polychoric, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestPolychoricOfEqualItems(t *testing.T) {
 		}
 		return float64(i % 3)
 	}, x)
-	c, err := factoranalysis.Correlate(x, factoranalysis.Polychoric, 0)
+	c, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Polychoric, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestCorrelateSmooths(t *testing.T) {
 			x.SetRow(i, []float64{math.NaN(), b, -c}) // items 2 and 3 oppose, although both go with item 1
 		}
 	}
-	c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
+	c, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Pearson, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,10 +178,10 @@ func TestCorrelateSmooths(t *testing.T) {
 			t.Errorf("item %d correlates %v with itself", i, c.R.At(i, i))
 		}
 	}
-	if _, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: 1}); err != nil {
+	if _, err := factoranalysis.Fit(t.Context(), x, factoranalysis.Settings{Factors: 1}); err != nil {
 		t.Errorf("factoring it: %v", err)
 	}
-	complete, err := factoranalysis.Correlate(randomNormal(50, 3), factoranalysis.Pearson, 0)
+	complete, err := factoranalysis.Correlate(t.Context(), randomNormal(50, 3), factoranalysis.Pearson, 0)
 	if err != nil || complete.Smoothed() {
 		t.Errorf("complete answers: smoothed %v, error %v", complete.Smoothed(), err)
 	}
@@ -200,7 +200,7 @@ func TestCorrelateUnknown(t *testing.T) {
 				x.Set(i, 2, 3)          // the same wherever item 0 is known
 			}
 		}
-		c, err := factoranalysis.Correlate(x, kind, 0)
+		c, err := factoranalysis.Correlate(t.Context(), x, kind, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

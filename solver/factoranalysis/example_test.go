@@ -31,7 +31,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	model, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: number.Suggested})
+	model, err := factoranalysis.Fit(context.Background(), x, factoranalysis.Settings{Factors: number.Suggested})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -2,8 +2,10 @@ package factoranalysis
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -18,10 +20,17 @@ type Rotation string
 const (
 	// RotatePromax makes factors oblique, see Promax.
 	RotatePromax Rotation = "promax"
+	// RotateOblimin makes factors oblique, see Oblimin.
+	RotateOblimin Rotation = "oblimin"
 	// RotateVarimax keeps factors uncorrelated, see Varimax.
 	RotateVarimax Rotation = "varimax"
 	// RotateNone leaves the principal axes.
 	RotateNone Rotation = "none"
+)
+
+var (
+	rotations   = []Rotation{RotatePromax, RotateOblimin, RotateVarimax, RotateNone}
+	extractions = []Extraction{Minres, MaximumLikelihood}
 )
 
 // Settings controls Fit. Zero values mean what the fields say.
@@ -30,6 +39,8 @@ type Settings struct {
 	Factors int
 	// Correlation is the kind of correlation; "" means Pearson.
 	Correlation Kind
+	// Extraction is what the factors make small; "" means Minres.
+	Extraction Extraction
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
@@ -38,25 +49,14 @@ type Settings struct {
 
 // Model is a factor solution.
 type Model struct {
-	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The loadings of
-	// each sum to 0 or more.
-	Loadings *mat.Dense
-	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
-	Phi *mat.Dense
-	// Uniquenesses is ψ, p, in [0.005, 1]. At the lower bound there may be too many factors or too few participants.
-	Uniquenesses []float64
-	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one; NaN
-	// if no pair has one.
-	RMSR float64
+	// Scorer holds the solution itself, and what scores rest on.
+	Scorer
+	// Fit tells how well the factors reproduce the correlations.
+	Fit GoodnessOfFit
 	// Converged is whether the extraction ended at a minimum.
 	Converged bool
 	// Correlations are the factored ones.
 	Correlations *Correlations
-
-	threads           int
-	means, deviations []float64
-	scored            *mat.SymDense // the correlations that scores rest on, p×p
-	weights           *mat.Dense    // p×k, the inverse of scored times ΛΦ
 }
 
 const (
@@ -65,54 +65,55 @@ const (
 	fillTol  = 1e-7
 )
 
-// Fit factors the correlations of x, n×p, where NaN is a missing answer: least sum of squared residuals off the diagonal
-// (minres) with uniquenesses of at least 0.005, then the rotation.
+// Fit factors the correlations of x, n×p, where NaN is a missing answer, and rotates the factors. Uniquenesses are at least 0.005.
+// Minres makes the sum of squared residuals off the diagonal least. MaximumLikelihood weighs a residual by how little the
+// items vary besides the factors; it needs correlations with an inverse.
 //
 // Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
-// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1 or an unknown
-// rotation. Converged reports a search that does not converge, and Correlations.Smoothed a matrix that is not a correlation
-// matrix.
-func Fit(x mat.Matrix, s Settings) (*Model, error) {
-	s.Correlation, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Rotation, RotatePromax)
-	if s.Rotation != RotatePromax && s.Rotation != RotateVarimax && s.Rotation != RotateNone {
-		return nil, fmt.Errorf("%w: rotation %q is none of %s, %s, %s", solver.ErrSettings, s.Rotation, RotatePromax, RotateVarimax, RotateNone)
+// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an unknown
+// extraction or an unknown rotation. When ctx ends, its cause is returned within one update of the extraction. Converged reports
+// a search that does not converge, and Correlations.Smoothed a matrix that is not a correlation matrix.
+func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
+	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres), cmp.Or(s.Rotation, RotatePromax)
+	if !slices.Contains(rotations, s.Rotation) {
+		return nil, fmt.Errorf("%w: rotation %q is none of %v", solver.ErrSettings, s.Rotation, rotations)
 	}
-	_, p := x.Dims()
+	if !slices.Contains(extractions, s.Extraction) {
+		return nil, fmt.Errorf("%w: extraction %q is none of %v", solver.ErrSettings, s.Extraction, extractions)
+	}
+	n, p := x.Dims()
 	if s.Factors < 1 || s.Factors >= p {
 		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, s.Factors, p)
 	}
-	correlations, err := Correlate(x, s.Correlation, s.Threads)
+	correlations, err := Correlate(ctx, x, s.Correlation, s.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
-	extracted, err := complete(correlations, s.Factors)
+	extracted, err := complete(ctx, correlations, s.Factors, s.Extraction)
 	if err != nil {
 		return nil, fmt.Errorf("factoring: %w", err)
 	}
-	m := &Model{Uniquenesses: extracted.uniquenesses, Converged: extracted.converged, Correlations: correlations, threads: s.Threads}
-	m.means, m.deviations = moments(x)
+	m := &Model{Converged: extracted.converged, Correlations: correlations}
+	m.Uniquenesses, m.Threads = extracted.uniquenesses, s.Threads
+	m.Means, m.Deviations = moments(x)
 	m.rotate(extracted.loadings, s.Rotation)
-	implied := m.implied()
-	m.RMSR = correlations.residual(implied)
-	if m.scored = correlations.R; correlations.Smoothed() {
-		m.scored = implied
+	if !correlations.Smoothed() {
+		m.ScoreCorrelations = correlations.R
 	}
-	if m.weights, err = regression(m.scored, m.structure()); err != nil {
-		return nil, fmt.Errorf("weighing the items: %w", err)
-	}
+	m.Fit = goodness(correlations, m.implied(), s.Factors, n)
 	return m, nil
 }
 
 // complete factors the correlations, filling in the unknown ones.
-func complete(c *Correlations, k int) (*extraction, error) {
+func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extraction, error) {
 	if len(c.Unknown) == 0 {
-		return minres(c.R, k)
+		return extract(ctx, c.R, k, by)
 	}
 	filled := mat.NewSymDense(c.raw.SymmetricDim(), nil)
 	filled.CopySym(c.raw)
-	e, err := minres(filled, k)
+	e, err := extract(ctx, filled, k, by)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func complete(c *Correlations, k int) (*extraction, error) {
 		if change <= fillTol {
 			break
 		}
-		if e, err = minres(filled, k); err != nil {
+		if e, err = extract(ctx, filled, k, by); err != nil {
 			return nil, err
 		}
 	}
@@ -141,15 +142,13 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	switch rotation {
 	case RotatePromax:
 		loadings, phi = Promax(loadings)
+	case RotateOblimin:
+		loadings, phi = Oblimin(loadings)
 	case RotateVarimax:
 		loadings, _ = Varimax(loadings)
 	}
-	// The variance that factor t accounts for is entry t of the diagonal of ΦΛᵀΛ: over all factors they sum to the
-	// communalities.
-	var gram, accounted mat.Dense
-	gram.Mul(loadings.T(), loadings)
-	accounted.Mul(phi, &gram)
-	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted.At(b, b), accounted.At(a, a)) })
+	accounted := accounted(loadings, phi)
+	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
 	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order), linalg.SelectRows(linalg.SelectColumns(phi, order), order)
 	signs := make([]float64, k)
 	for t := range signs {
@@ -159,31 +158,17 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)
 }
 
-// structure returns the correlations of items with factors, ΛΦ.
-func (m *Model) structure() *mat.Dense {
-	s := new(mat.Dense)
-	s.Mul(m.Loadings, m.Phi)
-	return s
-}
+// Accounted returns the variance that each factor accounts for, in items, of which there are p: the diagonal of ΦΛᵀΛ. These
+// sum to the communalities.
+func (m *Model) Accounted() []float64 { return accounted(m.Loadings, m.Phi) }
 
-// implied returns the correlations of the model, ΛΦΛᵀ + Ψ.
-func (m *Model) implied() *mat.SymDense {
-	var common mat.Dense
-	common.Mul(m.structure(), m.Loadings.T())
-	return symmetric(&common, m.Uniquenesses)
-}
-
-// residual returns the RMSR of a model that implies these correlations.
-func (c *Correlations) residual(implied *mat.SymDense) float64 {
-	p := implied.SymmetricDim()
-	var off mat.Dense
-	off.Sub(c.R, implied)
-	for i := range p {
-		off.Set(i, i, 0)
+func accounted(loadings, phi *mat.Dense) []float64 {
+	var gram, product mat.Dense
+	gram.Mul(loadings.T(), loadings)
+	product.Mul(phi, &gram)
+	variances := make([]float64, phi.RawMatrix().Rows)
+	for t := range variances {
+		variances[t] = product.At(t, t)
 	}
-	for _, pair := range c.Unknown {
-		off.Set(pair[0], pair[1], 0)
-		off.Set(pair[1], pair[0], 0)
-	}
-	return mat.Norm(&off, 2) / math.Sqrt(float64(p*(p-1)-2*len(c.Unknown)))
+	return variances
 }

@@ -29,7 +29,7 @@ func BenchmarkCorrelate(b *testing.B) {
 		b.Run("kind="+string(kind), func(b *testing.B) {
 			each(b, func(b *testing.B, x *mat.Dense, _ int) {
 				for b.Loop() {
-					if _, err := factoranalysis.Correlate(x, kind, 0); err != nil {
+					if _, err := factoranalysis.Correlate(b.Context(), x, kind, 0); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -41,7 +41,7 @@ func BenchmarkCorrelate(b *testing.B) {
 func BenchmarkFit(b *testing.B) {
 	each(b, func(b *testing.B, x *mat.Dense, k int) {
 		for b.Loop() {
-			if _, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: k}); err != nil {
+			if _, err := factoranalysis.Fit(b.Context(), x, factoranalysis.Settings{Factors: k}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -192,8 +192,8 @@ func TestFitPlannedMissing(t *testing.T) {
 			}
 		}
 	}
-	if want := math.Sqrt(squares / pairs); pairs != 50 || math.Abs(m.RMSR-want) > 1e-12 {
-		t.Errorf("root of the mean squared residual %v, want %v of %v pairs", m.RMSR, want, pairs)
+	if want := math.Sqrt(squares / pairs); pairs != 50 || math.Abs(m.Fit.RMSR-want) > 1e-12 {
+		t.Errorf("root of the mean squared residual %v, want %v of %v pairs", m.Fit.RMSR, want, pairs)
 	}
 }
 
@@ -201,8 +201,8 @@ func TestFitPlannedMissing(t *testing.T) {
 func TestResidualOfNoPair(t *testing.T) {
 	t.Parallel()
 	x := mat.NewDense(4, 2, []float64{0, math.NaN(), 1, math.NaN(), math.NaN(), 0, math.NaN(), 1})
-	if m := fit(t, x, factoranalysis.Settings{Factors: 1}); !math.IsNaN(m.RMSR) {
-		t.Errorf("root of the mean squared residual %v of no pair, want NaN", m.RMSR)
+	if m := fit(t, x, factoranalysis.Settings{Factors: 1}); !math.IsNaN(m.Fit.RMSR) {
+		t.Errorf("root of the mean squared residual %v of no pair, want NaN", m.Fit.RMSR)
 	}
 }
 
@@ -294,11 +294,11 @@ func regress(m *factoranalysis.Model, sample *mat.Dense, answers []float64) []fl
 func TestFitOfForeignMatrix(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(100, 6, 1, 0)
-	want, err := factoranalysis.Fit(x, factoranalysis.Settings{Factors: 1})
+	want, err := factoranalysis.Fit(t.Context(), x, factoranalysis.Settings{Factors: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := factoranalysis.Fit(struct{ mat.Matrix }{x}, factoranalysis.Settings{Factors: 1}); err != nil || !mat.Equal(got.Loadings, want.Loadings) {
+	if got, err := factoranalysis.Fit(t.Context(), struct{ mat.Matrix }{x}, factoranalysis.Settings{Factors: 1}); err != nil || !mat.Equal(got.Loadings, want.Loadings) {
 		t.Errorf("error %v, or other loadings", err)
 	}
 }
@@ -320,7 +320,8 @@ func TestFitRefuses(t *testing.T) {
 	}{
 		"no factor":         {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
 		"too many":          {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
-		"rotation":          {x, factoranalysis.Settings{Factors: 1, Rotation: "oblimin"}, solver.ErrSettings, `rotation "oblimin"`},
+		"rotation":          {x, factoranalysis.Settings{Factors: 1, Rotation: "oblimax"}, solver.ErrSettings, `rotation "oblimax" is none of [promax oblimin varimax none]`},
+		"extraction":        {x, factoranalysis.Settings{Factors: 1, Extraction: "pa"}, solver.ErrSettings, `extraction "pa" is none of [minres ml]`},
 		"threads":           {x, factoranalysis.Settings{Factors: 1, Threads: -1}, solver.ErrSettings, "-1 threads"},
 		"kind":              {x, factoranalysis.Settings{Factors: 1, Correlation: "spearman"}, solver.ErrSettings, `correlation "spearman"`},
 		"constant item":     {constant, factoranalysis.Settings{Factors: 1}, nil, "item in column 3 has fewer than two different answers"},
@@ -329,7 +330,7 @@ func TestFitRefuses(t *testing.T) {
 		"infinite":          {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
 		"one participant":   {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
 	} {
-		_, err := factoranalysis.Fit(c.x, c.settings)
+		_, err := factoranalysis.Fit(t.Context(), c.x, c.settings)
 		if c.want != nil && !errors.Is(err, c.want) || !containsText(err, c.text) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.text)
 		}

@@ -28,16 +28,16 @@ func TestMinresDerivatives(t *testing.T) {
 	t.Parallel()
 	const p, k = 7, 2
 	r := correlationMatrix(p)
-	e, err := minres(r, k)
+	e, err := extract(t.Context(), r, k, Minres)
 	if err != nil {
 		t.Fatal(err)
 	}
 	psi := e.uniquenesses // near the minimum, where the second derivatives are positive definite
 	for i := range psi {
-		psi[i] = clipped(psi[i] + 0.02*float64(i%3))
+		psi[i] = min(1, psi[i]+0.02*float64(i%3))
 	}
-	at := func(psi []float64) *reduced {
-		d, err := newReduced(r, psi, k)
+	at := func(psi []float64) position {
+		d, err := residuals{r, k}.at(psi)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestMinresDerivatives(t *testing.T) {
 		}
 	}
 	// H·step = −g, where H is by differences of the gradient.
-	step := d.newton(gradient, []int{0, 1, 2, 3, 4, 5, 6})
+	step := newton(d, gradient, []int{0, 1, 2, 3, 4, 5, 6})
 	const h = 1e-6
 	for i := range p {
 		up, down := make([]float64, p), make([]float64, p)
@@ -83,11 +83,11 @@ func TestMinresExact(t *testing.T) {
 		want[i] = 1 - r.At(i, i)
 		r.SetSym(i, i, 1)
 	}
-	e, err := minres(r, k)
+	e, err := extract(t.Context(), r, k, Minres)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newReduced(r, e.uniquenesses, k)
+	d, err := residuals{r, k}.at(e.uniquenesses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,15 +112,15 @@ func TestMinresStationary(t *testing.T) {
 		k := 1 + random.IntN(p-1)
 		x := mat.NewDense(n, p, nil)
 		x.Apply(func(_, _ int, _ float64) float64 { return random.NormFloat64() }, x)
-		c, err := Correlate(x, Pearson, 0)
+		c, err := Correlate(t.Context(), x, Pearson, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := minres(c.R, k)
+		e, err := extract(t.Context(), c.R, k, Minres)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := newReduced(c.R, e.uniquenesses, k)
+		d, err := residuals{c.R, k}.at(e.uniquenesses)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestMinresStationary(t *testing.T) {
 				bound++
 			}
 		}
-		if _, steepest := unbound(e.uniquenesses, d.gradient()); steepest > roundingTol || !e.converged {
+		if _, steepest := unbound(residuals{}, e.uniquenesses, d.gradient()); steepest > roundingTol || !e.converged {
 			t.Errorf("case %d, %d factors of %d×%d: derivative %v, converged %v", seed, k, n, p, steepest, e.converged)
 		}
 	}

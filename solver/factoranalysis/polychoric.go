@@ -1,6 +1,7 @@
 package factoranalysis
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -82,7 +83,7 @@ func categories(x mat.Matrix) ([]item, error) {
 // in [−0.9999, 0.9999]. No continuity correction is made.
 //
 // Source: U. Olsson, "Maximum likelihood estimation of the polychoric correlation coefficient", 1979, section 3.
-func polychoric(items []item, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
+func polychoric(ctx context.Context, items []item, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int, err error) {
 	p := len(items)
 	pairs := make([][2]int, 0, p*(p-1)/2)
 	for i := range p {
@@ -94,11 +95,14 @@ func polychoric(items []item, threads linalg.Threads) (r *mat.SymDense, unknown 
 	const flopsPerPair = 1 << 14
 	threads.Parallel(len(pairs), flopsPerPair*len(pairs), func(from, to int) {
 		var t table
-		for e := from; e < to; e++ {
+		for e := from; e < to && ctx.Err() == nil; e++ {
 			t.fill(&items[pairs[e][0]], &items[pairs[e][1]])
 			found[e] = t.correlation()
 		}
 	})
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
 	r = mat.NewSymDense(p, nil)
 	for i := range p {
 		r.SetSym(i, i, 1)
@@ -110,7 +114,7 @@ func polychoric(items []item, threads linalg.Threads) (r *mat.SymDense, unknown 
 			r.SetSym(pair[0], pair[1], found[e])
 		}
 	}
-	return r, unknown
+	return r, unknown, nil
 }
 
 // table is the contingency table of a pair of items, with the memory for its likelihood.

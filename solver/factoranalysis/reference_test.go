@@ -74,7 +74,7 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	polychoric, err := factoranalysis.Correlate(x, factoranalysis.Polychoric, 0)
+	polychoric, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Polychoric, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 	near(t, "Pearson correlations", m.Correlations.R, want.Pearson, rounding)
 	near(t, "uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses), [][]float64{want.Uniquenesses}, searched)
 	p, _ := m.Loadings.Dims()
-	if got := m.RMSR * m.RMSR * float64(p*(p-1)); math.Abs(got-want.Residual[0]) > 1e-9 {
-		// RMSR is that of the rotated loadings, which reproduce the same correlations.
+	if got := m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)); math.Abs(got-want.Residual[0]) > 1e-9 {
+		// Fit.RMSR is that of the rotated loadings, which reproduce the same correlations.
 		t.Errorf("sum of squared residuals %.12g, want %.12g", got, want.Residual[0])
 	}
 	varimax := fit(t, gappy, factoranalysis.Settings{Factors: k, Rotation: factoranalysis.RotateVarimax})
@@ -112,7 +112,7 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 
 func fit(t testing.TB, x *mat.Dense, s factoranalysis.Settings) *factoranalysis.Model {
 	t.Helper()
-	m, err := factoranalysis.Fit(x, s)
+	m, err := factoranalysis.Fit(t.Context(), x, s)
 	if err != nil {
 		t.Fatal(err)
 	}

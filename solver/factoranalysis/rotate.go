@@ -3,6 +3,7 @@ package factoranalysis
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -30,10 +31,7 @@ func Varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
 	p, k := loadings.Dims()
 	rotated = mat.DenseCopyOf(loadings)
 	for i := range p {
-		row := mat.NewVecDense(k, rotated.RawRowView(i))
-		if length := mat.Norm(row, 2); length > 0 {
-			row.ScaleVec(1/length, row)
-		}
+		normalize(rotated.RawRowView(i))
 	}
 	rotation = linalg.Identity(k)
 	for range maxSweeps {
@@ -52,6 +50,13 @@ func Varimax(loadings *mat.Dense) (rotated, rotation *mat.Dense) {
 	}
 	rotated.Mul(loadings, rotation)
 	return rotated, rotation
+}
+
+// normalize divides a row by its length, unless that is 0.
+func normalize(row []float64) {
+	if length := floats.Norm(row, 2); length > 0 {
+		floats.Scale(1/length, row)
+	}
 }
 
 // varimaxAngle returns the angle that maximizes the criterion of columns s and t.
@@ -81,20 +86,24 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 }
 
 // Promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
-// towards the powers of their varimax rotation B:
+// towards the powers of their varimax rotation. With H the lengths of the rows of the loadings and HB the varimax rotation,
 //
-//	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = BU.
+//	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = HBU.
 //
 // A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
-// power 4. The varimax is Kaiser-normalized, the fit to the target is not. If B has dependent columns, it is returned with
-// Φ = I.
+// power 4. As in varimax, every item counts alike, which is how R's psych rotates. If B has dependent columns, the varimax
+// rotation is returned with Φ = I.
 func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
-	_, k := loadings.Dims()
+	p, k := loadings.Dims()
 	pattern, _ = Varimax(loadings)
+	b := mat.DenseCopyOf(pattern)
+	for i := range p {
+		normalize(b.RawRowView(i))
+	}
 	var target, u, inverse mat.Dense
-	target.Apply(func(_, _ int, v float64) float64 { return v * math.Pow(math.Abs(v), promaxPower-1) }, pattern)
+	target.Apply(func(_, _ int, v float64) float64 { return v * math.Pow(math.Abs(v), promaxPower-1) }, b)
 	phi = linalg.Identity(k)
-	if k < 2 || u.Solve(pattern, &target) != nil || inverse.Inverse(&u) != nil {
+	if k < 2 || u.Solve(b, &target) != nil || inverse.Inverse(&u) != nil {
 		return pattern, phi
 	}
 	phi.Mul(&inverse, inverse.T()) // (UᵀU)⁻¹ = U⁻¹U⁻ᵀ

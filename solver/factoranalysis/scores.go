@@ -12,30 +12,72 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Transform is Scores, under the name that every factorization has.
-func (m *Model) Transform(x mat.Matrix) (*mat.Dense, error) { return m.Scores(x) }
+// Scorer scores participants with a factor solution. It is plain data: saved and read back, it gives the same bits.
+type Scorer struct {
+	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The loadings of
+	// each sum to 0 or more.
+	Loadings *mat.Dense
+	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
+	Phi *mat.Dense
+	// Uniquenesses is ψ, p, in [0.005, 1]. At the lower bound there may be too many factors or too few participants.
+	Uniquenesses []float64
+	// Means and Deviations (divisor n−1) are those of the items in the fitted sample, p.
+	Means, Deviations []float64
+	// ScoreCorrelations are the correlations R of the items, p×p. If they are nil, those of the solution, ΛΦΛᵀ + Ψ, take their
+	// place: if R had to be smoothed, its inverse would weigh noise.
+	ScoreCorrelations *mat.SymDense
+	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
+	Threads int
+}
 
-// Scores returns the factor scores, n×k, of the participants of x, n×p, by regression (L. L. Thurstone, 1935): for answers
-// z, standardized by the means and standard deviations of the fitted sample,
+// structure returns the correlations of items with factors, ΛΦ.
+func (m *Scorer) structure() *mat.Dense {
+	s := new(mat.Dense)
+	s.Mul(m.Loadings, m.Phi)
+	return s
+}
+
+// implied returns the correlations of the solution, ΛΦΛᵀ + Ψ.
+func (m *Scorer) implied() *mat.SymDense {
+	var common mat.Dense
+	common.Mul(m.structure(), m.Loadings.T())
+	return symmetric(&common, m.Uniquenesses)
+}
+
+// Transform is Scores, under the name that every factorization has.
+func (m *Scorer) Transform(x mat.Matrix) (*mat.Dense, error) { return m.Scores(x) }
+
+// Scores returns the scores of ScoresErrors.
+func (m *Scorer) Scores(x mat.Matrix) (*mat.Dense, error) {
+	scores, _, err := m.ScoresErrors(x)
+	return scores, err
+}
+
+// ScoresErrors returns the factor scores of the participants of x, n×p, by regression (L. L. Thurstone, 1935), and their
+// standard errors, each n×k. For answers z, standardized by Means and Deviations,
 //
-//	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,
+//	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,  errors² = diag(Φ − (ΛΦ)ₒᵀ·Rₒₒ⁻¹·(ΛΦ)ₒ),
 //
-// the best linear prediction of the factors from the items o that the participant answered. If R was smoothed, its inverse
-// would weigh noise, and the correlations of the model, ΛΦΛᵀ + Ψ, take its place. Missing answers are not imputed; a score
-// rests on fewer items and is closer to 0. The scores of a participant without any answer are NaN.
+// the best linear prediction of the factors, which have variance 1, from the items o that the participant answered. Missing
+// answers are not imputed; a score rests on fewer items, is closer to 0 and has a larger error. Both are NaN for a participant
+// without any answer. The errors leave out that the solution itself is estimated.
 //
-// A score does not depend on who else is in x. It returns an error that wraps solver.ErrShape for another number of items
-// and a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
-func (m *Model) Scores(x mat.Matrix) (*mat.Dense, error) {
+// A score does not depend on who else is in x. The error returned wraps solver.ErrShape for another number of items and is a
+// *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
+func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()
 	if p != items {
-		return nil, fmt.Errorf("%w: %d items, must be %d", solver.ErrShape, p, items)
+		return nil, nil, fmt.Errorf("%w: %d items, must be %d", solver.ErrShape, p, items)
 	}
 	if err := solver.CheckAnswers(x); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	scores, structure := mat.NewDense(n, k, nil), m.structure()
+	w := weigher{Scorer: m, structure: m.structure(), correlations: m.ScoreCorrelations}
+	if w.correlations == nil {
+		w.correlations = m.implied()
+	}
+	w.scores, w.errors = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
 	patterns := map[string][]int{} // rows by which items they have
 	var order []string
 	known := make([]byte, p)
@@ -52,54 +94,65 @@ func (m *Model) Scores(x mat.Matrix) (*mat.Dense, error) {
 		patterns[string(known)] = append(patterns[string(known)], i)
 	}
 	failed := make([]error, len(order))
-	linalg.Threads(m.threads).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
+	linalg.Threads(m.Threads).Parallel(len(order), len(order)*p*p*p, func(from, to int) {
 		for e := from; e < to; e++ {
-			failed[e] = m.score(scores, x, structure, order[e], patterns[order[e]])
+			failed[e] = w.score(x, order[e], patterns[order[e]])
 		}
 	})
 	if err := cmp.Or(failed...); err != nil {
-		return nil, fmt.Errorf("weighing the items: %w", err)
+		return nil, nil, fmt.Errorf("weighing the items: %w", err)
 	}
-	return scores, nil
+	return w.scores, w.errors, nil
+}
+
+// weigher fills in scores and their errors.
+type weigher struct {
+	*Scorer
+	structure      *mat.Dense
+	correlations   *mat.SymDense
+	scores, errors *mat.Dense
 }
 
 // score fills the rows of the participants who answered exactly the known items.
-func (m *Model) score(scores *mat.Dense, x mat.Matrix, structure *mat.Dense, known string, rows []int) error {
-	p, k := structure.Dims()
+func (w *weigher) score(x mat.Matrix, known string, rows []int) error {
+	p, k := w.structure.Dims()
 	var items []int
 	for j := range p {
 		if known[j] == 1 {
 			items = append(items, j)
 		}
 	}
-	weights := m.weights
 	if len(items) == 0 {
 		for _, i := range rows {
 			for t := range k {
-				scores.Set(i, t, math.NaN())
+				w.scores.Set(i, t, math.NaN())
+				w.errors.Set(i, t, math.NaN())
 			}
 		}
 		return nil
 	}
-	if len(items) < p {
-		r, s := mat.NewSymDense(len(items), nil), mat.NewDense(len(items), k, nil)
-		for a, i := range items {
-			s.SetRow(a, structure.RawRowView(i))
-			for b, j := range items[:a+1] {
-				r.SetSym(a, b, m.scored.At(i, j))
-			}
-		}
-		var err error
-		if weights, err = regression(r, s); err != nil {
-			return err
+	r, s := mat.NewSymDense(len(items), nil), linalg.SelectRows(w.structure, items)
+	for a, i := range items {
+		for b, j := range items[:a+1] {
+			r.SetSym(a, b, w.correlations.At(i, j))
 		}
 	}
+	weights, err := regression(r, s)
+	if err != nil {
+		return err
+	}
+	errs := make([]float64, k)
+	for t := range errs {
+		// The correlations of a sample can predict a factor better than completely.
+		errs[t] = math.Sqrt(max(0, 1-mat.Dot(s.ColView(t), weights.ColView(t))))
+	}
 	for _, i := range rows {
-		row := scores.RawRowView(i)
+		w.errors.SetRow(i, errs)
+		row := w.scores.RawRowView(i)
 		for a, j := range items {
-			z := (x.At(i, j) - m.means[j]) / m.deviations[j]
-			for t, w := range weights.RawRowView(a) {
-				row[t] += w * z
+			z := (x.At(i, j) - w.Means[j]) / w.Deviations[j]
+			for t, v := range weights.RawRowView(a) {
+				row[t] += v * z
 			}
 		}
 	}

@@ -123,7 +123,10 @@ func (m *Model) errorsTo(dst, answers []float64) {
 	left.Mul(&inverse, a)
 	all.Mul(&left, &inverse)
 	for t := range dst {
-		dst[t] = min(deviation, math.Sqrt(max(0, all.At(t, t))))
+		dst[t] = deviation
+		if v := all.At(t, t); v < variance { // not if squares overflow
+			dst[t] = math.Sqrt(max(0, v))
+		}
 	}
 }
 

@@ -98,6 +98,8 @@ type Model struct {
 	// Answers is the number of answers for which L1 and L2 are meant: the penalties of a participant with a answers weigh
 	// a/Answers as much. 0 means that they weigh the same for any number.
 	Answers float64
+	// Calibration, if not nil, adapts the penalties to how much the answers tell of each score.
+	Calibration *Calibration
 	// Weights holds the weight of the squared error of each item; nil means 1 for all.
 	Weights []float64
 	// Noise holds the variance of each item's answers about the reconstruction, for StandardErrors.

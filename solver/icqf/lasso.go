@@ -107,6 +107,18 @@ func (b *boxLasso) minimize(w []float64) error {
 	return ErrNotOptimal
 }
 
+// response returns by how much the free scores of a minimum rise when the linear term of the free score at this position rises
+// by 1: a column of the inverse of their G, in their order. It is valid until the next call.
+func (b *boxLasso) response(position int) []float64 {
+	size := len(b.free)
+	column := b.direction[:size]
+	clear(column)
+	column[position] = 1
+	blas64.Trsv(blas.NoTrans, b.triangle(size), vector(column))
+	blas64.Trsv(blas.Trans, b.triangle(size), vector(column))
+	return column
+}
+
 // rounding returns the bound below which a sum counts as 0, relative to the size of its terms.
 func (b *boxLasso) rounding() float64 { return slack * float64(len(b.linear)+1) * unit }
 

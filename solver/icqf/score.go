@@ -14,11 +14,16 @@ import (
 // Score returns the scores of participants, n×k: for each row m of the n×p answers (NaN if missing) and c of the
 // n×c confounds the minimum over w in [0, 1]ᵏ of
 //
-//	½ Σ v(m − w·Qᵀ − c·Qcᵀ)² + (a/ā)·(β‖w‖₁ + ½β₂‖w‖²),
+//	½ Σ v(m − w·Qᵀ − c·Qcᵀ)² + Σₜ (λₜwₜ + ½β₂uₜwₜ²), λₜ = βuₜ + cₜ(√sₜ − sₜ),
+//	uₜ = min(a/ā, sₜ), sₜ = min(1, Iₜ/(0.8·Īₜ)), Iₜ = Σ vqₜ²,
 //
-// the sum over the a observed answers, with β = L1, β₂ = L2, the items' Weights v and ā = Answers, to optimality. Divided by a/ā,
-// the sum stands for as many answers as the fit had of a participant: missing answers do not let the penalties weigh more. A row's scores depend on that row alone, to the last bit. A row without
-// answers scores 0. Answers and confounds may be of any size: a participant may be older than all of the sample. The cost is
+// the sums over the a observed answers, with β = L1, β₂ = L2, the items' Weights v, ā = Answers, and Īₜ and cₜ of the
+// Calibration. Without one, and for Iₜ below 0.02·Īₜ, λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the fit had
+// of a participant, so that the penalties do not weigh more if answers are missing. cₜ is for the noise, which grows, and which
+// the bounds cut off on one side. It may be negative.
+//
+// A row's scores depend on that row alone, to the last bit. A row without answers scores 0, and so does a factor of which the
+// answers tell nothing. Answers and confounds may be of any size: a participant may be older than all of the sample. The cost is
 // n·p·k² multiply-adds.
 //
 // It returns an error that wraps solver.ErrShape for nil and for sizes that do not fit the model, solver.ErrSettings for a
@@ -26,20 +31,11 @@ import (
 // squares overflow, and ErrConfounds for a confound that is not finite; one that wraps ErrNotOptimal should rounding ever keep
 // a row from its minimum.
 func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
-	if answers == nil {
-		return nil, fmt.Errorf("scoring: %w: no answers", solver.ErrShape)
+	if err := m.checkRows(answers, confounds); err != nil {
+		return nil, fmt.Errorf("scoring: %w", err)
 	}
 	n, p := answers.Dims()
-	if err := m.check(confounds, n); err != nil {
-		return nil, fmt.Errorf("scoring: %w", err)
-	}
-	items, k := m.Loadings.Dims()
-	if p != items {
-		return nil, fmt.Errorf("scoring: %w: %d answers of %d items", solver.ErrShape, p, items)
-	}
-	if err := solver.CheckAnswers(answers); err != nil {
-		return nil, fmt.Errorf("scoring: %w", err)
-	}
+	_, k := m.Loadings.Dims()
 	scores := mat.NewDense(n, k, nil)
 	failed := make([]error, n)
 	linalg.Threads(m.Threads).Parallel(n, n*p*k*k, func(from, to int) {
@@ -74,14 +70,16 @@ func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
 
 // Scorer scores one participant at a time and allocates nothing. It is for one goroutine; several may share a model.
 type Scorer struct {
-	model *Model
-	lasso *boxLasso
+	model  *Model
+	lasso  *boxLasso
+	given  float64   // number of answers, divided by Model.Answers
+	shares []float64 // s of Model.Score; 0 without a Calibration
 }
 
 // NewScorer returns a Scorer of a model that Score takes, which must not change from then on.
 func (m *Model) NewScorer() *Scorer {
 	_, k := m.Loadings.Dims()
-	return &Scorer{m, newBoxLasso(k)}
+	return &Scorer{model: m, lasso: newBoxLasso(k), shares: make([]float64, k)}
 }
 
 // ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these answers, of
@@ -136,12 +134,19 @@ func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
-// share returns by how much the penalties of a participant weigh more than those of the model.
-func (m *Model) share(answers []float64) float64 {
-	if m.Answers == 0 {
-		return 1
+// checkRows returns what is wrong with the model, or with rows to be scored.
+func (m *Model) checkRows(answers, confounds *mat.Dense) error {
+	if answers == nil {
+		return fmt.Errorf("%w: no answers", solver.ErrShape)
 	}
-	return float64(answered(answers)) / m.Answers
+	n, p := answers.Dims()
+	if err := m.check(confounds, n); err != nil {
+		return err
+	}
+	if items, _ := m.Loadings.Dims(); p != items {
+		return fmt.Errorf("%w: %d answers of %d items", solver.ErrShape, p, items)
+	}
+	return solver.CheckAnswers(answers)
 }
 
 // check returns what is wrong with the model, or with the confounds of n participants.
@@ -154,6 +159,9 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	}
 	if items, _ := m.Loadings.Dims(); m.Weights != nil && len(m.Weights) != items || !(m.Answers >= 0) {
 		return fmt.Errorf("%w: %d weights of %d items, penalties for %v answers", solver.ErrSettings, len(m.Weights), items, m.Answers)
+	}
+	if _, k := m.Loadings.Dims(); m.Calibration != nil && (len(m.Calibration.Information) != k || len(m.Calibration.Shifts) != k) {
+		return fmt.Errorf("%w: a calibration of %d and %d of %d factors", solver.ErrSettings, len(m.Calibration.Information), len(m.Calibration.Shifts), k)
 	}
 	if err := solver.CheckFinite(m.Loadings); err != nil {
 		return fmt.Errorf("loadings: %w", err)
@@ -186,17 +194,13 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 	gram, linear, all := s.lasso.gram, s.lasso.linear, s.model.Loadings.RawMatrix()
 	k := len(linear)
 	clear(gram)
-	share := s.model.share(answers)
-	for t := range linear {
-		linear[t] = -s.model.L1 * share
-		gram[t*k+t] = s.model.L2 * share
-	}
-	seen := false
+	clear(linear)
+	seen := 0
 	for j, v := range answers {
 		if v != v {
 			continue
 		}
-		seen = true
+		seen++
 		if len(confounds) > 0 {
 			for c, q := range s.model.ConfoundLoadings.RawRowView(j) {
 				v -= confounds[c] * q
@@ -220,6 +224,28 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 		for u := range t {
 			gram[t*k+u] = gram[u*k+t]
 		}
+		if c := s.model.Calibration; c != nil {
+			s.shares[t] = c.share(t, gram[t*k+t])
+		}
 	}
-	return seen
+	s.given = 1
+	if s.model.Answers > 0 {
+		s.given = float64(seen) / s.model.Answers
+	}
+	s.penalize()
+	return seen > 0
+}
+
+// penalize adds the penalties.
+func (s *Scorer) penalize() {
+	m, k := s.model, len(s.shares)
+	for t, share := range s.shares {
+		weight := s.given
+		if share > 0 {
+			weight = min(weight, share)
+			s.lasso.linear[t] -= m.Calibration.Shifts[t] * rise(share)
+		}
+		s.lasso.linear[t] -= m.L1 * weight
+		s.lasso.gram[t*k+t] += m.L2 * weight
+	}
 }

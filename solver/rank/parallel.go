@@ -54,18 +54,18 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	if s.Draws < 0 {
 		return nil, fmt.Errorf("%w: %d draws", solver.ErrSettings, s.Draws)
 	}
-	data, err := factoranalysis.Correlate(x, s.Correlation, s.Threads)
+	data, err := factoranalysis.Correlate(ctx, x, s.Correlation, s.Threads)
 	if err != nil {
 		return nil, fmt.Errorf("correlating: %w", err)
 	}
 	p := data.R.SymmetricDim()
 	a := &ParallelAnalysis{Correlations: data, Reference: make([]float64, p)}
-	if a.Eigenvalues, err = eigenvalues(data.R); err != nil {
+	if a.Eigenvalues, err = eigenvalues(ctx, data.R); err != nil {
 		return nil, fmt.Errorf("finding eigenvalues: %w", err)
 	}
 	random := make([][]float64, s.Draws)
-	err = s.each(ctx, s.Draws, func(_ context.Context, d int) (err error) {
-		random[d], err = s.draw(x, d)
+	err = s.each(ctx, s.Draws, func(ctx context.Context, d int) (err error) {
+		random[d], err = s.draw(ctx, x, d)
 		return err
 	})
 	if err != nil {
@@ -86,14 +86,14 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 }
 
 // eigenvalues returns those of the reduced correlations, descending.
-func eigenvalues(r *mat.SymDense) ([]float64, error) {
-	values, err := factoranalysis.ReducedEigenvalues(r, 1)
+func eigenvalues(ctx context.Context, r *mat.SymDense) ([]float64, error) {
+	values, err := factoranalysis.ReducedEigenvalues(ctx, r, 1)
 	slices.Reverse(values)
 	return values, err
 }
 
 // draw returns the eigenvalues of the d-th random data set.
-func (s *ParallelSettings) draw(x mat.Matrix, d int) ([]float64, error) {
+func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([]float64, error) {
 	n, p := x.Dims()
 	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))
 	y := mat.DenseCopyOf(x)
@@ -116,9 +116,9 @@ func (s *ParallelSettings) draw(x mat.Matrix, d int) ([]float64, error) {
 			y.Set(other, j, v)
 		}
 	}
-	c, err := factoranalysis.Correlate(y, s.Correlation, 1)
+	c, err := factoranalysis.Correlate(ctx, y, s.Correlation, 1)
 	if err != nil {
 		return nil, err
 	}
-	return eigenvalues(c.R)
+	return eigenvalues(ctx, c.R)
 }

@@ -126,7 +126,7 @@ func parallel(t testing.TB, x *mat.Dense, s rank.ParallelSettings) *rank.Paralle
 // components is the number of components that MAP chooses.
 func components(t testing.TB, x *mat.Dense, kind factoranalysis.Kind) int {
 	t.Helper()
-	c, err := factoranalysis.Correlate(x, kind, 0)
+	c, err := factoranalysis.Correlate(t.Context(), x, kind, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestParallelEnds(t *testing.T) {
 func TestMAPIsTheDefinition(t *testing.T) {
 	t.Parallel()
 	x := items(80, 7, 2, 0.3)
-	c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
+	c, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Pearson, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,6 @@ type reader struct {
 	Table
 	answers []float64
 	others  []map[string]bool // of each label: the values that count as 0
-	groups  [][]string        // of each column of groups: the value of each row, "" if it is missing
 }
 
 // leftOut is a row that is left out.
@@ -75,11 +74,14 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	if err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
-	r := &reader{layout: l, groups: make([][]string, len(l.groupAt))}
+	r := &reader{layout: l}
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
 	r.Table = Table{File: src.File, Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	for _, at := range l.groupAt {
+		r.Groups = append(r.Groups, Grouping{Column: strings.Clone(src.Header[at])})
+	}
 	var out []leftOut
 	lineOf := map[string]int{}
 	for rows := 1; ; rows++ {
@@ -123,8 +125,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		return nil, src.at(slices.Min(slices.Concat(r.Unanswered, r.Incomplete)), questionnaire.ErrNoAnswers)
 	}
 	r.Answers, r.SHA256 = mat.NewDense(len(r.IDs), len(r.Items), r.answers), hex.EncodeToString(src.hash.Sum(nil))
-	for g, at := range l.groupAt {
-		r.lack(src.Header[at], r.groups[g])
+	for _, g := range r.Groups {
+		r.lack(g)
 	}
 	return &r.Table, nil
 }
@@ -202,7 +204,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		}
 	}
 	for g, at := range r.groupAt {
-		r.groups[g] = append(r.groups[g], r.Spelled(record[at]))
+		r.Groups[g].Values = append(r.Groups[g].Values, r.Spelled(record[at]))
 	}
 	return true, true, nil
 }

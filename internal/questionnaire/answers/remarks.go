@@ -39,15 +39,15 @@ type Opposed struct {
 	Items []string
 }
 
-// leastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by chance, and
+// LeastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by chance, and
 // its value may tell who it is.
-const leastGroup = 5
+const LeastGroup = 5
 
-// lack remarks on the groups, by their value in each row, that lack whole scales.
-func (t *Table) lack(column string, groups []string) {
+// lack remarks on the groups that lack whole scales.
+func (t *Table) lack(g Grouping) {
 	people, answeredBy := map[string]map[string]bool{}, map[string]map[string]bool{} // by group and scale
 	var scales []string
-	for i, group := range groups {
+	for i, group := range g.Values {
 		if people[group] == nil {
 			people[group] = map[string]bool{}
 		}
@@ -58,20 +58,20 @@ func (t *Table) lack(column string, groups []string) {
 		if answeredBy[scale] == nil {
 			answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
 		}
-		for i, group := range groups {
+		for i, group := range g.Values {
 			if answered(t.Answers.At(i, j)) {
 				answeredBy[scale][group] = true
 			}
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(people)) {
-		l := Lacking{Column: column, Group: group, Participants: len(people[group])}
+		l := Lacking{Column: g.Column, Group: group, Participants: len(people[group])}
 		for _, scale := range scales {
 			if by := answeredBy[scale]; len(by) > 0 && !by[group] {
 				l.Scales = append(l.Scales, scale)
 			}
 		}
-		if group != "" && l.Participants >= leastGroup && len(l.Scales) > 0 {
+		if group != "" && l.Participants >= LeastGroup && len(l.Scales) > 0 {
 			t.Lacking = append(t.Lacking, l)
 		}
 	}

@@ -27,6 +27,8 @@ type Table struct {
 	Remarks
 	// Labels holds a class for each label and participant: 1, 0 or Unknown.
 	Labels [][]int8
+	// Groups are the columns of groups: those of Columns.Groups, labels and categorical confounds. A table of visits has none.
+	Groups []Grouping
 	// SHA256 is that of the file, "" for a table that comes from none.
 	SHA256 string
 	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
@@ -35,6 +37,12 @@ type Table struct {
 	VisitItems []questionnaire.Item
 
 	confounds [][]known // of each confound and participant
+}
+
+// Grouping is a column of groups.
+type Grouping struct {
+	Column string
+	Values []string // of each participant in one spelling, "" if it is missing
 }
 
 // known is the value of a confound: a number or a level.
@@ -57,7 +65,8 @@ func (t *Table) ends(item int, rows []int) (low, high float64) {
 	return low, high
 }
 
-func (t *Table) all() []int {
+// All returns the rows of all participants.
+func (t *Table) All() []int {
 	rows := make([]int, len(t.IDs))
 	for i := range rows {
 		rows[i] = i
@@ -93,7 +102,7 @@ func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
 	}
-	all := t.all()
+	all := t.All()
 	var first *table.Error
 	var others []string
 	for j, item := range t.Items {
@@ -148,6 +157,9 @@ func (t *Table) Keep(names []string) error {
 	}
 	for l := range t.Labels {
 		t.Labels[l] = picked(t.Labels[l], rows)
+	}
+	for g := range t.Groups {
+		t.Groups[g].Values = picked(t.Groups[g].Values, rows)
 	}
 	return nil
 }
@@ -294,6 +306,14 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 	return learnt, nil
 }
 
+// Values returns the values of a confound, the k-th of the columns: numbers, or levels if it is a category.
+func (t *Table) Values(k int) (numbers []float64, levels []string) {
+	for _, v := range t.confounds[k] {
+		numbers, levels = append(numbers, v.number), append(levels, v.level)
+	}
+	return numbers, levels
+}
+
 // Beyond counts the participants whose value of a confound lies outside its range.
 type Beyond struct {
 	Confound     string
@@ -390,7 +410,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 
 // keepVarying drops the items that do not vary, and those of visits that vary in no bin.
 func (t *Table) keepVarying() {
-	varying := t.Varying(t.all())
+	varying := t.Varying(t.All())
 	for j, item := range t.Items {
 		if !slices.Contains(varying, j) {
 			t.Dropped = append(t.Dropped, item.Name)

@@ -103,3 +103,18 @@ func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// Groups stay with their participants when those without answers to the kept items leave.
+func TestGroupsOfKeptParticipants(t *testing.T) {
+	t.Parallel()
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "q1,q2,site\n1,2,a\n,3,b\n2,1, c\n3,1,\n"), &answers.Columns{Items: []string{"q*"}, Groups: []string{"site"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := read.Keep([]string{"q1"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]answers.Grouping{{Column: "site", Values: []string{"a", "c", ""}}}, read.Groups); diff != "" {
+		t.Errorf("groups differ from those wanted:\n%s", diff)
+	}
+}

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
@@ -23,7 +23,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/solver/align"
 )
 
 const (
@@ -63,20 +62,23 @@ type Evaluation struct {
 	HeldOut      float64           `json:"held_out"`
 	Labels       []string          `json:"labels"` // with their values, as questionnaire.ParseLabels reads them
 	Shares       []Share           `json:"shares"`
+	Disjoint     []Halves          `json:"disjoint"` // of the methods with factors
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
 }
 
 // Share is the outcome for a method that was trained on a share of the participants.
 type Share struct {
-	Method       string    `json:"method"`
-	Share        float64   `json:"train_share"`
-	Participants int       `json:"participants"`
-	Stability    Measure   `json:"stability"`
-	AUROC        []Measure `json:"auroc"` // in the order of the labels
-	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0. They have no correlation with any other, and
-	// do not count for the stability.
+	Method       string  `json:"method"`
+	Share        float64 `json:"train_share"`
+	Participants int     `json:"participants"`
+	// Stability is the correlation with the loadings of all participants, those trained on among them.
+	Stability Measure   `json:"stability"`
+	AUROC     []Measure `json:"auroc"` // in the order of the labels
+	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0, and EmptyInWhole those of the fit to all
+	// participants. They have no correlation with any other, and do not count for the stability.
 	EmptyFactors int `json:"empty_factors"`
+	EmptyInWhole int `json:"empty_factors_in_whole"`
 	// ItemsLeftOut are those that in some repeat did not vary among the participants trained on.
 	ItemsLeftOut []string `json:"items_left_out"`
 	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
@@ -87,6 +89,8 @@ type Measure struct {
 	Count     int     `json:"count"`              // of the values
 	Mean      float64 `json:"mean"`               // null without values
 	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
+	// Interval is that of an AUROC, as resampled gives it; nil for a stability, and unless the values differ.
+	Interval *eval.Interval `json:"interval_95,omitempty"`
 }
 
 // MarshalJSON writes null for what too few values do not define.
@@ -97,6 +101,9 @@ func (m Measure) MarshalJSON() ([]byte, error) {
 	}
 	if m.Count > 1 {
 		out["standard_deviation"] = m.Deviation
+	}
+	if m.Interval != nil {
+		out["interval_95"] = m.Interval
 	}
 	return json.Marshal(out)
 }
@@ -112,13 +119,36 @@ func measure(values []float64) Measure {
 	return m
 }
 
+// resampled is measure for the values of repeated splits, n₂/n₁ of whose held-out and training participants is the ratio. Its
+// interval is the corrected resampled t interval,
+//
+//	mean ± t·√(1/J + n₂/n₁)·deviation,  t the 97.5 % quantile of Student's distribution with J − 1 degrees of freedom,
+//
+// within 0 to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau and Y. Bengio,
+// "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for n₂/(n₁ + n₂), which
+// nothing estimates without bias.
+func resampled(values []float64, ratio float64) Measure {
+	m := measure(values)
+	if m.Count > 1 && m.Deviation > 0 {
+		j := float64(m.Count)
+		reach := distuv.StudentsT{Sigma: 1, Nu: j - 1}.Quantile(0.975) * math.Sqrt(1/j+ratio) * m.Deviation
+		m.Interval = &eval.Interval{Low: max(0, m.Mean-reach), High: min(1, m.Mean+reach)}
+	}
+	return m
+}
+
 // Run holds a fifth of the participants out, again and again, learns factors from shares of the others, and measures
 //
 //   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label on the
 //     scores. The regression learns, with balanced weights, from the participants that the factors were learnt from; its
 //     penalty is chosen by cross-validation among them; the area is measured on those held out;
-//   - the stability: the correlation over the items of each factor's loadings with those learnt from all participants, best
-//     match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats.
+//   - the stability with the whole: the correlation over the items of each factor's loadings with those learnt from all
+//     participants, best match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats. Those trained
+//     on are among all, so it is the larger the larger the share, and says little of how loadings would differ in a new sample;
+//   - the stability of disjoint halves: the same, and Tucker's congruence, of the loadings of two halves of the participants with
+//     nobody in both, at the candidate of all participants. Each half is as good as a new sample of its size.
+//
+// Factors of fa and pca have arbitrary signs: they are matched, and their correlations and congruences count, by absolute value.
 //
 // If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the loadings
 // that the stability compares with, and in each repeat on those who are not held out, so that the area depends on nobody held
@@ -140,34 +170,35 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	if err := o.checkShares(s, free); err != nil {
 		return nil, err
 	}
-	e := &Evaluation{Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}}
-	if len(o.Factors)*len(o.Betas) > 1 {
-		choice, err := o.Choose(ctx, s)
-		if err != nil {
-			return nil, err
+	e := &Evaluation{
+		Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]},
+		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Disjoint: []Halves{},
+	}
+	p := progress{report: o.Progress}
+	for _, method := range o.Methods {
+		p.fits += 1 + o.Repeats*len(TrainShares())
+		if HasFactors(method) {
+			p.fits += 2 * o.Repeats
 		}
-		e.Candidate, e.Unconverged = choice.Candidate, choice.Unconverged
-		for repeat := range o.Repeats {
-			if choice, err = o.chooseInside(ctx, s, repeat); err != nil {
-				return nil, fmt.Errorf("choosing in repeat %d: %w", repeat+1, err)
-			}
-			e.Choices, e.Unconverged = append(e.Choices, choice.Candidate), e.Unconverged+choice.Unconverged
+	}
+	o.Progress = p.set
+	if len(o.Factors)*len(o.Betas) > 1 {
+		if err := o.choose(ctx, s, e, &p); err != nil {
+			return nil, err
 		}
 	}
 	for _, label := range o.Columns.Labels {
 		e.Labels = append(e.Labels, label.String())
 	}
-	total := len(o.Methods) * (1 + o.Repeats*len(TrainShares()))
-	done := 0
-	step := func(m *fit.Learnt) {
-		if m.Status.Early() {
+	step := func(m *trained) {
+		if m.early {
 			e.Unconverged++
 		}
-		if done++; o.Progress != nil {
-			o.Progress(done, total)
-		}
+		p.done++
+		p.fits--
+		p.set(0, 0)
 	}
-	wholes := make([]*fit.Learnt, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
+	wholes := make([]*trained, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
 	for i, method := range o.Methods {
 		if wholes[i], err = o.learn(ctx, s, method, s.Order, e.Candidate); err != nil {
 			return nil, fmt.Errorf("evaluating %s on all participants: %w", method, err)
@@ -182,19 +213,67 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 			}
 			e.Shares = append(e.Shares, *result)
 		}
+		if HasFactors(method) {
+			result, err := o.halves(ctx, s, e, method, step)
+			if err != nil {
+				return nil, fmt.Errorf("evaluating %s on halves of the participants, %w", method, err)
+			}
+			e.Disjoint = append(e.Disjoint, *result)
+		}
 	}
 	return e, nil
 }
 
-// check fills in the defaults.
+// choose fills in the candidate and the choices of the repeats.
+func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *progress) error {
+	p.rounds = 1 + o.Repeats
+	choice, err := o.Choose(ctx, s)
+	if err != nil {
+		return err
+	}
+	e.Candidate, e.Unconverged = choice.Candidate, choice.Unconverged
+	p.next(choice.Fits)
+	for repeat := range o.Repeats {
+		if choice, err = o.chooseInside(ctx, s, repeat); err != nil {
+			return fmt.Errorf("choosing in repeat %d: %w", repeat+1, err)
+		}
+		e.Choices, e.Unconverged = append(e.Choices, choice.Candidate), e.Unconverged+choice.Unconverged
+		p.next(choice.Fits)
+	}
+	return nil
+}
+
+// progress adds up the fits of the cross-validations and those after them. How many a cross-validation takes is known only once it
+// has ended, so those to come count as the one that runs.
+type progress struct {
+	report func(done, total int) // may be nil
+	done   int                   // fits of what has ended
+	rounds int                   // cross-validations that have not ended
+	fits   int                   // to come after them
+}
+
+// set reports the progress of a cross-validation.
+func (p *progress) set(done, total int) {
+	if p.report != nil {
+		p.report(p.done+done, p.done+p.rounds*total+p.fits)
+	}
+}
+
+// next ends a cross-validation of so many fits.
+func (p *progress) next(fits int) {
+	p.done += fits
+	p.rounds--
+}
+
+// check fills in the defaults. β is icqf's alone, and a number of factors that no method has needs no choice.
 func (o *Options) check() error {
 	if len(o.Methods) == 0 {
 		o.Methods = []string{model.MethodICQF}
 	}
 	o.Repeats = cmp.Or(o.Repeats, DefaultRepeats)
 	for i, m := range o.Methods {
-		if !slices.Contains(model.Methods(), m) {
-			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(model.Methods(), ", "))
+		if !slices.Contains(Methods(), m) {
+			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(Methods(), ", "))
 		}
 		if slices.Contains(o.Methods[:i], m) {
 			return fmt.Errorf("%w: method %q is given twice", questionnaire.ErrOptions, m)
@@ -205,6 +284,12 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: %d repeats", questionnaire.ErrOptions, o.Repeats)
 	case o.Columns.Visits != nil && len(o.Columns.Labels) > 0:
 		return fmt.Errorf("%w: labels cannot be predicted for participants with several visits", questionnaire.ErrOptions)
+	}
+	if !slices.Contains(o.Methods, model.MethodICQF) {
+		o.Betas = []float64{0}
+	}
+	if !slices.ContainsFunc(o.Methods, HasFactors) {
+		o.Factors = []int{1}
 	}
 	return nil
 }
@@ -236,11 +321,17 @@ func parts(share float64, n int) (train, held int) {
 	return min(int(math.Round(share*float64(n))), n-held), held
 }
 
+// shuffled returns the participants in the order of a repeat.
+func (o *Options) shuffled(s *fit.Study, repeat int) []int {
+	rows := slices.Clone(s.Order)
+	rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	return rows
+}
+
 // split returns the participants who are held out in a repeat, and the others. It is the same for every share and method, which
 // take the first of the others: smaller shares lie within larger ones.
 func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
-	shuffled := slices.Clone(s.Order)
-	rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	shuffled := o.shuffled(s, repeat)
 	_, held := parts(1, len(shuffled))
 	return shuffled[:held], shuffled[held:]
 }
@@ -254,11 +345,11 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 }
 
 // share evaluates a method on this share of the participants. Its errors begin with the repeat.
-func (o *Options) share(ctx context.Context, s *fit.Study, whole *fit.Learnt, e *Evaluation, method string, share float64, step func(*fit.Learnt)) (*Share, error) {
-	train, _ := parts(share, len(s.Order))
-	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}, ItemsLeftOut: []string{}}
+func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64, step func(*trained)) (*Share, error) {
+	train, held := parts(share, len(s.Order))
+	r := &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}
 	var stability []float64
-	areas, constant := make([][]float64, len(e.Labels)), make([]bool, len(s.Items))
+	areas, out := make([][]float64, len(e.Labels)), leftOut{}
 	for repeat := range o.Repeats {
 		test, others := o.split(s, repeat)
 		candidate := e.Candidate
@@ -269,16 +360,16 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *fit.Learnt, e 
 		if err != nil {
 			return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
 		}
-		if part.Status.Early() {
+		if part.early {
 			r.Unconverged++
 		}
-		for j := range constant {
-			constant[j] = constant[j] || !slices.Contains(part.Items, j)
+		out.add(s, part.items)
+		if HasFactors(method) {
+			m := compare(whole, part, signed(method))
+			stability, r.EmptyInWhole, r.EmptyFactors = append(stability, m.correlations...), m.empty[0], r.EmptyFactors+m.empty[1]
 		}
-		correlations, empty := matched(linalg.SelectRows(whole.Loadings, part.Items), part.Loadings)
-		stability, r.EmptyFactors = append(stability, correlations...), r.EmptyFactors+empty
 		for l, label := range e.Labels {
-			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.Items))
+			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
 			if err != nil {
 				return nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
 			}
@@ -288,52 +379,16 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *fit.Learnt, e 
 		}
 		step(part)
 	}
-	r.Stability = measure(stability)
+	r.Stability, r.ItemsLeftOut = measure(stability), out.names(s)
 	for _, a := range areas {
-		r.AUROC = append(r.AUROC, measure(a))
-	}
-	for j, out := range constant {
-		if out {
-			r.ItemsLeftOut = append(r.ItemsLeftOut, s.Items[j].Name)
-		}
+		r.AUROC = append(r.AUROC, resampled(a, float64(held)/float64(train)))
 	}
 	return r, nil
 }
 
-// learn trains a method on these rows.
-func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, c model.Candidate) (*fit.Learnt, error) {
-	with := o.Options
-	with.Method, with.Recorder = method, nil
-	return with.Learn(ctx, s, rows, c)
-}
-
-// matched returns the correlation of each factor's loadings with those of its best match, and how many factors of the part
-// are empty: they match none, and neither do those of the whole. The cosine of two centred columns is their correlation.
-func matched(whole, part *mat.Dense) (correlations []float64, empty int) {
-	first, second := filled(whole), filled(part)
-	_, k := part.Dims()
-	empty = k - len(second)
-	if len(first) == 0 || len(second) == 0 {
-		return nil, empty
-	}
-	_, correlations = align.Topics(linalg.Centred(linalg.SelectColumns(whole, first), nil), linalg.Centred(linalg.SelectColumns(part, second), nil))
-	return correlations[:min(len(first), len(second))], empty
-}
-
-// filled returns the columns that are not all 0.
-func filled(a *mat.Dense) (columns []int) {
-	_, k := a.Dims()
-	for t := range k {
-		if mat.Norm(a.ColView(t), 1) > 0 {
-			columns = append(columns, t)
-		}
-	}
-	return columns
-}
-
 // predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train on, or
 // the test rows have one class only.
-func (o *Options) predict(ctx context.Context, m *fit.Learnt, labels []int8, test []int) (area float64, ok bool, err error) {
+func (o *Options) predict(ctx context.Context, m *trained, labels []int8, test []int) (area float64, ok bool, err error) {
 	known := func(rows []int) (kept []int, y []bool, positive int) {
 		for _, i := range rows {
 			if labels[i] != answers.Unknown {
@@ -343,17 +398,17 @@ func (o *Options) predict(ctx context.Context, m *fit.Learnt, labels []int8, tes
 		}
 		return kept, y, positive
 	}
-	trainRows, y, positive := known(m.Rows)
+	trainRows, y, positive := known(m.rows)
 	testRows, truth, testPositive := known(test)
 	if min(positive, len(y)-positive) < ridgeFolds || testPositive == 0 || testPositive == len(truth) {
 		return 0, false, nil
 	}
 	design := func(rows []int) (*elasticnet.Design, error) {
-		scores, err := m.Score(rows)
+		features, err := m.features(rows)
 		if err != nil {
 			return nil, err
 		}
-		return elasticnet.NewDesign(linalg.Dense{Dense: scores})
+		return elasticnet.NewDesign(linalg.Dense{Dense: features})
 	}
 	x, err := design(trainRows)
 	if err != nil {
@@ -370,7 +425,8 @@ func (o *Options) predict(ctx context.Context, m *fit.Learnt, labels []int8, tes
 	if err != nil {
 		return 0, false, err
 	}
-	ridge := elasticnet.Settings{Alpha: 0, Standardize: true, Threads: o.Threads}
+	// The best penalty of many items can be far below the last of glmnet's, and that of scores is found sooner.
+	ridge := elasticnet.Settings{Alpha: 0, Standardize: true, Turn: true, Threads: o.Threads}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: x, Y: y, Weights: weights}, folds, ridge)
 	if err != nil {
 		return 0, false, err

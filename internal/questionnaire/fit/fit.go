@@ -33,7 +33,7 @@ type Options struct {
 	// Method is one of model.Methods; "" means model.MethodICQF.
 	Method string
 	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among DefaultFactors and
-	// DefaultBetas, as Choose says.
+	// DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis suggests. Only ICQF has Betas.
 	Factors []int
 	Betas   []float64
 	// MostFactors is how many factors a search may come to. Begin fills it in; it is 0 if Factors are given.
@@ -53,8 +53,20 @@ type Options struct {
 	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
+	// Assess, when not nil, completes the summary of a fit. Its options have their defaults filled in.
+	Assess func(ctx context.Context, o *Options, of *Outcome) error
 
 	searchBeta bool // Betas were not given
+}
+
+// Outcome is a fit before its scores are written.
+type Outcome struct {
+	*Learnt
+	Study     *Study
+	Candidate model.Candidate
+	// Scores are those of the factorization, a row for each of the Rows.
+	Scores *mat.Dense
+	Model  *model.Model
 }
 
 // check fills in the defaults.
@@ -140,7 +152,7 @@ func (o *Options) Begin() (*Study, error) {
 	}
 	if o.Remark != nil {
 		if o.Columns.Visits == nil { // which turns the subscales into bins of time
-			t.Opposed = opposed(t, o.Threads)
+			t.Opposed = Opposed(t, o.Threads)
 		}
 		o.Remark(t.Remarks)
 	}
@@ -164,7 +176,14 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	loaded := time.Now()
 	choice := &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
-	if o.free() {
+	parallel := 0
+	switch {
+	case o.Method == model.MethodFA && o.MostFactors > 0:
+		if parallel, err = o.parallel(ctx, s); err != nil {
+			return nil, err
+		}
+		choice.Factors = min(max(1, parallel), o.MostFactors)
+	case o.free():
 		if choice, err = o.Choose(ctx, s); err != nil {
 			return nil, err
 		}
@@ -189,12 +208,18 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
 		Version:  o.Version,
 	}
-	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
+	m.Summary.Parallel, m.Summary.Settings.Threads = parallel, linalg.Threads(o.Threads).Limit()
+	if o.Method != model.MethodFA {
+		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "", "", ""
+	}
 	scores, alone, err := l.describe(&m, &o)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
-	m.Summary.FactorFits = factorFits(scores)
+	if m.Summary.FactorFits, err = factorFits(&m, scores, linalg.SelectRows(s.Answers, s.Order)); err != nil {
+		return nil, fmt.Errorf("describing the scores: %w", err)
+	}
+	m.Summary.Known = s.knownOf()
 	answers, known := linalg.SelectRows(s.Answers, s.Order), linalg.SelectRows(s.Known, s.Order)
 	if m.Confounds == nil {
 		known = nil
@@ -202,13 +227,18 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err := describe(&m, icqf.Data{Answers: answers, Confounds: known}, scores); err != nil {
 		return nil, err
 	}
+	if o.Assess != nil {
+		if err := o.Assess(ctx, &o, &Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Model: &m}); err != nil {
+			return nil, err
+		}
+	}
 	warn(&m, scores, s.Inferred)
 	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)
 	if o.Method == model.MethodL1 && s.Known != nil {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
 	if o.Scores.StandardErrors || o.Method != model.MethodICQF {
-		scores, o.Scores.StandardErrors = alone, true
+		scores = alone
 	}
 	inFile := linalg.NewLike(scores)
 	for row, i := range s.Order {
@@ -222,16 +252,54 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Input: o.Input}, nil
 }
 
-func factorFits(scores *mat.Dense) []model.FactorFit {
+// factorFits describes the scores of the participants with these answers.
+func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, error) {
+	errors, err := m.Factors().StandardErrors(answers)
+	if err != nil {
+		return nil, err
+	}
 	rows, k := scores.Dims()
 	n, fits := float64(rows), make([]model.FactorFit, k)
 	for t := range fits {
 		w := mat.Col(nil, t, scores)
 		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
 		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
-		fits[t] = model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
+		f := model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
+		f.StandardError = mat.Norm(errors.ColView(t), 2) / math.Sqrt(n)
+		all := f.Deviation
+		if m.FA != nil {
+			all = 1
+		}
+		if all > f.StandardError {
+			f.Reliability = 1 - f.StandardError*f.StandardError/(all*all)
+		}
+		fits[t] = f
 	}
-	return fits
+	return fits, nil
+}
+
+// knownOf describes the confounds of the participants.
+func (s *Study) knownOf() []model.Known {
+	known := []model.Known{}
+	for k, c := range s.confounds {
+		numbers, levels := s.Values(k)
+		d := model.Known{Name: c.Name}
+		if c.Kind == questionnaire.Numeric {
+			d.Mean, d.Deviation = stat.MeanStdDev(numbers, nil)
+			d.Low, d.High = slices.Min(numbers), slices.Max(numbers)
+		}
+		for _, level := range c.Levels {
+			count := 0
+			for _, l := range levels {
+				if l == level {
+					count++
+				}
+			}
+			d.Levels = append(d.Levels, model.Level{Level: level, Participants: count})
+		}
+		known = append(known, d)
+	}
+	return known
 }
 
 // sum adds the numbers up in their order.

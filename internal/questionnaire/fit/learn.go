@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -31,6 +32,7 @@ type Learnt struct {
 	// What each method leaves: one of these, or both for l1-nmf.
 	icqf *icqf.Result
 	fa   *model.FA
+	fit  *factoranalysis.GoodnessOfFit
 	l1   *solver.Result
 }
 
@@ -51,7 +53,7 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 	case o.Method == model.MethodL1:
 		err = o.learnL1(ctx, l, c.Factors)
 	case o.Method == model.MethodFA:
-		err = o.learnFA(l, c.Factors)
+		err = o.learnFA(ctx, l, c.Factors)
 	default:
 		err = o.learnICQF(ctx, l, c)
 	}
@@ -120,25 +122,25 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 }
 
 // learnFA analyses the factors of the answers less what the confounds add.
-func (o *Options) learnFA(l *Learnt, factors int) (err error) {
+func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
 	l.fa = &model.FA{}
 	x := l.study.AnswersOf(l.Rows, l.Items)
 	if known := l.known(l.Rows); known != nil {
-		if l.fa.ConfoundLoadings, err = model.ConfoundEffects(x, known); err != nil {
+		if x, l.fa.ConfoundLoadings, err = model.WithoutConfounds(x, known); err != nil {
 			return err
 		}
-		added := &mat.Dense{}
-		added.Mul(known, l.fa.ConfoundLoadings.T())
-		x.Sub(x, added)
 	}
-	l.fa.Model, err = factoranalysis.Fit(x, factoranalysis.Settings{Factors: factors, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads})
+	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
+		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
+	})
 	if err != nil {
 		return err
 	}
+	l.fa.Scorer, l.fit = m.Scorer, &m.Fit
 	_, p := x.Dims()
-	l.objective = l.fa.RMSR * l.fa.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
+	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
 	l.Loadings, l.Status = l.fa.Loadings, solver.IterationLimit
-	if l.fa.Converged {
+	if m.Converged {
 		l.Status = solver.Converged
 	}
 	return nil
@@ -164,10 +166,20 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	}
 	_, weight := method.Weights(x, factors)
 	order := largestFirst(l.l1.Scores, l.l1.Topics)
-	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Threads: o.Threads}}
+	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Answers: answersEach(given), Threads: o.Threads}}
 	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
 	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
 	return nil
+}
+
+// answersEach returns the mean number of answers of a participant.
+func answersEach(answers *mat.Dense) float64 {
+	n, _ := answers.Dims()
+	count := 0
+	for i := range n {
+		count += floats.Count(func(v float64) bool { return v == v }, answers.RawRowView(i))
+	}
+	return float64(count) / float64(n)
 }
 
 // describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a row for each
@@ -177,7 +189,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	switch {
 	case l.fa != nil:
 		m.Confounds, m.FA = l.study.confounds, l.fa
-		m.Summary.FactorCorrelations = rowsOf(l.fa.Phi)
+		m.Summary.FactorCorrelations, m.Summary.Fit = rowsOf(l.fa.Phi), l.fit
 		alone, err = l.Score(l.Rows)
 		return alone, alone, err
 	case l.l1 != nil:
@@ -185,7 +197,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 		if o.Trace {
 			m.Summary.Trace = l.l1.Trace
 		}
-		m.Summary.Penalties.Scores = l.icqf.L1
+		m.Summary.Penalties.Scores, m.Summary.Penalties.Answers = l.icqf.L1, l.icqf.Answers
 	default:
 		r := l.icqf
 		m.Confounds = l.study.confounds
@@ -198,7 +210,11 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 		scores = r.Scores
 	}
 	m.ICQF = l.icqf.Model
-	alone, m.ICQF.Noise, err = m.ICQF.Residuals(l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows))
+	answers, known := l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows)
+	if err := m.ICQF.Calibrate(answers, known); err != nil {
+		return nil, nil, err
+	}
+	alone, m.ICQF.Noise, err = m.ICQF.Residuals(answers, known)
 	if scores == nil {
 		scores = alone
 	}

@@ -1,6 +1,8 @@
 package fit
 
 import (
+	"context"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -13,15 +15,12 @@ import (
 // tells which is the opposed one.
 const leastScaleItems = 3
 
-// opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
+// Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
 // component of the scale's correlations (of pairwise complete answers). The component's sign is that of the sum of its weights.
 // This is the rule by which alpha(check.keys=TRUE) of R's package psych reverses items (Revelle, psych 2.2.9). Items without a
 // subscale are one scale. Items that do not vary are left out.
-func opposed(t *answers.Table, threads int) (all []answers.Opposed) {
-	rows := make([]int, len(t.IDs))
-	for i := range rows {
-		rows[i] = i
-	}
+func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
+	rows := t.All()
 	var scales []string
 	itemsOf := map[string][]int{}
 	for _, j := range t.Varying(rows) {
@@ -36,7 +35,8 @@ func opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 		if len(items) < leastScaleItems {
 			continue
 		}
-		correlations, err := factoranalysis.Correlate(t.AnswersOf(rows, items), factoranalysis.Pearson, threads)
+		// Pearson correlations are too quick to be interrupted.
+		correlations, err := factoranalysis.Correlate(context.Background(), t.AnswersOf(rows, items), factoranalysis.Pearson, threads)
 		if err != nil {
 			continue // answers too large or too small for squares, which newStudy refuses
 		}

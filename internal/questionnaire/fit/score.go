@@ -35,7 +35,8 @@ type Scoring struct {
 
 // Table says what a table of scores holds.
 type Table struct {
-	// StandardErrors asks for the standard errors of the scores and the numbers of answers.
+	// StandardErrors asks for the standard errors of the scores and the numbers of answers. Methods other than ICQF always have
+	// them.
 	StandardErrors bool
 	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
 	MinAnswers int
@@ -78,7 +79,7 @@ func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s m
 		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items", questionnaire.ErrOptions, o.MinAnswers)}
 	}
 	s.Values = linalg.SelectRows(values, rows)
-	if !o.StandardErrors {
+	if !o.StandardErrors && m.Summary.Method == model.MethodICQF {
 		return s, few, nil
 	}
 	if m.FA == nil && m.ICQF.Noise == nil {

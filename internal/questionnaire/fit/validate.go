@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -65,4 +66,20 @@ func (l *Learnt) reconstruct(rows []int) (*mat.Dense, error) {
 		return v
 	}, scores)
 	return l.Factors().Reconstruct(scores, l.known(rows))
+}
+
+// parallel returns the number of factors that parallel analysis suggests for the answers less what the confounds add.
+func (o *Options) parallel(ctx context.Context, s *Study) (int, error) {
+	x := linalg.SelectRows(s.Answers, s.Order)
+	if s.Known != nil {
+		var err error
+		if x, _, err = model.WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order)); err != nil {
+			return 0, err
+		}
+	}
+	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads}, Correlation: o.Correlation})
+	if err != nil {
+		return 0, fmt.Errorf("choosing the number of factors of %q by parallel analysis: %w", o.Input, err)
+	}
+	return a.Suggested, nil
 }

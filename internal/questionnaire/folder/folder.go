@@ -36,7 +36,7 @@ const (
 func files() []string {
 	return []string{
 		model.ResultFile, model.SumsFile, model.ModelFile, model.LoadingsFile, model.ScoresFile, model.TableFile,
-		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, report.AgesFile, report.AgesPlot,
+		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, model.IntervalsFile, report.CompactPlot, report.AgesFile, report.AgesPlot,
 	}
 }
 

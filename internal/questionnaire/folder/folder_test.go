@@ -48,12 +48,14 @@ func ofVisits(t *testing.T) *model.Fitted {
 	})
 }
 
-// secondStage returns a fit with a compact set, as meta makes it.
+// secondStage returns a fit with a compact set and intervals, as meta makes it.
 func secondStage(t *testing.T) *model.Fitted {
 	t.Helper()
 	f := questionnairetest.Fit(t, questionnairetest.Rows(2), func(o *fit.Options) { o.Columns.Confounds = nil })
 	f.Summary.Settings.InputSHA256 = ""
 	f.Summary.Compact = []model.CompactItem{{Questionnaire: "first", Item: f.Items[0], Explained: 0.5, Correlations: []float64{0.75, 0.5, 0.25}}}
+	table := slices.Repeat([][]float64{make([]float64, questionnairetest.Factors)}, questionnairetest.Items)
+	f.Summary.Bootstrap = &model.Bootstrap{Factors: make([]model.Again, questionnairetest.Factors), Loadings: model.Intervals{Errors: table, Low: table, High: table}}
 	return f
 }
 
@@ -69,9 +71,9 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 		*model.Fitted
 		without []string
 	}{
-		{ofVisits(t), []string{model.CompactFile}},
+		{ofVisits(t), []string{model.CompactFile, model.IntervalsFile}},
 		{secondStage(t), []string{report.AgesFile, report.AgesPlot}},
-		{questionnairetest.Fit(t, questionnairetest.Rows(1), nil), []string{report.AgesFile, report.AgesPlot, model.CompactFile}},
+		{questionnairetest.Fit(t, questionnairetest.Rows(1), nil), []string{report.AgesFile, report.AgesPlot, model.CompactFile, model.IntervalsFile}},
 	} {
 		if err := Write(t.Context(), dir, c.Fitted); err != nil {
 			t.Fatal(err)
@@ -178,7 +180,7 @@ func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := contents(t, dir)
-	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-3+1 { // without compact set and ages
+	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-4+1 { // without compact set, intervals and ages
 		t.Errorf("the folder holds %v", names(t, dir))
 	}
 }

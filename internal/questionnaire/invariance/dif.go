@@ -146,7 +146,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		return nil, fmt.Errorf("%w: the confounds tell the groups of %q apart by themselves", questionnaire.ErrOptions, r.Group)
 	}
 	var err error
-	if m.rest, err = r.rest(r.both, r.items(), nil); err != nil {
+	if m.rest, err = r.rest(r.both, r.items()); err != nil {
 		return nil, err
 	}
 	means, deviations := moments(m.rest)

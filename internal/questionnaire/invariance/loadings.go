@@ -151,7 +151,7 @@ func directions(loadings *mat.Dense) *mat.Dense {
 
 // arrange puts factor t nearest to factor t of the reference, with its sign. It returns where the factors stood.
 func arrange(loadings, reference *mat.Dense) (arranged *mat.Dense, from []int) {
-	from, cosines := align.Unsigned(reference, loadings)
+	from, cosines := align.Factors(reference, loadings)
 	arranged = linalg.SelectColumns(loadings, from)
 	turn(arranged, cosines)
 	return arranged, from
@@ -173,7 +173,7 @@ func match(first, second, both *mat.Dense) *pair {
 	second, at := arrange(second, first)
 	middle := &mat.Dense{}
 	middle.Add(directions(first), directions(second))
-	order, cosines := align.Unsigned(both, middle)
+	order, cosines := align.Factors(both, middle)
 	p := &pair{columns: [2][]int{order, make([]int, len(order))}}
 	for t, c := range order {
 		p.columns[1][t] = at[c]
@@ -210,7 +210,7 @@ func (r *run) learn(ctx context.Context, rows []int, threads int) (*fit.Learnt, 
 // answers less what the confounds add. Polychoric loadings, which are of no answers, get that of both groups together.
 func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	units := make([]float64, len(l.Items))
-	fa, ok := l.Factors().(*model.FA)
+	_, ok := l.Factors().(*model.FA)
 	switch {
 	case !ok:
 		for row := range units {
@@ -221,7 +221,7 @@ func (r *run) units(l *fit.Learnt) ([]float64, error) {
 			units[row] = r.deviations[j]
 		}
 	default:
-		x, err := r.rest(l.Rows, l.Items, fa.ConfoundLoadings)
+		x, err := r.rest(l.Rows, l.Items)
 		if err != nil {
 			return nil, err
 		}
@@ -230,23 +230,14 @@ func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	return units, nil
 }
 
-// rest returns the answers of these rows less what the confounds add, by their effects if not nil.
-func (r *run) rest(rows, items []int, effects *mat.Dense) (*mat.Dense, error) {
+// rest returns the answers of these rows less what the confounds add.
+func (r *run) rest(rows, items []int) (*mat.Dense, error) {
 	x := r.study.AnswersOf(rows, items)
 	if r.study.Known == nil {
 		return x, nil
 	}
-	known := linalg.SelectRows(r.study.Known, rows)
-	if effects == nil {
-		var err error
-		if effects, err = model.ConfoundEffects(x, known); err != nil {
-			return nil, err
-		}
-	}
-	added := &mat.Dense{}
-	added.Mul(known, effects.T())
-	x.Sub(x, added)
-	return x, nil
+	rest, _, err := model.WithoutConfounds(x, linalg.SelectRows(r.study.Known, rows))
+	return rest, err
 }
 
 // compare learns the factors and fills in the result.

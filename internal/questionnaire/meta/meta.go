@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -63,6 +64,9 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 		}
 		if s.Numbered {
 			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
+		}
+		if s.FA != nil {
+			return nil, fmt.Errorf("%w: the model in %q is of factor analysis, whose scores have no bounds; meta takes %s and %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
 		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
 			return nil, fmt.Errorf("%w: two models are in folders with the name %q", questionnaire.ErrOptions, s.name)
@@ -262,7 +266,9 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 	chosen := forward(learnX, learnY, min(count, len(items), n/2-1))
 	for i, j := range chosen {
 		item, set := items[j], chosen[:i+1]
-		item.Explained, item.Correlations = estimate(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
+		e := estimate(linalg.SelectColumns(learnX, set), learnY, linalg.SelectColumns(testX, set), testY)
+		item.Explained, item.Correlations = e.explained(nil), e.correlations
+		item.Low, item.High = e.interval(seed)
 		out = append(out, item)
 	}
 	return out
@@ -306,26 +312,65 @@ func forward(x, y *mat.Dense, count int) (chosen []int) {
 	return chosen
 }
 
-// estimate measures the linear regression of y on x in testX and testY: the share of the squares of testY, about the means of
-// y, that it explains, and Pearson's correlation of each column of testY with its prediction. What is undefined is 0.
-func estimate(x, y, testX, testY *mat.Dense) (explained float64, correlations []float64) {
-	_, k := y.Dims()
-	correlations = make([]float64, k)
+// estimation is how well scores are predicted for participants whom the prediction has not seen.
+type estimation struct {
+	left, all    []float64 // of each participant, the squared scores about the means of those learnt from: what the prediction leaves, and all
+	correlations []float64 // of each score with its prediction
+}
+
+// estimate measures the linear regression of y on x in testX and testY. What is undefined is 0.
+func estimate(x, y, testX, testY *mat.Dense) estimation {
+	n, k := testY.Dims()
+	e := estimation{make([]float64, n), make([]float64, n), make([]float64, k)}
 	b, predicted := &mat.Dense{}, &mat.Dense{}
 	if err := b.Solve(linalg.Centred(x, nil), linalg.Centred(y, nil)); err != nil && !errors.As(err, new(mat.Condition)) {
-		return 0, correlations
+		return e
 	}
 	predicted.Mul(testX, b) // means and intercept do not matter to a correlation
-	for t := range correlations {
+	for t := range e.correlations {
 		if r := stat.Correlation(mat.Col(nil, t, predicted), mat.Col(nil, t, testY), nil); !math.IsNaN(r) {
-			correlations[t] = r
+			e.correlations[t] = r
 		}
 	}
 	testY = linalg.Centred(testY, linalg.ColumnMeans(y))
-	if all := mat.Norm(testY, 2); all > 0 {
-		predicted.Mul(linalg.Centred(testX, linalg.ColumnMeans(x)), b)
-		predicted.Sub(testY, predicted)
-		explained = 1 - math.Pow(mat.Norm(predicted, 2)/all, 2)
+	predicted.Mul(linalg.Centred(testX, linalg.ColumnMeans(x)), b)
+	predicted.Sub(testY, predicted)
+	for i := range n {
+		e.left[i] = mat.Dot(predicted.RowView(i), predicted.RowView(i))
+		e.all[i] = mat.Dot(testY.RowView(i), testY.RowView(i))
 	}
-	return explained, correlations
+	return e
+}
+
+// explained returns the share of the squared scores that the prediction explains in these participants, nil for all.
+func (e *estimation) explained(rows []int) float64 {
+	left, all := floats.Sum(e.left), floats.Sum(e.all)
+	if rows != nil {
+		left, all = 0, 0
+		for _, i := range rows {
+			left, all = left+e.left[i], all+e.all[i]
+		}
+	}
+	if !(all > 0) {
+		return 0
+	}
+	return 1 - left/all
+}
+
+// draws is the number of samples of the participants for an interval: its ends are the 25th and the 975th of them.
+const draws = 1000
+
+// interval returns the ends of the 95 % percentile interval of what is explained, from participants drawn with replacement
+// (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
+func (e *estimation) interval(seed uint64) (low, high float64) {
+	random, n := rand.New(rand.NewPCG(seed, 1)), len(e.all)
+	shares, rows := make([]float64, draws), make([]int, n)
+	for d := range shares {
+		for i := range rows {
+			rows[i] = random.IntN(n)
+		}
+		shares[d] = e.explained(rows)
+	}
+	slices.Sort(shares)
+	return stat.Quantile(0.025, stat.Empirical, shares, nil), stat.Quantile(0.975, stat.Empirical, shares, nil)
 }

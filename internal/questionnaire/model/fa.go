@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
@@ -15,14 +17,14 @@ var errEigen = errors.New("eigenvalues do not converge")
 
 // FA scores participants by factor analysis. It is immutable and safe for concurrent use.
 type FA struct {
-	*factoranalysis.Model
+	factoranalysis.Scorer
 	// ConfoundLoadings is B, p×c: what the confounds add to the answers, on the scale of the answers; nil without confounds. The
 	// factors are those of the answers less C·Bᵀ.
 	ConfoundLoadings *mat.Dense
 }
 
 // Score returns the regression scores of participants, n×k, from their answers, n×p with NaN for a missing one, less what the
-// confounds, n×c, add. It returns the errors of (*factoranalysis.Model).Scores, and one that wraps solver.ErrShape for confounds
+// confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).Scores, and one that wraps solver.ErrShape for confounds
 // that do not fit.
 func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	rest, err := f.without(answers, confounds)
@@ -51,10 +53,19 @@ func (f *FA) without(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return rest, nil
 }
 
-// ConfoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself. The
+// WithoutConfounds returns the answers, n×p, less what the confounds, n×c, add, and B of confoundEffects.
+func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, err error) {
+	if effects, err = confoundEffects(answers, confounds); err != nil {
+		return nil, nil, err
+	}
+	rest, err = (&FA{ConfoundLoadings: effects}).without(answers, confounds)
+	return rest, effects, err
+}
+
+// confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself. The
 // columns of the confounds, n×c, may depend on each other, as those of a category and an intercept do; of all minima B is the one
 // with the least sum of squares.
-func ConfoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
+func confoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, c := confounds.Dims()
 	effects := mat.NewDense(p, c, nil)
@@ -100,7 +111,7 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	}
 	r := mat.NewDense(n, items, nil)
 	r.Mul(scores, f.Loadings.T())
-	r.Apply(func(_, j int, v float64) float64 { return v }, r)
+	r.Apply(func(_, j int, v float64) float64 { return f.Means[j] + f.Deviations[j]*v }, r)
 	if confounds != nil {
 		var added mat.Dense
 		added.Mul(confounds, f.ConfoundLoadings.T())
@@ -109,5 +120,55 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
-// StandardErrors returns those of the scores.
-func (f *FA) StandardErrors(answers *mat.Dense) (*mat.Dense, error) { return nil, errEigen }
+// StandardErrors returns those of the scores, n×k; they depend only on which items were answered.
+func (f *FA) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
+	_, errs, err := f.ScoresErrors(answers)
+	return errs, err
+}
+
+// The tensors of FA besides those of every model.
+const (
+	tensorPhi          = "factor_correlations"
+	tensorUniquenesses = "uniquenesses"
+	tensorMeans        = "item_means"
+	tensorDeviations   = "item_deviations"
+	tensorCorrelations = "item_correlations"
+)
+
+// tensors returns what Loadings and ConfoundLoadings leave out.
+func (f *FA) tensors() safetensors.Tensors {
+	all := safetensors.Tensors{tensorPhi: tensor(f.Phi)}
+	for name, values := range map[string][]float64{tensorUniquenesses: f.Uniquenesses, tensorMeans: f.Means, tensorDeviations: f.Deviations} {
+		all[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
+	}
+	if f.ScoreCorrelations != nil {
+		all[tensorCorrelations] = tensor(mat.DenseCopyOf(f.ScoreCorrelations))
+	}
+	return all
+}
+
+// parseFA returns the FA with these loadings in the tensors of a model of p items and k factors.
+func parseFA(all safetensors.Tensors, loadings, confounds *mat.Dense) (*FA, error) {
+	p, k := loadings.Dims()
+	f := &FA{Scorer: factoranalysis.Scorer{Loadings: loadings}, ConfoundLoadings: confounds}
+	var err error
+	if f.Phi, err = matrix(all, tensorPhi, k, k); err != nil {
+		return nil, err
+	}
+	for name, to := range map[string]*[]float64{tensorUniquenesses: &f.Uniquenesses, tensorMeans: &f.Means, tensorDeviations: &f.Deviations} {
+		if *to, err = all.Float64(name, p); err != nil {
+			return nil, err
+		}
+	}
+	if floats.Min(f.Uniquenesses) < 0 || !(floats.Min(f.Deviations) > 0) {
+		return nil, errors.New("a uniqueness below 0, or a deviation that is not above 0")
+	}
+	if _, ok := all[tensorCorrelations]; ok {
+		r, err := matrix(all, tensorCorrelations, p, p)
+		if err != nil {
+			return nil, err
+		}
+		f.ScoreCorrelations = mat.NewSymDense(p, r.RawMatrix().Data)
+	}
+	return f, nil
+}

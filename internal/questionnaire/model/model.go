@@ -45,10 +45,11 @@ const (
 
 // The tensors of LoadingsFile.
 const (
-	tensorLoadings  = "loadings"
-	tensorConfounds = "confound_loadings"
-	tensorWeights   = "item_weights"
-	tensorNoise     = "item_noise"
+	tensorLoadings    = "loadings"
+	tensorConfounds   = "confound_loadings"
+	tensorWeights     = "item_weights"
+	tensorNoise       = "item_noise"
+	tensorCalibration = "score_calibration"
 )
 
 // ErrModel is wrapped by every error about a stored model that is damaged or not what it should be.
@@ -143,20 +144,28 @@ func (m *Model) ScoreRange() questionnaire.Range {
 	return questionnaire.Range{Low: 0, High: 1}
 }
 
-// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set.
+// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set, and
+// IntervalsFile if it has intervals.
 func (m *Model) Files() (map[string][]byte, error) {
 	manifest, err := indented(m)
 	if err != nil {
 		return nil, fmt.Errorf("writing %q: %w", ModelFile, err)
 	}
-	tensors := safetensors.Tensors{tensorLoadings: tensor(m.ICQF.Loadings)}
-	if m.ICQF.ConfoundLoadings != nil {
-		tensors[tensorConfounds] = tensor(m.ICQF.ConfoundLoadings)
+	tensors := safetensors.Tensors{}
+	if m.FA != nil {
+		tensors = m.FA.tensors()
+	}
+	tensors[tensorLoadings] = tensor(m.Loadings())
+	if m.ConfoundLoadings() != nil {
+		tensors[tensorConfounds] = tensor(m.ConfoundLoadings())
 	}
 	for name, values := range map[string][]float64{tensorWeights: m.ICQF.Weights, tensorNoise: m.ICQF.Noise} {
 		if values != nil {
 			tensors[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
 		}
+	}
+	if c := m.ICQF.Calibration; c != nil {
+		tensors[tensorCalibration] = safetensors.Tensor{Shape: []int{2, m.Summary.Factors}, Data: slices.Concat(c.Information, c.Shifts)}
 	}
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
@@ -168,6 +177,9 @@ func (m *Model) Files() (map[string][]byte, error) {
 	}
 	if len(m.Summary.Compact) > 0 {
 		files[CompactFile] = m.compactCSV()
+	}
+	if m.Summary.Bootstrap != nil {
+		files[IntervalsFile] = m.intervalsCSV()
 	}
 	files[ResultFile], err = indented(m.Summary)
 	return files, err
@@ -274,12 +286,21 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		return nil, err
 	}
 	p, c := len(m.Items), len(questionnaire.Columns(m.Confounds))
-	m.ICQF = icqf.Model{L1: m.Summary.Penalties.Scores, L2: m.Summary.Penalties.ScoresRidge, Answers: m.Summary.Penalties.Answers}
-	if m.ICQF.Loadings, err = matrix(all, tensorLoadings, p, m.Summary.Factors); err == nil && c > 0 {
-		m.ICQF.ConfoundLoadings, err = matrix(all, tensorConfounds, p, c)
+	loadings, err := matrix(all, tensorLoadings, p, m.Summary.Factors)
+	var confounds *mat.Dense
+	if err == nil && c > 0 {
+		confounds, err = matrix(all, tensorConfounds, p, c)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if m.Summary.Method == MethodFA {
+		m.FA, err = parseFA(all, loadings, confounds)
+		return m, err
+	}
+	m.ICQF = icqf.Model{
+		Loadings: loadings, ConfoundLoadings: confounds,
+		L1: m.Summary.Penalties.Scores, L2: m.Summary.Penalties.ScoresRidge, Answers: m.Summary.Penalties.Answers,
 	}
 	for name, to := range map[string]*[]float64{tensorWeights: &m.ICQF.Weights, tensorNoise: &m.ICQF.Noise} {
 		if _, ok := all[name]; !ok {
@@ -291,6 +312,17 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		if floats.Min(*to) < 0 {
 			return nil, fmt.Errorf("a value below 0 in %q", name)
 		}
+	}
+	if _, ok := all[tensorCalibration]; ok {
+		k := m.Summary.Factors
+		values, err := all.Float64(tensorCalibration, 2, k)
+		if err != nil {
+			return nil, err
+		}
+		if floats.Min(values[:k]) < 0 {
+			return nil, fmt.Errorf("a value below 0 in %q", tensorCalibration)
+		}
+		m.ICQF.Calibration = &icqf.Calibration{Information: values[:k], Shifts: values[k:]}
 	}
 	if all, _ := m.AllLoadings(); mat.Min(all) < 0 {
 		return nil, errors.New("a loading below 0")
@@ -327,6 +359,11 @@ func (m *Model) check() error {
 	}
 	if m.Visits != nil && (m.Visits.Check() != nil || len(m.VisitItems) == 0) {
 		return errors.New("visits without bins or items")
+	}
+	if s.Bootstrap != nil {
+		if err := s.Bootstrap.check(m); err != nil {
+			return err
+		}
 	}
 	for _, p := range s.BCV {
 		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
@@ -389,8 +426,11 @@ type Summary struct {
 	ReconstructionError float64 `json:"reconstruction_error"`
 	Explained           float64 `json:"explained"`
 	OutsideRange        float64 `json:"outside_range"`
-	Factors             int     `json:"factors"`
-	Beta                float64 `json:"beta"`
+	// ExplainedBy tells what explains it, and Bootstrap how sure the loadings are; nil if nobody asked.
+	ExplainedBy *ExplainedBy `json:"explained_by,omitempty"`
+	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
+	Factors     int          `json:"factors"`
+	Beta        float64      `json:"beta"`
 	// BCV is the curve of the cross-validation, empty if there was nothing to choose.
 	BCV                     []Point `json:"bcv"`
 	OneStandardErrorFactors int     `json:"one_standard_error_factors,omitempty"`
@@ -404,10 +444,15 @@ type Summary struct {
 	Missing    float64     `json:"missing"`         // share of the answers
 	Items      []ItemFit   `json:"items"`
 	FactorFits []FactorFit `json:"factor_scores"`
+	// Known describes the confounds of the participants.
+	Known []Known `json:"known"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
-	// FactorCorrelations is k×k, of factor analysis.
-	FactorCorrelations [][]float64 `json:"factor_correlations,omitempty"`
+	// FactorCorrelations, k×k, and Fit are those of factor analysis.
+	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
+	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
+	// Parallel is the number of factors by parallel analysis, if that chose it.
+	Parallel int `json:"parallel,omitempty"`
 	// Warnings are sentences for whoever reads the result.
 	Warnings []string            `json:"warnings"`
 	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
@@ -430,7 +475,7 @@ type Penalties struct {
 	ScoresRidge   float64 `json:"scores_ridge"`
 	LoadingsRidge float64 `json:"loadings_ridge"`
 	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a answers
-	// weigh a/Answers as much; 0 means that they weigh the same for any number.
+	// weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any number.
 	Answers float64 `json:"answers"`
 }
 
@@ -465,6 +510,27 @@ type FactorFit struct {
 	Deviation float64 `json:"sd"`
 	Absent    float64 `json:"absent"`
 	High      float64 `json:"high"`
+	// StandardError is the root of the mean squared standard error of a score s². Reliability is the share of the scores' variance
+	// that is not error: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the variance 1, 1 − s².
+	// It is at least 0.
+	StandardError float64 `json:"standard_error"`
+	Reliability   float64 `json:"reliability"`
+}
+
+// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
+type Known struct {
+	Name      string  `json:"name"`
+	Mean      float64 `json:"mean,omitempty"`
+	Deviation float64 `json:"sd,omitempty"`
+	Low       float64 `json:"low,omitempty"`
+	High      float64 `json:"high,omitempty"`
+	Levels    []Level `json:"levels,omitempty"`
+}
+
+// Level is a value of a category, and the number of participants with it.
+type Level struct {
+	Level        string `json:"level"`
+	Participants int    `json:"participants"`
 }
 
 // CompactItem is an item of a compact set, in the order of choice.
@@ -474,6 +540,9 @@ type CompactItem struct {
 	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so far
 	// explains, in participants whom neither the choice nor the prediction has seen.
 	Explained float64 `json:"explained"`
+	// Low and High are the ends of its 95 % interval, from those participants drawn anew.
+	Low  float64 `json:"explained_low"`
+	High float64 `json:"explained_high"`
 	// Correlations are those of each score with its prediction, in the same participants.
 	Correlations []float64 `json:"correlations"`
 }
@@ -492,11 +561,12 @@ type Settings struct {
 // and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent,
 // 1 and icqf.DefaultMaxIter.
 type Learning struct {
-	// Rotation and Correlation are those of factor analysis.
-	Rotation      factoranalysis.Rotation `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax"`
-	Correlation   factoranalysis.Kind     `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson"`
-	Ridge         float64                 `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
-	BoundLoadings bool                    `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	// Extraction, Rotation and Correlation are those of factor analysis.
+	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres"`
+	Rotation      factoranalysis.Rotation   `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax"`
+	Correlation   factoranalysis.Kind       `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson"`
+	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings within the largest answer."`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
 	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of the intercept like all others."`
 	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`

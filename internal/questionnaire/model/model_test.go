@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/solver/icqf"
 )
 
 // A file of a model that was changed, cut or lost is refused by its name.
@@ -53,11 +55,14 @@ func TestLoadRefusesDamage(t *testing.T) {
 func TestLoadRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*model.Model){
-		"no choice of a standard error":    func(m *model.Model) { m.Summary.OneStandardErrorFactors = 7 },
-		"an error that has no drawing":     func(m *model.Model) { m.Summary.BCV[0].StandardError = 1e308 },
-		"a standard error below 0":         func(m *model.Model) { m.Summary.BCV[0].StandardError = -1 },
-		"a loading below 0":                func(m *model.Model) { m.ICQF.Loadings.Set(1, 1, -1) },
-		"a loading of a confound below 0":  func(m *model.Model) { m.ICQF.ConfoundLoadings.Set(1, 1, -1) },
+		"no choice of a standard error":   func(m *model.Model) { m.Summary.OneStandardErrorFactors = 7 },
+		"an error that has no drawing":    func(m *model.Model) { m.Summary.BCV[0].StandardError = 1e308 },
+		"a standard error below 0":        func(m *model.Model) { m.Summary.BCV[0].StandardError = -1 },
+		"a loading below 0":               func(m *model.Model) { m.ICQF.Loadings.Set(1, 1, -1) },
+		"a loading of a confound below 0": func(m *model.Model) { m.ICQF.ConfoundLoadings.Set(1, 1, -1) },
+		"information below 0": func(m *model.Model) {
+			m.ICQF.Calibration = &icqf.Calibration{Information: []float64{1, -1}, Shifts: []float64{1, -1}}
+		},
 		"more scores described than given": func(m *model.Model) { m.Summary.FactorFits = append(m.Summary.FactorFits, model.FactorFit{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +73,19 @@ func TestLoadRefusesNonsense(t *testing.T) {
 				t.Errorf("loading: %v, want %v", err, model.ErrModel)
 			}
 		})
+	}
+}
+
+// A calibration is stored with its model; a model without one loads without one.
+func TestCalibrationIsStored(t *testing.T) {
+	t.Parallel()
+	for _, want := range []*icqf.Calibration{nil, {Information: []float64{8.5, 0}, Shifts: []float64{-0.25, 0}}} {
+		m := questionnairetest.Model()
+		m.ICQF.Calibration = want
+		got := questionnairetest.Reload(t, m)
+		if diff := cmp.Diff(want, got.ICQF.Calibration); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -94,9 +94,9 @@ func (m *Model) LoadingsCSV() []byte {
 
 // compactCSV returns the compact set as a table.
 func (m *Model) compactCSV() []byte {
-	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained"}, FactorNames(m.Loadings())...)}
+	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained", "explained_low", "explained_high"}, FactorNames(m.Loadings())...)}
 	for i, item := range m.Summary.Compact {
-		row := []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained)}
+		row := []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained), Cell(item.Low), Cell(item.High)}
 		for _, r := range item.Correlations {
 			row = append(row, Cell(r))
 		}
@@ -144,8 +144,12 @@ type Column struct {
 type Loading struct {
 	questionnaire.Item
 	Loading float64
-	Width   float64 // of its bar: a percentage of the largest loading of the model
+	Width   float64   // of its bar: a percentage of the largest loading of the model
+	Sure    *Interval // of the loading, nil without a bootstrap
 }
+
+// Interval is an interval of confidence.
+type Interval struct{ Low, High float64 }
 
 // Columns list at most topItems items. The loading of each, whatever its sign, is at least TopShare of the column's largest, and
 // leastLoading of the largest answer.
@@ -172,6 +176,9 @@ func (m *Model) Columns() []Column {
 		items := make([]Loading, len(m.Items))
 		for j, item := range m.Items {
 			items[j] = Loading{Item: item, Loading: all.At(j, c)}
+			if b := m.Summary.Bootstrap; b != nil {
+				items[j].Sure = &Interval{b.Loadings.Low[j][c], b.Loadings.High[j][c]}
+			}
 		}
 		slices.SortStableFunc(items, func(a, b Loading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
 		largest, least := math.Abs(items[0].Loading), leastLoading*m.Summary.Settings.Range.High

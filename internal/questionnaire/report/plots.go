@@ -151,6 +151,7 @@ func (c *chart) lines(all lines) error {
 		}
 		own := colors[c.count%len(colors)]
 		line.Color, dots.Color, dots.Shape = own, own, plotutil.Shape(c.count)
+		line.Dashes = plotutil.Dashes(c.count) // so that lines can be told apart in grey
 		c.count++
 		c.Add(line, dots)
 		c.explain(s.name, line, dots)
@@ -233,10 +234,10 @@ func (m sheet) curve() (*drawing, error) {
 	return c.drawing(), nil
 }
 
-// stability draws how well loadings from a share of the participants agree with those from all: a line for each method, with
+// stability draws how well loadings from a share of the participants agree with those from all, the whole: a line for each method, with
 // standard deviations.
 func stability(e *evaluate.Evaluation) (*drawing, error) {
-	c := newChart("", "% of the participants", "correlation of the loadings")
+	c := newChart("", "% of the participants", "correlation with the whole")
 	var all lines
 	var ticks []plot.Tick
 	for _, s := range e.Shares {
@@ -264,8 +265,8 @@ func (s *series) largest() float64 {
 	return max(top, 0)
 }
 
-// ages returns a line for each item, in their order: its loadings on a factor over the numbers of the bins. A bin that left
-// the item out has no point.
+// ages returns a line for each item, in their order: its loadings on a factor over the numbers of the bins, with their intervals
+// if there are any. A bin that left the item out has no point.
 func (m sheet) ages(factor int) lines {
 	names := questionnaire.Names(m.Items)
 	var curves lines
@@ -273,7 +274,11 @@ func (m sheet) ages(factor int) lines {
 		curve := &series{name: item.Name}
 		for b := range m.Visits.Bins() {
 			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
-				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: m.Loadings().At(j, factor)})
+				q := m.Loadings().At(j, factor)
+				curve.XYs = append(curve.XYs, plotter.XY{X: float64(b), Y: q})
+				if b := m.Summary.Bootstrap; b != nil {
+					curve.YErrors = append(curve.YErrors, struct{ Low, High float64 }{max(0, q-b.Loadings.Low[j][factor]), max(0, b.Loadings.High[j][factor]-q)})
+				}
 			}
 		}
 		curves = append(curves, curve)
@@ -283,11 +288,18 @@ func (m sheet) ages(factor int) lines {
 
 func (m sheet) agesTable() []byte {
 	rows := [][]string{{"factor", "item", "from", "to", "loading"}}
+	if m.Summary.Bootstrap != nil {
+		rows[0] = append(rows[0], "low", "high")
+	}
 	for t, name := range model.FactorNames(m.Loadings()) {
 		for _, curve := range m.ages(t) {
-			for _, p := range curve.XYs {
+			for i, p := range curve.XYs {
 				bin := int(p.X)
-				rows = append(rows, []string{name, curve.name, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)})
+				row := []string{name, curve.name, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)}
+				if curve.YErrors != nil {
+					row = append(row, model.Cell(p.Y-curve.YErrors[i].Low), model.Cell(p.Y+curve.YErrors[i].High))
+				}
+				rows = append(rows, row)
 			}
 		}
 	}
@@ -328,6 +340,18 @@ func (m sheet) agePanel(factor int) (*drawing, error) {
 			all = append(all, curve)
 		}
 	}
-	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, 0, mat.Max(m.Loadings())
+	c.X.Min, c.X.Max, c.Y.Min, c.Y.Max = -0.25, float64(bins)-0.75, min(0, mat.Min(m.Loadings())), mat.Max(m.Loadings())
+	return c.drawing(), c.lines(all)
+}
+
+// compact draws how much of the scores the items of the compact set explain, over their number, with intervals.
+func (m sheet) compact() (*drawing, error) {
+	c := newChart("", "items", "share of the scores' variance")
+	c.X.Tick.Marker = wholeTicks{}
+	var all lines
+	for i, item := range m.Summary.Compact {
+		all.add("explained", float64(i+1), item.Explained, max(0, item.Explained-item.Low), max(0, item.High-item.Explained))
+	}
+	c.Y.Min, c.Y.Max = 0, 1
 	return c.drawing(), c.lines(all)
 }

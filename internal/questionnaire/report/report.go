@@ -29,6 +29,12 @@ const mostMissing = 10
 // page is what the template of a report shows.
 type page struct {
 	*model.Model
+	Title, Method  string
+	Words          string // on what was found
+	Briefs         []brief
+	Reversals      bool // some item is reversed
+	Sure           []string
+	Penalized      bool // by β
 	Scale          questionnaire.Range
 	HeatMap        template.HTML
 	Curve          template.HTML // "" without cross-validation
@@ -39,6 +45,7 @@ type page struct {
 	All            []row
 	Evaluation     *evaluate.Evaluation
 	Stability      template.HTML // "" without evaluation
+	Compact        template.HTML // "" without a compact set
 }
 
 // row is an item with the fit of its answers.
@@ -55,6 +62,8 @@ const (
 	// AgesFile and AgesPlot are written for a model of visits: the loadings of each item over the bins of time.
 	AgesFile = "ages.csv"
 	AgesPlot = "ages.svg"
+	// CompactPlot is written for a model with a compact set: what its items explain, over their number.
+	CompactPlot = "compact.svg"
 )
 
 // Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
@@ -73,6 +82,12 @@ func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	if err == nil && m.Visits != nil {
 		files[AgesFile] = s.agesTable()
 		files[AgesPlot], err = s.drawAges()
+	}
+	if err == nil && len(m.Summary.Compact) > 0 {
+		var d *drawing
+		if d, err = s.compact(); err == nil {
+			files[CompactPlot], err = d.svg()
+		}
 	}
 	return files, err
 }
@@ -115,21 +130,40 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
 			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
 		}
-		const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
-		if m := s.Stability; !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
-			return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
+		if err := correlations(s.Stability); err != nil {
+			return err
 		}
+	}
+	for _, h := range e.Disjoint {
+		if err := cmp.Or(correlations(h.Stability), correlations(h.Congruence)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// correlations returns an error for a measure of what are none.
+func correlations(m evaluate.Measure) error {
+	const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
+	if !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
+		return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
 	}
 	return nil
 }
 
 func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
-	t, err := template.New(File).Funcs(template.FuncMap{"percent": percent, "short": short, "described": func() bool { return described }}).Parse(reportTemplate)
+	t, err := template.New(File).Funcs(template.FuncMap{
+		"percent": percent, "short": short, "few": few, "number": number, "inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
+	}).Parse(reportTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template of the report: %w", err)
 	}
-	p := page{Model: m.Model, Scale: m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e}
+	p := page{
+		Model: m.Model, Title: m.title(), Method: m.method(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
+		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
+		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
+	}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()
 		if err != nil {
@@ -146,6 +180,11 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	}
 	if e != nil {
 		if p.Stability, err = add("Stability of the loadings over the share of participants", func() (*drawing, error) { return stability(e) }); err != nil {
+			return nil, err
+		}
+	}
+	if len(m.Summary.Compact) > 0 {
+		if p.Compact, err = add("Variance explained over the number of items", m.compact); err != nil {
 			return nil, err
 		}
 	}
@@ -188,6 +227,23 @@ func inline(svg []byte, label string) template.HTML {
 
 // percent writes a share.
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+
+// few writes a number of participants. Fewer than five are not told apart, since a page may be passed on.
+func few(n int) string {
+	const least = 5
+	if n < least {
+		return "fewer than " + strconv.Itoa(least)
+	}
+	return strconv.Itoa(n)
+}
+
+// number writes a number to three digits, a dash if there is none.
+func number(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return strconv.FormatFloat(v, 'f', 3, 64)
+}
 
 // short writes a number to four digits.
 func short(v float64) string {

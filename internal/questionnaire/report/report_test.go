@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -29,9 +30,12 @@ func sampleEvaluation() *evaluate.Evaluation {
 	return &evaluate.Evaluation{
 		Items: []string{"q4", "q3", "q2", "q1"}, Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Participants: 100, Repeats: 10, HeldOut: 0.2, Labels: []string{"adhd", "gad"}, Unconverged: 3,
 		Shares: []evaluate.Share{
-			{Method: model.MethodICQF, Share: 0.2, Participants: 20, Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.75, Deviation: 0.01}, {}}, ItemsLeftOut: []string{"q1", "q3"}},
+			{Method: model.MethodICQF, Share: 0.2, Participants: 20, Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.75, Deviation: 0.01, Interval: &eval.Interval{Low: 0.7, High: 0.8}}, {}}, ItemsLeftOut: []string{"q1", "q3"}},
 			{Method: model.MethodICQF, Share: 0.4, Participants: 40, Stability: evaluate.Measure{Count: 1, Mean: 0.95, Deviation: 0}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.8, Deviation: 0.01}, {Count: 1, Mean: 0.5, Deviation: 0}}},
-			{Method: model.MethodFA, Share: 0.2, Participants: 20, AUROC: []evaluate.Measure{{}, {}}},
+			{Method: model.MethodFA, Share: 0.2, Participants: 20, AUROC: []evaluate.Measure{{}, {}}, EmptyInWhole: 1},
+		},
+		Disjoint: []evaluate.Halves{
+			{Method: model.MethodICQF, Share: 0.5, Participants: 50, Stability: evaluate.Measure{Count: 20, Mean: 0.85, Deviation: 0.1}, Congruence: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, EmptyFactors: 2},
 		},
 	}
 }
@@ -169,6 +173,7 @@ func TestReadEvaluation(t *testing.T) {
 	f("a share of everybody", func(e *evaluate.Evaluation) { e.Shares[0].Share = 1.5 }, "share of 1.5")
 	f("a mean that is no correlation", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Mean = 1e308 }, "no correlations")
 	f("a deviation below 0", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Deviation = -1 }, "no correlations")
+	f("halves that are no correlations", func(e *evaluate.Evaluation) { e.Disjoint[0].Congruence.Mean = 2 }, "no correlations")
 	for _, other := range []string{"{}", "[]", "null", "", `{"objective":1}`} {
 		if _, err := ReadEvaluation(m, questionnairetest.File(t, "other.json", other)); !errors.Is(err, ErrEvaluation) {
 			t.Errorf("%q: error %v, want %v", other, err, ErrEvaluation)

@@ -36,10 +36,11 @@ fit <- optim(start, function(l) sum(residuals(l)^2), function(l) as.vector(-4 * 
 loadings <- matrix(fit$par, p)
 
 v <- varimax(loadings, normalize = TRUE, eps = 1e-14)
-pm <- promax(unclass(v$loadings), m = 4)
+h <- sqrt(rowSums(loadings^2))
+pm <- promax(unclass(v$loadings) / h, m = 4)
 u <- solve(pm$rotmat)
 phi <- u %*% t(u)
-pattern <- unclass(pm$loadings)
+pattern <- unclass(pm$loadings) * h
 z <- scale(x, colMeans(gappy, na.rm = TRUE), apply(gappy, 2, sd, na.rm = TRUE))
 scores <- z %*% solve(r, pattern %*% phi)
 cat(toJSON(list(pearson = r, polychoric = poly, residual = fit$value, uniquenesses = 1 - rowSums(loadings^2),

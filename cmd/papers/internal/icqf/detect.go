@@ -69,8 +69,8 @@ func detectors() []detector {
 			}
 			return found, err
 		}},
-		{nameFA, byMAP, func(_ context.Context, x *mat.Dense, _ *Table1) (int, error) {
-			c, err := factoranalysis.Correlate(x, factoranalysis.Pearson, 0)
+		{nameFA, byMAP, func(ctx context.Context, x *mat.Dense, _ *Table1) (int, error) {
+			c, err := factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, 0)
 			if err != nil {
 				return 0, err
 			}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+type questionnaireEvaluateCmd struct {
+	answerFlags
+	learning
+	cli.Output
+	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: icqf, fa and l1-nmf; and as baselines items, pca, sums of the subscales, and missing, which knows only what was not answered." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
+	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
+}
+
+func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
+	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
+	if c.Repeats < 1 {
+		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
+	}
+	var err error
+	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
+		return err
+	}
+	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
+		return err
+	}
+	if len(c.Factors) != 1 && slices.ContainsFunc(c.Methods, evaluate.HasFactors) || len(c.Beta) != 1 && slices.Contains(c.Methods, model.MethodICQF) {
+		d.Log.Info("cross-validation chooses on all participants and again in each repeat", "cross_validations", 1+c.Repeats)
+	}
+	bar := cli.NewProgress(d.Err, "fits")
+	o.Progress = bar.Set
+	e, err := evaluate.Run(ctx, o)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	// An item that varies in the smallest share varies in all others.
+	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
+		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
+	}
+	for _, s := range e.Shares {
+		if s.EmptyFactors > 0 || s.EmptyInWhole > 0 {
+			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share, "empty", s.EmptyFactors, "empty_in_whole", s.EmptyInWhole)
+		}
+	}
+	for _, h := range e.Disjoint {
+		if h.EmptyFactors > 0 {
+			d.Log.Warn("empty factors do not count for the stability", "method", h.Method, "train_share", h.Share, "empty", h.EmptyFactors)
+		}
+	}
+	warnUnconverged(d, e.Unconverged, c.MaxIter)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, e)
+	}
+	return printEvaluation(d, e)
+}
+
+// printEvaluation prints a table of the shares, and one of the disjoint halves.
+func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
+	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE"}
+	for _, label := range e.Labels {
+		head = append(head, "AUROC "+label)
+	}
+	inside := strconv.Itoa(e.Factors)
+	if len(e.Choices) > 0 {
+		byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
+		if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
+			inside += fmt.Sprintf(" (%d to %d)", least, most)
+		}
+	}
+	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
+	var rows [][]string
+	for _, s := range e.Shares {
+		factors := inside
+		if !evaluate.HasFactors(s.Method) {
+			factors = "-"
+		}
+		row := []string{s.Method, percent(s.Share), strconv.Itoa(s.Participants), factors, measureCell(s.Stability)}
+		for _, a := range s.AUROC {
+			row = append(row, measureCell(a))
+		}
+		rows = append(rows, row)
+	}
+	if err := cli.PrintTable(d.Out, head, rows); err != nil || len(e.Disjoint) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(d.Out); err != nil {
+		return err
+	}
+	rows = nil
+	for _, h := range e.Disjoint {
+		rows = append(rows, []string{h.Method, "2 x " + percent(h.Share), "2 x " + strconv.Itoa(h.Participants), strconv.Itoa(e.Factors), measureCell(h.Stability), measureCell(h.Congruence)})
+	}
+	return cli.PrintTable(d.Out, []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES", "CONGRUENCE"}, rows)
+}
+
+// measureCell returns the mean, with the standard deviation and the interval if there are such.
+func measureCell(m evaluate.Measure) string {
+	switch {
+	case m.Count == 0:
+		return "-"
+	case m.Count == 1:
+		return fmt.Sprintf("%.3f (-)", m.Mean)
+	case m.Interval == nil:
+		return fmt.Sprintf("%.3f (%.3f)", m.Mean, m.Deviation)
+	}
+	return fmt.Sprintf("%.3f (%.3f) %.3f to %.3f", m.Mean, m.Deviation, m.Interval.Low, m.Interval.High)
+}

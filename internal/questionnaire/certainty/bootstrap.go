@@ -1,0 +1,225 @@
+package certainty
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+const (
+	// level is that of the intervals. LeastReplicates is the least number of replicates with something beyond both ends.
+	level           = 0.95
+	LeastReplicates = 40
+
+	// The congruence from which on factors are similar, and equal, by Lorenzo-Seva and ten Berge (2006).
+	similar = 0.85
+	equal   = 0.95
+
+	bootstrapStream = 0x626f_6f74
+)
+
+// Bootstrap fits as many replicates as it is told: each draws n of the n participants of the fit with replacement, and learns
+// from them by the same method, number of factors and β. The factors of a replicate take the places of those of the fit to which
+// their loadings are most alike, by align.Topics, and for factor analysis by align.Factors, which turns signs.
+//
+// The standard error of a loading is the standard deviation of its replicates. An item that does not vary in a replicate has
+// no loading there, and the others count. Progress may be nil.
+//
+// The cost is that of the fits. It returns the errors of (*fit.Options).Learn, and the cause of ctx if that ends first.
+func Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome, replicates int, progress func(done, total int)) (*model.Bootstrap, error) {
+	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), all: make([]replicate, replicates)}
+	err := each(ctx, o, replicates, progress, func(ctx context.Context, alone *fit.Options, r int) error {
+		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
+		if err != nil {
+			return fmt.Errorf("replicate %d of the bootstrap: %w", r+1, err)
+		}
+		b.all[r] = b.match(l)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.summary(), nil
+}
+
+// each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
+func each(ctx context.Context, o *fit.Options, count int, progress func(done, total int), job func(ctx context.Context, alone *fit.Options, i int) error) error {
+	alone := *o
+	alone.Recorder, alone.Threads = nil, 1
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(linalg.Threads(o.Threads).Limit())
+	var mu sync.Mutex
+	done := 0
+	for i := range count {
+		group.Go(func() error {
+			if err := job(ctx, &alone, i); err != nil || progress == nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done, count)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// draw returns as many of the rows as there are, with replacement.
+func draw(rows []int, seed, number uint64) []int {
+	random := rand.New(rand.NewPCG(seed, bootstrapStream+number))
+	drawn := make([]int, len(rows))
+	for i := range drawn {
+		drawn[i] = rows[random.IntN(len(rows))]
+	}
+	return drawn
+}
+
+// parts are what a fit has learned about its items.
+type parts struct {
+	items               []int
+	loadings, confounds *mat.Dense // confounds is nil without
+	phi                 *mat.Dense // nil unless factors correlate
+}
+
+func partsOf(l *fit.Learnt) parts {
+	p := parts{items: l.Items, loadings: l.Loadings}
+	switch f := l.Factors().(type) {
+	case *icqf.Model:
+		p.confounds = f.ConfoundLoadings
+	case *model.FA:
+		p.confounds, p.phi = f.ConfoundLoadings, f.Phi
+	}
+	return p
+}
+
+// places returns which factor of a later fit to some of the items takes the place of each factor, and their congruences.
+func (p parts) places(later parts) (order []int, congruences []float64) {
+	loadings := linalg.SelectRows(p.loadings, later.items)
+	if p.phi != nil {
+		return align.Factors(loadings, later.loadings)
+	}
+	return align.Topics(loadings, later.loadings)
+}
+
+type bootstrap struct {
+	fit   parts
+	items int
+	all   []replicate
+}
+
+// replicate is a fit whose factors are in the places of those of the whole fit, with NaN where an item has none.
+type replicate struct {
+	loadings, phi *mat.Dense // p×(k+c), k×k
+	congruences   []float64
+	unconverged   bool
+}
+
+// match puts the factors of a replicate into the places of those of the fit.
+func (b *bootstrap) match(l *fit.Learnt) replicate {
+	now := partsOf(l)
+	r := replicate{unconverged: l.Status.Early()}
+	order, congruences := b.fit.places(now)
+	k := len(order)
+	signs := make([]float64, k)
+	for t, c := range congruences {
+		signs[t] = math.Copysign(1, c)
+		r.congruences = append(r.congruences, math.Abs(c))
+	}
+	columns := k
+	if now.confounds != nil {
+		_, c := now.confounds.Dims()
+		columns += c
+	}
+	r.loadings = mat.NewDense(b.items, columns, nil)
+	r.loadings.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, r.loadings)
+	for i, j := range l.Items {
+		for t, c := range order {
+			r.loadings.Set(j, t, signs[t]*now.loadings.At(i, c))
+		}
+		for c := k; c < columns; c++ {
+			r.loadings.Set(j, c, now.confounds.At(i, c-k))
+		}
+	}
+	if now.phi != nil {
+		r.phi = mat.NewDense(k, k, nil)
+		r.phi.Apply(func(s, t int, _ float64) float64 { return signs[s] * signs[t] * now.phi.At(order[s], order[t]) }, r.phi)
+	}
+	return r
+}
+
+func (b *bootstrap) summary() *model.Bootstrap {
+	out := &model.Bootstrap{Replicates: len(b.all), Level: level}
+	for _, r := range b.all {
+		if r.unconverged {
+			out.Unconverged++
+		}
+	}
+	_, k := b.fit.loadings.Dims()
+	for t := range k {
+		congruences := make([]float64, len(b.all))
+		for i, r := range b.all {
+			congruences[i] = r.congruences[t]
+		}
+		from := func(least float64) float64 {
+			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) / float64(len(congruences))
+		}
+		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(similar), Equal: from(equal)})
+	}
+	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings })
+	if b.fit.phi != nil {
+		correlations := b.intervals(func(r *replicate) *mat.Dense { return r.phi })
+		out.FactorCorrelations = &correlations
+	}
+	return out
+}
+
+// intervals returns those of the entries of a table of the replicates.
+func (b *bootstrap) intervals(of func(*replicate) *mat.Dense) (out model.Intervals) {
+	rows, columns := of(&b.all[0]).Dims()
+	for j := range rows {
+		errors, low, high := make([]float64, columns), make([]float64, columns), make([]float64, columns)
+		for c := range columns {
+			var values []float64
+			for r := range b.all {
+				if v := of(&b.all[r]).At(j, c); v == v {
+					values = append(values, v)
+				}
+			}
+			errors[c], low[c], high[c] = interval(values)
+		}
+		out.Errors, out.Low, out.High = append(out.Errors, errors), append(out.Low, low), append(out.High, high)
+	}
+	return out
+}
+
+// interval returns the standard deviation of the replicates and the ends of their percentile interval.
+//
+// Of the percentile, basic, bias-corrected percentile and normal intervals, only the first keeps loadings of ICQF at 0 or above
+// and covers in 93 to 97 % both theirs and those of factor analysis. The basic one, for instance, misses loadings near 0.
+func interval(values []float64) (deviation, low, high float64) {
+	slices.Sort(values)
+	return stat.StdDev(values, nil), quantile(values, (1-level)/2), quantile(values, (1+level)/2)
+}
+
+// quantile returns the value of rank share·(B+1) of B sorted values, between two ranks on the line.
+func quantile(sorted []float64, share float64) float64 {
+	at := min(max(share*float64(len(sorted)+1)-1, 0), float64(len(sorted)-1))
+	low := int(at)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
+}

@@ -1,0 +1,153 @@
+package certainty_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+)
+
+// assessed fits planted answers with a bootstrap of as few replicates as may be.
+func assessed(t *testing.T, change func(*fit.Options)) *model.Summary {
+	t.Helper()
+	f := questionnairetest.Fit(t, questionnairetest.Rows(1), func(o *fit.Options) {
+		o.Threads = 1
+		var err error
+		if o.Assess, err = (certainty.Settings{Replicates: certainty.LeastReplicates}).Assess(); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(o)
+		}
+	})
+	return &f.Summary
+}
+
+// The planted factors, which are plain, are found again; each interval holds its loading or is next to it, and is a few standard
+// errors wide.
+func TestBootstrap(t *testing.T) {
+	t.Parallel()
+	var loadings [][]float64
+	s := assessed(t, func(o *fit.Options) {
+		of := o.Assess
+		o.Assess = func(ctx context.Context, o *fit.Options, l *fit.Outcome) error {
+			for j := range questionnairetest.Items {
+				loadings = append(loadings, l.Loadings.RawRowView(j))
+			}
+			return of(ctx, o, l)
+		}
+	})
+	b := s.Bootstrap
+	if b.Replicates != certainty.LeastReplicates || len(b.Factors) != questionnairetest.Factors || b.FactorCorrelations != nil {
+		t.Fatalf("bootstrap %+v", b)
+	}
+	for f, again := range b.Factors {
+		if again.Congruence < 0.98 || again.Similar != 1 || again.Equal != 1 {
+			t.Errorf("factor %d: %+v", f+1, again)
+		}
+	}
+	const columns = questionnairetest.Factors + 5 // of age, sex and the intercept
+	for j, low := range b.Loadings.Low {
+		high, se := b.Loadings.High[j], b.Loadings.Errors[j]
+		if len(low) != columns || len(high) != columns || len(se) != columns {
+			t.Fatalf("item %d has %d loadings, want %d", j+1, len(low), columns)
+		}
+		for f, q := range loadings[j] {
+			if !(low[f] <= q+se[f] && q-se[f] <= high[f] && low[f] >= 0 && high[f]-low[f] <= 6*se[f]) {
+				t.Errorf("item %d, factor %d: loading %v ± %v, interval %v to %v", j+1, f+1, q, se[f], low[f], high[f])
+			}
+			if q > 1 && !(se[f] > 0.01 && se[f] < 0.5) {
+				t.Errorf("item %d, factor %d: loading %v has the standard error %v", j+1, f+1, q, se[f])
+			}
+		}
+	}
+}
+
+// The shares add up to what the fit explains, and none of the planted factors, which are independent, explains much that
+// another one does.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	s := assessed(t, nil)
+	e := s.ExplainedBy
+	if math.Abs(e.Explained-s.Explained) > 1e-9 {
+		t.Errorf("%v explained, the fit says %v", e.Explained, s.Explained)
+	}
+	for _, of := range []*model.ExplainedBy{e, e.CrossValidated} {
+		sum := of.Means + of.Confounds.Share
+		for i, f := range of.Factors {
+			sum += f.Share
+			if !(f.Lost > 0.15 && f.Alone < 0.4 && math.Abs(f.Alone-f.Lost) < 0.1 && math.Abs(f.Share-(f.Alone+f.Lost)/2) < 1e-12) {
+				t.Errorf("factor %d explains %+v", i+1, f)
+			}
+		}
+		if math.Abs(sum-of.Explained) > 1e-9 || math.Abs(of.ConfoundsAlone+of.AddedByFactors-of.Explained) > 1e-12 {
+			t.Errorf("parts %+v add up to %v", of, sum)
+		}
+		if math.Abs(of.ConfoundsAlone) > 0.06 { // age adds at most .2 of answers 0 to 4
+			t.Errorf("the confounds alone explain %v", of.ConfoundsAlone)
+		}
+	}
+	if cv := e.CrossValidated; !(cv.Explained < e.Explained-0.01 && cv.Explained > 0.5) {
+		t.Errorf("%v explained, %v cross-validated", e.Explained, cv.Explained)
+	}
+}
+
+// Noise is explained by the fit but not by prediction.
+func TestCrossValidationOfNoise(t *testing.T) {
+	t.Parallel()
+	o := options(noise(1, 100), 3, model.MethodICQF, 0.01)
+	of := learn(t, o)
+	e, err := certainty.Explain(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cv, err := certainty.CrossValidate(t.Context(), o, of, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Explained < 0.3 || cv.Explained > 0.02 {
+		t.Errorf("of noise %v is explained, %v cross-validated", e.Explained, cv.Explained)
+	}
+}
+
+func TestThreadsKeepTheBits(t *testing.T) {
+	t.Parallel()
+	want := assessed(t, nil)
+	got := assessed(t, func(o *fit.Options) { o.Threads = 3 })
+	if diff := cmp.Diff(want.Bootstrap, got.Bootstrap); diff != "" {
+		t.Errorf("three threads give another bootstrap:\n%s", diff)
+	}
+	if diff := cmp.Diff(want.ExplainedBy, got.ExplainedBy); diff != "" {
+		t.Errorf("three threads explain something else:\n%s", diff)
+	}
+	if other := assessed(t, func(o *fit.Options) { o.Seed = 2 }); cmp.Equal(want.Bootstrap, other.Bootstrap) {
+		t.Error("another seed draws the same participants")
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{-1, 1, certainty.LeastReplicates - 1} {
+		if _, err := (certainty.Settings{Replicates: n}).Assess(); !errors.Is(err, questionnaire.ErrOptions) {
+			t.Errorf("%d replicates: error %v, want ErrOptions", n, err)
+		}
+	}
+	o := options(noise(1, 50), 3, model.MethodICQF, 0.1)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := certainty.Bootstrap(ctx, o, learn(t, o), 100, func(done, _ int) {
+		if done == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after an interrupt: %v, want the context's error", err)
+	}
+}

@@ -1,0 +1,189 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// The baselines: what a label is predicted from instead of factors. None of them uses the confounds.
+const (
+	// MethodItems takes the answers to all items, with the mean of those trained on for a missing one.
+	MethodItems = "items"
+	// MethodPCA takes the first k principal components of the standardized items, with 0 for a missing answer.
+	MethodPCA = "pca"
+	// MethodSums takes the mean answer to each subscale, the sum score over the number of answers; all items are one subscale if
+	// none has one. Who answered nothing of a subscale has the mean of those trained on.
+	MethodSums = "sums"
+	// MethodMissing takes no answer at all, but the share of missing answers in each subscale; an item without a subscale is
+	// its own. What it predicts, the pattern of missing answers tells alone.
+	MethodMissing = "missing"
+)
+
+// Methods returns the methods that can be compared: those that learn factors, then the baselines.
+func Methods() []string {
+	return append(model.Methods(), MethodItems, MethodPCA, MethodSums, MethodMissing)
+}
+
+// HasFactors reports whether the method has a given number of factors, and loadings to compare.
+func HasFactors(method string) bool {
+	return method == MethodPCA || slices.Contains(model.Methods(), method)
+}
+
+// signed reports whether the signs of the factors are not arbitrary.
+func signed(method string) bool { return method == model.MethodICQF || method == model.MethodL1 }
+
+// errEigen is returned if the iteration for eigenvalues does not converge.
+var errEigen = errors.New("eigenvalues do not converge")
+
+// trained is what a method learned from some participants.
+type trained struct {
+	rows, items []int      // that it learned from, by their numbers in the study
+	loadings    *mat.Dense // a row for each item; nil without factors
+	early       bool       // the updates ended at MaxIter
+	// features returns what predicts the labels of participants, a row for each.
+	features func(rows []int) (*mat.Dense, error)
+}
+
+// learn trains a method on these rows.
+func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, c model.Candidate) (*trained, error) {
+	if slices.Contains(model.Methods(), method) {
+		with := o.Options
+		with.Method, with.Recorder = method, nil
+		l, err := with.Learn(ctx, s, rows, c)
+		if err != nil {
+			return nil, err
+		}
+		return &trained{rows: l.Rows, items: l.Items, loadings: l.Loadings, early: l.Status == solver.IterationLimit, features: l.Score}, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	t := &trained{items: s.Varying(rows)}
+	if len(t.items) == 0 {
+		return nil, fmt.Errorf("%w: no item varies", questionnaire.ErrOptions)
+	}
+	t.rows = s.Answering(rows, t.items)
+	means := linalg.ColumnMeans(s.AnswersOf(t.rows, t.items))
+	filled := func(rows []int) *mat.Dense { return linalg.Filled(s.AnswersOf(rows, t.items), means) }
+	switch method {
+	case MethodPCA:
+		return t, t.components(filled, c.Factors)
+	case MethodSums:
+		t.sums(s)
+	case MethodMissing:
+		scales := scalesOf(s.Items, s.Varying(s.Order), func(i questionnaire.Item) string { return cmp.Or(i.Subscale, i.Name) })
+		t.features = func(rows []int) (*mat.Dense, error) { return missing(s.Answers, rows, scales), nil }
+	default:
+		t.features = func(rows []int) (*mat.Dense, error) { return filled(rows), nil }
+	}
+	return t, nil
+}
+
+// components learns the loadings V·diag(√λ), p×k, of the first k eigenvectors V of the correlations, and gives Z·V of the
+// standardized answers Z for features. The sum of each column of V is positive.
+func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
+	x := filled(t.rows)
+	n, p := x.Dims()
+	if k > p {
+		return fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, k, p)
+	}
+	means, deviations := linalg.ColumnMoments(x)
+	standardized := func(x *mat.Dense) *mat.Dense {
+		x.Apply(func(_, j int, v float64) float64 { return (v - means[j]) / deviations[j] }, x)
+		return x
+	}
+	z := standardized(x)
+	correlations := mat.NewSymDense(p, nil)
+	correlations.SymOuterK(1/float64(n), z.T())
+	values, vectors, ok := linalg.Eigen(correlations)
+	if !ok {
+		return errEigen
+	}
+	directions := mat.NewDense(p, k, nil)
+	t.loadings = mat.NewDense(p, k, nil)
+	for c := range k { // the eigenvalues ascend
+		v := mat.Col(nil, p-1-c, vectors)
+		sum := 0.0
+		for _, e := range v {
+			sum += e
+		}
+		length := math.Sqrt(max(0, values[p-1-c]))
+		for j, e := range v {
+			directions.Set(j, c, math.Copysign(1, sum)*e)
+			t.loadings.Set(j, c, length*directions.At(j, c))
+		}
+	}
+	t.features = func(rows []int) (*mat.Dense, error) {
+		scores := &mat.Dense{}
+		scores.Mul(standardized(filled(rows)), directions)
+		return scores, nil
+	}
+	return nil
+}
+
+// sums takes the mean answers to the subscales for features.
+func (t *trained) sums(s *fit.Study) {
+	scales := scalesOf(s.Items, t.items, func(i questionnaire.Item) string { return i.Subscale })
+	means := linalg.ColumnMeans(average(s.Answers, t.rows, scales))
+	t.features = func(rows []int) (*mat.Dense, error) {
+		return linalg.Filled(average(s.Answers, rows, scales), means), nil
+	}
+}
+
+// scalesOf groups these items by the name of their scale, in the order in which the scales appear.
+func scalesOf(all []questionnaire.Item, items []int, name func(questionnaire.Item) string) (scales [][]int) {
+	at := map[string]int{}
+	for _, j := range items {
+		scale := name(all[j])
+		if _, ok := at[scale]; !ok {
+			at[scale], scales = len(scales), append(scales, nil)
+		}
+		scales[at[scale]] = append(scales[at[scale]], j)
+	}
+	return scales
+}
+
+// average returns the mean of the answers of each participant to each scale, NaN without any.
+func average(answers *mat.Dense, rows []int, scales [][]int) *mat.Dense {
+	return summarized(rows, scales, func(i int, items []int) float64 {
+		sum, count := 0.0, 0.0
+		for _, j := range items {
+			if v := answers.At(i, j); !math.IsNaN(v) {
+				sum, count = sum+v, count+1
+			}
+		}
+		return sum / count
+	})
+}
+
+// missing returns the share of missing answers of each participant to each scale.
+func missing(answers *mat.Dense, rows []int, scales [][]int) *mat.Dense {
+	return summarized(rows, scales, func(i int, items []int) float64 {
+		count := 0.0
+		for _, j := range items {
+			if math.IsNaN(answers.At(i, j)) {
+				count++
+			}
+		}
+		return count / float64(len(items))
+	})
+}
+
+// summarized returns a matrix with the value of each participant for each scale.
+func summarized(rows []int, scales [][]int, value func(i int, items []int) float64) *mat.Dense {
+	out := mat.NewDense(len(rows), len(scales), nil)
+	out.Apply(func(r, c int, _ float64) float64 { return value(rows[r], scales[c]) }, out)
+	return out
+}

@@ -1,0 +1,144 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/solver/align"
+)
+
+// half is the share of the participants in each of two halves.
+const half = 0.5
+
+// Halves compares what a method learned from two halves of the participants, with nobody in both.
+type Halves struct {
+	Method       string  `json:"method"`
+	Share        float64 `json:"train_share"`  // of each half
+	Participants int     `json:"participants"` // of each half
+	// Stability is the correlation, and Congruence Tucker's coefficient of congruence, of the loadings of the matched factors.
+	Stability  Measure `json:"stability"`
+	Congruence Measure `json:"congruence"`
+	// EmptyFactors counts those of both halves, over the repeats. They match none.
+	EmptyFactors int `json:"empty_factors"`
+	// ItemsLeftOut are those that in some half did not vary.
+	ItemsLeftOut []string `json:"items_left_out"`
+	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
+}
+
+// halves compares halves of the participants, in each repeat others.
+func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, method string, step func(*trained)) (*Halves, error) {
+	n := len(s.Order) / 2
+	h := &Halves{Method: method, Share: half, Participants: n}
+	var correlations, congruences []float64
+	out := leftOut{}
+	for repeat := range o.Repeats {
+		shuffled := o.shuffled(s, repeat)
+		var parts [2]*trained
+		for i := range parts {
+			part, err := o.learn(ctx, s, method, shuffled[i*n:(i+1)*n], e.Candidate)
+			if err != nil {
+				return nil, fmt.Errorf("repeat %d: %w", repeat+1, err)
+			}
+			if part.early {
+				h.Unconverged++
+			}
+			out.add(s, part.items)
+			step(part)
+			parts[i] = part
+		}
+		m := compare(parts[0], parts[1], signed(method))
+		correlations, congruences = append(correlations, m.correlations...), append(congruences, m.congruences...)
+		h.EmptyFactors += m.empty[0] + m.empty[1]
+	}
+	h.Stability, h.Congruence, h.ItemsLeftOut = measure(correlations), measure(congruences), out.names(s)
+	return h, nil
+}
+
+// leftOut are the items that some fit left out.
+type leftOut map[int]bool
+
+// add takes in a fit to these items.
+func (l leftOut) add(s *fit.Study, items []int) {
+	kept := map[int]bool{}
+	for _, j := range items {
+		kept[j] = true
+	}
+	for j := range s.Items {
+		if !kept[j] {
+			l[j] = true
+		}
+	}
+}
+
+// names returns the names of the items, in their order.
+func (l leftOut) names(s *fit.Study) []string {
+	names := []string{}
+	for j, item := range s.Items {
+		if l[j] {
+			names = append(names, item.Name)
+		}
+	}
+	return names
+}
+
+// match tells how the factors of two fits agree.
+type match struct {
+	correlations, congruences []float64 // of the loadings of each pair
+	empty                     [2]int    // factors of either fit that have no loadings
+}
+
+// compare matches the factors of two fits by their loadings on the items that both have.
+func compare(a, b *trained, signed bool) match {
+	at := map[int]int{} // place of an item in b
+	for place, j := range b.items {
+		at[j] = place
+	}
+	var inA, inB []int
+	for place, j := range a.items {
+		if other, ok := at[j]; ok {
+			inA, inB = append(inA, place), append(inB, other)
+		}
+	}
+	return matched(linalg.SelectRows(a.loadings, inA), linalg.SelectRows(b.loadings, inB), signed)
+}
+
+// matched pairs the columns of two matrices of loadings so that the sum of their correlations is largest; the absolute values of
+// correlations and congruences if the signs are arbitrary. Columns that are all 0 match none. The cosine of two columns is Tucker's
+// congruence, that of two centred columns their correlation.
+func matched(a, b *mat.Dense, signed bool) match {
+	first, second := filled(a), filled(b)
+	_, k := a.Dims()
+	_, l := b.Dims()
+	m := match{empty: [2]int{k - len(first), l - len(second)}}
+	if len(first) == 0 || len(second) == 0 {
+		return m
+	}
+	a, b = linalg.SelectColumns(a, first), linalg.SelectColumns(b, second)
+	pair, value := align.Factors, math.Abs
+	if signed {
+		pair, value = align.Topics, func(v float64) float64 { return v }
+	}
+	order, correlations := pair(linalg.Centred(a, nil), linalg.Centred(b, nil))
+	for t := range min(len(first), len(second)) {
+		f, g := a.ColView(t), b.ColView(order[t])
+		m.correlations = append(m.correlations, value(correlations[t]))
+		m.congruences = append(m.congruences, value(mat.Dot(f, g)/(mat.Norm(f, 2)*mat.Norm(g, 2))))
+	}
+	return m
+}
+
+// filled returns the columns that are not all 0.
+func filled(a *mat.Dense) (columns []int) {
+	_, k := a.Dims()
+	for t := range k {
+		if mat.Norm(a.ColView(t), 1) > 0 {
+			columns = append(columns, t)
+		}
+	}
+	return columns
+}

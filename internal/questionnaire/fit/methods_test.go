@@ -1,0 +1,131 @@
+package fit_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// Every method gives the same files from the same answers: scores with standard errors, the same for fit and for score by the
+// stored model, and loadings that tell the planted groups of items apart.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	for _, method := range model.Methods() {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+			o := questionnairetest.Options(file)
+			o.Method, o.Scores.StandardErrors = method, true
+			if method != model.MethodICQF {
+				o.Betas, o.Scores.StandardErrors = nil, false
+			}
+			f, err := fit.Fit(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Summary.Method != method || f.Summary.Status != "converged" || f.Summary.Explained < 0.6 {
+				t.Errorf("method %s, %s, %v of the variance explained", f.Summary.Method, f.Summary.Status, f.Summary.Explained)
+			}
+			for j := range questionnairetest.Items {
+				own := mat.Max(f.Loadings().RowView(j).T())
+				for u := range questionnairetest.Factors {
+					if q := f.Loadings().At(j, u); q != own && math.Abs(q) > own/3 {
+						t.Errorf("item %d loads on two factors: %v", j, f.Loadings().RawRowView(j))
+					}
+				}
+			}
+			for _, d := range f.Summary.FactorFits {
+				if !(d.Reliability > 0.5 && d.Reliability < 1) {
+					t.Errorf("reliability %v with a standard error of %v and a standard deviation of %v", d.Reliability, d.StandardError, d.Deviation)
+				}
+			}
+
+			dir := questionnairetest.Store(t, &f.Model)
+			m, err := model.Load(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := fit.Score(m, file, fit.Scoring{Table: o.Scores})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := string(s.CSV()), string(f.Scores.CSV()); got != want {
+				t.Errorf("score of the stored model:\n%.300s\nfit:\n%.300s", got, want)
+			}
+			if header := strings.Join(f.Scores.Header(), ","); header != "id,factor1,factor2,factor3,answered,se_factor1,se_factor2,se_factor3" {
+				t.Errorf("columns %s", header)
+			}
+		})
+	}
+}
+
+// Factor analysis takes confounds out of the answers: in answers that differ by sex in all items, sex makes no factor, and what it
+// adds stands in its loadings.
+func TestFactorAnalysisTakesConfoundsOut(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(2)
+	sex := 1 + questionnairetest.Items + 1
+	for _, row := range rows[1:] {
+		for j := 1; j <= questionnairetest.Items; j++ {
+			if row[sex] == "M" && row[j] != "" && row[j] < "3" {
+				row[j] = string(row[j][0] + 2)
+			}
+		}
+	}
+	first := func(confounds bool) float64 {
+		f := questionnairetest.Fit(t, rows, func(o *fit.Options) {
+			o.Method, o.Betas = model.MethodFA, nil
+			o.Factors, o.Rotation = []int{1}, factoranalysis.RotateNone
+			if !confounds {
+				o.Columns.Confounds = nil
+			}
+		})
+		var sums, counts [2]float64
+		for i, w := range mat.Col(nil, 0, f.Scores.Values) {
+			s := 0
+			if rows[1+i][sex] == "M" {
+				s = 1
+			}
+			sums[s], counts[s] = sums[s]+w, counts[s]+1
+		}
+		if confounds {
+			all, names := f.AllLoadings()
+			if got := strings.Join(names, ","); got != "factor1,age_low,age_high,sex_F,sex_M,intercept" {
+				t.Errorf("columns %s", got)
+			}
+			if d := all.At(0, 4) - all.At(0, 3); d < 0.5 {
+				t.Errorf("sex adds %v to the first item, want about 1", d)
+			}
+		}
+		return math.Abs(sums[1]/counts[1] - sums[0]/counts[0])
+	}
+	// Residuals of an item have the same mean in both; scores that rest on some of the items only nearly so.
+	if with, without := first(true), first(false); with > 0.1 || without < 1 {
+		t.Errorf("scores of the sexes differ by %v with sex as confound, by %v without", with, without)
+	}
+}
+
+// The number of factors is chosen for every method: by parallel analysis for factor analysis unless candidates are given, and by
+// cross-validation otherwise.
+func TestMethodsChoose(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	for _, c := range []struct {
+		method  string
+		factors []int
+		curve   int
+	}{{model.MethodFA, nil, 0}, {model.MethodFA, []int{2, 3, 4}, 3}, {model.MethodL1, []int{2, 3, 4}, 3}} {
+		f := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Method, o.Factors, o.Betas = c.method, c.factors, nil })
+		if s := &f.Summary; s.Factors != questionnairetest.Factors || len(s.BCV) != c.curve || (s.Parallel > 0) != (c.factors == nil) {
+			t.Errorf("%s, candidates %v: %d factors from %d points, %d by parallel analysis", c.method, c.factors, s.Factors, len(s.BCV), s.Parallel)
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package items
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// confidence is that of the intervals.
+const confidence = 0.95
+
+// Reliability is what the items of a scale tell as one.
+type Reliability struct {
+	// Alpha is that of Cronbach (1951), from covariances, for p items:
+	//
+	//	α = p/(p − 1)·(1 − Σ_i C_ii/V)
+	//
+	// AlphaStandardized is the same with S instead of C: that of items with equal variances.
+	Alpha             *float64  `json:"alpha"`
+	AlphaInterval     *Interval `json:"alpha_interval"`
+	AlphaStandardized *float64  `json:"alpha_standardized"`
+	// MeanCorrelation is the mean of S below the diagonal.
+	MeanCorrelation *float64 `json:"mean_correlation"`
+	// Lambda6 is λ6 of Guttman (1945), 1 − Σ_i (1 − ρ²_i)/Σ_ij S_ij, where ρ²_i = 1 − 1/(S⁻¹)_ii is the share of the variance of
+	// item i that the others explain.
+	Lambda6   *float64   `json:"lambda6"`
+	SplitHalf *SplitHalf `json:"split_half"`
+	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if there is no omega.
+	// With one factor nothing tells a general one apart, and OmegaHierarchical is nil.
+	OmegaTotal        *float64 `json:"omega_total"`
+	OmegaHierarchical *float64 `json:"omega_hierarchical"`
+	OmegaFactors      int      `json:"omega_factors"`
+	// OmegaReversed are the items that omega counts as reversed, as they load negatively on the general factor.
+	OmegaReversed []string `json:"omega_reversed"`
+	// OmegaWeakFactors is the number of group factors that are not there: fewer than three items load .3 or more on them. If it is
+	// not 0, OmegaHierarchical is unreliable.
+	OmegaWeakFactors int `json:"omega_weak_factors"`
+	// KMO is the sampling adequacy of R by factoranalysis.KMO, and KMOItems that of each item by its name.
+	KMO      *float64            `json:"kmo"`
+	KMOItems map[string]*float64 `json:"kmo_items"`
+	Bartlett *Bartlett           `json:"bartlett"`
+	// Warnings say why something is nil, or not what was asked for.
+	Warnings []string `json:"warnings"`
+}
+
+// Interval is one of 95 % confidence.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Bartlett is the test of Bartlett (1950) that the items are uncorrelated, by R and the number of participants.
+type Bartlett struct {
+	ChiSquare float64 `json:"chi_square"`
+	DF        int     `json:"df"`
+	P         float64 `json:"p"`
+}
+
+// The warnings.
+const (
+	unknownPairs = "no coefficients: for some pairs of items, fewer than two participants answered both, or all who did gave one answer"
+	singular     = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse, as items repeat others, participants are few, or many answers are missing"
+	noVariance   = "the sum of the items has no variance"
+	noOmega      = "no omega: %d items are too few"
+	fewerFactors = "the number of factors of omega is %d instead of %d: %d items allow no more"
+	reversed     = "for omega, items that load negatively on the general factor count as reversed, %d of them, the first: %s"
+	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
+)
+
+// mostNames is the largest number of items that a warning names.
+const mostNames = 10
+
+// scale is p items that all vary, and the n participants who answered any of them.
+type scale struct {
+	n     int
+	names []string
+	c     *mat.SymDense
+	// t holds the sums of the rows of C, and v is V. The number of participants who answered both items of a pair is pairs on
+	// average.
+	t        []float64
+	v, pairs float64
+	r        *factoranalysis.Correlations
+	threads  linalg.Threads
+}
+
+// newScale returns the scale of these answers. The error is one of factoranalysis.Correlate.
+func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale, error) {
+	n, p := x.Dims()
+	s := &scale{n: n, threads: threads}
+	var err error
+	if s.r, err = factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, int(threads)); err != nil {
+		return nil, err
+	}
+	s.covariances(x)
+	s.t = make([]float64, p)
+	for i := range p {
+		for j := range p {
+			s.t[i] += s.c.At(i, j)
+		}
+	}
+	s.v = floats.Sum(s.t)
+	return s, nil
+}
+
+// covariances computes C. With Z the columns of X, centred at the means of their answers and 0 for missing ones, and M 1 for
+// answers and 0 for missing ones, the sums over common participants are entries of ZᵀZ, ZᵀM and MᵀM.
+func (s *scale) covariances(x *mat.Dense) {
+	n, p := x.Dims()
+	z, m := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil)
+	means := linalg.ColumnMeans(x)
+	for i := range n {
+		for j, v := range x.RawRowView(i) {
+			if !math.IsNaN(v) {
+				z.Set(i, j, v-means[j])
+				m.Set(i, j, 1)
+			}
+		}
+	}
+	products, counts, sums := s.threads.Gram(z), s.threads.Gram(m), mat.NewDense(p, p, nil)
+	s.threads.InnerTo(sums, z, m)
+	s.c = mat.NewSymDense(p, nil)
+	for i := range p {
+		for j := range i + 1 {
+			count := counts.At(i, j)
+			s.c.SetSym(i, j, (products.At(i, j)-sums.At(i, j)*sums.At(j, i)/count)/(count-1))
+			if j < i {
+				s.pairs += count / float64(p*(p-1)/2)
+			}
+		}
+	}
+}
+
+// rounding is the share of the sum of the variances below which the variance of the sum may be rounding.
+const rounding = 1e-12
+
+// alpha returns α of k items whose variances sum up to variances, nil if their sum has no variance.
+func alpha(k int, variances, all float64) *float64 {
+	if k < 2 || !(all > rounding*variances) {
+		return nil
+	}
+	return finite(float64(k) / float64(k-1) * (1 - variances/all))
+}
+
+// feldt returns the interval of Feldt (1965) for α of p items and n participants:
+//
+//	1 − (1 − α)·F_{.975}, 1 − (1 − α)·F_{.025}
+//
+// with quantiles of the F distribution with n − 1 and (n − 1)(p − 1) degrees of freedom. It holds for normal answers with equal
+// covariances. If answers are missing, n is the mean number of participants who answered both items of a pair.
+// It is nil for α above 1, which pairwise covariances may give.
+func feldt(alpha, n float64, p int) *Interval {
+	if alpha > 1 {
+		return nil
+	}
+	f := distuv.F{D1: n - 1, D2: (n - 1) * float64(p-1)}
+	tail := (1 - confidence) / 2
+	return &Interval{1 - (1-alpha)*f.Quantile(1-tail), 1 - (1-alpha)*f.Quantile(tail)}
+}
+
+// reliability returns what the items tell as one.
+func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error) {
+	r := Reliability{KMOItems: map[string]*float64{}, OmegaReversed: []string{}, Warnings: []string{}}
+	if len(s.r.Unknown) > 0 {
+		r.Warnings = append(r.Warnings, unknownPairs)
+		return r, nil
+	}
+	p := len(s.names)
+	if r.Alpha = alpha(p, mat.Trace(s.c), s.v); r.Alpha == nil {
+		r.Warnings = append(r.Warnings, noVariance)
+	} else {
+		r.AlphaInterval = feldt(*r.Alpha, s.pairs, p)
+	}
+	standardized := s.standardized()
+	all := mat.Sum(standardized)
+	r.AlphaStandardized = alpha(p, float64(p), all)
+	r.MeanCorrelation = finite((all - float64(p)) / float64(p*(p-1)))
+	r.SplitHalf = splitHalf(standardized, o.Seed, s.threads)
+	if s.r.Smoothed() { // an eigenvalue of R is 0, or below: its inverse tells nothing
+		r.Warnings = append(r.Warnings, singular)
+	} else {
+		s.inverse(&r, standardized)
+	}
+	return r, s.omega(ctx, &r, o.Factors)
+}
+
+// omega fills in omega, with fewer factors than asked for if the items allow no more.
+func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
+	p := len(s.names)
+	most := min(factors, p)
+	for most > 0 && (p-most)*(p-most) < p+most { // more loadings and uniquenesses than correlations
+		most--
+	}
+	switch {
+	case most == 0:
+		r.Warnings = append(r.Warnings, fmt.Sprintf(noOmega, p))
+		return nil
+	case most < factors:
+		r.Warnings = append(r.Warnings, fmt.Sprintf(fewerFactors, most, factors, p))
+	}
+	o, err := factoranalysis.Omega(ctx, s.r.R, most)
+	if err != nil {
+		return err
+	}
+	if len(o.Reversed) > 0 {
+		for _, i := range o.Reversed {
+			r.OmegaReversed = append(r.OmegaReversed, s.names[i])
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, len(o.Reversed), strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")))
+	}
+	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
+	if most > 1 {
+		r.OmegaHierarchical = finite(o.Hierarchical)
+		if r.OmegaWeakFactors = weakFactors(o.Group); r.OmegaWeakFactors > 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf(weakFactor, leastItems, leastLoading, r.OmegaWeakFactors, most))
+		}
+	}
+	return nil
+}
+
+// A group factor of fewer items with loadings of at least this is not there: a factor needs three items, and .3 is the usual least
+// loading that counts (Costello and Osborne, "Best practices in exploratory factor analysis", 2005).
+const leastItems, leastLoading = 3, 0.3
+
+// weakFactors counts the group factors that are not there. Where items share one factor only, the others are chance: the
+// correlations of all factors are then anything, and so is what is called general. On six items of one factor, made by synth
+// questionnaire, omega hierarchical of three factors is .02 to .96, and .01 to .94 in psych.
+func weakFactors(group *mat.Dense) (weak int) {
+	_, k := group.Dims()
+	for t := range k {
+		items := floats.Count(func(v float64) bool { return math.Abs(v) >= leastLoading }, mat.Col(nil, t, group))
+		if items < leastItems {
+			weak++
+		}
+	}
+	return weak
+}
+
+// standardized returns S.
+func (s *scale) standardized() *mat.SymDense {
+	p := len(s.t)
+	out := mat.NewSymDense(p, nil)
+	for i := range p {
+		out.SetSym(i, i, 1)
+		for j := range i {
+			out.SetSym(i, j, s.c.At(i, j)/math.Sqrt(s.c.At(i, i)*s.c.At(j, j)))
+		}
+	}
+	return out
+}
+
+// inverse fills in what comes from the inverses of S and R.
+func (s *scale) inverse(r *Reliability, standardized *mat.SymDense) {
+	r.Lambda6 = lambda6(standardized)
+	overall, each := factoranalysis.KMO(s.r.R)
+	r.KMO = finite(overall)
+	for i, name := range s.names {
+		r.KMOItems[name] = finite(each[i])
+	}
+	if chiSquare, df, probability := factoranalysis.Bartlett(s.r.R, s.n); finite(chiSquare) != nil {
+		r.Bartlett = &Bartlett{chiSquare, df, probability}
+	}
+}
+
+// lambda6 returns λ6 of S; nil if it is not positive definite.
+func lambda6(s *mat.SymDense) *float64 {
+	var c mat.Cholesky
+	var inverse mat.SymDense
+	if !c.Factorize(s) || c.InverseTo(&inverse) != nil {
+		return nil
+	}
+	unique := 0.0
+	for i := range s.SymmetricDim() {
+		unique += 1 / inverse.At(i, i)
+	}
+	return finite(1 - unique/mat.Sum(s))
+}
+
+// part returns what item i is to the scale.
+func (s *scale) part(i int) Part {
+	if len(s.r.Unknown) > 0 {
+		return Part{}
+	}
+	own, t := s.c.At(i, i), s.t[i]
+	rest := s.v - 2*t + own
+	return Part{
+		ItemRest: finite((t - own) / math.Sqrt(own*rest)), ItemTotal: finite(t / math.Sqrt(own*s.v)),
+		AlphaDropped: alpha(len(s.names)-1, mat.Trace(s.c)-own, rest),
+	}
+}

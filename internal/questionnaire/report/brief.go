@@ -1,0 +1,137 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+// The first page names a factor by briefItems items.
+const briefItems = 5
+
+// brief is a factor as the first page tells of it.
+type brief struct {
+	Name   string
+	Theme  string // what its items share, "" if nothing is known but their names
+	Items  []model.Loading
+	Scores string // a sentence on them
+}
+
+// briefs describes the factors.
+func (m sheet) briefs() []brief {
+	var all []brief
+	for _, c := range m.Columns()[:m.Summary.Factors] {
+		b := brief{Name: c.Name, Items: c.Top[:min(briefItems, len(c.Top))]}
+		b.Theme, b.Scores = theme(b.Items), m.spread(c.Fit)
+		if e := m.Summary.ExplainedBy; e != nil {
+			b.Scores = fmt.Sprintf("It explains %s of the differences. ", percent(e.Factors[len(all)].Share)) + b.Scores
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// theme returns the subscale of most of the items, or else the text of the first one.
+func theme(items []model.Loading) string {
+	count := map[string]int{}
+	for _, item := range items {
+		if count[item.Subscale]++; item.Subscale != "" && 2*count[item.Subscale] > len(items) {
+			return item.Subscale
+		}
+	}
+	if len(items) == 0 {
+		return ""
+	}
+	return strings.TrimRight(shorten(items[0].Text, longestText), ".")
+}
+
+// spread tells how the scores of a factor are spread, and how sure a single one is.
+func (m sheet) spread(f *model.FactorFit) string {
+	how := fmt.Sprintf("Present to %.2f on average. It is absent in %s of the participants, and more than half present in %s.", f.Mean, percent(f.Absent), percent(f.High))
+	if m.FA != nil {
+		how = fmt.Sprintf("The standard deviation of the scores is %.2f.", f.Deviation)
+	}
+	if f.StandardError == 0 { // a model from before standard errors
+		return how
+	}
+	const normal = 1.96
+	return how + fmt.Sprintf(" A single score is known to about ±%.2f (95 %%); reliability %.2f.", normal*f.StandardError, f.Reliability)
+}
+
+// title names the model.
+func (m sheet) title() string {
+	return fmt.Sprintf("%s of %s", count(m.Summary.Factors, "factor"), count(len(m.Items), "item"))
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
+// words tells in short what was found.
+func (m sheet) words() string {
+	s := &m.Summary
+	factors, verb := count(s.Factors, "factor"), "explain"
+	switch {
+	case m.ConfoundLoadings() != nil:
+		var names []string
+		for _, c := range m.Confounds {
+			names = append(names, c.Name)
+		}
+		factors += ", together with " + strings.Join(names, ", ") + ","
+	case s.Factors == 1:
+		verb += "s"
+	}
+	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained))
+}
+
+// method names the method of the model.
+func (m sheet) method() string {
+	switch s := &m.Summary; s.Method {
+	case model.MethodFA:
+		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction, s.Settings.Rotation, s.Settings.Correlation)
+	case model.MethodL1:
+		return "l1-nmf (non-negative factorization with ℓ1 penalties)"
+	}
+	return "ICQF"
+}
+
+// sure lists how sure the numbers are.
+func (m sheet) sure() []string {
+	s := &m.Summary
+	var all []string
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	for _, f := range s.FactorFits {
+		if f.StandardError > 0 {
+			lowest, highest = min(lowest, f.Reliability), max(highest, f.Reliability)
+		}
+	}
+	if lowest <= highest {
+		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From .70 on scores serve to compare groups, from .90 on to judge a single person.", lowest, highest))
+	}
+	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
+		all = append(all, fmt.Sprintf("Explained differences: %s in answers and participants that the fit has not seen.", percent(e.CrossValidated.Explained)))
+	}
+	if b := s.Bootstrap; b != nil {
+		least := slices.MinFunc(b.Factors, func(a, b model.Again) int { return cmp.Compare(a.Congruence, b.Congruence) })
+		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these participants, drawn anew. The factor that was found again least well has a mean congruence of %.2f with its match; from .95 on two factors count as equal, from .85 on as similar.", 100*b.Level, b.Replicates, least.Congruence))
+	} else {
+		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
+	}
+	switch {
+	case len(s.BCV) > 0:
+		all = append(all, "Number of factors: chosen by the error on held-out answers.")
+	case s.Parallel > 0:
+		all = append(all, "Number of factors: chosen by parallel analysis, which compares the answers with random ones.")
+	default:
+		all = append(all, "Number of factors: given, not chosen from these answers.")
+	}
+	return all
+}

@@ -1,0 +1,234 @@
+package factoranalysis
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+)
+
+// Extraction is a choice of what the unrotated factors make small.
+type Extraction string
+
+// The extractions.
+const (
+	// Minres makes the sum of squared residual correlations least, see Fit.
+	Minres Extraction = "minres"
+	// MaximumLikelihood makes normally distributed answers with these correlations most probable, see Fit.
+	MaximumLikelihood Extraction = "ml"
+)
+
+const (
+	// leastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does.
+	// Its value is the usual one.
+	leastUniqueness = 0.005
+
+	// maxNewton bounds the updates; a handful is usual.
+	maxNewton = 500
+
+	// gradientTol ends the search if no derivative of a free item is larger.
+	gradientTol = 1e-9
+
+	// roundingTol replaces gradientTol if no step lowers f: f is known to 1e-16, so its minimum is known to about 1e-8.
+	roundingTol = 1e-6
+
+	// sufficientDecrease is the share of the promised decrease that a step must keep (Armijo).
+	sufficientDecrease = 1e-4
+	maxHalvings        = 40
+
+	// gaussRidge makes the approximate Hessian definite.
+	gaussRidge = 1e-6
+)
+
+// extraction is a factor solution before rotation.
+type extraction struct {
+	loadings     *mat.Dense // p×k
+	uniquenesses []float64
+	values       []float64 // eigenvalues of R − diag(ψ), ascending, if by minres
+	converged    bool
+}
+
+// criterion is a function f of p parameters, one for each item, within bounds.
+type criterion interface {
+	// at evaluates f and its derivatives.
+	at(point []float64) (position, error)
+	// bounds returns the least and the greatest value of a parameter.
+	bounds() (low, high float64)
+}
+
+// position is a criterion at a point.
+type position interface {
+	point() []float64
+	objective() float64
+	gradient() []float64
+	// hessians returns the second derivatives of the free items and then an approximation that is at least semidefinite.
+	hessians(free []int) [2]*mat.Dense
+	solution() *extraction
+}
+
+// extract returns k factors of the correlations R, p×p.
+func extract(ctx context.Context, r *mat.SymDense, k int, by Extraction) (*extraction, error) {
+	start := startUniquenesses(r, k)
+	if by == MaximumLikelihood {
+		for i, psi := range start {
+			start[i] = math.Log(psi)
+		}
+		return minimize(ctx, likelihood{r, k}, start)
+	}
+	return minimize(ctx, residuals{r, k}, start)
+}
+
+// startUniquenesses returns (1 − k/2p)/(R⁻¹)ᵢᵢ, Jöreskog's start, or ½ if R has no inverse.
+func startUniquenesses(r *mat.SymDense, k int) []float64 {
+	p := r.SymmetricDim()
+	psi := make([]float64, p)
+	var factor mat.Cholesky
+	inverse := mat.NewSymDense(p, nil)
+	invertible := factor.Factorize(r) && factor.InverseTo(inverse) == nil
+	for i := range psi {
+		psi[i] = 0.5
+		if invertible {
+			psi[i] = (1 - float64(k)/float64(2*p)) / inverse.At(i, i)
+		}
+		psi[i] = min(1, max(leastUniqueness, psi[i]))
+	}
+	return psi
+}
+
+// minimize returns the solution at the minimum of f by Newton's method, over the items whose bound is not active. It returns
+// the cause of ctx when ctx ends, within one update.
+func minimize(ctx context.Context, f criterion, start []float64) (*extraction, error) {
+	at, err := f.at(start)
+	if err != nil {
+		return nil, err
+	}
+	converged := false
+	for range maxNewton {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		gradient := at.gradient()
+		free, steepest := unbound(f, at.point(), gradient)
+		if converged = steepest <= gradientTol; converged {
+			break
+		}
+		next, err := search(f, at, newton(at, gradient, free), gradient)
+		if next == nil && err == nil { // clipping can turn Newton's step uphill, but not the gradient's
+			next, err = search(f, at, descent(gradient, free), gradient)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			converged = steepest <= roundingTol
+			break
+		}
+		at = next
+	}
+	e := at.solution()
+	e.converged = converged
+	return e, nil
+}
+
+// unbound returns the items whose bound is not active, and the largest derivative among them.
+func unbound(f criterion, point, gradient []float64) (free []int, steepest float64) {
+	low, high := f.bounds()
+	for i, g := range gradient {
+		if point[i] <= low && g >= 0 || point[i] >= high && g <= 0 {
+			continue
+		}
+		free, steepest = append(free, i), max(steepest, math.Abs(g))
+	}
+	return free, steepest
+}
+
+// descent returns −g on the free items, 0 on the others.
+func descent(gradient []float64, free []int) []float64 {
+	step := make([]float64, len(gradient))
+	for _, i := range free {
+		step[i] = -gradient[i]
+	}
+	return step
+}
+
+// search returns f at the first of x + step, x + step/2 …, each clipped to the bounds, that lowers f enough, or nil.
+func search(f criterion, at position, step, gradient []float64) (position, error) {
+	length, start := 1.0, at.objective()
+	low, high := f.bounds()
+	for range maxHalvings {
+		next, promised := make([]float64, len(step)), 0.0
+		for i, x := range at.point() {
+			next[i] = min(high, max(low, x+length*step[i]))
+			promised += gradient[i] * (next[i] - x)
+		}
+		length /= 2
+		if promised >= 0 {
+			continue
+		}
+		there, err := f.at(next)
+		if err != nil || there.objective() < start+sufficientDecrease*promised {
+			return there, err
+		}
+	}
+	return nil, nil
+}
+
+// newton returns the step −H⁻¹g on the free items, 0 on the others. If H is not positive definite, its approximation with a
+// ridge takes its place.
+func newton(at position, gradient []float64, free []int) []float64 {
+	g := mat.NewVecDense(len(free), nil)
+	for a, i := range free {
+		g.SetVec(a, -gradient[i])
+	}
+	ridge := make([]float64, len(free))
+	for e, h := range at.hessians(free) {
+		for a := range ridge {
+			ridge[a] = float64(e) * gaussRidge
+		}
+		var factor mat.Cholesky
+		var solution mat.VecDense
+		if factor.Factorize(symmetric(h, ridge)) && factor.SolveVecTo(&solution, g) == nil {
+			step := make([]float64, len(gradient))
+			for a, i := range free {
+				step[i] = solution.AtVec(a)
+			}
+			return step
+		}
+	}
+	return descent(gradient, free)
+}
+
+// curvature returns the matrix of Σ_m Σ_l w(m, l)·u_im·u_il·u_jm·u_jl over the first others and over the last columns of
+// vectors, i and j the free items. The cost is p²·(p−k)·k.
+func curvature(vectors *mat.Dense, free []int, others int, w func(m, l int) float64) *mat.Dense {
+	_, p := vectors.Dims()
+	u := linalg.SelectRows(vectors, free)
+	tail := u.Slice(0, len(free), 0, others)
+	sum, product, weighted := mat.NewDense(len(free), len(free), nil), new(mat.Dense), new(mat.Dense)
+	for l := others; l < p; l++ {
+		weighted.Apply(func(_, m int, v float64) float64 { return v * w(m, l) }, tail)
+		product.Mul(weighted, tail.T())
+		for a := range free {
+			row, add := sum.RawRowView(a), product.RawRowView(a)
+			for b := range row {
+				row[b] += add[b] * u.At(a, l) * u.At(b, l)
+			}
+		}
+	}
+	return sum
+}
+
+// symmetric returns the symmetric matrix of the upper triangle of a, with ridge added to its diagonal.
+func symmetric(a *mat.Dense, ridge []float64) *mat.SymDense {
+	n, _ := a.Dims()
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			s.SetSym(i, j, a.At(i, j))
+		}
+		s.SetSym(i, i, a.At(i, i)+ridge[i])
+	}
+	return s
+}

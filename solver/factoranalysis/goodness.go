@@ -1,0 +1,213 @@
+package factoranalysis
+
+import (
+	"encoding/json"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/mathext"
+)
+
+// GoodnessOfFit tells how well k factors reproduce the correlations R of p items that n participants answered. With
+//
+//	F = tr(Σ⁻¹R) − log det(Σ⁻¹R) − p,  Σ = ΛΦΛᵀ with a diagonal of ones,
+//
+// the discrepancy of maximum likelihood, whatever the extraction, the chi-square is (n − 1 − (2p+5)/6 − 2k/3)·F: M. S. Bartlett,
+// "A note on the multiplying factors for various χ² approximations", 1954. F₀ and χ₀² are those of uncorrelated items, with
+// df₀ = p(p−1)/2, k = 0 and Σ = I. The definitions are those of R's psych, and CFI, which it lacks, is Bentler's.
+//
+// What is not defined is NaN, and null in JSON: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or
+// if pairs of items have no correlation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
+type GoodnessOfFit struct {
+	// ChiSquare and P test whether k factors suffice; P is the probability of a larger chi-square if they do.
+	ChiSquare, P float64
+	// DF is p(p−1)/2 − pk + k(k−1)/2, which may be negative.
+	DF int
+	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one.
+	RMSR float64
+	// RMSEA is √(χ²/(n·df) − 1/(n−1)), or 0, with an interval of 90 %.
+	RMSEA Interval
+	// TLI is (χ₀²/df₀ − χ²/df)/(χ₀²/df₀ − 1), L. R. Tucker and C. Lewis, 1973, where χ₀² has the multiplier of χ².
+	TLI float64
+	// CFI is 1 − ⟨χ² − df⟩₊/max(⟨χ₀² − df₀⟩₊, ⟨χ² − df⟩₊), P. M. Bentler, 1990.
+	CFI float64
+	// BIC is χ² − df·log n.
+	BIC float64
+}
+
+// Interval is a value with the bounds of its confidence interval.
+type Interval struct{ Value, Low, High float64 }
+
+// rmseaLevel is the confidence of the interval of RMSEA, the usual one.
+const rmseaLevel = 0.9
+
+// goodness returns the fit of k factors that imply these correlations.
+func goodness(c *Correlations, implied *mat.SymDense, k, n int) GoodnessOfFit {
+	p := implied.SymmetricDim()
+	nan := math.NaN()
+	g := GoodnessOfFit{
+		ChiSquare: nan, P: nan, RMSEA: Interval{nan, nan, nan}, TLI: nan, CFI: nan, BIC: nan,
+		DF: p*(p-1)/2 - p*k + k*(k-1)/2, RMSR: c.residual(implied),
+	}
+	var own, model mat.Cholesky
+	sigma := mat.NewSymDense(p, nil)
+	sigma.CopySym(implied)
+	for i := range p {
+		sigma.SetSym(i, i, 1)
+	}
+	if c.Smoothed() || len(c.Unknown) > 0 || !own.Factorize(c.R) || !model.Factorize(sigma) {
+		return g
+	}
+	var ratio mat.Dense // Σ⁻¹R
+	if err := model.SolveTo(&ratio, c.R); err != nil {
+		return g
+	}
+	objective := mat.Trace(&ratio) + model.LogDet() - own.LogDet() - float64(p)
+	df, participants, factor := float64(g.DF), float64(n), float64(n-1)-float64(2*p+5)/6
+	g.ChiSquare = (factor - 2*float64(k)/3) * objective
+	g.BIC = g.ChiSquare - df*math.Log(participants)
+	if g.DF <= 0 {
+		return g
+	}
+	g.P = mathext.GammaIncRegComp(df/2, max(0, g.ChiSquare)/2)
+	g.RMSEA.Value = math.Sqrt(max(0, g.ChiSquare/(df*participants)-1/(participants-1)))
+	tail := (1 - rmseaLevel) / 2
+	g.RMSEA.Low = math.Sqrt(noncentrality(g.ChiSquare, df, 1-tail) / (df * (participants - 1)))
+	g.RMSEA.High = math.Sqrt(noncentrality(g.ChiSquare, df, tail) / (df * (participants - 1)))
+	nullDF := float64(p*(p-1)) / 2
+	null := -factor * own.LogDet()
+	ratio0 := -(factor - 2*float64(k)/3) * own.LogDet() / nullDF
+	g.TLI = (ratio0 - g.ChiSquare/df) / (ratio0 - 1)
+	excess := max(0, g.ChiSquare-df)
+	g.CFI = 1
+	if excess > 0 {
+		g.CFI = 1 - excess/max(null-nullDF, excess)
+	}
+	return g
+}
+
+// residual returns the RMSR of a model that implies these correlations.
+func (c *Correlations) residual(implied *mat.SymDense) float64 {
+	p := implied.SymmetricDim()
+	var off mat.Dense
+	off.Sub(c.R, implied)
+	for i := range p {
+		off.Set(i, i, 0)
+	}
+	for _, pair := range c.Unknown {
+		off.Set(pair[0], pair[1], 0)
+		off.Set(pair[1], pair[0], 0)
+	}
+	return mat.Norm(&off, 2) / math.Sqrt(float64(p*(p-1)-2*len(c.Unknown)))
+}
+
+// noncentrality returns the λ for which a noncentral chi-square variable of df degrees of freedom is at most x with this
+// probability, or 0 if it is smaller for every λ.
+func noncentrality(x, df, probability float64) float64 {
+	if !(noncentral(x, df, 0) > probability) {
+		return 0
+	}
+	low, high := 0.0, max(1, x)
+	for noncentral(x, df, high) > probability {
+		low, high = high, 2*high
+	}
+	for {
+		middle := (low + high) / 2
+		if middle <= low || middle >= high {
+			return middle
+		}
+		if noncentral(x, df, middle) > probability {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+}
+
+// poissonTail bounds the Poisson weights that count: 1e-16 of the sum is outside nine standard deviations and 40 more.
+const (
+	poissonTail  = 9
+	poissonExtra = 40
+)
+
+// noncentral returns P(X ≤ x) for a noncentral chi-square variable of df degrees of freedom and noncentrality λ,
+//
+//	Σ_j e^(−λ/2)·(λ/2)^j/j!·P(χ²_(df+2j) ≤ x).
+//
+// Terms are added from the last to the first, where P(a) = P(a+1) + (x/2)^a·e^(−x/2)/Γ(a+1) with a = df/2 + j adds positive
+// numbers only.
+func noncentral(x, df, lambda float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	half, mean := x/2, lambda/2
+	reach := poissonTail*math.Sqrt(mean) + poissonExtra
+	last, first := math.Ceil(mean+reach), max(0, math.Floor(mean-reach))
+	below := mathext.GammaIncReg(df/2+last, half)
+	logHalf, logMean := math.Log(half), math.Log(mean)
+	var sum float64
+	for j := last; j >= first; j-- {
+		if mean > 0 {
+			log, _ := math.Lgamma(j + 1)
+			sum += math.Exp(j*logMean-mean-log) * below
+		} else if j == 0 {
+			sum += below
+		}
+		log, _ := math.Lgamma(df/2 + j)
+		below += math.Exp((df/2+j-1)*logHalf - half - log)
+	}
+	return min(1, sum)
+}
+
+// fit is GoodnessOfFit in JSON.
+type fit struct {
+	RMSR      *float64 `json:"rmsr"`
+	RMSEA     interval `json:"rmsea"`
+	TLI       *float64 `json:"tli"`
+	CFI       *float64 `json:"cfi"`
+	BIC       *float64 `json:"bic"`
+	ChiSquare *float64 `json:"chi_square"`
+	DF        int      `json:"df"`
+	P         *float64 `json:"p"`
+}
+
+type interval struct {
+	Value *float64 `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+}
+
+// MarshalJSON writes null for what is not defined.
+func (g GoodnessOfFit) MarshalJSON() ([]byte, error) {
+	defined := func(v float64) *float64 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(fit{
+		RMSR: defined(g.RMSR), TLI: defined(g.TLI), CFI: defined(g.CFI), BIC: defined(g.BIC),
+		RMSEA:     interval{defined(g.RMSEA.Value), defined(g.RMSEA.Low), defined(g.RMSEA.High)},
+		ChiSquare: defined(g.ChiSquare), DF: g.DF, P: defined(g.P),
+	})
+}
+
+// UnmarshalJSON reads null as NaN.
+func (g *GoodnessOfFit) UnmarshalJSON(data []byte) error {
+	var f fit
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	value := func(v *float64) float64 {
+		if v == nil {
+			return math.NaN()
+		}
+		return *v
+	}
+	*g = GoodnessOfFit{
+		RMSR: value(f.RMSR), TLI: value(f.TLI), CFI: value(f.CFI), BIC: value(f.BIC),
+		RMSEA:     Interval{value(f.RMSEA.Value), value(f.RMSEA.Low), value(f.RMSEA.High)},
+		ChiSquare: value(f.ChiSquare), DF: f.DF, P: value(f.P),
+	}
+	return nil
+}

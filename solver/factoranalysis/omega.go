@@ -1,0 +1,102 @@
+package factoranalysis
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver"
+)
+
+// Reliability is that of the sum of p items, from the factors behind them.
+type Reliability struct {
+	// Total is ω_t, the share of the variance of the sum that common factors explain.
+	Total float64
+	// Hierarchical is ω_h, the share that the general factor explains.
+	Hierarchical float64
+	// General holds the loadings of the items on the general factor, p, and Group those on the k group factors, p×k, which are
+	// uncorrelated with it and with one another.
+	General []float64
+	Group   *mat.Dense
+	// Reversed lists the items that were reversed, because their loading on the general factor was negative, in ascending order.
+	Reversed []int
+}
+
+// Omega returns McDonald's ω of the sum of p items with correlations R, p×p: k minres factors, 1 ≤ k < p, rotated by Oblimin,
+// whose correlations Φ have a general factor of loadings g. As in J. Schmid and J. M. Leiman, "The development of hierarchical
+// factor solutions", 1957, the general factor loads Λg on the items, and group factor t √(1−g_t²)·λ_t. Then
+//
+//	ω_h = (Σ Λg)²/ΣR,  ω_t = 1 − Σψ/ΣR
+//
+// (R. P. McDonald, "Test theory", 1999; R. E. Zinbarg et al., 2005). Items that load negatively on the general factor are
+// reversed first. Three or more factors give g by minres. Two do not identify it: both loadings are √|φ|, the second with the
+// sign of φ. One factor is the general factor itself, and Group is 0.
+//
+// The error wraps solver.ErrSettings for a wrong number of factors, and is the cause of ctx when ctx ends.
+func Omega(ctx context.Context, r *mat.SymDense, k int) (*Reliability, error) {
+	p := r.SymmetricDim()
+	if k < 1 || k >= p {
+		return nil, fmt.Errorf("%w: %d factors for %d items", solver.ErrSettings, k, p)
+	}
+	o := &Reliability{}
+	e, err := o.schmidLeiman(ctx, r, k)
+	if err != nil {
+		return nil, fmt.Errorf("factoring: %w", err)
+	}
+	signs := make([]float64, p)
+	for j, v := range o.General {
+		if signs[j] = 1; v < 0 {
+			signs[j] = -1
+			o.Reversed = append(o.Reversed, j)
+			o.General[j] = -v
+			floats.Scale(-1, o.Group.RawRowView(j))
+		}
+	}
+	var variance float64
+	for i := range p {
+		for j := range p {
+			variance += signs[i] * signs[j] * r.At(i, j)
+		}
+	}
+	general := floats.Sum(o.General)
+	o.Hierarchical, o.Total = general*general/variance, 1-floats.Sum(e.uniquenesses)/variance
+	return o, nil
+}
+
+// schmidLeiman sets General, with a sum of 0 or more, and Group.
+func (o *Reliability) schmidLeiman(ctx context.Context, r *mat.SymDense, k int) (*extraction, error) {
+	e, err := extract(ctx, r, k, Minres)
+	if err != nil {
+		return nil, err
+	}
+	loadings, phi := Oblimin(e.loadings)
+	g := []float64{1}
+	switch {
+	case k == 2:
+		v := phi.At(0, 1)
+		g = []float64{math.Sqrt(math.Abs(v)), math.Copysign(math.Sqrt(math.Abs(v)), v)}
+	case k > 2:
+		second, err := extract(ctx, symmetric(phi, make([]float64, k)), 1, Minres)
+		if err != nil {
+			return nil, err
+		}
+		g = second.loadings.RawMatrix().Data
+	}
+	var general mat.VecDense
+	general.MulVec(loadings, mat.NewVecDense(k, g))
+	o.General = general.RawVector().Data
+	if floats.Sum(o.General) < 0 {
+		floats.Scale(-1, o.General)
+	}
+	own := make([]float64, k)
+	for t, v := range g {
+		own[t] = math.Sqrt(max(0, 1-v*v))
+	}
+	o.Group = linalg.NewLike(loadings)
+	linalg.ScaleColumns(o.Group, loadings, own)
+	return e, nil
+}

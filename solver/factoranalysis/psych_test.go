@@ -1,0 +1,138 @@
+package factoranalysis_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// psychResults is what testdata/psych.R saves of one data set.
+type psychResults struct {
+	N        int       `json:"n"`
+	Factors  int       `json:"factors"`
+	KMO      float64   `json:"kmo"`
+	KMOItems []float64 `json:"kmo_items"`
+	Bartlett float64   `json:"bartlett"`
+	Fits     map[string]struct {
+		psychRotation
+		Tight        psychRotation `json:"tight"`
+		Uniquenesses []float64     `json:"uniquenesses"`
+		RMSR         float64       `json:"rmsr"`
+		RMSEA        [3]float64    `json:"rmsea"`
+		TLI          float64       `json:"tli"`
+		BIC          float64       `json:"bic"`
+		ChiSquare    float64       `json:"chi"`
+		DF           int           `json:"dof"`
+		P            float64       `json:"p"`
+		Accounted    []float64     `json:"accounted"`
+	} `json:"fits"`
+	Omega struct {
+		Factors      int     `json:"factors"`
+		Total        float64 `json:"total"`
+		Hierarchical float64 `json:"hierarchical"`
+	} `json:"omega"`
+}
+
+type psychRotation struct {
+	Loadings [][]float64 `json:"loadings"`
+	Phi      [][]float64 `json:"phi"`
+}
+
+const (
+	// written is the accuracy of the digits in the file.
+	written = 1e-8
+	// searching is the accuracy of psych's search for uniquenesses and of its oblimin, with room.
+	searching = 1e-4
+	// early is that of its varimax, which stops at relative changes of 1e-5, and of its promax, which begins there.
+	early = 5e-3
+)
+
+// TestPsych compares with R's psych on real questionnaires. Tight rotations are those of psych's own unrotated loadings.
+func TestPsych(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "psych.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, from := range map[string]int{"bfi": 0, "lordif_Anxiety": 3, "mpsychor_Wenchuan": 0, "spi": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want psychResults
+			if err := json.Unmarshal(all[name], &want); err != nil {
+				t.Fatal(err)
+			}
+			comparePsych(t, shared(t, name, from, from+len(want.KMOItems)), &want)
+		})
+	}
+}
+
+func comparePsych(t *testing.T, x *mat.Dense, want *psychResults) {
+	t.Helper()
+	check := func(what string, got, want, tolerance float64) {
+		t.Helper()
+		t.Logf("%s: %.8g, off by %.1e", what, want, got-want)
+		if !(math.Abs(got-want) <= tolerance) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	c, err := factoranalysis.Correlate(t.Context(), x, factoranalysis.Pearson, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overall, items := factoranalysis.KMO(c.R)
+	check("KMO", overall, want.KMO, written)
+	for j, v := range want.KMOItems {
+		check("KMO of an item", items[j], v, written)
+	}
+	chi, _, _ := factoranalysis.Bartlett(c.R, want.N)
+	check("Bartlett", chi, want.Bartlett, written*want.Bartlett)
+	omega, err := factoranalysis.Omega(t.Context(), c.R, want.Omega.Factors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("omega total", omega.Total, want.Omega.Total, searching)
+	check("omega hierarchical", omega.Hierarchical, want.Omega.Hierarchical, searching)
+	for name, w := range want.Fits {
+		extraction, rotation, _ := strings.Cut(name, " ")
+		m := fit(t, x, factoranalysis.Settings{Factors: want.Factors, Extraction: factoranalysis.Extraction(extraction), Rotation: factoranalysis.Rotation(rotation)})
+		t.Log(name)
+		loose := searching
+		if w.Tight.Loadings != nil {
+			loose = early
+			compareRotation(t, name+" tight", m, &w.Tight, searching)
+		}
+		order := compareRotation(t, name, m, &w.psychRotation, loose)
+		near(t, name+" uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses), [][]float64{w.Uniquenesses}, searching)
+		check("chi-square", m.Fit.ChiSquare/w.ChiSquare, 1, searching)
+		check("P", m.Fit.P, w.P, searching)
+		check("RMSR", m.Fit.RMSR, w.RMSR, searching)
+		check("RMSEA", m.Fit.RMSEA.Value, w.RMSEA[0], searching)
+		check("RMSEA low", m.Fit.RMSEA.Low, w.RMSEA[1], searching)
+		check("RMSEA high", m.Fit.RMSEA.High, w.RMSEA[2], searching)
+		check("TLI", m.Fit.TLI, w.TLI, searching)
+		check("BIC", m.Fit.BIC/w.BIC, 1, searching)
+		for f, v := range w.Accounted {
+			check("accounted", m.Accounted()[order[f]], v, 20*loose)
+		}
+	}
+}
+
+func compareRotation(t *testing.T, name string, m *factoranalysis.Model, want *psychRotation, tolerance float64) (order []int) {
+	t.Helper()
+	order, signs := match(m.Loadings, want.Loadings)
+	near(t, name+" loadings", columns(m.Loadings, order, signs), want.Loadings, tolerance)
+	phi := columns(mat.DenseCopyOf(columns(m.Phi, order, signs).T()), order, signs)
+	near(t, name+" factor correlations", phi, want.Phi, tolerance)
+	return order
+}
