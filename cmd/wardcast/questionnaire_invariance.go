@@ -76,7 +76,7 @@ func bounds(i invariance.Interval) string {
 
 func printConfigural(w io.Writer, r *invariance.Result) error {
 	first, second := r.Groups[0], r.Groups[1]
-	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. %d factors by %s.\n\nConfigural: the least congruence of the factors has p %s.\n",
+	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. Factors: %d, by %s.\n\nConfigural: the least congruence of the factors has p %s.\n",
 		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method, pValue(r.Configural.P))
 	if err != nil {
 		return err

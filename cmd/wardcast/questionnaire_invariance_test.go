@@ -25,7 +25,7 @@ func TestQuestionnaireInvariance(t *testing.T) {
 
 	text := succeed(t, "", compare("--group", "sex=F:M")...)
 	for _, part := range []string{
-		"sex: 30 participants with F, 30 with M. 2 factors by icqf.", "Configural: ", "FACTOR   IN F  IN M  CONGRUENCE  INTERVAL", "Metric: ", "ITEM  FACTOR   F ", "of 6 items.",
+		"sex: 30 participants with F, 30 with M. Factors: 2, by icqf.", "Configural: ", "FACTOR   IN F  IN M  CONGRUENCE  INTERVAL", "Metric: ", "ITEM  FACTOR   F ", "of 6 items.",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("it prints\n%s, which lacks %q", text, part)
