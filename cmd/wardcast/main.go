@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
 	"github.com/wardcast/wardcast/internal/questionnaire/items"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/norms"
@@ -90,6 +91,8 @@ func defaults() kong.Vars {
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
 		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
+		"groupHelp": "Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too.",
+		"bootstrap": strconv.Itoa(invariance.DefaultBootstrap), "leastBootstrap": strconv.Itoa(invariance.LeastBootstrap),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),

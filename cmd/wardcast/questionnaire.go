@@ -33,6 +33,7 @@ type questionnaireCmd struct {
 	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors: cross-validation, parallel analysis and MAP." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
+	Invariance   questionnaireInvarianceCmd   `cmd:"" set:"groupHelp=Column that tells the two groups apart, with a value for each, as in sex=F:M. Other participants are left out." help:"Compare factors, loadings and answers at equal scores between two groups." example:"wardcast questionnaire invariance answers.csv --items '*_?' --factors 5 --beta 0.1 --group sex=F:M --bootstrap 20"`
 	Table        questionnaireTableCmd        `cmd:"" help:"Print loadings or scores as a table for a paper, or in full." example:"wardcast questionnaire table --model fit --format latex"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
 	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
@@ -50,7 +51,7 @@ type answerFlags struct {
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
 	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`
-	Group          []string `help:"Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too." placeholder:"LIST"`
+	Group          []string `help:"${groupHelp}" placeholder:"LIST"`
 	Codebook       string   `help:"Table that describes items, with the columns item, text, subscale, min, max, reverse; or a data dictionary of REDCap; or keys of psych as JSON." type:"existingfile" placeholder:"FILE"`
 }
 

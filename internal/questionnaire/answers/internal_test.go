@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
 )
@@ -79,4 +81,20 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Labels stay with their participants if those who answered none of the kept items are left out.
+func TestKeepKeepsLabels(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	table := &Table{
+		IDs: []string{"a", "b", "c"}, Lines: []int{2, 3, 4}, Items: []questionnaire.Item{{Name: "q1"}, {Name: "q2"}},
+		Answers: mat.NewDense(3, 2, []float64{1, 1, nan, 1, 2, 1}), Labels: [][]int8{{1, Unknown, 0}},
+	}
+	if err := table.Keep([]string{"q1"}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(table.Labels[0], []int8{1, 0}) || !slices.Equal(table.Unanswered, []int{3}) {
+		t.Errorf("labels %v, left out %v", table.Labels, table.Unanswered)
+	}
 }

@@ -155,6 +155,9 @@ func (t *Table) Keep(names []string) error {
 	for c := range t.confounds {
 		t.confounds[c] = picked(t.confounds[c], rows)
 	}
+	for l := range t.Labels {
+		t.Labels[l] = picked(t.Labels[l], rows)
+	}
 	for g := range t.Groups {
 		t.Groups[g].Values = picked(t.Groups[g].Values, rows)
 	}

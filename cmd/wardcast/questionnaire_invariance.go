@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
+)
+
+// shownLoadings is the number of loadings that the table shows; JSON has all.
+const shownLoadings = 10
+
+type questionnaireInvarianceCmd struct {
+	answerFlags
+	method
+	learning
+	cli.Output
+	Bootstrap int `help:"Number of bootstrap samples of the participants within each group; at least ${leastBootstrap}." default:"${bootstrap}" placeholder:"N"`
+}
+
+func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps) error {
+	if c.Bootstrap < invariance.LeastBootstrap {
+		return cli.Usage(fmt.Errorf("--bootstrap is %d, must be %d or more", c.Bootstrap, invariance.LeastBootstrap))
+	}
+	o := invariance.Options{Bootstrap: c.Bootstrap}
+	var err error
+	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
+		return err
+	}
+	o.Method, o.Columns.Groups = c.Method, nil
+	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Group); err != nil {
+		return err
+	}
+	bar := cli.NewProgress(d.Err, "samples")
+	o.Progress = bar.Set
+	r, err := invariance.Run(ctx, o)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	for _, w := range r.Warnings {
+		d.Log.Warn("the comparison of the groups", "warning", w)
+	}
+	warnUnconverged(d, r.Unconverged, c.MaxIter)
+	if c.JSON() {
+		return cli.PrintJSON(d.Out, r)
+	}
+	for _, part := range []func(io.Writer, *invariance.Result) error{printConfigural, printMetric, printDIF} {
+		if err := part(d.Out, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pValue formats a p value.
+func pValue(p float64) string {
+	if p < .001 {
+		return "<0.001"
+	}
+	return strconv.FormatFloat(p, 'f', 3, 64)
+}
+
+func threeDecimals(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
+func bounds(i invariance.Interval) string {
+	return threeDecimals(i.Low) + " to " + threeDecimals(i.High)
+}
+
+func printConfigural(w io.Writer, r *invariance.Result) error {
+	first, second := r.Groups[0], r.Groups[1]
+	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. Factors: %d, by %s.\n\nConfigural: the least congruence of the factors has p %s.\n",
+		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method, pValue(r.Configural.P))
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, f := range r.Configural.Factors {
+		said := f.Reading
+		if f.Empty {
+			said = "empty in a group"
+		}
+		rows = append(rows, []string{
+			f.Factor, strconv.Itoa(f.Numbers[0]), strconv.Itoa(f.Numbers[1]), threeDecimals(f.Congruence), bounds(f.Interval), threeDecimals(f.Reference), pValue(f.P), said,
+		})
+	}
+	return cli.PrintTable(w, []string{"FACTOR", "IN " + first.Value, "IN " + second.Value, "CONGRUENCE", "INTERVAL", "IF EQUAL", "P", "READING"}, rows)
+}
+
+func printMetric(w io.Writer, r *invariance.Result) error {
+	m := &r.Metric
+	if _, err := fmt.Fprintf(w, "\nMetric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n", threeDecimals(m.RMS), pValue(m.RMSP), threeDecimals(m.Largest), pValue(m.LargestP)); err != nil {
+		return err
+	}
+	largest := slices.Clone(m.Loadings)
+	slices.SortStableFunc(largest, func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
+	var rows [][]string
+	for _, l := range largest[:min(shownLoadings, len(largest))] {
+		rows = append(rows, []string{l.Item, l.Factor, threeDecimals(l.First), threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP)})
+	}
+	return cli.PrintTable(w, []string{"ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P", "ADJUSTED P"}, rows)
+}
+
+func printDIF(w io.Writer, r *invariance.Result) error {
+	found := slices.DeleteFunc(slices.Clone(r.DIF.Items), func(d invariance.ItemDIF) bool { return d.Class == invariance.NoDIF })
+	if _, err := fmt.Fprintf(w, "\nDIF: %d of %d items.\n", len(found), len(r.DIF.Items)); err != nil || len(found) == 0 {
+		return err
+	}
+	slices.SortStableFunc(found, func(a, b invariance.ItemDIF) int {
+		return cmp.Compare(b.UniformR2Change+b.NonuniformR2Change, a.UniformR2Change+a.NonuniformR2Change)
+	})
+	var rows [][]string
+	for _, d := range found {
+		rows = append(rows, []string{
+			d.Item, threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP), pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change), threeDecimals(d.NonuniformR2Change), d.Class,
+		})
+	}
+	return cli.PrintTable(w, []string{"ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P", "R2 UNIFORM", "R2 NONUNIFORM", "CLASS"}, rows)
+}

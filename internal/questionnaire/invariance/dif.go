@@ -1,0 +1,377 @@
+package invariance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+// DIF tells which items participants with the same scores answer differently in the groups.
+type DIF struct {
+	Items []ItemDIF `json:"items"`
+	// Anchors are the items that the scores rest on, Rounds how often they were chosen.
+	Anchors []string `json:"anchors"`
+	Rounds  int      `json:"rounds"`
+}
+
+// ItemDIF tells how an item differs.
+type ItemDIF struct {
+	Item         string `json:"item"`
+	Participants int    `json:"participants"` // who answered it
+	// Difference is the mean answer of the first group less that of the second if their factors are the same.
+	Difference float64 `json:"difference"`
+	Interval
+	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of both.
+	UniformP    float64 `json:"uniform_p"`
+	NonuniformP float64 `json:"nonuniform_p"`
+	P           float64 `json:"p"`
+	AdjustedP   float64 `json:"adjusted_p"`
+	// R2 is the share of the variance of the answers that the scores (and confounds) explain. The changes are what the group
+	// adds to it, and the group times the scores.
+	R2                 float64 `json:"r2"`
+	UniformR2Change    float64 `json:"uniform_r2_change"`
+	NonuniformR2Change float64 `json:"nonuniform_r2_change"`
+	// Class is NoDIF, or by the sum of the changes NegligibleDIF, ModerateDIF or LargeDIF.
+	Class string `json:"class"`
+}
+
+// The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p value is .05 or
+// above has none.
+const (
+	NoDIF         = "none"
+	NegligibleDIF = "negligible"
+	ModerateDIF   = "moderate"
+	LargeDIF      = "large"
+)
+
+const (
+	// level is that of the adjusted p values.
+	level = .05
+	// mostRounds ends the choice of anchors.
+	mostRounds = 10
+	// leastUnique is the least share of an item's variance that is taken to be its own.
+	leastUnique = .05
+	// mostOwn is the largest share of an item in its own scores for which DIF can be told.
+	mostOwn = .999
+)
+
+func (d *ItemDIF) classify() {
+	const moderate, large = .035, .07
+	switch change := d.UniformR2Change + d.NonuniformR2Change; {
+	case d.AdjustedP >= level:
+		d.Class = NoDIF
+	case change < moderate:
+		d.Class = NegligibleDIF
+	case change < large:
+		d.Class = ModerateDIF
+	default:
+		d.Class = LargeDIF
+	}
+}
+
+// dif regresses each item on the scores, the group, and their product. The scores rest on the anchors and the item itself: items
+// without DIF, found by repeating the regressions until the anchors stay the same. At most half of the items are not anchors; these
+// have the least p values.
+func (m *matcher) dif(ctx context.Context) (err error) {
+	r := m.run
+	p := len(r.study.Items)
+	anchors, seen := r.items(), map[string]bool{}
+	for {
+		if r.DIF.Items, err = m.test(ctx, anchors); err != nil {
+			return err
+		}
+		r.DIF.Rounds++
+		r.DIF.Anchors = names(r.study.Items, anchors)
+		next := slices.Clone(r.items())
+		slices.SortStableFunc(next, func(a, b int) int { return cmp.Compare(r.DIF.Items[b].P, r.DIF.Items[a].P) })
+		clean := 0
+		for _, d := range r.DIF.Items {
+			if d.Class == NoDIF {
+				clean++
+			}
+		}
+		next = next[:max(clean, (p+1)/2)]
+		slices.Sort(next)
+		key := fmt.Sprint(anchors)
+		seen[key] = true
+		if r.DIF.Rounds == mostRounds || seen[fmt.Sprint(next)] {
+			return nil
+		}
+		anchors = next
+	}
+}
+
+func names(items []questionnaire.Item, at []int) []string {
+	out := make([]string, len(at))
+	for i, j := range at {
+		out[i] = items[j].Name
+	}
+	return out
+}
+
+// matcher scores the participants of both groups by any of the items.
+type matcher struct {
+	run *run
+	// rest are the answers less their means and what the confounds add, n×p; answers are those themselves.
+	answers, rest *mat.Dense
+	first         []float64  // 1 for the first group, otherwise 0
+	known         *mat.Dense // the confounds, n×c, or nil
+	loadings      *mat.Dense // p×k, for factors of variance 1
+	unique        []float64  // the variance of each item that is its own
+}
+
+// newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that are empty are
+// left out.
+func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
+	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), first: make([]float64, len(r.both))}
+	for row, i := range r.both {
+		m.first[row] = float64(r.study.Labels[0][i])
+	}
+	if r.study.Known != nil {
+		m.known = linalg.SelectRows(r.study.Known, r.both)
+	}
+	if b := m.confounds(); !b.add(m.first) {
+		return nil, fmt.Errorf("%w: the confounds tell the groups of %q apart by themselves", questionnaire.ErrOptions, r.Group)
+	}
+	var err error
+	if m.rest, err = r.rest(r.both, r.items()); err != nil {
+		return nil, err
+	}
+	means, deviations := moments(m.rest)
+	m.rest = linalg.Centred(m.rest, means)
+	covariance, err := r.factorCovariance(both)
+	if err != nil {
+		return nil, err
+	}
+	units, err := r.units(both)
+	if err != nil {
+		return nil, err
+	}
+	p, k := both.Loadings.Dims()
+	var filled []int
+	for t := range k {
+		if covariance.At(t, t) > 0 && mat.Norm(both.Loadings.ColView(t), 2) > 0 {
+			filled = append(filled, t)
+		}
+	}
+	if len(filled) == 0 {
+		return nil, fmt.Errorf("%w: all factors of both groups are empty, so there are no scores", questionnaire.ErrOptions)
+	}
+	m.loadings, m.unique = mat.NewDense(p, len(filled), nil), make([]float64, p)
+	for j := range p {
+		row := mat.NewVecDense(k, nil)
+		for t := range k {
+			row.SetVec(t, both.Loadings.At(j, t)*units[j])
+		}
+		variance := deviations[j] * deviations[j]
+		m.unique[j] = max(leastUnique*variance, variance-mat.Inner(row, covariance, row))
+		for c, t := range filled {
+			m.loadings.Set(j, c, row.AtVec(t)*math.Sqrt(covariance.At(t, t)))
+		}
+	}
+	return m, nil
+}
+
+// confounds returns the basis of an intercept and the confounds of all participants.
+func (m *matcher) confounds() *basis {
+	b, one := &basis{}, make([]float64, len(m.first))
+	floats.AddConst(1, one)
+	b.add(one)
+	if m.known != nil {
+		_, c := m.known.Dims()
+		for t := range c {
+			b.add(mat.Col(nil, t, m.known))
+		}
+	}
+	return b
+}
+
+// factorCovariance returns that of factor analysis, otherwise that of the scores, k×k.
+func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
+	if fa, ok := both.Factors().(*model.FA); ok {
+		return fa.Phi, nil
+	}
+	scores, err := both.Score(r.both)
+	if err != nil {
+		return nil, err
+	}
+	var covariance mat.SymDense
+	stat.CovarianceMatrix(&covariance, scores, nil)
+	return mat.DenseCopyOf(&covariance), nil
+}
+
+// own returns the share of a difference between the groups in one item that goes into the scores by these items and so is not seen at
+// equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
+func (m *matcher) own(j int, items []int) float64 {
+	_, k := m.loadings.Dims()
+	gram, along := mat.NewSymDense(k, nil), &mat.VecDense{}
+	for _, i := range items {
+		gram.SymRankOne(gram, 1/m.unique[i], m.loadings.RowView(i))
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(gram) || factor.SolveVecTo(along, m.loadings.RowView(j)) != nil {
+		return 1
+	}
+	return min(1, mat.Dot(m.loadings.RowView(j), along)/m.unique[j])
+}
+
+// scores returns n×k
+//
+//	s = (LᵀΨ⁻¹L + I)⁻¹ LᵀΨ⁻¹ r
+//
+// by the answers r of each participant to these items less their means, with the rows of L and Ψ for the items that they answered. If
+// a linear model with normal errors holds and no answer is missing, LᵀΨ⁻¹r is sufficient for the factors: given s, no answer, that to
+// an item of s included, depends on anything else that the group changes (Meredith and Millsap 1992).
+func (m *matcher) scores(items []int) (*mat.Dense, error) {
+	n, _ := m.rest.Dims()
+	_, k := m.loadings.Dims()
+	s := mat.NewDense(n, k, nil)
+	var factor mat.Cholesky
+	for i := range n {
+		gram, moments := mat.NewSymDense(k, nil), mat.NewVecDense(k, nil)
+		for t := range k {
+			gram.SetSym(t, t, 1)
+		}
+		for _, j := range items {
+			if v := m.rest.At(i, j); !math.IsNaN(v) {
+				gram.SymRankOne(gram, 1/m.unique[j], m.loadings.RowView(j))
+				moments.AddScaledVec(moments, v/m.unique[j], m.loadings.RowView(j))
+			}
+		}
+		if !factor.Factorize(gram) {
+			return nil, fmt.Errorf("scoring participants: %w", questionnaire.ErrScale)
+		}
+		if err := factor.SolveVecTo(moments, moments); err != nil {
+			return nil, fmt.Errorf("scoring participants: %w", err)
+		}
+		s.SetRow(i, moments.RawVector().Data)
+	}
+	return s, nil
+}
+
+// test tests each item with scores by the anchors and the item.
+func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
+	items, errs := make([]ItemDIF, len(m.run.study.Items)), make([]error, len(m.run.study.Items))
+	shared, err := m.scores(anchors)
+	if err != nil {
+		return nil, err
+	}
+	linalg.Threads(m.run.o.Threads).Parallel(len(items), math.MaxInt, func(from, to int) {
+		for j := from; j < to && ctx.Err() == nil; j++ {
+			by, scores := anchors, shared
+			if !slices.Contains(anchors, j) {
+				by = append(slices.Clone(anchors), j)
+				scores, errs[j] = m.scores(by)
+			}
+			if errs[j] == nil {
+				items[j] = m.item(j, scores, m.own(j, by))
+			}
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	adjust(items)
+	for j := range items {
+		items[j].classify()
+	}
+	return items, nil
+}
+
+// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items with DIF.
+func adjust(items []ItemDIF) {
+	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
+	least := 1.0
+	for at := len(order) - 1; at >= 0; at-- {
+		least = min(least, items[order[at]].P*float64(len(items))/float64(at+1))
+		items[order[at]].AdjustedP = least
+	}
+}
+
+// item regresses the answers to an item, y, in three steps (Zumbo 1999, with a linear regression):
+//
+//	y ~ 1 + s + s² + c,  then + g,  then + g·u.
+//
+// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s² explain
+// of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard errors HC3
+// (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1 − own, is the
+// difference. If the scores are little but the item itself, it has the p value 1.
+func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
+	var rows []int
+	for i := range m.first {
+		if !math.IsNaN(m.answers.At(i, j)) {
+			rows = append(rows, i)
+		}
+	}
+	d := ItemDIF{Item: m.run.study.Items[j].Name, Participants: len(rows), UniformP: 1, NonuniformP: 1, P: 1}
+	y, g, one := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+	for row, i := range rows {
+		y[row], g[row], one[row] = m.answers.At(i, j), m.first[i], 1
+	}
+	b := &basis{}
+	b.add(one)
+	y = b.residual(y)
+	total := floats.Dot(y, y)
+	_, k := scores.Dims()
+	for t := range k {
+		s := make([]float64, len(rows))
+		for row, i := range rows {
+			s[row] = scores.At(i, t)
+		}
+		b.add(s)
+		floats.Mul(s, s)
+		b.add(s)
+	}
+	u := slices.Clone(y)
+	floats.Sub(u, b.residual(y)) // of mean 0
+	if m.known != nil {
+		_, c := m.known.Dims()
+		for t := range c {
+			known := make([]float64, len(rows))
+			for row, i := range rows {
+				known[row] = m.known.At(i, t)
+			}
+			b.add(known)
+		}
+	}
+	y = b.residual(y)
+	left := floats.Dot(y, y)
+	d.R2 = 1 - left/total
+	at := len(b.columns)
+	if own > mostOwn || !b.add(g) {
+		return d
+	}
+	uniform := b.test(y, at)
+	length := floats.Dot(b.columns[at], g) * (1 - own)
+	d.Difference = uniform.effects[0] / length
+	free := distuv.StudentsT{Sigma: 1, Nu: max(1, float64(len(rows)-len(b.columns)))}
+	half := free.Quantile(.975) * math.Sqrt(uniform.covariance.At(0, 0)) / length
+	d.Low, d.High = d.Difference-half, d.Difference+half
+	d.UniformP, d.UniformR2Change = uniform.p, uniform.squares/total
+	floats.Mul(u, g)
+	if !b.add(u) {
+		d.P = d.UniformP
+		return d
+	}
+	nonuniform := b.test(y, at+1)
+	d.NonuniformP, d.NonuniformR2Change = nonuniform.p, nonuniform.squares/total
+	d.P = b.test(y, at).p
+	return d
+}

@@ -1,0 +1,26 @@
+package invariance
+
+import (
+	"context"
+
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+)
+
+// RunDIF is Run without the bootstrap: it fills in DIF alone.
+func RunDIF(ctx context.Context, o Options) (*DIF, error) {
+	r, err := o.begin()
+	if err != nil {
+		return nil, err
+	}
+	r.Candidate = model.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
+	both, _, err := r.learn(ctx, r.both, r.o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.newMatcher(both)
+	if err != nil {
+		return nil, err
+	}
+	err = m.dif(ctx)
+	return &r.DIF, err
+}

@@ -1,0 +1,264 @@
+// Package invariance tells whether a questionnaire measures the same in two groups of participants: whether the same factors are
+// found in each (configural), whether the items have the same loadings (metric), and whether participants with the same scores
+// answer an item alike (differential item functioning, DIF).
+//
+// With p items and k factors, Λ₁ and Λ₂ are p×k: the loadings that a method learns in each group by itself. They are in units of
+// the standard deviation of each item among both groups together. Factor t of the second group is the match of factor t of the
+// first.
+//
+// Results depend on the seed, not on the number of threads or the order of the participants.
+package invariance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+const (
+	// DefaultBootstrap is the number of bootstrap samples, LeastBootstrap the least: with 19 no p value is below .05.
+	DefaultBootstrap, LeastBootstrap = 200, 20
+	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
+	leastGroup = 20
+	// fewParticipants is the number below which a group gets a warning: the usual least number for DIF.
+	fewParticipants = 200
+)
+
+// Options says what to compare. The first of Columns.Labels tells the groups apart: class 1 is the first group, class 0 the second,
+// and other participants are left out.
+type Options struct {
+	fit.Options
+	// Bootstrap is the number of bootstrap samples of the participants within each group; 0 means DefaultBootstrap.
+	Bootstrap int
+}
+
+// Group is one of the two groups.
+type Group struct {
+	Value        string `json:"value"`
+	Participants int    `json:"participants"`
+}
+
+// Result is the outcome of Run.
+type Result struct {
+	Group  string   `json:"group"` // the column
+	Groups [2]Group `json:"groups"`
+	// Outside counts the participants of neither group.
+	Outside int `json:"outside"`
+	// ItemsLeftOut do not vary in one of the groups.
+	ItemsLeftOut []string `json:"items_left_out"`
+	Method       string   `json:"method"`
+	model.Candidate
+	Bootstrap int `json:"bootstrap"`
+	// Failed counts the samples that the method could not learn from. They do not count for anything else.
+	Failed int `json:"failed"`
+	// Fits counts all of them, and Unconverged those that ended at MaxIter.
+	Fits        int        `json:"fits"`
+	Unconverged int        `json:"unconverged"`
+	Configural  Configural `json:"configural"`
+	Metric      Metric     `json:"metric"`
+	DIF         DIF        `json:"dif"`
+	Warnings    []string   `json:"warnings"`
+	Seconds     float64    `json:"seconds"`
+}
+
+// Interval is one with 95 % confidence.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Run learns the factors of each group and of both together, with the same number of factors and β, and compares the groups. If
+// there are several candidates for factors and β, cross-validation chooses among them on both groups together.
+//
+// Items that do not vary in one of the groups are left out. It returns an error that wraps questionnaire.ErrOptions for a group of
+// fewer than 20 participants or fewer than the factors, and for a group column that is a confound; and the cause of ctx if that
+// ends first. The cost is that of 3 + 2·Bootstrap fits.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	begin := time.Now()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r, err := o.begin()
+	if err != nil {
+		return nil, err
+	}
+	candidate := model.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
+	if len(r.o.Factors)*len(r.o.Betas) > 1 {
+		both := *r.study
+		both.Order = r.both
+		choice, err := r.o.Choose(ctx, &both)
+		if err != nil {
+			return nil, err
+		}
+		candidate = choice.Candidate
+		r.Warnings = append(r.Warnings, choice.Warnings...)
+	}
+	r.Candidate, r.Method = candidate, r.o.Method
+	for _, g := range r.Groups {
+		if g.Participants < max(leastGroup, candidate.Factors) {
+			return nil, fmt.Errorf("%w: %q: group %q has %d participants, at least %d are needed",
+				questionnaire.ErrOptions, r.study.File, g.Value, g.Participants, max(leastGroup, candidate.Factors))
+		}
+	}
+	if err := r.compare(ctx); err != nil {
+		return nil, err
+	}
+	r.warn()
+	r.Seconds = time.Since(begin).Seconds()
+	return &r.Result, nil
+}
+
+// check fills in the defaults.
+func (o *Options) check() error {
+	o.Bootstrap = cmp.Or(o.Bootstrap, DefaultBootstrap)
+	switch labels := o.Columns.Labels; {
+	case len(labels) != 1 || labels[0].Negative == "":
+		return fmt.Errorf("%w: the groups must be a column with two values, as in sex=F:M", questionnaire.ErrOptions)
+	case slices.ContainsFunc(o.Columns.Confounds, func(c questionnaire.Confound) bool { return c.Name == labels[0].Name }):
+		return fmt.Errorf("%w: %q tells the groups apart, so it cannot be a confound too", questionnaire.ErrOptions, labels[0].Name)
+	case o.Columns.Visits != nil:
+		return fmt.Errorf("%w: groups cannot be compared for participants with several visits", questionnaire.ErrOptions)
+	case o.Bootstrap < LeastBootstrap:
+		return fmt.Errorf("%w: %d bootstrap samples, at least %d are needed", questionnaire.ErrOptions, o.Bootstrap, LeastBootstrap)
+	}
+	return nil
+}
+
+// run is a comparison on its way.
+type run struct {
+	Result
+	o     *Options
+	study *fit.Study
+	// groups hold the rows of each group, and both those of both, in the order of the study.
+	groups     [2][]int
+	both       []int
+	deviations []float64 // of the items, among both groups
+}
+
+// begin reads the input and leaves out the items that do not vary in one of the groups.
+func (o *Options) begin() (*run, error) {
+	t := o.Table
+	if t == nil {
+		var err error
+		if t, err = answers.Read(o.Input, &o.Columns); err != nil {
+			return nil, err
+		}
+	}
+	label := o.Columns.Labels[0]
+	r := &run{o: o, Result: Result{Group: label.Name, ItemsLeftOut: []string{}, Bootstrap: o.Bootstrap, Warnings: []string{}}}
+	var varying [2][]int
+	for g := range varying {
+		rows := members(t, g)
+		if len(rows) == 0 {
+			return nil, &table.Error{File: t.File, Column: label.Name, Err: fmt.Errorf("%w (the groups are %q and %q)", questionnaire.ErrOneClass, label.Positive, label.Negative)}
+		}
+		varying[g] = t.Varying(rows)
+	}
+	var kept []string
+	for j, item := range t.Items {
+		if slices.Contains(varying[0], j) && slices.Contains(varying[1], j) {
+			kept = append(kept, item.Name)
+		} else {
+			r.ItemsLeftOut = append(r.ItemsLeftOut, item.Name)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: no item varies in both groups", questionnaire.ErrConstant)}
+	}
+	if len(kept) < len(t.Items) {
+		if err := t.Keep(kept); err != nil {
+			return nil, err
+		}
+	}
+	o.Table = t
+	var err error
+	if r.study, err = o.Begin(); err != nil {
+		return nil, err
+	}
+	for _, i := range r.study.Order {
+		if class := r.study.Labels[0][i]; class != answers.Unknown {
+			r.groups[1-class], r.both = append(r.groups[1-class], i), append(r.both, i)
+		}
+	}
+	r.Groups = [2]Group{{label.Positive, len(r.groups[0])}, {label.Negative, len(r.groups[1])}}
+	r.Outside = len(r.study.Order) - len(r.both)
+	_, r.deviations = moments(r.study.AnswersOf(r.both, r.items()))
+	return r, nil
+}
+
+// members returns the rows of the first or the second group.
+func members(t *answers.Table, group int) (rows []int) {
+	for i, class := range t.Labels[0] {
+		if class == int8(1-group) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+func (r *run) items() []int {
+	items := make([]int, len(r.study.Items))
+	for j := range items {
+		items[j] = j
+	}
+	return items
+}
+
+// moments returns the mean and the standard deviation of the answers in each column.
+func moments(x *mat.Dense) (means, deviations []float64) {
+	n, p := x.Dims()
+	means, deviations = linalg.ColumnMeans(x), make([]float64, p)
+	for j := range p {
+		var squares, count float64
+		for i := range n {
+			if v := x.At(i, j); !math.IsNaN(v) {
+				squares += (v - means[j]) * (v - means[j])
+				count++
+			}
+		}
+		deviations[j] = math.Sqrt(squares / max(1, count-1))
+	}
+	return means, deviations
+}
+
+// warn fills in the warnings.
+func (r *run) warn() {
+	say := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	for _, g := range r.Groups {
+		if g.Participants < fewParticipants {
+			say("group %q has %d participants: with fewer than %d, only large differences are found", g.Value, g.Participants, fewParticipants)
+		}
+	}
+	if len(r.ItemsLeftOut) > 0 {
+		say("items that do not vary in one of the groups are left out: %s", strings.Join(r.ItemsLeftOut, ", "))
+	}
+	var empty []string
+	for _, f := range r.Configural.Factors {
+		if f.Empty {
+			empty = append(empty, f.Factor)
+		}
+	}
+	if len(empty) > 0 {
+		say("factors without a match, because they are empty in one of the groups: %s", strings.Join(empty, ", "))
+	}
+	if r.Failed > 0 {
+		say("%d of %d bootstrap samples could not be learned from, and do not count", r.Failed, r.Bootstrap)
+	}
+	found := slices.DeleteFunc(slices.Clone(r.DIF.Items), func(d ItemDIF) bool { return d.Class == NoDIF })
+	if 2*len(found) >= len(r.study.Items) {
+		say("half of the items or more show DIF: it is not clear which of them differ and which do not")
+	}
+}

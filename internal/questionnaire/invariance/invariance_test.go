@@ -1,0 +1,429 @@
+package invariance_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+)
+
+func run(t *testing.T, o invariance.Options) *invariance.Result {
+	t.Helper()
+	r, err := invariance.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func both(t *testing.T, f func(t *testing.T, method string)) {
+	for _, method := range []string{model.MethodFA, model.MethodICQF} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			f(t, method)
+		})
+	}
+}
+
+// Two items with planted DIF are found among twelve, with the size of the difference, though the groups differ in their factors
+// too. The factors are the same.
+func TestPlantedDIFIsFound(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, method string) {
+		const shift, unit = .6, 1.2 // answers are 1.2 times as wide as their deviations
+		p := &planted{groups: [2]int{300, 200}, factors: 2, impact: .5, missing: .05, shift: map[int]float64{2: shift, 7: -shift}}
+		r := run(t, p.options(1, method))
+		for j, d := range r.DIF.Items {
+			if want := p.shift[j] != 0; (d.Class != invariance.NoDIF) != want {
+				t.Errorf("item %s: class %s, adjusted p %v", d.Item, d.Class, d.AdjustedP)
+			}
+			// The interval misses the truth of one item in twenty; twice as wide, of one in ten thousand.
+			if half := d.High - d.Low; math.Abs(d.Difference-p.shift[j]*unit) > half {
+				t.Errorf("item %s: difference %v in %v to %v, planted %v", d.Item, d.Difference, d.Low, d.High, p.shift[j]*unit)
+			}
+		}
+		if slices.Contains(r.DIF.Anchors, "q3") || slices.Contains(r.DIF.Anchors, "q8") || len(r.DIF.Anchors) != 10 || r.DIF.Rounds < 2 {
+			t.Errorf("%d rounds, anchors %q", r.DIF.Rounds, r.DIF.Anchors)
+		}
+		for _, f := range r.Configural.Factors {
+			if f.Reading != invariance.EqualFactor || f.Congruence < f.Low || f.Congruence > f.High || f.High > 1 {
+				t.Errorf("factor %+v", f)
+			}
+		}
+	})
+}
+
+// A slope that differs is nonuniform DIF, and a loading that differs.
+func TestPlantedLoadingIsFound(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{500, 500}, factors: 2, loading: func(first bool, j, f int) float64 {
+		if q := simple(j, f); j != 3 || first {
+			return q
+		}
+		return simple(j, f) / 3
+	}}
+	o := p.options(2, model.MethodFA)
+	o.Bootstrap = 60
+	r := run(t, o)
+	if d := r.DIF.Items[3]; d.NonuniformP > .001 || d.UniformP < .01 || d.Class == invariance.NoDIF {
+		t.Errorf("DIF %+v", d)
+	}
+	for _, l := range r.Metric.Loadings {
+		if own := l.Item == "q4" && math.Abs(l.Difference) > .2; own != (l.AdjustedP < .05) {
+			t.Errorf("loading %+v", l)
+		}
+	}
+	if r.Metric.LargestP > .05 {
+		t.Errorf("metric: %v, p %v", r.Metric.Largest, r.Metric.LargestP)
+	}
+}
+
+// Items that belong to other factors in one group make other factors.
+func TestOtherStructureIsFound(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, method string) {
+		p := &planted{groups: [2]int{250, 250}, factors: 2, loading: func(first bool, j, f int) float64 {
+			if !first && j%2 == 0 {
+				f = 1 - f
+			}
+			return simple(j, f)
+		}}
+		r := run(t, p.options(3, method))
+		for _, f := range r.Configural.Factors {
+			if f.Reading != invariance.OtherFactor || f.P > .05 || f.Congruence > f.Reference || f.High > .95 {
+				t.Errorf("factor %+v", f)
+			}
+		}
+		if r.Configural.P > .05 {
+			t.Errorf("p %v", r.Configural.P)
+		}
+	})
+}
+
+// Neither the threads nor the order of the participants change a bit. Another seed does.
+func TestResultsKeepTheirBits(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, method string) {
+		p := &planted{groups: [2]int{60, 40}, factors: 2, missing: .05}
+		result := func(change func(*invariance.Options)) *invariance.Result {
+			o := p.options(4, method)
+			change(&o)
+			r := run(t, o)
+			r.Seconds = 0
+			return r
+		}
+		want := result(func(o *invariance.Options) { o.Threads = 1 })
+		for name, change := range map[string]func(*invariance.Options){
+			"threads": func(o *invariance.Options) { o.Threads = 3 },
+			"order": func(o *invariance.Options) {
+				n, _ := o.Table.Answers.Dims()
+				rows := make([]int, n)
+				for i := range rows {
+					rows[i] = n - 1 - i
+				}
+				o.Table.Answers = linalg.SelectRows(o.Table.Answers, rows)
+				slices.Reverse(o.Table.Labels[0])
+				slices.Reverse(o.Table.Lines)
+			},
+		} {
+			if diff := cmp.Diff(want, result(change)); diff != "" {
+				t.Errorf("%s:\n%s", name, diff)
+			}
+		}
+		if other := result(func(o *invariance.Options) { o.Seed = 2 }); cmp.Equal(want.Metric, other.Metric) {
+			t.Error("another seed draws the same samples")
+		}
+	})
+}
+
+// An item that does not vary in one of the groups is left out and named. Whoever is in neither group does not count.
+func TestWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{60, 40}, factors: 2}
+	o := p.options(5, model.MethodFA)
+	o.Table.Labels[0][3] = -1
+	for i, class := range o.Table.Labels[0] {
+		if class == 0 {
+			o.Table.Answers.Set(i, 4, 2)
+		}
+		if i == 0 { // answered nothing else
+			for j := range o.Table.Items {
+				if j != 4 {
+					o.Table.Answers.Set(i, j, math.NaN())
+				}
+			}
+		}
+	}
+	r := run(t, o)
+	if !slices.Equal(r.ItemsLeftOut, []string{"q5"}) || len(r.DIF.Items) != 11 || r.Outside != 1 || r.Groups[0].Participants != 59 || r.Groups[1].Participants != 39 {
+		t.Errorf("left out %q, %d outside, groups %v", r.ItemsLeftOut, r.Outside, r.Groups)
+	}
+	said := strings.Join(r.Warnings, "\n")
+	for _, want := range []string{"left out: q5", `group "F" has 59 participants`, `group "M" has 39`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("warnings lack %q:\n%s", want, said)
+		}
+	}
+}
+
+// An empty factor has no match, which is said.
+func TestEmptyFactors(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{60, 60}, factors: 1}
+	o := p.options(6, model.MethodICQF)
+	o.Factors, o.Betas = []int{3}, []float64{5}
+	r := run(t, o)
+	last := r.Configural.Factors[2]
+	if !last.Empty || last.Congruence != 0 || !strings.Contains(strings.Join(r.Warnings, "\n"), "empty") {
+		t.Errorf("factor %+v, warnings %q", last, r.Warnings)
+	}
+	for _, l := range r.Metric.Loadings {
+		if math.IsNaN(l.Difference + l.Low + l.High + l.P) {
+			t.Errorf("loading %+v", l)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{60, 40}, factors: 2}
+	for name, c := range map[string]struct {
+		change func(*invariance.Options)
+		want   string
+	}{
+		"no groups":      {func(o *invariance.Options) { o.Columns.Labels = nil }, "sex=F:M"},
+		"one value":      {func(o *invariance.Options) { o.Columns.Labels[0].Negative = "" }, "sex=F:M"},
+		"a confound too": {func(o *invariance.Options) { o.Columns.Confounds = []questionnaire.Confound{{Name: "sex"}} }, "cannot be a confound"},
+		"samples":        {func(o *invariance.Options) { o.Bootstrap = 19 }, "19 bootstrap samples"},
+		"method":         {func(o *invariance.Options) { o.Method = "pca" }, "method"},
+		"small group": {func(o *invariance.Options) {
+			for i := 20; i < 100; i++ {
+				o.Table.Labels[0][i] = 1
+			}
+		}, `group "M" has 10 participants, at least 20`},
+		"no group": {func(o *invariance.Options) { clear(o.Table.Labels[0]) }, "only one class"},
+		"no item": {func(o *invariance.Options) {
+			o.Table.Answers.Apply(func(i, _ int, v float64) float64 { return v * float64(o.Table.Labels[0][i]) }, o.Table.Answers)
+		}, "no item varies in both groups"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := p.options(7, model.MethodFA)
+			c.change(&o)
+			if _, err := invariance.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("enough")
+	o := p.options(7, model.MethodFA)
+	o.Progress = func(done, _ int) {
+		if done == 3 {
+			cancel(stop)
+		}
+	}
+	if _, err := invariance.Run(ctx, o); !errors.Is(err, stop) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// alike are groups without any planted DIF: with factors whose means and variances differ, answers that pile up at the lowest, and
+// missing answers.
+func alike() map[string]*planted {
+	return map[string]*planted{
+		"alike":    {groups: [2]int{250, 250}, factors: 2},
+		"impact":   {groups: [2]int{250, 250}, factors: 2, impact: .7},
+		"variance": {groups: [2]int{300, 150}, factors: 2, spread: 1.4, missing: .1},
+		"floor":    {groups: [2]int{250, 250}, factors: 2, impact: .5, low: 1},
+	}
+}
+
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("WARDCAST_LONG") == "" {
+		t.Skip("it takes minutes: WARDCAST_LONG=1 runs it")
+	}
+	t.Parallel()
+}
+
+// If half of the items show DIF, a warning says that nobody knows which.
+func TestHalfWithDIF(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{300, 300}, factors: 1, shift: map[int]float64{0: 1, 2: 1, 4: 1}}
+	r := run(t, p.options(9, model.MethodFA))
+	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "half of the items or more show DIF") || len(r.DIF.Anchors) < 3 {
+		t.Errorf("anchors %q, warnings %s", r.DIF.Anchors, said)
+	}
+}
+
+// Confounds are taken off, and may differ between the groups; but they must not tell the groups apart by themselves.
+func TestConfounds(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	rows[0] = append(rows[0], "gender")
+	for i, row := range rows[1:] {
+		rows[i+1] = append(row, strings.ToLower(row[len(row)-2]))
+	}
+	options := func(confounds ...questionnaire.Confound) invariance.Options {
+		o := invariance.Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Bootstrap: invariance.LeastBootstrap}
+		o.Columns.Confounds, o.Columns.Labels = confounds, []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}
+		return o
+	}
+	age := questionnaire.Confound{Name: "age", Kind: questionnaire.Numeric}
+	for _, method := range []string{model.MethodFA, model.MethodICQF, model.MethodL1} {
+		o := options(age)
+		if o.Method = method; method != model.MethodICQF {
+			o.Betas = nil
+		}
+		if r := run(t, o); len(r.DIF.Items) != questionnairetest.Items || r.Groups[0].Participants+r.Groups[1].Participants != questionnairetest.Participants {
+			t.Errorf("%s: %+v", method, r.Groups)
+		}
+	}
+	_, err := invariance.Run(t.Context(), options(age, questionnaire.Confound{Name: "gender", Kind: questionnaire.Categorical}))
+	if err == nil || !strings.Contains(err.Error(), "tell the groups") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Without DIF, 3 to 7 % of the items have p values below .05, in 500 replications.
+func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
+	long(t)
+	for name, p := range alike() {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, method string) {
+				var uniform, nonuniform, joint, items float64
+				for seed := range uint64(500) {
+					d, err := invariance.RunDIF(t.Context(), p.options(1000+seed, method))
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, d := range d.Items {
+						items++
+						for at, v := range map[*float64]float64{&uniform: d.UniformP, &nonuniform: d.NonuniformP, &joint: d.P} {
+							if v < .05 {
+								*at++
+							}
+						}
+					}
+				}
+				t.Logf("uniform %.3f, nonuniform %.3f, both %.3f", uniform/items, nonuniform/items, joint/items)
+				for _, share := range []float64{uniform / items, nonuniform / items, joint / items} {
+					if share < .03 || share > .07 {
+						t.Errorf("a share of %.3f", share)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The same factors are taken for different, and the same loadings, in at most 7 % of 300 replications; three standard errors more
+// are allowed for chance. The tests may be stricter than they say.
+func TestEqualLoadingsAreNotFoundDifferent(t *testing.T) {
+	long(t)
+	for name, p := range alike() {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, method string) {
+				const replications = 300
+				var configural, metric, largest float64
+				for seed := range uint64(replications) {
+					o := p.options(1000+seed, method)
+					o.Bootstrap = 39 // p values are multiples of 1/40
+					r := run(t, o)
+					for at, v := range map[*float64]float64{&configural: r.Configural.P, &metric: r.Metric.RMSP, &largest: r.Metric.LargestP} {
+						if v <= .05 {
+							*at++
+						}
+					}
+				}
+				t.Logf("factors %.3f, loadings %.3f and %.3f", configural/replications, metric/replications, largest/replications)
+				for _, share := range []float64{configural, metric, largest} {
+					if most := .07 + 3*math.Sqrt(.07*.93/replications); share/replications > most {
+						t.Errorf("a share of %.3f", share/replications)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Factors that vary more in one group, with the same loadings, are as congruent as others, and have the same loadings.
+func TestVarianceOfFactorsDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{1500, 1500}, factors: 2, spread: 1.5, impact: 1}
+	r := run(t, p.options(8, model.MethodFA))
+	if r.Metric.Largest > .15 || r.Metric.LargestP < .05 {
+		t.Errorf("loadings differ by up to %v, p %v", r.Metric.Largest, r.Metric.LargestP)
+	}
+	for _, f := range r.Configural.Factors {
+		if f.Congruence < .99 {
+			t.Errorf("factor %+v", f)
+		}
+	}
+	if len(r.Metric.Loadings) != len(r.DIF.Items)*r.Factors || r.Fits != 3+2*invariance.LeastBootstrap {
+		t.Errorf("%d loadings, %d fits", len(r.Metric.Loadings), r.Fits)
+	}
+}
+
+// The intervals of congruences and of differences of loadings cover the truth, which a sample of 40,000 tells, in 90 to 99 % of 200
+// replications: those of congruences are widened to hold what is seen.
+func TestIntervalsCover(t *testing.T) {
+	long(t)
+	loading := func(first bool, j, f int) float64 {
+		q := simple(j, f)
+		switch {
+		case first:
+		case q > 0 && j%itemsOfFactor < 2, q == 0 && j%itemsOfFactor == 5:
+			q = .3
+		}
+		return q
+	}
+	both(t, func(t *testing.T, method string) {
+		p := &planted{groups: [2]int{20000, 20000}, factors: 2, loading: loading}
+		truth := run(t, p.options(99, method))
+		p.groups = [2]int{200, 200}
+		own := func(r *invariance.Result) int { // the factor of the first items
+			if math.Abs(r.Metric.Loadings[8].First) > math.Abs(r.Metric.Loadings[9].First) {
+				return 0
+			}
+			return 1
+		}
+		var congruence, congruences, difference, differences float64
+		for seed := range uint64(200) {
+			o := p.options(seed, method)
+			o.Bootstrap = 100
+			r := run(t, o)
+			turned := own(r) ^ own(truth)
+			for i, f := range r.Configural.Factors {
+				congruences++
+				if v := truth.Configural.Factors[i^turned].Congruence; f.Low <= v && v <= f.High {
+					congruence++
+				}
+			}
+			for i, l := range r.Metric.Loadings {
+				differences++
+				if v := truth.Metric.Loadings[i^turned].Difference; l.Low <= v && v <= l.High {
+					difference++
+				}
+			}
+		}
+		t.Logf("congruences %.3f, differences %.3f", congruence/congruences, difference/differences)
+		for _, share := range []float64{congruence / congruences, difference / differences} {
+			if share < .9 || share > .99 {
+				t.Errorf("a share of %.3f", share)
+			}
+		}
+	})
+}

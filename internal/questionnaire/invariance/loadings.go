@@ -1,0 +1,333 @@
+package invariance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// bootstrapStream, plus the number of the sample, is the second word of the generators' seeds: it sets the samples apart from other
+// uses of the same seed.
+const bootstrapStream = 0x626f_6f74_0000_0000 // "boot"
+
+// Configural tells whether the same factors are found in both groups.
+type Configural struct {
+	Factors []Factor `json:"factors"`
+	// P is the p value of the least congruence.
+	P float64 `json:"p"`
+}
+
+// Factor compares a factor of the first group with its match in the second. They have the number of the factor of both groups
+// together that they are nearest to.
+type Factor struct {
+	Factor string `json:"factor"`
+	// Numbers are those of the factor among the factors of each group, from 1 on, by size.
+	Numbers [2]int `json:"numbers"`
+	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
+	Congruence float64 `json:"congruence"`
+	Interval
+	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P the share of such
+	// congruences that are as low.
+	Reference float64 `json:"reference"`
+	P         float64 `json:"p"`
+	// Reading is EqualFactor, FairFactor or OtherFactor.
+	Reading string `json:"reading"`
+	Empty   bool   `json:"empty"`
+}
+
+// The readings of a congruence, by Lorenzo-Seva and ten Berge (2006): from .95 on, from .85 on, and below.
+const (
+	EqualFactor = "equal"
+	FairFactor  = "fair"
+	OtherFactor = "not the same"
+)
+
+func reading(congruence float64) string {
+	const equal, fair = .95, .85
+	switch {
+	case congruence >= equal:
+		return EqualFactor
+	case congruence >= fair:
+		return FairFactor
+	}
+	return OtherFactor
+}
+
+// Metric tells whether the loadings are the same in both groups.
+type Metric struct {
+	// RMS is the root of the mean squared difference of loadings, Largest the largest one without its sign. The p values are the
+	// shares of bootstrap samples whose errors alone are as large.
+	RMS      float64   `json:"rms"`
+	RMSP     float64   `json:"rms_p"`
+	Largest  float64   `json:"largest"`
+	LargestP float64   `json:"largest_p"`
+	Loadings []Loading `json:"loadings"` // item by item
+}
+
+// Loading compares a loading of an item in the groups.
+type Loading struct {
+	Item   string `json:"item"`
+	Factor string `json:"factor"`
+	// First and Second are in units of the item's standard deviation, for factors that are as long in both groups.
+	First      float64 `json:"first"`
+	Second     float64 `json:"second"`
+	Difference float64 `json:"difference"`
+	Interval
+	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in which that of
+	// any is.
+	P         float64 `json:"p"`
+	AdjustedP float64 `json:"adjusted_p"`
+}
+
+// pair holds the loadings of two groups, p×k. Column t of both is the same factor.
+type pair struct {
+	loadings [2]*mat.Dense
+	columns  [2][]int // where the factors stood
+}
+
+// congruences returns Tucker's congruence of each factor; 0 if it is empty in a group.
+func (p *pair) congruences() []float64 {
+	_, k := p.loadings[0].Dims()
+	all := make([]float64, k)
+	for t := range all {
+		a, b := p.loadings[0].ColView(t), p.loadings[1].ColView(t)
+		if length := mat.Norm(a, 2) * mat.Norm(b, 2); length > 0 {
+			all[t] = mat.Dot(a, b) / length
+		}
+	}
+	return all
+}
+
+// equated returns the loadings for factors that are as long in both groups: of length √(‖λ₁‖·‖λ₂‖). The variance of a factor may
+// differ between groups with the same loadings, and only the lengths depend on it.
+func (p *pair) equated() (first, second *mat.Dense) {
+	rows, k := p.loadings[0].Dims()
+	first, second = mat.NewDense(rows, k, nil), mat.NewDense(rows, k, nil)
+	for t := range k {
+		a, b := mat.Norm(p.loadings[0].ColView(t), 2), mat.Norm(p.loadings[1].ColView(t), 2)
+		ratio := 1.0
+		if a > 0 && b > 0 {
+			ratio = math.Sqrt(b / a)
+		}
+		for j := range rows {
+			first.Set(j, t, p.loadings[0].At(j, t)*ratio)
+			second.Set(j, t, p.loadings[1].At(j, t)/ratio)
+		}
+	}
+	return first, second
+}
+
+// differences returns the first less the second of equated, p×k.
+func (p *pair) differences() *mat.Dense {
+	first, second := p.equated()
+	first.Sub(first, second)
+	return first
+}
+
+// directions returns the loadings with factors of length 1, those that are empty as 0.
+func directions(loadings *mat.Dense) *mat.Dense {
+	_, k := loadings.Dims()
+	lengths := make([]float64, k)
+	for t := range lengths {
+		if lengths[t] = 1; mat.Norm(loadings.ColView(t), 2) > 0 {
+			lengths[t] = 1 / mat.Norm(loadings.ColView(t), 2)
+		}
+	}
+	out := linalg.NewLike(loadings)
+	linalg.ScaleColumns(out, loadings, lengths)
+	return out
+}
+
+// arrange puts factor t nearest to factor t of the reference, with its sign. It returns where the factors stood.
+func arrange(loadings, reference *mat.Dense) (arranged *mat.Dense, from []int) {
+	from, cosines := align.Factors(reference, loadings)
+	arranged = linalg.SelectColumns(loadings, from)
+	turn(arranged, cosines)
+	return arranged, from
+}
+
+// turn changes the sign of the columns whose cosine is below 0.
+func turn(loadings *mat.Dense, cosines []float64) {
+	loadings.Apply(func(_, t int, v float64) float64 {
+		if cosines[t] < 0 {
+			return -v
+		}
+		return v
+	}, loadings)
+}
+
+// match matches the factors of two groups one to one, with the largest sum of congruences, and orders them by the factors of both
+// groups together.
+func match(first, second, both *mat.Dense) *pair {
+	second, at := arrange(second, first)
+	middle := &mat.Dense{}
+	middle.Add(directions(first), directions(second))
+	order, cosines := align.Factors(both, middle)
+	p := &pair{columns: [2][]int{order, make([]int, len(order))}}
+	for t, c := range order {
+		p.columns[1][t] = at[c]
+	}
+	for g, l := range []*mat.Dense{first, second} {
+		p.loadings[g] = linalg.SelectColumns(l, order)
+		turn(p.loadings[g], cosines)
+	}
+	return p
+}
+
+// learn returns what is learned from these rows, and its loadings on all items; an item that does not vary has none.
+func (r *run) learn(ctx context.Context, rows []int, threads int) (*fit.Learnt, *mat.Dense, error) {
+	o := r.o.Options
+	o.Recorder, o.Threads = nil, threads
+	l, err := o.Learn(ctx, r.study, rows, r.Candidate)
+	if err != nil {
+		return nil, nil, err
+	}
+	units, err := r.units(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := mat.NewDense(len(r.study.Items), r.Factors, nil)
+	for row, j := range l.Items {
+		for t := range r.Factors {
+			all.Set(j, t, l.Loadings.At(row, t)*units[row]/r.deviations[j])
+		}
+	}
+	return l, all, nil
+}
+
+// units returns what makes the loadings on the items those of the answers: for factor analysis the standard deviation of the
+// answers less what the confounds add. Polychoric loadings, which are of no answers, get that of both groups together.
+func (r *run) units(l *fit.Learnt) ([]float64, error) {
+	units := make([]float64, len(l.Items))
+	_, ok := l.Factors().(*model.FA)
+	switch {
+	case !ok:
+		for row := range units {
+			units[row] = 1
+		}
+	case r.o.Correlation == factoranalysis.Polychoric:
+		for row, j := range l.Items {
+			units[row] = r.deviations[j]
+		}
+	default:
+		x, err := r.rest(l.Rows, l.Items)
+		if err != nil {
+			return nil, err
+		}
+		_, units = moments(x)
+	}
+	return units, nil
+}
+
+// rest returns the answers of these rows less what the confounds add.
+func (r *run) rest(rows, items []int) (*mat.Dense, error) {
+	x := r.study.AnswersOf(rows, items)
+	if r.study.Known == nil {
+		return x, nil
+	}
+	rest, _, err := model.WithoutConfounds(x, linalg.SelectRows(r.study.Known, rows))
+	return rest, err
+}
+
+// compare learns the factors and fills in the result.
+func (r *run) compare(ctx context.Context) error {
+	both, reference, err := r.learn(ctx, r.both, r.o.Threads)
+	if err != nil {
+		return fmt.Errorf("learning from both groups: %w", err)
+	}
+	r.count(both)
+	m, err := r.newMatcher(both)
+	if err != nil {
+		return err
+	}
+	var loadings [2]*mat.Dense
+	for g := range loadings {
+		l, q, err := r.learn(ctx, r.groups[g], r.o.Threads)
+		if err != nil {
+			return fmt.Errorf("learning from group %q: %w", r.Groups[g].Value, err)
+		}
+		r.count(l)
+		loadings[g] = q
+	}
+	seen := match(loadings[0], loadings[1], reference)
+	samples, err := r.resample(ctx, seen)
+	if err != nil {
+		return err
+	}
+	r.configural(seen, samples)
+	r.metric(seen, samples)
+	return m.dif(ctx)
+}
+
+func (r *run) count(l *fit.Learnt) {
+	if r.Fits++; l.Status.Early() {
+		r.Unconverged++
+	}
+}
+
+// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that cannot be learned
+// from are left out.
+func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
+	samples, errs := make([]*pair, r.Bootstrap), make([]error, r.Bootstrap)
+	var mu sync.Mutex
+	done := 0
+	work := func(b int) (*pair, error) {
+		p := &pair{}
+		for g, rows := range r.bootstrap(rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b)))) {
+			l, q, err := r.learn(ctx, rows, 1)
+			if err != nil {
+				return nil, err
+			}
+			p.loadings[g], _ = arrange(q, seen.loadings[g])
+			mu.Lock()
+			r.count(l)
+			mu.Unlock()
+		}
+		return p, nil
+	}
+	linalg.Threads(r.o.Threads).Parallel(r.Bootstrap, math.MaxInt, func(from, to int) {
+		for b := from; b < to && ctx.Err() == nil; b++ {
+			samples[b], errs[b] = work(b)
+			mu.Lock()
+			if done++; r.o.Progress != nil {
+				r.o.Progress(done, r.Bootstrap)
+			}
+			mu.Unlock()
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	samples = slices.DeleteFunc(samples, func(p *pair) bool { return p == nil })
+	r.Failed = r.Bootstrap - len(samples)
+	if len(samples) < LeastBootstrap {
+		return nil, fmt.Errorf("learning from bootstrap samples: %w", errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })])
+	}
+	return samples, nil
+}
+
+// bootstrap draws as many participants of each group as there are, with replacement, in the order of the study.
+func (r *run) bootstrap(random *rand.Rand) (rows [2][]int) {
+	for g, all := range r.groups {
+		at := make([]int, len(all))
+		for i := range at {
+			at[i] = random.IntN(len(all))
+		}
+		slices.Sort(at)
+		for _, i := range at {
+			rows[g] = append(rows[g], all[i])
+		}
+	}
+	return rows
+}
