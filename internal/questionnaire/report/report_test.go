@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 // drawn is what stands in an SVG element: its last digits may differ from processor to processor.
@@ -58,7 +60,7 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
 	m.Summary.Status, m.Summary.Warnings = "iteration-limit", []string{"the last 1 of 2 factors are empty"}
-	m.Summary.Compact = []model.CompactItem{{Questionnaire: "first", Item: m.Items[0], Explained: 0.5, Correlations: []float64{0.75, -0.125}}}
+	m.Summary.Compact = []model.CompactItem{{Questionnaire: "first", Item: m.Items[0], Explained: 0.5, Low: 0.375, High: 0.625, Correlations: []float64{0.75, -0.125}}}
 	page := rendered(t, m, sampleEvaluation())
 	for _, word := range []string{"<script", "http:", "https:", "src=", "href=", "url(", "@import", "<a lot>"} {
 		if strings.Contains(page, word) {
@@ -66,8 +68,8 @@ func TestReport(t *testing.T) {
 		}
 	}
 	drawings := drawn.FindAllString(page, -1)
-	if len(drawings) != 3 {
-		t.Errorf("%d drawings, want the heat map, the curve and the stability", len(drawings))
+	if len(drawings) != 4 {
+		t.Errorf("%d drawings, want the heat map, the curve, the stability and the compact set", len(drawings))
 	}
 	for _, d := range drawings {
 		if !strings.Contains(d, ` role="img" aria-label="`) {
@@ -336,4 +338,70 @@ func FuzzModel(f *testing.F) {
 		_, _ = sheet{m}.page(nil, nil) // a curve beyond any number may have no drawing; nothing panics
 		_ = m.LoadingsCSV()
 	})
+}
+
+// The first page tells what the factors are, whom they are from and how sure the numbers are, with intervals if there are any.
+func TestFirstPage(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	s := &m.Summary
+	s.Known = []model.Known{
+		{Name: "age", Mean: 11.5, Deviation: 3.25, Low: 6, High: 17},
+		{Name: "sex", Levels: []model.Level{{Level: "F", Participants: 97}, {Level: "M", Participants: 3}}},
+	}
+	s.FactorFits[0].StandardError, s.FactorFits[0].Reliability = 0.1, 0.85
+	s.FactorFits[1].StandardError, s.FactorFits[1].Reliability = 0.2, 0.6
+	s.ExplainedBy = &model.ExplainedBy{Explained: 0.625, Factors: []model.Share{{Share: 0.5}, {Share: 0.125}}, CrossValidated: &model.ExplainedBy{Explained: 0.375}}
+	table := func(v float64) [][]float64 {
+		rows := make([][]float64, len(m.Items))
+		for j := range rows {
+			rows[j] = []float64{v, v, v, v, v, v, v}
+		}
+		return rows
+	}
+	s.Bootstrap = &model.Bootstrap{
+		Replicates: 200, Level: 0.95, Factors: []model.Again{{Congruence: 0.97}, {Congruence: 0.84}},
+		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)},
+	}
+	page, _, _ := strings.Cut(rendered(t, m, nil), "Details</h1>")
+	for _, want := range []string{
+		"mean 11.5, standard deviation 3.25, 6 to 17", "<bdi>F</bdi>: 97, <bdi>M</bdi>: fewer than 5",
+		"explain 62.5 % of the differences", "2.50 (0.75 to 2.75)", "It explains 50.0 % of the differences.",
+		"known to about ±0.20 (95 %); reliability 0.85", "reliability of the factors is 0.60 to 0.85",
+		"37.5 % in answers and participants that the fit has not seen", "from 200 samples", "mean congruence of 0.84",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the first page lacks %q", want)
+		}
+	}
+}
+
+// Loadings of factor analysis may be below 0: the largest of either sign define a factor, the heat map marks those below 0, and
+// what confounds add, which is on another scale, is not in it.
+func TestReportOfFactorAnalysis(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	loadings := mat.NewDense(4, 2, []float64{-0.9, 0, 0.7, 0.1, 0.2, -0.8, 0, 0.6})
+	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: loadings}, ConfoundLoadings: m.ICQF.ConfoundLoadings}
+	m.Summary.Method, m.Summary.BCV, m.Summary.Parallel = model.MethodFA, nil, 2
+	m.Summary.FactorCorrelations = [][]float64{{1, 0.25}, {0.25, 1}}
+	m.Summary.Fit = &factoranalysis.GoodnessOfFit{
+		RMSR: 0.03, RMSEA: factoranalysis.Interval{Value: 0.05, Low: 0.04, High: 0.06}, TLI: 0.95, CFI: 0.96, ChiSquare: 12.5, DF: 7, BIC: math.NaN(),
+	}
+	h := sheet{m}.heatMap()
+	if diff := cmp.Diff([]string{"factor1", "factor2"}, h.columns); diff != "" || h.largest != 0.9 {
+		t.Errorf("columns of the heat map, largest loading %v:\n%s", h.largest, diff)
+	}
+	if top := m.Columns()[0].Top; top[0].Name != "q1" || top[0].Loading != -0.9 || top[1].Name != "q2" {
+		t.Errorf("the first factor is defined by %+v", top)
+	}
+	page := rendered(t, m, nil)
+	for _, want := range []string{"method factor analysis", "Parallel analysis suggests 2 factors", "0.050 (0.040 to 0.060)", "12.500 (7)", "a minus marks loadings below 0", "Factor 2</th><td class=\"n\">0.25"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "β") || strings.Contains(page, "NaN") || strings.Contains(page, "absent in") {
+		t.Error("the report tells of penalties or presence, which factor analysis does not have, or of NaN")
+	}
 }
