@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -116,17 +115,24 @@ func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix, thread
 func components(x mat.Matrix) ([]float64, error) {
 	n, p := x.Dims()
 	z := mat.DenseCopyOf(x)
-	z = linalg.Filled(z, linalg.ColumnMeans(z))
-	for j := range p {
-		column := mat.Col(nil, j, z)
-		floats.AddConst(-floats.Sum(column)/float64(n), column)
-		length := floats.Norm(column, 2)
-		if !(length > 0) || math.IsInf(length, 1) {
-			return nil, fmt.Errorf("%w: the deviations of column %d have length %v", solver.ErrSettings, j, length)
+	means, scales := linalg.ColumnMeans(z), make([]float64, p)
+	for i := range n {
+		for j, v := range z.RawRowView(i) {
+			v -= means[j]
+			if v != v {
+				v = 0 // the mean takes the place of a missing answer
+			}
+			z.Set(i, j, v)
+			scales[j] += v * v
 		}
-		floats.Scale(1/length, column)
-		z.SetCol(j, column)
 	}
+	for j, squares := range scales {
+		if !(squares > 0) || math.IsInf(squares, 1) {
+			return nil, fmt.Errorf("%w: the squared deviations of column %d sum to %v", solver.ErrSettings, j, squares)
+		}
+		scales[j] = 1 / math.Sqrt(squares)
+	}
+	linalg.ScaleColumns(z, z, scales)
 	if n < p {
 		z = mat.DenseCopyOf(z.T())
 	}
