@@ -152,7 +152,8 @@ func resampled(values []float64, ratio, low float64) Measure {
 //   - the stability of disjoint halves: the same, and Tucker's congruence, of the loadings of two halves of the participants with
 //     nobody in both, at the candidate of all participants. Each half is as good as a new sample of its size.
 //
-// Factors of fa and pca have arbitrary signs: they are matched, and their correlations and congruences count, by absolute value.
+// Factors of fa and pca have arbitrary signs: they are matched by the absolute value of the congruence, and a match of negative
+// congruence is turned.
 //
 // If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the loadings
 // that the stability compares with, and in each repeat on those who are not held out, so that the area depends on nobody held
