@@ -12,7 +12,9 @@ const IntervalsFile = "loadings_intervals.csv"
 
 // Bootstrap tells how sure the loadings are: how they vary between fits to participants drawn anew.
 type Bootstrap struct {
-	Replicates  int `json:"replicates"`
+	Replicates int `json:"replicates"`
+	// Failed counts the replicates that the method could not learn from. They do not count for anything else.
+	Failed      int `json:"failed"`
 	Unconverged int `json:"unconverged"` // replicates that ended at MaxIter
 	// Level is the share of samples in which an interval holds the loading that the method has in the population.
 	Level float64 `json:"level"`
