@@ -34,6 +34,6 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 	if summary.ExplainedBy.CrossValidated, err = CrossValidate(ctx, o, of, s.Progress); err != nil {
 		return err
 	}
-	summary.Bootstrap, err = Bootstrap(ctx, o, of, s.Replicates, s.Progress)
+	summary.Bootstrap, err = s.Bootstrap(ctx, o, of)
 	return err
 }

@@ -142,11 +142,11 @@ func TestRefuses(t *testing.T) {
 	}
 	o := options(noise(1, 50), 3, model.MethodICQF, 0.1)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := certainty.Bootstrap(ctx, o, learn(t, o), 100, func(done, _ int) {
+	_, err := certainty.Settings{Replicates: 100, Progress: func(done, _ int) {
 		if done == 3 {
 			cancel()
 		}
-	})
+	}}.Bootstrap(ctx, o, learn(t, o))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after an interrupt: %v, want the context's error", err)
 	}

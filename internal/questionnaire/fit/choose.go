@@ -82,7 +82,7 @@ type Ranking struct {
 
 // Lines returns the outcome of each criterion as a line.
 func (r *Ranking) Lines() []string {
-	return []string{r.Parallel.String(), r.MAP.String(), r.Choice.String()}
+	return []string{r.Parallel.String(), r.MAP.String(), r.String()}
 }
 
 // Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.
