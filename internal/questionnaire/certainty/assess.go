@@ -34,7 +34,7 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 	if summary.ExplainedBy.CrossValidated, err = CrossValidate(ctx, o, of, s.Progress); err != nil {
 		return err
 	}
-	if summary.Bootstrap, err = Bootstrap(ctx, o, of, s.Replicates, s.Progress); err != nil {
+	if summary.Bootstrap, err = s.Bootstrap(ctx, o, of); err != nil {
 		return err
 	}
 	if b := summary.Bootstrap; b.Failed > 0 {

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// level is that of the intervals. LeastReplicates is the least number of replicates with something beyond both ends.
-	level           = 0.95
+	// level is that of the intervals.
+	level = 0.95
+	// LeastReplicates is the least number of replicates with something beyond both ends of an interval.
 	LeastReplicates = 40
 
 	// The congruence from which on factors are similar, and equal, by Lorenzo-Seva and ten Berge (2006).
@@ -33,20 +34,20 @@ const (
 	bootstrapStream = 0x626f_6f74
 )
 
-// Bootstrap fits as many replicates as it is told: each draws n of the n participants of the fit with replacement, and learns
+// Bootstrap fits the Replicates: each draws n of the n participants of the fit with replacement, and learns
 // from them by the same method, number of factors and β. The factors of a replicate take the places of those of the fit to which
 // their loadings are most alike, by align.Topics, and for factor analysis by align.Factors, which turns signs.
 //
 // The standard error of a loading is the standard deviation of its replicates. An item that does not vary in a replicate has
 // no loading there, and the others count. A replicate that cannot be learned from does not count: too few participants may be left
-// for maximum likelihood, for instance. Progress may be nil.
+// for maximum likelihood, for instance.
 //
 // The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of (*fit.Options).Learn. It
 // returns the cause of ctx if that ends first.
-func Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome, replicates int, progress func(done, total int)) (*model.Bootstrap, error) {
+func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome) (*model.Bootstrap, error) {
 	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items)}
-	all, failed := make([]*replicate, replicates), make([]error, replicates)
-	err := each(ctx, o, replicates, progress, func(ctx context.Context, alone *fit.Options, r int) error {
+	all, failed := make([]*replicate, s.Replicates), make([]error, s.Replicates)
+	err := each(ctx, o, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
 		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
 		switch {
 		case err == nil:
@@ -64,10 +65,10 @@ func Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome, replicates 
 	b.all = slices.DeleteFunc(all, func(r *replicate) bool { return r == nil })
 	if len(b.all) < LeastReplicates {
 		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: %w",
-			len(b.all), replicates, LeastReplicates, cmp.Or(failed...))
+			len(b.all), s.Replicates, LeastReplicates, cmp.Or(failed...))
 	}
 	out := b.summary()
-	out.Replicates, out.Failed = replicates, replicates-len(b.all)
+	out.Replicates, out.Failed = s.Replicates, s.Replicates-len(b.all)
 	return out, nil
 }
 

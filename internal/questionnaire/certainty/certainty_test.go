@@ -142,14 +142,14 @@ func TestBootstrapLeavesOutWhatCannotBeLearned(t *testing.T) {
 	o.Extraction = factoranalysis.MaximumLikelihood
 	of := learn(t, o)
 	const replicates = 200
-	b, err := certainty.Bootstrap(t.Context(), o, of, replicates, nil)
+	b, err := (certainty.Settings{Replicates: replicates}).Bootstrap(t.Context(), o, of)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b.Replicates != replicates || b.Failed == 0 || b.Failed > replicates/4 || !(b.Loadings.Low[0][0] < b.Loadings.High[0][0]) {
 		t.Errorf("%d of %d samples failed, first loading %v to %v", b.Failed, b.Replicates, b.Loadings.Low[0][0], b.Loadings.High[0][0])
 	}
-	if _, err := certainty.Bootstrap(t.Context(), o, of, certainty.LeastReplicates, nil); !errors.Is(err, factoranalysis.ErrSingular) {
+	if _, err := (certainty.Settings{Replicates: certainty.LeastReplicates}).Bootstrap(t.Context(), o, of); !errors.Is(err, factoranalysis.ErrSingular) {
 		t.Errorf("with fewer than %d samples left: %v, want ErrSingular", certainty.LeastReplicates, err)
 	}
 }
@@ -163,11 +163,11 @@ func TestRefuses(t *testing.T) {
 	}
 	o := options(noise(1, 50), 3, model.MethodICQF, 0.1)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := certainty.Bootstrap(ctx, o, learn(t, o), 100, func(done, _ int) {
+	_, err := certainty.Settings{Replicates: 100, Progress: func(done, _ int) {
 		if done == 3 {
 			cancel()
 		}
-	})
+	}}.Bootstrap(ctx, o, learn(t, o))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after an interrupt: %v, want the context's error", err)
 	}

@@ -138,7 +138,7 @@ func covering(t *testing.T, sample func(seed uint64) *fit.Options, samples, repl
 		o := sample(seed + 1)
 		o.Seed = seed + 1
 		of := learn(t, o)
-		b, err := certainty.Bootstrap(t.Context(), o, of, replicates, nil)
+		b, err := certainty.Settings{Replicates: replicates}.Bootstrap(t.Context(), o, of)
 		if err != nil {
 			t.Fatal(err)
 		}

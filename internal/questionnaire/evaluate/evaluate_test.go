@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -373,73 +372,6 @@ func TestEvaluateNamesWhatFails(t *testing.T) {
 	}
 }
 
-// What is not defined is null, and is read back.
-func TestMeasureJSON(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		values []float64
-		want   string
-	}{
-		{nil, `{"count":0,"mean":null,"standard_deviation":null}`},
-		{[]float64{0.5}, `{"count":1,"mean":0.5,"standard_deviation":null}`},
-		{[]float64{0, 1}, `{"count":2,"mean":0.5,"standard_deviation":0.7071067811865476}`},
-	} {
-		m := measure(c.values)
-		text, err := json.Marshal(m)
-		if err != nil || string(text) != c.want {
-			t.Errorf("%s, error %v, want %s", text, err, c.want)
-		}
-		var again Measure
-		if err := json.Unmarshal(text, &again); err != nil || !cmp.Equal(again, m) {
-			t.Errorf("%+v becomes %+v, error %v", m, again, err)
-		}
-	}
-	o := few(t, 20)
-	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}} // too few of a class to train on
-	e, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := json.Marshal(e.Shares[0]); err != nil || !strings.Contains(string(text), `"auroc":[{"count":0,"mean":null,`) {
-		t.Errorf("%s, error %v", text, err)
-	}
-}
-
-// The interval is that of Nadeau and Bengio: t₂ = 4.302653 of three values of deviation 0.1, whose splits hold out a quarter of those
-// trained on, reaches 4.302653·√(1/3 + 1/4)·0.1 = 0.328621 from the mean.
-func TestResampled(t *testing.T) {
-	t.Parallel()
-	m := resampled([]float64{0.5, 0.6, 0.7}, 0.25, 0)
-	if m.Interval == nil || math.Abs(m.Interval.Low-0.271379) > 1e-6 || math.Abs(m.Interval.High-0.928621) > 1e-6 {
-		t.Errorf("%+v", m.Interval)
-	}
-	if m := resampled([]float64{0.8, 0.9, 1}, 0.25, 0); m.Interval.High != 1 {
-		t.Errorf("%+v goes beyond 1", m.Interval)
-	}
-	for _, values := range [][]float64{nil, {0.5}, {1, 1}} {
-		if m := resampled(values, 0.25, 0); m.Interval != nil {
-			t.Errorf("%v has the interval %+v", values, m.Interval)
-		}
-	}
-	text, err := json.Marshal(m)
-	if err != nil || !strings.Contains(string(text), `"interval_95":{"low":0.27`) {
-		t.Errorf("%s, error %v", text, err)
-	}
-}
-
-// A method differs from the first on the same splits by less than their areas vary.
-func TestDifferences(t *testing.T) {
-	t.Parallel()
-	first := [][]float64{{0.5, 0.7, 0.9}, nil}
-	d := differences([][]float64{{0.52, 0.71, 0.93}, nil}, first, 0.25)
-	if len(d) != 2 || d[0].Count != 3 || math.Abs(d[0].Mean-0.02) > 1e-12 || math.Abs(d[0].Deviation-0.01) > 1e-12 || d[0].Interval.Low > -0.01 || d[1].Count > 0 {
-		t.Errorf("%+v", d)
-	}
-	if first[0][0] != 0.5 {
-		t.Error("the areas of the first method are changed")
-	}
-}
-
 // Every fit that ends at the limit of updates is counted.
 func TestEvaluateCountsUnconverged(t *testing.T) {
 	t.Parallel()
@@ -474,29 +406,6 @@ func (c *countdown) Err() error {
 		return context.Canceled
 	}
 	return c.Context.Err()
-}
-
-// The halves of a repeat have nobody in common.
-func TestHalvesAreDisjoint(t *testing.T) {
-	t.Parallel()
-	o := few(t, 21)
-	s, err := o.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := o.halves(t.Context(), s, &Evaluation{Candidate: model.Candidate{Factors: 2}}, MethodPCA, func(m *trained) {
-		if len(m.rows) != 10 {
-			t.Errorf("%d participants in a half", len(m.rows))
-		}
-	})
-	if err != nil || h.Participants != 10 || h.Share != 0.5 {
-		t.Fatalf("%+v, error %v", h, err)
-	}
-	for repeat := range 2 {
-		if all := slices.Sorted(slices.Values(o.shuffled(s, repeat))); !slices.Equal(all, slices.Sorted(slices.Values(s.Order))) {
-			t.Errorf("repeat %d has participants twice: %v", repeat, all)
-		}
-	}
 }
 
 // The fits that are done never go back, and are all in the end.
@@ -574,60 +483,5 @@ func TestEvaluateSharedData(t *testing.T) {
 				t.Errorf("%s: %+v", c.file, s)
 			}
 		}
-	}
-}
-
-// The stability is the correlation, not the cosine, of best matches in any order; the congruence is the cosine.
-func TestMatched(t *testing.T) {
-	t.Parallel()
-	whole := mat.NewDense(3, 2, []float64{1, 5, 2, 3, 3, 4})
-	part := mat.NewDense(3, 2, []float64{10, 11, 6, 12, 8, 13})
-	m := matched(whole, part, true)
-	want := []float64{ // of 1, 2, 3 with 11, 12, 13, and of 5, 3, 4 with 10, 6, 8
-		(11 + 24 + 39) / math.Sqrt(14*(121+144+169)), 1,
-	}
-	for i := range m.correlations {
-		if math.Abs(m.correlations[i]-1) > 1e-12 || math.Abs(m.congruences[i]-want[i]) > 1e-12 {
-			t.Errorf("correlation %v and congruence %v, want 1 and %v", m.correlations[i], m.congruences[i], want[i])
-		}
-	}
-}
-
-// A factor with the opposite sign is the same one if signs are arbitrary, and another one if not.
-func TestMatchedBySign(t *testing.T) {
-	t.Parallel()
-	a, b := mat.NewDense(3, 1, []float64{1, -2, 1}), mat.NewDense(3, 1, []float64{-2, 4, -2})
-	for _, c := range []struct {
-		signed bool
-		want   float64
-	}{{false, 1}, {true, -1}} {
-		m := matched(a, b, c.signed)
-		if math.Abs(m.correlations[0]-c.want) > 1e-12 || math.Abs(m.congruences[0]-c.want) > 1e-12 {
-			t.Errorf("signed %t: %+v, want %v", c.signed, m, c.want)
-		}
-	}
-}
-
-// A factor without loadings has no correlation with any other, and takes no match from one that has some.
-func TestMatchedLeavesOutEmptyFactors(t *testing.T) {
-	t.Parallel()
-	whole := mat.NewDense(3, 3, []float64{1, 5, 0, 2, 3, 0, 3, 4, 0})
-	part := mat.NewDense(3, 3, []float64{0, 11, 0, 0, 12, 0, 0, 13, 0})
-	m := matched(whole, part, true)
-	if m.empty != [2]int{1, 2} || len(m.correlations) != 1 || math.Abs(m.correlations[0]-1) > 1e-12 || len(m.congruences) != 1 {
-		t.Errorf("%+v, want one correlation of 1, with 1 and 2 empty factors", m)
-	}
-	if m := matched(whole, mat.NewDense(3, 2, nil), true); len(m.correlations)+len(m.congruences) > 0 || m.empty != [2]int{1, 2} {
-		t.Errorf("%+v, want no correlations, with 1 and 2 empty factors", m)
-	}
-}
-
-// Items that one of two fits left out do not count.
-func TestCompareTakesItemsOfBoth(t *testing.T) {
-	t.Parallel()
-	a := &trained{items: []int{0, 1, 2, 4}, loadings: mat.NewDense(4, 1, []float64{1, 2, 9, 4})}
-	b := &trained{items: []int{0, 1, 3, 4}, loadings: mat.NewDense(4, 1, []float64{2, 4, 0, 8})}
-	if m := compare(a, b, true); math.Abs(m.correlations[0]-1) > 1e-12 || math.Abs(m.congruences[0]-1) > 1e-12 {
-		t.Errorf("%+v, want 1", m)
 	}
 }

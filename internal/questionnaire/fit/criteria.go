@@ -102,14 +102,16 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	if err == nil {
 		out.Curve, _, err = rank.MAP(c.R)
 	}
-	if err != nil {
-		return &MAP{Curve: []float64{}, Reason: err.Error()}, nil
+	switch {
+	case err != nil:
+		out.Curve, out.Reason = []float64{}, err.Error()
+	default:
+		// With fewer participants than items, what many components leave is rounding.
+		n, p := s.Answers.Dims()
+		out.Curve = out.Curve[:min(len(out.Curve), mostFactors(min(n, p))+1)]
+		least := floats.MinIdx(out.Curve)
+		out.Suggested = &least
 	}
-	// With fewer participants than items, what many components leave is rounding.
-	n, p := s.Answers.Dims()
-	out.Curve = out.Curve[:min(len(out.Curve), mostFactors(min(n, p))+1)]
-	least := floats.MinIdx(out.Curve)
-	out.Suggested = &least
 	return out, nil
 }
 

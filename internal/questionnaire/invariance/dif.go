@@ -299,9 +299,9 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 func adjust(items []ItemDIF) {
 	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
 	least := 1.0
-	for at := len(order) - 1; at >= 0; at-- {
-		least = min(least, items[order[at]].P*float64(len(items))/float64(at+1))
-		items[order[at]].AdjustedP = least
+	for at, j := range slices.Backward(order) {
+		least = min(least, items[j].P*float64(len(items))/float64(at+1))
+		items[j].AdjustedP = least
 	}
 }
 

@@ -29,8 +29,10 @@ import (
 )
 
 const (
-	// DefaultBootstrap is the number of bootstrap samples, LeastBootstrap the least: with 19 no p value is below .05.
-	DefaultBootstrap, LeastBootstrap = 200, 20
+	// DefaultBootstrap is the number of bootstrap samples.
+	DefaultBootstrap = 200
+	// LeastBootstrap is the least number of them: with 19 no p value is below .05.
+	LeastBootstrap = 20
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
 	// fewParticipants is the number below which a group gets a warning: the usual least number for DIF.

@@ -1,0 +1,79 @@
+package evaluate
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
+)
+
+// What is not defined is null, and is read back.
+func TestMeasureJSON(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values []float64
+		want   string
+	}{
+		{nil, `{"count":0,"mean":null,"standard_deviation":null}`},
+		{[]float64{0.5}, `{"count":1,"mean":0.5,"standard_deviation":null}`},
+		{[]float64{0, 1}, `{"count":2,"mean":0.5,"standard_deviation":0.7071067811865476}`},
+	} {
+		m := measure(c.values)
+		text, err := json.Marshal(m)
+		if err != nil || string(text) != c.want {
+			t.Errorf("%s, error %v, want %s", text, err, c.want)
+		}
+		var again Measure
+		if err := json.Unmarshal(text, &again); err != nil || !cmp.Equal(again, m) {
+			t.Errorf("%+v becomes %+v, error %v", m, again, err)
+		}
+	}
+	o := few(t, 20)
+	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}} // too few of a class to train on
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(e.Shares[0]); err != nil || !strings.Contains(string(text), `"auroc":[{"count":0,"mean":null,`) {
+		t.Errorf("%s, error %v", text, err)
+	}
+}
+
+// The interval is that of Nadeau and Bengio: t₂ = 4.302653 of three values of deviation 0.1, whose splits hold out a quarter of those
+// trained on, reaches 4.302653·√(1/3 + 1/4)·0.1 = 0.328621 from the mean.
+func TestResampled(t *testing.T) {
+	t.Parallel()
+	m := resampled([]float64{0.5, 0.6, 0.7}, 0.25, 0)
+	if m.Interval == nil || math.Abs(m.Interval.Low-0.271379) > 1e-6 || math.Abs(m.Interval.High-0.928621) > 1e-6 {
+		t.Errorf("%+v", m.Interval)
+	}
+	if m := resampled([]float64{0.8, 0.9, 1}, 0.25, 0); m.Interval.High != 1 {
+		t.Errorf("%+v goes beyond 1", m.Interval)
+	}
+	for _, values := range [][]float64{nil, {0.5}, {1, 1}} {
+		if m := resampled(values, 0.25, 0); m.Interval != nil {
+			t.Errorf("%v has the interval %+v", values, m.Interval)
+		}
+	}
+	text, err := json.Marshal(m)
+	if err != nil || !strings.Contains(string(text), `"interval_95":{"low":0.27`) {
+		t.Errorf("%s, error %v", text, err)
+	}
+}
+
+// A method differs from the first on the same splits by less than their areas vary.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	first := [][]float64{{0.5, 0.7, 0.9}, nil}
+	d := differences([][]float64{{0.52, 0.71, 0.93}, nil}, first, 0.25)
+	if len(d) != 2 || d[0].Count != 3 || math.Abs(d[0].Mean-0.02) > 1e-12 || math.Abs(d[0].Deviation-0.01) > 1e-12 || d[0].Interval.Low > -0.01 || d[1].Count > 0 {
+		t.Errorf("%+v", d)
+	}
+	if first[0][0] != 0.5 {
+		t.Error("the areas of the first method are changed")
+	}
+}

@@ -1,0 +1,174 @@
+package model
+
+import (
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/icqf"
+)
+
+// Summary is the outcome of a fit as result.json holds it.
+type Summary struct {
+	Method     string `json:"method"`
+	Status     string `json:"status"`
+	Iterations int    `json:"iterations"`
+	// Objective is that of the factorization: with all penalties, that of an intercept too, which has none in the fit.
+	Objective float64 `json:"objective"`
+	// Penalties are the weights that Beta and the ridge stand for.
+	Penalties Penalties `json:"penalties"`
+	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance about
+	// the items' means that the model explains. OutsideRange is how far the reconstruction leaves the range in its worst cell.
+	ReconstructionError float64 `json:"reconstruction_error"`
+	Explained           float64 `json:"explained"`
+	OutsideRange        float64 `json:"outside_range"`
+	// ExplainedBy tells what explains it, and Bootstrap how sure the loadings are; nil if nobody asked.
+	ExplainedBy *ExplainedBy `json:"explained_by,omitempty"`
+	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
+	Factors     int          `json:"factors"`
+	Beta        float64      `json:"beta"`
+	// BCV is the curve of the cross-validation, empty if there was nothing to choose.
+	BCV                     []Point `json:"bcv"`
+	OneStandardErrorFactors int     `json:"one_standard_error_factors,omitempty"`
+	BCVUnconverged          int     `json:"bcv_unconverged"` // fits of the cross-validation that ended at MaxIter
+	Seconds                 Seconds `json:"seconds"`
+	Participants            int     `json:"participants"`
+	// Unanswered and Incomplete count the participants left out because they lack answers or confounds.
+	Unanswered int         `json:"unanswered"`
+	Incomplete int         `json:"incomplete"`
+	TooFew     int         `json:"too_few_answers"` // participants without scores
+	Missing    float64     `json:"missing"`         // share of the answers
+	Items      []ItemFit   `json:"items"`
+	FactorFits []FactorFit `json:"factor_scores"`
+	// Known describes the confounds of the participants.
+	Known []Known `json:"known"`
+	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
+	EmptyFactors int `json:"empty_factors"`
+	// FactorCorrelations, k×k, and Fit are those of factor analysis.
+	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
+	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
+	// Parallel is the number of factors by parallel analysis, if that chose it.
+	Parallel int `json:"parallel,omitempty"`
+	// Warnings are sentences for whoever reads the result.
+	Warnings []string            `json:"warnings"`
+	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
+	Trace    []solver.TracePoint `json:"trace"`             // empty unless asked for
+	Settings Settings            `json:"settings"`
+	Version  string              `json:"version"`
+}
+
+// Candidate is a choice of the number of factors and of the weight of the penalties.
+type Candidate struct {
+	Factors int     `json:"factors"`
+	Beta    float64 `json:"beta"`
+}
+
+// Penalties are the weights of the penalties in the objective: of the sum of the scores, of the sum of the loadings, and of half
+// their squares.
+type Penalties struct {
+	Scores        float64 `json:"scores"`
+	Loadings      float64 `json:"loadings"`
+	ScoresRidge   float64 `json:"scores_ridge"`
+	LoadingsRidge float64 `json:"loadings_ridge"`
+	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a answers
+	// weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any number.
+	Answers float64 `json:"answers"`
+}
+
+// Point is the cross-validated error of a candidate.
+type Point struct {
+	Candidate
+	Error         float64 `json:"error"`
+	StandardError float64 `json:"standard_error"`
+}
+
+// Seconds is the wall time of the parts of a run: reading, cross-validation, start, updates.
+type Seconds struct {
+	Load   float64 `json:"load"`
+	Choose float64 `json:"choose"`
+	Init   float64 `json:"init"`
+	Solve  float64 `json:"solve"`
+}
+
+// ItemFit describes an item's answers: the share that is missing, their mean, and the share of their variance that the model
+// explains.
+type ItemFit struct {
+	Item      string  `json:"item"`
+	Missing   float64 `json:"missing"`
+	Mean      float64 `json:"mean"`
+	Explained float64 `json:"explained"`
+}
+
+// FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants
+// in whom the factor is absent (0) and more than half present.
+type FactorFit struct {
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"sd"`
+	Absent    float64 `json:"absent"`
+	High      float64 `json:"high"`
+	// StandardError is the root of the mean squared standard error of a score s². Reliability is the share of the scores' variance
+	// that is not error: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the variance 1, 1 − s².
+	// It is at least 0.
+	StandardError float64 `json:"standard_error"`
+	Reliability   float64 `json:"reliability"`
+}
+
+// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
+type Known struct {
+	Name      string  `json:"name"`
+	Mean      float64 `json:"mean,omitempty"`
+	Deviation float64 `json:"sd,omitempty"`
+	Low       float64 `json:"low,omitempty"`
+	High      float64 `json:"high,omitempty"`
+	Levels    []Level `json:"levels,omitempty"`
+}
+
+// Level is a value of a category, and the number of participants with it.
+type Level struct {
+	Level        string `json:"level"`
+	Participants int    `json:"participants"`
+}
+
+// CompactItem is an item of a compact set, in the order of choice.
+type CompactItem struct {
+	Questionnaire string `json:"questionnaire"`
+	questionnaire.Item
+	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so far
+	// explains, in participants whom neither the choice nor the prediction has seen.
+	Explained float64 `json:"explained"`
+	// Low and High are the ends of its 95 % interval, from those participants drawn anew.
+	Low  float64 `json:"explained_low"`
+	High float64 `json:"explained_high"`
+	// Correlations are those of each score with its prediction, in the same participants.
+	Correlations []float64 `json:"correlations"`
+}
+
+// Settings are the options of a run with their defaults filled in.
+type Settings struct {
+	// Input is the path of the answers, seen from the folder of the model once it is written; for a second stage, the names
+	// of its questionnaires.
+	Input       string              `json:"input"`
+	InputSHA256 string              `json:"input_sha256,omitempty"` // "" for a second stage
+	Range       questionnaire.Range `json:"range"`                  // that the reconstruction keeps
+	Learning
+}
+
+// Learning are the options of the solver, with the help of their flags. Ridge is the weight β₂ of half the squares of scores
+// and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent,
+// 1 and icqf.DefaultMaxIter.
+type Learning struct {
+	// Extraction, Rotation and Correlation are those of factor analysis.
+	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres"`
+	Rotation      factoranalysis.Rotation   `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax"`
+	Correlation   factoranalysis.Kind       `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson"`
+	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
+	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
+	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of the intercept like all others."`
+	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`
+	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
+	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
+	Partitions        int        `json:"partitions" help:"Number of times that the cross-validation deals answers to folds; from 2 on, its standard errors are between these partitions." default:"1"`
+	MaxIter           int        `json:"max_iter" help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
+	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
+	Threads           int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
+}
