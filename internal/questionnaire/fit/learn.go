@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/floats"
@@ -133,6 +134,12 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
 		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
 	})
+	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
+		err = fmt.Errorf("item %q %s", l.study.Items[l.Items[at.Item]].Name, at.Reason)
+		if l.fa.ConfoundLoadings != nil {
+			err = fmt.Errorf("%w, once what the confounds add is subtracted", err)
+		}
+	}
 	if err != nil {
 		return err
 	}

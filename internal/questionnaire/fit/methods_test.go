@@ -129,3 +129,14 @@ func TestMethodsChoose(t *testing.T) {
 		}
 	}
 }
+
+// Answers less what a numeric confound adds are not a few ordered ones. The error names the item, and why.
+func TestPolychoricWithConfounds(t *testing.T) {
+	t.Parallel()
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, factoranalysis.Polychoric
+	_, err := fit.Fit(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), `item "q1"`) || !strings.Contains(err.Error(), "confounds") {
+		t.Errorf("error %v, want one that names the item and the confounds", err)
+	}
+}

@@ -71,7 +71,7 @@ const (
 	noVariance   = "the sum of the items has no variance"
 	noOmega      = "no omega: %d items are too few"
 	fewerFactors = "the number of factors of omega is %d instead of %d: %d items allow no more"
-	reversed     = "for omega, items that load negatively on the general factor count as reversed, %d of them, the first: %s"
+	reversed     = "omega counts items as reversed, %d in number, because they load negatively on the general factor: %s"
 	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
 )
 
@@ -213,7 +213,11 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 		for _, i := range o.Reversed {
 			r.OmegaReversed = append(r.OmegaReversed, s.names[i])
 		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, len(o.Reversed), strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")))
+		names := strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")
+		if len(o.Reversed) > mostNames {
+			names += " …"
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, len(o.Reversed), names))
 	}
 	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
 	if most > 1 {
