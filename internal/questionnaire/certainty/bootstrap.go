@@ -27,10 +27,6 @@ const (
 	// LeastReplicates is the least number of replicates with something beyond both ends of an interval.
 	LeastReplicates = 40
 
-	// The congruence from which on factors are similar, and equal, by Lorenzo-Seva and ten Berge (2006).
-	similar = 0.85
-	equal   = 0.95
-
 	bootstrapStream = 0x626f_6f74
 )
 
@@ -194,7 +190,7 @@ func (b *bootstrap) summary() *model.Bootstrap {
 		from := func(least float64) float64 {
 			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) / float64(len(congruences))
 		}
-		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(similar), Equal: from(equal)})
+		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(model.SimilarCongruence), Equal: from(model.EqualCongruence)})
 	}
 	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings })
 	if b.fit.phi != nil {
