@@ -5,8 +5,8 @@ import (
 	"errors"
 	"math"
 	"os"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
