@@ -180,7 +180,7 @@ func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := contents(t, dir)
-	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-4+1 { // without compact set, intervals and ages
+	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-5+1 { // without compact set, intervals and ages
 		t.Errorf("the folder holds %v", names(t, dir))
 	}
 }
