@@ -319,6 +319,9 @@ func (o *Options) checkShares(s *fit.Study, free bool) error {
 		o.MostFactors = min(o.MostFactors, max(1, fewest))
 		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > o.MostFactors })
 	}
+	if p := len(s.Items); slices.Contains(o.Methods, model.MethodFA) && slices.Max(o.Factors) >= p {
+		return fmt.Errorf("%w: %q: %d factors for %d items, at most %d by %s", questionnaire.ErrOptions, s.File, slices.Max(o.Factors), p, p-1, model.MethodFA)
+	}
 	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
 		return fmt.Errorf("%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",
 			questionnaire.ErrOptions, s.File, 100*share, n, fewest, slices.Max(o.Factors), wanted)
