@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -63,7 +64,8 @@ func (m *Scorer) Scores(x mat.Matrix) (*mat.Dense, error) {
 // without any answer. The errors leave out that the solution itself is estimated.
 //
 // A score does not depend on who else is in x. The error returned wraps solver.ErrShape for another number of items and is a
-// *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and p³/3 for each pattern of missing answers.
+// *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and for each pattern of missing answers p³/3, or p·k² if the
+// scores rest on the correlations of the solution.
 func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()
@@ -74,7 +76,7 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 		return nil, nil, err
 	}
 	w := weigher{Scorer: m, structure: m.structure(), correlations: m.ScoreCorrelations}
-	if w.correlations == nil {
+	if w.correlations == nil && !w.invert() {
 		w.correlations = m.implied()
 	}
 	w.scores, w.errors = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
@@ -109,8 +111,62 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 type weigher struct {
 	*Scorer
 	structure      *mat.Dense
-	correlations   *mat.SymDense
+	correlations   *mat.SymDense // nil for those of the solution by way of precision
+	precision      *mat.SymDense // Φ⁻¹
 	scores, errors *mat.Dense
+}
+
+// invert sets precision, and reports whether Φ has an inverse.
+func (w *weigher) invert() bool {
+	k, _ := w.Phi.Dims()
+	var factor mat.Cholesky
+	w.precision = mat.NewSymDense(k, nil)
+	return factor.Factorize(symmetric(w.Phi, make([]float64, k))) && factor.InverseTo(w.precision) == nil
+}
+
+// weigh returns the weights of the items in the scores, and the errors of the scores. With the correlations of the solution,
+//
+//	Rₒₒ⁻¹(ΛΦ)ₒ = Ψₒ⁻¹Λₒ·A⁻¹,  Φ − (ΛΦ)ₒᵀRₒₒ⁻¹(ΛΦ)ₒ = A⁻¹,  A = Φ⁻¹ + ΛₒᵀΨₒ⁻¹Λₒ.
+func (w *weigher) weigh(items []int) (weights *mat.Dense, errs []float64, err error) {
+	_, k := w.structure.Dims()
+	errs = make([]float64, k)
+	if w.correlations != nil {
+		r, s := mat.NewSymDense(len(items), nil), linalg.SelectRows(w.structure, items)
+		for a, i := range items {
+			for b, j := range items[:a+1] {
+				r.SetSym(a, b, w.correlations.At(i, j))
+			}
+		}
+		if weights, err = regression(r, s); err != nil {
+			return nil, nil, err
+		}
+		for t := range errs {
+			// The correlations of a sample can predict a factor better than completely.
+			errs[t] = math.Sqrt(max(0, 1-mat.Dot(s.ColView(t), weights.ColView(t))))
+		}
+		return weights, errs, nil
+	}
+	a, inverse := mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)
+	a.CopySym(w.precision)
+	for _, j := range items {
+		a.SymRankOne(a, 1/w.Uniquenesses[j], w.Loadings.RowView(j))
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(a) {
+		return nil, nil, ErrSingular
+	}
+	if err := factor.InverseTo(inverse); err != nil {
+		return nil, nil, err
+	}
+	weights = linalg.SelectRows(w.Loadings, items)
+	weights.Mul(mat.DenseCopyOf(weights), inverse)
+	for row, j := range items {
+		floats.Scale(1/w.Uniquenesses[j], weights.RawRowView(row))
+	}
+	for t := range errs {
+		errs[t] = math.Sqrt(inverse.At(t, t))
+	}
+	return weights, errs, nil
 }
 
 // score fills the rows of the participants who answered exactly the known items.
@@ -131,20 +187,9 @@ func (w *weigher) score(x mat.Matrix, known string, rows []int) error {
 		}
 		return nil
 	}
-	r, s := mat.NewSymDense(len(items), nil), linalg.SelectRows(w.structure, items)
-	for a, i := range items {
-		for b, j := range items[:a+1] {
-			r.SetSym(a, b, w.correlations.At(i, j))
-		}
-	}
-	weights, err := regression(r, s)
+	weights, errs, err := w.weigh(items)
 	if err != nil {
 		return err
-	}
-	errs := make([]float64, k)
-	for t := range errs {
-		// The correlations of a sample can predict a factor better than completely.
-		errs[t] = math.Sqrt(max(0, 1-mat.Dot(s.ColView(t), weights.ColView(t))))
 	}
 	for _, i := range rows {
 		w.errors.SetRow(i, errs)

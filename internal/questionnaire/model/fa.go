@@ -160,8 +160,8 @@ func parseFA(all safetensors.Tensors, loadings, confounds *mat.Dense) (*FA, erro
 			return nil, err
 		}
 	}
-	if floats.Min(f.Uniquenesses) < 0 || !(floats.Min(f.Deviations) > 0) {
-		return nil, errors.New("a uniqueness below 0, or a deviation that is not above 0")
+	if !(floats.Min(f.Uniquenesses) > 0 && floats.Min(f.Deviations) > 0) {
+		return nil, errors.New("a uniqueness or a deviation that is not above 0")
 	}
 	if _, ok := all[tensorCorrelations]; ok {
 		r, err := matrix(all, tensorCorrelations, p, p)
