@@ -20,8 +20,20 @@ const (
 	fewestDraws  = 20
 )
 
-// Parallel is the outcome of a parallel analysis of components.
+// mostReduced is the largest number of items whose factors parallel analysis counts: with more, each draw takes so long that it
+// counts components.
+const mostReduced = 150
+
+// What a parallel analysis counts.
+const (
+	ofComponents = "component"
+	ofFactors    = "factor"
+)
+
+// Parallel is the outcome of a parallel analysis.
 type Parallel struct {
+	// Of is what the eigenvalues are of: "component", or "factor" for those with communalities on the diagonal.
+	Of string `json:"of"`
 	// Suggested is the number of factors; nil if there is none, for the Reason.
 	Suggested *int `json:"suggested"`
 	// Eigenvalues are those of the correlations, and Reference the 95 % quantiles of those of random answers, descending.
@@ -45,7 +57,7 @@ func (p *Parallel) String() string {
 	if p.Suggested == nil {
 		return "Parallel analysis: none, " + p.Reason + "."
 	}
-	return fmt.Sprintf("Parallel analysis: %s above the 95 %% quantile of %d random draws.", counted(*p.Suggested, "component"), p.Draws)
+	return fmt.Sprintf("Parallel analysis: %s above the 95 %% quantile of %d random draws.", counted(*p.Suggested, p.Of), p.Draws)
 }
 
 // String returns the outcome as one line.
@@ -68,13 +80,16 @@ func counted(n int, thing string) string {
 // is no outcome, it tells the reason; the error is the context's.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
-	out := &Parallel{Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws), Eigenvalues: []float64{}, Reference: []float64{}}
+	out := &Parallel{Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws), Eigenvalues: []float64{}, Reference: []float64{}}
+	if o.Method == model.MethodFA && p <= mostReduced {
+		out.Of = ofFactors
+	}
 	x, err := o.correlated(s)
 	if err != nil {
 		return nil, err
 	}
 	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{
-		Components: true, Draws: out.Draws, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+		Components: out.Of == ofComponents, Draws: out.Draws, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	})
 	switch {
 	case ctx.Err() != nil:
