@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -54,6 +56,21 @@ type Summary struct {
 	Trace    []solver.TracePoint `json:"trace"`             // empty unless asked for
 	Settings Settings            `json:"settings"`
 	Version  string              `json:"version"`
+}
+
+// MethodInFull names the method with what a reader needs to repeat it.
+func (s *Summary) MethodInFull() string {
+	switch s.Method {
+	case MethodFA:
+		correlation := string(s.Settings.Correlation)
+		if s.Settings.Correlation == factoranalysis.Pearson {
+			correlation = "Pearson"
+		}
+		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction, s.Settings.Rotation, correlation)
+	case MethodL1:
+		return "l1-nmf (non-negative factorization with ℓ1 penalties)"
+	}
+	return "ICQF"
 }
 
 // Candidate is a choice of the number of factors and of the weight of the penalties.

@@ -67,7 +67,7 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	}
 	t := &Table{
 		Caption: fmt.Sprintf("Loadings of %d items on %d factors", len(m.Items), s.Factors),
-		Notes:   []string{fmt.Sprintf("%d participants; method %s. Loadings below %s are not shown.", s.Participants, s.Method, strconv.FormatFloat(cut, 'f', printedDigits, 64))},
+		Notes:   []string{fmt.Sprintf("%d participants; method: %s. Loadings below %s are not shown.", s.Participants, s.MethodInFull(), strconv.FormatFloat(cut, 'f', printedDigits, 64))},
 		Columns: []Column{{Title: "Item", Words: true}},
 	}
 	hasText := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" })
