@@ -164,7 +164,11 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one", "file", file, "items", of.Single)
 	}
 	for _, o := range of.Opposed {
-		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", "file", file, "scale", o.Scale, "items", o.Items)
+		attributes := []any{"file", file}
+		if o.Scale != "" {
+			attributes = append(attributes, "scale", o.Scale)
+		}
+		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", append(attributes, "items", o.Items)...)
 	}
 	for _, l := range of.Lacking {
 		d.Log.Warn("nobody of a group answered a scale that others answered: missing answers alone may tell the group", "file", file, "column", l.Column, "group", l.Group, "participants", l.Participants, "scales", l.Scales)
@@ -252,6 +256,9 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
 	warnEdges(d, fitted.Edges)
+	for _, doubt := range fitted.Doubts {
+		d.Log.Warn("the loadings may mean little", "warning", doubt)
+	}
 	return r.report(d, fitted)
 }
 

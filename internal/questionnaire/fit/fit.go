@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -69,6 +70,15 @@ type Outcome struct {
 	Model  *model.Model
 }
 
+// CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations: what
+// confounds leave of the answers has no categories for polychoric ones.
+func (o *Options) CheckCorrelation() error {
+	if o.Correlation == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
+		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: omit --confounds or use --correlation pearson", questionnaire.ErrOptions)
+	}
+	return nil
+}
+
 // check fills in the defaults.
 func (o *Options) check() error {
 	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent), cmp.Or(o.Partitions, 1)
@@ -105,6 +115,9 @@ func (o *Options) check() error {
 	}
 	if wrong != "" {
 		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, wrong)
+	}
+	if o.Method == model.MethodFA {
+		return o.CheckCorrelation()
 	}
 	return nil
 }
@@ -238,7 +251,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		}
 	}
 	warn(&m, scores, s.Inferred)
-	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)
+	doubts := l.doubts()
+	m.Summary.Warnings = slices.Concat(m.Summary.Warnings, choice.Warnings, doubts)
 	if o.Method == model.MethodL1 && s.Known != nil {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
@@ -254,7 +268,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	m.Summary.TooFew = len(few)
-	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Input: o.Input}, nil
+	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input}, nil
 }
 
 // factorFits describes the scores of the participants with these answers.
@@ -337,6 +351,27 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 		}
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v is that of the answers in the file, and %d %s far from all others: codes of missing entries must be named", inferred.Range, a.Answers, what))
 	}
+}
+
+// doubts returns why the loadings of a factor analysis may mean little.
+func (l *Learnt) doubts() (doubts []string) {
+	if l.fa == nil {
+		return nil
+	}
+	items, factors := l.Loadings.Dims()
+	if df := l.fit.DF; df < 0 {
+		doubts = append(doubts, fmt.Sprintf("%d factors are too many for %d items (%d degrees of freedom): other loadings fit as well", factors, items, df))
+	}
+	var heywood []string
+	for column, u := range l.fa.Uniquenesses {
+		if u <= factoranalysis.LeastUniqueness {
+			heywood = append(heywood, l.study.Items[l.Items[column]].Name)
+		}
+	}
+	if len(heywood) > 0 {
+		doubts = append(doubts, fmt.Sprintf("a Heywood case: the uniqueness of %s is at its lower bound, %v; there may be too many factors or too few participants", strings.Join(heywood, ", "), factoranalysis.LeastUniqueness))
+	}
+	return doubts
 }
 
 // describe fills in the summary of the items.

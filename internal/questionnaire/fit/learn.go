@@ -2,6 +2,7 @@ package fit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/floats"
@@ -10,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
@@ -133,6 +135,9 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
 		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
 	})
+	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
+		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: errors.New(at.Reason)}
+	}
 	if err != nil {
 		return err
 	}
