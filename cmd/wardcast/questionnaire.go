@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,6 +26,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 type questionnaireCmd struct {
@@ -280,10 +283,37 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+	err := r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
 		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
 		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
+	}})
+	if err != nil || r.JSON() || s.Fit == nil {
+		return err
+	}
+	return printGoodness(d.Out, s.Fit)
+}
+
+// printGoodness prints how well a factor analysis fits, "-" for what is not defined.
+func printGoodness(w io.Writer, g *factoranalysis.GoodnessOfFit) error {
+	digits := func(v float64, decimals int) string {
+		if math.IsNaN(v) {
+			return "-"
+		}
+		return cli.Digits(&v, decimals)
+	}
+	interval, p := "-", "-"
+	if !math.IsNaN(g.RMSEA.Low) && !math.IsNaN(g.RMSEA.High) {
+		interval = digits(g.RMSEA.Low, 3) + " to " + digits(g.RMSEA.High, 3)
+	}
+	if !math.IsNaN(g.P) {
+		p = pValue(g.P)
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"}, [][]string{{
+		digits(g.RMSR, 3), digits(g.RMSEA.Value, 3), interval, digits(g.TLI, 3), digits(g.CFI, 3), digits(g.BIC, 1), digits(g.ChiSquare, 1), strconv.Itoa(g.DF), p,
 	}})
 }
 
