@@ -37,7 +37,7 @@ func TestQuestionnaireMeta(t *testing.T) {
 		t.Errorf("meta prints %v", compact[0])
 	}
 	table, err := os.ReadFile(filepath.Join(out, model.CompactFile))
-	if err != nil || !strings.HasPrefix(string(table), "rank,questionnaire,item,text,explained,factor1,factor2\n1,") {
+	if err != nil || !strings.HasPrefix(string(table), "rank,questionnaire,item,text,explained,explained_low,explained_high,factor1,factor2\n1,") {
 		t.Errorf("%s holds %q: %v", model.CompactFile, table, err)
 	}
 	more := wardcast(t, "", slices.Concat(meta, []string{"--compact", "9"})...)

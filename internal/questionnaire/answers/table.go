@@ -306,10 +306,10 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 	return learnt, nil
 }
 
-// Values returns the values of a confound, the k-th of the columns: numbers, or levels if it is a category.
-func (t *Table) Values(k int) (numbers []float64, levels []string) {
-	for _, v := range t.confounds[k] {
-		numbers, levels = append(numbers, v.number), append(levels, v.level)
+// Values returns the values of a confound, the k-th of the columns, for these participants: numbers, or levels if it is a category.
+func (t *Table) Values(k int, rows []int) (numbers []float64, levels []string) {
+	for _, i := range rows {
+		numbers, levels = append(numbers, t.confounds[k][i].number), append(levels, t.confounds[k][i].level)
 	}
 	return numbers, levels
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/rank"
 )
@@ -279,5 +280,23 @@ func edges(c *rank.Choice, most int) []string {
 	return warnings
 }
 
-// free reports whether there is something to choose.
-func (o *Options) free() bool { return len(o.Factors)*len(o.Betas) > 1 }
+// choose returns the candidate to fit: the given one, that of Choose, or for factor analysis without given numbers of factors that
+// of parallel analysis, whose number it returns too, otherwise 0.
+func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel int, err error) {
+	c = &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
+	switch {
+	case o.Method == model.MethodFA && o.MostFactors > 0:
+		p, err := o.Parallel(ctx, s)
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case p.Suggested == nil:
+			return nil, 0, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
+		}
+		parallel = max(1, *p.Suggested)
+		c.Factors = min(parallel, o.MostFactors)
+	case len(o.Factors)*len(o.Betas) > 1:
+		c, err = o.Choose(ctx, s)
+	}
+	return c, parallel, err
+}

@@ -188,23 +188,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	loaded := time.Now()
-	choice := &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
-	parallel := 0
-	switch {
-	case o.Method == model.MethodFA && o.MostFactors > 0:
-		p, err := o.Parallel(ctx, s)
-		switch {
-		case err != nil:
-			return nil, err
-		case p.Suggested == nil:
-			return nil, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
-		}
-		parallel = max(1, *p.Suggested)
-		choice.Factors = min(parallel, o.MostFactors)
-	case o.free():
-		if choice, err = o.Choose(ctx, s); err != nil {
-			return nil, err
-		}
+	choice, parallel, err := o.choose(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	best := choice.Candidate
 	if o.Fewest && len(choice.Curve) > 0 {
@@ -301,7 +287,7 @@ func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, 
 func (s *Study) knownOf() []model.Known {
 	known := []model.Known{}
 	for k, c := range s.confounds {
-		numbers, levels := s.Values(k)
+		numbers, levels := s.Values(k, s.Order)
 		d := model.Known{Name: c.Name}
 		if c.Kind == questionnaire.Numeric {
 			d.Mean, d.Deviation = stat.MeanStdDev(numbers, nil)

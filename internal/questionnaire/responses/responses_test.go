@@ -261,7 +261,7 @@ func TestResponseIgnored(t *testing.T) {
 	}
 }
 
-// TestInstrumentRefused: a response is one visit.
+// TestInstrumentRefused: a response is one visit, and its scores are from 0 to 1.
 func TestInstrumentRefused(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[error]func(*model.Model){
@@ -275,6 +275,10 @@ func TestInstrumentRefused(t *testing.T) {
 		if _, err := New("x", "v1", questionnairetest.Reload(t, &m), 0); !errors.Is(err, want) {
 			t.Errorf("error %v, want %v", err, want)
 		}
+	}
+	f := questionnairetest.Fit(t, questionnairetest.Rows(5), func(o *fit.Options) { o.Method, o.Betas = model.MethodFA, nil })
+	if _, err := New("x", "v1", questionnairetest.Reload(t, &f.Model), 0); !errors.Is(err, ErrUnbounded) {
+		t.Errorf("error %v of factor analysis, want %v", err, ErrUnbounded)
 	}
 }
 
