@@ -379,6 +379,10 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 			}
 		}
 		m.Summary.Items[j] = model.ItemFit{Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: explained(residual, variance)}
+		if m.FA != nil {
+			common := 1 - m.FA.Uniquenesses[j]
+			m.Summary.Items[j].Communality = &common
+		}
 		left, all, missing = left+residual, all+variance, missing+float64(n)-seen
 	}
 	m.Summary.Explained, m.Summary.Missing = explained(left, all), missing/float64(n*p)

@@ -113,6 +113,8 @@ type ItemFit struct {
 	Missing   float64 `json:"missing"`
 	Mean      float64 `json:"mean"`
 	Explained float64 `json:"explained"`
+	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for other methods.
+	Communality *float64 `json:"communality,omitempty"`
 }
 
 // FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants

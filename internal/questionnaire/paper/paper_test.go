@@ -78,6 +78,24 @@ func TestNoteOfFactorAnalysis(t *testing.T) {
 	}
 }
 
+// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut.
+func TestCommunalities(t *testing.T) {
+	t.Parallel()
+	m := signed()
+	m.Summary.Method = model.MethodFA
+	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Uniquenesses: []float64{.17, 1, .8, .51}}}
+	const want = `| Item | Text | Factor 1 | Factor 2 | Communality |
+| :--- | :--- | ---: | ---: | ---: |
+| c | Line break |  |  | 0.49 |
+| \*a |  |  |  | 0.20 |
+| b\_2 (R) | 50 % \| \<b>of\</b> "\$5" & \[more] |  | -0.90 | 0.83 |
+| none |  |  |  | 0.00 |
+`
+	if got := string(LoadingsToPrint(m, .8).Markdown()); !strings.Contains(got, want) {
+		t.Errorf("the table is\n%s\nwant in it\n%s", got, want)
+	}
+}
+
 // CSV and JSON hold every number, also those that a paper does not show.
 func TestLoadingsInFull(t *testing.T) {
 	t.Parallel()
