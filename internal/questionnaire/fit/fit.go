@@ -339,27 +339,6 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 	}
 }
 
-// doubts returns why the loadings of a factor analysis may mean little.
-func (l *Learnt) doubts() (doubts []string) {
-	if l.fa == nil {
-		return nil
-	}
-	items, factors := l.Loadings.Dims()
-	if df := l.fit.DF; df < 0 {
-		doubts = append(doubts, fmt.Sprintf("%d factors are too many for %d items (%d degrees of freedom): other loadings fit as well", factors, items, df))
-	}
-	var heywood []string
-	for column, u := range l.fa.Uniquenesses {
-		if u <= factoranalysis.LeastUniqueness {
-			heywood = append(heywood, l.study.Items[l.Items[column]].Name)
-		}
-	}
-	if len(heywood) > 0 {
-		doubts = append(doubts, fmt.Sprintf("a Heywood case: the uniqueness of %s is at its lower bound, %v; there may be too many factors or too few participants", strings.Join(heywood, ", "), factoranalysis.LeastUniqueness))
-	}
-	return doubts
-}
-
 // describe fills in the summary of the items.
 func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 	r, err := m.Factors().Reconstruct(scores, data.Confounds)

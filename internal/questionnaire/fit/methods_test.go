@@ -173,13 +173,15 @@ func TestFactorAnalysisWarns(t *testing.T) {
 	}
 	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
 	for name, c := range map[string]struct {
+		file    string
 		factors int
 		want    string
 	}{
-		"few correlations": {questionnairetest.Items - 1, "degrees of freedom"},
-		"a Heywood case":   {questionnairetest.Factors + 1, "Heywood"},
+		"few correlations": {file, questionnairetest.Items - 1, "degrees of freedom"},
+		"a Heywood case":   {file, questionnairetest.Factors + 1, "Heywood"},
+		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(t, rows[:8])), 1, "no inverse"},
 	} {
-		o := questionnairetest.Options(file)
+		o := questionnairetest.Options(c.file)
 		o.Method, o.Betas, o.Factors = model.MethodFA, nil, []int{c.factors}
 		f, err := fit.Fit(t.Context(), o)
 		if err != nil {
