@@ -272,6 +272,9 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		d.Log.Warn("the fit has not converged", "status", s.Status, "updates", s.Iterations)
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
+	if b := s.Bootstrap; b != nil && b.Failed > 0 {
+		d.Log.Warn("samples of the bootstrap could not be learned from, and do not count", "samples", b.Replicates, "failed", b.Failed)
+	}
 	factors, beta, updates := strconv.Itoa(s.Factors), "-", "-"
 	if s.Method == model.MethodICQF {
 		beta = strconv.FormatFloat(s.Beta, 'g', -1, 64)

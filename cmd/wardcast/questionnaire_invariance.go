@@ -78,7 +78,7 @@ func pValue(p float64) string {
 
 func threeDecimals(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-func bounds(i invariance.Interval) string {
+func bounds(i questionnaire.Interval) string {
 	return threeDecimals(i.Low) + " to " + threeDecimals(i.High)
 }
 

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -15,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/norms"
+	"github.com/wardcast/wardcast/internal/table"
 )
 
 type questionnaireNormsCmd struct {
@@ -62,6 +65,9 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	if m.Visits != nil {
 		return cli.Usage(fmt.Errorf("%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
 	}
+	if err := c.checkScores(m); err != nil {
+		return err
+	}
 	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: model.FactorNames(m.Loadings())})
 	if err != nil {
 		return err
@@ -93,6 +99,23 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 		rows = append(rows, []string{cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), strconv.Itoa(cell.Participants), has})
 	}
 	return c.Print(d, n, []string{"AGE", "SEX", "PARTICIPANTS", "NORMS"}, rows)
+}
+
+// checkScores returns an error for the scores of the factorization, which a fit of ICQF writes unless it is told otherwise: score
+// gives others, so norms of the former would not hold for them.
+func (c *questionnaireNormsCmd) checkScores(m *model.Model) error {
+	if m.Summary.Method != model.MethodICQF || !folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile)) {
+		return nil
+	}
+	r, err := table.Open(c.Scores, table.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	if slices.ContainsFunc(r.Header, func(name string) bool { return strings.HasPrefix(name, "se_") }) {
+		return nil
+	}
+	return cli.Usage(fmt.Errorf("--scores %q holds the scores of the factorization, not those that score gives: use the output of questionnaire score, or fit with --standard-errors", c.Scores))
 }
 
 // warnOutside logs which participants have no norms.

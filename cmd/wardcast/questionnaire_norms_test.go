@@ -29,6 +29,13 @@ func TestQuestionnaireNorms(t *testing.T) {
 	}
 	by := []string{"--people", path, "--age", "age", "--bins", "6,12,17", "--sex", "sex"}
 
+	// The scores of a factorization are not those that score gives, unless the fit was asked for these.
+	own := []string{"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(dir, "scores.csv"), "--out", out, "--least", "10"}
+	fail(t, cli.ExitUsage, own, "holds the scores of the factorization")
+	alone := filepath.Join(parent, "alone")
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--standard-errors", "--out", alone)
+	succeed(t, "", "questionnaire", "norms", "--model", alone, "--scores", filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10")
+
 	fail(t, cli.ExitUsage, norms("--people", path), "--people needs")
 	fail(t, cli.ExitUsage, norms("--sex", "sex"), "--people needs")
 	fail(t, cli.ExitUsage, norms("--age", "age", "--people", path), "--bins")

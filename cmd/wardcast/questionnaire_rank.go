@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 )
 
@@ -41,7 +42,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Out != "" {
 		if err := folder.WriteRanking(c.Out, &report.Ranking{
 			Title: filepath.Base(c.Input), Summaries: ranked.Lines(), Warnings: ranked.Warnings,
-			Eigenvalues: ranked.Parallel.Eigenvalues, Reference: ranked.Parallel.Reference,
+			Eigenvalues: ranked.Parallel.Eigenvalues, Reference: ranked.Parallel.Reference, Regressed: c.Method == model.MethodFA && len(c.Confounds) > 0,
 			Points: ranked.Curve, Fewest: ranked.OneStandardErrorFactors,
 		}); err != nil {
 			return err

@@ -22,12 +22,18 @@ func RowOrder(a, b *mat.Dense) []int {
 
 // Order returns 0 … n−1 in the order of compare, equal ones by their size.
 func Order(n int, compare func(i, j int) int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := Indices(n)
 	slices.SortStableFunc(order, compare)
 	return order
+}
+
+// Indices returns 0 … n−1.
+func Indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // SelectRows returns a copy of these rows of a matrix in the order given; rows may repeat. It returns nil for a nil matrix.

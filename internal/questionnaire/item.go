@@ -39,6 +39,12 @@ func Names(items []Item) []string {
 	return names
 }
 
+// Interval is an interval of confidence.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
 // Range is a range of numbers, both ends included.
 type Range struct {
 	Low  float64 `json:"low"`

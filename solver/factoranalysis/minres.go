@@ -23,7 +23,7 @@ import (
 // (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977).
 //
 // With many items, only the k eigenvalues are computed. The first term is then exact, and the sum over m is that of θ_m alone
-// divided by −θ_l, its first order: residual eigenvalues are small beside those of the factors.
+// divided by −θ_l, its first order: residual eigenvalues are small next to those of the factors.
 type residuals struct {
 	r *mat.SymDense
 	k int

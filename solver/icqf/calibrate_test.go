@@ -171,10 +171,13 @@ func TestCalibratedPenalty(t *testing.T) {
 			t.Errorf("%v: scores %v, want %v", test.answers, got, test.want)
 		}
 	}
-	nothing := &Model{Loadings: mat.NewDense(2, 2, []float64{2, 0.01, 0, 2}), L1: 0.5, Answers: 2, Calibration: &Calibration{Information: []float64{4, 4}, Shifts: []float64{0, -5}}}
-	got := make([]float64, 2)
-	if err := nothing.NewScorer().ScoreTo(got, []float64{4, nan}, nil); err != nil || got[1] != 0 {
-		t.Errorf("a score of %v, %v of next to nothing, want 0", got[1], err)
+	// The first factor cannot explain the answer. The second must not make up for it if that is next to nothing of what tells of it.
+	for _, beta := range []float64{0, 0.5} {
+		nothing := &Model{Loadings: mat.NewDense(2, 2, []float64{2, 0.01, 0, 2}), L1: beta, Answers: 2, Calibration: &Calibration{Information: []float64{4, 4}, Shifts: []float64{0, -5}}}
+		got := make([]float64, 2)
+		if err := nothing.NewScorer().ScoreTo(got, []float64{4, nan}, nil); err != nil || got[0] != 1 || got[1] != 0 {
+			t.Errorf("β = %v: scores %v, %v of next to nothing, want 1 and 0", beta, got, err)
+		}
 	}
 	m.Calibration.Shifts = nil
 	if _, err := m.Score(mat.NewDense(1, 4, nil), nil); !errors.Is(err, solver.ErrSettings) {

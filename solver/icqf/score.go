@@ -18,13 +18,15 @@ import (
 //	uₜ = min(a/ā, sₜ), sₜ = min(1, Iₜ/(0.8·Īₜ)), Iₜ = Σ vqₜ²,
 //
 // the sums over the a observed answers, with β = L1, β₂ = L2, the items' Weights v, ā = Answers, and Īₜ and cₜ of the
-// Calibration. Without one, and for Iₜ below 0.02·Īₜ, λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the fit had
+// Calibration. Without one λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the fit had
 // of a participant, so that the penalties do not weigh more if answers are missing. cₜ is for the noise, which grows, and which
 // the bounds cut off on one side. It may be negative.
 //
-// A row's scores depend on that row alone, to the last bit. A row without answers scores 0, and so does a factor of which the
-// answers tell nothing. Answers and confounds may be of any size: a participant may be older than all of the sample. The cost is
-// n·p·k² multiply-adds.
+// A factor with Iₜ below 0.02·Īₜ, of which the answers tell next to nothing, is left out: its score is 0. It would otherwise explain
+// what the other factors cannot, and easily at its upper bound. A row without answers scores 0.
+//
+// A row's scores depend on that row alone, to the last bit. Answers and confounds may be of any size: a participant may be older
+// than all of the sample. The cost is n·p·k² multiply-adds.
 //
 // It returns an error that wraps solver.ErrShape for nil and for sizes that do not fit the model, solver.ErrSettings for a
 // penalty without meaning, solver.ErrNonFinite for an infinite answer, for a loading that is not finite and for a row whose
@@ -224,8 +226,18 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 		for u := range t {
 			gram[t*k+u] = gram[u*k+t]
 		}
-		if c := s.model.Calibration; c != nil {
+	}
+	if c := s.model.Calibration; c != nil {
+		for t := range k {
 			s.shares[t] = c.share(t, gram[t*k+t])
+		}
+		for t, share := range s.shares {
+			if share == 0 { // the factor is left out
+				linear[t] = 0
+				for u := range k {
+					gram[t*k+u], gram[u*k+t] = 0, 0
+				}
+			}
 		}
 	}
 	s.given = 1

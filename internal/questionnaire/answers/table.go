@@ -66,13 +66,7 @@ func (t *Table) ends(item int, rows []int) (low, high float64) {
 }
 
 // All returns the rows of all participants.
-func (t *Table) All() []int {
-	rows := make([]int, len(t.IDs))
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
-}
+func (t *Table) All() []int { return linalg.Indices(len(t.IDs)) }
 
 // Varying returns the items whose answers differ among these participants.
 func (t *Table) Varying(rows []int) []int {

@@ -34,6 +34,11 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 	if summary.ExplainedBy.CrossValidated, err = CrossValidate(ctx, o, of, s.Progress); err != nil {
 		return err
 	}
-	summary.Bootstrap, err = s.Bootstrap(ctx, o, of)
-	return err
+	if summary.Bootstrap, err = s.Bootstrap(ctx, o, of); err != nil {
+		return err
+	}
+	if b := summary.Bootstrap; b.Failed > 0 {
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf("%d of %d samples of the bootstrap could not be learned from, and do not count", b.Failed, b.Replicates))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package certainty
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -26,10 +27,6 @@ const (
 	// LeastReplicates is the least number of replicates with something beyond both ends of an interval.
 	LeastReplicates = 40
 
-	// The congruence from which on factors are similar, and equal, by Lorenzo-Seva and ten Berge (2006).
-	similar = 0.85
-	equal   = 0.95
-
 	bootstrapStream = 0x626f_6f74
 )
 
@@ -38,23 +35,37 @@ const (
 // their loadings are most alike, by align.Topics, and for factor analysis by align.Factors, which turns signs.
 //
 // The standard error of a loading is the standard deviation of its replicates. An item that does not vary in a replicate has
-// no loading there, and the others count.
+// no loading there, and the others count. A replicate that cannot be learned from does not count: too few participants may be left
+// for maximum likelihood, for instance.
 //
-// The cost is that of the fits. It returns the errors of (*fit.Options).Learn, and the cause of ctx if that ends first.
+// The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of (*fit.Options).Learn. It
+// returns the cause of ctx if that ends first.
 func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome) (*model.Bootstrap, error) {
-	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), all: make([]replicate, s.Replicates)}
+	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items)}
+	all, failed := make([]*replicate, s.Replicates), make([]error, s.Replicates)
 	err := each(ctx, o, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
 		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
-		if err != nil {
-			return fmt.Errorf("replicate %d of the bootstrap: %w", r+1, err)
+		switch {
+		case err == nil:
+			all[r] = b.match(l)
+		case ctx.Err() != nil:
+			return err
+		default:
+			failed[r] = fmt.Errorf("replicate %d: %w", r+1, err)
 		}
-		b.all[r] = b.match(l)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return b.summary(), nil
+	b.all = slices.DeleteFunc(all, func(r *replicate) bool { return r == nil })
+	if len(b.all) < LeastReplicates {
+		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: %w",
+			len(b.all), s.Replicates, LeastReplicates, cmp.Or(failed...))
+	}
+	out := b.summary()
+	out.Replicates, out.Failed = s.Replicates, s.Replicates-len(b.all)
+	return out, nil
 }
 
 // each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
@@ -120,7 +131,7 @@ func (p parts) places(later parts) (order []int, congruences []float64) {
 type bootstrap struct {
 	fit   parts
 	items int
-	all   []replicate
+	all   []*replicate
 }
 
 // replicate is a fit whose factors are in the places of those of the whole fit, with NaN where an item has none.
@@ -131,9 +142,9 @@ type replicate struct {
 }
 
 // match puts the factors of a replicate into the places of those of the fit.
-func (b *bootstrap) match(l *fit.Learnt) replicate {
+func (b *bootstrap) match(l *fit.Learnt) *replicate {
 	now := partsOf(l)
-	r := replicate{unconverged: l.Status.Early()}
+	r := &replicate{unconverged: l.Status.Early()}
 	order, congruences := b.fit.places(now)
 	k := len(order)
 	signs := make([]float64, k)
@@ -164,7 +175,7 @@ func (b *bootstrap) match(l *fit.Learnt) replicate {
 }
 
 func (b *bootstrap) summary() *model.Bootstrap {
-	out := &model.Bootstrap{Replicates: len(b.all), Level: level}
+	out := &model.Bootstrap{Level: level}
 	for _, r := range b.all {
 		if r.unconverged {
 			out.Unconverged++
@@ -179,7 +190,7 @@ func (b *bootstrap) summary() *model.Bootstrap {
 		from := func(least float64) float64 {
 			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) / float64(len(congruences))
 		}
-		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(similar), Equal: from(equal)})
+		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(model.SimilarCongruence), Equal: from(model.EqualCongruence)})
 	}
 	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings })
 	if b.fit.phi != nil {
@@ -191,13 +202,13 @@ func (b *bootstrap) summary() *model.Bootstrap {
 
 // intervals returns those of the entries of a table of the replicates.
 func (b *bootstrap) intervals(of func(*replicate) *mat.Dense) (out model.Intervals) {
-	rows, columns := of(&b.all[0]).Dims()
+	rows, columns := of(b.all[0]).Dims()
 	for j := range rows {
 		errors, low, high := make([]float64, columns), make([]float64, columns), make([]float64, columns)
 		for c := range columns {
 			var values []float64
 			for r := range b.all {
-				if v := of(&b.all[r]).At(j, c); v == v {
+				if v := of(b.all[r]).At(j, c); v == v {
 					values = append(values, v)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 // assessed fits planted answers with a bootstrap of as few replicates as may be.
@@ -130,6 +131,26 @@ func TestThreadsKeepTheBits(t *testing.T) {
 	}
 	if other := assessed(t, func(o *fit.Options) { o.Seed = 2 }); cmp.Equal(want.Bootstrap, other.Bootstrap) {
 		t.Error("another seed draws the same participants")
+	}
+}
+
+// Maximum likelihood needs more participants than items. A sample with replacement may hold too few: it does not count, and does
+// not end the bootstrap.
+func TestBootstrapLeavesOutWhatCannotBeLearned(t *testing.T) {
+	t.Parallel()
+	o := options(noise(1, 20), 1, model.MethodFA, 0)
+	o.Extraction = factoranalysis.MaximumLikelihood
+	of := learn(t, o)
+	const replicates = 200
+	b, err := (certainty.Settings{Replicates: replicates}).Bootstrap(t.Context(), o, of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Replicates != replicates || b.Failed == 0 || b.Failed > replicates/4 || !(b.Loadings.Low[0][0] < b.Loadings.High[0][0]) {
+		t.Errorf("%d of %d samples failed, first loading %v to %v", b.Failed, b.Replicates, b.Loadings.Low[0][0], b.Loadings.High[0][0])
+	}
+	if _, err := (certainty.Settings{Replicates: certainty.LeastReplicates}).Bootstrap(t.Context(), o, of); !errors.Is(err, factoranalysis.ErrSingular) {
+		t.Errorf("with fewer than %d samples left: %v, want ErrSingular", certainty.LeastReplicates, err)
 	}
 }
 

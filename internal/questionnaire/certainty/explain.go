@@ -43,7 +43,7 @@ func Explain(of *fit.Outcome) (*model.ExplainedBy, error) {
 	}
 	_, k := of.Scores.Dims()
 	d := newDivision(k)
-	if err := d.add(p, of.Rows, of.Scores, upTo(len(of.Items)), upTo(k)); err != nil {
+	if err := d.add(p, of.Rows, of.Scores, linalg.Indices(len(of.Items)), linalg.Indices(k)); err != nil {
 		return nil, fmt.Errorf("dividing the explained variance: %w", err)
 	}
 	return d.shares(p.confounds != nil), nil
@@ -131,15 +131,6 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 		}
 	}
 	return d, nil
-}
-
-// upTo returns 0 … n−1.
-func upTo(n int) []int {
-	numbers := make([]int, n)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	return numbers
 }
 
 // prediction tells what a fit makes of scores and confounds: base + Σ_t w_t·q_t + what the confounds add.

@@ -152,7 +152,8 @@ func resampled(values []float64, ratio, low float64) Measure {
 //   - the stability of disjoint halves: the same, and Tucker's congruence, of the loadings of two halves of the participants with
 //     nobody in both, at the candidate of all participants. Each half is as good as a new sample of its size.
 //
-// Factors of fa and pca have arbitrary signs: they are matched, and their correlations and congruences count, by absolute value.
+// Factors of fa and pca have arbitrary signs: they are matched by the absolute value of the congruence, and a match of negative
+// congruence is turned.
 //
 // If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the loadings
 // that the stability compares with, and in each repeat on those who are not held out, so that the area depends on nobody held
@@ -326,6 +327,9 @@ func (o *Options) checkShares(s *fit.Study, free bool) error {
 	if free {
 		o.MostFactors = min(o.MostFactors, max(1, fewest))
 		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > o.MostFactors })
+	}
+	if p := len(s.Items); slices.Contains(o.Methods, model.MethodFA) && slices.Max(o.Factors) >= p {
+		return fmt.Errorf("%w: %q: %d factors for %d items, at most %d by %s", questionnaire.ErrOptions, s.File, slices.Max(o.Factors), p, p-1, model.MethodFA)
 	}
 	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
 		return fmt.Errorf("%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",

@@ -186,7 +186,7 @@ func TestEvaluateRefuses(t *testing.T) {
 	}
 	o = evaluateOptions(t)
 	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{model.MethodFA}
-	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "evaluating fa on all participants: setting out of range: 9 factors for 9 items") {
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "9 factors for 9 items, at most 8 by fa") {
 		t.Errorf("as many factors as items: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -92,7 +91,7 @@ type match struct {
 	empty                     [2]int    // factors of either fit that have no loadings
 }
 
-// compare matches the factors of two fits by their loadings on the items that both have.
+// compare matches the factors of two fits by their loadings on the items that both have. Without any all factors are empty.
 func compare(a, b *trained, signed bool) match {
 	at := map[int]int{} // place of an item in b
 	for place, j := range b.items {
@@ -104,12 +103,16 @@ func compare(a, b *trained, signed bool) match {
 			inA, inB = append(inA, place), append(inB, other)
 		}
 	}
+	if len(inA) == 0 {
+		return match{empty: [2]int{a.loadings.RawMatrix().Cols, b.loadings.RawMatrix().Cols}}
+	}
 	return matched(linalg.SelectRows(a.loadings, inA), linalg.SelectRows(b.loadings, inB), signed)
 }
 
-// matched pairs the columns of two matrices of loadings so that the sum of their correlations is largest; the absolute values of
-// correlations and congruences if the signs are arbitrary. Columns that are all 0 match none. The cosine of two columns is Tucker's
-// congruence, that of two centred columns their correlation.
+// matched pairs the columns of two matrices of loadings so that the sum of their correlations is largest; the sum of the absolute
+// values of their congruences if the signs are arbitrary, and a pair of negative congruence then counts with the opposite sign. The
+// absolute value of a correlation would not do: factors with different items correlate negatively. Columns that are all 0 match
+// none. The cosine of two columns is Tucker's congruence, that of two centred columns their correlation.
 func matched(a, b *mat.Dense, signed bool) match {
 	first, second := filled(a), filled(b)
 	_, k := a.Dims()
@@ -119,17 +122,30 @@ func matched(a, b *mat.Dense, signed bool) match {
 		return m
 	}
 	a, b = linalg.SelectColumns(a, first), linalg.SelectColumns(b, second)
-	pair, value := align.Factors, math.Abs
+	centredA, centredB := linalg.Centred(a, nil), linalg.Centred(b, nil)
+	var order []int
 	if signed {
-		pair, value = align.Topics, func(v float64) float64 { return v }
+		order, _ = align.Topics(centredA, centredB)
+	} else {
+		order, _ = align.Factors(a, b)
 	}
-	order, correlations := pair(linalg.Centred(a, nil), linalg.Centred(b, nil))
 	for t := range min(len(first), len(second)) {
-		f, g := a.ColView(t), b.ColView(order[t])
-		m.correlations = append(m.correlations, value(correlations[t]))
-		m.congruences = append(m.congruences, value(mat.Dot(f, g)/(mat.Norm(f, 2)*mat.Norm(g, 2))))
+		correlation, congruence := cosine(centredA, centredB, t, order[t]), cosine(a, b, t, order[t])
+		if !signed && congruence < 0 {
+			correlation, congruence = -correlation, -congruence
+		}
+		m.correlations, m.congruences = append(m.correlations, correlation), append(m.congruences, congruence)
 	}
 	return m
+}
+
+// cosine returns that of column s of a and column t of b, 0 if one of them is 0.
+func cosine(a, b *mat.Dense, s, t int) float64 {
+	f, g := a.ColView(s), b.ColView(t)
+	if lengths := mat.Norm(f, 2) * mat.Norm(g, 2); lengths > 0 {
+		return mat.Dot(f, g) / lengths
+	}
+	return 0
 }
 
 // filled returns the columns that are not all 0.

@@ -136,7 +136,12 @@ func (o *Options) complete(s *Study) error {
 	}
 	for _, k := range o.Factors {
 		if k > len(s.Items) || k > len(s.IDs) || o.Method == model.MethodFA && k == len(s.Items) {
-			return fmt.Errorf("%w: %q: %d factors for %d items and %d participants", questionnaire.ErrOptions, s.File, k, len(s.Items), len(s.IDs))
+			limit := "no more factors than either"
+			if o.Method == model.MethodFA {
+				limit = "fewer factors than items"
+			}
+			return fmt.Errorf("%w: %q: %s for %s and %s, which allow %s",
+				questionnaire.ErrOptions, s.File, counted(k, "factor"), counted(len(s.Items), "item"), counted(len(s.IDs), "participant"), limit)
 		}
 	}
 	return nil
@@ -238,7 +243,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	warn(&m, scores, s.Inferred)
 	doubts := l.doubts()
-	m.Summary.Warnings = slices.Concat(m.Summary.Warnings, choice.Warnings, doubts)
+	m.Summary.Warnings = append(append(m.Summary.Warnings, choice.Warnings...), doubts...)
 	if o.Method == model.MethodL1 && s.Known != nil {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}

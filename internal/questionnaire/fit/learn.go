@@ -136,7 +136,11 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
-		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: errors.New(at.Reason)}
+		reason := errors.New(at.Reason)
+		if l.fa.ConfoundLoadings != nil {
+			reason = fmt.Errorf("%w, once what the confounds add is subtracted", reason)
+		}
+		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
 	}
 	if err != nil {
 		return err

@@ -20,10 +20,7 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 	with := *o
 	with.Threads, with.Recorder = 1, nil
 	rows, _ := data.Answers.Dims()
-	all := make([]int, rows)
-	for i := range all {
-		all[i] = i
-	}
+	all := linalg.Indices(rows)
 	return func(training *mat.Dense, _ int) (rank.Fitter, error) {
 		t := *s.Table
 		t.Answers = training

@@ -71,9 +71,9 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 		*model.Fitted
 		without []string
 	}{
-		{ofVisits(t), []string{model.CompactFile, model.IntervalsFile}},
+		{ofVisits(t), []string{model.CompactFile, report.CompactPlot, model.IntervalsFile}},
 		{secondStage(t), []string{report.AgesFile, report.AgesPlot}},
-		{questionnairetest.Fit(t, questionnairetest.Rows(1), nil), []string{report.AgesFile, report.AgesPlot, model.CompactFile, model.IntervalsFile}},
+		{questionnairetest.Fit(t, questionnairetest.Rows(1), nil), []string{report.AgesFile, report.AgesPlot, model.CompactFile, report.CompactPlot, model.IntervalsFile}},
 	} {
 		if err := Write(t.Context(), dir, c.Fitted); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := contents(t, dir)
-	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-4+1 { // without compact set, intervals and ages
+	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-5+1 { // without compact set, intervals and ages
 		t.Errorf("the folder holds %v", names(t, dir))
 	}
 }

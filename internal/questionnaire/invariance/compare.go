@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
 // configural compares the factors. The p values are those of a bootstrap under the hypothesis that the factors are the same: the
@@ -127,12 +129,12 @@ func quantile(q float64, values []float64) float64 {
 }
 
 // percentiles returns the interval of the percentile bootstrap.
-func percentiles(values []float64) Interval {
-	return Interval{quantile(.025, values), quantile(.975, values)}
+func percentiles(values []float64) questionnaire.Interval {
+	return questionnaire.Interval{Low: quantile(.025, values), High: quantile(.975, values)}
 }
 
 // basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the error of the sample twice, so its
 // congruences are too low; this interval takes the difference off again. It is widened to hold what is seen, and cut at 1.
-func basic(seen float64, values []float64) Interval {
-	return Interval{min(seen, 2*seen-quantile(.975, values)), min(1, 2*seen-quantile(.025, values))}
+func basic(seen float64, values []float64) questionnaire.Interval {
+	return questionnaire.Interval{Low: min(seen, 2*seen-quantile(.975, values)), High: min(1, 2*seen-quantile(.025, values))}
 }

@@ -32,8 +32,8 @@ type ItemDIF struct {
 	Reversed     bool   `json:"reversed,omitempty"` // scored from the other end
 	Participants int    `json:"participants"`       // who answered it
 	// Difference is the mean answer of the first group less that of the second if their factors are the same.
-	Difference float64 `json:"difference"`
-	Interval
+	Difference             float64 `json:"difference"`
+	questionnaire.Interval         // 95 %
 	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of both.
 	UniformP    float64 `json:"uniform_p"`
 	NonuniformP float64 `json:"nonuniform_p"`

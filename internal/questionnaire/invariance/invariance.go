@@ -76,12 +76,6 @@ type Result struct {
 	Seconds     float64    `json:"seconds"`
 }
 
-// Interval is one with 95 % confidence.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
 // Run learns the factors of each group and of both together, with the same number of factors and β, and compares the groups. If
 // there are several candidates for factors and β, cross-validation chooses among them on both groups together.
 //
@@ -211,13 +205,7 @@ func members(t *answers.Table, group int) (rows []int) {
 	return rows
 }
 
-func (r *run) items() []int {
-	items := make([]int, len(r.study.Items))
-	for j := range items {
-		items[j] = j
-	}
-	return items
-}
+func (r *run) items() []int { return linalg.Indices(len(r.study.Items)) }
 
 // moments returns the mean and the standard deviation of the answers in each column.
 func moments(x *mat.Dense) (means, deviations []float64) {

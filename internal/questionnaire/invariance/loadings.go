@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/align"
@@ -35,8 +36,8 @@ type Factor struct {
 	// Numbers are those of the factor among the factors of each group, from 1 on, by size.
 	Numbers [2]int `json:"numbers"`
 	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
-	Congruence float64 `json:"congruence"`
-	Interval
+	Congruence             float64 `json:"congruence"`
+	questionnaire.Interval         // 95 %
 	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P the share of such
 	// congruences that are as low.
 	Reference float64 `json:"reference"`
@@ -46,7 +47,7 @@ type Factor struct {
 	Empty   bool   `json:"empty"`
 }
 
-// The readings of a congruence, by Lorenzo-Seva and ten Berge (2006): from .95 on, from .85 on, and below.
+// The readings of a congruence: from model.EqualCongruence on, from model.SimilarCongruence on, and below.
 const (
 	EqualFactor = "equal"
 	FairFactor  = "fair"
@@ -54,11 +55,10 @@ const (
 )
 
 func reading(congruence float64) string {
-	const equal, fair = .95, .85
 	switch {
-	case congruence >= equal:
+	case congruence >= model.EqualCongruence:
 		return EqualFactor
-	case congruence >= fair:
+	case congruence >= model.SimilarCongruence:
 		return FairFactor
 	}
 	return OtherFactor
@@ -81,10 +81,10 @@ type Loading struct {
 	Reversed bool   `json:"reversed,omitempty"` // scored from the other end
 	Factor   string `json:"factor"`
 	// First and Second are in units of the item's standard deviation, for factors that are as long in both groups.
-	First      float64 `json:"first"`
-	Second     float64 `json:"second"`
-	Difference float64 `json:"difference"`
-	Interval
+	First                  float64 `json:"first"`
+	Second                 float64 `json:"second"`
+	Difference             float64 `json:"difference"`
+	questionnaire.Interval         // 95 %
 	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in which that of
 	// any is.
 	P         float64 `json:"p"`

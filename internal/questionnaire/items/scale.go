@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
@@ -24,9 +25,9 @@ type Reliability struct {
 	//	α = p/(p − 1)·(1 − Σ_i C_ii/V)
 	//
 	// AlphaStandardized is the same with S instead of C: that of items with equal variances.
-	Alpha             *float64  `json:"alpha"`
-	AlphaInterval     *Interval `json:"alpha_interval"`
-	AlphaStandardized *float64  `json:"alpha_standardized"`
+	Alpha             *float64                `json:"alpha"`
+	AlphaInterval     *questionnaire.Interval `json:"alpha_interval"`
+	AlphaStandardized *float64                `json:"alpha_standardized"`
 	// MeanCorrelation is the mean of S below the diagonal.
 	MeanCorrelation *float64 `json:"mean_correlation"`
 	// Lambda6 is λ6 of Guttman (1945), 1 − Σ_i (1 − ρ²_i)/Σ_ij S_ij, where ρ²_i = 1 − 1/(S⁻¹)_ii is the share of the variance of
@@ -51,12 +52,6 @@ type Reliability struct {
 	Warnings []string `json:"warnings"`
 }
 
-// Interval is one of 95 % confidence.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-}
-
 // Bartlett is the test of Bartlett (1950) that the items are uncorrelated, by R and the number of participants.
 type Bartlett struct {
 	ChiSquare float64 `json:"chi_square"`
@@ -71,7 +66,7 @@ const (
 	noVariance   = "the sum of the items has no variance"
 	noOmega      = "no omega: %d items are too few"
 	fewerFactors = "the number of factors of omega is %d instead of %d: %d items allow no more"
-	reversed     = "for omega, items that load negatively on the general factor count as reversed, %d of them, the first: %s"
+	reversed     = "omega counts items as reversed, %d in number, because they load negatively on the general factor: %s"
 	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
 )
 
@@ -156,13 +151,13 @@ func alpha(k int, variances, all float64) *float64 {
 // with quantiles of the F distribution with n − 1 and (n − 1)(p − 1) degrees of freedom. It holds for normal answers with equal
 // covariances. If answers are missing, n is the mean number of participants who answered both items of a pair.
 // It is nil for α above 1, which pairwise covariances may give.
-func feldt(alpha, n float64, p int) *Interval {
+func feldt(alpha, n float64, p int) *questionnaire.Interval {
 	if alpha > 1 {
 		return nil
 	}
 	f := distuv.F{D1: n - 1, D2: (n - 1) * float64(p-1)}
 	tail := (1 - confidence) / 2
-	return &Interval{1 - (1-alpha)*f.Quantile(1-tail), 1 - (1-alpha)*f.Quantile(tail)}
+	return &questionnaire.Interval{Low: 1 - (1-alpha)*f.Quantile(1-tail), High: 1 - (1-alpha)*f.Quantile(tail)}
 }
 
 // reliability returns what the items tell as one.
@@ -213,7 +208,11 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 		for _, i := range o.Reversed {
 			r.OmegaReversed = append(r.OmegaReversed, s.names[i])
 		}
-		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, len(o.Reversed), strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")))
+		names := strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")
+		if len(o.Reversed) > mostNames {
+			names += " …"
+		}
+		r.Warnings = append(r.Warnings, fmt.Sprintf(reversed, len(o.Reversed), names))
 	}
 	r.OmegaFactors, r.OmegaTotal = most, finite(o.Total)
 	if most > 1 {

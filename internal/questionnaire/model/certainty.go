@@ -12,7 +12,9 @@ const IntervalsFile = "loadings_intervals.csv"
 
 // Bootstrap tells how sure the loadings are: how they vary between fits to participants drawn anew.
 type Bootstrap struct {
-	Replicates  int `json:"replicates"`
+	Replicates int `json:"replicates"`
+	// Failed counts the replicates that the method could not learn from. They do not count for anything else.
+	Failed      int `json:"failed"`
 	Unconverged int `json:"unconverged"` // replicates that ended at MaxIter
 	// Level is the share of samples in which an interval holds the loading that the method has in the population.
 	Level float64 `json:"level"`
@@ -24,9 +26,15 @@ type Bootstrap struct {
 	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
 }
 
-// Again tells how like a factor is to its match in the replicates: the mean of the congruence, which is the cosine of the
-// loadings, and the shares of replicates where it is at least .85, fairly similar, and .95, equal (U. Lorenzo-Seva and J. M. F.
-// ten Berge, "Tucker's congruence coefficient as a meaningful index of factor similarity", 2006).
+// The congruence of loadings, their cosine, from which on two factors are fairly similar, and equal: U. Lorenzo-Seva and J. M. F.
+// ten Berge, "Tucker's congruence coefficient as a meaningful index of factor similarity", 2006.
+const (
+	SimilarCongruence = 0.85
+	EqualCongruence   = 0.95
+)
+
+// Again tells how like a factor is to its match in the replicates: the mean of the congruence, and the shares of replicates where
+// it is at least SimilarCongruence and EqualCongruence.
 type Again struct {
 	Congruence float64 `json:"congruence"`
 	Similar    float64 `json:"similar"`

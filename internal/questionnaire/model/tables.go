@@ -144,12 +144,9 @@ type Column struct {
 type Loading struct {
 	questionnaire.Item
 	Loading float64
-	Width   float64   // of its bar: a percentage of the largest loading of the model
-	Sure    *Interval // of the loading, nil without a bootstrap
+	Width   float64                 // of its bar: a percentage of the largest loading of the model
+	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
 }
-
-// Interval is an interval of confidence.
-type Interval struct{ Low, High float64 }
 
 // Columns list at most topItems items. The loading of each, whatever its sign, is at least TopShare of the column's largest, and
 // leastLoading of the largest answer.
@@ -177,7 +174,7 @@ func (m *Model) Columns() []Column {
 		for j, item := range m.Items {
 			items[j] = Loading{Item: item, Loading: all.At(j, c)}
 			if b := m.Summary.Bootstrap; b != nil {
-				items[j].Sure = &Interval{b.Loadings.Low[j][c], b.Loadings.High[j][c]}
+				items[j].Sure = &questionnaire.Interval{Low: b.Loadings.Low[j][c], High: b.Loadings.High[j][c]}
 			}
 		}
 		slices.SortStableFunc(items, func(a, b Loading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })

@@ -35,6 +35,8 @@ type Ranking struct {
 	Summaries, Warnings []string
 	// Eigenvalues and Reference, descending, are those of a parallel analysis; empty if there is none.
 	Eigenvalues, Reference []float64
+	// Regressed means that what the confounds explain was subtracted before.
+	Regressed bool
 	// Points and Fewest are those of a cross-validation: the error of each candidate, and the number of factors of the fewest
 	// within one standard error of the lowest.
 	Points []model.Point
