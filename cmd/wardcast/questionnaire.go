@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,6 +26,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 type questionnaireCmd struct {
@@ -164,7 +167,11 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one", "file", file, "items", of.Single)
 	}
 	for _, o := range of.Opposed {
-		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", "file", file, "scale", o.Scale, "items", o.Items)
+		attributes := []any{"file", file}
+		if o.Scale != "" {
+			attributes = append(attributes, "scale", o.Scale)
+		}
+		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", append(attributes, "items", o.Items)...)
 	}
 	for _, l := range of.Lacking {
 		d.Log.Warn("nobody of a group answered a scale that others answered: missing answers alone may tell the group", "file", file, "column", l.Column, "group", l.Group, "participants", l.Participants, "scales", l.Scales)
@@ -252,6 +259,9 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
 	warnEdges(d, fitted.Edges)
+	for _, doubt := range fitted.Doubts {
+		d.Log.Warn("the loadings may mean little", "warning", doubt)
+	}
 	return r.report(d, fitted)
 }
 
@@ -276,10 +286,37 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	return r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+	err := r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
 		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
 		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
+	}})
+	if err != nil || r.JSON() || s.Fit == nil {
+		return err
+	}
+	return printGoodness(d.Out, s.Fit)
+}
+
+// printGoodness prints how well a factor analysis fits, "-" for what is not defined.
+func printGoodness(w io.Writer, g *factoranalysis.GoodnessOfFit) error {
+	digits := func(v float64, decimals int) string {
+		if math.IsNaN(v) {
+			return "-"
+		}
+		return cli.Digits(&v, decimals)
+	}
+	interval, p := "-", "-"
+	if !math.IsNaN(g.RMSEA.Low) && !math.IsNaN(g.RMSEA.High) {
+		interval = digits(g.RMSEA.Low, 3) + " to " + digits(g.RMSEA.High, 3)
+	}
+	if !math.IsNaN(g.P) {
+		p = pValue(g.P)
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"}, [][]string{{
+		digits(g.RMSR, 3), digits(g.RMSEA.Value, 3), interval, digits(g.TLI, 3), digits(g.CFI, 3), digits(g.BIC, 1), digits(g.ChiSquare, 1), strconv.Itoa(g.DF), p,
 	}})
 }
 

@@ -60,6 +60,14 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps) error
 	return nil
 }
 
+// marked returns the name of an item, marked if it is scored from the other end.
+func marked(name string, reversed bool) string {
+	if reversed {
+		return name + " (R)"
+	}
+	return name
+}
+
 // pValue formats a p value.
 func pValue(p float64) string {
 	if p < .001 {
@@ -103,7 +111,7 @@ func printMetric(w io.Writer, r *invariance.Result) error {
 	slices.SortStableFunc(largest, func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
 	var rows [][]string
 	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		rows = append(rows, []string{l.Item, l.Factor, threeDecimals(l.First), threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP)})
+		rows = append(rows, []string{marked(l.Item, l.Reversed), l.Factor, threeDecimals(l.First), threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP)})
 	}
 	return cli.PrintTable(w, []string{"ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P", "ADJUSTED P"}, rows)
 }
@@ -119,7 +127,7 @@ func printDIF(w io.Writer, r *invariance.Result) error {
 	var rows [][]string
 	for _, d := range found {
 		rows = append(rows, []string{
-			d.Item, threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP), pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change), threeDecimals(d.NonuniformR2Change), d.Class,
+			marked(d.Item, d.Reversed), threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP), pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change), threeDecimals(d.NonuniformR2Change), d.Class,
 		})
 	}
 	return cli.PrintTable(w, []string{"ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P", "R2 UNIFORM", "R2 NONUNIFORM", "CLASS"}, rows)

@@ -31,6 +31,9 @@ func TestQuestionnaireInvariance(t *testing.T) {
 			t.Errorf("it prints\n%s, which lacks %q", text, part)
 		}
 	}
+	if text := succeed(t, "", compare("--group", "sex=F:M", "--reverse", "q2")...); !strings.Contains(text, "\nq2 (R) ") || strings.Contains(text, "q1 (R)") {
+		t.Errorf("it prints\n%s, where only q2 is reversed", text)
+	}
 	r := clitest.Object(t, succeed(t, "", compare("--group", "sex=F:M", "--output=json")...))
 	var names []string
 	for name := range r {

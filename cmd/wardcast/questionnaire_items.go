@@ -122,12 +122,8 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 		if !within {
 			part = item.Part
 		}
-		name := item.Name
-		if item.Reversed {
-			name += " (R)"
-		}
 		row := []string{
-			name, strconv.Itoa(item.N), cli.Digits(&item.Missing, 3), cli.Digits(item.Mean, 2), cli.Digits(item.SD, 2), cli.Digits(item.Difficulty, 2),
+			marked(item.Name, item.Reversed), strconv.Itoa(item.N), cli.Digits(&item.Missing, 3), cli.Digits(item.Mean, 2), cli.Digits(item.SD, 2), cli.Digits(item.Difficulty, 2),
 			cli.Digits(item.Floor, 2), cli.Digits(item.Ceiling, 2), cli.Digits(a.KMOItems[item.Name], 2), cli.Digits(part.ItemRest, 2), cli.Digits(part.AlphaDropped, 3),
 		}
 		if len(a.Subscales) > 0 {

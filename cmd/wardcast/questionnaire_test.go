@@ -323,3 +323,19 @@ func TestQuestionnaireWarnsOfColumns(t *testing.T) {
 	}
 	fail(t, cli.ExitFailed, append(evaluate, "ill"), "codebook.csv", "line 1", "reverse_coded", `is it "reverse"`)
 }
+
+// Factor analysis prints how well it fits, "-" for what is not defined.
+func TestQuestionnairePrintsGoodness(t *testing.T) {
+	t.Parallel()
+	path := answersFile(t)
+	for _, c := range []struct{ factors, want string }{
+		{"1", "RMSR   RMSEA  90 %            TLI"},
+		{"4", "0.000  -      -     -    -"}, // more parameters than correlations
+	} {
+		dir := filepath.Join(t.TempDir(), "model")
+		printed := succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--method", "fa", "--factors", c.factors, "--out", dir)
+		if !strings.Contains(printed, c.want) {
+			t.Errorf("%s factors: printed\n%s\nwant %q in it", c.factors, printed, c.want)
+		}
+	}
+}

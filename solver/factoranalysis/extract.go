@@ -20,11 +20,11 @@ const (
 	MaximumLikelihood Extraction = "ml"
 )
 
-const (
-	// leastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does.
-	// Its value is the usual one.
-	leastUniqueness = 0.005
+// LeastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does. Its value
+// is the usual one.
+const LeastUniqueness = 0.005
 
+const (
 	// maxNewton bounds the updates; a handful is usual.
 	maxNewton = 500
 
@@ -97,7 +97,7 @@ func startUniquenesses(r *mat.SymDense, k int) []float64 {
 		if invertible {
 			psi[i] = (1 - float64(k)/float64(2*p)) / inverse.At(i, i)
 		}
-		psi[i] = min(1, max(leastUniqueness, psi[i]))
+		psi[i] = min(1, max(LeastUniqueness, psi[i]))
 	}
 	return psi
 }

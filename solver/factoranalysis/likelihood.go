@@ -33,7 +33,7 @@ type likelihood struct {
 	start *mat.Dense // of the search for eigenvalues
 }
 
-func (f *likelihood) bounds() (low, high float64) { return math.Log(leastUniqueness), 0 }
+func (f *likelihood) bounds() (low, high float64) { return math.Log(LeastUniqueness), 0 }
 
 // scaled is the eigendecomposition of Ψ^−½RΨ^−½ with values ascending. The last ones, at most k and all above 1, belong to the
 // factors; the first, others in number, belong to the residual.
@@ -138,8 +138,8 @@ func (d *scaled) solution() *extraction {
 func unscaled(loadings *mat.Dense, logs []float64) *extraction {
 	e := &extraction{loadings: loadings, uniquenesses: make([]float64, len(logs))}
 	for i, x := range logs {
-		if e.uniquenesses[i] = math.Exp(x); x <= math.Log(leastUniqueness) {
-			e.uniquenesses[i] = leastUniqueness // exp may round across the bound
+		if e.uniquenesses[i] = math.Exp(x); x <= math.Log(LeastUniqueness) {
+			e.uniquenesses[i] = LeastUniqueness // exp may round across the bound
 		}
 		floats.Scale(math.Exp(x/2), loadings.RawRowView(i))
 	}

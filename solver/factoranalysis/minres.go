@@ -31,7 +31,7 @@ type residuals struct {
 	start *mat.Dense // of the search for eigenvalues
 }
 
-func (f *residuals) bounds() (low, high float64) { return leastUniqueness, 1 }
+func (f *residuals) bounds() (low, high float64) { return LeastUniqueness, 1 }
 
 // reduced is the eigendecomposition of R − diag(ψ) with values ascending. The last ones, at most k and all positive, belong to the
 // factors; the first, others in number, belong to the residual.

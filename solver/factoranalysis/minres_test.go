@@ -125,10 +125,10 @@ func TestMinresStationary(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, psi := range e.uniquenesses {
-			if psi < leastUniqueness || psi > 1 {
+			if psi < LeastUniqueness || psi > 1 {
 				t.Errorf("case %d: uniqueness %v of item %d", seed, psi, i)
 			}
-			if psi == leastUniqueness {
+			if psi == LeastUniqueness {
 				bound++
 			}
 		}

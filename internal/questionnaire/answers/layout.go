@@ -79,6 +79,12 @@ func pick(taken []bool, patterns, names, columns []string) error {
 	return nil
 }
 
+// excludes reports whether the pattern takes the name out.
+func excludes(pattern, name string) bool {
+	p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
+	return out && expression(p).MatchString(name)
+}
+
 // layout says what the columns of a file hold.
 type layout struct {
 	*questionnaire.Missing
@@ -210,17 +216,19 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 			candidates = append(candidates, name)
 		}
 	}
-	picked := make([]bool, len(candidates))
+	picked, known := make([]bool, len(candidates)), s.Header
 	if c.OnlyExclude() {
-		for _, item := range c.Codebook {
-			if at := slices.Index(candidates, item.Name); at >= 0 {
+		names := questionnaire.Names(c.Codebook)
+		known = slices.Concat(known, names)
+		for _, name := range names {
+			if at := slices.Index(candidates, name); at >= 0 {
 				picked[at] = true
-			} else if _, err := s.find(item.Name); err != nil {
+			} else if _, err := s.find(name); err != nil && !slices.ContainsFunc(c.Items, func(pattern string) bool { return excludes(pattern, name) }) {
 				return nil, err
 			}
 		}
 	}
-	if err := pick(picked, c.Items, candidates, s.Header); err != nil {
+	if err := pick(picked, c.Items, candidates, known); err != nil {
 		return nil, err
 	}
 	var items []questionnaire.Item

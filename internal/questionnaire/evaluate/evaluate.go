@@ -296,6 +296,11 @@ func (o *Options) check() error {
 	case o.Columns.Visits != nil && len(o.Columns.Labels) > 0:
 		return fmt.Errorf("%w: labels cannot be predicted for participants with several visits", questionnaire.ErrOptions)
 	}
+	if slices.Contains(o.Methods, model.MethodFA) {
+		if err := o.CheckCorrelation(); err != nil {
+			return err
+		}
+	}
 	if !slices.Contains(o.Methods, model.MethodICQF) {
 		o.Betas = []float64{0}
 	}
@@ -310,7 +315,11 @@ func (o *Options) check() error {
 func (o *Options) checkShares(s *fit.Study, free bool) error {
 	for l, label := range o.Columns.Labels {
 		if !slices.Contains(s.Labels[l], 0) || !slices.Contains(s.Labels[l], 1) {
-			return &table.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (positive is %q)", questionnaire.ErrOneClass, label.Positive)}
+			values := fmt.Sprintf("positive is %q; --labels %s=VALUE names another value", label.Positive, label.Name)
+			if label.Negative != "" {
+				values = fmt.Sprintf("positive is %q, negative %q", label.Positive, label.Negative)
+			}
+			return &table.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (%s)", questionnaire.ErrOneClass, values)}
 		}
 	}
 	share, n := TrainShares()[0], len(s.IDs)

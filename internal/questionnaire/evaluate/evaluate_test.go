@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 func evaluateOptions(t *testing.T) Options {
@@ -154,6 +155,14 @@ func TestEvaluateRefuses(t *testing.T) {
 	_, err := Run(t.Context(), o)
 	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" || !errors.Is(err, questionnaire.ErrOneClass) {
 		t.Errorf("a label of one class: %v", err)
+	} else if want := "--labels ill=VALUE"; !strings.Contains(err.Error(), want) {
+		t.Errorf("the error does not say how to name the positive value, %s: %v", want, err)
+	}
+	o = evaluateOptions(t)
+	o.Methods, o.Correlation = []string{"sums", "fa"}, factoranalysis.Polychoric
+	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "polychoric") {
+		t.Errorf("polychoric correlations with a confound: %v", err)
 	}
 	o = evaluateOptions(t)
 	o.Methods = []string{"promax"}

@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -69,6 +70,15 @@ type Outcome struct {
 	Model  *model.Model
 }
 
+// CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations: what
+// confounds leave of the answers has no categories for polychoric ones.
+func (o *Options) CheckCorrelation() error {
+	if o.Correlation == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
+		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: omit --confounds or use --correlation pearson", questionnaire.ErrOptions)
+	}
+	return nil
+}
+
 // check fills in the defaults.
 func (o *Options) check() error {
 	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent), cmp.Or(o.Partitions, 1)
@@ -105,6 +115,9 @@ func (o *Options) check() error {
 	}
 	if wrong != "" {
 		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, wrong)
+	}
+	if o.Method == model.MethodFA {
+		return o.CheckCorrelation()
 	}
 	return nil
 }
@@ -229,7 +242,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		}
 	}
 	warn(&m, scores, s.Inferred)
-	m.Summary.Warnings = append(m.Summary.Warnings, choice.Warnings...)
+	doubts := l.doubts()
+	m.Summary.Warnings = append(append(m.Summary.Warnings, choice.Warnings...), doubts...)
 	if o.Method == model.MethodL1 && s.Known != nil {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
@@ -245,7 +259,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	m.Summary.TooFew = len(few)
-	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Input: o.Input}, nil
+	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input}, nil
 }
 
 // factorFits describes the scores of the participants with these answers.
@@ -349,6 +363,10 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 			}
 		}
 		m.Summary.Items[j] = model.ItemFit{Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: explained(residual, variance)}
+		if m.FA != nil {
+			common := 1 - m.FA.Uniquenesses[j]
+			m.Summary.Items[j].Communality = &common
+		}
 		left, all, missing = left+residual, all+variance, missing+float64(n)-seen
 	}
 	m.Summary.Explained, m.Summary.Missing = explained(left, all), missing/float64(n*p)

@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
@@ -135,10 +136,11 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
-		err = fmt.Errorf("item %q %s", l.study.Items[l.Items[at.Item]].Name, at.Reason)
+		reason := errors.New(at.Reason)
 		if l.fa.ConfoundLoadings != nil {
-			err = fmt.Errorf("%w, once what the confounds add is subtracted", err)
+			reason = fmt.Errorf("%w, once what the confounds add is subtracted", reason)
 		}
+		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
 	}
 	if err != nil {
 		return err

@@ -1,15 +1,20 @@
 package fit_test
 
 import (
+	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
@@ -130,13 +135,60 @@ func TestMethodsChoose(t *testing.T) {
 	}
 }
 
-// Answers less what a numeric confound adds are not a few ordered ones. The error names the item, and why.
-func TestPolychoricWithConfounds(t *testing.T) {
+// What confounds leave of the answers has no categories, so polychoric correlations of it mean nothing, however few values it has.
+func TestPolychoricRefusesConfounds(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
 	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, factoranalysis.Polychoric
+	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
+	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "polychoric") {
+		t.Errorf("polychoric correlations with a confound: %v", err)
+	}
+}
+
+// An error of the correlations names the item.
+func TestPolychoricNamesTheItem(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"id", "a", "b", "c"}}
+	for i := range 40 {
+		rows = append(rows, []string{strconv.Itoa(i), strconv.Itoa(i % 3), strconv.Itoa(i % 4), strconv.Itoa(i)})
+	}
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o.Columns = answers.Columns{Items: []string{"?", "!id"}}
+	o.Method, o.Betas, o.Correlation, o.Factors = model.MethodFA, nil, factoranalysis.Polychoric, []int{1}
 	_, err := fit.Fit(t.Context(), o)
-	if err == nil || !strings.Contains(err.Error(), `item "q1"`) || !strings.Contains(err.Error(), "confounds") {
-		t.Errorf("error %v, want one that names the item and the confounds", err)
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "c" || !strings.Contains(err.Error(), "more than 30 different answers") {
+		t.Errorf("an item with 40 different answers: %v", err)
+	}
+}
+
+// A fit of factor analysis says what psych warns of: more parameters than correlations, and uniquenesses at their bound.
+func TestFactorAnalysisWarns(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	for i, row := range rows[1:] { // the second item follows from the first in all but a few participants
+		if row[1] != "" && i%100 > 0 {
+			row[2] = row[1]
+		}
+	}
+	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	for name, c := range map[string]struct {
+		file    string
+		factors int
+		want    string
+	}{
+		"few correlations": {file, questionnairetest.Items - 1, "degrees of freedom"},
+		"a Heywood case":   {file, questionnairetest.Factors + 1, "Heywood"},
+		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(t, rows[:8])), 1, "no inverse"},
+	} {
+		o := questionnairetest.Options(c.file)
+		o.Method, o.Betas, o.Factors = model.MethodFA, nil, []int{c.factors}
+		f, err := fit.Fit(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := strings.Join(f.Summary.Warnings, "; "); !strings.Contains(all, c.want) {
+			t.Errorf("%s: warnings %q", name, all)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func (r *run) metric(seen *pair, samples []*pair) {
 				by[b] = math.Abs(v)
 			}
 			m.Loadings = append(m.Loadings, Loading{
-				Item: item.Name, Factor: factorName(t), First: first.At(j, t), Second: second.At(j, t), Difference: d,
+				Item: item.Name, Reversed: item.Reversed, Factor: factorName(t), First: first.At(j, t), Second: second.At(j, t), Difference: d,
 				Interval: percentiles(entries(drawn, j, t)), P: p(by, atLeast(math.Abs(d))), AdjustedP: p(largest, atLeast(math.Abs(d))),
 			})
 		}

@@ -29,7 +29,8 @@ type DIF struct {
 // ItemDIF tells how an item differs.
 type ItemDIF struct {
 	Item         string `json:"item"`
-	Participants int    `json:"participants"` // who answered it
+	Reversed     bool   `json:"reversed,omitempty"` // scored from the other end
+	Participants int    `json:"participants"`       // who answered it
 	// Difference is the mean answer of the first group less that of the second if their factors are the same.
 	Difference             float64 `json:"difference"`
 	questionnaire.Interval         // 95 %
@@ -320,7 +321,8 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 			rows = append(rows, i)
 		}
 	}
-	d := ItemDIF{Item: m.run.study.Items[j].Name, Participants: len(rows), UniformP: 1, NonuniformP: 1, P: 1}
+	item := m.run.study.Items[j]
+	d := ItemDIF{Item: item.Name, Reversed: item.Reversed, Participants: len(rows), UniformP: 1, NonuniformP: 1, P: 1}
 	y, g, one := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for row, i := range rows {
 		y[row], g[row], one[row] = m.answers.At(i, j), m.first[i], 1

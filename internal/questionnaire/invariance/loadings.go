@@ -77,8 +77,9 @@ type Metric struct {
 
 // Loading compares a loading of an item in the groups.
 type Loading struct {
-	Item   string `json:"item"`
-	Factor string `json:"factor"`
+	Item     string `json:"item"`
+	Reversed bool   `json:"reversed,omitempty"` // scored from the other end
+	Factor   string `json:"factor"`
 	// First and Second are in units of the item's standard deviation, for factors that are as long in both groups.
 	First                  float64 `json:"first"`
 	Second                 float64 `json:"second"`

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"fmt"
+
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
@@ -56,6 +58,21 @@ type Summary struct {
 	Version  string              `json:"version"`
 }
 
+// MethodInFull names the method with what a reader needs to repeat it.
+func (s *Summary) MethodInFull() string {
+	switch s.Method {
+	case MethodFA:
+		correlation := string(s.Settings.Correlation)
+		if s.Settings.Correlation == factoranalysis.Pearson {
+			correlation = "Pearson"
+		}
+		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction, s.Settings.Rotation, correlation)
+	case MethodL1:
+		return "l1-nmf (non-negative factorization with ℓ1 penalties)"
+	}
+	return "ICQF"
+}
+
 // Candidate is a choice of the number of factors and of the weight of the penalties.
 type Candidate struct {
 	Factors int     `json:"factors"`
@@ -96,6 +113,8 @@ type ItemFit struct {
 	Missing   float64 `json:"missing"`
 	Mean      float64 `json:"mean"`
 	Explained float64 `json:"explained"`
+	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for other methods.
+	Communality *float64 `json:"communality,omitempty"`
 }
 
 // FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants

@@ -59,7 +59,7 @@ func Loadings(m *model.Model) *Table {
 
 // LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by
 // descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0
-// means a tenth of the largest. Those on confounds are left out.
+// means a tenth of the largest. Those on confounds are left out. For factor analysis the communalities follow.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	loadings, s := m.Loadings(), &m.Summary
 	if cut == 0 {
@@ -67,7 +67,7 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	}
 	t := &Table{
 		Caption: fmt.Sprintf("Loadings of %d items on %d factors", len(m.Items), s.Factors),
-		Notes:   []string{fmt.Sprintf("%d participants; method %s. Loadings below %s are not shown.", s.Participants, s.Method, strconv.FormatFloat(cut, 'f', printedDigits, 64))},
+		Notes:   []string{fmt.Sprintf("%d participants; method: %s. Loadings below %s are not shown.", s.Participants, s.MethodInFull(), strconv.FormatFloat(cut, 'f', printedDigits, 64))},
 		Columns: []Column{{Title: "Item", Words: true}},
 	}
 	hasText := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" })
@@ -76,6 +76,9 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	}
 	for f := range s.Factors {
 		t.Columns = append(t.Columns, Column{Title: "Factor " + strconv.Itoa(f+1)})
+	}
+	if m.FA != nil {
+		t.Columns = append(t.Columns, Column{Title: "Communality"})
 	}
 	if slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }) {
 		t.Notes = append(t.Notes, "(R): scored from the other end.")
@@ -96,6 +99,9 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 			if math.Abs(v) < cut {
 				row.Numbers[f] = math.NaN()
 			}
+		}
+		if m.FA != nil {
+			row.Numbers = append(row.Numbers, 1-m.FA.Uniquenesses[j])
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -39,7 +40,7 @@ func TestLoadingsToPrint(t *testing.T) {
 | b\_2 (R) | 50 % \| \<b>of\</b> "\$5" & \[more] | 0.13 | -0.90 |
 | none |  |  |  |
 
-*Note.* 12 participants; method icqf. Loadings below 0.09 are not shown. (R): scored from the other end.
+*Note.* 12 participants; method: ICQF. Loadings below 0.09 are not shown. (R): scored from the other end.
 `
 	if diff := cmp.Diff(markdown, string(LoadingsToPrint(signed(), 0).Markdown())); diff != "" {
 		t.Errorf("the Markdown differs from that wanted:\n%s", diff)
@@ -58,10 +59,40 @@ c & Line break & 0.70 &  \\
 b\_2 (R) & 50 \% | \textless{}b\textgreater{}of\textless{}/b\textgreater{} "\$5" \& {[}more] &  & -0.90 \\
 none &  &  &  \\
 \end{longtable}
-\noindent\textit{Note.} 12 participants; method icqf. Loadings below 0.30 are not shown. (R): scored from the other end.
+\noindent\textit{Note.} 12 participants; method: ICQF. Loadings below 0.30 are not shown. (R): scored from the other end.
 `
 	if diff := cmp.Diff(latex, string(LoadingsToPrint(signed(), .3).LaTeX())); diff != "" {
 		t.Errorf("the LaTeX differs from that wanted:\n%s", diff)
+	}
+}
+
+// The note of a factor analysis says how factors were found: a reader of the paper cannot repeat it otherwise.
+func TestNoteOfFactorAnalysis(t *testing.T) {
+	t.Parallel()
+	m := signed()
+	m.Summary.Method = model.MethodFA
+	m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = factoranalysis.MaximumLikelihood, factoranalysis.RotateOblimin, factoranalysis.Pearson
+	const want = "method: factor analysis (ml, oblimin rotation, Pearson correlations)."
+	if got := LoadingsToPrint(m, 0).Notes[0]; !strings.Contains(got, want) {
+		t.Errorf("note %q, want %q in it", got, want)
+	}
+}
+
+// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut.
+func TestCommunalities(t *testing.T) {
+	t.Parallel()
+	m := signed()
+	m.Summary.Method = model.MethodFA
+	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Uniquenesses: []float64{.17, 1, .8, .51}}}
+	const want = `| Item | Text | Factor 1 | Factor 2 | Communality |
+| :--- | :--- | ---: | ---: | ---: |
+| c | Line break |  |  | 0.49 |
+| \*a |  |  |  | 0.20 |
+| b\_2 (R) | 50 % \| \<b>of\</b> "\$5" & \[more] |  | -0.90 | 0.83 |
+| none |  |  |  | 0.00 |
+`
+	if got := string(LoadingsToPrint(m, .8).Markdown()); !strings.Contains(got, want) {
+		t.Errorf("the table is\n%s\nwant in it\n%s", got, want)
 	}
 }
 

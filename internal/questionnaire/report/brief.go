@@ -92,17 +92,6 @@ func (m sheet) words() string {
 	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained))
 }
 
-// method names the method of the model.
-func (m sheet) method() string {
-	switch s := &m.Summary; s.Method {
-	case model.MethodFA:
-		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction, s.Settings.Rotation, s.Settings.Correlation)
-	case model.MethodL1:
-		return "l1-nmf (non-negative factorization with ℓ1 penalties)"
-	}
-	return "ICQF"
-}
-
 // sure lists how sure the numbers are.
 func (m sheet) sure() []string {
 	s := &m.Summary

@@ -1,0 +1,33 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+)
+
+// doubts returns why the loadings of a factor analysis may mean little.
+func (l *Learnt) doubts() (doubts []string) {
+	if l.fa == nil {
+		return nil
+	}
+	items, factors := l.Loadings.Dims()
+	switch df := l.fit.DF; {
+	case df < 0:
+		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of freedom): other loadings fit as well", factors, items, df))
+	case math.IsNaN(l.fit.ChiSquare):
+		doubts = append(doubts, "the correlations have no inverse, so of the fit only RMSR is given: participants are few, items repeat others, or many answers are missing")
+	}
+	var heywood []string
+	for column, u := range l.fa.Uniquenesses {
+		if u <= factoranalysis.LeastUniqueness {
+			heywood = append(heywood, l.study.Items[l.Items[column]].Name)
+		}
+	}
+	if len(heywood) > 0 {
+		doubts = append(doubts, fmt.Sprintf("a Heywood case: the uniqueness of %s is at its lower bound, %v; there may be too many factors or too few participants", strings.Join(heywood, ", "), factoranalysis.LeastUniqueness))
+	}
+	return doubts
+}
