@@ -114,6 +114,14 @@ type method struct {
 	Method string `help:"Method: icqf; fa, exploratory factor analysis; or l1-nmf, non-negative factorization with penalties on scores and loadings." enum:"${questionnaireMethods}" default:"icqf"`
 }
 
+// choose sets the method, and warns of confounds that it does not use.
+func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
+	o.Method = m.Method
+	if m.Method == model.MethodL1 && len(confounds) > 0 {
+		d.Log.Warn("l1-nmf does not use confounds", "confounds", confounds)
+	}
+}
+
 // learning are the flags of the commands that learn.
 type learning struct {
 	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K"`
@@ -335,10 +343,8 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *ques
 	if err != nil {
 		return err
 	}
-	o.Columns.Visits, o.Method = visits, c.Method
-	if c.Method == model.MethodL1 && len(c.Confounds) > 0 {
-		d.Log.Warn("l1-nmf does not use confounds", "confounds", c.Confounds)
-	}
+	o.Columns.Visits = visits
+	c.choose(d, &o, c.Confounds)
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
 

@@ -31,7 +31,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	o.Method = c.Method
+	c.choose(d, &o, c.Confounds)
 	bar := cli.NewProgress(d.Err, "fits")
 	o.Progress = bar.Set
 	ranked, err := fit.Rank(ctx, o)
@@ -64,7 +64,11 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		case p.Factors == ranked.OneStandardErrorFactors && p.Beta == ranked.OneStandardErrorBeta:
 			choice = "one standard error"
 		}
-		rows = append(rows, []string{strconv.Itoa(p.Factors), strconv.FormatFloat(p.Beta, 'g', -1, 64), strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
+		beta := "-"
+		if c.Method == model.MethodICQF {
+			beta = strconv.FormatFloat(p.Beta, 'g', -1, 64)
+		}
+		rows = append(rows, []string{strconv.Itoa(p.Factors), beta, strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
 	}
 	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
 }

@@ -42,6 +42,7 @@ func DefaultBetas() []float64 {
 // Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of it,
 // and the error of every candidate that was tried.
 type Choice struct {
+	Method string `json:"method"`
 	model.Candidate
 	OneStandardErrorFactors int           `json:"one_standard_error_factors"`
 	OneStandardErrorBeta    float64       `json:"one_standard_error_beta"`
@@ -59,7 +60,12 @@ type Choice struct {
 
 // String returns the choice as one line.
 func (c *Choice) String() string {
-	candidate := func(k int, beta float64) string { return fmt.Sprintf("%s at beta %v", counted(k, "factor"), beta) }
+	candidate := func(k int, beta float64) string {
+		if c.Method != model.MethodICQF { // which alone has a beta
+			return counted(k, "factor")
+		}
+		return fmt.Sprintf("%s at beta %v", counted(k, "factor"), beta)
+	}
 	var lowest model.Point
 	for _, p := range c.Curve {
 		if p.Candidate == c.Candidate {
@@ -137,7 +143,7 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 		settings.Factors, settings.Betas = o.next(all)
 	}
 	c := &Choice{
-		Candidate: model.Candidate(all.Lowest.Candidate), OneStandardErrorFactors: all.OneStandardError.Factors,
+		Method: o.Method, Candidate: model.Candidate(all.Lowest.Candidate), OneStandardErrorFactors: all.OneStandardError.Factors,
 		OneStandardErrorBeta: all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol),
 		Partitions: o.Partitions, Warnings: edges(all, min(len(s.Items), len(s.IDs))),
 	}
@@ -283,7 +289,7 @@ func edges(c *rank.Choice, most int) []string {
 // choose returns the candidate to fit: the given one, that of Choose, or for factor analysis without given numbers of factors that
 // of parallel analysis, whose number it returns too, otherwise 0.
 func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel int, err error) {
-	c = &Choice{Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
+	c = &Choice{Method: o.Method, Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
 	switch {
 	case o.Method == model.MethodFA && o.MostFactors > 0:
 		p, err := o.Parallel(ctx, s)

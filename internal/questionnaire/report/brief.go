@@ -89,7 +89,11 @@ func (m sheet) words() string {
 	case s.Factors == 1:
 		verb += "s"
 	}
-	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained))
+	unseen := ""
+	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
+		unseen = fmt.Sprintf(", and %s in participants and answers that the fit has not seen", percent(e.CrossValidated.Explained))
+	}
+	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
 }
 
 // sure lists how sure the numbers are.
@@ -104,9 +108,6 @@ func (m sheet) sure() []string {
 	}
 	if lowest <= highest {
 		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From .70 on scores serve to compare groups, from .90 on to judge a single person.", lowest, highest))
-	}
-	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
-		all = append(all, fmt.Sprintf("Explained differences: %s in answers and participants that the fit has not seen.", percent(e.CrossValidated.Explained)))
 	}
 	if b := s.Bootstrap; b != nil {
 		least := slices.MinFunc(b.Factors, func(a, b model.Again) int { return cmp.Compare(a.Congruence, b.Congruence) })

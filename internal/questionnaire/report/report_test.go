@@ -368,7 +368,7 @@ func TestFirstPage(t *testing.T) {
 		"mean 11.5, standard deviation 3.25, 6 to 17", "<bdi>F</bdi>: 97, <bdi>M</bdi>: fewer than 5",
 		"explain 62.5 % of the differences", "2.50 (0.75 to 2.75)", "It explains 50.0 % of the differences.",
 		"known to about ±0.20 (95 %); reliability 0.85", "reliability of the factors is 0.60 to 0.85",
-		"37.5 % in answers and participants that the fit has not seen", "from 200 samples", "mean congruence of 0.84",
+		"37.5 % in participants and answers that the fit has not seen", "from 200 samples", "mean congruence of 0.84",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the first page lacks %q", want)
