@@ -185,6 +185,10 @@ var golden = map[string]string{
 		questionnaire rank coded.csv --items q* --missing-code -9999 --range 0:4 --factors 1,3 --beta 0.01,0.5 --seed 2 --output json > rank/two.json
 		questionnaire evaluate answers.csv --codebook codebook.csv --confounds age:numeric --factors 3 --beta 0.1 --labels depression,adhd,sex=F --methods icqf,fa,l1-nmf,items,pca,sums,missing --repeats 2 --output json > evaluate.json
 		questionnaire longitudinal visits.csv --codebook codebook.csv --confounds sex:categorical --time age --bins 5,10,15,30 --factors 3 --beta 0.1 --out ages --output json > ages.json
+		questionnaire fit answers.csv --codebook codebook.csv --confounds age:numeric --method fa --rotation oblimin --factors 4 --bootstrap 40 --out fa --output json > fa.json
+		questionnaire fit answers.csv --codebook codebook.csv --method l1-nmf --factors 3 --out l1 --output json > l1.json
+		questionnaire items answers.csv --codebook codebook.csv --group sex --output json > items.json
+		questionnaire invariance answers.csv --codebook codebook.csv --method fa --factors 3 --group sex=F:M --bootstrap 20 --output json > invariance.json
 
 		questionnaire fit answers.csv --items anxiety_*,mood_* --range 0:4 --factors 2 --beta 0.1 --out first
 		questionnaire fit answers.csv --items attention_*,conduct_* --range 0:4 --factors 2 --beta 0.1 --out second

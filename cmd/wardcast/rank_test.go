@@ -73,7 +73,7 @@ func TestUnconvergedIsSaid(t *testing.T) {
 	}{
 		{of("rank"), "unconverged", 20},
 		{of("fit", "--out", t.TempDir()), "bcv_unconverged", 20},
-		{of("evaluate", "--repeats", "2"), "unconverged", 20*(1+2) + 1 + 4*2},
+		{of("evaluate", "--repeats", "2"), "unconverged", 20*(1+2) + 1 + 4*2 + 2*2}, // cross-validations, the whole, shares, halves
 		{[]string{"rank", "--method", "nmf", "--criterion", "bic", "--ranks", "2,3", "--input", documents, "--output=json"}, "unconverged", 2},
 	} {
 		for _, early := range []bool{true, false} {
@@ -102,7 +102,7 @@ func TestEvaluationOfFew(t *testing.T) {
 	if r.Code != 0 || !strings.Contains(r.Stdout, " -\n") || !strings.Contains(r.Stderr, `"items":["rare"`) {
 		t.Errorf("exit code %d, table\n%s\nlog %s", r.Code, r.Stdout, r.Stderr)
 	}
-	if text := succeed(t, "", append(args, "--output=json")...); !strings.Contains(text, `"auroc":[{"count":0,"mean":null,"standard_deviation":null}],"empty_factors":0,"items_left_out":["rare"`) {
+	if text := succeed(t, "", append(args, "--output=json")...); !strings.Contains(text, `"auroc":[{"count":0,"mean":null,"standard_deviation":null}],"empty_factors":0,"empty_factors_in_whole":0,"items_left_out":["rare"`) {
 		t.Errorf("JSON %s", text)
 	}
 }
