@@ -14,6 +14,8 @@ const (
 	obliqueTol   = 1e-10
 	// maxProjectedHalvings bounds the steps tried for one direction.
 	maxProjectedHalvings = 30
+	// betterMinimum is by how much a second minimum must be lower, as a share of the first, to be another one.
+	betterMinimum = 1e-6
 )
 
 // Oblimin returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings A
@@ -22,11 +24,27 @@ const (
 //	Σ_{s<t} Σⱼ p_js²·p_jt²/2,  P = A·T⁻ᵀ,  Φ = TᵀT with a diagonal of ones,
 //
 // direct quartimin, which is oblimin with γ = 0: R. I. Jennrich and P. F. Sampson, "Rotation for simple loadings", 1966.
-// Rows are not normalized. The minimum is found by the projected gradient from T = I: R. I. Jennrich, "A simple general method
-// for oblique rotation", 2002. It is a local one; that from the unrotated loadings is what programs report.
+// Rows are not normalized. The minimum is found by the projected gradient from T = I, as programs do, and from the varimax
+// rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of both minima is taken, for a minimum
+// is a local one, and factors of equal size have no axes of their own to begin from.
 func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	_, k := loadings.Dims()
-	at := newOblique(loadings, linalg.Identity(k))
+	best := obliqueFrom(loadings, linalg.Identity(k))
+	_, rotation := Varimax(loadings)
+	if other := obliqueFrom(loadings, rotation); other.objective < best.objective*(1-betterMinimum) {
+		best = other
+	}
+	phi = new(mat.Dense)
+	phi.Mul(best.axes.T(), best.axes)
+	for t := range k {
+		phi.Set(t, t, 1)
+	}
+	return best.pattern, phi
+}
+
+// obliqueFrom returns the minimum to which the projected gradient leads from these orthonormal axes.
+func obliqueFrom(loadings, axes *mat.Dense) *oblique {
+	at := newOblique(loadings, axes)
 	length := 1.0
 	for range maxProjected {
 		direction, steepness := at.direction()
@@ -55,12 +73,7 @@ func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 		}
 		at = next
 	}
-	phi = new(mat.Dense)
-	phi.Mul(at.axes.T(), at.axes)
-	for t := range k {
-		phi.Set(t, t, 1)
-	}
-	return at.pattern, phi
+	return at
 }
 
 // oblique is the criterion of oblimin at axes T.

@@ -203,7 +203,7 @@ func few(t *testing.T, n int) Options {
 		}
 	}
 	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
-	o.Factors = []int{2}
+	o.Factors, o.Columns.Confounds = []int{2}, nil // of two participants, confounds leave nothing to factor analysis
 	return o
 }
 

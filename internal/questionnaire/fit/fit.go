@@ -203,6 +203,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	l, err := o.Learn(ctx, s, s.Order, best)
+	if err == nil && len(l.Items) < len(s.Items) {
+		err = fmt.Errorf("%w: the confounds explain all answers to %s", questionnaire.ErrOptions, strings.Join(s.others(l.Items), ", "))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
@@ -477,16 +480,21 @@ func (s *Study) unstretch(m *icqf.Model, items []int) {
 
 // without ends a message with the items that are not among these; "" if none is missing.
 func (s *Study) without(items []int) string {
-	var names []string
+	names := s.others(items)
+	if len(names) == 0 {
+		return ""
+	}
+	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
+}
+
+// others returns the names, in quotation marks, of the items that are not among these.
+func (s *Study) others(items []int) (names []string) {
 	for j, item := range s.Items {
 		if !slices.Contains(items, j) {
 			names = append(names, strconv.Quote(item.Name))
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", without those that do not vary among the participants: " + strings.Join(names, ", ")
+	return names
 }
 
 // largestFirst orders the factors by how much they add to all answers, Σ W·Σ Q.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -39,7 +40,7 @@ type Learnt struct {
 }
 
 // Learn lets the method of the options learn from these participants, in this order, with the items that vary among them. An item
-// that does not is left out as if it were not in the file.
+// that does not, or for factor analysis of which the confounds leave nothing, is left out as if it were not in the file.
 //
 // It returns the cause of ctx if that ends first, and an error that wraps questionnaire.ErrOptions for more factors than items.
 func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candidate) (*Learnt, error) {
@@ -130,6 +131,19 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	if known := l.known(l.Rows); known != nil {
 		if x, l.fa.ConfoundLoadings, err = model.WithoutConfounds(x, known); err != nil {
 			return err
+		}
+		var left []int // the items that the confounds leave something of
+		for column, j := range l.Items {
+			if slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 }) {
+				left = append(left, j)
+			}
+		}
+		switch {
+		case len(left) <= factors:
+			return fmt.Errorf("%w: %d factors for the %d items of which the confounds leave something among %d participants", questionnaire.ErrOptions, factors, len(left), len(l.Rows))
+		case len(left) < len(l.Items):
+			l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
+			return o.learnFA(ctx, l, factors)
 		}
 	}
 	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{

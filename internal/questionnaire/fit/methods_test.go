@@ -192,3 +192,20 @@ func TestFactorAnalysisWarns(t *testing.T) {
 		}
 	}
 }
+
+// An item that the confounds explain completely has no correlations: what rounding leaves of it is not taken for answers.
+func TestFactorAnalysisRefusesWhatConfoundsExplain(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(2)
+	sex := 1 + questionnairetest.Items + 1
+	for _, row := range rows[1:] {
+		if row[1] = "1"; row[sex] == "M" {
+			row[1] = "3"
+		}
+	}
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o.Method, o.Betas = model.MethodFA, nil
+	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), `the confounds explain all answers to "q1"`) {
+		t.Errorf("error %v, want one that names q1", err)
+	}
+}

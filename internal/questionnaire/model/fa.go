@@ -58,8 +58,30 @@ func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, 
 	if effects, err = confoundEffects(answers, confounds); err != nil {
 		return nil, nil, err
 	}
-	rest, err = (&FA{ConfoundLoadings: effects}).without(answers, confounds)
+	if rest, err = (&FA{ConfoundLoadings: effects}).without(answers, confounds); err == nil {
+		clearRounding(rest, answers)
+	}
 	return rest, effects, err
+}
+
+// clearRounding sets to 0 what is left of answers to an item that the confounds explain but for rounding, so that nothing is made
+// of it.
+func clearRounding(rest, answers *mat.Dense) {
+	const rounding = 1e-20 // of the sum of squares
+	n, p := rest.Dims()
+	for j := range p {
+		var left, all float64
+		for i := range n {
+			if v := rest.At(i, j); v == v {
+				left, all = left+v*v, all+answers.At(i, j)*answers.At(i, j)
+			}
+		}
+		for i := 0; i < n && left <= rounding*all; i++ {
+			if v := rest.At(i, j); v == v {
+				rest.Set(i, j, 0)
+			}
+		}
+	}
 }
 
 // confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself. The
