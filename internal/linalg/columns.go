@@ -118,6 +118,24 @@ func ColumnMeans(a mat.Matrix) []float64 {
 	return means
 }
 
+// SampleMoments returns the mean and the standard deviation (divisor n−1) of the entries that are not NaN in each column; the deviation
+// of fewer than two is 0.
+func SampleMoments(a mat.Matrix) (means, deviations []float64) {
+	rows, cols := a.Dims()
+	means, deviations = ColumnMeans(a), make([]float64, cols)
+	for j, mean := range means {
+		var seen, squares float64
+		for i := range rows {
+			if v := a.At(i, j); !math.IsNaN(v) {
+				seen++
+				squares += (v - mean) * (v - mean)
+			}
+		}
+		deviations[j] = math.Sqrt(squares / max(seen-1, 1))
+	}
+	return means, deviations
+}
+
 // Centred returns the matrix minus these column means; nil stands for its own means.
 func Centred(a *mat.Dense, means []float64) *mat.Dense {
 	if means == nil {

@@ -117,30 +117,13 @@ func check(x mat.Matrix) error {
 			return &ItemError{j, "has fewer than two different answers"}
 		}
 	}
-	_, deviations := moments(x)
+	_, deviations := linalg.SampleMoments(x)
 	for j, d := range deviations {
 		if !(d >= leastDeviation && d <= math.MaxFloat64) {
 			return &ItemError{j, "has answers whose squares overflow or vanish; change its unit"}
 		}
 	}
 	return nil
-}
-
-// moments returns the mean and the standard deviation (divisor n−1) of the known entries of each column.
-func moments(x mat.Matrix) (means, deviations []float64) {
-	n, p := x.Dims()
-	means, deviations = linalg.ColumnMeans(x), make([]float64, p)
-	for j, mean := range means {
-		var count, squares float64
-		for i := range n {
-			if v := x.At(i, j); !math.IsNaN(v) {
-				count++
-				squares += (v - mean) * (v - mean)
-			}
-		}
-		deviations[j] = math.Sqrt(squares / (count - 1))
-	}
-	return means, deviations
 }
 
 // constantShare is a share of a sum of squares. A variance over the rows of a pair below it may be rounding.
@@ -150,7 +133,7 @@ const constantShare = 1e-12
 // M be 1 for known entries and 0 for others. All sums over common rows are then entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
 func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
 	n, p := x.Dims()
-	means, deviations := moments(x)
+	means, deviations := linalg.SampleMoments(x)
 	z, known, complete := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil), true
 	for i := range n {
 		for j := range p {

@@ -99,7 +99,7 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	}
 	m := &Model{Converged: extracted.converged, Correlations: correlations}
 	m.Uniquenesses, m.Threads = extracted.uniquenesses, s.Threads
-	m.Means, m.Deviations = moments(x)
+	m.Means, m.Deviations = linalg.SampleMoments(x)
 	m.rotate(extracted.loadings, s.Rotation)
 	if !correlations.Smoothed() {
 		m.ScoreCorrelations = correlations.R

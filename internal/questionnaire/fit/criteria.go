@@ -76,8 +76,8 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// Parallel compares the eigenvalues of the answers' correlations with those of random answers. If there
-// is no outcome, it tells the reason; the error is the context's.
+// Parallel compares the eigenvalues of the answers' correlations with those of random answers. If there is no outcome, it tells
+// the reason; the error is the context's.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
 	out := &Parallel{Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws), Eigenvalues: []float64{}, Reference: []float64{}}

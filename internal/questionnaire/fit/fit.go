@@ -226,15 +226,13 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
-	if m.Summary.FactorFits, err = factorFits(&m, scores, linalg.SelectRows(s.Answers, s.Order)); err != nil {
+	answers := linalg.SelectRows(s.Answers, s.Order)
+	errs, err := m.Factors().StandardErrors(answers)
+	if err != nil {
 		return nil, fmt.Errorf("describing the scores: %w", err)
 	}
-	m.Summary.Known = s.knownOf()
-	answers, known := linalg.SelectRows(s.Answers, s.Order), linalg.SelectRows(s.Known, s.Order)
-	if m.Confounds == nil {
-		known = nil
-	}
-	if err := describe(&m, icqf.Data{Answers: answers, Confounds: known}, scores); err != nil {
+	m.Summary.FactorFits, m.Summary.Known = factorFits(&m, scores, errs), s.knownOf()
+	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.known(s.Order)}, scores); err != nil {
 		return nil, err
 	}
 	if o.Assess != nil {
@@ -248,14 +246,18 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if o.Method == model.MethodL1 && s.Known != nil {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
-	if o.Scores.StandardErrors || o.Method != model.MethodICQF {
-		scores = alone
+	inFile := func(ordered *mat.Dense) *mat.Dense {
+		a := linalg.NewLike(ordered)
+		for row, i := range s.Order {
+			a.SetRow(i, ordered.RawRowView(row))
+		}
+		return a
 	}
-	inFile := linalg.NewLike(scores)
-	for row, i := range s.Order {
-		inFile.SetRow(i, scores.RawRowView(row))
+	values, of := inFile(scores), (*mat.Dense)(nil)
+	if o.Scores.errors(&m) {
+		values, of = inFile(alone), inFile(errs)
 	}
-	out, few, err := o.Scores.scores(&m, s.Table, inFile)
+	out, few, err := o.Scores.scores(s.Table, values, of)
 	if err != nil {
 		return nil, err
 	}
@@ -263,12 +265,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input}, nil
 }
 
-// factorFits describes the scores of the participants with these answers.
-func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, error) {
-	errors, err := m.Factors().StandardErrors(answers)
-	if err != nil {
-		return nil, err
-	}
+// factorFits describes scores and their standard errors.
+func factorFits(m *model.Model, scores, errs *mat.Dense) []model.FactorFit {
 	rows, k := scores.Dims()
 	n, fits := float64(rows), make([]model.FactorFit, k)
 	for t := range fits {
@@ -276,7 +274,7 @@ func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, 
 		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
 		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
 		f := model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
-		f.StandardError = mat.Norm(errors.ColView(t), 2) / math.Sqrt(n)
+		f.StandardError = mat.Norm(errs.ColView(t), 2) / math.Sqrt(n)
 		all := f.Deviation
 		if m.FA != nil {
 			all = 1
@@ -286,7 +284,7 @@ func factorFits(m *model.Model, scores, answers *mat.Dense) ([]model.FactorFit, 
 		}
 		fits[t] = f
 	}
-	return fits, nil
+	return fits
 }
 
 // knownOf describes the confounds of the participants.

@@ -59,13 +59,28 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
+	var errs *mat.Dense
+	if o.errors(m) {
+		if m.FA == nil && m.ICQF.Noise == nil {
+			return nil, questionnaire.ErrNoErrors
+		}
+		if errs, err = m.Factors().StandardErrors(t.Answers); err != nil {
+			return nil, fmt.Errorf("scoring %q: %w", path, err)
+		}
+	}
 	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
-	s.Scores, s.TooFew, err = o.scores(m, t, values)
+	s.Scores, s.TooFew, err = o.scores(t, values, errs)
 	return s, err
 }
 
-// scores returns the table of these scores, and the lines of the participants who are not in it.
-func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s model.Scores, few []int, err error) {
+// errors reports whether the table holds the standard errors of the model's scores.
+func (o *Table) errors(m *model.Model) bool {
+	return o.StandardErrors || m.Summary.Method != model.MethodICQF
+}
+
+// scores returns the table of these scores, with their standard errors unless they are nil, and the lines of the participants who
+// are not in it.
+func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Scores, few []int, err error) {
 	var rows, counts []int
 	for i := range t.IDs {
 		n := floats.Count(func(v float64) bool { return v == v }, t.Answers.RawRowView(i))
@@ -79,15 +94,10 @@ func (o *Table) scores(m *model.Model, t *answers.Table, values *mat.Dense) (s m
 		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items", questionnaire.ErrOptions, o.MinAnswers)}
 	}
 	s.Values = linalg.SelectRows(values, rows)
-	if !o.StandardErrors && m.Summary.Method == model.MethodICQF {
-		return s, few, nil
+	if errs != nil {
+		s.Answered, s.Errors = counts, linalg.SelectRows(errs, rows)
 	}
-	if m.FA == nil && m.ICQF.Noise == nil {
-		return s, few, questionnaire.ErrNoErrors
-	}
-	s.Answered = counts
-	s.Errors, err = m.Factors().StandardErrors(linalg.SelectRows(t.Answers, rows))
-	return s, few, err
+	return s, few, nil
 }
 
 // Answers reads the items and confounds of the model, which fills in what the columns leave out.

@@ -150,7 +150,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	if m.rest, err = r.rest(r.both, r.items()); err != nil {
 		return nil, err
 	}
-	means, deviations := moments(m.rest)
+	means, deviations := linalg.SampleMoments(m.rest)
 	m.rest = linalg.Centred(m.rest, means)
 	covariance, err := r.factorCovariance(both)
 	if err != nil {

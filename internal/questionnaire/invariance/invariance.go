@@ -13,12 +13,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -191,7 +188,7 @@ func (o *Options) begin() (*run, error) {
 	}
 	r.Groups = [2]Group{{label.Positive, len(r.groups[0])}, {label.Negative, len(r.groups[1])}}
 	r.Outside = len(r.study.Order) - len(r.both)
-	_, r.deviations = moments(r.study.AnswersOf(r.both, r.items()))
+	_, r.deviations = linalg.SampleMoments(r.study.AnswersOf(r.both, r.items()))
 	return r, nil
 }
 
@@ -206,23 +203,6 @@ func members(t *answers.Table, group int) (rows []int) {
 }
 
 func (r *run) items() []int { return linalg.Indices(len(r.study.Items)) }
-
-// moments returns the mean and the standard deviation of the answers in each column.
-func moments(x *mat.Dense) (means, deviations []float64) {
-	n, p := x.Dims()
-	means, deviations = linalg.ColumnMeans(x), make([]float64, p)
-	for j := range p {
-		var squares, count float64
-		for i := range n {
-			if v := x.At(i, j); !math.IsNaN(v) {
-				squares += (v - means[j]) * (v - means[j])
-				count++
-			}
-		}
-		deviations[j] = math.Sqrt(squares / max(1, count-1))
-	}
-	return means, deviations
-}
 
 // warn fills in the warnings.
 func (r *run) warn() {

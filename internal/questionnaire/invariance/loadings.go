@@ -226,7 +226,7 @@ func (r *run) units(l *fit.Learnt) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, units = moments(x)
+		_, units = linalg.SampleMoments(x)
 	}
 	return units, nil
 }
