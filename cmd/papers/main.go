@@ -92,7 +92,7 @@ func (r results) run(ctx context.Context, d *cli.Deps, e experiment, cells strin
 // print runs an experiment with a file of cells, writes its results into the folder out, and prints them. Both paths may be
 // "" for none. An experiment that ends early has results, too.
 func (p printing) print(ctx context.Context, d *cli.Deps, e experiment, out, cells string) error {
-	bar := cli.NewProgress(d.Err, "computing")
+	bar := cli.NewProgress(d, "computing")
 	found, err := e.Run(ctx, &report.Session{Cells: cells, Progress: bar.Set})
 	bar.Finish()
 	if found == nil {

@@ -254,7 +254,7 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps) error {
 	defer box.Client.Close()
 	s := deadletter.Sending{Filter: c.filter(), To: source, MaxAttempts: c.MaxAttempts, Rate: c.Rate, DryRun: c.DryRun}
 	s.Place = c.Place
-	bar := cli.NewProgress(d.Err, "dead letters")
+	bar := cli.NewProgress(d, "dead letters")
 	box.Progress = func(done, total int64) { bar.Set(int(done), int(total)) }
 	sent, err := box.Send(ctx, s)
 	bar.Finish()

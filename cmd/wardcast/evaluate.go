@@ -71,7 +71,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		comparison.Repeats, err = c.repeats(d, &g, t.Ends[len(inputs)-1])
 		var found []train.Evaluation
 		if err == nil {
-			bar := cli.NewProgress(d.Err, named(g.Complaint))
+			bar := cli.NewProgress(d, named(g.Complaint))
 			comparison.Progress = bar.Set
 			found, err = train.Evaluate(ctx, g.Data, comparison)
 			bar.Finish()

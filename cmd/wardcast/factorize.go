@@ -27,7 +27,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if ridge, err := strconv.ParseFloat(c.RidgeGiven, 64); err == nil && ridge == 0 {
 		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
 	}
-	tried, bar := cli.NewProgress(d.Err, "cross-validation"), &iterations{Progress: cli.NewProgress(d.Err, "updates"), max: c.MaxIter}
+	tried, bar := cli.NewProgress(d, "cross-validation"), &iterations{Progress: cli.NewProgress(d, "updates"), max: c.MaxIter}
 	o := c.Options
 	o.Tried, o.Version = tried.Set, version
 	report, err := factorize.Run(ctx, o, bar)
@@ -90,7 +90,7 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return cli.Usage(fmt.Errorf("--%s is %d, must be %d or more", flag.name, flag.value, flag.least))
 		}
 	}
-	bar := cli.NewProgress(d.Err, "runs")
+	bar := cli.NewProgress(d, "runs")
 	o := c.RankOptions
 	slices.Sort(o.Ranks)
 	o.Ranks, o.Progress, o.Version = slices.Compact(o.Ranks), bar.Set, version

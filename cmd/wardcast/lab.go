@@ -55,7 +55,7 @@ func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, 
 			return nil, nil, fmt.Errorf("making a folder for the models: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-		bar := cli.NewProgress(d.Err, "training")
+		bar := cli.NewProgress(d, "training")
 		_, err := sample.Train(ctx, g, models.OpenDir(dir), bar.Set)
 		bar.Finish()
 		if err != nil {
@@ -151,7 +151,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	bar := cli.NewProgress(d.Err, "streaming")
+	bar := cli.NewProgress(d, "streaming")
 	s := c.StreamSettings
 	s.Logger, s.Limits, s.Progress = log, c.benchInput.Limits, bar.Set
 	r, err := bench.Stream(ctx, set, messages, s)
@@ -193,7 +193,7 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	bar := cli.NewProgress(d.Err, "training")
+	bar := cli.NewProgress(d, "training")
 	say := func(format string, args ...any) {
 		bar.Finish()
 		_, _ = fmt.Fprintf(d.Err, format+"\n", args...) // talk, not data

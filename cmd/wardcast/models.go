@@ -212,7 +212,7 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
 			return errors.New("no generation in this store")
 		}
 	}
-	bar := cli.NewProgress(d.Err, "versions")
+	bar := cli.NewProgress(d, "versions")
 	bad, err := s.Verify(ctx, bar.Set)
 	bar.Finish()
 	if err != nil {

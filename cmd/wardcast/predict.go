@@ -190,7 +190,7 @@ func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, 
 func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
 	bar := &cli.Progress{}
 	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal are the progress
-		bar = cli.NewProgress(d.Err, "predictions")
+		bar = cli.NewProgress(d, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
 	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Intake: c.intake, Class: c.Class}, b)

@@ -245,7 +245,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 		return cli.Usage(err)
 	}
 	o.Fewest, o.Trace, o.Scores = r.Rule != "lowest", r.Trace, r.table()
-	bar := cli.NewProgress(d.Err, "cross-validation")
+	bar := cli.NewProgress(d, "cross-validation")
 	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
 	var err error
 	if o.Assess, err = (certainty.Settings{Replicates: r.Bootstrap, Progress: func(done, total int) {

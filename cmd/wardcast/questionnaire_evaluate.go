@@ -37,7 +37,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if len(c.Factors) != 1 && slices.ContainsFunc(c.Methods, evaluate.HasFactors) || len(c.Beta) != 1 && slices.Contains(c.Methods, model.MethodICQF) {
 		d.Log.Info("cross-validation chooses on all participants and again in each repeat", "cross_validations", 1+c.Repeats)
 	}
-	bar := cli.NewProgress(d.Err, "fits")
+	bar := cli.NewProgress(d, "fits")
 	o.Progress = bar.Set
 	e, err := evaluate.Run(ctx, o)
 	bar.Finish()

@@ -38,7 +38,7 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps) error
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Group); err != nil {
 		return err
 	}
-	bar := cli.NewProgress(d.Err, "samples")
+	bar := cli.NewProgress(d, "samples")
 	o.Progress = bar.Set
 	r, err := invariance.Run(ctx, o)
 	bar.Finish()

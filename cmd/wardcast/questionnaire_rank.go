@@ -32,7 +32,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	c.choose(d, &o, c.Confounds)
-	bar := cli.NewProgress(d.Err, "fits")
+	bar := cli.NewProgress(d, "fits")
 	o.Progress = bar.Set
 	ranked, err := fit.Rank(ctx, o)
 	bar.Finish()

@@ -134,7 +134,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	job.Beds = retrain.Beds{Site: cfg.Beds.Site, Zone: cfg.Beds.TimeZone, Holidays: cfg.Beds.Holidays}
 	place := c.ModelDir
 	if c.Config == "" {
-		bar := cli.NewProgress(d.Err, "bytes read")
+		bar := cli.NewProgress(d, "bytes read")
 		job.Source = &retrain.Files{NoteFiles: c.Notes, OutcomeFiles: c.Outcomes, Progress: func(done, total int64) { bar.Set(int(done), int(total)) }}
 	} else {
 		connection, err := cfg.Kafka.Connection()
@@ -147,7 +147,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 		}
 		defer client.Close()
 		place = cfg.Models.Store
-		bar := cli.NewProgress(d.Err, "messages")
+		bar := cli.NewProgress(d, "messages")
 		job.Source = replay.New(replay.Config{
 			Client: client, NoteTopic: cfg.Kafka.Topics.Notes, OutcomeTopic: cfg.Kafka.Topics.Outcomes, Logger: d.Log,
 			Progress: func(_ string, done, total int64) { bar.Set(int(done), int(total)) },
@@ -161,7 +161,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 		return nil, err
 	}
 	job.Door, job.Previous = *c.open(d, store, cfg.Retrain.Gate, "retrain"), train.Previous(store, d.Log)
-	bar := cli.NewProgress(d.Err, "training")
+	bar := cli.NewProgress(d, "training")
 	defer bar.Finish()
 	job.Progress = bar.Set
 	return job.Run(ctx)

@@ -227,7 +227,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err := door.Begin(ctx); err != nil {
 		return err
 	}
-	bar := cli.NewProgress(d.Err, "training")
+	bar := cli.NewProgress(d, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{
 		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: train.Previous(store, d.Log), Site: site, About: about,
 	})

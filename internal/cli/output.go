@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
@@ -82,18 +84,25 @@ func Digits(v *float64, decimals int) string {
 	return strconv.FormatFloat(*v, 'f', decimals, 64)
 }
 
-// Progress is a progress bar on a terminal; elsewhere it shows nothing. It is safe for concurrent use.
+// Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing. It is safe for
+// concurrent use.
 type Progress struct {
-	mu  sync.Mutex // the bar's own lock does not cover the whole of its Set
-	bar *progressbar.ProgressBar
+	mu     sync.Mutex // the bar's own lock does not cover the whole of its Set
+	bar    *progressbar.ProgressBar
+	log    *slog.Logger
+	what   string
+	logged time.Time
 }
 
-// NewProgress returns a bar on w if w is a terminal, otherwise one that shows nothing.
-func NewProgress(w io.Writer, what string) *Progress {
-	if !Terminal(w) {
-		return &Progress{}
+// logEvery is the time between two lines in the log.
+const logEvery = time.Minute
+
+// NewProgress returns a bar on d.Err if that is a terminal, otherwise one for d.Log.
+func NewProgress(d *Deps, what string) *Progress {
+	if !Terminal(d.Err) {
+		return &Progress{log: d.Log, what: what, logged: time.Now()}
 	}
-	return NewBar(w, what)
+	return NewBar(d.Err, what)
 }
 
 // Terminal reports whether w is a terminal.
@@ -109,19 +118,35 @@ func NewBar(w io.Writer, what string) *Progress {
 
 // Set shows how much of the total is done; a total of 0 is unknown.
 func (p *Progress) Set(done, total int) {
-	if p.bar == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.bar == nil {
+		p.logLine(done, total)
+		return
+	}
 	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}
 	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
 }
 
+func (p *Progress) logLine(done, total int) {
+	if p.log == nil || time.Since(p.logged) < logEvery {
+		return
+	}
+	p.logged = time.Now()
+	line := []any{"what", p.what, "done", done}
+	if total > 0 {
+		line = append(line, "of", total)
+	}
+	p.log.Info("still at work", line...)
+}
+
 // Describe sets the text before the bar.
 func (p *Progress) Describe(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.what = what
 	if p.bar != nil {
 		p.bar.Describe(what)
 	}

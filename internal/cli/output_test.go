@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -28,6 +31,24 @@ func TestProgress(t *testing.T) {
 		t.Errorf("100 predictions are drawn as %q", got)
 	}
 	(&Progress{}).Set(1, 2) // nothing to draw on
+}
+
+// TestProgressInTheLog: where no bar can be drawn, the log tells every minute how much is done.
+func TestProgressInTheLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		p := NewProgress(&Deps{Err: io.Discard, Log: slog.New(slog.NewTextHandler(&log, nil))}, "fits")
+		for done := range 150 { // one a second
+			p.Set(done, 200)
+			time.Sleep(time.Second) //nolint:forbidigo // the clock of synctest
+		}
+		p.Finish()
+		const first, second = `msg="still at work" what=fits done=60 of=200`, `msg="still at work" what=fits done=120 of=200`
+		if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, first) || !strings.Contains(got, second) {
+			t.Errorf("150 of 200 fits, one a second, are logged as\n%s", got)
+		}
+	})
 }
 
 // A path given to --output is told where it belongs.
