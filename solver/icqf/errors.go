@@ -21,7 +21,11 @@ const deviation = 0.5
 //
 // the sums over participants who answered the item and more items than they have scores off the bounds, kᵢ of aᵢ answers: a
 // score that fits an answer takes away a part of its residual. An item without such a participant has the mean of the others;
-// 0 if there is none. It returns the errors of Score.
+// 0 if there is none.
+//
+// Where an answer can hardly be lower, or higher, noise is cut off. So the sums are over those participants only for whom rᵢⱼ is at
+// least a tenth of the way from the lowest to the highest answer away from both, if that variance is larger. If these are few, σⱼ² is
+// that of all of them, times how much larger the one is than the other for all items together. It returns the errors of Score.
 func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, variances []float64, err error) {
 	if scores, err = m.Score(answers, confounds); err != nil {
 		return nil, nil, err
@@ -31,7 +35,16 @@ func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, var
 		return nil, nil, err
 	}
 	n, p := answers.Dims()
-	squares, left := make([]float64, p), make([]float64, p)
+	low, high := make([]float64, p), make([]float64, p)
+	for j := range p {
+		low[j], high[j] = math.Inf(1), math.Inf(-1)
+		for _, v := range mat.Col(nil, j, answers) {
+			if v == v {
+				low[j], high[j] = min(low[j], v), max(high[j], v)
+			}
+		}
+	}
+	all, inside := make([]residuals, p), make([]residuals, p)
 	for i := range n {
 		row := answers.RawRowView(i)
 		free := floats.Count(func(w float64) bool { return w > 0 && w < 1 }, scores.RawRowView(i))
@@ -40,25 +53,62 @@ func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, var
 			continue
 		}
 		for j, v := range row {
-			if v == v {
-				d := v - fitted.At(i, j)
-				squares[j] += d * d
-				left[j] += part
+			if v != v {
+				continue
+			}
+			r := fitted.At(i, j)
+			all[j].add(v-r, part)
+			if margin := (high[j] - low[j]) / 10; r >= low[j]+margin && r <= high[j]-margin {
+				inside[j].add(v-r, part)
 			}
 		}
 	}
-	mean := 0.0
-	if all := floats.Sum(left); all > 0 {
-		mean = floats.Sum(squares) / all
+	return scores, variancesOf(all, inside), nil
+}
+
+// residuals sums up squares, and how many they are less those that the scores take away.
+type residuals struct{ squares, left float64 }
+
+func (r *residuals) add(residual, part float64) {
+	r.squares += residual * residual
+	r.left += part
+}
+
+// variance returns the mean square, 0 of none.
+func (r residuals) variance() float64 {
+	if r.left == 0 {
+		return 0
 	}
-	for j := range squares {
-		if left[j] > 0 {
-			squares[j] /= left[j]
-		} else {
-			squares[j] = mean
+	return r.squares / r.left
+}
+
+// variancesOf returns those of Residuals from all residuals of each item and those of the participants inside.
+func variancesOf(all, inside []residuals) []float64 {
+	const few = 20
+	var total residuals
+	var squares, expected float64 // of those inside
+	for j := range all {
+		total.squares += all[j].squares
+		total.left += all[j].left
+		squares += inside[j].squares
+		expected += all[j].variance() * inside[j].left
+	}
+	ratio := 1.
+	if expected > 0 {
+		ratio = max(1, squares/expected)
+	}
+	variances := make([]float64, len(all))
+	for j, r := range all {
+		switch {
+		case r.left == 0:
+			variances[j] = total.variance() * ratio
+		case inside[j].left < few:
+			variances[j] = r.variance() * ratio
+		default:
+			variances[j] = max(r.variance(), inside[j].variance())
 		}
 	}
-	return scores, squares, nil
+	return variances
 }
 
 // answered counts the answers of a row.

@@ -31,8 +31,12 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 	if summary.ExplainedBy, err = Explain(of); err != nil || s.Replicates == 0 {
 		return err
 	}
-	if summary.ExplainedBy.CrossValidated, err = CrossValidate(ctx, o, of, s.Progress); err != nil {
+	var failed int
+	if summary.ExplainedBy.CrossValidated, failed, err = CrossValidate(ctx, o, of, s.Progress); err != nil {
 		return err
+	}
+	if failed > 0 {
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf("%d folds of the cross-validation could not be learned from, and what factors explain there is not known", failed))
 	}
 	if summary.Bootstrap, err = s.Bootstrap(ctx, o, of); err != nil {
 		return err

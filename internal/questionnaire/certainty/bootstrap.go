@@ -26,6 +26,9 @@ const (
 	level = 0.95
 	// LeastReplicates is the least number of replicates with something beyond both ends of an interval.
 	LeastReplicates = 40
+	// scored is the largest number of participants whom a replicate scores. The same loadings change the scores of all, so that few
+	// tell enough; and with missing answers, factor analysis inverts the correlations for each of them.
+	scored = 200
 
 	bootstrapStream = 0x626f_6f74
 )
@@ -38,19 +41,28 @@ const (
 // no loading there, and the others count. A replicate that cannot be learned from does not count: too few participants may be left
 // for maximum likelihood, for instance.
 //
+// Each replicate also scores participants of the fit, at most 200 at equal distances, for model.Bootstrap.Scores: the root mean
+// square of the changes of the scores that the fit does not have at their bounds. Sources of error in scores of a fitted model are set apart in this way by J. S.
+// Yang, M. Hansen and L. Cai, "Characterizing sources of uncertainty in IRT scale scores", 2012.
+//
 // The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of (*fit.Options).Learn. It
 // returns the cause of ctx if that ends first.
 func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome) (*model.Bootstrap, error) {
-	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items)}
+	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), rows: spread(of.Rows), bounded: o.Method != model.MethodFA}
+	var err error
+	if b.scores, err = of.Score(b.rows); err != nil {
+		return nil, fmt.Errorf("scoring for the bootstrap: %w", err)
+	}
 	all, failed := make([]*replicate, s.Replicates), make([]error, s.Replicates)
-	err := each(ctx, o, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
+	err = each(ctx, o, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
 		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
-		switch {
-		case err == nil:
-			all[r] = b.match(l)
-		case ctx.Err() != nil:
+		if err == nil {
+			all[r], err = b.match(l)
+		}
+		if ctx.Err() != nil {
 			return err
-		default:
+		}
+		if err != nil {
 			failed[r] = fmt.Errorf("replicate %d: %w", r+1, err)
 		}
 		return nil
@@ -101,6 +113,15 @@ func draw(rows []int, seed, number uint64) []int {
 	return drawn
 }
 
+// spread returns at most scored of the rows, at equal distances.
+func spread(rows []int) []int {
+	some := make([]int, min(len(rows), scored))
+	for i := range some {
+		some[i] = rows[i*len(rows)/len(some)]
+	}
+	return some
+}
+
 // parts are what a fit has learned about its items.
 type parts struct {
 	items               []int
@@ -129,20 +150,24 @@ func (p parts) places(later parts) (order []int, congruences []float64) {
 }
 
 type bootstrap struct {
-	fit   parts
-	items int
-	all   []*replicate
+	fit     parts
+	items   int
+	rows    []int      // participants whom all replicates score
+	scores  *mat.Dense // theirs by the fit
+	bounded bool       // scores are in [0, 1]
+	all     []*replicate
 }
 
 // replicate is a fit whose factors are in the places of those of the whole fit, with NaN where an item has none.
 type replicate struct {
 	loadings, phi *mat.Dense // p×(k+c), k×k
 	congruences   []float64
+	changes       []float64 // mean squares of those of the scores, k
 	unconverged   bool
 }
 
 // match puts the factors of a replicate into the places of those of the fit.
-func (b *bootstrap) match(l *fit.Learnt) *replicate {
+func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 	now := partsOf(l)
 	r := &replicate{unconverged: l.Status.Early()}
 	order, congruences := b.fit.places(now)
@@ -167,11 +192,31 @@ func (b *bootstrap) match(l *fit.Learnt) *replicate {
 			r.loadings.Set(j, c, now.confounds.At(i, c-k))
 		}
 	}
+	scores, err := l.Score(b.rows)
+	if err != nil {
+		return nil, err
+	}
+	for t, c := range order {
+		r.changes = append(r.changes, b.change(t, mat.Col(nil, c, scores), signs[t]))
+	}
 	if now.phi != nil {
 		r.phi = mat.NewDense(k, k, nil)
 		r.phi.Apply(func(s, t int, _ float64) float64 { return signs[s] * signs[t] * now.phi.At(order[s], order[t]) }, r.phi)
 	}
-	return r
+	return r, nil
+}
+
+// change returns the mean square of how far the scores of a replicate, times the sign, are from those of the fit.
+func (b *bootstrap) change(factor int, scores []float64, sign float64) (mean float64) {
+	count := 0
+	for i, now := range scores {
+		before := b.scores.At(i, factor)
+		if d := sign*now - before; d == d && !(b.bounded && (before == 0 || before == 1)) {
+			mean += d * d
+			count++
+		}
+	}
+	return mean / float64(max(1, count))
 }
 
 func (b *bootstrap) summary() *model.Bootstrap {
@@ -183,10 +228,11 @@ func (b *bootstrap) summary() *model.Bootstrap {
 	}
 	_, k := b.fit.loadings.Dims()
 	for t := range k {
-		congruences := make([]float64, len(b.all))
+		congruences, changes := make([]float64, len(b.all)), make([]float64, len(b.all))
 		for i, r := range b.all {
-			congruences[i] = r.congruences[t]
+			congruences[i], changes[i] = r.congruences[t], r.changes[t]
 		}
+		out.Scores = append(out.Scores, math.Sqrt(stat.Mean(changes, nil)))
 		from := func(least float64) float64 {
 			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) / float64(len(congruences))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -110,7 +111,7 @@ func TestCrossValidationOfNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cv, err := certainty.CrossValidate(t.Context(), o, of, nil)
+	cv, _, err := certainty.CrossValidate(t.Context(), o, of, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,6 +152,21 @@ func TestBootstrapLeavesOutWhatCannotBeLearned(t *testing.T) {
 	}
 	if _, err := (certainty.Settings{Replicates: certainty.LeastReplicates}).Bootstrap(t.Context(), o, of); !errors.Is(err, factoranalysis.ErrSingular) {
 		t.Errorf("with fewer than %d samples left: %v, want ErrSingular", certainty.LeastReplicates, err)
+	}
+}
+
+// Three factors need three items. One of them varies by the answer of a single participant, and without that one no factors can be
+// learned: the fold is left out, and the others are predicted.
+func TestCrossValidationLeavesOutWhatCannotBeLearned(t *testing.T) {
+	t.Parallel()
+	x := linalg.SelectColumns(noise(1, 40), []int{0, 1, 2})
+	for i := 1; i < 40; i++ {
+		x.Set(i, 2, 1)
+	}
+	o := options(x, 3, model.MethodICQF, 0.01)
+	cv, failed, err := certainty.CrossValidate(t.Context(), o, learn(t, o), nil)
+	if err != nil || failed != 1 || cv == nil {
+		t.Errorf("%d folds failed, error %v; want 1", failed, err)
 	}
 }
 

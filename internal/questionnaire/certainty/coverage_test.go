@@ -240,6 +240,121 @@ func TestCoverageICQF(t *testing.T) {
 	}
 }
 
+// planted are answers, n×p, with the scores that they were made from, n×k.
+type planted struct{ answers, scores *mat.Dense }
+
+// plant draws answers to p items, item j of factor j mod k, with a share of them missing, but not all of a row.
+func plant(seed uint64, n, p, k int, missing float64, score func(*rand.Rand, []float64), answer func(random *rand.Rand, score, strength float64) float64) planted {
+	random := rand.New(rand.NewPCG(seed, 5))
+	strengths := make([]float64, p)
+	for j := range strengths {
+		strengths[j] = random.Float64()
+	}
+	all := planted{mat.NewDense(n, p, nil), mat.NewDense(n, k, nil)}
+	for i := range n {
+		w := all.scores.RawRowView(i)
+		score(random, w)
+		keep := random.IntN(p)
+		for j, q := range strengths {
+			all.answers.Set(i, j, answer(random, w[j%k], q))
+			if j != keep && random.Float64() < missing {
+				all.answers.Set(i, j, math.NaN())
+			}
+		}
+	}
+	return all
+}
+
+// plantNormal draws factors that correlate by correlated, and standardized answers with loadings of .4 to .8.
+func plantNormal(missing float64) func(uint64) planted {
+	score := func(random *rand.Rand, f []float64) {
+		common := random.NormFloat64()
+		for t := range f {
+			f[t] = math.Sqrt(correlated)*common + math.Sqrt(1-correlated)*random.NormFloat64()
+		}
+	}
+	answer := func(random *rand.Rand, score, strength float64) float64 {
+		q := 0.4 + 0.4*strength
+		return q*score + math.Sqrt(1-q*q)*random.NormFloat64()
+	}
+	return func(seed uint64) planted { return plant(seed, 250, 15, 3, missing, score, answer) }
+}
+
+// plantBounded draws scores of 0 to 1, with this share of them at the bounds, two thirds of it at 0, and answers of 0 to 4 with
+// loadings of 2 to 3.
+func plantBounded(bounds float64) func(uint64) planted {
+	score := func(random *rand.Rand, w []float64) {
+		for t := range w {
+			switch u := random.Float64(); {
+			case u < bounds*2/3:
+				w[t] = 0
+			case u < bounds:
+				w[t] = 1
+			default:
+				w[t] = random.Float64()
+			}
+		}
+	}
+	answer := func(random *rand.Rand, score, strength float64) float64 {
+		return max(0, min(top, (2+strength)*score+0.4*random.NormFloat64()))
+	}
+	return func(seed uint64) planted { return plant(seed, 300, 24, 3, 0, score, answer) }
+}
+
+// Planted scores are within 1.96 standard errors if these count, by a bootstrap, that the loadings are learned from a sample.
+func TestCoverageScores(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, method string
+		plant        func(seed uint64) planted
+		low          float64
+	}{
+		{"fa", model.MethodFA, plantNormal(0), 0.93},
+		{"fa, 30 % missing", model.MethodFA, plantNormal(0.3), 0.93},
+		{"icqf", model.MethodICQF, plantBounded(0), 0.93},
+		// Answers that noise cannot lead below 0 make scores near 0 too large, which is in no standard error.
+		{"icqf, 45 % at the bounds", model.MethodICQF, plantBounded(0.45), 0.87},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			samples, replicates, _, high := sizes()
+			if !long() {
+				samples, test.low = 3, test.low-0.02
+			}
+			var known, all hits
+			for seed := range uint64(samples) {
+				of := test.plant(seed + 1)
+				o := options(of.answers, 3, test.method, 0.1)
+				o.Scores.StandardErrors = true
+				var err error
+				if o.Assess, err = (certainty.Settings{Replicates: min(replicates, 60)}).Assess(); err != nil {
+					t.Fatal(err)
+				}
+				f, err := fit.Fit(t.Context(), *o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				alone, err := f.Factors().StandardErrors(of.answers)
+				if err != nil {
+					t.Fatal(err)
+				}
+				order, cosines := align.Factors(of.scores, f.Scores.Values)
+				for c, column := range order {
+					for i, truth := range mat.Col(nil, c, of.scores) {
+						v := math.Copysign(1, cosines[c]) * f.Scores.Values.At(i, column)
+						known.add(v-1.96*alone.At(i, column), truth, v+1.96*alone.At(i, column))
+						all.add(v-1.96*f.Scores.Errors.At(i, column), truth, v+1.96*f.Scores.Errors.At(i, column))
+					}
+				}
+			}
+			t.Logf("coverage %.4f; if loadings count as known %.4f", all.share(), known.share())
+			if all.share() < test.low || all.share() > high || all.share() < known.share() {
+				t.Errorf("%.4f of the intervals hold the score, want %v to %v, and more than %.4f", all.share(), test.low, high, known.share())
+			}
+		})
+	}
+}
+
 // misfit draws answers of normal whose first two items share something that three factors do not hold.
 func misfit(seed uint64, n int) *mat.Dense {
 	random := rand.New(rand.NewPCG(seed, 4))

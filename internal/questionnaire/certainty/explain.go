@@ -1,6 +1,7 @@
 package certainty
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -54,15 +55,16 @@ func Explain(of *fit.Outcome) (*model.ExplainedBy, error) {
 // predictions of the other tenth are compared with the answers, for each tenth in turn. Means are those of the participants
 // learned from, and the factors of each fold are matched with those of the fit, as Bootstrap does it. Progress may be nil.
 //
-// The cost is that of ten fits. Errors are those of Bootstrap.
-func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome, progress func(done, total int)) (*model.ExplainedBy, error) {
+// A fold without which the method cannot learn is not predicted: failed counts these. If all fail it returns the first error of
+// (*fit.Options).Learn. It returns the cause of ctx if that ends first. The cost is that of ten fits.
+func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome, progress func(done, total int)) (by *model.ExplainedBy, failed int, err error) {
 	order := slices.Clone(of.Study.Order)
 	random := rand.New(rand.NewPCG(o.Seed, foldStream))
 	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	items := random.Perm(len(of.Study.Items))
 	groups := min(folds, len(order))
-	divisions := make([]*division, groups)
-	err := each(ctx, o, groups, progress, func(ctx context.Context, alone *fit.Options, fold int) error {
+	divisions, errs := make([]*division, groups), make([]error, groups)
+	err = each(ctx, o, groups, progress, func(ctx context.Context, alone *fit.Options, fold int) error {
 		var train, held []int
 		for at, i := range order {
 			if at%groups == fold {
@@ -75,19 +77,29 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome, progres
 		if err == nil {
 			divisions[fold], err = heldOut(of, l, held, items)
 		}
+		if ctx.Err() != nil {
+			return err
+		}
 		if err != nil {
-			return fmt.Errorf("fold %d of the cross-validation: %w", fold+1, err)
+			errs[fold] = fmt.Errorf("fold %d of the cross-validation: %w", fold+1, err)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	total := newDivision(of.Candidate.Factors)
-	for _, d := range divisions {
+	for fold, d := range divisions {
+		if errs[fold] != nil {
+			failed++
+			continue
+		}
 		total.merge(d)
 	}
-	return total.shares(partsOf(of.Learnt).confounds != nil), nil
+	if failed == groups {
+		return nil, failed, cmp.Or(errs...)
+	}
+	return total.shares(partsOf(of.Learnt).confounds != nil), failed, nil
 }
 
 // heldOut divides what a fit explains of participants that it has not learned from. The items are dealt in this order.

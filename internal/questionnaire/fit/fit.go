@@ -227,11 +227,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, fmt.Errorf("describing the fit: %w", err)
 	}
 	answers := linalg.SelectRows(s.Answers, s.Order)
-	errs, err := m.Factors().StandardErrors(answers)
-	if err != nil {
-		return nil, fmt.Errorf("describing the scores: %w", err)
-	}
-	m.Summary.FactorFits, m.Summary.Known = factorFits(&m, scores, errs), s.knownOf()
+	m.Summary.Known = s.knownOf()
 	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.known(s.Order)}, scores); err != nil {
 		return nil, err
 	}
@@ -240,6 +236,11 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, err
 		}
 	}
+	errs, err := m.StandardErrors(answers)
+	if err != nil {
+		return nil, fmt.Errorf("describing the scores: %w", err)
+	}
+	m.Summary.FactorFits = factorFits(&m, scores, errs)
 	warn(&m, scores, s.Inferred)
 	doubts := l.doubts()
 	m.Summary.Warnings = append(append(m.Summary.Warnings, choice.Warnings...), doubts...)

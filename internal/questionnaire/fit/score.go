@@ -64,7 +64,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		if m.FA == nil && m.ICQF.Noise == nil {
 			return nil, questionnaire.ErrNoErrors
 		}
-		if errs, err = m.Factors().StandardErrors(t.Answers); err != nil {
+		if errs, err = m.StandardErrors(t.Answers); err != nil {
 			return nil, fmt.Errorf("scoring %q: %w", path, err)
 		}
 	}

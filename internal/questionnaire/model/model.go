@@ -96,6 +96,21 @@ func (m *Model) Factors() Factors {
 	return &m.ICQF
 }
 
+// StandardErrors returns those of the scores, n×k, from the answers, n×p: √(e² + u²) with e of Factors, which counts loadings as
+// known, and u of Bootstrap.Scores, 0 without a bootstrap. They are at most those of a score of which nothing is known: half of
+// ScoreRange, or 1, the standard deviation of a factor, for factor analysis. It returns the errors of Factors.
+func (m *Model) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
+	errs, err := m.Factors().StandardErrors(answers)
+	if b := m.Summary.Bootstrap; err == nil && b != nil && len(b.Scores) > 0 {
+		most := 1.
+		if m.FA == nil {
+			most = 0.5
+		}
+		errs.Apply(func(_, t int, e float64) float64 { return min(math.Hypot(e, b.Scores[t]), most) }, errs)
+	}
+	return errs, err
+}
+
 // Loadings returns those of the factors, p×k.
 func (m *Model) Loadings() *mat.Dense {
 	if m.FA != nil {
