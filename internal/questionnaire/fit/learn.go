@@ -92,11 +92,17 @@ func (l *Learnt) known(rows []int) *mat.Dense {
 	return linalg.SelectRows(l.study.Known, rows)
 }
 
-func (o *Options) learnICQF(ctx context.Context, l *Learnt, c model.Candidate) (err error) {
+// data returns what a fit learns from, with stretched answers.
+func (l *Learnt) data() icqf.Data {
 	data := l.study.Data(l.Rows)
 	if len(l.Items) < len(l.study.Items) {
 		data.Answers = linalg.SelectColumns(data.Answers, l.Items)
 	}
+	return data
+}
+
+func (o *Options) learnICQF(ctx context.Context, l *Learnt, c model.Candidate) (err error) {
+	data := l.data()
 	settings := o.Solver(l.study, c.Factors, c.Beta)
 	settings.Recorder = o.Recorder
 	if l.icqf, err = icqf.Fit(ctx, data, settings); err != nil {
@@ -177,7 +183,7 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	if err != nil {
 		return err
 	}
-	given := l.study.AnswersOf(l.Rows, l.Items)
+	given := l.data().Answers
 	x := linalg.Filled(given, linalg.ColumnMeans(given))
 	l.l1, err = solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads, Recorder: o.Recorder}, method)
 	if err != nil {
@@ -191,6 +197,7 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	order := largestFirst(l.l1.Scores, l.l1.Topics)
 	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Answers: answersEach(given), Threads: o.Threads}}
 	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
+	l.study.unstretch(&l.icqf.Model, l.Items)
 	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
 	return nil
 }

@@ -245,6 +245,16 @@ func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 // An item answered 0 to 1 weighs like one answered 0 to 4: its answers times four change nothing but its loadings.
 func TestEqualRanges(t *testing.T) {
 	t.Parallel()
+	for _, method := range []string{model.MethodICQF, model.MethodL1} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			testEqualRanges(t, method)
+		})
+	}
+}
+
+func testEqualRanges(t *testing.T, method string) {
+	t.Helper()
 	wide := questionnairetest.Rows(8)
 	narrow := questionnairetest.Rows(8)
 	book := []questionnaire.Item{}
@@ -261,6 +271,9 @@ func TestEqualRanges(t *testing.T) {
 	run := func(rows [][]string, book []questionnaire.Item, equal bool) (*model.Fitted, *fit.Scored) {
 		change := func(o *fit.Options) {
 			o.Columns.Items, o.Columns.Range, o.Columns.Codebook = nil, nil, book
+			if o.Method = method; method != model.MethodICQF {
+				o.Betas = nil
+			}
 			o.EqualRanges, o.RelTol, o.Scores.StandardErrors = equal, 1e-10, true
 		}
 		f := questionnairetest.Fit(t, rows, change)

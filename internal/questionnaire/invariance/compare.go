@@ -39,9 +39,10 @@ func (r *run) configural(seen *pair, samples []*pair) {
 	}
 	for t, c := range congruences {
 		by := column(same, t)
+		chance := p(by, func(v float64) bool { return v <= c })
 		f := Factor{
 			Factor: factorName(t), Congruence: c, Interval: basic(c, column(drawn, t)),
-			Reference: quantile(.05, by), P: p(by, func(v float64) bool { return v <= c }), Reading: reading(c),
+			Reference: quantile(.05, by), P: chance, Reading: reading(c, chance),
 			Empty: mat.Norm(seen.loadings[0].ColView(t), 2) == 0 || mat.Norm(seen.loadings[1].ColView(t), 2) == 0,
 		}
 		for g := range f.Numbers {
@@ -81,7 +82,7 @@ func (r *run) metric(seen *pair, samples []*pair) {
 			}
 			m.Loadings = append(m.Loadings, Loading{
 				Item: item.Name, Reversed: item.Reversed, Factor: factorName(t), First: first.At(j, t), Second: second.At(j, t), Difference: d,
-				Interval: percentiles(entries(drawn, j, t)), P: p(by, atLeast(math.Abs(d))), AdjustedP: p(largest, atLeast(math.Abs(d))),
+				Interval: percentiles(d, entries(drawn, j, t)), P: p(by, atLeast(math.Abs(d))), AdjustedP: p(largest, atLeast(math.Abs(d))),
 			})
 		}
 	}
@@ -128,13 +129,15 @@ func quantile(q float64, values []float64) float64 {
 	return stat.Quantile(q, stat.LinInterp, sorted, nil)
 }
 
-// percentiles returns the interval of the percentile bootstrap.
-func percentiles(values []float64) questionnaire.Interval {
-	return questionnaire.Interval{Low: quantile(.025, values), High: quantile(.975, values)}
+// percentiles returns the interval of the percentile bootstrap, widened to hold what is seen: factors that are matched with another
+// one in most samples have it elsewhere.
+func percentiles(seen float64, values []float64) questionnaire.Interval {
+	return questionnaire.Interval{Low: min(seen, quantile(.025, values)), High: max(seen, quantile(.975, values))}
 }
 
 // basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the error of the sample twice, so its
-// congruences are too low; this interval takes the difference off again. It is widened to hold what is seen, and cut at 1.
+// congruences are too low; this interval takes the difference off again. It is widened to hold what is seen, and cut at −1 and 1.
 func basic(seen float64, values []float64) questionnaire.Interval {
-	return questionnaire.Interval{Low: min(seen, 2*seen-quantile(.975, values)), High: min(1, 2*seen-quantile(.025, values))}
+	i := questionnaire.Interval{Low: 2*seen - quantile(.975, values), High: 2*seen - quantile(.025, values)}
+	return questionnaire.Interval{Low: max(-1, min(i.Low, seen)), High: min(1, max(i.High, seen))}
 }

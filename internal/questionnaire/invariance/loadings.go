@@ -42,24 +42,29 @@ type Factor struct {
 	// congruences that are as low.
 	Reference float64 `json:"reference"`
 	P         float64 `json:"p"`
-	// Reading is EqualFactor, FairFactor or OtherFactor.
+	// Reading is EqualFactor, FairFactor, OtherFactor or UnclearFactor.
 	Reading string `json:"reading"`
 	Empty   bool   `json:"empty"`
 }
 
-// The readings of a congruence: from model.EqualCongruence on, from model.SimilarCongruence on, and below.
+// The readings of a congruence: from model.EqualCongruence on, from model.SimilarCongruence on, and below. If groups of these sizes
+// may be as far apart by chance, one below tells nothing.
 const (
-	EqualFactor = "equal"
-	FairFactor  = "fair"
-	OtherFactor = "not the same"
+	EqualFactor   = "equal"
+	FairFactor    = "fair"
+	OtherFactor   = "not the same"
+	UnclearFactor = "cannot tell"
 )
 
-func reading(congruence float64) string {
+// reading returns that of a congruence with this p value.
+func reading(congruence, p float64) string {
 	switch {
 	case congruence >= model.EqualCongruence:
 		return EqualFactor
 	case congruence >= model.SimilarCongruence:
 		return FairFactor
+	case p >= level:
+		return UnclearFactor
 	}
 	return OtherFactor
 }
