@@ -268,7 +268,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	r.warn(d, fitted.Input, fitted.TooFew)
 	warnEdges(d, fitted.Edges)
 	for _, doubt := range fitted.Doubts {
-		d.Log.Warn("the loadings may mean little", "warning", doubt)
+		d.Log.Warn("a doubt about the fit", "warning", doubt)
 	}
 	return r.report(d, fitted)
 }

@@ -238,16 +238,23 @@ func (b *bootstrap) summary() *model.Bootstrap {
 		}
 		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(model.SimilarCongruence), Equal: from(model.EqualCongruence)})
 	}
-	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings })
+	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings }, func(_, _ int, values []float64) (low, high float64) {
+		return percentiles(values)
+	})
 	if b.fit.phi != nil {
-		correlations := b.intervals(func(r *replicate) *mat.Dense { return r.phi })
+		correlations := b.intervals(func(r *replicate) *mat.Dense { return r.phi }, func(s, t int, values []float64) (low, high float64) {
+			if s == t {
+				return 1, 1
+			}
+			return widened(b.fit.phi.At(s, t), values)
+		})
 		out.FactorCorrelations = &correlations
 	}
 	return out
 }
 
-// intervals returns those of the entries of a table of the replicates.
-func (b *bootstrap) intervals(of func(*replicate) *mat.Dense) (out model.Intervals) {
+// intervals returns the standard deviations of the entries of a table over the replicates, and their intervals from the sorted values.
+func (b *bootstrap) intervals(of func(*replicate) *mat.Dense, interval func(row, column int, sorted []float64) (low, high float64)) (out model.Intervals) {
 	rows, columns := of(b.all[0]).Dims()
 	for j := range rows {
 		errors, low, high := make([]float64, columns), make([]float64, columns), make([]float64, columns)
@@ -258,20 +265,34 @@ func (b *bootstrap) intervals(of func(*replicate) *mat.Dense) (out model.Interva
 					values = append(values, v)
 				}
 			}
-			errors[c], low[c], high[c] = interval(values)
+			slices.Sort(values)
+			errors[c] = stat.StdDev(values, nil)
+			low[c], high[c] = interval(j, c, values)
 		}
 		out.Errors, out.Low, out.High = append(out.Errors, errors), append(out.Low, low), append(out.High, high)
 	}
 	return out
 }
 
-// interval returns the standard deviation of the replicates and the ends of their percentile interval.
+// percentiles returns the ends of the percentile interval, for loadings.
 //
 // Of percentile, basic, bias-corrected percentile and normal intervals, the first cover loadings of ICQF best, and those of factor
 // analysis in 93 to 97 % like the others. They keep within the bounds of loadings. Basic ones miss loadings near 0.
-func interval(values []float64) (deviation, low, high float64) {
-	slices.Sort(values)
-	return stat.StdDev(values, nil), quantile(values, (1-level)/2), quantile(values, (1+level)/2)
+func percentiles(sorted []float64) (low, high float64) {
+	return quantile(sorted, (1-level)/2), quantile(sorted, (1+level)/2)
+}
+
+// widened returns the ends of the percentile interval of a correlation, of which one is moved by twice as much as the mean of the
+// replicates is off what the fit has, away from it, on the scale of Fisher's z. Rotations make the correlations of a sample too
+// small, oblimin most, and those of a replicate again by as much, so that percentile intervals end too low.
+func widened(seen float64, sorted []float64) (low, high float64) {
+	low, high = percentiles(sorted)
+	var mean float64
+	for _, v := range sorted {
+		mean += math.Atanh(v) / float64(len(sorted))
+	}
+	off := 2 * (math.Atanh(seen) - mean)
+	return math.Tanh(math.Atanh(low) + min(0, off)), math.Tanh(math.Atanh(high) + max(0, off))
 }
 
 // quantile returns the value of rank share·(B+1) of B sorted values, between two ranks on the line.

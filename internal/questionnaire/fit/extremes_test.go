@@ -3,6 +3,9 @@ package fit_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,7 +50,52 @@ func TestWarnings(t *testing.T) {
 	}
 	rows := questionnairetest.Rows(1)
 	rows[4][1] = "999"
-	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"2 of 3 factors are empty", "999"}) // the penalty of loadings grows with the range
+	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"2 of 3 factors are empty", "999", "factor1 of 22 participants"}) // the penalty of loadings grows with the range
+}
+
+// Scores of people who were not asked the items of a factor are no measurements: they do not count for what is said of the factor,
+// and are told with the group that lacks the scale.
+func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
+	t.Parallel()
+	for _, method := range model.Methods() {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			learn := func(rows [][]string) *model.Fitted {
+				return questionnairetest.Fit(t, rows, func(o *fit.Options) {
+					if o.Method = method; method != model.MethodICQF {
+						o.Betas = nil
+					}
+					o.Columns.Groups = []string{"sex"}
+				})
+			}
+			want := learn(questionnairetest.Rows(1)).Summary.FactorFits
+			rows, asked := questionnairetest.Rows(1), 0
+			for _, row := range rows[1:] {
+				if row[len(row)-2] == "F" {
+					asked++
+					continue
+				}
+				for j := 0; j < questionnairetest.Items; j += questionnairetest.Factors {
+					row[1+j] = ""
+				}
+			}
+			f := learn(rows)
+			some := slices.IndexFunc(f.Summary.FactorFits, func(f model.FactorFit) bool { return f.Participants < questionnairetest.Participants/2+20 })
+			if some < 0 {
+				t.Fatalf("of no factor the scores of %d participants do not count: %+v", questionnairetest.Participants-asked, f.Summary.FactorFits)
+			}
+			got := f.Summary.FactorFits[some]
+			if near := math.Abs(got.Reliability-want[some].Reliability) < 0.1 && math.Abs(got.StandardError-want[some].StandardError) < 0.05; got.Participants > asked || got.Participants < asked*9/10 || !near {
+				t.Errorf("factor %d: %+v of the %d who were asked; everybody asked: %+v", some+1, got, asked, want[some])
+			}
+			warnings := strings.Join(f.Summary.Warnings, "; ")
+			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf("factor%d of %d participants", some+1, f.Summary.Participants-got.Participants)} {
+				if !strings.Contains(warnings, want) {
+					t.Errorf("the warnings %q lack %q", warnings, want)
+				}
+			}
+		})
+	}
 }
 
 // checkWarnings fails unless the warnings hold these words, one each, in the file and in the report.

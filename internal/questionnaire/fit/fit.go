@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -242,8 +241,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.FactorFits = factorFits(&m, scores, errs)
 	warn(&m, scores, s.Inferred)
-	doubts := l.doubts()
-	m.Summary.Warnings = append(append(m.Summary.Warnings, choice.Warnings...), doubts...)
+	doubts := append(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows))...)
+	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if o.Method == model.MethodL1 && s.Known != nil {
 		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
 	}
@@ -268,24 +267,66 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 
 // factorFits describes scores and their standard errors.
 func factorFits(m *model.Model, scores, errs *mat.Dense) []model.FactorFit {
-	rows, k := scores.Dims()
-	n, fits := float64(rows), make([]model.FactorFit, k)
+	_, k := scores.Dims()
+	fits := make([]model.FactorFit, k)
 	for t := range fits {
-		w := mat.Col(nil, t, scores)
-		absent := floats.Count(func(v float64) bool { return v == 0 }, w)
-		high := floats.Count(func(v float64) bool { return v > 0.5 }, w)
-		f := model.FactorFit{Mean: sum(w) / n, Deviation: stat.StdDev(w, nil), Absent: float64(absent) / n, High: float64(high) / n}
-		f.StandardError = mat.Norm(errs.ColView(t), 2) / math.Sqrt(n)
-		all := f.Deviation
-		if m.FA != nil {
-			all = 1
+		all := mat.Col(nil, t, errs)
+		slices.Sort(all)
+		const most, usual = 2, 0.05
+		f := model.FactorFit{Limit: most * stat.Quantile(usual, stat.Empirical, all, nil)}
+		var w []float64
+		var squares, absent, high float64
+		for i := range all {
+			e, v := errs.At(i, t), scores.At(i, t)
+			if e > f.Limit {
+				continue
+			}
+			w = append(w, v)
+			squares += e * e
+			if v == 0 {
+				absent++
+			}
+			if v > 0.5 {
+				high++
+			}
 		}
-		if all > f.StandardError {
-			f.Reliability = 1 - f.StandardError*f.StandardError/(all*all)
+		n := float64(len(w))
+		f.Participants, f.Mean, f.Deviation, f.Absent, f.High = len(w), sum(w)/n, stat.StdDev(w, nil), absent/n, high/n
+		f.StandardError = math.Sqrt(squares / n)
+		spread := f.Deviation
+		if m.FA != nil {
+			spread = 1
+		}
+		if spread > f.StandardError {
+			f.Reliability = 1 - f.StandardError*f.StandardError/(spread*spread)
 		}
 		fits[t] = f
 	}
 	return fits
+}
+
+// vague warns of factors that the answers of more than a hundredth of the participants tell too little of.
+func vague(fits []model.FactorFit, participants int) []string {
+	var factors []string
+	for t, f := range fits {
+		if few := participants - f.Participants; few*100 > participants {
+			factors = append(factors, fmt.Sprintf("factor%d of %s", t+1, counted(few, "participant")))
+		}
+	}
+	if factors == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("some scores are no measurements, since their answers hold less than a quarter of the usual information: %s. They do not count for the mean, the shares and the reliability of the factor; "+
+		"their standard errors are large", strings.Join(factors, ", "))}
+}
+
+// lacking warns of scales that nobody of a group answered.
+func lacking(all []answers.Lacking) (warnings []string) {
+	for _, l := range all {
+		warnings = append(warnings, fmt.Sprintf("nobody of the %d participants with %s %s answered %s, which others answered: missing answers alone may tell the group",
+			l.Participants, l.Column, l.Group, strings.Join(l.Scales, ", ")))
+	}
+	return warnings
 }
 
 // knownOf describes the confounds of the participants.

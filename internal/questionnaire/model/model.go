@@ -133,7 +133,7 @@ type Fitted struct {
 	Scores Scores
 	TooFew []int    // lines of the participants with too few answers for scores
 	Edges  []string // of the Warnings those about the candidates of the cross-validation
-	Doubts []string // of the Warnings those about a factor analysis whose loadings may mean little
+	Doubts []string // of the Warnings those about loadings and scores that may mean little
 	Input  string   // path of the answers
 }
 

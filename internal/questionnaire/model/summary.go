@@ -120,6 +120,12 @@ type ItemFit struct {
 // FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants
 // in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
+	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit, twice that of the
+	// twentieth whose answers tell most. The answers of the others hold less than a quarter of the information: their scores are
+	// no measurements. Both are 0 in models of earlier versions, whose figures are about everybody.
+	Participants int     `json:"participants"`
+	Limit        float64 `json:"standard_error_limit"`
+
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"sd"`
 	Absent    float64 `json:"absent"`

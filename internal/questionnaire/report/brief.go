@@ -60,7 +60,15 @@ func (m sheet) spread(f *model.FactorFit) string {
 		return how
 	}
 	const normal = 1.96
-	return how + fmt.Sprintf(" A single score is known to about ±%.2f (95 %%); reliability %.2f.", normal*f.StandardError, f.Reliability)
+	how += fmt.Sprintf(" A single score is known to about ±%.2f (95 %%", normal*f.StandardError)
+	if b := m.Summary.Bootstrap; b == nil || len(b.Scores) == 0 {
+		how += ", if the loadings are right"
+	}
+	how += fmt.Sprintf("); reliability %.2f.", f.Reliability)
+	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
+		how += fmt.Sprintf(" This is about %d participants; %d others answered too little of it.", f.Participants, few)
+	}
+	return how
 }
 
 // title names the model.

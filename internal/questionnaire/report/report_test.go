@@ -351,6 +351,7 @@ func TestFirstPage(t *testing.T) {
 	}
 	s.FactorFits[0].StandardError, s.FactorFits[0].Reliability = 0.1, 0.85
 	s.FactorFits[1].StandardError, s.FactorFits[1].Reliability = 0.2, 0.6
+	s.FactorFits[0].Participants, s.FactorFits[1].Participants = s.Participants, s.Participants-7
 	s.ExplainedBy = &model.ExplainedBy{Explained: 0.625, Factors: []model.Share{{Share: 0.5}, {Share: 0.125}}, CrossValidated: &model.ExplainedBy{Explained: 0.375}}
 	table := func(v float64) [][]float64 {
 		rows := make([][]float64, len(m.Items))
@@ -361,7 +362,7 @@ func TestFirstPage(t *testing.T) {
 	}
 	s.Bootstrap = &model.Bootstrap{
 		Replicates: 200, Level: 0.95, Factors: []model.Again{{Congruence: 0.97}, {Congruence: 0.84}},
-		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)},
+		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)}, Scores: []float64{0.01, 0.02},
 	}
 	page, _, _ := strings.Cut(rendered(t, m, nil), "Details</h1>")
 	for _, want := range []string{
@@ -369,10 +370,15 @@ func TestFirstPage(t *testing.T) {
 		"explain 62.5 % of the differences", "2.50 (0.75 to 2.75)", "It explains 50.0 % of the differences.",
 		"known to about ±0.20 (95 %); reliability 0.85", "reliability of the factors is 0.60 to 0.85",
 		"37.5 % in participants and answers that the fit has not seen", "from 200 samples", "mean congruence of 0.84",
+		fmt.Sprintf("This is about %d participants; 7 others answered too little of it.", s.Participants-7),
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the first page lacks %q", want)
 		}
+	}
+	s.Bootstrap.Scores = nil
+	if want := "±0.20 (95 %, if the loadings are right); reliability 0.85"; !strings.Contains(rendered(t, m, nil), want) {
+		t.Errorf("without errors of the loadings the first page lacks %q", want)
 	}
 }
 
