@@ -232,7 +232,7 @@ type result struct {
 	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
 	Trace bool   `help:"Write the objective of every iterate into result.json."`
 	// Bootstrap is 0 for none.
-	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
+	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, which standard errors of scores then count, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
 }
 
 // learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of items
@@ -412,6 +412,11 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	}
 	warn(d, c.Input, scores.Remarks)
 	c.warn(d, c.Input, scores.TooFew)
+	for t, lines := range scores.Vague {
+		if len(lines) > 0 {
+			d.Log.Warn("scores are no measurements, since the answers hold less than a quarter of the information that is usual in the fit", "file", c.Input, "factor", t+1, "participants", len(lines), "lines", lines[:min(len(lines), mostLines)])
+		}
+	}
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}

@@ -36,6 +36,13 @@ func TestQuestionnaireNorms(t *testing.T) {
 	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--standard-errors", "--out", alone)
 	succeed(t, "", "questionnaire", "norms", "--model", alone, "--scores", filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10")
 
+	// Neither are those of another model.
+	fail(t, cli.ExitUsage, []string{"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10"}, "are those of the fit in")
+	fa, other := filepath.Join(parent, "fa"), filepath.Join(parent, "fa.csv")
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--method", "fa", "--factors", "2", "--out", fa)
+	succeed(t, "", "questionnaire", "score", path, "--model", fa, "--out", other)
+	fail(t, cli.ExitFailed, []string{"questionnaire", "norms", "--model", dir, "--scores", other, "--out", out, "--least", "10"}, "fa.csv", "line", "scores of another model: the score is not in 0 to 1")
+
 	fail(t, cli.ExitUsage, norms("--people", path), "--people needs")
 	fail(t, cli.ExitUsage, norms("--sex", "sex"), "--people needs")
 	fail(t, cli.ExitUsage, norms("--age", "age", "--people", path), "--bins")
@@ -89,7 +96,7 @@ func TestQuestionnaireNorms(t *testing.T) {
 	}
 
 	// Norms of another fit are refused.
-	other := filepath.Join(parent, "other")
+	other = filepath.Join(parent, "other")
 	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.2", "--factors", "2", "--out", other)
 	fail(t, cli.ExitFailed, []string{"questionnaire", "score", path, "--model", other, "--norms", out}, "norms.json", "not norms of this model")
 	if data := clitest.Read(t, out); bytes.Contains(data, []byte("secret")) {

@@ -23,6 +23,9 @@ type Scored struct {
 	Beyond []answers.Beyond
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
+	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are above
+	// model.FactorFit.Limit. It is nil without standard errors.
+	Vague [][]int
 }
 
 // Scoring says what Score reads and writes. Zero values mean what the fields say.
@@ -68,9 +71,24 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 			return nil, fmt.Errorf("scoring %q: %w", path, err)
 		}
 	}
-	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
+	s := &Scored{Remarks: t.Remarks, Beyond: beyond, Vague: vagueLines(m.Summary.FactorFits, t.Lines, errs)}
 	s.Scores, s.TooFew, err = o.scores(t, values, errs)
 	return s, err
+}
+
+func vagueLines(fits []model.FactorFit, lines []int, errs *mat.Dense) [][]int {
+	if errs == nil {
+		return nil
+	}
+	all := make([][]int, len(fits))
+	for t, f := range fits {
+		for i, line := range lines {
+			if f.Limit > 0 && errs.At(i, t) > f.Limit {
+				all[t] = append(all[t], line)
+			}
+		}
+	}
+	return all
 }
 
 // errors reports whether the table holds the standard errors of the model's scores.

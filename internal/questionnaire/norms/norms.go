@@ -34,6 +34,9 @@ const DefaultLeast = 50
 // ErrNorms is wrapped by every error about norms that are damaged or do not belong to the model.
 var ErrNorms = errors.New("not norms of this model")
 
+// ErrOtherScores is wrapped by the error for scores that the model cannot have given.
+var ErrOtherScores = errors.New("scores of another model")
+
 // By says what the cells differ by. Without both there is one cell.
 type By struct {
 	Age *questionnaire.Visits `json:"age,omitempty"` // column and bands
@@ -149,7 +152,7 @@ type Options struct {
 
 // Make makes norms of the scores of a reference sample, whose numbers are the factors of the model. The people hold what Read
 // reads; nil if the norms go by nothing. Outside are those of the scores, by line, who are in no cell. It is an error if the
-// people have no ids, or if no cell has enough people.
+// people have no ids, if no cell has enough people, or if a score is outside Model.ScoreRange, and so of another model.
 func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 	if o.Least == 0 {
 		o.Least = DefaultLeast
@@ -166,9 +169,15 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		}
 		byID = people.ByID()
 	}
+	possible := o.Model.ScoreRange()
 	columns, sexes, outside := map[key][][]float64{}, []string{}, tally{}
 	for i := range scores.Rows {
 		s := &scores.Rows[i]
+		for t, v := range s.Numbers {
+			if v < possible.Low || v > possible.High {
+				return nil, nil, &table.Error{File: scores.File, Line: s.Line, Column: n.Factors[t], Err: fmt.Errorf("%w: the score is not in %v", ErrOtherScores, possible)}
+			}
+		}
 		person := byID[s.ID]
 		var k key
 		var why Reason
