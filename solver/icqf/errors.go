@@ -180,6 +180,22 @@ func (m *Model) errorsTo(dst, answers []float64) {
 	}
 }
 
+// Stretched returns √vⱼqⱼ, p×k: loadings of answers whose ranges are stretched to the same width, which the fit compares. Without
+// Weights they are the Loadings themselves.
+func (m *Model) Stretched() *mat.Dense { return m.stretch(m.Loadings) }
+
+// StretchedConfounds returns √vⱼqcⱼ, p×c; nil without confounds.
+func (m *Model) StretchedConfounds() *mat.Dense { return m.stretch(m.ConfoundLoadings) }
+
+func (m *Model) stretch(loadings *mat.Dense) *mat.Dense {
+	if m.Weights == nil || loadings == nil {
+		return loadings
+	}
+	out := linalg.NewLike(loadings)
+	out.Apply(func(j, _ int, q float64) float64 { return math.Sqrt(m.Weights[j]) * q }, loadings)
+	return out
+}
+
 // weight returns the weight of an item's squared error.
 func (m *Model) weight(item int) float64 {
 	if m.Weights == nil {

@@ -126,14 +126,16 @@ func spread(rows []int) []int {
 type parts struct {
 	items               []int
 	loadings, confounds *mat.Dense // confounds is nil without
+	stretched           *mat.Dense // the loadings as those of items whose ranges are stretched to the same width
+	weights             []float64  // of the squared errors of the items, nil if all are 1
 	phi                 *mat.Dense // nil unless factors correlate
 }
 
 func partsOf(l *fit.Learnt) parts {
-	p := parts{items: l.Items, loadings: l.Loadings}
+	p := parts{items: l.Items, loadings: l.Loadings, stretched: l.Loadings}
 	switch f := l.Factors().(type) {
 	case *icqf.Model:
-		p.confounds = f.ConfoundLoadings
+		p.confounds, p.stretched, p.weights = f.ConfoundLoadings, f.Stretched(), f.Weights
 	case *model.FA:
 		p.confounds, p.phi = f.ConfoundLoadings, f.Phi
 	}
@@ -142,11 +144,11 @@ func partsOf(l *fit.Learnt) parts {
 
 // places returns which factor of a later fit to some of the items takes the place of each factor, and their congruences.
 func (p parts) places(later parts) (order []int, congruences []float64) {
-	loadings := linalg.SelectRows(p.loadings, later.items)
+	loadings := linalg.SelectRows(p.stretched, later.items)
 	if p.phi != nil {
-		return align.Factors(loadings, later.loadings)
+		return align.Factors(loadings, later.stretched)
 	}
-	return align.Topics(loadings, later.loadings)
+	return align.Topics(loadings, later.stretched)
 }
 
 type bootstrap struct {

@@ -27,7 +27,7 @@ const (
 //	E = 1 − Σ (m − r)² / Σ (m − m̄)²,  r − m̄ = Σ_t z_t,
 //
 // among the players t: each factor with z = (w − w̄)·q, the confounds with z = (c − c̄)·Qcᵀ, and the items' means with what is
-// left. The sums are over the observed answers, and bars are means over participants. With S of the players at work and the
+// left. The sums are over the observed answers, each with the weight of its item, and bars are means over participants. With S of the players at work and the
 // others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S ⟨z_s, z_t⟩)/Σ (m − m̄)². So
 //
 //	alone  E({t})            = (2⟨m − m̄, z_t⟩ − ⟨z_t, z_t⟩) / Σ (m − m̄)²,
@@ -249,14 +249,18 @@ func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, plac
 			}
 			z.SetVec(k, added.At(i, j)-p.added[j])
 			z.SetVec(k+1, above)
+			weight := 1.
+			if p.weights != nil {
+				weight = p.weights[j]
+			}
 			y := v - p.answers[j]
-			d.variance += y * y
-			d.with.AddScaledVec(d.with, y, z)
-			d.between.SymRankOne(d.between, 1, z)
+			d.variance += weight * y * y
+			d.with.AddScaledVec(d.with, weight*y, z)
+			d.between.SymRankOne(d.between, weight, z)
 			if p.regression != nil {
 				y = v - mat.Dot(p.study.Known.RowView(row), p.regression.RowView(j))
 			}
-			d.left += y * y
+			d.left += weight * y * y
 		}
 	}
 	return nil

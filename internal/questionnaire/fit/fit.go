@@ -392,7 +392,7 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 		return fmt.Errorf("describing the fit: %w", err)
 	}
 	n, p := data.Answers.Dims()
-	var left, all, missing float64
+	var left, weighed, all, missing float64 // squares, of these two by the weights of the items, and answers
 	m.Summary.Items = make([]model.ItemFit, p)
 	for j, mean := range linalg.ColumnMeans(data.Answers) {
 		var seen, residual, variance float64
@@ -408,9 +408,13 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 			common := 1 - m.FA.Uniquenesses[j]
 			m.Summary.Items[j].Communality = &common
 		}
-		left, all, missing = left+residual, all+variance, missing+float64(n)-seen
+		weight := 1.
+		if m.ICQF.Weights != nil {
+			weight = m.ICQF.Weights[j]
+		}
+		left, weighed, all, missing = left+residual, weighed+weight*residual, all+weight*variance, missing+float64(n)-seen
 	}
-	m.Summary.Explained, m.Summary.Missing = explained(left, all), missing/float64(n*p)
+	m.Summary.Explained, m.Summary.Missing = explained(weighed, all), missing/float64(n*p)
 	m.Summary.ReconstructionError = left / (float64(n*p) - missing)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
 
@@ -86,6 +87,21 @@ func (m *Model) AllLoadings() (*mat.Dense, []string) {
 	return all, names
 }
 
+// Stretched returns AllLoadings, of ICQF and l1-nmf as those of items whose ranges are stretched to the widest, as the fit may have
+// done: by these, items of different ranges can be compared.
+func (m *Model) Stretched() *mat.Dense {
+	all, _ := m.AllLoadings()
+	if m.FA != nil || m.ICQF.Weights == nil {
+		return all
+	}
+	if m.ICQF.ConfoundLoadings == nil {
+		return m.ICQF.Stretched()
+	}
+	stretched := &mat.Dense{}
+	stretched.Augment(m.ICQF.Stretched(), m.ICQF.StretchedConfounds())
+	return stretched
+}
+
 // LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
 func (m *Model) LoadingsCSV() []byte {
 	all, names := m.AllLoadings()
@@ -144,12 +160,12 @@ type Column struct {
 type Loading struct {
 	questionnaire.Item
 	Loading float64
-	Width   float64                 // of its bar: a percentage of the largest loading of the model
+	Width   float64                 // of its bar: a percentage of the largest loading of the model, as Stretched
 	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
 }
 
-// Columns list at most topItems items. The loading of each, whatever its sign, is at least TopShare of the column's largest, and
-// leastLoading of the largest answer.
+// Columns list at most topItems items. The Stretched loading of each, whatever its sign, is at least TopShare of the column's largest,
+// and leastLoading of the largest answer.
 const (
 	topItems     = 12
 	TopShare     = 0.1
@@ -159,10 +175,13 @@ const (
 // Columns returns the factors and the confounds with the items that load on them most.
 func (m *Model) Columns() []Column {
 	all, names := m.AllLoadings()
-	longest := max(mat.Max(m.Loadings()), -mat.Min(m.Loadings()))
+	sizes := m.Stretched()
+	_, k := m.Loadings().Dims()
 	if m.FA == nil {
-		longest = mat.Max(all)
+		_, k = all.Dims() // what confounds add is on the scale of factors
 	}
+	within := sizes.Slice(0, len(m.Items), 0, k)
+	longest := max(mat.Max(within), -mat.Min(within))
 	columns := make([]Column, len(names))
 	for c, name := range names {
 		columns[c].Name = name
@@ -170,23 +189,21 @@ func (m *Model) Columns() []Column {
 			columns[c].Name = "Factor " + strconv.Itoa(c+1)
 			columns[c].Fit = &m.Summary.FactorFits[c]
 		}
-		items := make([]Loading, len(m.Items))
-		for j, item := range m.Items {
-			items[j] = Loading{Item: item, Loading: all.At(j, c)}
-			if b := m.Summary.Bootstrap; b != nil {
-				items[j].Sure = &questionnaire.Interval{Low: b.Loadings.Low[j][c], High: b.Loadings.High[j][c]}
-			}
-		}
-		slices.SortStableFunc(items, func(a, b Loading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
-		largest, least := math.Abs(items[0].Loading), leastLoading*m.Summary.Settings.Range.High
+		size := func(j int) float64 { return math.Abs(sizes.At(j, c)) }
+		order := linalg.Order(len(m.Items), func(a, b int) int { return cmp.Compare(size(b), size(a)) })
+		largest, least := size(order[0]), leastLoading*m.Summary.Settings.Range.High
 		if m.FA != nil && c < m.Summary.Factors {
 			least = 0 // such loadings do not depend on the scale of the answers
 		}
-		for _, item := range items[:min(len(items), topItems)] {
-			if size := math.Abs(item.Loading); size > 0 && size >= max(TopShare*largest, least) {
-				item.Width = min(100, 100*size/longest)
-				columns[c].Top = append(columns[c].Top, item)
+		for _, j := range order[:min(len(order), topItems)] {
+			if size(j) == 0 || size(j) < max(TopShare*largest, least) {
+				continue
 			}
+			item := Loading{Item: m.Items[j], Loading: all.At(j, c), Width: min(100, 100*size(j)/longest)}
+			if b := m.Summary.Bootstrap; b != nil {
+				item.Sure = &questionnaire.Interval{Low: b.Loadings.Low[j][c], High: b.Loadings.High[j][c]}
+			}
+			columns[c].Top = append(columns[c].Top, item)
 		}
 	}
 	return columns

@@ -43,12 +43,13 @@ func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	factor := make([]int, len(m.Items))
 	order = make([]int, len(m.Items))
+	loadings := m.Stretched()
 	for j, item := range m.Items {
 		order[j] = j
 		if _, ok := subscale[item.Subscale]; !ok {
 			subscale[item.Subscale] = len(subscale)
 		}
-		row := m.Loadings().RawRowView(j)
+		row := loadings.RawRowView(j)[:m.Summary.Factors]
 		for t, q := range row {
 			if math.Abs(q) > math.Abs(row[factor[j]]) {
 				factor[j] = t
@@ -59,7 +60,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 		return cmp.Or(
 			cmp.Compare(subscale[m.Items[a].Subscale], subscale[m.Items[b].Subscale]),
 			cmp.Compare(factor[a], factor[b]),
-			cmp.Compare(math.Abs(m.Loadings().At(b, factor[b])), math.Abs(m.Loadings().At(a, factor[a]))),
+			cmp.Compare(math.Abs(loadings.At(b, factor[b])), math.Abs(loadings.At(a, factor[a]))),
 		)
 	})
 	for at, j := range order {
@@ -97,7 +98,8 @@ func style(x text.XAlignment) text.Style {
 // the factors and confounds above and below.
 func (m sheet) heatMap() *heatMap {
 	h := &heatMap{sheet: m}
-	h.loadings, h.columns = m.AllLoadings()
+	h.loadings = m.Stretched()
+	_, h.columns = m.AllLoadings()
 	if m.FA != nil { // what confounds add is on another scale
 		h.loadings, h.columns = m.Loadings(), h.columns[:m.Summary.Factors]
 	}
