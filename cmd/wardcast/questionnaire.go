@@ -124,9 +124,14 @@ func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
 
 // learning are the flags of the commands that learn.
 type learning struct {
-	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K"`
-	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K" usedby:"icqf,fa,l1-nmf,pca"`
+	Beta    []float64 `help:"Weight of the penalties of icqf, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B" usedby:"icqf"`
 	model.Learning
+}
+
+// several reports whether there are candidates among which the method must choose.
+func (l *learning) several(method string) bool {
+	return len(l.Factors) != 1 || method == model.MethodICQF && len(l.Beta) != 1
 }
 
 // options returns the options that the flags describe.
@@ -229,8 +234,8 @@ type result struct {
 	scoreFlags
 	cli.Output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
-	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
-	Trace bool   `help:"Write the objective of every iterate into result.json."`
+	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
+	Trace bool   `help:"Write the objective of every iterate into result.json." usedby:"icqf,l1-nmf"`
 	// Bootstrap is 0 for none.
 	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
 }
@@ -335,10 +340,16 @@ type questionnaireFitCmd struct {
 	result
 }
 
-func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps) error { return c.run(ctx, d, nil) }
+func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	return c.run(ctx, d, command, nil)
+}
 
 // run fits; the visits may be nil.
-func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *questionnaire.Visits) error {
+func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context, visits *questionnaire.Visits) error {
+	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
+	if err := checkUsed(command, c.several(c.Method) && !parallel, c.Method); err != nil {
+		return err
+	}
 	o, err := c.read(d, &c.answerFlags)
 	if err != nil {
 		return err
@@ -354,12 +365,12 @@ type questionnaireLongitudinalCmd struct {
 	Bins []string `help:"Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
 }
 
-func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
 	visits, err := questionnaire.ParseVisits(c.Time, c.Bins)
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, d, visits)
+	return c.run(ctx, d, command, visits)
 }
 
 type questionnaireMetaCmd struct {
@@ -369,7 +380,10 @@ type questionnaireMetaCmd struct {
 	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the files of answers must not have moved since the fits." default:"0" placeholder:"N"`
 }
 
-func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	if err := checkUsed(command, c.several(model.MethodICQF), model.MethodICQF); err != nil {
+		return err
+	}
 	o := meta.Options{Models: c.Models, Compact: c.Compact}
 	var err error
 	if o.Options, err = c.options(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
@@ -25,7 +27,10 @@ type questionnaireInvarianceCmd struct {
 	Bootstrap int `help:"Number of bootstrap samples of the participants within each group; at least ${leastBootstrap}." default:"${bootstrap}" placeholder:"N"`
 }
 
-func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	if err := checkUsed(command, c.several(c.Method), c.Method); err != nil {
+		return err
+	}
 	if c.Bootstrap < invariance.LeastBootstrap {
 		return cli.Usage(fmt.Errorf("--bootstrap is %d, must be %d or more", c.Bootstrap, invariance.LeastBootstrap))
 	}
