@@ -307,7 +307,22 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	if err != nil || r.JSON() || s.Fit == nil {
 		return err
 	}
+	if err := printAccounted(d.Out, s.Accounted); err != nil {
+		return err
+	}
 	return printGoodness(d.Out, s.Fit)
+}
+
+// printAccounted prints what each factor of a factor analysis accounts for.
+func printAccounted(w io.Writer, accounted []model.Accounted) error {
+	var rows [][]string
+	for t, a := range accounted {
+		rows = append(rows, []string{"factor" + strconv.Itoa(t+1), threeDecimals(a.SSLoadings), threeDecimals(a.Proportion)})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return cli.PrintTable(w, []string{"FACTOR", "SS LOADINGS", "PROPORTION"}, rows)
 }
 
 // printGoodness prints how well a factor analysis fits, "-" for what is not defined.

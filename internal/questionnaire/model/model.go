@@ -112,6 +112,17 @@ func (m *Model) ConfoundLoadings() *mat.Dense {
 	return m.ICQF.ConfoundLoadings
 }
 
+// Accounted returns the variance that each factor of factor analysis accounts for, nil for other methods.
+func (m *Model) Accounted() (all []Accounted) {
+	if m.FA == nil {
+		return nil
+	}
+	for _, v := range m.FA.Accounted() {
+		all = append(all, Accounted{SSLoadings: v, Proportion: v / float64(len(m.Items))})
+	}
+	return all
+}
+
 // Fitted is a model with the scores of the participants that it was learnt from.
 type Fitted struct {
 	Model

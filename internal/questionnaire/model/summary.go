@@ -45,8 +45,9 @@ type Summary struct {
 	Known []Known `json:"known"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
-	// FactorCorrelations, k×k, and Fit are those of factor analysis.
+	// FactorCorrelations, k×k, Accounted, by factor, and Fit are those of factor analysis.
 	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
+	Accounted          []Accounted                   `json:"accounted,omitempty"`
 	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
 	// Parallel is the number of factors by parallel analysis, if that chose it.
 	Parallel int `json:"parallel,omitempty"`
@@ -129,6 +130,13 @@ type FactorFit struct {
 	// It is at least 0.
 	StandardError float64 `json:"standard_error"`
 	Reliability   float64 `json:"reliability"`
+}
+
+// Accounted is the variance of the standardized answers that a factor of factor analysis accounts for: in items, the diagonal of
+// ΦΛᵀΛ, and as a share of all items. Over the factors these sum to the communalities and to their mean.
+type Accounted struct {
+	SSLoadings float64 `json:"ss_loadings"`
+	Proportion float64 `json:"proportion"`
 }
 
 // Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.

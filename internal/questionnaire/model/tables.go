@@ -137,7 +137,9 @@ func CSV(rows [][]string) []byte {
 type Column struct {
 	Name string
 	Fit  *FactorFit // nil for a confound
-	Top  []Loading
+	// Accounted is that of a factor of factor analysis, otherwise nil.
+	Accounted *Accounted
+	Top       []Loading
 }
 
 // Loading is what an item has on a Column.
@@ -163,12 +165,15 @@ func (m *Model) Columns() []Column {
 	if m.FA == nil {
 		longest = mat.Max(all)
 	}
-	columns := make([]Column, len(names))
+	columns, accounted := make([]Column, len(names)), m.Accounted()
 	for c, name := range names {
 		columns[c].Name = name
 		if c < m.Summary.Factors {
 			columns[c].Name = "Factor " + strconv.Itoa(c+1)
 			columns[c].Fit = &m.Summary.FactorFits[c]
+			if accounted != nil {
+				columns[c].Accounted = &accounted[c]
+			}
 		}
 		items := make([]Loading, len(m.Items))
 		for j, item := range m.Items {

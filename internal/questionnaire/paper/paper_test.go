@@ -78,21 +78,28 @@ func TestNoteOfFactorAnalysis(t *testing.T) {
 	}
 }
 
-// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut.
+// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut, and what each factor
+// accounts for.
 func TestCommunalities(t *testing.T) {
 	t.Parallel()
 	m := signed()
 	m.Summary.Method = model.MethodFA
-	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Uniquenesses: []float64{.17, 1, .8, .51}}}
+	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Phi: mat.NewDense(2, 2, []float64{1, .5, .5, 1}), Uniquenesses: []float64{.17, 1, .8, .51}}}
 	const want = `| Item | Text | Factor 1 | Factor 2 | Communality |
 | :--- | :--- | ---: | ---: | ---: |
 | c | Line break |  |  | 0.49 |
 | \*a |  |  |  | 0.20 |
 | b\_2 (R) | 50 % \| \<b>of\</b> "\$5" & \[more] |  | -0.90 | 0.83 |
 | none |  |  |  | 0.00 |
+| SS loadings |  | 0.65 | 0.83 | 1.48 |
+| Proportion of variance |  | 0.16 | 0.21 | 0.37 |
 `
 	if got := string(LoadingsToPrint(m, .8).Markdown()); !strings.Contains(got, want) {
 		t.Errorf("the table is\n%s\nwant in it\n%s", got, want)
+	}
+	const foot = "none &  &  &  & 0.00 \\\\\n\\midrule\nSS loadings &  & 0.65 & 0.83 & 1.48 \\\\\n"
+	if got := string(LoadingsToPrint(m, .8).LaTeX()); !strings.Contains(got, foot) {
+		t.Errorf("the table is\n%s\nwant in it\n%s", got, foot)
 	}
 }
 

@@ -89,7 +89,9 @@ func (t *Table) Markdown() []byte {
 		}
 	}
 	line(rule)
-	t.eachPrinted(inMarkdown, line)
+	for _, cells := range t.printed(inMarkdown) {
+		line(cells)
+	}
 	if len(t.Notes) > 0 {
 		fmt.Fprintf(&b, "\n*Note.* %s\n", inMarkdown.Replace(strings.Join(t.Notes, " ")))
 	}
@@ -115,7 +117,12 @@ func (t *Table) LaTeX() []byte {
 	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,longtable}\n\\begin{longtable}{%s}\n\\caption{%s}\\\\\n\\toprule\n", &columns, inLaTeX.Replace(t.Caption))
 	line(t.titles(inLaTeX))
 	b.WriteString("\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n")
-	t.eachPrinted(inLaTeX, line)
+	for i, cells := range t.printed(inLaTeX) {
+		if i == len(t.Rows) {
+			b.WriteString("\\midrule\n")
+		}
+		line(cells)
+	}
 	b.WriteString("\\end{longtable}\n")
 	if len(t.Notes) > 0 {
 		fmt.Fprintf(&b, "\\noindent\\textit{Note.} %s\n", inLaTeX.Replace(strings.Join(t.Notes, " ")))
@@ -133,11 +140,12 @@ func (t *Table) titles(escape *strings.Replacer) (titles []string) {
 // printedDigits is the number of digits behind the point in a paper.
 const printedDigits = 2
 
-// eachPrinted calls line with the cells of each row for a paper. Columns of whole numbers, such as counts, have no digits
+// printed returns the cells of the rows and of the foot for a paper. Columns of whole numbers, such as counts, have no digits
 // behind the point.
-func (t *Table) eachPrinted(escape *strings.Replacer, line func(cells []string)) {
+func (t *Table) printed(escape *strings.Replacer) (all [][]string) {
+	rows := slices.Concat(t.Rows, t.Foot)
 	var digits []int
-	for _, r := range t.Rows {
+	for _, r := range rows {
 		if digits == nil {
 			digits = make([]int, len(r.Numbers))
 		}
@@ -147,7 +155,7 @@ func (t *Table) eachPrinted(escape *strings.Replacer, line func(cells []string))
 			}
 		}
 	}
-	for _, r := range t.Rows {
+	for _, r := range rows {
 		var cells []string
 		for _, w := range r.Words {
 			cells = append(cells, escape.Replace(w))
@@ -159,6 +167,7 @@ func (t *Table) eachPrinted(escape *strings.Replacer, line func(cells []string))
 			}
 			cells = append(cells, cell)
 		}
-		line(cells)
+		all = append(all, cells)
 	}
+	return all
 }
