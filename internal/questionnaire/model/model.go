@@ -375,6 +375,9 @@ func (m *Model) check() error {
 			return err
 		}
 	}
+	if err := s.checkFactors(); err != nil {
+		return err
+	}
 	for _, p := range s.BCV {
 		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
 			return fmt.Errorf("a cross-validated error of %v with a standard error of %v", p.Error, p.StandardError)
@@ -392,6 +395,36 @@ func (m *Model) check() error {
 		numeric := c.Kind == questionnaire.Numeric && c.Range != nil && c.Range.Low < c.Range.High
 		if c.Name == "" || !numeric && (c.Kind != questionnaire.Categorical || len(c.Levels) < 2) {
 			return fmt.Errorf("confound %q of kind %q without range or levels", c.Name, c.Kind)
+		}
+	}
+	return nil
+}
+
+// checkFactors returns an error for descriptions of another number of factors than the model has.
+func (s *Summary) checkFactors() error {
+	var squares [][][]float64
+	if s.FactorCorrelations != nil {
+		squares = append(squares, s.FactorCorrelations)
+	}
+	if b := s.Bootstrap; b != nil && b.FactorCorrelations != nil {
+		squares = append(squares, b.FactorCorrelations.Errors, b.FactorCorrelations.Low, b.FactorCorrelations.High)
+	}
+	for _, a := range squares {
+		if len(a) != s.Factors || slices.ContainsFunc(a, func(row []float64) bool { return len(row) != s.Factors }) {
+			return fmt.Errorf("correlations of other factors than the %d of the model", s.Factors)
+		}
+	}
+	if n := len(s.Accounted); n != 0 && n != s.Factors {
+		return fmt.Errorf("%d factors that account for variance, must be %d", n, s.Factors)
+	}
+	for e := s.ExplainedBy; e != nil; e = e.CrossValidated {
+		if len(e.Factors) != s.Factors {
+			return fmt.Errorf("%d factors that explain variance, must be %d", len(e.Factors), s.Factors)
+		}
+	}
+	for _, item := range s.Compact {
+		if len(item.Correlations) != s.Factors {
+			return fmt.Errorf("an item of the compact set with correlations of %d factors, must be %d", len(item.Correlations), s.Factors)
 		}
 	}
 	return nil
