@@ -327,24 +327,15 @@ func printAccounted(w io.Writer, accounted []model.Accounted) error {
 
 // printGoodness prints how well a factor analysis fits, "-" for what is not defined.
 func printGoodness(w io.Writer, g *factoranalysis.GoodnessOfFit) error {
-	digits := func(v float64, decimals int) string {
-		if math.IsNaN(v) {
-			return "-"
-		}
-		return cli.Digits(&v, decimals)
-	}
-	interval, p := "-", "-"
+	interval := "-"
 	if !math.IsNaN(g.RMSEA.Low) && !math.IsNaN(g.RMSEA.High) {
-		interval = digits(g.RMSEA.Low, 3) + " to " + digits(g.RMSEA.High, 3)
-	}
-	if !math.IsNaN(g.P) {
-		p = pValue(g.P)
+		interval = threeDecimals(g.RMSEA.Low) + " to " + threeDecimals(g.RMSEA.High)
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
 	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"}, [][]string{{
-		digits(g.RMSR, 3), digits(g.RMSEA.Value, 3), interval, digits(g.TLI, 3), digits(g.CFI, 3), digits(g.BIC, 1), digits(g.ChiSquare, 1), strconv.Itoa(g.DF), p,
+		threeDecimals(g.RMSR), threeDecimals(g.RMSEA.Value), interval, threeDecimals(g.TLI), threeDecimals(g.CFI), decimals(g.BIC, 1), decimals(g.ChiSquare, 1), strconv.Itoa(g.DF), pValue(g.P),
 	}})
 }
 
