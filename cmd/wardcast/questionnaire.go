@@ -117,8 +117,8 @@ type method struct {
 // choose sets the method, and warns of confounds that it does not use.
 func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
 	o.Method = m.Method
-	if m.Method == model.MethodL1 && len(confounds) > 0 {
-		d.Log.Warn("l1-nmf does not use confounds", "confounds", confounds)
+	if w := o.UnusedConfounds(); w != "" {
+		d.Log.Warn("confounds are not used", "warning", w, "confounds", confounds)
 	}
 }
 

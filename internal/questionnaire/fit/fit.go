@@ -243,8 +243,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	warn(&m, scores, s.Inferred)
 	doubts := l.doubts()
 	m.Summary.Warnings = append(append(m.Summary.Warnings, choice.Warnings...), doubts...)
-	if o.Method == model.MethodL1 && s.Known != nil {
-		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
+	if w := o.UnusedConfounds(); w != "" {
+		m.Summary.Warnings = append(m.Summary.Warnings, w)
 	}
 	inFile := func(ordered *mat.Dense) *mat.Dense {
 		a := linalg.NewLike(ordered)

@@ -55,18 +55,19 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := m.Factors().Score(t.Answers, known)
+	var values, errs *mat.Dense
+	switch {
+	case m.FA != nil:
+		values, errs, err = m.FA.ScoreErrors(t.Answers, known)
+	case o.errors(m) && m.ICQF.Noise == nil:
+		return nil, questionnaire.ErrNoErrors
+	default:
+		if values, err = m.ICQF.Score(t.Answers, known); err == nil && o.errors(m) {
+			errs, err = m.ICQF.StandardErrors(t.Answers)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
-	}
-	var errs *mat.Dense
-	if o.errors(m) {
-		if m.FA == nil && m.ICQF.Noise == nil {
-			return nil, questionnaire.ErrNoErrors
-		}
-		if errs, err = m.Factors().StandardErrors(t.Answers); err != nil {
-			return nil, fmt.Errorf("scoring %q: %w", path, err)
-		}
 	}
 	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
 	s.Scores, s.TooFew, err = o.scores(t, values, errs)
