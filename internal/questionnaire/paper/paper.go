@@ -31,6 +31,7 @@ type Table struct {
 type Column struct {
 	Name  string // as in a file
 	Title string // as in a paper
+	Short string // the title where there is little room, "" for the same
 	Words bool
 }
 
@@ -77,10 +78,10 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 		t.Columns = append(t.Columns, Column{Title: "Text", Words: true})
 	}
 	for f := range s.Factors {
-		t.Columns = append(t.Columns, Column{Title: "Factor " + strconv.Itoa(f+1)})
+		t.Columns = append(t.Columns, Column{Title: "Factor " + strconv.Itoa(f+1), Short: "F" + strconv.Itoa(f+1)})
 	}
 	if m.FA != nil {
-		t.Columns = append(t.Columns, Column{Title: "Communality"})
+		t.Columns = append(t.Columns, Column{Title: "Communality", Short: "Comm."})
 	}
 	if slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }) {
 		t.Notes = append(t.Notes, "(R): scored from the other end.")
@@ -91,7 +92,7 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	if accounted := m.Accounted(); accounted != nil {
 		words := make([]string, len(t.Columns)-s.Factors-1)
 		sums, shares := Row{Words: slices.Clone(words)}, Row{Words: words}
-		sums.Words[0], shares.Words[0] = "SS loadings", "Proportion of variance"
+		sums.Words[0], shares.Words[0] = "SS loadings", "Proportion"
 		var sum, share float64
 		for _, a := range accounted {
 			sums.Numbers, shares.Numbers = append(sums.Numbers, a.SSLoadings), append(shares.Numbers, a.Proportion)
