@@ -117,16 +117,21 @@ type method struct {
 // choose sets the method, and warns of confounds that it does not use.
 func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
 	o.Method = m.Method
-	if m.Method == model.MethodL1 && len(confounds) > 0 {
-		d.Log.Warn("l1-nmf does not use confounds", "confounds", confounds)
+	if w := o.UnusedConfounds(); w != "" {
+		d.Log.Warn("confounds are not used", "warning", w, "confounds", confounds)
 	}
 }
 
 // learning are the flags of the commands that learn.
 type learning struct {
-	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K"`
-	Beta    []float64 `help:"Weight of the penalties, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B"`
+	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K" usedby:"icqf,fa,l1-nmf,pca"`
+	Beta    []float64 `help:"Weight of the penalties of icqf, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B" usedby:"icqf"`
 	model.Learning
+}
+
+// several reports whether there are candidates among which the method must choose.
+func (l *learning) several(method string) bool {
+	return len(l.Factors) != 1 || method == model.MethodICQF && len(l.Beta) != 1
 }
 
 // options returns the options that the flags describe.
@@ -229,8 +234,8 @@ type result struct {
 	scoreFlags
 	cli.Output
 	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
-	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest"`
-	Trace bool   `help:"Write the objective of every iterate into result.json."`
+	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
+	Trace bool   `help:"Write the objective of every iterate into result.json." usedby:"icqf,l1-nmf"`
 	// Bootstrap is 0 for none.
 	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, which standard errors of scores then count, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
 }
@@ -302,29 +307,35 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	if err != nil || r.JSON() || s.Fit == nil {
 		return err
 	}
+	if err := printAccounted(d.Out, s.Accounted); err != nil {
+		return err
+	}
 	return printGoodness(d.Out, s.Fit)
+}
+
+// printAccounted prints what each factor of a factor analysis accounts for.
+func printAccounted(w io.Writer, accounted []model.Accounted) error {
+	var rows [][]string
+	for t, a := range accounted {
+		rows = append(rows, []string{"factor" + strconv.Itoa(t+1), threeDecimals(a.SSLoadings), threeDecimals(a.Proportion)})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	return cli.PrintTable(w, []string{"FACTOR", "SS LOADINGS", "PROPORTION"}, rows)
 }
 
 // printGoodness prints how well a factor analysis fits, "-" for what is not defined.
 func printGoodness(w io.Writer, g *factoranalysis.GoodnessOfFit) error {
-	digits := func(v float64, decimals int) string {
-		if math.IsNaN(v) {
-			return "-"
-		}
-		return cli.Digits(&v, decimals)
-	}
-	interval, p := "-", "-"
+	interval := "-"
 	if !math.IsNaN(g.RMSEA.Low) && !math.IsNaN(g.RMSEA.High) {
-		interval = digits(g.RMSEA.Low, 3) + " to " + digits(g.RMSEA.High, 3)
-	}
-	if !math.IsNaN(g.P) {
-		p = pValue(g.P)
+		interval = threeDecimals(g.RMSEA.Low) + " to " + threeDecimals(g.RMSEA.High)
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
 	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"}, [][]string{{
-		digits(g.RMSR, 3), digits(g.RMSEA.Value, 3), interval, digits(g.TLI, 3), digits(g.CFI, 3), digits(g.BIC, 1), digits(g.ChiSquare, 1), strconv.Itoa(g.DF), p,
+		threeDecimals(g.RMSR), threeDecimals(g.RMSEA.Value), interval, threeDecimals(g.TLI), threeDecimals(g.CFI), decimals(g.BIC, 1), decimals(g.ChiSquare, 1), strconv.Itoa(g.DF), pValue(g.P),
 	}})
 }
 
@@ -335,10 +346,16 @@ type questionnaireFitCmd struct {
 	result
 }
 
-func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps) error { return c.run(ctx, d, nil) }
+func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	return c.run(ctx, d, command, nil)
+}
 
 // run fits; the visits may be nil.
-func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, visits *questionnaire.Visits) error {
+func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context, visits *questionnaire.Visits) error {
+	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
+	if err := checkUsed(command, c.several(c.Method) && !parallel, c.Method); err != nil {
+		return err
+	}
 	o, err := c.read(d, &c.answerFlags)
 	if err != nil {
 		return err
@@ -354,12 +371,12 @@ type questionnaireLongitudinalCmd struct {
 	Bins []string `help:"Edges of the bins of time: 6,9,12 means 6 to below 9, and 9 to 12." required:"" placeholder:"LIST"`
 }
 
-func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
 	visits, err := questionnaire.ParseVisits(c.Time, c.Bins)
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, d, visits)
+	return c.run(ctx, d, command, visits)
 }
 
 type questionnaireMetaCmd struct {
@@ -369,7 +386,10 @@ type questionnaireMetaCmd struct {
 	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the files of answers must not have moved since the fits." default:"0" placeholder:"N"`
 }
 
-func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	if err := checkUsed(command, c.several(model.MethodICQF), model.MethodICQF); err != nil {
+		return err
+	}
 	o := meta.Options{Models: c.Models, Compact: c.Compact}
 	var err error
 	if o.Options, err = c.options(); err != nil {

@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -22,7 +25,19 @@ type questionnaireEvaluateCmd struct {
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
 
-func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	icqf := slices.Contains(c.Methods, model.MethodICQF)
+	chooses := slices.ContainsFunc(c.Methods, evaluate.HasFactors) && len(c.Factors) != 1 || icqf && len(c.Beta) != 1
+	methods := c.Methods
+	if chooses && !icqf {
+		methods = append(slices.Clone(methods), model.MethodICQF) // whose cross-validation chooses, with a beta of 0
+	}
+	if err := checkUsed(command, chooses, methods...); err != nil {
+		return err
+	}
+	if !icqf && len(c.Beta) > 0 {
+		return cli.Usage(errors.New("--beta applies only to icqf, which is not among the --methods"))
+	}
 	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
 	if c.Repeats < 1 {
 		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
@@ -34,7 +49,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if o.Columns.Labels, err = questionnaire.ParseLabels(c.Labels); err != nil {
 		return err
 	}
-	if len(c.Factors) != 1 && slices.ContainsFunc(c.Methods, evaluate.HasFactors) || len(c.Beta) != 1 && slices.Contains(c.Methods, model.MethodICQF) {
+	if chooses {
 		d.Log.Info("cross-validation chooses on all participants and again in each repeat", "cross_validations", 1+c.Repeats)
 	}
 	bar := cli.NewProgress(d, "fits")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/invariance"
@@ -25,7 +27,10 @@ type questionnaireInvarianceCmd struct {
 	Bootstrap int `help:"Number of bootstrap samples of the participants within each group; at least ${leastBootstrap}." default:"${bootstrap}" placeholder:"N"`
 }
 
-func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	if err := checkUsed(command, c.several(c.Method), c.Method); err != nil {
+		return err
+	}
 	if c.Bootstrap < invariance.LeastBootstrap {
 		return cli.Usage(fmt.Errorf("--bootstrap is %d, must be %d or more", c.Bootstrap, invariance.LeastBootstrap))
 	}
@@ -68,15 +73,23 @@ func marked(name string, reversed bool) string {
 	return name
 }
 
-// pValue formats a p value.
+// pValue formats a p value, "-" for NaN.
 func pValue(p float64) string {
 	if p < .001 {
 		return "<0.001"
 	}
-	return strconv.FormatFloat(p, 'f', 3, 64)
+	return threeDecimals(p)
 }
 
-func threeDecimals(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+// threeDecimals formats a number, "-" for NaN.
+func threeDecimals(v float64) string { return decimals(v, 3) }
+
+func decimals(v float64, places int) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', places, 64)
+}
 
 func bounds(i questionnaire.Interval) string {
 	return threeDecimals(i.Low) + " to " + threeDecimals(i.High)
@@ -117,12 +130,21 @@ func printMetric(w io.Writer, r *invariance.Result) error {
 }
 
 func printDIF(w io.Writer, r *invariance.Result) error {
-	found := slices.DeleteFunc(slices.Clone(r.DIF.Items), func(d invariance.ItemDIF) bool { return d.Class == invariance.NoDIF })
-	if _, err := fmt.Fprintf(w, "\nDIF: %d of %d items.\n", len(found), len(r.DIF.Items)); err != nil || len(found) == 0 {
+	var found []invariance.ItemDIF
+	tested := 0
+	for _, d := range r.DIF.Items {
+		if d.Class != invariance.UntestableDIF {
+			tested++
+		}
+		if d.Found() {
+			found = append(found, d)
+		}
+	}
+	if _, err := fmt.Fprintf(w, "\nDIF: %d of %d items.\n", len(found), tested); err != nil || len(found) == 0 {
 		return err
 	}
 	slices.SortStableFunc(found, func(a, b invariance.ItemDIF) int {
-		return cmp.Compare(b.UniformR2Change+b.NonuniformR2Change, a.UniformR2Change+a.NonuniformR2Change)
+		return cmp.Compare(b.Change(), a.Change())
 	})
 	var rows [][]string
 	for _, d := range found {

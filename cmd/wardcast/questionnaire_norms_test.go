@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -92,6 +93,18 @@ func TestQuestionnaireNorms(t *testing.T) {
 		succeed(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out, "--out", file)
 		if got, want := cells(t, file), cells(t, clitest.File(t, "scores.csv", r.Stdout)); !cmp.Equal(got, want) {
 			t.Errorf("%s does not hold what stdout does:\n%s", name, cmp.Diff(want, got))
+		}
+	}
+
+	// Who gave too few answers has no norm, and is told by line. The others keep theirs.
+	few := wardcast(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out, "--min-answers", "6")
+	kept, err := csv.NewReader(strings.NewReader(few.Stdout)).ReadAll()
+	if err != nil || len(kept) < 2 || len(kept) > 60 || !strings.Contains(few.Stderr, fmt.Sprintf(`"min_answers":6,"participants":%d,"lines":[2,`, 61-len(kept))) || strings.Contains(few.Stderr, "secret") {
+		t.Errorf("%d rows, %v, the log says %q", len(kept), err, few.Stderr)
+	}
+	for _, row := range kept {
+		if !slices.ContainsFunc(rows, func(other []string) bool { return slices.Equal(row, other) }) {
+			t.Errorf("row %q has other norms than without --min-answers", row)
 		}
 	}
 

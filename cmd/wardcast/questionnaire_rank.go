@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
@@ -23,7 +25,10 @@ type questionnaireRankCmd struct {
 	Out string `help:"Folder for rank.html, with a scree plot and the cross-validated errors, and for scree.svg. It is made if missing." placeholder:"DIR"`
 }
 
-func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	if err := checkUsed(command, true, c.Method); err != nil {
+		return err
+	}
 	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {
 		return cli.Usage(fmt.Errorf("--out %q is not a folder", c.Out))
 	}

@@ -15,7 +15,7 @@ func TestQuestionnaireTable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "model")
 	succeed(t, "", "questionnaire", "fit", answersFile(t), "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--out", dir)
 	for format, begin := range map[string]string{
-		"markdown": "Loadings of 6 items on 2 factors\n\n| Item | Factor 1 | Factor 2 |\n", "latex": "% needs \\usepackage{booktabs,longtable}\n",
+		"markdown": "Loadings of 6 items on 2 factors\n\n| Item | Factor 1 | Factor 2 |\n", "latex": "% needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}\n",
 		"csv": "item,text,subscale,reversed,factor1,factor2\nq1,,,,", "json": `[{"item":"q1","text":"","subscale":"","reversed":"","factor1":`,
 	} {
 		if got := succeed(t, "", "questionnaire", "table", "--model", dir, "--format", format); !strings.HasPrefix(got, begin) {

@@ -324,11 +324,12 @@ func TestQuestionnaireWarnsOfColumns(t *testing.T) {
 	fail(t, cli.ExitFailed, append(evaluate, "ill"), "codebook.csv", "line 1", "reverse_coded", `is it "reverse"`)
 }
 
-// Factor analysis prints how well it fits, "-" for what is not defined.
+// Factor analysis prints what the factors account for and how well it fits, "-" for what is not defined.
 func TestQuestionnairePrintsGoodness(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
 	for _, c := range []struct{ factors, want string }{
+		{"1", "FACTOR   SS LOADINGS  PROPORTION\nfactor1  "},
 		{"1", "RMSR   RMSEA  90 %            TLI"},
 		{"4", "0.000  -      -     -    -"}, // more parameters than correlations
 	} {

@@ -295,6 +295,9 @@ func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 	return s.Threads.Orthonormalize(topics)
 }
 
+// ErrEigen is what callers return if the iteration for eigenvalues does not converge.
+var ErrEigen = errors.New("eigenvalues do not converge")
+
 // Eigen returns the eigenvalues of A, ascending, and the eigenvectors in columns; ok is false without convergence.
 func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	var e mat.EigenSym

@@ -2,7 +2,6 @@ package factoranalysis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -186,7 +185,7 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	if factor.Factorize(r) {
 		var only mat.EigenSym // vectors take three times as long, and are seldom needed
 		if !only.Factorize(r, false) {
-			return nil, 0, errEigen
+			return nil, 0, linalg.ErrEigen
 		}
 		if least := only.Values(nil)[0]; least >= leastEigenvalue {
 			return r, least, nil
@@ -194,7 +193,7 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	}
 	values, vectors, ok := linalg.Eigen(r)
 	if !ok {
-		return nil, 0, errEigen
+		return nil, 0, linalg.ErrEigen
 	}
 	least := values[0]
 	for i, v := range values {
@@ -214,6 +213,3 @@ func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	}
 	return out, least, nil
 }
-
-// errEigen is returned if the iteration for eigenvalues does not converge.
-var errEigen = errors.New("eigenvalues of the correlations do not converge")

@@ -163,10 +163,6 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)
 }
 
-// Accounted returns the variance that each factor accounts for, in items, of which there are p: the diagonal of ΦΛᵀΛ. These
-// sum to the communalities.
-func (m *Model) Accounted() []float64 { return accounted(m.Loadings, m.Phi) }
-
 func accounted(loadings, phi *mat.Dense) []float64 {
 	var gram, product mat.Dense
 	gram.Mul(loadings.T(), loadings)

@@ -42,7 +42,7 @@ func newLeading(a *mat.SymDense, k int, least float64, start *mat.Dense) (d *lea
 	if !found {
 		ascending, columns, ok := linalg.Eigen(a)
 		if !ok {
-			return nil, nil, errEigen
+			return nil, nil, linalg.ErrEigen
 		}
 		vectors = mat.NewDense(k, p, nil)
 		values = make([]float64, k)

@@ -77,7 +77,7 @@ func (f *likelihood) whole(a *mat.SymDense, logs []float64) (position, error) {
 	d := &scaled{logs: logs, k: f.k, others: p - f.k}
 	var ok bool
 	if d.values, d.vectors, ok = linalg.Eigen(a); !ok {
-		return nil, errEigen
+		return nil, linalg.ErrEigen
 	}
 	if d.values[0] <= 0 {
 		return nil, ErrSingular

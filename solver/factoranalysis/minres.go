@@ -70,7 +70,7 @@ func less(r *mat.SymDense, psi []float64) *mat.SymDense {
 func (f *residuals) whole(a *mat.SymDense, psi []float64) (position, error) {
 	values, vectors, ok := linalg.Eigen(a)
 	if !ok {
-		return nil, errEigen
+		return nil, linalg.ErrEigen
 	}
 	d := &reduced{psi: psi, values: values, vectors: vectors, k: f.k, others: len(psi) - f.k}
 	for d.others < len(psi) && values[d.others] <= 0 {
@@ -165,7 +165,7 @@ func ReducedEigenvalues(ctx context.Context, r *mat.SymDense, k int) ([]float64,
 	}
 	var only mat.EigenSym
 	if !only.Factorize(less(r, e.uniquenesses), false) {
-		return nil, errEigen
+		return nil, linalg.ErrEigen
 	}
 	return only.Values(nil), nil
 }

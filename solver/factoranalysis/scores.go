@@ -38,6 +38,10 @@ func (m *Scorer) structure() *mat.Dense {
 	return s
 }
 
+// Accounted returns the variance that each factor accounts for, in items, of which there are p: the diagonal of ΦΛᵀΛ. These
+// sum to the communalities.
+func (m *Scorer) Accounted() []float64 { return accounted(m.Loadings, m.Phi) }
+
 // implied returns the correlations of the solution, ΛΦΛᵀ + Ψ.
 func (m *Scorer) implied() *mat.SymDense {
 	var common mat.Dense

@@ -1,7 +1,7 @@
 package rank
 
 import (
-	"errors"
+	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -21,7 +21,7 @@ func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 	p := r.SymmetricDim()
 	values, vectors, ok := linalg.Eigen(r)
 	if !ok {
-		return nil, nil, errors.New("finding components: eigenvalues of the correlations do not converge")
+		return nil, nil, fmt.Errorf("finding components: %w", linalg.ErrEigen)
 	}
 	rest := mat.NewSymDense(p, nil)
 	rest.CopySym(r)

@@ -3,7 +3,6 @@ package rank
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -139,7 +138,7 @@ func components(x mat.Matrix) ([]float64, error) {
 	size := min(n, p)
 	var e mat.EigenSym
 	if !e.Factorize(mat.NewSymDense(size, linalg.Threads(1).Gram(z).RawMatrix().Data), false) {
-		return nil, errors.New("finding eigenvalues: they do not converge")
+		return nil, linalg.ErrEigen
 	}
 	values := append(make([]float64, p-size), e.Values(nil)...)
 	slices.Reverse(values)

@@ -3,7 +3,6 @@ package evaluate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -43,9 +42,6 @@ func HasFactors(method string) bool {
 
 // signed reports whether the signs of the factors are not arbitrary.
 func signed(method string) bool { return method == model.MethodICQF || method == model.MethodL1 }
-
-// errEigen is returned if the iteration for eigenvalues does not converge.
-var errEigen = errors.New("eigenvalues do not converge")
 
 // trained is what a method learned from some participants.
 type trained struct {
@@ -109,7 +105,7 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 	correlations.SymOuterK(1/float64(n), z.T())
 	values, vectors, ok := linalg.Eigen(correlations)
 	if !ok {
-		return errEigen
+		return linalg.ErrEigen
 	}
 	directions := mat.NewDense(p, k, nil)
 	t.loadings = mat.NewDense(p, k, nil)

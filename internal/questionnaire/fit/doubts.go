@@ -5,8 +5,17 @@ import (
 	"math"
 	"strings"
 
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
+
+// UnusedConfounds returns a warning if there are confounds that the method does not use, otherwise "".
+func (o *Options) UnusedConfounds() string {
+	if o.Method == model.MethodL1 && len(o.Columns.Confounds) > 0 {
+		return model.MethodL1 + " does not use confounds"
+	}
+	return ""
+}
 
 // doubts returns why the loadings of a factor analysis may mean little.
 func (l *Learnt) doubts() (doubts []string) {

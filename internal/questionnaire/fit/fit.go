@@ -235,16 +235,17 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, err
 		}
 	}
-	errs, err := m.StandardErrors(answers)
+	errs, err := m.Factors().StandardErrors(answers)
 	if err != nil {
 		return nil, fmt.Errorf("describing the scores: %w", err)
 	}
+	m.CountLoadings(errs)
 	m.Summary.FactorFits = factorFits(&m, scores, errs)
 	warn(&m, scores, s.Inferred)
 	doubts := append(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows))...)
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
-	if o.Method == model.MethodL1 && s.Known != nil {
-		m.Summary.Warnings = append(m.Summary.Warnings, "l1-nmf does not use confounds")
+	if w := o.UnusedConfounds(); w != "" {
+		m.Summary.Warnings = append(m.Summary.Warnings, w)
 	}
 	inFile := func(ordered *mat.Dense) *mat.Dense {
 		a := linalg.NewLike(ordered)

@@ -219,7 +219,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	switch {
 	case l.fa != nil:
 		m.Confounds, m.FA = l.study.confounds, l.fa
-		m.Summary.FactorCorrelations, m.Summary.Fit = rowsOf(l.fa.Phi), l.fit
+		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi), m.Accounted(), l.fit
 		alone, err = l.Score(l.Rows)
 		return alone, alone, err
 	case l.l1 != nil:

@@ -1,8 +1,11 @@
 package fit_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -69,6 +72,48 @@ func TestMethods(t *testing.T) {
 				t.Errorf("columns %s", header)
 			}
 		})
+	}
+}
+
+// The variance that each factor accounts for is that of psych.
+func TestAccounted(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "psych.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var psych struct {
+		Fits map[string]struct {
+			SSLoadings []float64 `json:"ss_loadings"`
+			Proportion []float64 `json:"proportion"`
+		} `json:"fits"`
+	}
+	if err := json.Unmarshal(text, &psych); err != nil {
+		t.Fatal(err)
+	}
+	// The search for uniquenesses ends at the first, and varimax, from which promax starts, at the second.
+	const items, searching, early = 10, 1e-4, 1e-3
+	for name, want := range psych.Fits {
+		extraction, rotation, _ := strings.Cut(name, " ")
+		f, err := fit.Fit(t.Context(), fit.Options{
+			Input: filepath.Join("..", "..", "..", "solver", "factoranalysis", "testdata", "answers.csv"), Columns: answers.Columns{Items: []string{"q*"}},
+			Method: model.MethodFA, Factors: []int{3}, Learning: model.Learning{Extraction: factoranalysis.Extraction(extraction), Rotation: factoranalysis.Rotation(rotation)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tolerance := searching
+		if rotation == string(factoranalysis.RotateVarimax) || rotation == string(factoranalysis.RotatePromax) {
+			tolerance = early
+		}
+		for c, got := range f.Summary.Accounted {
+			if math.Abs(got.SSLoadings-want.SSLoadings[c]) > tolerance || math.Abs(got.Proportion-want.Proportion[c]) > tolerance/items {
+				t.Errorf("%s, factor %d: %+v, want %v and %v", name, c+1, got, want.SSLoadings[c], want.Proportion[c])
+			}
+		}
+		if len(f.Summary.Accounted) != 3 {
+			t.Errorf("%s: %d factors", name, len(f.Summary.Accounted))
+		}
 	}
 }
 

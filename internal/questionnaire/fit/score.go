@@ -58,18 +58,17 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := m.Factors().Score(t.Answers, known)
+	var values, errs *mat.Dense
+	switch {
+	case !o.errors(m):
+		values, err = m.Factors().Score(t.Answers, known)
+	case m.FA == nil && m.ICQF.Noise == nil:
+		return nil, questionnaire.ErrNoErrors
+	default:
+		values, errs, err = m.ScoreErrors(t.Answers, known)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
-	}
-	var errs *mat.Dense
-	if o.errors(m) {
-		if m.FA == nil && m.ICQF.Noise == nil {
-			return nil, questionnaire.ErrNoErrors
-		}
-		if errs, err = m.StandardErrors(t.Answers); err != nil {
-			return nil, fmt.Errorf("scoring %q: %w", path, err)
-		}
 	}
 	s := &Scored{Remarks: t.Remarks, Beyond: beyond, Vague: vagueLines(m.Summary.FactorFits, t.Lines, errs)}
 	s.Scores, s.TooFew, err = o.scores(t, values, errs)

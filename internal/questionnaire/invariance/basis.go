@@ -46,7 +46,7 @@ type wald struct {
 }
 
 // test tests the columns from one on, against all before them. The p value is that of effectsᵀ·covariance⁻¹·effects / q under F with
-// q and n − (all columns) degrees of freedom; 1 if that is not defined.
+// q and n − (all columns) degrees of freedom; NaN if that is not defined.
 func (b *basis) test(y []float64, from int) wald {
 	last := b.columns[from:]
 	e := b.residual(y)
@@ -59,7 +59,7 @@ func (b *basis) test(y []float64, from int) wald {
 			e[i] /= 1 - leverage
 		}
 	}
-	w := wald{effects: make([]float64, len(last)), covariance: mat.NewSymDense(len(last), nil), p: 1}
+	w := wald{effects: make([]float64, len(last)), covariance: mat.NewSymDense(len(last), nil), p: math.NaN()}
 	for s, q := range last {
 		w.effects[s] = floats.Dot(q, y)
 		w.squares += w.effects[s] * w.effects[s]

@@ -3,6 +3,7 @@ package invariance
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -26,31 +27,63 @@ type DIF struct {
 	Rounds  int      `json:"rounds"`
 }
 
-// ItemDIF tells how an item differs.
+// ItemDIF tells how an item differs. What could not be tested is NaN, and null in JSON.
 type ItemDIF struct {
-	Item         string `json:"item"`
-	Reversed     bool   `json:"reversed,omitempty"` // scored from the other end
-	Participants int    `json:"participants"`       // who answered it
+	Item         string
+	Reversed     bool // scored from the other end
+	Participants int  // who answered it
 	// Difference is the mean answer of the first group less that of the second if their factors are the same.
-	Difference             float64 `json:"difference"`
-	questionnaire.Interval         // 95 %
+	Difference             float64
+	questionnaire.Interval // 95 %
 	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of both.
-	UniformP    float64 `json:"uniform_p"`
-	NonuniformP float64 `json:"nonuniform_p"`
-	P           float64 `json:"p"`
-	AdjustedP   float64 `json:"adjusted_p"`
+	UniformP    float64
+	NonuniformP float64
+	P           float64
+	AdjustedP   float64
 	// R2 is the share of the variance of the answers that the scores (and confounds) explain. The changes are what the group
 	// adds to it, and the group times the scores.
-	R2                 float64 `json:"r2"`
-	UniformR2Change    float64 `json:"uniform_r2_change"`
-	NonuniformR2Change float64 `json:"nonuniform_r2_change"`
-	// Class is NoDIF, or by the sum of the changes NegligibleDIF, ModerateDIF or LargeDIF.
-	Class string `json:"class"`
+	R2                 float64
+	UniformR2Change    float64
+	NonuniformR2Change float64
+	// Class is UntestableDIF, NoDIF, or by the sum of the changes NegligibleDIF, ModerateDIF or LargeDIF.
+	Class string
+}
+
+// MarshalJSON writes null for what could not be tested.
+func (d ItemDIF) MarshalJSON() ([]byte, error) {
+	defined := func(v float64) *float64 {
+		if math.IsNaN(v) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(struct {
+		Item               string   `json:"item"`
+		Reversed           bool     `json:"reversed,omitempty"`
+		Participants       int      `json:"participants"`
+		Difference         *float64 `json:"difference"`
+		Low                *float64 `json:"low"`
+		High               *float64 `json:"high"`
+		UniformP           *float64 `json:"uniform_p"`
+		NonuniformP        *float64 `json:"nonuniform_p"`
+		P                  *float64 `json:"p"`
+		AdjustedP          *float64 `json:"adjusted_p"`
+		R2                 float64  `json:"r2"`
+		UniformR2Change    *float64 `json:"uniform_r2_change"`
+		NonuniformR2Change *float64 `json:"nonuniform_r2_change"`
+		Class              string   `json:"class"`
+	}{
+		d.Item, d.Reversed, d.Participants, defined(d.Difference), defined(d.Low), defined(d.High), defined(d.UniformP), defined(d.NonuniformP),
+		defined(d.P), defined(d.AdjustedP), d.R2, defined(d.UniformR2Change), defined(d.NonuniformR2Change), d.Class,
+	})
 }
 
 // The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p value is .05 or
-// above has none.
+// above has none. DIF cannot be tested in an item that is nearly all of its own scores, and if scores and confounds explain the group
+// or leave no degree of freedom.
 const (
+	UntestableDIF = "untestable"
+
 	NoDIF         = "none"
 	NegligibleDIF = "negligible"
 	ModerateDIF   = "moderate"
@@ -70,7 +103,9 @@ const (
 
 func (d *ItemDIF) classify() {
 	const moderate, large = .035, .07
-	switch change := d.UniformR2Change + d.NonuniformR2Change; {
+	switch change := d.Change(); {
+	case math.IsNaN(d.P):
+		d.Class = UntestableDIF
 	case d.AdjustedP >= level:
 		d.Class = NoDIF
 	case change < moderate:
@@ -82,12 +117,23 @@ func (d *ItemDIF) classify() {
 	}
 }
 
+// Change returns the sum of the changes of R2 that are known.
+func (d *ItemDIF) Change() float64 {
+	if math.IsNaN(d.NonuniformR2Change) {
+		return d.UniformR2Change
+	}
+	return d.UniformR2Change + d.NonuniformR2Change
+}
+
+// Found reports whether the item shows DIF.
+func (d *ItemDIF) Found() bool { return d.Class != NoDIF && d.Class != UntestableDIF }
+
 // dif regresses each item on the scores, the group, and their product. The scores rest on the anchors and the item itself: items
 // without DIF, found by repeating the regressions until the anchors stay the same. At most half of the items are not anchors; these
-// have the least p values.
+// have the least p values. Items that cannot be tested are anchors: an item that is nearly all of its own scores is what tells of a
+// factor.
 func (m *matcher) dif(ctx context.Context) (err error) {
 	r := m.run
-	p := len(r.study.Items)
 	anchors, seen := r.items(), map[string]bool{}
 	for {
 		if r.DIF.Items, err = m.test(ctx, anchors); err != nil {
@@ -95,15 +141,21 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 		}
 		r.DIF.Rounds++
 		r.DIF.Anchors = names(r.study.Items, anchors)
-		next := slices.Clone(r.items())
-		slices.SortStableFunc(next, func(a, b int) int { return cmp.Compare(r.DIF.Items[b].P, r.DIF.Items[a].P) })
+		next := r.items()
+		p := func(j int) float64 {
+			if d := &r.DIF.Items[j]; d.Class != UntestableDIF {
+				return d.P
+			}
+			return 1
+		}
+		slices.SortStableFunc(next, func(a, b int) int { return cmp.Compare(p(b), p(a)) })
 		clean := 0
 		for _, d := range r.DIF.Items {
-			if d.Class == NoDIF {
+			if !d.Found() {
 				clean++
 			}
 		}
-		next = next[:max(clean, (p+1)/2)]
+		next = next[:max(clean, (len(next)+1)/2)]
 		slices.Sort(next)
 		key := fmt.Sprint(anchors)
 		seen[key] = true
@@ -296,12 +348,19 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 	return items, nil
 }
 
-// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items with DIF.
+// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items with DIF. Items
+// that cannot be tested do not count.
 func adjust(items []ItemDIF) {
-	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
+	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) }) // NaN comes first
+	untestable := 0
+	for untestable < len(order) && math.IsNaN(items[order[untestable]].P) {
+		items[order[untestable]].AdjustedP = math.NaN()
+		untestable++
+	}
+	order = order[untestable:]
 	least := 1.0
 	for at, j := range slices.Backward(order) {
-		least = min(least, items[j].P*float64(len(items))/float64(at+1))
+		least = min(least, items[j].P*float64(len(order))/float64(at+1))
 		items[j].AdjustedP = least
 	}
 }
@@ -313,7 +372,7 @@ func adjust(items []ItemDIF) {
 // The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s² explain
 // of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard errors HC3
 // (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1 − own, is the
-// difference. If the scores are little but the item itself, it has the p value 1.
+// difference.
 func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	var rows []int
 	for i := range m.first {
@@ -322,7 +381,10 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 		}
 	}
 	item := m.run.study.Items[j]
-	d := ItemDIF{Item: item.Name, Reversed: item.Reversed, Participants: len(rows), UniformP: 1, NonuniformP: 1, P: 1}
+	d := ItemDIF{Item: item.Name, Reversed: item.Reversed, Participants: len(rows)}
+	for _, v := range []*float64{&d.Difference, &d.Low, &d.High, &d.UniformP, &d.NonuniformP, &d.P, &d.AdjustedP, &d.UniformR2Change, &d.NonuniformR2Change} {
+		*v = math.NaN()
+	}
 	y, g, one := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	for row, i := range rows {
 		y[row], g[row], one[row] = m.answers.At(i, j), m.first[i], 1
@@ -361,19 +423,22 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 		return d
 	}
 	uniform := b.test(y, at)
+	if math.IsNaN(uniform.p) {
+		return d
+	}
 	length := floats.Dot(b.columns[at], g) * (1 - own)
 	d.Difference = uniform.effects[0] / length
 	free := distuv.StudentsT{Sigma: 1, Nu: max(1, float64(len(rows)-len(b.columns)))}
 	half := free.Quantile(.975) * math.Sqrt(uniform.covariance.At(0, 0)) / length
 	d.Low, d.High = d.Difference-half, d.Difference+half
-	d.UniformP, d.UniformR2Change = uniform.p, uniform.squares/total
+	d.UniformP, d.UniformR2Change, d.P = uniform.p, uniform.squares/total, uniform.p
 	floats.Mul(u, g)
 	if !b.add(u) {
-		d.P = d.UniformP
 		return d
 	}
-	nonuniform := b.test(y, at+1)
-	d.NonuniformP, d.NonuniformR2Change = nonuniform.p, nonuniform.squares/total
-	d.P = b.test(y, at).p
+	nonuniform, joint := b.test(y, at+1), b.test(y, at)
+	if !math.IsNaN(nonuniform.p) && !math.IsNaN(joint.p) {
+		d.NonuniformP, d.NonuniformR2Change, d.P = nonuniform.p, nonuniform.squares/total, joint.p
+	}
 	return d
 }

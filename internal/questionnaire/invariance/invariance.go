@@ -227,8 +227,20 @@ func (r *run) warn() {
 	if r.Failed > 0 {
 		say("%d of %d bootstrap samples could not be learned from, and do not count", r.Failed, r.Bootstrap)
 	}
-	found := slices.DeleteFunc(slices.Clone(r.DIF.Items), func(d ItemDIF) bool { return d.Class == NoDIF })
-	if 2*len(found) >= len(r.study.Items) {
+	var untestable []string
+	found := 0
+	for _, d := range r.DIF.Items {
+		if d.Class == UntestableDIF {
+			untestable = append(untestable, d.Item)
+		}
+		if d.Found() {
+			found++
+		}
+	}
+	if len(untestable) > 0 {
+		say("items that cannot be tested for DIF: %s", strings.Join(untestable, ", "))
+	}
+	if tested := len(r.DIF.Items) - len(untestable); found > 0 && 2*found >= tested {
 		say("half of the items or more show DIF: it is not clear which of them differ and which do not")
 	}
 }

@@ -2,6 +2,7 @@ package invariance_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -63,6 +64,53 @@ func TestPlantedDIFIsFound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An item that alone tells of a factor, and one that hardly anybody answered, cannot be tested, which is said. They count neither as
+// free of DIF nor as having it.
+func TestUntestableItems(t *testing.T) {
+	t.Parallel()
+	const alone, rare = 11, 0
+	p := &planted{groups: [2]int{150, 150}, factors: 2, shift: map[int]float64{4: 1}, loading: func(_ bool, j, f int) float64 {
+		if (j == alone) != (f == 1) {
+			return 0
+		}
+		return .8
+	}}
+	o := p.options(1, model.MethodICQF)
+	var left [2]int
+	for i, class := range o.Table.Labels[0] {
+		if v := o.Table.Answers.At(i, rare); left[class] == 2 || left[class] == 1 && v == o.Table.Answers.At(i-2, rare) {
+			o.Table.Answers.Set(i, rare, math.NaN())
+		} else {
+			left[class]++
+		}
+	}
+	r := run(t, o)
+	for j, d := range r.DIF.Items {
+		data, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"difference", "low", "high", "uniform_p", "nonuniform_p", "p", "adjusted_p", "uniform_r2_change", "nonuniform_r2_change"} {
+			if v, ok := got[name]; !ok || (v == nil) != (j == alone || j == rare) {
+				t.Errorf("item %s: %s is %v", d.Item, name, v)
+			}
+		}
+		if (d.Class == invariance.UntestableDIF) != (j == alone || j == rare) || got["class"] != d.Class || got["item"] != d.Item {
+			t.Errorf("item %s: %s", d.Item, data)
+		}
+	}
+	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "cannot be tested for DIF: q1, q12") {
+		t.Errorf("warnings %s", said)
+	}
+	if !slices.Contains(r.DIF.Anchors, "q12") || slices.Contains(r.DIF.Anchors, "q5") {
+		t.Errorf("anchors %q", r.DIF.Anchors)
+	}
 }
 
 // A slope that differs is nonuniform DIF, and a loading that differs.

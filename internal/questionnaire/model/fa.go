@@ -7,13 +7,11 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
-
-// errEigen is returned if the iteration for eigenvalues does not converge.
-var errEigen = errors.New("eigenvalues do not converge")
 
 // FA scores participants by factor analysis. It is immutable and safe for concurrent use.
 type FA struct {
@@ -27,11 +25,17 @@ type FA struct {
 // confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).Scores, and one that wraps solver.ErrShape for confounds
 // that do not fit.
 func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
+	scores, _, err := f.ScoreErrors(answers, confounds)
+	return scores, err
+}
+
+// ScoreErrors returns the scores of Score and their standard errors, each n×k. It costs no more than either.
+func (f *FA) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
 	rest, err := f.without(answers, confounds)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return f.Scores(rest)
+	return f.ScoresErrors(rest)
 }
 
 // without returns the answers less what the confounds add.
@@ -100,13 +104,10 @@ func confoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
 				moments.AddScaledVec(moments, v, row)
 			}
 		}
-		var eigen mat.EigenSym
-		if !eigen.Factorize(gram, true) {
-			return nil, fmt.Errorf("regressing item %d on the confounds: %w", j, errEigen)
+		values, vectors, ok := linalg.Eigen(gram)
+		if !ok {
+			return nil, fmt.Errorf("regressing item %d on the confounds: %w", j, linalg.ErrEigen)
 		}
-		var vectors mat.Dense
-		eigen.VectorsTo(&vectors)
-		values := eigen.Values(nil)
 		along := &mat.VecDense{}
 		along.MulVec(vectors.T(), moments)
 		for t, v := range values {
@@ -118,7 +119,7 @@ func confoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
 			}
 			along.SetVec(t, along.AtVec(t)/v)
 		}
-		along.MulVec(&vectors, along)
+		along.MulVec(vectors, along)
 		effects.SetRow(j, along.RawVector().Data)
 	}
 	return effects, nil

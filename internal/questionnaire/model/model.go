@@ -96,19 +96,33 @@ func (m *Model) Factors() Factors {
 	return &m.ICQF
 }
 
-// StandardErrors returns those of the scores, n×k, from the answers, n×p: √(e² + u²) with e of Factors, which counts loadings as
-// known, and u of Bootstrap.Scores, 0 without a bootstrap. They are at most those of a score of which nothing is known: half of
-// ScoreRange, or 1, the standard deviation of a factor, for factor analysis. It returns the errors of Factors.
-func (m *Model) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
-	errs, err := m.Factors().StandardErrors(answers)
-	if b := m.Summary.Bootstrap; err == nil && b != nil && len(b.Scores) > 0 {
-		most := 1.
-		if m.FA == nil {
-			most = 0.5
-		}
-		errs.Apply(func(_, t int, e float64) float64 { return min(math.Hypot(e, b.Scores[t]), most) }, errs)
+// ScoreErrors returns the scores of Factors and their standard errors, n×k, with those of the loadings. It returns the errors of
+// Factors.
+func (m *Model) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
+	if m.FA != nil {
+		scores, errs, err = m.FA.ScoreErrors(answers, confounds)
+	} else if scores, err = m.ICQF.Score(answers, confounds); err == nil {
+		errs, err = m.ICQF.StandardErrors(answers)
 	}
-	return errs, err
+	if err == nil {
+		m.CountLoadings(errs)
+	}
+	return scores, errs, err
+}
+
+// CountLoadings turns standard errors e of Factors, n×k, which count loadings as known, into √(e² + u²), with u of Bootstrap.Scores. They
+// are at most those of a score of which nothing is known: half of ScoreRange, or 1, the standard deviation of a factor, for factor
+// analysis. Without a bootstrap they stay as they are.
+func (m *Model) CountLoadings(errs *mat.Dense) {
+	b := m.Summary.Bootstrap
+	if b == nil || len(b.Scores) == 0 {
+		return
+	}
+	most := 1.
+	if m.FA == nil {
+		most = 0.5
+	}
+	errs.Apply(func(_, t int, e float64) float64 { return min(math.Hypot(e, b.Scores[t]), most) }, errs)
 }
 
 // Loadings returns those of the factors, p×k.
@@ -125,6 +139,17 @@ func (m *Model) ConfoundLoadings() *mat.Dense {
 		return m.FA.ConfoundLoadings
 	}
 	return m.ICQF.ConfoundLoadings
+}
+
+// Accounted returns the variance that each factor of factor analysis accounts for, nil for other methods.
+func (m *Model) Accounted() (all []Accounted) {
+	if m.FA == nil {
+		return nil
+	}
+	for _, v := range m.FA.Accounted() {
+		all = append(all, Accounted{SSLoadings: v, Proportion: v / float64(len(m.Items))})
+	}
+	return all
 }
 
 // Fitted is a model with the scores of the participants that it was learnt from.
@@ -379,6 +404,9 @@ func (m *Model) check() error {
 			return err
 		}
 	}
+	if err := s.checkFactors(); err != nil {
+		return err
+	}
 	for _, p := range s.BCV {
 		if !(p.Error >= 0 && p.StandardError >= 0 && p.Error+p.StandardError <= mostError) {
 			return fmt.Errorf("a cross-validated error of %v with a standard error of %v", p.Error, p.StandardError)
@@ -396,6 +424,36 @@ func (m *Model) check() error {
 		numeric := c.Kind == questionnaire.Numeric && c.Range != nil && c.Range.Low < c.Range.High
 		if c.Name == "" || !numeric && (c.Kind != questionnaire.Categorical || len(c.Levels) < 2) {
 			return fmt.Errorf("confound %q of kind %q without range or levels", c.Name, c.Kind)
+		}
+	}
+	return nil
+}
+
+// checkFactors returns an error for descriptions of another number of factors than the model has.
+func (s *Summary) checkFactors() error {
+	var squares [][][]float64
+	if s.FactorCorrelations != nil {
+		squares = append(squares, s.FactorCorrelations)
+	}
+	if b := s.Bootstrap; b != nil && b.FactorCorrelations != nil {
+		squares = append(squares, b.FactorCorrelations.Errors, b.FactorCorrelations.Low, b.FactorCorrelations.High)
+	}
+	for _, a := range squares {
+		if len(a) != s.Factors || slices.ContainsFunc(a, func(row []float64) bool { return len(row) != s.Factors }) {
+			return fmt.Errorf("correlations of other factors than the %d of the model", s.Factors)
+		}
+	}
+	if n := len(s.Accounted); n != 0 && n != s.Factors {
+		return fmt.Errorf("%d factors that account for variance, must be %d", n, s.Factors)
+	}
+	for e := s.ExplainedBy; e != nil; e = e.CrossValidated {
+		if len(e.Factors) != s.Factors {
+			return fmt.Errorf("%d factors that explain variance, must be %d", len(e.Factors), s.Factors)
+		}
+	}
+	for _, item := range s.Compact {
+		if len(item.Correlations) != s.Factors {
+			return fmt.Errorf("an item of the compact set with correlations of %d factors, must be %d", len(item.Correlations), s.Factors)
 		}
 	}
 	return nil

@@ -64,6 +64,24 @@ func TestLoadRefusesNonsense(t *testing.T) {
 			m.ICQF.Calibration = &icqf.Calibration{Information: []float64{1, -1}, Shifts: []float64{1, -1}}
 		},
 		"more scores described than given": func(m *model.Model) { m.Summary.FactorFits = append(m.Summary.FactorFits, model.FactorFit{}) },
+		"correlations of one factor":       func(m *model.Model) { m.Summary.FactorCorrelations = [][]float64{{1}} },
+		"a short row of correlations":      func(m *model.Model) { m.Summary.FactorCorrelations = [][]float64{{1, 0}, {0}} },
+		"one factor that accounts":         func(m *model.Model) { m.Summary.Accounted = make([]model.Accounted, 1) },
+		"one factor that explains":         func(m *model.Model) { m.Summary.ExplainedBy = &model.ExplainedBy{Factors: make([]model.Share, 1)} },
+		"three factors that explain unseen answers": func(m *model.Model) {
+			m.Summary.ExplainedBy = &model.ExplainedBy{Factors: make([]model.Share, 2), CrossValidated: &model.ExplainedBy{Factors: make([]model.Share, 3)}}
+		},
+		"a compact set for one factor": func(m *model.Model) { m.Summary.Compact = []model.CompactItem{{Correlations: []float64{1}}} },
+		"intervals of the correlation of one factor": func(m *model.Model) {
+			all := make([][]float64, 4)
+			for j := range all {
+				all[j] = make([]float64, 7)
+			}
+			m.Summary.Bootstrap = &model.Bootstrap{
+				Factors: make([]model.Again, 2), Loadings: model.Intervals{Errors: all, Low: all, High: all},
+				FactorCorrelations: &model.Intervals{Errors: [][]float64{{1}}, Low: [][]float64{{1}}, High: [][]float64{{1}}},
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,8 +45,9 @@ type Summary struct {
 	Known []Known `json:"known"`
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
-	// FactorCorrelations, k×k, and Fit are those of factor analysis.
+	// FactorCorrelations, k×k, Accounted, by factor, and Fit are those of factor analysis.
 	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
+	Accounted          []Accounted                   `json:"accounted,omitempty"`
 	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
 	// Parallel is the number of factors by parallel analysis, if that chose it.
 	Parallel int `json:"parallel,omitempty"`
@@ -137,6 +138,13 @@ type FactorFit struct {
 	Reliability   float64 `json:"reliability"`
 }
 
+// Accounted is the variance of the standardized answers that a factor of factor analysis accounts for: in items, the diagonal of
+// ΦΛᵀΛ, and as a share of all items. Over the factors these sum to the communalities and to their mean.
+type Accounted struct {
+	SSLoadings float64 `json:"ss_loadings"`
+	Proportion float64 `json:"proportion"`
+}
+
 // Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
 type Known struct {
 	Name      string  `json:"name"`
@@ -177,23 +185,23 @@ type Settings struct {
 	Learning
 }
 
-// Learning are the options of the solver, with the help of their flags. Ridge is the weight β₂ of half the squares of scores
-// and loadings, scaled as Scaled of icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent,
-// 1 and icqf.DefaultMaxIter.
+// Learning are the options of the solver, with the help of their flags; usedby lists the methods, or cross-validation, that alone
+// use a flag. Ridge is the weight β₂ of half the squares of scores and loadings, scaled as Scaled of icqf.Settings says. Zero values
+// of Inner, Partitions and MaxIter mean icqf.CoordinateDescent, 1 and icqf.DefaultMaxIter.
 type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
-	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres"`
-	Rotation      factoranalysis.Rotation   `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax"`
-	Correlation   factoranalysis.Kind       `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson"`
-	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings, in addition to beta." default:"0" placeholder:"WEIGHT"`
-	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings within the largest answer."`
+	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
+	Rotation      factoranalysis.Rotation   `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax" usedby:"fa"`
+	Correlation   factoranalysis.Kind       `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
+	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
+	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
-	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of the intercept like all others."`
-	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true"`
-	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd"`
+	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of icqf on the intercept like all others." usedby:"icqf"`
+	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,cross-validation"`
+	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update of icqf: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd" usedby:"icqf"`
 	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
-	Partitions        int        `json:"partitions" help:"Number of times that the cross-validation deals answers to folds; from 2 on, its standard errors are between these partitions." default:"1"`
-	MaxIter           int        `json:"max_iter" help:"Largest number of updates of a fit." default:"${icqfMaxIter}"`
-	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}"`
+	Partitions        int        `json:"partitions" help:"Number of times that the cross-validation deals answers to folds; from 2 on, its standard errors are between these partitions." default:"1" usedby:"cross-validation"`
+	MaxIter           int        `json:"max_iter" help:"Largest number of updates of a fit by icqf or l1-nmf." default:"${icqfMaxIter}" usedby:"icqf,l1-nmf"`
+	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}" usedby:"icqf,l1-nmf"`
 	Threads           int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
 }

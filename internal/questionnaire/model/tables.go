@@ -153,7 +153,9 @@ func CSV(rows [][]string) []byte {
 type Column struct {
 	Name string
 	Fit  *FactorFit // nil for a confound
-	Top  []Loading
+	// Accounted is that of a factor of factor analysis, otherwise nil.
+	Accounted *Accounted
+	Top       []Loading
 }
 
 // Loading is what an item has on a Column.
@@ -182,12 +184,15 @@ func (m *Model) Columns() []Column {
 	}
 	within := sizes.Slice(0, len(m.Items), 0, k)
 	longest := max(mat.Max(within), -mat.Min(within))
-	columns := make([]Column, len(names))
+	columns, accounted := make([]Column, len(names)), m.Accounted()
 	for c, name := range names {
 		columns[c].Name = name
 		if c < m.Summary.Factors {
 			columns[c].Name = "Factor " + strconv.Itoa(c+1)
 			columns[c].Fit = &m.Summary.FactorFits[c]
+			if accounted != nil {
+				columns[c].Accounted = &accounted[c]
+			}
 		}
 		size := func(j int) float64 { return math.Abs(sizes.At(j, c)) }
 		order := linalg.Order(len(m.Items), func(a, b int) int { return cmp.Compare(size(b), size(a)) })

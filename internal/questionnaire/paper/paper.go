@@ -24,12 +24,14 @@ type Table struct {
 	Notes   []string // sentences for below the table
 	Columns []Column
 	Rows    []Row
+	Foot    []Row // on whole columns, below a rule
 }
 
 // Column is a column of a Table. Those of words come first.
 type Column struct {
 	Name  string // as in a file
 	Title string // as in a paper
+	Short string // the title where there is little room, "" for the same
 	Words bool
 }
 
@@ -59,7 +61,8 @@ func Loadings(m *model.Model) *Table {
 
 // LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by
 // descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0
-// means a tenth of the largest. Those on confounds are left out. For factor analysis the communalities follow.
+// means a tenth of the largest. Those on confounds are left out. For factor analysis the communalities follow, and at the foot
+// stand the sum of squared loadings of each factor, ΦΛᵀΛ if factors correlate, and its share of the variance of all items.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	loadings, s := m.Loadings(), &m.Summary
 	if cut == 0 {
@@ -75,16 +78,28 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 		t.Columns = append(t.Columns, Column{Title: "Text", Words: true})
 	}
 	for f := range s.Factors {
-		t.Columns = append(t.Columns, Column{Title: "Factor " + strconv.Itoa(f+1)})
+		t.Columns = append(t.Columns, Column{Title: "Factor " + strconv.Itoa(f+1), Short: "F" + strconv.Itoa(f+1)})
 	}
 	if m.FA != nil {
-		t.Columns = append(t.Columns, Column{Title: "Communality"})
+		t.Columns = append(t.Columns, Column{Title: "Communality", Short: "Comm."})
 	}
 	if slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }) {
 		t.Notes = append(t.Notes, "(R): scored from the other end.")
 	}
 	if s.EmptyFactors > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d factors are empty.", s.EmptyFactors))
+	}
+	if accounted := m.Accounted(); accounted != nil {
+		words := make([]string, len(t.Columns)-s.Factors-1)
+		sums, shares := Row{Words: slices.Clone(words)}, Row{Words: words}
+		sums.Words[0], shares.Words[0] = "SS loadings", "Proportion"
+		var sum, share float64
+		for _, a := range accounted {
+			sums.Numbers, shares.Numbers = append(sums.Numbers, a.SSLoadings), append(shares.Numbers, a.Proportion)
+			sum, share = sum+a.SSLoadings, share+a.Proportion
+		}
+		sums.Numbers, shares.Numbers = append(sums.Numbers, sum), append(shares.Numbers, share)
+		t.Foot = []Row{sums, shares}
 	}
 	for _, j := range byFactor(loadings) {
 		item, row := m.Items[j], Row{Numbers: slices.Clone(loadings.RawRowView(j))}

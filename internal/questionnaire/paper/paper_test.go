@@ -45,21 +45,27 @@ func TestLoadingsToPrint(t *testing.T) {
 	if diff := cmp.Diff(markdown, string(LoadingsToPrint(signed(), 0).Markdown())); diff != "" {
 		t.Errorf("the Markdown differs from that wanted:\n%s", diff)
 	}
-	const latex = `% needs \usepackage{booktabs,longtable}
-\begin{longtable}{lp{0.4\linewidth}rr}
+	const latex = `% needs \usepackage[T1]{fontenc} and \usepackage{array,booktabs,longtable}
+{\small\setlength{\tabcolsep}{3pt}
+\begin{longtable}{l>{\raggedright}p{0.60\linewidth}rr}
 \caption{Loadings of 4 items on 2 factors}\\
 \toprule
-Item & Text & Factor 1 & Factor 2 \\
+Item & Text & F1 & F2 \\
+\midrule
+\endfirsthead
+\toprule
+Item & Text & F1 & F2 \\
 \midrule
 \endhead
 \bottomrule
 \endfoot
 c & Line break & 0.70 &  \\
 {*}a &  & 0.40 &  \\
-b\_2 (R) & 50 \% | \textless{}b\textgreater{}of\textless{}/b\textgreater{} "\$5" \& {[}more] &  & -0.90 \\
+b\_2 (R) & 50 \% | \textless{}b\textgreater{}of\textless{}/b\textgreater{} "\$5" \& {[}more] &  & $-$0.90 \\
 none &  &  &  \\
 \end{longtable}
-\noindent\textit{Note.} 12 participants; method: ICQF. Loadings below 0.30 are not shown. (R): scored from the other end.
+\noindent\textit{Note.} 12 participants; method: ICQF. Loadings below 0.30 are not shown. (R): scored from the other end.\par
+}
 `
 	if diff := cmp.Diff(latex, string(LoadingsToPrint(signed(), .3).LaTeX())); diff != "" {
 		t.Errorf("the LaTeX differs from that wanted:\n%s", diff)
@@ -78,21 +84,28 @@ func TestNoteOfFactorAnalysis(t *testing.T) {
 	}
 }
 
-// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut.
+// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut, and what each factor
+// accounts for.
 func TestCommunalities(t *testing.T) {
 	t.Parallel()
 	m := signed()
 	m.Summary.Method = model.MethodFA
-	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Uniquenesses: []float64{.17, 1, .8, .51}}}
+	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Phi: mat.NewDense(2, 2, []float64{1, .5, .5, 1}), Uniquenesses: []float64{.17, 1, .8, .51}}}
 	const want = `| Item | Text | Factor 1 | Factor 2 | Communality |
 | :--- | :--- | ---: | ---: | ---: |
 | c | Line break |  |  | 0.49 |
 | \*a |  |  |  | 0.20 |
 | b\_2 (R) | 50 % \| \<b>of\</b> "\$5" & \[more] |  | -0.90 | 0.83 |
 | none |  |  |  | 0.00 |
+| SS loadings |  | 0.65 | 0.83 | 1.48 |
+| Proportion |  | 0.16 | 0.21 | 0.37 |
 `
 	if got := string(LoadingsToPrint(m, .8).Markdown()); !strings.Contains(got, want) {
 		t.Errorf("the table is\n%s\nwant in it\n%s", got, want)
+	}
+	const foot = "none &  &  &  & 0.00 \\\\\n\\midrule\nSS loadings &  & 0.65 & 0.83 & 1.48 \\\\\n"
+	if got := string(LoadingsToPrint(m, .8).LaTeX()); !strings.Contains(got, foot) {
+		t.Errorf("the table is\n%s\nwant in it\n%s", got, foot)
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
@@ -67,19 +71,46 @@ func (t *Table) JSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// inMarkdown and inLaTeX escape what would be markup in a cell. In LaTeX, [ or * behind the end of a row is markup too.
+// markup writes words and numbers without markup of their own.
+type markup struct {
+	words *strings.Replacer
+	minus string
+}
+
+// inMarkdown and inLaTeX escape what would be markup in a cell. In LaTeX, [ or * behind the end of a row is markup too, and
+// pdfLaTeX lacks the signs that become mathematics.
 var (
-	inMarkdown = strings.NewReplacer(`\`, `\\`, `|`, `\|`, `*`, `\*`, `_`, `\_`, "`", "\\`", `<`, `\<`, `[`, `\[`, `~`, `\~`, `$`, `\$`, "\n", " ", "\r", " ")
-	inLaTeX    = strings.NewReplacer(`\`, `\textbackslash{}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`, `~`, `\textasciitilde{}`,
-		`^`, `\textasciicircum{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `[`, `{[}`, `*`, `{*}`, "\n", " ", "\r", " ")
+	inMarkdown = markup{strings.NewReplacer(`\`, `\\`, `|`, `\|`, `*`, `\*`, `_`, `\_`, "`", "\\`", `<`, `\<`, `[`, `\[`, `~`, `\~`, `$`, `\$`), "-"}
+	inLaTeX    = markup{strings.NewReplacer(`\`, `\textbackslash{}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`, `~`, `\textasciitilde{}`,
+		`^`, `\textasciicircum{}`, "`", `\textasciigrave{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `[`, `{[}`, `*`, `{*}`,
+		`≤`, `$\leq$`, `≥`, `$\geq$`, `≠`, `$\neq$`, `≈`, `$\approx$`, `−`, `$-$`, `ℓ`, `$\ell$`), "$-$"}
 )
+
+// text writes words on one line, with composed letters, which pdfLaTeX needs.
+func (m markup) text(s string) string {
+	return m.words.Replace(strings.Map(func(r rune) rune {
+		const zeroWidth = '\u200b'
+		switch {
+		case r == zeroWidth:
+			return -1
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, norm.NFC.String(s)))
+}
+
+// number writes a number.
+func (m markup) number(v float64, digits int) string {
+	return strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", m.minus, 1)
+}
 
 // Markdown returns the table in the Markdown of GitHub and Pandoc, with numbers to two digits.
 func (t *Table) Markdown() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n\n", inMarkdown.Replace(t.Caption))
+	fmt.Fprintf(&b, "%s\n\n", inMarkdown.text(t.Caption))
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
-	line(t.titles(inMarkdown))
+	line(t.titles(inMarkdown, func(c Column) string { return c.Title }))
 	var rule []string
 	for _, c := range t.Columns {
 		if c.Words {
@@ -89,43 +120,73 @@ func (t *Table) Markdown() []byte {
 		}
 	}
 	line(rule)
-	t.eachPrinted(inMarkdown, line)
+	for _, cells := range t.printed(inMarkdown) {
+		line(cells)
+	}
 	if len(t.Notes) > 0 {
-		fmt.Fprintf(&b, "\n*Note.* %s\n", inMarkdown.Replace(strings.Join(t.Notes, " ")))
+		fmt.Fprintf(&b, "\n*Note.* %s\n", inMarkdown.text(strings.Join(t.Notes, " ")))
 	}
 	return b.Bytes()
 }
 
 // LaTeX returns the table as a longtable, which may break over pages, with numbers to two digits. It needs the packages
-// booktabs and longtable.
+// array, booktabs and longtable, and the encoding T1 for quotation marks and letters such as „ and đ.
 func (t *Table) LaTeX() []byte {
 	var b bytes.Buffer
-	var columns strings.Builder
-	for i, c := range t.Columns {
-		switch {
-		case !c.Words:
-			columns.WriteByte('r')
-		case i == 0:
-			columns.WriteByte('l')
-		default:
-			columns.WriteString(`p{0.4\linewidth}`) // texts wrap
-		}
-	}
+	cells := t.printed(inLaTeX)
 	line := func(cells []string) { fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & ")) }
-	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs,longtable}\n\\begin{longtable}{%s}\n\\caption{%s}\\\\\n\\toprule\n", &columns, inLaTeX.Replace(t.Caption))
-	line(t.titles(inLaTeX))
+	titles := t.titles(inLaTeX, func(c Column) string { return cmp.Or(c.Short, c.Title) })
+	fmt.Fprintf(&b, "%% needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}\n{\\small\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}{%s}\n\\caption{%s}\\\\\n\\toprule\n", t.alignment(), inLaTeX.text(t.Caption))
+	line(titles)
+	b.WriteString("\\midrule\n\\endfirsthead\n\\toprule\n")
+	line(titles)
 	b.WriteString("\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n")
-	t.eachPrinted(inLaTeX, line)
+	for i, row := range cells {
+		if i == len(t.Rows) {
+			b.WriteString("\\midrule\n")
+		}
+		line(row)
+	}
 	b.WriteString("\\end{longtable}\n")
 	if len(t.Notes) > 0 {
-		fmt.Fprintf(&b, "\\noindent\\textit{Note.} %s\n", inLaTeX.Replace(strings.Join(t.Notes, " ")))
+		fmt.Fprintf(&b, "\\noindent\\textit{Note.} %s\\par\n", inLaTeX.text(strings.Join(t.Notes, " ")))
 	}
+	b.WriteString("}\n")
 	return b.Bytes()
 }
 
-func (t *Table) titles(escape *strings.Replacer) (titles []string) {
+// Shares of the width of a line of LaTeX's article, in its small font: of a letter and of a column of numbers. Texts get what is
+// left, within bounds.
+const (
+	letterWidth           = 0.016
+	numberWidth           = 0.092
+	leastWidth, mostWidth = 0.25, 0.6
+)
+
+// alignment returns that of the columns for a longtable. Texts wrap.
+func (t *Table) alignment() string {
+	longest, numbers := 0, 0
+	for _, r := range slices.Concat(t.Rows, t.Foot) {
+		longest, numbers = max(longest, utf8.RuneCountInString(r.Words[0])), len(r.Numbers)
+	}
+	width := min(max(1-letterWidth*float64(longest)-numberWidth*float64(numbers), leastWidth), mostWidth)
+	var b strings.Builder
+	for i, c := range t.Columns {
+		switch {
+		case !c.Words:
+			b.WriteByte('r')
+		case i == 0:
+			b.WriteByte('l')
+		default:
+			fmt.Fprintf(&b, `>{\raggedright}p{%.2f\linewidth}`, width)
+		}
+	}
+	return b.String()
+}
+
+func (t *Table) titles(m markup, title func(Column) string) (titles []string) {
 	for _, c := range t.Columns {
-		titles = append(titles, escape.Replace(c.Title))
+		titles = append(titles, m.text(title(c)))
 	}
 	return titles
 }
@@ -133,11 +194,12 @@ func (t *Table) titles(escape *strings.Replacer) (titles []string) {
 // printedDigits is the number of digits behind the point in a paper.
 const printedDigits = 2
 
-// eachPrinted calls line with the cells of each row for a paper. Columns of whole numbers, such as counts, have no digits
+// printed returns the cells of the rows and of the foot for a paper. Columns of whole numbers, such as counts, have no digits
 // behind the point.
-func (t *Table) eachPrinted(escape *strings.Replacer, line func(cells []string)) {
+func (t *Table) printed(m markup) (all [][]string) {
+	rows := slices.Concat(t.Rows, t.Foot)
 	var digits []int
-	for _, r := range t.Rows {
+	for _, r := range rows {
 		if digits == nil {
 			digits = make([]int, len(r.Numbers))
 		}
@@ -147,18 +209,19 @@ func (t *Table) eachPrinted(escape *strings.Replacer, line func(cells []string))
 			}
 		}
 	}
-	for _, r := range t.Rows {
+	for _, r := range rows {
 		var cells []string
 		for _, w := range r.Words {
-			cells = append(cells, escape.Replace(w))
+			cells = append(cells, m.text(w))
 		}
 		for c, v := range r.Numbers {
 			cell := ""
 			if !math.IsNaN(v) {
-				cell = strconv.FormatFloat(v, 'f', digits[c], 64)
+				cell = m.number(v, digits[c])
 			}
 			cells = append(cells, cell)
 		}
-		line(cells)
+		all = append(all, cells)
 	}
+	return all
 }

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -388,7 +389,7 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
 	loadings := mat.NewDense(4, 2, []float64{-0.9, 0, 0.7, 0.1, 0.2, -0.8, 0, 0.6})
-	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: loadings}, ConfoundLoadings: m.ICQF.ConfoundLoadings}
+	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: loadings, Phi: linalg.Identity(2)}, ConfoundLoadings: m.ICQF.ConfoundLoadings}
 	m.Summary.Method, m.Summary.BCV, m.Summary.Parallel = model.MethodFA, nil, 2
 	m.Summary.FactorCorrelations = [][]float64{{1, 0.25}, {0.25, 1}}
 	m.Summary.Fit = &factoranalysis.GoodnessOfFit{
@@ -402,7 +403,7 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 		t.Errorf("the first factor is defined by %+v", top)
 	}
 	page := rendered(t, m, nil)
-	for _, want := range []string{"method factor analysis", "Parallel analysis suggests 2 factors", "0.050 (0.040 to 0.060)", "12.500 (7)", "a minus marks loadings below 0", "Factor 2</th><td class=\"n\">0.25"} {
+	for _, want := range []string{"method factor analysis", "Parallel analysis suggests 2 factors", "0.050 (0.040 to 0.060)", "12.500 (7)", "a minus marks loadings below 0", "Sum of squared loadings 1.34, 33.5 % of the variance", "Factor 2</th><td class=\"n\">0.25"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the report lacks %q", want)
 		}
