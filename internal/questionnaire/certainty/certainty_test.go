@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -117,6 +118,51 @@ func TestCrossValidationOfNoise(t *testing.T) {
 	}
 	if e.Explained < 0.3 || cv.Explained > 0.02 {
 		t.Errorf("of noise %v is explained, %v cross-validated", e.Explained, cv.Explained)
+	}
+}
+
+// Items that are answered 0 to 1 in place of 0 to 4 change neither what is explained nor how often a factor is found again, since the
+// fit stretches their range. Their loadings are a quarter.
+func TestRangesOfItems(t *testing.T) {
+	t.Parallel()
+	assess := func(ranges float64) (*fit.Outcome, *model.Summary) {
+		x := bounded(1, 150, 2)
+		x.Apply(func(_, j int, v float64) float64 {
+			if j%2 == 0 {
+				v *= ranges
+			}
+			return v
+		}, x)
+		o := options(x, 2, model.MethodICQF, 0.1)
+		o.EqualRanges = true
+		for j := 0; j < len(o.Table.Items); j += 2 {
+			o.Table.Items[j].Range.High *= ranges
+		}
+		of := learn(t, o)
+		of.Model = &model.Model{}
+		assess, err := certainty.Settings{Replicates: certainty.LeastReplicates}.Assess()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := assess(t.Context(), o, of); err != nil {
+			t.Fatal(err)
+		}
+		return of, &of.Model.Summary
+	}
+	wide, want := assess(1)
+	narrow, got := assess(0.25)
+	if a, b := wide.Loadings.At(0, 0), narrow.Loadings.At(0, 0); math.Abs(a-4*b) > 1e-9 {
+		t.Errorf("an item of 0 to 1 loads by %v, of 0 to 4 by %v", b, a)
+	}
+	near := cmpopts.EquateApprox(1e-9, 1e-9)
+	if diff := cmp.Diff(want.ExplainedBy, got.ExplainedBy, near); diff != "" {
+		t.Errorf("narrow ranges explain something else:\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Bootstrap.Factors, got.Bootstrap.Factors, near); diff != "" {
+		t.Errorf("with narrow ranges factors are found again otherwise:\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Bootstrap.Scores, got.Bootstrap.Scores, near); diff != "" {
+		t.Errorf("with narrow ranges scores have other errors:\n%s", diff)
 	}
 }
 

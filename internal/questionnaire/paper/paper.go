@@ -61,16 +61,22 @@ func Loadings(m *model.Model) *Table {
 
 // LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by
 // descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0
-// means a tenth of the largest. Those on confounds are left out. For factor analysis the communalities follow, and at the foot
+// means a tenth of the largest. For both, items of narrower ranges count as if stretched to the widest (Model.Stretched). Those on confounds are left out. For factor analysis the communalities follow, and at the foot
 // stand the sum of squared loadings of each factor, ΦΛᵀΛ if factors correlate, and its share of the variance of all items.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	loadings, s := m.Loadings(), &m.Summary
+	p, k := loadings.Dims()
+	sizes := mat.DenseCopyOf(m.Stretched().Slice(0, p, 0, k))
 	if cut == 0 {
-		cut = model.TopShare * max(mat.Max(loadings), -mat.Min(loadings))
+		cut = model.TopShare * max(mat.Max(sizes), -mat.Min(sizes))
+	}
+	below := strconv.FormatFloat(cut, 'f', printedDigits, 64)
+	if m.ICQF.Weights != nil {
+		below += ", on the widest range of the items,"
 	}
 	t := &Table{
 		Caption: fmt.Sprintf("Loadings of %d items on %d factors", len(m.Items), s.Factors),
-		Notes:   []string{fmt.Sprintf("%d participants; method: %s. Loadings below %s are not shown.", s.Participants, s.MethodInFull(), strconv.FormatFloat(cut, 'f', printedDigits, 64))},
+		Notes:   []string{fmt.Sprintf("%d participants; method: %s. Loadings below %s are not shown.", s.Participants, s.MethodInFull(), below)},
 		Columns: []Column{{Title: "Item", Words: true}},
 	}
 	hasText := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" })
@@ -101,7 +107,7 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 		sums.Numbers, shares.Numbers = append(sums.Numbers, sum), append(shares.Numbers, share)
 		t.Foot = []Row{sums, shares}
 	}
-	for _, j := range byFactor(loadings) {
+	for _, j := range byFactor(sizes) {
 		item, row := m.Items[j], Row{Numbers: slices.Clone(loadings.RawRowView(j))}
 		name := item.Name
 		if item.Reversed {
@@ -110,8 +116,8 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 		if row.Words = []string{name}; hasText {
 			row.Words = append(row.Words, item.Text)
 		}
-		for f, v := range row.Numbers {
-			if math.Abs(v) < cut {
+		for f, size := range sizes.RawRowView(j) {
+			if math.Abs(size) < cut {
 				row.Numbers[f] = math.NaN()
 			}
 		}

@@ -72,6 +72,19 @@ none &  &  &  \\
 	}
 }
 
+// An item of a quarter of the widest range counts four times: it comes first, and its small loading is shown.
+func TestLoadingsOfNarrowRanges(t *testing.T) {
+	t.Parallel()
+	m := signed()
+	m.ICQF.Weights = []float64{1, 1, 16, 1}
+	out := string(LoadingsToPrint(m, .3).Markdown())
+	for _, want := range []string{"---: |\n| \\*a |  | 0.40 | 0.20 |\n| c | Line break | 0.70 |  |\n", "Loadings below 0.30, on the widest range of the items, are not shown."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out)
+		}
+	}
+}
+
 // The note of a factor analysis says how factors were found: a reader of the paper cannot repeat it otherwise.
 func TestNoteOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
