@@ -132,10 +132,10 @@ type parts struct {
 }
 
 func partsOf(l *fit.Learnt) parts {
-	p := parts{items: l.Items, loadings: l.Loadings, stretched: l.Loadings}
+	p := parts{items: l.Items, loadings: l.Loadings, stretched: l.Stretched()}
 	switch f := l.Factors().(type) {
 	case *icqf.Model:
-		p.confounds, p.stretched, p.weights = f.ConfoundLoadings, f.Stretched(), f.Weights
+		p.confounds, p.weights = f.ConfoundLoadings, f.Weights
 	case *model.FA:
 		p.confounds, p.phi = f.ConfoundLoadings, f.Phi
 	}

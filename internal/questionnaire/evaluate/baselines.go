@@ -46,7 +46,7 @@ func signed(method string) bool { return method == model.MethodICQF || method ==
 // trained is what a method learned from some participants.
 type trained struct {
 	rows, items []int      // that it learned from, by their numbers in the study
-	loadings    *mat.Dense // a row for each item; nil without factors
+	loadings    *mat.Dense // a row for each item, comparable between items of different ranges; nil without factors
 	early       bool       // the updates ended at MaxIter
 	// features returns what predicts the labels of participants, a row for each.
 	features func(rows []int) (*mat.Dense, error)
@@ -61,7 +61,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 		if err != nil {
 			return nil, err
 		}
-		return &trained{rows: l.Rows, items: l.Items, loadings: l.Loadings, early: l.Status == solver.IterationLimit, features: l.Score}, nil
+		return &trained{rows: l.Rows, items: l.Items, loadings: l.Stretched(), early: l.Status == solver.IterationLimit, features: l.Score}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -79,6 +79,14 @@ func (l *Learnt) Factors() model.Factors {
 	return &l.icqf.Model
 }
 
+// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretched: by these, items of different ranges can be compared.
+func (l *Learnt) Stretched() *mat.Dense {
+	if l.fa != nil {
+		return l.Loadings
+	}
+	return l.icqf.Stretched()
+}
+
 // Score returns the scores of participants of the study, n×k, from their answers to the Items and the loadings alone.
 func (l *Learnt) Score(rows []int) (*mat.Dense, error) {
 	return l.Factors().Score(l.study.AnswersOf(rows, l.Items), l.known(rows))
