@@ -355,6 +355,30 @@ func TestCoverageScores(t *testing.T) {
 	}
 }
 
+// Oblimin makes the correlations of a sample smaller than they are, and percentile intervals would lie below the truth.
+func TestCoverageOblimin(t *testing.T) {
+	t.Parallel()
+	samples, replicates, low, high := sizes()
+	var h hits
+	for seed := range uint64(samples) {
+		o := options(plantNormal(0)(seed+1).answers, 3, model.MethodFA, 0)
+		o.Rotation = factoranalysis.RotateOblimin
+		b, err := certainty.Settings{Replicates: replicates}.Bootstrap(t.Context(), o, learn(t, o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := range 3 {
+			for u := range s {
+				h.add(b.FactorCorrelations.Low[s][u], correlated, b.FactorCorrelations.High[s][u])
+			}
+		}
+	}
+	t.Logf("factor correlations %.4f", h.share())
+	if low -= 0.03; h.share() < low || h.share() > high { // what is left of the bias
+		t.Errorf("%.4f of %v intervals hold the truth, want %v to %v", h.share(), h.all, low, high)
+	}
+}
+
 // misfit draws answers of normal whose first two items share something that three factors do not hold.
 func misfit(seed uint64, n int) *mat.Dense {
 	random := rand.New(rand.NewPCG(seed, 4))
