@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -54,13 +53,14 @@ func (t *Table) lack(g Grouping) {
 		people[group][t.IDs[i]] = true
 	}
 	for j, item := range t.Items {
-		scale := cmp.Or(item.Subscale, item.Name)
-		if answeredBy[scale] == nil {
-			answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
-		}
-		for i, group := range g.Values {
-			if answered(t.Answers.At(i, j)) {
-				answeredBy[scale][group] = true
+		for _, scale := range item.Scales(item.Name) {
+			if answeredBy[scale] == nil {
+				answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
+			}
+			for i, group := range g.Values {
+				if answered(t.Answers.At(i, j)) {
+					answeredBy[scale][group] = true
+				}
 			}
 		}
 	}

@@ -362,7 +362,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	w := &Table{File: t.File, Remarks: t.Remarks, SHA256: t.SHA256, VisitItems: t.Items, confounds: make([][]known, last)}
 	for b := range v.Bins() {
 		for _, item := range t.Items {
-			item.Name, item.Subscale = v.ItemName(item.Name, b), v.Time+" "+v.Label(b)
+			item.Name, item.Subscale, item.Others = v.ItemName(item.Name, b), v.Time+" "+v.Label(b), nil
 			w.Items = append(w.Items, item)
 		}
 	}
