@@ -187,6 +187,9 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	for _, m := range of.Merged {
 		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
 	}
+	for _, w := range of.Warnings {
+		d.Log.Warn("the input may spoil the factors", "file", file, "warning", w)
+	}
 	if r := of.Inferred; r != nil {
 		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {

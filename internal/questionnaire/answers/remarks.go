@@ -19,8 +19,9 @@ type Remarks struct {
 	Lacking  []Lacking
 	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held out.
 	Single []string
-	// Opposed are filled in by package fit, before a study begins.
-	Opposed []Opposed
+	// Opposed and Warnings, which say what may spoil the factors, are filled in by package fit, before a study begins.
+	Opposed  []Opposed
+	Warnings []string
 	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
 	FoundID string
 }
