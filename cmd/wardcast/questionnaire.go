@@ -159,6 +159,9 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
 		d.Log.Info("the name of a column says that it holds the participants' ids", "file", file, "column", of.FoundID)
 	}
+	if of.Numbered {
+		d.Log.Info("there is no column of ids: participants are numbered by row", "file", file)
+	}
 	if n := len(of.Unanswered); n > 0 {
 		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
 	}

@@ -262,6 +262,14 @@ func TestQuestionnaireWarns(t *testing.T) {
 			t.Errorf("rank logs %q, want %q in it", r.Stderr, w)
 		}
 	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nameless := clitest.File(t, "answers.csv", strings.Replace(string(text), "id,", "who,", 1))
+	if r = wardcast(t, "", "questionnaire", "items", nameless, "--items", "q*", "--missing-code", "-9999"); r.Code != 0 || !strings.Contains(r.Stderr, "numbered by row") {
+		t.Errorf("items exits %d and logs %q of a file without a column of ids", r.Code, r.Stderr)
+	}
 	clean := []string{"--id", "id", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"}
 	if r = run("rank", clean...); r.Stderr != "" {
 		t.Errorf("rank logs %q", r.Stderr)

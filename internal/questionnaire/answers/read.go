@@ -78,7 +78,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
-	r.Table = Table{File: src.File, Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.Table = Table{File: src.File, Items: l.items, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.FoundID, r.Numbered = l.foundID, l.id == none
 	for _, at := range l.groupAt {
 		r.Groups = append(r.Groups, Grouping{Column: strings.Clone(src.Header[at])})
 	}
@@ -115,7 +116,6 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		}
 	}
 	r.tell(out)
-	r.FoundID = l.foundID
 	for i, values := range r.others {
 		if len(values) > 1 && l.labels[i].Negative == "" {
 			r.Merged = append(r.Merged, Merged{l.labels[i], len(values)})

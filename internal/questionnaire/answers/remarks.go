@@ -24,6 +24,8 @@ type Remarks struct {
 	Warnings []string
 	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
 	FoundID string
+	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
+	Numbered bool
 }
 
 // Lacking is a group of which nobody answered any item of some scales that others answered.

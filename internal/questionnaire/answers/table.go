@@ -31,8 +31,6 @@ type Table struct {
 	Groups []Grouping
 	// SHA256 is that of the file, "" for a table that comes from none.
 	SHA256 string
-	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
-	Numbered bool
 	// VisitItems are the items of Columns.Visits as they stand in the file.
 	VisitItems []questionnaire.Item
 

@@ -78,8 +78,8 @@ func TestReadFindsTheIDs(t *testing.T) {
 		{"x,y,q1", "", "", "1"},
 	} {
 		read, err := answers.Read(questionnairetest.File(t, "x.csv", c.header+"\na,b,0\nc,d,1\n"), &answers.Columns{Items: []string{"q*"}, ID: c.given})
-		if err != nil || read.FoundID != c.found || read.IDs[0] != c.first {
-			t.Errorf("%s, --id %q: found %q, first id %q: %v", c.header, c.given, read.FoundID, read.IDs[0], err)
+		if err != nil || read.FoundID != c.found || read.IDs[0] != c.first || read.Numbered != (c.first == "1") {
+			t.Errorf("%s, --id %q: found %q, first id %q, numbered %v: %v", c.header, c.given, read.FoundID, read.IDs[0], read.Numbered, err)
 		}
 	}
 }
