@@ -171,6 +171,9 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if n := len(of.Visits); n > 0 {
 		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
 	}
+	if of.Repeated > 0 {
+		d.Log.Warn("participants have several visits in a bin of time, and the mean of their answers counts", "file", file, "participants", of.Repeated)
+	}
 	if len(of.Dropped) > 0 {
 		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
 	}

@@ -352,7 +352,8 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 
 // widen returns the table with one row for each participant, in the order of their first visits, and an item for each
 // item and bin, bin by bin: missing if there was no visit, the mean of the answers if there were several. It returns an
-// error for a time outside all bins, and for a confound that changes from visit to visit.
+// error for a time outside all bins, and for a confound that changes from visit to visit. It remarks on participants with several
+// visits in a bin, and on bins that no participant links.
 func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	last := len(t.confounds) - 1 // the time
 	m := len(t.Items)
@@ -366,6 +367,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	}
 	row := map[string]int{}
 	var sums, counts []float64
+	var visits [][]float64 // how many of each participant in each bin
 	for i, id := range t.IDs {
 		fail := func(column string, err error) (*Table, error) {
 			return nil, &table.Error{File: t.File, Line: t.Lines[i], Column: column, Err: err}
@@ -379,8 +381,9 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			r = len(w.IDs)
 			row[id] = r
 			sums, counts = append(sums, make([]float64, width)...), append(counts, make([]float64, width)...)
-			w.IDs, w.Lines = append(w.IDs, id), append(w.Lines, t.Lines[i])
+			w.IDs, w.Lines, visits = append(w.IDs, id), append(w.Lines, t.Lines[i]), append(visits, make([]float64, v.Bins()))
 		}
+		visits[r][b]++
 		for c := range w.confounds {
 			if !ok {
 				w.confounds[c] = append(w.confounds[c], t.confounds[c][i])
@@ -394,6 +397,14 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 				counts[r*width+b*m+j]++
 			}
 		}
+	}
+	w.Unlinked = v.Bins() > 1
+	for _, in := range visits {
+		most := floats.Max(in)
+		if most > 1 {
+			w.Repeated++
+		}
+		w.Unlinked = w.Unlinked && most == floats.Sum(in)
 	}
 	floats.Div(sums, counts) // 0/0 is missing
 	w.Answers = mat.NewDense(len(w.IDs), width, sums)

@@ -25,5 +25,8 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 			warnings = append(warnings, fmt.Sprintf("the lowest possible answer to %d of %d items is above 0, and without an intercept the factors have to explain it too: --from-low counts answers from there", above, len(t.Items)))
 		}
 	}
+	if t.Unlinked {
+		warnings = append(warnings, "no participant has answers in two bins of time, so nothing links the bins: a factor may hold the items of one bin only, or different things in different bins")
+	}
 	return warnings
 }

@@ -63,3 +63,14 @@ func TestWarnsOfAnswersAboveZero(t *testing.T) {
 		})
 	}
 }
+
+// One row for each participant links no bins of time.
+func TestWarnsOfBinsWithoutLinks(t *testing.T) {
+	t.Parallel()
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(4))))
+	o.Columns.Confounds, o.Columns.Visits = nil, &questionnaire.Visits{Time: "age", Edges: []float64{0, 10, 100}}
+	m, err := fit.Fit(t.Context(), o)
+	if err != nil || !slices.ContainsFunc(m.Summary.Warnings, func(w string) bool { return strings.Contains(w, "nothing links the bins") }) {
+		t.Errorf("the summary has the warnings %q: %v", m.Summary.Warnings, err)
+	}
+}
