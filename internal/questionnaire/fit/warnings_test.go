@@ -2,6 +2,7 @@ package fit_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -72,5 +73,38 @@ func TestWarnsOfBinsWithoutLinks(t *testing.T) {
 	m, err := fit.Fit(t.Context(), o)
 	if err != nil || !slices.ContainsFunc(m.Summary.Warnings, func(w string) bool { return strings.Contains(w, "nothing links the bins") }) {
 		t.Errorf("the summary has the warnings %q: %v", m.Summary.Warnings, err)
+	}
+}
+
+// Levels of few participants, and many levels, are warned of, unless the method ignores confounds.
+func TestWarnsOfLevels(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(4)
+	rows[0] = append(rows[0], "site", "months", "ward")
+	for i, row := range rows[1:] {
+		site, ward := "a", "a"
+		if i%2 == 1 {
+			site = "b"
+		}
+		if i < 4 {
+			ward = "rare"
+		}
+		rows[1+i] = append(row, site, strconv.Itoa(i%11), ward)
+	}
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	for _, c := range []struct{ confound, method, want string }{
+		{"site", model.MethodICQF, ""},
+		{"months", model.MethodICQF, "the categorical confound months has 11 levels, 0 of them with fewer than 5 participants, and each level has its own loadings: if it is a quantity, use months:numeric"},
+		{"ward", model.MethodFA, "the categorical confound ward has 2 levels, 1 of them with fewer than 5 participants, and each level has its own loadings: join small levels"},
+		{"months", model.MethodL1, ""},
+	} {
+		o := questionnairetest.Options(path)
+		o.Columns.Confounds = []questionnaire.Confound{{Name: c.confound, Kind: questionnaire.Categorical}}
+		if o.Method = c.method; c.method != model.MethodICQF {
+			o.Betas = nil
+		}
+		if got := strings.Join(remarks(t, o).Warnings, "; "); got != c.want {
+			t.Errorf("%s: warns %q, want %q", c.confound, got, c.want)
+		}
 	}
 }
