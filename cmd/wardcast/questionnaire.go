@@ -392,12 +392,13 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 type questionnaireScoreCmd struct {
-	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
-	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
-	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
-	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
-	Norms       string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
+	Input          string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
+	Model          string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out            string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
+	ID             string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
+	MissingCode    codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+	OmitIncomplete bool   `help:"Leave out participants who lack a confound; otherwise they are an error."`
+	Norms          string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
 	scoreFlags
 }
 
@@ -415,7 +416,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, Table: c.table()})
+	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table()})
 	if err != nil {
 		return err
 	}

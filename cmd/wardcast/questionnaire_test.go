@@ -306,6 +306,21 @@ func TestQuestionnaireStandardErrors(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{"questionnaire", "rank", path, "--items", "q*", "--partitions", "0"}, "--partitions is 0")
 }
 
+// A participant without a confound has no scores if score may leave them out, and the log has the line.
+func TestQuestionnaireScoreOmitsIncomplete(t *testing.T) {
+	t.Parallel()
+	path, dir := answersFile(t), t.TempDir()
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", dir)
+	lines := strings.Split(string(clitest.Read(t, path)), "\n")
+	lines[2] = strings.ReplaceAll(lines[2], ",M,", ",,")
+	score := []string{"questionnaire", "score", clitest.File(t, "new.csv", strings.Join(lines, "\n")), "--model", dir}
+	fail(t, cli.ExitFailed, score, "line 3", `column "sex"`, "--omit-incomplete")
+	r := wardcast(t, "", append(score, "--omit-incomplete")...)
+	if r.Code != 0 || strings.Count(r.Stdout, "\n") != 60 || !strings.Contains(r.Stderr, `"participants":1,"lines":[3]`) {
+		t.Errorf("score exits %d, prints %d lines and logs %q", r.Code, strings.Count(r.Stdout, "\n"), r.Stderr)
+	}
+}
+
 // A column of a codebook that is not read, and a label of more than two values, are warned of.
 func TestQuestionnaireWarnsOfColumns(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ var (
 	ErrFewItems       = errors.New("fewer than two items vary; reliability needs two")
 	ErrNoID           = errors.New("no id")
 	ErrSameID         = errors.New("the same id as on an earlier line")
-	ErrNoConfound     = errors.New("a confound without a value (--omit-incomplete leaves such participants out of a fit)")
+	ErrNoConfound     = errors.New("a confound without a value (--omit-incomplete leaves such participants out)")
 	ErrOneLevel       = errors.New("a confound with only one value")
 	ErrConfoundRange  = errors.New("a confound outside its given range")
 	ErrNewLevel       = errors.New("a level that was not in training")
