@@ -154,6 +154,17 @@ func (l *learning) read(d *cli.Deps, a *answerFlags) (fit.Options, error) {
 // mostLines is the largest number of lines that one log line names.
 const mostLines = 20
 
+// firstLines returns lines for the log, and at the end how many more there are.
+func firstLines(lines []int) (some []any) {
+	for _, line := range lines[:min(len(lines), mostLines)] {
+		some = append(some, line)
+	}
+	if more := len(lines) - len(some); more > 0 {
+		some = append(some, fmt.Sprintf("and %d more", more))
+	}
+	return some
+}
+
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
@@ -163,13 +174,13 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Info("there is no column of ids: participants are numbered by row", "file", file)
 	}
 	if n := len(of.Unanswered); n > 0 {
-		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
+		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", firstLines(of.Unanswered))
 	}
 	if n := len(of.Incomplete); n > 0 {
-		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
+		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", firstLines(of.Incomplete))
 	}
 	if n := len(of.Visits); n > 0 {
-		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", firstLines(of.Visits))
 	}
 	if of.Repeated > 0 {
 		d.Log.Warn("participants have several visits in a bin of time, and the mean of their answers counts", "file", file, "participants", of.Repeated)
@@ -229,7 +240,7 @@ func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }
 // warn logs who is left out, by their lines.
 func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 	if n := len(lines); n > 0 {
-		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers, "participants", n, "lines", lines[:min(n, mostLines)])
+		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers, "participants", n, "lines", firstLines(lines))
 	}
 }
 

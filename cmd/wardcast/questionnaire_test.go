@@ -306,6 +306,18 @@ func TestQuestionnaireStandardErrors(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{"questionnaire", "rank", path, "--items", "q*", "--partitions", "0"}, "--partitions is 0")
 }
 
+// A long list of lines says how many are not shown.
+func TestFirstLines(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]any{mostLines: mostLines, mostLines + 3: "and 3 more"} {
+		lines := make([]int, n)
+		lines[mostLines-1] = mostLines
+		if got := firstLines(lines); got[len(got)-1] != want {
+			t.Errorf("%d lines end with %v, want %v", n, got[len(got)-1], want)
+		}
+	}
+}
+
 // A participant without a confound has no scores if score may leave them out, and the log has the line.
 func TestQuestionnaireScoreOmitsIncomplete(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,7 @@ var (
 	ErrNoBin          = errors.New("a time outside all bins")
 	ErrVaries         = errors.New("the confounds differ from those")
 	ErrTwoRoles       = errors.New("a column with two roles")
+	ErrNoValue        = errors.New("no participant with answers has this value")
 	ErrOneClass       = errors.New("the label has only one class")
 	ErrNumbered       = errors.New("its participants have no ids to match those of other files")
 	ErrNotShared      = errors.New("no participant in common with the other questionnaires")

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -430,4 +431,53 @@ func (t *Table) keepVarying() {
 	}
 	_ = t.Keep(questionnaire.Names(picked(t.Items, varying))) // all of them are there
 	t.VisitItems = picked(t.VisitItems, visits)
+}
+
+// checkLabels returns an error for a value of a label that no participant has.
+func (t *Table) checkLabels(c *Columns) error {
+	missing := questionnaire.NewMissing(c.Missing)
+	for _, l := range c.Labels {
+		of := t.Groups[slices.IndexFunc(t.Groups, func(g Grouping) bool { return g.Column == l.Name })]
+		for _, value := range []string{l.Positive, l.Negative} {
+			if value == "" || slices.Contains(of.Values, missing.Spelled(value)) {
+				continue
+			}
+			err := fmt.Errorf("%w: %q. %s", questionnaire.ErrNoValue, value, of.list())
+			if l.String() == l.Name {
+				err = fmt.Errorf("%w. --labels %s=VALUE names one", err, l.Name)
+			}
+			return &table.Error{File: t.File, Column: l.Name, Err: err}
+		}
+	}
+	return nil
+}
+
+// mostValues is the largest number of values that an error names.
+const mostValues = 10
+
+// list says which values there are. It names those that are frequent enough to tell nobody.
+func (g *Grouping) list() string {
+	counts := map[string]int{}
+	for _, v := range g.Values {
+		if v != "" {
+			counts[v]++
+		}
+	}
+	var named []string
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		if counts[v] >= LeastGroup && len(named) < mostValues {
+			named = append(named, strconv.Quote(v))
+		}
+	}
+	switch {
+	case len(counts) == 0:
+		return "The column is empty"
+	case len(named) == 0:
+		return fmt.Sprintf("Each of its %d values has fewer than %d participants", len(counts), LeastGroup)
+	}
+	list := "The column has " + strings.Join(named, ", ")
+	if more := len(counts) - len(named); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }
