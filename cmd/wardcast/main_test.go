@@ -160,6 +160,7 @@ func TestUsageErrors(t *testing.T) {
 		"missing argument":        {[]string{"check-config"}, "<config> is missing"},
 		"missing choice":          {[]string{"completion"}, "<shell> is missing: one of bash, zsh, fish"},
 		"missing value":           {[]string{"predict", "--text"}, "--text needs a value"},
+		"hyphen at the front":     {[]string{"questionnaire", "items", config, "--range", "-9:9"}, "--range needs a value; one that begins with a hyphen is written --range=-9:9"},
 		"not a fraction":          {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
 		"negative seed":           {[]string{"synth", "notes", "--seed=-1"}, `--seed: "-1" is not a whole number from 0`},
 		"a page as JSON":          {[]string{"models", "card", "--model-dir", ".", "--html", "--output=json"}, "exclude each other"},
@@ -168,7 +169,9 @@ func TestUsageErrors(t *testing.T) {
 		"not a number":            {[]string{"factorize", "--input", config, "--rank", "many", "--out", "x"}, `--rank: "many" is not a whole number`},
 		"not a duration":          {[]string{"demo", "--duration", "long"}, `--duration: "long" is not a duration`},
 		"not a time":              {[]string{"models", "history", "--model-dir", ".", "--at", "yesterday"}, `--at: "yesterday" is not a time, such as`},
-		"file that is not there":  {[]string{"serve", "--config", "nowhere.yaml"}, "nowhere.yaml"},
+		"file that is not there":  {[]string{"serve", "--config", "nowhere.yaml"}, "nowhere.yaml: no such file\n"},
+		"table that is not there": {[]string{"questionnaire", "items", "/nowhere.csv"}, "wardcast: /nowhere.csv: no such file\n"},
+		"folder not there":        {[]string{"questionnaire", "meta", "/nowhere", "--out", "x"}, "wardcast: /nowhere: no such folder\n"},
 		"store that is no folder": {[]string{"models", "list", "--model-dir", config}, "wardcast.yaml"},
 		"log level":               {[]string{"--log-level", "loud", "version"}, "--log-level"},
 	} {

@@ -159,19 +159,36 @@ func (l *learning) read(d *cli.Deps, a *answerFlags) (fit.Options, error) {
 // mostLines is the largest number of lines that one log line names.
 const mostLines = 20
 
+// firstLines returns lines for the log, and at the end how many more there are.
+func firstLines(lines []int) (some []any) {
+	for _, line := range lines[:min(len(lines), mostLines)] {
+		some = append(some, line)
+	}
+	if more := len(lines) - len(some); more > 0 {
+		some = append(some, fmt.Sprintf("and %d more", more))
+	}
+	return some
+}
+
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
 		d.Log.Info("the name of a column says that it holds the participants' ids", "file", file, "column", of.FoundID)
 	}
+	if of.Numbered {
+		d.Log.Info("there is no column of ids: participants are numbered by row", "file", file)
+	}
 	if n := len(of.Unanswered); n > 0 {
-		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", of.Unanswered[:min(n, mostLines)])
+		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", firstLines(of.Unanswered))
 	}
 	if n := len(of.Incomplete); n > 0 {
-		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", of.Incomplete[:min(n, mostLines)])
+		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", firstLines(of.Incomplete))
 	}
 	if n := len(of.Visits); n > 0 {
-		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", of.Visits[:min(n, mostLines)])
+		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", firstLines(of.Visits))
+	}
+	if of.Repeated > 0 {
+		d.Log.Warn("participants have several visits in a bin of time, and the mean of their answers counts", "file", file, "participants", of.Repeated)
 	}
 	if len(of.Dropped) > 0 {
 		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
@@ -191,6 +208,9 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	}
 	for _, m := range of.Merged {
 		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
+	}
+	for _, w := range of.Warnings {
+		d.Log.Warn("the input may spoil the factors", "file", file, "warning", w)
 	}
 	if r := of.Inferred; r != nil {
 		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
@@ -225,7 +245,7 @@ func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }
 // warn logs who is left out, by their lines.
 func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 	if n := len(lines); n > 0 {
-		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers, "participants", n, "lines", lines[:min(n, mostLines)])
+		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers, "participants", n, "lines", firstLines(lines))
 	}
 }
 
@@ -403,12 +423,13 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 }
 
 type questionnaireScoreCmd struct {
-	Input       string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
-	Model       string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out         string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
-	ID          string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
-	MissingCode codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
-	Norms       string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
+	Input          string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
+	Model          string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out            string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
+	ID             string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
+	MissingCode    codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+	OmitIncomplete bool   `help:"Leave out participants who lack a confound; otherwise they are an error."`
+	Norms          string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
 	scoreFlags
 }
 
@@ -426,7 +447,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, Table: c.table()})
+	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table()})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestQuestionnaireInvariance(t *testing.T) {
 	fail(t, cli.ExitUsage, compare("--group", "sex=F:M,ill=1:0"), "sex=F:M")
 	fail(t, cli.ExitUsage, compare("--group", "sex=F:M", "--confounds", "sex:categorical"), "cannot be a confound")
 	fail(t, cli.ExitUsage, compare("--group", "sex=F:M", "--bootstrap", "19"), "--bootstrap is 19")
-	fail(t, cli.ExitFailed, compare("--group", "sex=F:X"), "answers.csv", `"sex"`, "only one class")
+	fail(t, cli.ExitFailed, compare("--group", "sex=F:X"), "answers.csv", `"sex"`, "has this value")
 
 	text := succeed(t, "", compare("--group", "sex=F:M")...)
 	for _, part := range []string{

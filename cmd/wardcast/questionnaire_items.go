@@ -101,7 +101,7 @@ func printItems(d *cli.Deps, a *items.Analysis) error {
 	return nil
 }
 
-// itemTable returns a line for each item. An item of a subscale shows what it is to the subscale.
+// itemTable returns a line for each item. An item of subscales shows what it is to the first.
 func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 	header = []string{"ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST", "ALPHA WITHOUT"}
 	if len(a.Subscales) > 0 {
@@ -110,15 +110,15 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 	for _, g := range a.Groups {
 		header = append(header, "MISSING "+g.Column+"="+g.Group)
 	}
-	parts := map[string]items.Part{}
+	parts := map[[2]string]items.Part{}
 	for _, s := range a.Subscales {
 		for _, item := range s.Items {
-			parts[item.Name] = item.Part
+			parts[[2]string{s.Name, item.Name}] = item.Part
 		}
 	}
 	for i := range a.Items {
 		item := &a.Items[i]
-		part, within := parts[item.Name]
+		part, within := parts[[2]string{item.Subscale, item.Name}]
 		if !within {
 			part = item.Part
 		}

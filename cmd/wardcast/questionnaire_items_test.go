@@ -36,6 +36,11 @@ func TestQuestionnaireItems(t *testing.T) {
 		t.Errorf("an id is printed or logged:\n%s%s", r.Stdout, r.Stderr)
 	}
 
+	keys := clitest.File(t, "keys.json", `{"one":["q1","q3","q5"],"two":["q2","q4","q5","-q6"]}`)
+	if printed := succeed(t, "", call("--codebook", keys, "--range", "0:4")...); !strings.Contains(printed, "\ntwo        4 ") {
+		t.Errorf("an item of two scales leaves the second:\n%s", printed)
+	}
+
 	got := clitest.Object(t, succeed(t, "", call("--codebook", codebook, "--output=json")...))
 	for _, name := range []string{
 		"n", "items", "constant", "alpha", "alpha_interval", "alpha_standardized", "mean_correlation", "lambda6", "split_half", "omega_total", "omega_hierarchical",

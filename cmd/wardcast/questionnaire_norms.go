@@ -129,7 +129,7 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model) error {
 // warnOutside logs which participants have no norms.
 func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
 	for _, o := range outside {
-		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines), "lines", o.Lines[:min(len(o.Lines), mostLines)])
+		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines), "lines", firstLines(o.Lines))
 	}
 }
 

@@ -262,6 +262,14 @@ func TestQuestionnaireWarns(t *testing.T) {
 			t.Errorf("rank logs %q, want %q in it", r.Stderr, w)
 		}
 	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nameless := clitest.File(t, "answers.csv", strings.Replace(string(text), "id,", "who,", 1))
+	if r = wardcast(t, "", "questionnaire", "items", nameless, "--items", "q*", "--missing-code", "-9999"); r.Code != 0 || !strings.Contains(r.Stderr, "numbered by row") {
+		t.Errorf("items exits %d and logs %q of a file without a column of ids", r.Code, r.Stderr)
+	}
 	clean := []string{"--id", "id", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"}
 	if r = run("rank", clean...); r.Stderr != "" {
 		t.Errorf("rank logs %q", r.Stderr)
@@ -296,6 +304,33 @@ func TestQuestionnaireStandardErrors(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitUsage, []string{"questionnaire", "rank", path, "--items", "q*", "--partitions", "0"}, "--partitions is 0")
+}
+
+// A long list of lines says how many are not shown.
+func TestFirstLines(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]any{mostLines: mostLines, mostLines + 3: "and 3 more"} {
+		lines := make([]int, n)
+		lines[mostLines-1] = mostLines
+		if got := firstLines(lines); got[len(got)-1] != want {
+			t.Errorf("%d lines end with %v, want %v", n, got[len(got)-1], want)
+		}
+	}
+}
+
+// A participant without a confound has no scores if score may leave them out, and the log has the line.
+func TestQuestionnaireScoreOmitsIncomplete(t *testing.T) {
+	t.Parallel()
+	path, dir := answersFile(t), t.TempDir()
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", dir)
+	lines := strings.Split(string(clitest.Read(t, path)), "\n")
+	lines[2] = strings.ReplaceAll(lines[2], ",M,", ",,")
+	score := []string{"questionnaire", "score", clitest.File(t, "new.csv", strings.Join(lines, "\n")), "--model", dir}
+	fail(t, cli.ExitFailed, score, "line 3", `column "sex"`, "--omit-incomplete")
+	r := wardcast(t, "", append(score, "--omit-incomplete")...)
+	if r.Code != 0 || strings.Count(r.Stdout, "\n") != 60 || !strings.Contains(r.Stderr, `"participants":1,"lines":[3]`) {
+		t.Errorf("score exits %d, prints %d lines and logs %q", r.Code, strings.Count(r.Stdout, "\n"), r.Stderr)
+	}
 }
 
 // A column of a codebook that is not read, and a label of more than two values, are warned of.

@@ -89,6 +89,7 @@ func Digits(v *float64, decimals int) string {
 type Progress struct {
 	mu     sync.Mutex // the bar's own lock does not cover the whole of its Set
 	bar    *progressbar.ProgressBar
+	done   int // when it was last set
 	log    *slog.Logger
 	what   string
 	logged time.Time
@@ -116,7 +117,8 @@ func NewBar(w io.Writer, what string) *Progress {
 	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
 }
 
-// Set shows how much of the total is done; a total of 0 is unknown.
+// Set shows how much of the total is done; a total of 0 is unknown. What begins again at 0 or 1, or goes on after the end, is a new
+// stage, of which the bar begins anew.
 func (p *Progress) Set(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,6 +126,11 @@ func (p *Progress) Set(done, total int) {
 		p.logLine(done, total)
 		return
 	}
+	if done <= 1 && done < p.done || done < total && p.bar.IsFinished() {
+		_ = p.bar.Clear()
+		p.bar.Reset()
+	}
+	p.done = done
 	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}

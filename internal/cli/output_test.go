@@ -33,6 +33,24 @@ func TestProgress(t *testing.T) {
 	(&Progress{}).Set(1, 2) // nothing to draw on
 }
 
+// TestProgressOfStages: a bar goes on with the next stage, whether the last one came to its end or not.
+func TestProgressOfStages(t *testing.T) {
+	t.Parallel()
+	var drawn ingesttest.Log
+	bar := NewBar(&drawn, "fits")
+	for _, s := range []struct {
+		done, total int
+		want        string
+	}{{9, 10, "9/10"}, {10, 10, ""}, {0, 5000, "0/5000"}, {298, 5000, "298/5000"}, {1, 10, "1/10"}, {10, 10, ""}, {2, 5000, "2/5000"}, {3, 6000, "3/6000"}} {
+		before := len(drawn.String())
+		bar.Set(s.done, s.total)
+		if got := drawn.String()[before:]; !strings.Contains(got, s.want) {
+			t.Errorf("%d of %d are drawn as %q", s.done, s.total, got)
+		}
+	}
+	bar.Finish()
+}
+
 // TestProgressInTheLog: where no bar can be drawn, the log tells every minute how much is done.
 func TestProgressInTheLog(t *testing.T) {
 	t.Parallel()

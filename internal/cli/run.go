@@ -146,11 +146,16 @@ func withFileHint(err error) error {
 	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
 }
 
-// jargon is what kong says of values that are missing or of another kind, as regular expressions, and the same in plain words.
+// jargon is what kong says of values and files that are missing or of another kind, as regular expressions, and the same in plain
+// words.
 var jargon = []struct {
 	kong, plain string
 }{
+	{`(--[\w-]+): expected \w+ value but got "(-[\d.][^"]*)".*`, "$1 needs a value; one that begins with a hyphen is written $1=$2"},
 	{`: (expected \w+ value but got|missing value,).*`, " needs a value"},
+	{`^<folder>.*: stat (.*): no such file or directory`, "$1: no such folder"},
+	{`^<.*>.*: stat (.*): no such file or directory`, "$1: no such file"},
+	{`: stat (.*): no such file or directory`, ": $1: no such file"},
 	{`expected a valid \d+ bit uint but got ("[^"]*").*`, "$1 is not a whole number from 0"},
 	{`expected an? (?:valid \d+ bit )?int but got ("[^"]*").*`, "$1 is not a whole number"},
 	{`expected a float but got ("[^"]*").*`, "$1 is not a number"},

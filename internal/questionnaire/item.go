@@ -1,6 +1,7 @@
 package questionnaire
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,8 @@ type Item struct {
 	Name     string `json:"item"`
 	Text     string `json:"text,omitempty"`
 	Subscale string `json:"subscale,omitempty"`
+	// Others are further scales that the keys of psych put the item into. A model does not keep them.
+	Others []string `json:"-"`
 	// Range is the range of the answers; nil if a codebook does not give it.
 	Range *Range `json:"range"`
 	// Reversed items count an answer v as low+high−v.
@@ -28,6 +31,11 @@ func (i *Item) Orient(v float64, fromLow bool) float64 {
 		v -= i.Range.Low
 	}
 	return v
+}
+
+// Scales returns the names of the scales that the item counts in; alone for an item of none.
+func (i *Item) Scales(alone string) []string {
+	return append([]string{cmp.Or(i.Subscale, alone)}, i.Others...)
 }
 
 // Names returns the names of the items.

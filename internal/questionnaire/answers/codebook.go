@@ -37,7 +37,7 @@ const codebookItem = "item"
 //     its sliders, and its numbers with both limits are items; the range is that of the choices without the codes of missing
 //     entries. A checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the subscale.
 //   - The keys of R's package psych as JSON: an object with a list of items for each scale. A name behind a hyphen is a
-//     reversed item. The first of several scales of an item is its subscale.
+//     reversed item. The first of several scales of an item is its subscale, and it counts in all of them.
 //
 // The error is a *table.Error.
 func ReadCodebook(path string, missing []string) (*Codebook, error) {
@@ -116,7 +116,7 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 		}
 	}
 	if _, ok := at[codebookItem]; !ok {
-		return nil, nil, inColumn(codebookItem, table.ErrNoColumn)
+		return nil, nil, inColumn(codebookItem, fmt.Errorf("%w. A codebook has the column item and may have text, subscale, min, max and reverse; or it is a data dictionary of REDCap, or a .json file with keys of psych", table.ErrNoColumn))
 	}
 	const shortest = 3 // letters of a name's beginning that tell it
 	for _, name := range ignored {
@@ -305,6 +305,8 @@ func readKeys(path string) (*Codebook, error) {
 				b.Items = append(b.Items, item)
 			case b.Items[first].Reversed != item.Reversed:
 				return fail(scale, fmt.Errorf("item %q is reversed in one scale and not in another", item.Name))
+			case !slices.Contains(b.Items[first].Scales(""), scale):
+				b.Items[first].Others = append(b.Items[first].Others, scale)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ one,start,,radio,One,"1, Only",,,,,
 func TestReadCodebookOfPsych(t *testing.T) {
 	t.Parallel()
 	got, err := answers.ReadCodebook(questionnairetest.File(t, "keys.json", `{"agree":["-A1","A2"],"wide":["A2"," - C4"],"open":[]}`), nil)
-	want := &answers.Codebook{Items: []questionnaire.Item{{Name: "A1", Subscale: "agree", Reversed: true}, {Name: "A2", Subscale: "agree"}, {Name: "C4", Subscale: "wide", Reversed: true}}}
+	want := &answers.Codebook{Items: []questionnaire.Item{{Name: "A1", Subscale: "agree", Reversed: true}, {Name: "A2", Subscale: "agree", Others: []string{"wide"}}, {Name: "C4", Subscale: "wide", Reversed: true}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("keys differ from those wanted (%v):\n%s", err, diff)
 	}

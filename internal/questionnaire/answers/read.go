@@ -21,7 +21,8 @@ import (
 // Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
 //
 // The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an id that
-// is missing or comes twice, a missing confound, a column that is missing or has two roles, and a file without answers.
+// is missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a label that nobody has, and a
+// file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
 	t, err := ReadItems(path, columns, nil)
 	if err != nil {
@@ -29,6 +30,8 @@ func Read(path string, columns *Columns) (*Table, error) {
 	}
 	if columns.Visits != nil {
 		t.keepVarying()
+	} else if err := t.checkLabels(columns); err != nil {
+		return nil, err
 	}
 	t.findSingle()
 	return t, nil
@@ -78,7 +81,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
-	r.Table = Table{File: src.File, Items: l.items, Numbered: l.id == none, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.Table = Table{File: src.File, Items: l.items, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.FoundID, r.Numbered = l.foundID, l.id == none
 	for _, at := range l.groupAt {
 		r.Groups = append(r.Groups, Grouping{Column: strings.Clone(src.Header[at])})
 	}
@@ -115,7 +119,6 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 		}
 	}
 	r.tell(out)
-	r.FoundID = l.foundID
 	for i, values := range r.others {
 		if len(values) > 1 && l.labels[i].Negative == "" {
 			r.Merged = append(r.Merged, Merged{l.labels[i], len(values)})
@@ -159,6 +162,9 @@ func (t *Table) tell(rows []leftOut) {
 // answered some item.
 func (r *reader) add(record []string) (added, some bool, err error) {
 	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
+	maybeMissing := func(err error) error {
+		return fmt.Errorf("%w. If it means missing, name it with --missing-code", err)
+	}
 	row := make([]float64, len(r.items))
 	for j, at := range r.itemAt {
 		v, err := r.Value(record[at])
@@ -166,7 +172,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 			err = fmt.Errorf("%w: %v", questionnaire.ErrOutOfRange, span)
 		}
 		if err != nil {
-			return fail(r.items[j].Name, err)
+			return fail(r.items[j].Name, maybeMissing(err))
 		}
 		row[j], some = v, some || answered(v)
 	}
@@ -179,7 +185,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 		missing := r.Cell(cell)
 		if c.Kind == questionnaire.Numeric {
 			if values[k].number, err = r.Value(cell); err != nil {
-				return fail(c.Name, err)
+				return fail(c.Name, maybeMissing(err))
 			}
 			missing = math.IsNaN(values[k].number)
 		} else {

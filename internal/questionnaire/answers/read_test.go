@@ -196,6 +196,9 @@ func TestReadRefuses(t *testing.T) {
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v quotes an id", err)
 			}
+			if (errors.Is(err, questionnaire.ErrOutOfRange) || errors.Is(err, questionnaire.ErrNotNumber)) && !strings.Contains(err.Error(), "--missing-code") {
+				t.Errorf("%v does not say what to do with a code of missing entries", err)
+			}
 		})
 	}
 }
@@ -264,6 +267,8 @@ func TestReadCodebook(t *testing.T) {
 			_, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", c.content), nil)
 			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
+			} else if c.name == "no item column" && !strings.Contains(err.Error(), "text, subscale, min, max and reverse") {
+				t.Errorf("error %v does not say what columns a codebook has", err)
 			} else if strings.Contains(err.Error(), "EOF") {
 				t.Errorf("error %v", err)
 			}

@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -20,10 +19,16 @@ type Remarks struct {
 	Lacking  []Lacking
 	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held out.
 	Single []string
-	// Opposed are filled in by package fit, before a study begins.
-	Opposed []Opposed
+	// Opposed and Warnings, which say what may spoil the factors, are filled in by package fit, before a study begins.
+	Opposed  []Opposed
+	Warnings []string
 	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
 	FoundID string
+	// Repeated counts the participants with several visits in a bin, and Unlinked tells that none has visits in two bins.
+	Repeated int
+	Unlinked bool
+	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
+	Numbered bool
 }
 
 // Lacking is a group of which nobody answered any item of some scales that others answered.
@@ -54,13 +59,14 @@ func (t *Table) lack(g Grouping) {
 		people[group][t.IDs[i]] = true
 	}
 	for j, item := range t.Items {
-		scale := cmp.Or(item.Subscale, item.Name)
-		if answeredBy[scale] == nil {
-			answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
-		}
-		for i, group := range g.Values {
-			if answered(t.Answers.At(i, j)) {
-				answeredBy[scale][group] = true
+		for _, scale := range item.Scales(item.Name) {
+			if answeredBy[scale] == nil {
+				answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
+			}
+			for i, group := range g.Values {
+				if answered(t.Answers.At(i, j)) {
+					answeredBy[scale][group] = true
+				}
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -31,8 +32,6 @@ type Table struct {
 	Groups []Grouping
 	// SHA256 is that of the file, "" for a table that comes from none.
 	SHA256 string
-	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
-	Numbered bool
 	// VisitItems are the items of Columns.Visits as they stand in the file.
 	VisitItems []questionnaire.Item
 
@@ -354,7 +353,8 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 
 // widen returns the table with one row for each participant, in the order of their first visits, and an item for each
 // item and bin, bin by bin: missing if there was no visit, the mean of the answers if there were several. It returns an
-// error for a time outside all bins, and for a confound that changes from visit to visit.
+// error for a time outside all bins, and for a confound that changes from visit to visit. It remarks on participants with several
+// visits in a bin, and on bins that no participant links.
 func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	last := len(t.confounds) - 1 // the time
 	m := len(t.Items)
@@ -362,12 +362,13 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	w := &Table{File: t.File, Remarks: t.Remarks, SHA256: t.SHA256, VisitItems: t.Items, confounds: make([][]known, last)}
 	for b := range v.Bins() {
 		for _, item := range t.Items {
-			item.Name, item.Subscale = v.ItemName(item.Name, b), v.Time+" "+v.Label(b)
+			item.Name, item.Subscale, item.Others = v.ItemName(item.Name, b), v.Time+" "+v.Label(b), nil
 			w.Items = append(w.Items, item)
 		}
 	}
 	row := map[string]int{}
 	var sums, counts []float64
+	var visits [][]float64 // how many of each participant in each bin
 	for i, id := range t.IDs {
 		fail := func(column string, err error) (*Table, error) {
 			return nil, &table.Error{File: t.File, Line: t.Lines[i], Column: column, Err: err}
@@ -381,8 +382,9 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			r = len(w.IDs)
 			row[id] = r
 			sums, counts = append(sums, make([]float64, width)...), append(counts, make([]float64, width)...)
-			w.IDs, w.Lines = append(w.IDs, id), append(w.Lines, t.Lines[i])
+			w.IDs, w.Lines, visits = append(w.IDs, id), append(w.Lines, t.Lines[i]), append(visits, make([]float64, v.Bins()))
 		}
+		visits[r][b]++
 		for c := range w.confounds {
 			if !ok {
 				w.confounds[c] = append(w.confounds[c], t.confounds[c][i])
@@ -396,6 +398,14 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 				counts[r*width+b*m+j]++
 			}
 		}
+	}
+	w.Unlinked = v.Bins() > 1
+	for _, in := range visits {
+		most := floats.Max(in)
+		if most > 1 {
+			w.Repeated++
+		}
+		w.Unlinked = w.Unlinked && most == floats.Sum(in)
 	}
 	floats.Div(sums, counts) // 0/0 is missing
 	w.Answers = mat.NewDense(len(w.IDs), width, sums)
@@ -421,4 +431,53 @@ func (t *Table) keepVarying() {
 	}
 	_ = t.Keep(questionnaire.Names(picked(t.Items, varying))) // all of them are there
 	t.VisitItems = picked(t.VisitItems, visits)
+}
+
+// checkLabels returns an error for a value of a label that no participant has.
+func (t *Table) checkLabels(c *Columns) error {
+	missing := questionnaire.NewMissing(c.Missing)
+	for _, l := range c.Labels {
+		of := t.Groups[slices.IndexFunc(t.Groups, func(g Grouping) bool { return g.Column == l.Name })]
+		for _, value := range []string{l.Positive, l.Negative} {
+			if value == "" || slices.Contains(of.Values, missing.Spelled(value)) {
+				continue
+			}
+			err := fmt.Errorf("%w: %q. %s", questionnaire.ErrNoValue, value, of.list())
+			if l.String() == l.Name {
+				err = fmt.Errorf("%w. --labels %s=VALUE names one", err, l.Name)
+			}
+			return &table.Error{File: t.File, Column: l.Name, Err: err}
+		}
+	}
+	return nil
+}
+
+// mostValues is the largest number of values that an error names.
+const mostValues = 10
+
+// list says which values there are. It names those that are frequent enough to tell nobody.
+func (g *Grouping) list() string {
+	counts := map[string]int{}
+	for _, v := range g.Values {
+		if v != "" {
+			counts[v]++
+		}
+	}
+	var named []string
+	for _, v := range slices.Sorted(maps.Keys(counts)) {
+		if counts[v] >= LeastGroup && len(named) < mostValues {
+			named = append(named, strconv.Quote(v))
+		}
+	}
+	switch {
+	case len(counts) == 0:
+		return "The column is empty"
+	case len(named) == 0:
+		return fmt.Sprintf("Each of its %d values has fewer than %d participants", len(counts), LeastGroup)
+	}
+	list := "The column has " + strings.Join(named, ", ")
+	if more := len(counts) - len(named); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
 }

@@ -37,8 +37,33 @@ func TestVisits(t *testing.T) {
 	if sex, err := read.Learn(columns.Confounds); err != nil || !slices.Equal(sex[0].Levels, []string{"F", "M"}) {
 		t.Errorf("sex %v: %v", sex, err)
 	}
+	if read.Repeated != 2 || read.Unlinked {
+		t.Errorf("%d participants with several visits in a bin, bins unlinked: %v", read.Repeated, read.Unlinked)
+	}
 	if got := read.Items[2].Subscale; got != "age 9-12" {
 		t.Errorf("subscale %q", got)
+	}
+}
+
+// Two visits in one bin link nothing, and a single bin needs no link.
+func TestVisitsLink(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, last string
+		edges      []float64
+		repeated   int
+		unlinked   bool
+	}{
+		{"other bins, other people", "a,0,1,8,F", []float64{6, 9, 12}, 1, true},
+		{"one person links", "a,0,1,10,F", []float64{6, 9, 12}, 0, false},
+		{"one bin", "a,0,1,8,F", []float64{6, 12}, 1, false},
+	} {
+		columns := visitColumns()
+		columns.Visits.Edges = c.edges
+		read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\nc,1,1,7,M\n"+c.last+"\n"), &columns)
+		if err != nil || read.Repeated != c.repeated || read.Unlinked != c.unlinked {
+			t.Errorf("%s: %d participants with several visits in a bin, unlinked %v: %v", c.name, read.Repeated, read.Unlinked, err)
+		}
 	}
 }
 

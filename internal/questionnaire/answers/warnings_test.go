@@ -69,6 +69,39 @@ func TestReadOneGroupAgainstAnother(t *testing.T) {
 	}
 }
 
+// A value of a label that nobody has is an error. It names the values that enough participants have.
+func TestReadNamesTheValuesOfALabel(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("id,q1,dx,many\n")
+	for i := range 60 {
+		dx := []string{"ADHD", "SCHZ"}[i%2]
+		if i < 4 {
+			dx = "RARE"
+		}
+		fmt.Fprintf(&b, "secret%d,%d,%s,%d\n", i, i%3, dx, i%12)
+	}
+	path := questionnairetest.File(t, "x.csv", b.String())
+	for _, c := range []struct{ label, want string }{
+		{"dx=SCHZ", ""},
+		{"dx=RARE:ADHD", ""},
+		{"dx=SCZ", `column "dx": no participant with answers has this value: "SCZ". The column has "ADHD", "SCHZ" and 1 more`},
+		{"dx=SCHZ:CTRL", `has this value: "CTRL". The column has`},
+		{"dx", `has this value: "1". The column has "ADHD", "SCHZ" and 1 more. --labels dx=VALUE names one`},
+		{"many=70", `"6", "7" and 2 more`},
+		{"id=a", `has this value: "a". Each of its 60 values has fewer than 5 participants`},
+	} {
+		labels, err := questionnaire.ParseLabels([]string{c.label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = answers.Read(path, &answers.Columns{Items: []string{"q*"}, Labels: labels})
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, questionnaire.ErrNoValue) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", c.label, err, c.want)
+		}
+	}
+}
+
 func TestReadFindsTheIDs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ header, given, found, first string }{
@@ -78,8 +111,8 @@ func TestReadFindsTheIDs(t *testing.T) {
 		{"x,y,q1", "", "", "1"},
 	} {
 		read, err := answers.Read(questionnairetest.File(t, "x.csv", c.header+"\na,b,0\nc,d,1\n"), &answers.Columns{Items: []string{"q*"}, ID: c.given})
-		if err != nil || read.FoundID != c.found || read.IDs[0] != c.first {
-			t.Errorf("%s, --id %q: found %q, first id %q: %v", c.header, c.given, read.FoundID, read.IDs[0], err)
+		if err != nil || read.FoundID != c.found || read.IDs[0] != c.first || read.Numbered != (c.first == "1") {
+			t.Errorf("%s, --id %q: found %q, first id %q, numbered %v: %v", c.header, c.given, read.FoundID, read.IDs[0], read.Numbered, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -79,7 +78,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	case MethodSums:
 		t.sums(s)
 	case MethodMissing:
-		scales := scalesOf(s.Items, s.Varying(s.Order), func(i questionnaire.Item) string { return cmp.Or(i.Subscale, i.Name) })
+		scales := scalesOf(s.Items, s.Varying(s.Order), func(i *questionnaire.Item) []string { return i.Scales(i.Name) })
 		t.features = func(rows []int) (*mat.Dense, error) { return missing(s.Answers, rows, scales), nil }
 	default:
 		t.features = func(rows []int) (*mat.Dense, error) { return filled(rows), nil }
@@ -131,22 +130,23 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 
 // sums takes the mean answers to the subscales for features.
 func (t *trained) sums(s *fit.Study) {
-	scales := scalesOf(s.Items, t.items, func(i questionnaire.Item) string { return i.Subscale })
+	scales := scalesOf(s.Items, t.items, func(i *questionnaire.Item) []string { return i.Scales("") })
 	means := linalg.ColumnMeans(average(s.Answers, t.rows, scales))
 	t.features = func(rows []int) (*mat.Dense, error) {
 		return linalg.Filled(average(s.Answers, rows, scales), means), nil
 	}
 }
 
-// scalesOf groups these items by the name of their scale, in the order in which the scales appear.
-func scalesOf(all []questionnaire.Item, items []int, name func(questionnaire.Item) string) (scales [][]int) {
+// scalesOf groups these items by the names of their scales, in the order in which the scales appear.
+func scalesOf(all []questionnaire.Item, items []int, names func(*questionnaire.Item) []string) (scales [][]int) {
 	at := map[string]int{}
 	for _, j := range items {
-		scale := name(all[j])
-		if _, ok := at[scale]; !ok {
-			at[scale], scales = len(scales), append(scales, nil)
+		for _, scale := range names(&all[j]) {
+			if _, ok := at[scale]; !ok {
+				at[scale], scales = len(scales), append(scales, nil)
+			}
+			scales[at[scale]] = append(scales[at[scale]], j)
 		}
-		scales[at[scale]] = append(scales[at[scale]], j)
 	}
 	return scales
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
 
-// small is a study of four participants, two subscales and an item of none, and its options.
+// small is a study of four participants, three subscales, an item of two of them and one of none, and its options.
 func small(t *testing.T) (*Options, *fit.Study) {
 	t.Helper()
 	o := &Options{Options: fit.Options{
 		Input: questionnairetest.File(t, "x.csv", "id,a1,a2,b1,c\np1,0,2,4,1\np2,2,,0,3\np3,4,4,,0\np4,,,1,2\n"),
 		Columns: answers.Columns{
-			Codebook: []questionnaire.Item{{Name: "a1", Subscale: "A"}, {Name: "a2", Subscale: "A"}, {Name: "b1", Subscale: "B"}, {Name: "c"}},
+			Codebook: []questionnaire.Item{{Name: "a1", Subscale: "A"}, {Name: "a2", Subscale: "A", Others: []string{"C"}}, {Name: "b1", Subscale: "B"}, {Name: "c"}},
 			Range:    &questionnaire.Range{High: 4},
 		},
 		Factors: []int{1}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1},
@@ -44,17 +44,17 @@ func TestBaselines(t *testing.T) {
 			4, 4, 2, 0,
 			2, 3, 1, 2, // the means of a1, a2 and b1 are 2, 3 and 2
 		},
-		MethodSums: { // A, B, and what has no subscale
-			1, 4, 1,
-			2, 0, 3,
-			4, 2, 0,
-			7. / 3, 1, 2,
+		MethodSums: { // A, C, B, and what has no subscale
+			1, 2, 4, 1,
+			2, 3, 0, 3,
+			4, 4, 2, 0,
+			7. / 3, 3, 1, 2,
 		},
-		MethodMissing: { // A, B, and c by itself
-			0, 0, 0,
-			0.5, 0, 0,
-			0, 1, 0,
-			1, 0, 0,
+		MethodMissing: { // A, C, B, and c by itself
+			0, 0, 0, 0,
+			0.5, 1, 0, 0,
+			0, 0, 1, 0,
+			1, 1, 0, 0,
 		},
 	} {
 		m, err := o.learn(t.Context(), s, method, []int{0, 1, 2}, model.Candidate{Factors: 1})

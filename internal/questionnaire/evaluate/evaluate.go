@@ -168,6 +168,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		return nil, err
 	}
 	free := len(o.Factors) == 0
+	o.Compared = o.Methods
 	s, err := o.Begin()
 	if err != nil {
 		return nil, err

@@ -150,8 +150,12 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 
 func TestEvaluateRefuses(t *testing.T) {
 	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	for _, row := range rows[1:] {
+		row[len(row)-1] = "1"
+	}
 	o := evaluateOptions(t)
-	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "2"}}
+	o.Input, o.Columns.Labels = questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), o.Columns.Labels[:1]
 	_, err := Run(t.Context(), o)
 	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" || !errors.Is(err, questionnaire.ErrOneClass) {
 		t.Errorf("a label of one class: %v", err)

@@ -85,11 +85,21 @@ type Ranking struct {
 	*Choice
 	Parallel *Parallel `json:"parallel"`
 	MAP      *MAP      `json:"map"`
+	// FitFactors is the number of factors that a fit of factor analysis takes without candidates; 0 if there is none.
+	FitFactors int `json:"fit_factors,omitempty"`
 }
 
-// Lines returns the outcome of each criterion as a line.
+// Lines returns the outcome of each criterion as a line, and for factor analysis what a fit takes.
 func (r *Ranking) Lines() []string {
-	return []string{r.Parallel.String(), r.MAP.String(), r.String()}
+	lines := []string{r.Parallel.String(), r.MAP.String(), r.String()}
+	if r.Method != model.MethodFA {
+		return lines
+	}
+	takes := "fit --method fa needs --factors, since parallel analysis suggests no number."
+	if r.FitFactors > 0 {
+		takes = fmt.Sprintf("fit --method fa takes %s, by parallel analysis.", counted(r.FitFactors, "factor"))
+	}
+	return append(lines, takes+fmt.Sprintf(" If --factors lists candidates, it takes the one of the lowest error, here %s.", counted(r.Factors, "factor")))
 }
 
 // Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.
@@ -108,6 +118,9 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	}
 	if r.Choice, err = o.Choose(ctx, s); err != nil {
 		return nil, err
+	}
+	if o.Method == model.MethodFA {
+		r.FitFactors = r.Parallel.taken(s)
 	}
 	r.Seconds = time.Since(begin).Seconds()
 	return r, nil
@@ -300,7 +313,7 @@ func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel int
 			return nil, 0, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
 		}
 		parallel = max(1, *p.Suggested)
-		c.Factors = min(parallel, o.MostFactors)
+		c.Factors = p.taken(s)
 	case len(o.Factors)*len(o.Betas) > 1:
 		c, err = o.Choose(ctx, s)
 	}

@@ -1,7 +1,9 @@
 package fit
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/floats"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/rank"
 )
@@ -41,6 +44,8 @@ type Parallel struct {
 	Reference   []float64 `json:"reference"`
 	Draws       int       `json:"draws"`
 	Reason      string    `json:"reason,omitempty"`
+	// Correlation is the kind of the correlations if polychoric ones were asked for.
+	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
 }
 
 // MAP is the outcome of Velicer's minimum average partial test.
@@ -50,6 +55,8 @@ type MAP struct {
 	// Curve holds the mean squared correlation that is left after 0, 1, 2 … components.
 	Curve  []float64 `json:"curve"`
 	Reason string    `json:"reason,omitempty"`
+	// Correlation is as in Parallel.
+	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
 }
 
 // String returns the outcome as one line.
@@ -57,7 +64,7 @@ func (p *Parallel) String() string {
 	if p.Suggested == nil {
 		return "Parallel analysis: none, " + p.Reason + "."
 	}
-	return fmt.Sprintf("Parallel analysis: %s above the 95 %% quantile of %d random draws.", counted(*p.Suggested, p.Of), p.Draws)
+	return fmt.Sprintf("Parallel analysis%s: %s above the 95 %% quantile of %d random draws.", of(p.Correlation), counted(*p.Suggested, p.Of), p.Draws)
 }
 
 // String returns the outcome as one line.
@@ -65,7 +72,23 @@ func (m *MAP) String() string {
 	if m.Suggested == nil {
 		return "Velicer's MAP: none, " + m.Reason + "."
 	}
-	return fmt.Sprintf("Velicer's MAP: %s, mean squared partial correlation %.4g.", counted(*m.Suggested, "component"), m.Curve[*m.Suggested])
+	return fmt.Sprintf("Velicer's MAP%s: %s, mean squared partial correlation %.4g.", of(m.Correlation), counted(*m.Suggested, "component"), m.Curve[*m.Suggested])
+}
+
+// of names the correlations that a criterion rests on.
+func of(kind factoranalysis.Kind) string {
+	if kind == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of %s correlations", kind)
+}
+
+// taken returns the number of factors that a factor analysis of the study takes unless it is given one; 0 if none is suggested.
+func (p *Parallel) taken(s *Study) int {
+	if p.Suggested == nil {
+		return 0
+	}
+	return min(max(1, *p.Suggested), mostFactors(min(len(s.Items), len(s.IDs))))
 }
 
 // counted returns a number of things.
@@ -76,22 +99,33 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// Parallel compares the eigenvalues of the answers' correlations with those of random answers. If there is no outcome, it tells
-// the reason; the error is the context's.
+// Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are those of the
+// options, but Pearson's for components. If there is no outcome, it tells the reason; the error is the context's, or a *table.Error
+// for an item without polychoric correlations.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
 	out := &Parallel{Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws), Eigenvalues: []float64{}, Reference: []float64{}}
 	if o.Method == model.MethodFA && p <= mostReduced {
 		out.Of = ofFactors
 	}
+	kind := o.kind()
+	if kind == factoranalysis.Polychoric {
+		if out.Of == ofComponents {
+			kind = factoranalysis.Pearson
+		}
+		out.Correlation = kind
+	}
 	x, err := o.correlated(s)
 	if err != nil {
 		return nil, err
 	}
 	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{
-		Components: out.Of == ofComponents, Draws: out.Draws, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+		Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	})
+	at, ofItem := errors.AsType[*factoranalysis.ItemError](err)
 	switch {
+	case ofItem && kind == factoranalysis.Polychoric:
+		return nil, &table.Error{File: s.File, Column: s.Items[at.Item].Name, Err: errors.New(at.Reason)}
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
 	case err != nil:
@@ -102,15 +136,26 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	return out, nil
 }
 
+// kind returns the kind of correlations that criteria rest on.
+func (o *Options) kind() factoranalysis.Kind {
+	if o.Method == model.MethodFA {
+		return cmp.Or(o.Correlation, factoranalysis.Pearson)
+	}
+	return factoranalysis.Pearson
+}
+
 // MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or participants.
 // If there is no outcome, it tells the reason.
 func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	out := &MAP{}
+	if o.kind() == factoranalysis.Polychoric {
+		out.Correlation = factoranalysis.Polychoric
+	}
 	x, err := o.correlated(s)
 	if err != nil {
 		return nil, err
 	}
-	c, err := factoranalysis.Correlate(ctx, x, factoranalysis.Pearson, o.Threads)
+	c, err := factoranalysis.Correlate(ctx, x, o.kind(), o.Threads)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%q: %w", o.Input, context.Cause(ctx))
 	}

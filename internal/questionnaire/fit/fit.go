@@ -30,6 +30,8 @@ type Options struct {
 	Columns answers.Columns
 	// Method is one of model.Methods; "" means model.MethodICQF.
 	Method string
+	// Compared are the methods that learn instead, if there are several. They matter for warnings alone.
+	Compared []string
 	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among DefaultFactors and
 	// DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis suggests. Only ICQF has Betas.
 	Factors []int
@@ -165,6 +167,7 @@ func (o *Options) Begin() (*Study, error) {
 			return nil, err
 		}
 	}
+	t.Warnings = o.warnings(t)
 	if o.Remark != nil {
 		if o.Columns.Visits == nil { // which turns the subscales into bins of time
 			t.Opposed = Opposed(t, o.Threads)
@@ -213,7 +216,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.Summary = model.Summary{
 		Method: o.Method, Status: l.Status.String(), Factors: best.Factors, Beta: best.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
-		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, Warnings: []string{},
+		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
 		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
 		Version:  o.Version,
 	}

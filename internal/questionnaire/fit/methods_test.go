@@ -200,10 +200,12 @@ func TestPolychoricNamesTheItem(t *testing.T) {
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
 	o.Columns = answers.Columns{Items: []string{"?", "!id"}}
-	o.Method, o.Betas, o.Correlation, o.Factors = model.MethodFA, nil, factoranalysis.Polychoric, []int{1}
-	_, err := fit.Fit(t.Context(), o)
-	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "c" || !strings.Contains(err.Error(), "more than 30 different answers") {
-		t.Errorf("an item with 40 different answers: %v", err)
+	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, factoranalysis.Polychoric
+	for _, o.Factors = range [][]int{{1}, nil} { // nil asks parallel analysis
+		_, err := fit.Fit(t.Context(), o)
+		if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "c" || !strings.Contains(err.Error(), "more than 30 different answers") {
+			t.Errorf("an item with 40 different answers, %v factors: %v", o.Factors, err)
+		}
 	}
 }
 

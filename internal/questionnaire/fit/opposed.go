@@ -24,11 +24,12 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	var scales []string
 	itemsOf := map[string][]int{}
 	for _, j := range t.Varying(rows) {
-		scale := t.Items[j].Subscale
-		if itemsOf[scale] == nil {
-			scales = append(scales, scale)
+		for _, scale := range t.Items[j].Scales("") {
+			if itemsOf[scale] == nil {
+				scales = append(scales, scale)
+			}
+			itemsOf[scale] = append(itemsOf[scale], j)
 		}
-		itemsOf[scale] = append(itemsOf[scale], j)
 	}
 	for _, scale := range scales {
 		items := itemsOf[scale]

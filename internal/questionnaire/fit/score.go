@@ -33,6 +33,8 @@ type Scoring struct {
 	// ID names the column of ids if it is not that of the fit; Missing are more codes of missing entries.
 	ID      string
 	Missing []string
+	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
+	OmitIncomplete bool
 	Table
 }
 
@@ -50,7 +52,7 @@ type Table struct {
 //
 // The errors are those of answers.ReadItems, a level of a confound that was not in training, and questionnaire.ErrNoErrors.
 func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
-	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing})
+	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing, OmitIncomplete: o.OmitIncomplete})
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (p *planted) table(seed uint64) *answers.Table {
 	random := rand.New(rand.NewPCG(seed, 17))
 	items := itemsOfFactor * p.factors
 	n := p.groups[0] + p.groups[1]
-	t := &answers.Table{File: "planted.csv", Answers: mat.NewDense(n, items, nil), Labels: [][]int8{make([]int8, n)}, Numbered: true}
+	t := &answers.Table{File: "planted.csv", Answers: mat.NewDense(n, items, nil), Labels: [][]int8{make([]int8, n)}, Remarks: answers.Remarks{Numbered: true}}
 	for j := range items {
 		t.Items = append(t.Items, questionnaire.Item{Name: "q" + strconv.Itoa(j+1), Range: &questionnaire.Range{High: 4}})
 	}

@@ -158,12 +158,13 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	for i, j := range varying {
 		a.Items[j].Part = whole.part(i)
 	}
-	for _, items := range subscales(t.Items, varying) {
-		s, err := o.scale(ctx, t, items)
+	names, itemsOf := subscales(t.Items, varying)
+	for _, name := range names {
+		s, err := o.scale(ctx, t, itemsOf[name])
 		if err != nil {
 			return nil, err
 		}
-		sub := Subscale{Name: t.Items[items[0]].Subscale, N: s.n}
+		sub := Subscale{Name: name, N: s.n}
 		if sub.Reliability, err = s.reliability(ctx, &o); err != nil {
 			return nil, err
 		}
@@ -175,21 +176,18 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	return a, nil
 }
 
-// subscales returns the items of each subscale that has two of these items or more.
-func subscales(all []questionnaire.Item, of []int) [][]int {
-	var found [][]int
+// subscales returns the names of the subscales that have two of these items or more, and the items of each.
+func subscales(all []questionnaire.Item, of []int) (names []string, items map[string][]int) {
+	items = map[string][]int{}
 	for _, j := range of {
-		name := all[j].Subscale
-		at := slices.IndexFunc(found, func(items []int) bool { return all[items[0]].Subscale == name })
-		switch {
-		case name == "":
-		case at < 0:
-			found = append(found, []int{j})
-		default:
-			found[at] = append(found[at], j)
+		for _, name := range all[j].Scales("") {
+			if items[name] == nil {
+				names = append(names, name)
+			}
+			items[name] = append(items[name], j)
 		}
 	}
-	return slices.DeleteFunc(found, func(items []int) bool { return len(items) < 2 })
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" || len(items[name]) < 2 }), items
 }
 
 // describe returns how item j was answered.

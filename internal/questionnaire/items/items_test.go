@@ -149,6 +149,23 @@ func TestSubscales(t *testing.T) {
 	}
 }
 
+// An item of two scales counts in both.
+func TestItemOfTwoScales(t *testing.T) {
+	t.Parallel()
+	o := options(t, "q1,q2,q3\n1,2,0\n2,4,3\n3,3,2\n4,5,4\n")
+	o.Columns.Codebook = []questionnaire.Item{{Name: "q1", Subscale: "first"}, {Name: "q2", Subscale: "first", Others: []string{"second"}}, {Name: "q3", Subscale: "second"}}
+	a := run(t, o)
+	if len(a.Subscales) != 2 || a.Subscales[0].Name != "first" || a.Subscales[1].Name != "second" || a.Items[1].Subscale != "first" {
+		t.Fatalf("subscales %+v of items %+v", a.Subscales, a.Items)
+	}
+	for i, names := range [][]string{{"q1", "q2"}, {"q2", "q3"}} {
+		o.Columns.Items, o.Columns.Codebook = names, nil
+		if diff := cmp.Diff(run(t, o).Reliability, a.Subscales[i].Reliability); diff != "" {
+			t.Errorf("%q differs from its items %q alone:\n%s", a.Subscales[i].Name, names, diff)
+		}
+	}
+}
+
 // Missing shares of groups: small groups and missing values are left out.
 func TestGroups(t *testing.T) {
 	t.Parallel()
