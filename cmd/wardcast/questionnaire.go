@@ -422,55 +422,6 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
 }
 
-type questionnaireScoreCmd struct {
-	Input          string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
-	Model          string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out            string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
-	ID             string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
-	MissingCode    codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
-	OmitIncomplete bool   `help:"Leave out participants who lack a confound; otherwise they are an error."`
-	Norms          string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
-	scoreFlags
-}
-
-func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
-	m, err := model.Load(c.Model)
-	if err != nil {
-		return err
-	}
-	if c.Out != "" {
-		if err := cmp.Or(table.CheckName(c.Out), folder.CheckFile(c.Out, c.Model, c.Input, c.Norms)); err != nil {
-			return cli.Usage(fmt.Errorf("--out %w", err))
-		}
-	}
-	n, people, err := c.norms(m)
-	if err != nil {
-		return err
-	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table()})
-	if err != nil {
-		return err
-	}
-	warn(d, c.Input, scores.Remarks)
-	c.warn(d, c.Input, scores.TooFew)
-	for t, lines := range scores.Vague {
-		if len(lines) > 0 {
-			d.Log.Warn("scores are no measurements, since the answers hold less than a quarter of the information that is usual in the fit", "file", c.Input, "factor", t+1, "participants", len(lines), "lines", lines[:min(len(lines), mostLines)])
-		}
-	}
-	for _, b := range scores.Beyond {
-		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
-	}
-	if n != nil {
-		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people))
-	}
-	if c.Out != "" {
-		return folder.WriteScores(c.Out, &scores.Scores)
-	}
-	_, err = d.Out.Write(scores.CSV())
-	return err
-}
-
 type questionnaireReportCmd struct {
 	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
 	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
