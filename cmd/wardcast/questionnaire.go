@@ -373,7 +373,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 // run fits; the visits may be nil.
 func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context, visits *questionnaire.Visits) error {
 	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
-	if err := checkUsed(command, c.several(c.Method) && !parallel, c.Method); err != nil {
+	if err := checkUsed(command, []string{c.Method}, validation(c.several(c.Method) && !parallel)...); err != nil {
 		return err
 	}
 	o, err := c.read(d, &c.answerFlags)
@@ -407,7 +407,7 @@ type questionnaireMetaCmd struct {
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	if err := checkUsed(command, c.several(model.MethodICQF), model.MethodICQF); err != nil {
+	if err := checkUsed(command, []string{model.MethodICQF}, validation(c.several(model.MethodICQF))...); err != nil {
 		return err
 	}
 	o := meta.Options{Models: c.Models, Compact: c.Compact}

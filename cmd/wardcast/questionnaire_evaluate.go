@@ -28,11 +28,11 @@ type questionnaireEvaluateCmd struct {
 func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
 	icqf := slices.Contains(c.Methods, model.MethodICQF)
 	chooses := slices.ContainsFunc(c.Methods, evaluate.HasFactors) && len(c.Factors) != 1 || icqf && len(c.Beta) != 1
-	methods := c.Methods
-	if chooses && !icqf {
-		methods = append(slices.Clone(methods), model.MethodICQF) // whose cross-validation chooses, with a beta of 0
+	var others []string
+	if chooses {
+		others = []string{crossValidation, model.MethodICQF} // which chooses, with a beta of 0 unless it is among the methods
 	}
-	if err := checkUsed(command, chooses, methods...); err != nil {
+	if err := checkUsed(command, c.Methods, others...); err != nil {
 		return err
 	}
 	if !icqf && len(c.Beta) > 0 {

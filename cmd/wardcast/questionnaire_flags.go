@@ -16,13 +16,10 @@ const (
 	crossValidation = "cross-validation"
 )
 
-// checkUsed returns an error for a flag on the command line that none of these methods uses, nor a cross-validation if there is
-// one.
-func checkUsed(command *kong.Context, validates bool, methods ...string) error {
-	run := methods
-	if validates {
-		run = append(slices.Clone(methods), crossValidation)
-	}
+// checkUsed returns an error for a flag on the command line that none of the methods uses, nor any of the others that run, such as
+// a cross-validation.
+func checkUsed(command *kong.Context, methods []string, others ...string) error {
+	run := slices.Concat(methods, others)
 	for _, p := range command.Path {
 		if p.Flag == nil || !p.Flag.Tag.Has(usedBy) {
 			continue
@@ -38,6 +35,14 @@ func checkUsed(command *kong.Context, validates bool, methods ...string) error {
 		default:
 			return cli.Usage(fmt.Errorf("%s applies only to %s, not to %s", name, listed(by), listed(methods)))
 		}
+	}
+	return nil
+}
+
+// validation returns what uses flags besides a method: a cross-validation if there is one.
+func validation(there bool) []string {
+	if there {
+		return []string{crossValidation}
 	}
 	return nil
 }

@@ -37,10 +37,11 @@ func TestQuestionnaireRefusesUnusedFlags(t *testing.T) {
 	for _, flag := range [][]string{{"--max-iter", "9"}, {"--rel-tol", "0"}, {"--trace"}} {
 		wrong(fit(append(flag, "--method", "fa")...), flag[0]+" applies only to icqf and l1-nmf, not to fa")
 	}
-	wrong(fit("--method", "fa", "--no-equal-ranges"), "--no-equal-ranges applies only to icqf and cross-validation, not to fa")
+	wrong(fit("--method", "fa", "--no-equal-ranges"), "--no-equal-ranges applies only to icqf, l1-nmf and cross-validation, not to fa")
 	wrong(slices.Concat([]string{"longitudinal", "--time", "age", "--bins", "6,18", "--method", "fa", "--trace"}, fit()[1:]), "--trace")
 	wrong(slices.Concat([]string{"evaluate"}, input, []string{"--methods", "items,sums,missing", "--factors", "2"}), "--factors applies only to icqf, fa, l1-nmf and pca, not to items, sums and missing")
 	wrong(slices.Concat([]string{"evaluate"}, input, []string{"--methods", "fa", "--beta", "0.1"}), "--beta")
+	wrong(slices.Concat([]string{"evaluate"}, input, []string{"--methods", "pca", "--factors", "2,3", "--rotation", "promax"}), "--rotation applies only to fa, not to pca\n")
 
 	const several = "applies only to cross-validation, which needs several candidates, as in --factors 2:8"
 	for _, flag := range [][]string{{"--partitions", "2"}, {"--rule", "one-standard-error"}} {
@@ -65,6 +66,7 @@ func TestQuestionnaireTakesUsedFlags(t *testing.T) {
 		{"fit", "--method", "l1-nmf", "--factors", "2", "--max-iter", "500", "--rel-tol", "1e-6", "--trace", "--standard-errors"},
 		{"rank", "--method", "fa", "--factors", "2", "--partitions", "1", "--correlation", "pearson", "--equal-ranges"},
 		{"evaluate", "--methods", "fa,icqf", "--factors", "2", "--beta", "0.1", "--repeats", "1", "--correlation", "pearson", "--ridge", "0"},
+		{"fit", "--method", "l1-nmf", "--factors", "2", "--no-equal-ranges"},
 		{"evaluate", "--methods", "pca", "--factors", "1,2", "--repeats", "1", "--inner", "cd"}, // icqf chooses
 	} {
 		line = slices.Concat([]string{"questionnaire"}, line, input)

@@ -28,7 +28,7 @@ type questionnaireInvarianceCmd struct {
 }
 
 func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	if err := checkUsed(command, c.several(c.Method), c.Method); err != nil {
+	if err := checkUsed(command, []string{c.Method}, validation(c.several(c.Method))...); err != nil {
 		return err
 	}
 	if c.Bootstrap < invariance.LeastBootstrap {

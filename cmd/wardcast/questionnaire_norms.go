@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -101,18 +102,22 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	return c.Print(d, n, []string{"AGE", "SEX", "PARTICIPANTS", "NORMS"}, rows)
 }
 
-// checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF writes unless it
-// is told otherwise: score gives others, so norms of the former would not hold for them.
+// checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF writes unless
+// it is told otherwise: score gives others, so norms of the former would not hold for them.
 func (c *questionnaireNormsCmd) checkScores(m *model.Model) error {
-	dir := filepath.Dir(c.Scores)
-	sum, err := model.ReadSHA256(dir)
-	if err != nil || filepath.Base(c.Scores) != model.ScoresFile {
-		return nil // not those of a fit: what the norms can tell of them is whether the model can have given them
+	own := folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile))
+	if dir := filepath.Dir(c.Scores); !own && filepath.Base(c.Scores) == model.ScoresFile {
+		switch sum, err := model.ReadSHA256(dir); {
+		case errors.Is(err, fs.ErrNotExist): // not those of a fit
+		case err != nil:
+			return err
+		case sum != m.SHA256:
+			return cli.Usage(fmt.Errorf("--scores %q are those of the fit in %q, not of --model %q", c.Scores, dir, c.Model))
+		default:
+			own = true // a copy of the model
+		}
 	}
-	if sum != m.SHA256 {
-		return cli.Usage(fmt.Errorf("--scores %q are those of the fit in %q, not of --model %q", c.Scores, dir, c.Model))
-	}
-	if m.Summary.Method != model.MethodICQF {
+	if !own || m.Summary.Method != model.MethodICQF {
 		return nil
 	}
 	r, err := table.Open(c.Scores, table.Options{})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -33,6 +34,11 @@ func TestQuestionnaireNorms(t *testing.T) {
 	// The scores of a factorization are not those that score gives, unless the fit was asked for these.
 	own := []string{"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(dir, "scores.csv"), "--out", out, "--least", "10"}
 	fail(t, cli.ExitUsage, own, "holds the scores of the factorization")
+	linked := filepath.Join(parent, "linked.csv")
+	if err := os.Symlink(own[5], linked); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, cli.ExitUsage, []string{"questionnaire", "norms", "--model", dir, "--scores", linked, "--out", out, "--least", "10"}, "holds the scores of the factorization")
 	alone := filepath.Join(parent, "alone")
 	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--standard-errors", "--out", alone)
 	succeed(t, "", "questionnaire", "norms", "--model", alone, "--scores", filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10")

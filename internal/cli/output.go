@@ -84,15 +84,16 @@ func Digits(v *float64, decimals int) string {
 	return strconv.FormatFloat(*v, 'f', decimals, 64)
 }
 
-// Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing. It is safe for
-// concurrent use.
+// Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing. It is safe
+// for concurrent use.
 type Progress struct {
 	mu     sync.Mutex // the bar's own lock does not cover the whole of its Set
 	bar    *progressbar.ProgressBar
-	done   int // when it was last set
 	log    *slog.Logger
 	what   string
 	logged time.Time
+
+	done, total int // when it was last set
 }
 
 // logEvery is the time between two lines in the log.
@@ -117,7 +118,7 @@ func NewBar(w io.Writer, what string) *Progress {
 	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
 }
 
-// Set shows how much of the total is done; a total of 0 is unknown. What begins again at 0 or 1, or goes on after the end, is a new
+// Set shows how much of the total is done; a total of 0 is unknown. Another total, or one that begins again at 0 or 1, is a new
 // stage, of which the bar begins anew.
 func (p *Progress) Set(done, total int) {
 	p.mu.Lock()
@@ -126,11 +127,11 @@ func (p *Progress) Set(done, total int) {
 		p.logLine(done, total)
 		return
 	}
-	if done <= 1 && done < p.done || done < total && p.bar.IsFinished() {
+	if total != p.total || done <= 1 && done < p.done {
 		_ = p.bar.Clear()
 		p.bar.Reset()
 	}
-	p.done = done
+	p.done, p.total = done, total
 	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}

@@ -24,8 +24,8 @@ const deviation = 0.5
 // 0 if there is none.
 //
 // Where an answer can hardly be lower, or higher, noise is cut off. So the sums are over those participants only for whom rᵢⱼ is at
-// least a tenth of the way from the lowest to the highest answer away from both, if that variance is larger. If these are few, σⱼ² is
-// that of all of them, times how much larger the one is than the other for all items together. It returns the errors of Score.
+// least a tenth of the way from the lowest to the highest answer away from both, if that variance is larger. If these are few, σⱼ²
+// is that of all of them, times how much larger the one is than the other for all items together. It returns the errors of Score.
 func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, variances []float64, err error) {
 	if scores, err = m.Score(answers, confounds); err != nil {
 		return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -272,6 +273,27 @@ func TestStandardErrorsCover(t *testing.T) {
 		if share < test.low || share > test.high {
 			t.Errorf("%s: %v of the intervals cover, want %v to %v", test.name, share, test.low, test.high)
 		}
+	}
+}
+
+// The variance of an item is that of the answers away from the ends if that is larger; if these are few, all items together tell by
+// how much.
+func TestVariancesOf(t *testing.T) {
+	t.Parallel()
+	all := []residuals{{100, 100}, {50, 100}, {}, {200, 100}}
+	inside := []residuals{{60, 30}, {5, 10}, {}, {50, 50}}
+	const ratio = (60 + 5 + 50) / (30 + 0.5*10 + 2*50)
+	if ratio > 1 {
+		t.Fatal("the case is to have a ratio below 1")
+	}
+	want := []float64{2, 0.5, 350. / 300, 2}
+	if got := variancesOf(all, inside); !floats.EqualApprox(got, want, 1e-12) {
+		t.Errorf("variances %v, want %v", got, want)
+	}
+	all, inside = all[:3], inside[:3]
+	const larger = (60 + 5) / (30 + 0.5*10)
+	if got, want := variancesOf(all, inside), []float64{2, 0.5 * larger, 150. / 200 * larger}; !floats.EqualApprox(got, want, 1e-12) {
+		t.Errorf("variances %v, want %v", got, want)
 	}
 }
 

@@ -116,7 +116,7 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 		}
 	}
 	if _, ok := at[codebookItem]; !ok {
-		return nil, nil, inColumn(codebookItem, fmt.Errorf("%w. A codebook has the column item and may have text, subscale, min, max and reverse; or it is a data dictionary of REDCap, or a .json file with keys of psych", table.ErrNoColumn))
+		return nil, nil, inColumn(codebookItem, fmt.Errorf("%w: a codebook has the column item and may have text, subscale, min, max and reverse; or it is a data dictionary of REDCap, or a .json file with keys of psych", table.ErrNoColumn))
 	}
 	const shortest = 3 // letters of a name's beginning that tell it
 	for _, name := range ignored {

@@ -20,8 +20,8 @@ import (
 
 // Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
 //
-// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an id that
-// is missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a label that nobody has, and a
+// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an id that is
+// missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a label that nobody has, and a
 // file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
 	t, err := ReadItems(path, columns, nil)
@@ -163,7 +163,7 @@ func (t *Table) tell(rows []leftOut) {
 func (r *reader) add(record []string) (added, some bool, err error) {
 	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
 	maybeMissing := func(err error) error {
-		return fmt.Errorf("%w. If it means missing, name it with --missing-code", err)
+		return fmt.Errorf("%w: if it means missing, name it with --missing-code", err)
 	}
 	row := make([]float64, len(r.items))
 	for j, at := range r.itemAt {

@@ -442,9 +442,9 @@ func (t *Table) checkLabels(c *Columns) error {
 			if value == "" || slices.Contains(of.Values, missing.Spelled(value)) {
 				continue
 			}
-			err := fmt.Errorf("%w: %q. %s", questionnaire.ErrNoValue, value, of.list())
+			err := fmt.Errorf("%w: %q; %s", questionnaire.ErrNoValue, value, of.list())
 			if l.String() == l.Name {
-				err = fmt.Errorf("%w. --labels %s=VALUE names one", err, l.Name)
+				err = fmt.Errorf("%w; --labels %s=VALUE names one", err, l.Name)
 			}
 			return &table.Error{File: t.File, Column: l.Name, Err: err}
 		}
@@ -471,11 +471,11 @@ func (g *Grouping) list() string {
 	}
 	switch {
 	case len(counts) == 0:
-		return "The column is empty"
+		return "the column is empty"
 	case len(named) == 0:
-		return fmt.Sprintf("Each of its %d values has fewer than %d participants", len(counts), LeastGroup)
+		return fmt.Sprintf("each of its %d values has fewer than %d participants", len(counts), LeastGroup)
 	}
-	list := "The column has " + strings.Join(named, ", ")
+	list := "the column has " + strings.Join(named, ", ")
 	if more := len(counts) - len(named); more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}

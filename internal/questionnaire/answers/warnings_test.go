@@ -85,11 +85,11 @@ func TestReadNamesTheValuesOfALabel(t *testing.T) {
 	for _, c := range []struct{ label, want string }{
 		{"dx=SCHZ", ""},
 		{"dx=RARE:ADHD", ""},
-		{"dx=SCZ", `column "dx": no participant with answers has this value: "SCZ". The column has "ADHD", "SCHZ" and 1 more`},
-		{"dx=SCHZ:CTRL", `has this value: "CTRL". The column has`},
-		{"dx", `has this value: "1". The column has "ADHD", "SCHZ" and 1 more. --labels dx=VALUE names one`},
+		{"dx=SCZ", `column "dx": no participant with answers has this value: "SCZ"; the column has "ADHD", "SCHZ" and 1 more`},
+		{"dx=SCHZ:CTRL", `has this value: "CTRL"; the column has`},
+		{"dx", `has this value: "1"; the column has "ADHD", "SCHZ" and 1 more; --labels dx=VALUE names one`},
 		{"many=70", `"6", "7" and 2 more`},
-		{"id=a", `has this value: "a". Each of its 60 values has fewer than 5 participants`},
+		{"id=a", `has this value: "a"; each of its 60 values has fewer than 5 participants`},
 	} {
 		labels, err := questionnaire.ParseLabels([]string{c.label})
 		if err != nil {

@@ -36,7 +36,7 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 		return err
 	}
 	if failed > 0 {
-		summary.Warnings = append(summary.Warnings, fmt.Sprintf("%d folds of the cross-validation could not be learned from, and what factors explain there is not known", failed))
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf("for the cross-validated variance that factors explain, the method cannot learn without %d of %d parts of the participants, which do not count", failed, folds))
 	}
 	if summary.Bootstrap, err = s.Bootstrap(ctx, o, of); err != nil {
 		return err

@@ -42,16 +42,30 @@ const (
 // for maximum likelihood, for instance.
 //
 // Each replicate also scores participants of the fit, at most 200 at equal distances, for model.Bootstrap.Scores: the root mean
-// square of the changes of the scores that the fit does not have at their bounds. Sources of error in scores of a fitted model are set apart in this way by J. S.
-// Yang, M. Hansen and L. Cai, "Characterizing sources of uncertainty in IRT scale scores", 2012.
+// square of the changes of the scores that are measurements and that the fit does not have at their bounds. Sources of error in
+// scores of a fitted model are set apart in this way by J. S. Yang, M. Hansen and L. Cai, "Characterizing sources of uncertainty in
+// IRT scale scores", 2012.
 //
 // The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of (*fit.Options).Learn. It
 // returns the cause of ctx if that ends first.
 func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome) (*model.Bootstrap, error) {
-	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), rows: spread(of.Rows), bounded: o.Method != model.MethodFA}
+	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), rows: make([]int, min(len(of.Rows), scored))}
+	at := make([]int, len(b.rows)) // at equal distances
+	for i := range at {
+		at[i] = i * len(of.Rows) / len(at)
+		b.rows[i] = of.Rows[at[i]]
+	}
 	var err error
 	if b.scores, err = of.Score(b.rows); err != nil {
 		return nil, fmt.Errorf("scoring for the bootstrap: %w", err)
+	}
+	for t := range of.Candidate.Factors {
+		counts := make([]bool, len(at))
+		for i := range counts {
+			w := b.scores.At(i, t)
+			counts[i] = (of.Measured == nil || of.Measured[t].Participants[at[i]]) && (o.Method == model.MethodFA || w > 0 && w < 1)
+		}
+		b.counts = append(b.counts, counts)
 	}
 	all, failed := make([]*replicate, s.Replicates), make([]error, s.Replicates)
 	err = each(ctx, o, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
@@ -113,15 +127,6 @@ func draw(rows []int, seed, number uint64) []int {
 	return drawn
 }
 
-// spread returns at most scored of the rows, at equal distances.
-func spread(rows []int) []int {
-	some := make([]int, min(len(rows), scored))
-	for i := range some {
-		some[i] = rows[i*len(rows)/len(some)]
-	}
-	return some
-}
-
 // parts are what a fit has learned about its items.
 type parts struct {
 	items               []int
@@ -152,12 +157,12 @@ func (p parts) places(later parts) (order []int, congruences []float64) {
 }
 
 type bootstrap struct {
-	fit     parts
-	items   int
-	rows    []int      // participants whom all replicates score
-	scores  *mat.Dense // theirs by the fit
-	bounded bool       // scores are in [0, 1]
-	all     []*replicate
+	fit    parts
+	items  int
+	rows   []int      // participants whom all replicates score
+	scores *mat.Dense // theirs by the fit
+	counts [][]bool   // which of these count, for each factor: measured, and not at a bound
+	all    []*replicate
 }
 
 // replicate is a fit whose factors are in the places of those of the whole fit, with NaN where an item has none.
@@ -212,8 +217,7 @@ func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 func (b *bootstrap) change(factor int, scores []float64, sign float64) (mean float64) {
 	count := 0
 	for i, now := range scores {
-		before := b.scores.At(i, factor)
-		if d := sign*now - before; d == d && !(b.bounded && (before == 0 || before == 1)) {
+		if d := sign*now - b.scores.At(i, factor); d == d && b.counts[factor][i] {
 			mean += d * d
 			count++
 		}
@@ -255,7 +259,8 @@ func (b *bootstrap) summary() *model.Bootstrap {
 	return out
 }
 
-// intervals returns the standard deviations of the entries of a table over the replicates, and their intervals from the sorted values.
+// intervals returns the standard deviations of the entries of a table over the replicates, and their intervals from the sorted
+// values.
 func (b *bootstrap) intervals(of func(*replicate) *mat.Dense, interval func(row, column int, sorted []float64) (low, high float64)) (out model.Intervals) {
 	rows, columns := of(b.all[0]).Dims()
 	for j := range rows {

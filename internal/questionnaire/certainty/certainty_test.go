@@ -121,8 +121,8 @@ func TestCrossValidationOfNoise(t *testing.T) {
 	}
 }
 
-// Items that are answered 0 to 1 in place of 0 to 4 change neither what is explained nor how often a factor is found again, since the
-// fit stretches their range. Their loadings are a quarter.
+// Items that are answered 0 to 1 in place of 0 to 4 change neither what is explained nor how often a factor is found again, since
+// the fit stretches their range. Their loadings are a quarter.
 func TestRangesOfItems(t *testing.T) {
 	t.Parallel()
 	assess := func(ranges float64) (*fit.Outcome, *model.Summary) {

@@ -27,8 +27,8 @@ const (
 //	E = 1 − Σ (m − r)² / Σ (m − m̄)²,  r − m̄ = Σ_t z_t,
 //
 // among the players t: each factor with z = (w − w̄)·q, the confounds with z = (c − c̄)·Qcᵀ, and the items' means with what is
-// left. The sums are over the observed answers, each with the weight of its item, and bars are means over participants. With S of the players at work and the
-// others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S ⟨z_s, z_t⟩)/Σ (m − m̄)². So
+// left. The sums are over the observed answers, each with the weight of its item, and bars are means over participants. With S of
+// the players at work and the others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S ⟨z_s, z_t⟩)/Σ (m − m̄)². So
 //
 //	alone  E({t})            = (2⟨m − m̄, z_t⟩ − ⟨z_t, z_t⟩) / Σ (m − m̄)²,
 //	lost   E(all) − E(all∖t) = alone − 2 Σ_{s≠t} ⟨z_s, z_t⟩ / Σ (m − m̄)²,

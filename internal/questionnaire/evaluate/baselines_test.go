@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,32 @@ func small(t *testing.T) (*Options, *fit.Study) {
 		t.Fatal(err)
 	}
 	return o, s
+}
+
+// Loadings that halves are compared by are those of items as wide as the widest: an item of 0 to 1 may have more than 1.
+func TestLoadingsAreStretched(t *testing.T) {
+	t.Parallel()
+	o, s := small(t)
+	one := *o
+	one.EqualRanges = true
+	one.Columns.Codebook = slices.Clone(o.Columns.Codebook)
+	one.Columns.Codebook[3].Range = &questionnaire.Range{High: 16}
+	narrow, err := one.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := model.Candidate{Factors: 1, Beta: 0.1}
+	l, err := one.Learn(t.Context(), narrow, s.Order, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := one.learn(t.Context(), narrow, model.MethodICQF, s.Order, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := l.Loadings.At(0, 0), got.loadings.At(0, 0); !(a > 0) || math.Abs(4*a-b) > 1e-12 {
+		t.Errorf("an item of a quarter of the widest range loads by %v, and is compared by %v", a, b)
+	}
 }
 
 // What a label is predicted from, of those learned from, p1 to p3, and of p4, who lacks answers.

@@ -127,8 +127,8 @@ func measure(values []float64) Measure {
 //
 //	mean ± t·√(1/J + n₂/n₁)·deviation,  t the 97.5 % quantile of Student's distribution with J − 1 degrees of freedom,
 //
-// within low to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau and Y. Bengio,
-// "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for n₂/(n₁ + n₂), which
+// within low to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau and Y.
+// Bengio, "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for n₂/(n₁ + n₂), which
 // nothing estimates without bias.
 func resampled(values []float64, ratio, low float64) Measure {
 	m := measure(values)
@@ -374,8 +374,8 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 	return o.Choose(ctx, &inside)
 }
 
-// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats. Its errors begin
-// with the repeat.
+// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats. Its errors
+// begin with the repeat.
 func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64, step func(*trained)) (r *Share, areas [][]float64, err error) {
 	train, _ := parts(share, len(s.Order))
 	r = &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}

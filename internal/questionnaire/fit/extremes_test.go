@@ -50,7 +50,7 @@ func TestWarnings(t *testing.T) {
 	}
 	rows := questionnairetest.Rows(1)
 	rows[4][1] = "999"
-	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"2 of 3 factors are empty", "999", "factor1 of 22 participants"}) // the penalty of loadings grows with the range
+	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"2 of 3 factors are empty", "999", "those of 22 participants on factor1"}) // the penalty of loadings grows with the range
 }
 
 // Scores of people who were not asked the items of a factor are no measurements: they do not count for what is said of the factor,
@@ -96,7 +96,7 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 				t.Errorf("score tells of %d participants, fit of %d", n, f.Summary.Participants-got.Participants)
 			}
 			warnings := strings.Join(f.Summary.Warnings, "; ")
-			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf("factor%d of %d participants", some+1, f.Summary.Participants-got.Participants)} {
+			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf("those of %d participants on factor%d", f.Summary.Participants-got.Participants, some+1)} {
 				if !strings.Contains(warnings, want) {
 					t.Errorf("the warnings %q lack %q", warnings, want)
 				}

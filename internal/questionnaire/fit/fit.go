@@ -64,9 +64,11 @@ type Outcome struct {
 	*Learnt
 	Study     *Study
 	Candidate model.Candidate
-	// Scores are those of the factorization, a row for each of the Rows.
-	Scores *mat.Dense
-	Model  *model.Model
+	// Scores are those of the factorization, a row for each of the Rows, and Measured whether model.FactorFit counts them, for each
+	// factor; nil means all.
+	Scores   *mat.Dense
+	Measured []Measured
+	Model    *model.Model
 }
 
 // CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations: what
@@ -233,17 +235,18 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.known(s.Order)}, scores); err != nil {
 		return nil, err
 	}
-	if o.Assess != nil {
-		if err := o.Assess(ctx, &o, &Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Model: &m}); err != nil {
-			return nil, err
-		}
-	}
 	errs, err := m.Factors().StandardErrors(answers)
 	if err != nil {
 		return nil, fmt.Errorf("describing the scores: %w", err)
 	}
+	measured := measuredBy(&m, errs)
+	if o.Assess != nil {
+		if err := o.Assess(ctx, &o, &Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Measured: measured, Model: &m}); err != nil {
+			return nil, err
+		}
+	}
+	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
-	m.Summary.FactorFits = factorFits(&m, scores, errs)
 	warn(&m, scores, s.Inferred)
 	doubts := append(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows))...)
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
@@ -267,61 +270,6 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.TooFew = len(few)
 	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input}, nil
-}
-
-// factorFits describes scores and their standard errors.
-func factorFits(m *model.Model, scores, errs *mat.Dense) []model.FactorFit {
-	_, k := scores.Dims()
-	fits := make([]model.FactorFit, k)
-	for t := range fits {
-		all := mat.Col(nil, t, errs)
-		slices.Sort(all)
-		const most, usual = 2, 0.05
-		f := model.FactorFit{Limit: most * stat.Quantile(usual, stat.Empirical, all, nil)}
-		var w []float64
-		var squares, absent, high float64
-		for i := range all {
-			e, v := errs.At(i, t), scores.At(i, t)
-			if e > f.Limit {
-				continue
-			}
-			w = append(w, v)
-			squares += e * e
-			if v == 0 {
-				absent++
-			}
-			if v > 0.5 {
-				high++
-			}
-		}
-		n := float64(len(w))
-		f.Participants, f.Mean, f.Deviation, f.Absent, f.High = len(w), sum(w)/n, stat.StdDev(w, nil), absent/n, high/n
-		f.StandardError = math.Sqrt(squares / n)
-		spread := f.Deviation
-		if m.FA != nil {
-			spread = 1
-		}
-		if spread > f.StandardError {
-			f.Reliability = 1 - f.StandardError*f.StandardError/(spread*spread)
-		}
-		fits[t] = f
-	}
-	return fits
-}
-
-// vague warns of factors that the answers of more than a hundredth of the participants tell too little of.
-func vague(fits []model.FactorFit, participants int) []string {
-	var factors []string
-	for t, f := range fits {
-		if few := participants - f.Participants; few*100 > participants {
-			factors = append(factors, fmt.Sprintf("factor%d of %s", t+1, counted(few, "participant")))
-		}
-	}
-	if factors == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("some scores are no measurements, since their answers hold less than a quarter of the usual information: %s. They do not count for the mean, the shares and the reliability of the factor; "+
-		"their standard errors are large", strings.Join(factors, ", "))}
 }
 
 // lacking warns of scales that nobody of a group answered.

@@ -79,7 +79,8 @@ func (l *Learnt) Factors() model.Factors {
 	return &l.icqf.Model
 }
 
-// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretched: by these, items of different ranges can be compared.
+// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretched: by these, items of different ranges can be
+// compared.
 func (l *Learnt) Stretched() *mat.Dense {
 	if l.fa != nil {
 		return l.Loadings

@@ -72,24 +72,17 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
-	s := &Scored{Remarks: t.Remarks, Beyond: beyond, Vague: vagueLines(m.Summary.FactorFits, t.Lines, errs)}
-	s.Scores, s.TooFew, err = o.scores(t, values, errs)
-	return s, err
-}
-
-func vagueLines(fits []model.FactorFit, lines []int, errs *mat.Dense) [][]int {
-	if errs == nil {
-		return nil
+	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
+	if s.Scores, s.TooFew, err = o.scores(t, values, errs); err != nil {
+		return nil, err
 	}
-	all := make([][]int, len(fits))
-	for t, f := range fits {
-		for i, line := range lines {
-			if f.Limit > 0 && errs.At(i, t) > f.Limit {
-				all[t] = append(all[t], line)
-			}
-		}
+	few := map[int]bool{}
+	for _, line := range s.TooFew {
+		few[line] = true
 	}
-	return all
+	lines := slices.DeleteFunc(slices.Clone(t.Lines), func(line int) bool { return few[line] })
+	s.Vague = vagueLines(m.Summary.FactorFits, lines, s.Errors)
+	return s, nil
 }
 
 // errors reports whether the table holds the standard errors of the model's scores.

@@ -288,6 +288,9 @@ func testEqualRanges(t *testing.T, method string) {
 	if d := questionnairetest.Distance(got.Scores.Values, want.Scores.Values); d > 1e-6 {
 		t.Errorf("scores differ by %v", d)
 	}
+	if a, b := got.Summary.Explained, want.Summary.Explained; math.Abs(a-b) > 1e-6 {
+		t.Errorf("%v of the answers is explained, want %v", a, b)
+	}
 	if d := questionnairetest.Distance(scored.Values, wanted.Values); d > 1e-6 {
 		t.Errorf("scores of the stored model differ by %v", d)
 	}

@@ -64,9 +64,12 @@ func levelWarning(name string, of []string) []string {
 	if len(participants) <= mostLevels && small == 0 {
 		return nil
 	}
-	advice := "join small levels"
+	what, advice := "", "join levels"
+	if small > 0 {
+		what, advice = fmt.Sprintf(", %d of them with fewer than %d participants", small, leastOfLevel), "join small levels"
+	}
 	if numbers {
 		advice = fmt.Sprintf("if it is a quantity, use %s:%s", name, questionnaire.Numeric)
 	}
-	return []string{fmt.Sprintf("the categorical confound %s has %d levels, %d of them with fewer than %d participants, and each level has its own loadings: %s", name, len(participants), small, leastOfLevel, advice)}
+	return []string{fmt.Sprintf("the categorical confound %s has %d levels%s, and each level has its own loadings: %s", name, len(participants), what, advice)}
 }

@@ -94,7 +94,7 @@ func TestWarnsOfLevels(t *testing.T) {
 	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
 	for _, c := range []struct{ confound, method, want string }{
 		{"site", model.MethodICQF, ""},
-		{"months", model.MethodICQF, "the categorical confound months has 11 levels, 0 of them with fewer than 5 participants, and each level has its own loadings: if it is a quantity, use months:numeric"},
+		{"months", model.MethodICQF, "the categorical confound months has 11 levels, and each level has its own loadings: if it is a quantity, use months:numeric"},
 		{"ward", model.MethodFA, "the categorical confound ward has 2 levels, 1 of them with fewer than 5 participants, and each level has its own loadings: join small levels"},
 		{"months", model.MethodL1, ""},
 	} {

@@ -44,7 +44,7 @@ func files() []string {
 func Check(dir string, inputs ...string) error {
 	for _, name := range files() {
 		for _, input := range inputs {
-			if path := filepath.Join(dir, name); same(path, input) {
+			if path := filepath.Join(dir, name); Same(path, input) {
 				return fmt.Errorf("%q is read and would be replaced; take another output folder", path)
 			}
 		}
@@ -56,20 +56,20 @@ func Check(dir string, inputs ...string) error {
 // folder dir.
 func CheckFile(path, dir string, inputs ...string) error {
 	for _, input := range inputs {
-		if same(path, input) {
+		if Same(path, input) {
 			return fmt.Errorf("%q is read and would be replaced; take another file", path)
 		}
 	}
 	for _, name := range files() {
-		if same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && same(filepath.Dir(path), dir) {
+		if Same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && Same(filepath.Dir(path), dir) {
 			return fmt.Errorf("%q is a file of the model; take another one", path)
 		}
 	}
 	return nil
 }
 
-// same reports whether two paths lead to one file or folder, by whatever links.
-func same(a, b string) bool {
+// Same reports whether two paths lead to one file or folder, by whatever links.
+func Same(a, b string) bool {
 	first, err := os.Stat(a)
 	if err != nil {
 		return false

@@ -12,8 +12,8 @@ import (
 )
 
 // configural compares the factors. The p values are those of a bootstrap under the hypothesis that the factors are the same: the
-// direction of each factor, a in the first group and b in the second, is replaced by that between them, m, with the errors a* − a and
-// b* − b of a bootstrap sample,
+// direction of each factor, a in the first group and b in the second, is replaced by that between them, m, with the errors a* − a
+// and b* − b of a bootstrap sample,
 //
 //	φ₀* = cos(m + a* − a, m + b* − b),  m = (a + b)/‖a + b‖.
 //
@@ -54,10 +54,10 @@ func (r *run) configural(seen *pair, samples []*pair) {
 	r.Configural.P = p(least, func(v float64) bool { return v <= worst })
 }
 
-// metric compares the loadings. The p values are those of a bootstrap: the share of samples in which the error |d* − d| is as large as
-// the difference |d|. The adjusted ones are those of the single-step procedure of Westfall and Young (1993), by the
-// largest error in each sample. They control the family-wise error as Holm's do, but do not need a p value of .05/(p·k) from a few
-// hundred samples.
+// metric compares the loadings. The p values are those of a bootstrap: the share of samples in which the error |d* − d| is as large
+// as the difference |d|. The adjusted ones are those of the single-step procedure of Westfall and Young (1993), by the largest
+// error in each sample. They control the family-wise error as Holm's do, but do not need a p value of .05/(p·k) from a few hundred
+// samples.
 func (r *run) metric(seen *pair, samples []*pair) {
 	first, second := seen.equated()
 	difference := seen.differences()
@@ -135,8 +135,9 @@ func percentiles(seen float64, values []float64) questionnaire.Interval {
 	return questionnaire.Interval{Low: min(seen, quantile(.025, values)), High: max(seen, quantile(.975, values))}
 }
 
-// basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the error of the sample twice, so its
-// congruences are too low; this interval takes the difference off again. It is widened to hold what is seen, and cut at −1 and 1.
+// basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the error of the sample twice, so
+// its congruences are too low; this interval takes the difference off again. It is widened to hold what is seen, and cut at −1 and
+// 1.
 func basic(seen float64, values []float64) questionnaire.Interval {
 	i := questionnaire.Interval{Low: 2*seen - quantile(.975, values), High: 2*seen - quantile(.025, values)}
 	return questionnaire.Interval{Low: max(-1, min(i.Low, seen)), High: min(1, max(i.High, seen))}

@@ -79,8 +79,8 @@ func (d ItemDIF) MarshalJSON() ([]byte, error) {
 }
 
 // The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p value is .05 or
-// above has none. DIF cannot be tested in an item that is nearly all of its own scores, and if scores and confounds explain the group
-// or leave no degree of freedom.
+// above has none. DIF cannot be tested in an item that is nearly all of its own scores, and if scores and confounds explain the
+// group or leave no degree of freedom.
 const (
 	UntestableDIF = "untestable"
 
@@ -185,8 +185,8 @@ type matcher struct {
 	unique        []float64  // the variance of each item that is its own
 }
 
-// newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that are empty are
-// left out.
+// newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that are empty
+// are left out.
 func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), first: make([]float64, len(r.both))}
 	for row, i := range r.both {
@@ -265,8 +265,8 @@ func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
 	return mat.DenseCopyOf(&covariance), nil
 }
 
-// own returns the share of a difference between the groups in one item that goes into the scores by these items and so is not seen at
-// equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
+// own returns the share of a difference between the groups in one item that goes into the scores by these items and so is not seen
+// at equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
 func (m *matcher) own(j int, items []int) float64 {
 	_, k := m.loadings.Dims()
 	gram, along := mat.NewSymDense(k, nil), &mat.VecDense{}
@@ -284,9 +284,9 @@ func (m *matcher) own(j int, items []int) float64 {
 //
 //	s = (LᵀΨ⁻¹L + I)⁻¹ LᵀΨ⁻¹ r
 //
-// by the answers r of each participant to these items less their means, with the rows of L and Ψ for the items that they answered. If
-// a linear model with normal errors holds and no answer is missing, LᵀΨ⁻¹r is sufficient for the factors: given s, no answer, that to
-// an item of s included, depends on anything else that the group changes (Meredith and Millsap 1992).
+// by the answers r of each participant to these items less their means, with the rows of L and Ψ for the items that they answered.
+// If a linear model with normal errors holds and no answer is missing, LᵀΨ⁻¹r is sufficient for the factors: given s, no answer,
+// that to an item of s included, depends on anything else that the group changes (Meredith and Millsap 1992).
 func (m *matcher) scores(items []int) (*mat.Dense, error) {
 	n, _ := m.rest.Dims()
 	_, k := m.loadings.Dims()
@@ -348,8 +348,8 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 	return items, nil
 }
 
-// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items with DIF. Items
-// that cannot be tested do not count.
+// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items with DIF.
+// Items that cannot be tested do not count.
 func adjust(items []ItemDIF) {
 	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) }) // NaN comes first
 	untestable := 0
@@ -369,10 +369,10 @@ func adjust(items []ItemDIF) {
 //
 //	y ~ 1 + s + s² + c,  then + g,  then + g·u.
 //
-// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s² explain
-// of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard errors HC3
-// (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1 − own, is the
-// difference.
+// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s²
+// explain of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard
+// errors HC3 (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1
+// − own, is the difference.
 func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	var rows []int
 	for i := range m.first {

@@ -66,8 +66,8 @@ func TestPlantedDIFIsFound(t *testing.T) {
 	})
 }
 
-// An item that alone tells of a factor, and one that hardly anybody answered, cannot be tested, which is said. They count neither as
-// free of DIF nor as having it.
+// An item that alone tells of a factor, and one that hardly anybody answered, cannot be tested, which is said. They count neither
+// as free of DIF nor as having it.
 func TestUntestableItems(t *testing.T) {
 	t.Parallel()
 	const alone, rare = 11, 0
@@ -299,7 +299,8 @@ func alike() map[string]*planted {
 	}
 }
 
-// long skips a test of many samples unless WARDCAST_LONG is set, and returns their number: that of WARDCAST_LONG, or few if it is 1.
+// long skips a test of many samples unless WARDCAST_LONG is set, and returns their number: that of WARDCAST_LONG, or few if it is
+// 1.
 func long(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("WARDCAST_LONG"))

@@ -38,8 +38,8 @@ type Factor struct {
 	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
 	Congruence             float64 `json:"congruence"`
 	questionnaire.Interval         // 95 %
-	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P the share of such
-	// congruences that are as low.
+	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P the share of
+	// such congruences that are as low.
 	Reference float64 `json:"reference"`
 	P         float64 `json:"p"`
 	// Reading is EqualFactor, FairFactor, OtherFactor or UnclearFactor.
@@ -90,8 +90,8 @@ type Loading struct {
 	Second                 float64 `json:"second"`
 	Difference             float64 `json:"difference"`
 	questionnaire.Interval         // 95 %
-	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in which that of
-	// any is.
+	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in which that
+	// of any is.
 	P         float64 `json:"p"`
 	AdjustedP float64 `json:"adjusted_p"`
 }
@@ -282,8 +282,8 @@ func (r *run) count(l *fit.Learnt) {
 	}
 }
 
-// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that cannot be learned
-// from are left out.
+// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that cannot be
+// learned from are left out.
 func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	samples, errs := make([]*pair, r.Bootstrap), make([]error, r.Bootstrap)
 	var mu sync.Mutex

@@ -110,19 +110,26 @@ func (m *Model) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.De
 	return scores, errs, err
 }
 
-// CountLoadings turns standard errors e of Factors, n×k, which count loadings as known, into √(e² + u²), with u of Bootstrap.Scores. They
-// are at most those of a score of which nothing is known: half of ScoreRange, or 1, the standard deviation of a factor, for factor
-// analysis. Without a bootstrap they stay as they are.
+// CountLoadings turns standard errors of Factors, n×k, which count loadings as known, into those of WithLoadings.
 func (m *Model) CountLoadings(errs *mat.Dense) {
-	b := m.Summary.Bootstrap
-	if b == nil || len(b.Scores) == 0 {
-		return
+	errs.Apply(func(_, t int, e float64) float64 { return m.WithLoadings(t, e) }, errs)
+}
+
+// WithLoadings returns √(e² + u²) for a standard error e of a score, with u of Bootstrap.Scores; e without a bootstrap.
+func (m *Model) WithLoadings(factor int, e float64) float64 {
+	if b := m.Summary.Bootstrap; b != nil && len(b.Scores) > 0 {
+		return math.Hypot(e, b.Scores[factor])
 	}
-	most := 1.
-	if m.FA == nil {
-		most = 0.5
+	return e
+}
+
+// LargestError is the standard error of a score of which nothing is known, with loadings that count as known: half of ScoreRange,
+// or for factor analysis 1, the standard deviation of a factor.
+func (m *Model) LargestError() float64 {
+	if m.FA != nil {
+		return 1
 	}
-	errs.Apply(func(_, t int, e float64) float64 { return min(math.Hypot(e, b.Scores[t]), most) }, errs)
+	return 0.5
 }
 
 // Loadings returns those of the factors, p×k.

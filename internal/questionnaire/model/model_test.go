@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +105,20 @@ func TestCalibrationIsStored(t *testing.T) {
 		if diff := cmp.Diff(want, got.ICQF.Calibration); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// An item of a quarter of the widest range counts four times, for the order and for the bars; what is shown is its loading.
+func TestColumnsOfNarrowRanges(t *testing.T) {
+	t.Parallel()
+	m := questionnairetest.Model()
+	m.ICQF.Weights = []float64{16, 1, 1, 1}
+	top := m.Columns()[0].Top
+	if top[0].Name != "q1" || top[0].Loading != 1.5 || top[0].Width != 100 || top[1].Name != "q3" || top[1].Width != 100*2.5/6 {
+		t.Errorf("the first factor has %+v", top)
+	}
+	if got := mat.Row(nil, 0, m.AllStretched()); !slices.Equal(got, []float64{6, 0, 0, 1, 0, 0, 0.4}) {
+		t.Errorf("the first item has stretched loadings %v", got)
 	}
 }
 

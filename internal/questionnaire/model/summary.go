@@ -18,8 +18,9 @@ type Summary struct {
 	Objective float64 `json:"objective"`
 	// Penalties are the weights that Beta and the ridge stand for.
 	Penalties Penalties `json:"penalties"`
-	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance about
-	// the items' means that the model explains. OutsideRange is how far the reconstruction leaves the range in its worst cell.
+	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance about the
+	// items' means that the model explains, with the weights that items of different ranges have in the fit. OutsideRange is how
+	// far the reconstruction leaves the range in its worst cell.
 	ReconstructionError float64 `json:"reconstruction_error"`
 	Explained           float64 `json:"explained"`
 	OutsideRange        float64 `json:"outside_range"`
@@ -114,16 +115,17 @@ type ItemFit struct {
 	Missing   float64 `json:"missing"`
 	Mean      float64 `json:"mean"`
 	Explained float64 `json:"explained"`
-	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for other methods.
+	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for other
+	// methods.
 	Communality *float64 `json:"communality,omitempty"`
 }
 
 // FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants
 // in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
-	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit, twice that of the
-	// twentieth whose answers tell most. The answers of the others hold less than a quarter of the information: their scores are
-	// no measurements. Both are 0 in models of earlier versions, whose figures are about everybody.
+	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit. The answers of the
+	// others hold less than a quarter of the usual information on the factor: their scores are no measurements. Both are 0 in
+	// models of earlier versions, whose figures are about everybody.
 	Participants int     `json:"participants"`
 	Limit        float64 `json:"standard_error_limit"`
 
@@ -131,9 +133,9 @@ type FactorFit struct {
 	Deviation float64 `json:"sd"`
 	Absent    float64 `json:"absent"`
 	High      float64 `json:"high"`
-	// StandardError is the root of the mean squared standard error of a score s². Reliability is the share of the scores' variance
-	// that is not error: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the variance 1, 1 − s².
-	// It is at least 0.
+	// StandardError is the root of the mean squared standard error of a score. Reliability is the share of the scores' variance
+	// that is not error of measurement: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the
+	// variance 1, 1 − s², with the same root s for loadings that count as known. It is at least 0.
 	StandardError float64 `json:"standard_error"`
 	Reliability   float64 `json:"reliability"`
 }
@@ -186,8 +188,8 @@ type Settings struct {
 }
 
 // Learning are the options of the solver, with the help of their flags; usedby lists the methods, or cross-validation, that alone
-// use a flag. Ridge is the weight β₂ of half the squares of scores and loadings, scaled as Scaled of icqf.Settings says. Zero values
-// of Inner, Partitions and MaxIter mean icqf.CoordinateDescent, 1 and icqf.DefaultMaxIter.
+// use a flag. Ridge is the weight β₂ of half the squares of scores and loadings, scaled as Scaled of icqf.Settings says. Zero
+// values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent, 1 and icqf.DefaultMaxIter.
 type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
 	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
@@ -197,7 +199,7 @@ type Learning struct {
 	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
 	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of icqf on the intercept like all others." usedby:"icqf"`
-	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,cross-validation"`
+	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,l1-nmf,cross-validation"`
 	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update of icqf: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd" usedby:"icqf"`
 	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
 	Partitions        int        `json:"partitions" help:"Number of times that the cross-validation deals answers to folds; from 2 on, its standard errors are between these partitions." default:"1" usedby:"cross-validation"`

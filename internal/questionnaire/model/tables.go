@@ -87,9 +87,9 @@ func (m *Model) AllLoadings() (*mat.Dense, []string) {
 	return all, names
 }
 
-// Stretched returns AllLoadings, of ICQF and l1-nmf as those of items whose ranges are stretched to the widest, as the fit may have
-// done: by these, items of different ranges can be compared.
-func (m *Model) Stretched() *mat.Dense {
+// AllStretched returns AllLoadings, of ICQF and l1-nmf as those of items whose ranges are stretched to the widest, as the fit may
+// have done: by these, items of different ranges can be compared.
+func (m *Model) AllStretched() *mat.Dense {
 	all, _ := m.AllLoadings()
 	if m.FA != nil || m.ICQF.Weights == nil {
 		return all
@@ -162,12 +162,12 @@ type Column struct {
 type Loading struct {
 	questionnaire.Item
 	Loading float64
-	Width   float64                 // of its bar: a percentage of the largest loading of the model, as Stretched
+	Width   float64                 // of its bar: a percentage of the largest loading of the model, as AllStretched
 	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
 }
 
-// Columns list at most topItems items. The Stretched loading of each, whatever its sign, is at least TopShare of the column's largest,
-// and leastLoading of the largest answer.
+// Columns list at most topItems items. The AllStretched loading of each, whatever its sign, is at least TopShare of the column's
+// largest, and leastLoading of the largest answer.
 const (
 	topItems     = 12
 	TopShare     = 0.1
@@ -177,7 +177,7 @@ const (
 // Columns returns the factors and the confounds with the items that load on them most.
 func (m *Model) Columns() []Column {
 	all, names := m.AllLoadings()
-	sizes := m.Stretched()
+	sizes := m.AllStretched()
 	_, k := m.Loadings().Dims()
 	if m.FA == nil {
 		_, k = all.Dims() // what confounds add is on the scale of factors

@@ -34,9 +34,6 @@ const DefaultLeast = 50
 // ErrNorms is wrapped by every error about norms that are damaged or do not belong to the model.
 var ErrNorms = errors.New("not norms of this model")
 
-// ErrOtherScores is wrapped by the error for scores that the model cannot have given.
-var ErrOtherScores = errors.New("scores of another model")
-
 // By says what the cells differ by. Without both there is one cell.
 type By struct {
 	Age *questionnaire.Visits `json:"age,omitempty"` // column and bands
@@ -175,7 +172,7 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		s := &scores.Rows[i]
 		for t, v := range s.Numbers {
 			if v < possible.Low || v > possible.High {
-				return nil, nil, &table.Error{File: scores.File, Line: s.Line, Column: n.Factors[t], Err: fmt.Errorf("%w: the score is not in %v", ErrOtherScores, possible)}
+				return nil, nil, &table.Error{File: scores.File, Line: s.Line, Column: n.Factors[t], Err: fmt.Errorf("scores of another model: the score is not in %v", possible)}
 			}
 		}
 		person := byID[s.ID]

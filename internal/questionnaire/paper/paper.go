@@ -59,14 +59,15 @@ func Loadings(m *model.Model) *Table {
 	return t
 }
 
-// LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by
-// descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0
-// means a tenth of the largest. For both, items of narrower ranges count as if stretched to the widest (Model.Stretched). Those on confounds are left out. For factor analysis the communalities follow, and at the foot
-// stand the sum of squared loadings of each factor, ΦΛᵀΛ if factors correlate, and its share of the variance of all items.
+// LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by descending
+// loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0 means a tenth of
+// the largest. For both, items of narrower ranges count as if stretched to the widest (Model.AllStretched). Those on confounds are
+// left out. For factor analysis the communalities follow, and at the foot stand the sum of squared loadings of each factor, ΦΛᵀΛ if
+// factors correlate, and its share of the variance of all items.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	loadings, s := m.Loadings(), &m.Summary
 	p, k := loadings.Dims()
-	sizes := mat.DenseCopyOf(m.Stretched().Slice(0, p, 0, k))
+	sizes := mat.DenseCopyOf(m.AllStretched().Slice(0, p, 0, k))
 	if cut == 0 {
 		cut = model.TopShare * max(mat.Max(sizes), -mat.Min(sizes))
 	}

@@ -43,7 +43,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	factor := make([]int, len(m.Items))
 	order = make([]int, len(m.Items))
-	loadings := m.Stretched()
+	loadings := m.AllStretched()
 	for j, item := range m.Items {
 		order[j] = j
 		if _, ok := subscale[item.Subscale]; !ok {
@@ -98,7 +98,7 @@ func style(x text.XAlignment) text.Style {
 // the factors and confounds above and below.
 func (m sheet) heatMap() *heatMap {
 	h := &heatMap{sheet: m}
-	h.loadings = m.Stretched()
+	h.loadings = m.AllStretched()
 	_, h.columns = m.AllLoadings()
 	if m.FA != nil { // what confounds add is on another scale
 		h.loadings, h.columns = m.Loadings(), h.columns[:m.Summary.Factors]

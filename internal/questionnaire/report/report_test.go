@@ -116,6 +116,12 @@ func TestArrange(t *testing.T) {
 	if diff := cmp.Diff([]group{{"Anxiety", 0, 2}, {"Conduct", 2, 2}}, groups, cmp.AllowUnexported(group{})); diff != "" {
 		t.Errorf("groups differ from those wanted:\n%s", diff)
 	}
+	m := questionnairetest.Model()
+	m.ICQF.Weights = []float64{16, 1, 1, 1} // its range is a quarter of the others'
+	h := sheet{m}.heatMap()
+	if diff := cmp.Diff([]int{0, 2, 3, 1}, h.order); diff != "" || h.largest != 6 {
+		t.Errorf("with a narrow range the darkest loading is %v, and the order differs:\n%s", h.largest, diff)
+	}
 }
 
 // Of a model of visits a codebook describes the items of all bins, and their subscales stay the bins.
