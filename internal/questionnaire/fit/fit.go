@@ -211,21 +211,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
 	}
-	m := model.Model{
-		Format: model.Format, Items: s.Items, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
-		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second),
-	}
-	m.Summary = model.Summary{
-		Method: o.Method, Status: l.Status.String(), Factors: best.Factors, Beta: best.Beta,
-		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged, Seconds: seconds,
-		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
-		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
-		Version:  o.Version,
-	}
-	m.Summary.Parallel, m.Summary.Settings.Threads = parallel, linalg.Threads(o.Threads).Limit()
-	if o.Method != model.MethodFA {
-		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "", "", ""
-	}
+	m := o.model(s, l, choice, best)
+	m.Summary.Seconds, m.Summary.Parallel = seconds, parallel
 	scores, alone, err := l.describe(&m, &o)
 	if err != nil {
 		return nil, fmt.Errorf("describing the fit: %w", err)
@@ -270,6 +257,26 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	m.Summary.TooFew = len(few)
 	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input}, nil
+}
+
+// model returns that of a fit, whose numbers are still to come.
+func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate) model.Model {
+	m := model.Model{
+		Format: model.Format, Items: s.Items, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
+		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second),
+	}
+	m.Summary = model.Summary{
+		Method: o.Method, Status: l.Status.String(), Factors: of.Factors, Beta: of.Beta,
+		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged,
+		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
+		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
+		Version:  o.Version,
+	}
+	m.Summary.Settings.Threads = linalg.Threads(o.Threads).Limit()
+	if o.Method != model.MethodFA {
+		m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "", "", ""
+	}
+	return m
 }
 
 // lacking warns of scales that nobody of a group answered.
