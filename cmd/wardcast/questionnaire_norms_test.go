@@ -102,6 +102,18 @@ func TestQuestionnaireNorms(t *testing.T) {
 		}
 	}
 
+	// A score that is no measurement has no norm: a single answer tells of one factor at most.
+	hardly := strings.Split(strings.SplitN(string(clitest.Read(t, path)), "\n", 6)[4], ",")
+	for j := 2; j <= 6; j++ {
+		hardly[j] = ""
+	}
+	one := clitest.File(t, "one.csv", lines[0]+"\n"+strings.Join(hardly, ",")+"\n")
+	told := wardcast(t, "", "questionnaire", "score", one, "--model", dir, "--norms", out)
+	single, err := csv.NewReader(strings.NewReader(told.Stdout)).ReadAll()
+	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" || !strings.Contains(told.Stderr, "scores are no measurements") {
+		t.Errorf("a single answer gives %q, %v, with the log\n%s", single, err, told.Stderr)
+	}
+
 	// Who gave too few answers has no norm, and is told by line. The others keep theirs.
 	few := wardcast(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out, "--min-answers", "6")
 	kept, err := csv.NewReader(strings.NewReader(few.Stdout)).ReadAll()

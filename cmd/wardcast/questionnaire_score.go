@@ -37,7 +37,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table()})
+	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Judge: n != nil, Table: c.table()})
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if n != nil {
-		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people))
+		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people, scores.Vague))
 	}
 	if c.Out != "" {
 		return folder.WriteScores(c.Out, &scores.Scores)

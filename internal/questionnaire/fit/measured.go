@@ -107,13 +107,16 @@ func vague(fits []model.FactorFit, participants int) []string {
 		"their standard errors are large", strings.Join(factors, ", "))}
 }
 
-// vagueLines returns, for each factor, the lines of those whose scores are no measurements; nil without standard errors and of models of
-// earlier versions.
-func vagueLines(fits []model.FactorFit, lines []int, errs *mat.Dense) [][]int {
-	all := make([][]int, len(fits))
+// vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without scores. There are
+// none without standard errors and for models of earlier versions.
+func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [][]int {
+	all, out := make([][]int, len(fits)), map[int]bool{}
+	for _, line := range without {
+		out[line] = true
+	}
 	for t, f := range fits {
 		for i, line := range lines {
-			if errs != nil && f.Limit > 0 && errs.At(i, t) > f.Limit {
+			if errs != nil && !out[line] && f.Limit > 0 && errs.At(i, t) > f.Limit {
 				all[t] = append(all[t], line)
 			}
 		}

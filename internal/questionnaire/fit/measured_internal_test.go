@@ -65,7 +65,10 @@ func TestMeasuredWithBootstrap(t *testing.T) {
 	}
 	lines := []int{2, 3, 4, 5}
 	m.CountLoadings(errs)
-	if vague := vagueLines([]model.FactorFit{got}, lines, errs); !slices.Equal(vague[0], []int{5}) {
+	if vague := vagueLines([]model.FactorFit{got}, lines, nil, errs); !slices.Equal(vague[0], []int{5}) {
 		t.Errorf("score tells of lines %v, want 5", vague)
+	}
+	if vague := vagueLines([]model.FactorFit{got}, lines, []int{5}, errs); len(vague[0]) != 0 {
+		t.Errorf("score tells of lines %v, which have no scores", vague)
 	}
 }

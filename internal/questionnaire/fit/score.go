@@ -24,7 +24,7 @@ type Scored struct {
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
 	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are above
-	// model.FactorFit.Limit. It is nil without standard errors.
+	// model.FactorFit.Limit. Without standard errors nobody is among them, unless Scoring.Judge asks.
 	Vague [][]int
 }
 
@@ -35,6 +35,8 @@ type Scoring struct {
 	Missing []string
 	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
 	OmitIncomplete bool
+	// Judge asks for Scored.Vague also if the table has no standard errors.
+	Judge bool
 	Table
 }
 
@@ -61,8 +63,8 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, err
 	}
 	var values, errs *mat.Dense
-	switch {
-	case !o.errors(m):
+	switch judge := o.Judge && m.ICQF.Noise != nil; {
+	case !o.errors(m) && !judge:
 		values, err = m.Factors().Score(t.Answers, known)
 	case m.FA == nil && m.ICQF.Noise == nil:
 		return nil, questionnaire.ErrNoErrors
@@ -73,15 +75,14 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
 	}
 	s := &Scored{Remarks: t.Remarks, Beyond: beyond}
-	if s.Scores, s.TooFew, err = o.scores(t, values, errs); err != nil {
+	shown := errs
+	if !o.errors(m) {
+		shown = nil
+	}
+	if s.Scores, s.TooFew, err = o.scores(t, values, shown); err != nil {
 		return nil, err
 	}
-	few := map[int]bool{}
-	for _, line := range s.TooFew {
-		few[line] = true
-	}
-	lines := slices.DeleteFunc(slices.Clone(t.Lines), func(line int) bool { return few[line] })
-	s.Vague = vagueLines(m.Summary.FactorFits, lines, s.Errors)
+	s.Vague = vagueLines(m.Summary.FactorFits, t.Lines, s.TooFew, errs)
 	return s, nil
 }
 

@@ -280,8 +280,16 @@ const z = 1.959963984540054
 // Apply adds the norms to scores of the model: for each factor its percentile and T score, and, if the scores have standard
 // errors s, the T scores of score ± 1.96·s within the range of the method's scores, between which the T score lies with 95 % as
 // far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must have the ids of the
-// scores. Whoever is in no cell with norms has NaN there, and is told by line.
-func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet) []Outside {
+// scores. Whoever is in no cell with norms has NaN there, and is told by line. Vague holds, for each factor, the lines of people whose
+// scores are no measurements: they have NaN too.
+func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet, vague [][]int) []Outside {
+	unmeasured := make([]map[int]bool, len(n.Factors))
+	for t, lines := range vague {
+		unmeasured[t] = map[int]bool{}
+		for _, line := range lines {
+			unmeasured[t][line] = true
+		}
+	}
 	var names []string
 	for _, factor := range n.Factors {
 		names = append(names, "percentile_"+factor, "t_"+factor)
@@ -298,7 +306,7 @@ func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet) []
 		values := added.RawRowView(i)[:0]
 		for t := range n.Factors {
 			percentile := func(score float64) float64 {
-				if cell == nil || math.IsNaN(score) {
+				if cell == nil || math.IsNaN(score) || unmeasured[t][byID[id].Line] {
 					return math.NaN()
 				}
 				return cell.Scores[t].Percentile(score)

@@ -146,7 +146,7 @@ func TestNormsOfPlantedScores(t *testing.T) {
 		values.Set(i, 0, r.Numbers[0])
 	}
 	all := model.Scores{IDs: ids, Values: values}
-	if outside := loaded.Apply(oneFactor(), &all, p); len(outside) > 0 || !slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
+	if outside := loaded.Apply(oneFactor(), &all, p, nil); len(outside) > 0 || !slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
 		t.Fatalf("columns %q, outside %v", all.Header(), outside)
 	}
 	ts := mat.Col(nil, 1, all.Norms)
@@ -187,7 +187,7 @@ func TestInterval(t *testing.T) {
 				scores.Values.Set(i, 0, within(v+se*random.NormFloat64()))
 				scores.IDs, people.Rows = append(scores.IDs, id), append(people.Rows, answers.SheetRow{ID: id})
 			}
-			norms.Apply(m, scores, people)
+			norms.Apply(m, scores, people, nil)
 			if want := []string{"percentile_factor1", "t_factor1", "t_low_factor1", "t_high_factor1"}; !slices.Equal(scores.NormNames, want) {
 				t.Fatalf("columns %q, want %q", scores.NormNames, want)
 			}
@@ -221,7 +221,7 @@ func TestIntervalEnds(t *testing.T) {
 		s := &model.Scores{IDs: []string{"a", "b"}, Values: mat.NewDense(2, 1, []float64{0, 1}), Errors: mat.NewDense(2, 1, []float64{.1, .1}), Answered: []int{2, 2}}
 		m := oneFactor()
 		m.Summary.Method = method
-		normsOf([]float64{0, 0, .5, 1}).Apply(m, s, people)
+		normsOf([]float64{0, 0, .5, 1}).Apply(m, s, people, nil)
 		return [2][]float64{s.Norms.RawRowView(0), s.Norms.RawRowView(1)}
 	}
 	if r := apply(model.MethodICQF); r[0][2] != r[0][1] || r[0][3] <= r[0][1] || r[1][2] >= r[1][1] || r[1][3] != r[1][1] {
@@ -259,7 +259,7 @@ func TestOutside(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	values := mat.NewDense(len(ids), 1, []float64{.9, .5, .5, .5, .5, .5, math.NaN(), .5})
 	all := &model.Scores{IDs: ids, Values: values}
-	outside = made.Apply(oneFactor(), all, later)
+	outside = made.Apply(oneFactor(), all, later, nil)
 	want := []Outside{{OtherAge, []int{3, 9}}, {NoAge, []int{4}}, {NoSex, []int{5}}, {OtherSex, []int{6}}, {Few, []int{7}}}
 	if diff := cmp.Diff(want, outside); diff != "" {
 		t.Errorf("outside differ from those wanted:\n%s", diff)
