@@ -126,7 +126,7 @@ func (m *Model) information(answers *mat.Dense) []float64 {
 	all := make([]float64, k)
 	for j, count := range given {
 		for t, q := range m.Loadings.RawRowView(j) {
-			all[t] += count / float64(n) * m.weight(j) * q * q
+			all[t] += count / float64(n) * m.Weight(j) * q * q
 		}
 	}
 	return all

@@ -148,7 +148,7 @@ func (m *Model) errorsTo(dst, answers []float64) {
 		if v != v {
 			continue
 		}
-		weight := m.weight(j)
+		weight := m.Weight(j)
 		q := m.Loadings.RowView(j)
 		h.SymRankOne(h, weight, q)
 		a.SymRankOne(a, weight*weight*m.Noise[j], q)
@@ -180,15 +180,10 @@ func (m *Model) errorsTo(dst, answers []float64) {
 	}
 }
 
-// Stretched returns √vⱼqⱼ, p×k: loadings of answers whose ranges are stretched to the same width, which the fit compares. Without
-// Weights they are the Loadings themselves.
-func (m *Model) Stretched() *mat.Dense { return m.stretch(m.Loadings) }
-
-// StretchedConfounds returns √vⱼqcⱼ, p×c; nil without confounds.
-func (m *Model) StretchedConfounds() *mat.Dense { return m.stretch(m.ConfoundLoadings) }
-
-func (m *Model) stretch(loadings *mat.Dense) *mat.Dense {
-	if m.Weights == nil || loadings == nil {
+// Stretch returns loadings, p×c, times √vⱼ: those of answers whose ranges are stretched to the same width, which the fit compares.
+// Without Weights it returns the loadings themselves.
+func (m *Model) Stretch(loadings *mat.Dense) *mat.Dense {
+	if m.Weights == nil {
 		return loadings
 	}
 	out := linalg.NewLike(loadings)
@@ -196,8 +191,8 @@ func (m *Model) stretch(loadings *mat.Dense) *mat.Dense {
 	return out
 }
 
-// weight returns the weight of an item's squared error.
-func (m *Model) weight(item int) float64 {
+// Weight returns vⱼ, the weight of an item's squared error: 1 without Weights.
+func (m *Model) Weight(item int) float64 {
 	if m.Weights == nil {
 		return 1
 	}

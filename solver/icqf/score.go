@@ -209,7 +209,7 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 			}
 		}
 		loadings := all.Data[j*all.Stride:][:k]
-		weight := s.model.weight(j)
+		weight := s.model.Weight(j)
 		for t, q := range loadings {
 			if q == 0 {
 				continue

@@ -367,10 +367,7 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 			common := 1 - m.FA.Uniquenesses[j]
 			m.Summary.Items[j].Communality = &common
 		}
-		weight := 1.
-		if m.ICQF.Weights != nil {
-			weight = m.ICQF.Weights[j]
-		}
+		weight := m.ICQF.Weight(j)
 		left, weighed, all, missing = left+residual, weighed+weight*residual, all+weight*variance, missing+float64(n)-seen
 	}
 	m.Summary.Explained, m.Summary.Missing = explained(weighed, all), missing/float64(n*p)

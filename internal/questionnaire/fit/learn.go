@@ -79,13 +79,13 @@ func (l *Learnt) Factors() model.Factors {
 	return &l.icqf.Model
 }
 
-// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretched: by these, items of different ranges can be
+// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretch: by these, items of different ranges can be
 // compared.
 func (l *Learnt) Stretched() *mat.Dense {
 	if l.fa != nil {
 		return l.Loadings
 	}
-	return l.icqf.Stretched()
+	return l.icqf.Stretch(l.Loadings)
 }
 
 // Score returns the scores of participants of the study, n×k, from their answers to the Items and the loadings alone.

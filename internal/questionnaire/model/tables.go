@@ -91,15 +91,7 @@ func (m *Model) AllLoadings() (*mat.Dense, []string) {
 // have done: by these, items of different ranges can be compared.
 func (m *Model) AllStretched() *mat.Dense {
 	all, _ := m.AllLoadings()
-	if m.FA != nil || m.ICQF.Weights == nil {
-		return all
-	}
-	if m.ICQF.ConfoundLoadings == nil {
-		return m.ICQF.Stretched()
-	}
-	stretched := &mat.Dense{}
-	stretched.Augment(m.ICQF.Stretched(), m.ICQF.StretchedConfounds())
-	return stretched
+	return m.ICQF.Stretch(all) // which has no weights if FA scores
 }
 
 // LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
