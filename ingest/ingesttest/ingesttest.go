@@ -3,8 +3,10 @@ package ingesttest
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,15 +36,22 @@ func Await(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// FreeAddress returns a loopback address that nobody listens on.
+// FreeAddress returns a loopback address that nobody listens on. Its port is below those that systems give to outgoing connections, one
+// of which could take it before the test does, and above those of the brokers that .ci/run starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const lowest, n, tries = 30000, 2500, 100
+	var err error
+	for range tries {
+		var l net.Listener
+		l, err = new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(n))))
+		if err == nil {
+			defer func() { _ = l.Close() }() // it only held the port
+			return l.Addr().String()
+		}
 	}
-	defer func() { _ = l.Close() }() // it only held the port
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // Reader returns a client, of another family than ingest's, that reads topics from their beginning.
