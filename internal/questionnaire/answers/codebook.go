@@ -36,8 +36,8 @@ const codebookItem = "item"
 //   - A data dictionary of REDCap, which has a column "Variable / Field Name" or field_name. Its fields with numbered choices,
 //     its sliders, and its numbers with both limits are items; the range is that of the choices without the codes of missing
 //     entries. A checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the subscale.
-//   - The keys of R's package psych as JSON: an object with a list of items for each scale. A name behind a hyphen is a
-//     reversed item. The first of several scales of an item is its subscale, and it counts in all of them.
+//   - The keys of R's package psych as JSON: an object with a list of items, or the one item, for each scale. A name behind
+//     a hyphen is a reversed item. The first of several scales of an item is its subscale, and it counts in all of them.
 //
 // The error is a *table.Error.
 func ReadCodebook(path string, missing []string) (*Codebook, error) {
@@ -275,11 +275,20 @@ func readKeys(path string) (*Codebook, error) {
 		return nil, &table.Error{File: path, Err: table.ErrEncoding}
 	}
 	var scales map[string]json.RawMessage
-	areKeys := json.Unmarshal(data, &scales) == nil && len(scales) > 0
-	for _, items := range scales {
-		areKeys = areKeys && bytes.HasPrefix(items, []byte("["))
+	if json.Unmarshal(data, &scales) != nil || scales[codebookItem] != nil { // the latter is a row of a table
+		return nil, nil
 	}
-	if !areKeys {
+	lists := false
+	for _, items := range scales {
+		switch items[0] {
+		case '[':
+			lists = true
+		case '"': // R writes a scale of one item so
+		default:
+			return nil, nil
+		}
+	}
+	if !lists {
 		return nil, nil
 	}
 	fail := func(scale string, err error) (*Codebook, error) {
@@ -290,10 +299,15 @@ func readKeys(path string) (*Codebook, error) {
 	for _, err = d.Token(); err == nil && d.More(); {
 		token, _ := d.Token()
 		scale, _ := token.(string)
-		var names []string
-		if err := d.Decode(&names); err != nil {
+		var raw json.RawMessage
+		names := make([]string, 1)
+		if err := d.Decode(&raw); err != nil || json.Unmarshal(raw, &names[0]) != nil && json.Unmarshal(raw, &names) != nil {
 			return fail(scale, errors.New("must be a list of the names of items"))
 		}
+		if scales[scale] == nil {
+			return fail(scale, errors.New("the file has it twice"))
+		}
+		delete(scales, scale)
 		for _, name := range names {
 			bare, reversed := strings.CutPrefix(strings.TrimSpace(name), "-")
 			item := questionnaire.Item{Name: strings.TrimSpace(bare), Subscale: scale, Reversed: reversed}

@@ -60,14 +60,15 @@ one,start,,radio,One,"1, Only",,,,,
 
 func TestReadCodebookOfPsych(t *testing.T) {
 	t.Parallel()
-	got, err := answers.ReadCodebook(questionnairetest.File(t, "keys.json", `{"agree":["-A1","A2"],"wide":["A2"," - C4"],"open":[]}`), nil)
-	want := &answers.Codebook{Items: []questionnaire.Item{{Name: "A1", Subscale: "agree", Reversed: true}, {Name: "A2", Subscale: "agree", Others: []string{"wide"}}, {Name: "C4", Subscale: "wide", Reversed: true}}}
+	got, err := answers.ReadCodebook(questionnairetest.File(t, "keys.json", `{"agree":["-A1","A2"],"wide":["A2"," - C4"],"open":[],"one":"C5"}`), nil)
+	want := &answers.Codebook{Items: []questionnaire.Item{{Name: "A1", Subscale: "agree", Reversed: true}, {Name: "A2", Subscale: "agree", Others: []string{"wide"}}, {Name: "C4", Subscale: "wide", Reversed: true}, {Name: "C5", Subscale: "one"}}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("keys differ from those wanted (%v):\n%s", err, diff)
 	}
 	for content, say := range map[string]string{
 		`{"agree":[-1,2]}`:                      `scale "agree": must be a list of the names`,
 		`{"a":["A1"],"b":["-A1"]}`:              `item "A1" is reversed in one scale`,
+		`{"a":["A1"],"a":["A2"]}`:               `scale "a": the file has it twice`,
 		`{"a":["-"]}`:                           "without a name",
 		"{\"a\":[\"J\xe4ger\"]}":                "UTF-8",
 		`{"a":["A1"]`:                           "",

@@ -17,6 +17,10 @@ func (o *Options) UnusedConfounds() string {
 	return ""
 }
 
+// tuned is below how many participants for each item regression scores are tuned to the sample so much that the variance of their
+// errors is half again as large as they say, or more. docs/results.md has the measurement.
+const tuned = 2
+
 // doubts returns why the loadings of a factor analysis may mean little.
 func (l *Learnt) doubts() (doubts []string) {
 	if l.fa == nil {
@@ -28,6 +32,9 @@ func (l *Learnt) doubts() (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of freedom): other loadings fit as well", factors, items, df))
 	case math.IsNaN(l.fit.ChiSquare):
 		doubts = append(doubts, "the correlations have no inverse, so of the fit only RMSR is given: participants are few, items repeat others, or many answers are missing")
+	}
+	if n := len(l.Rows); l.fa.ScoreCorrelations != nil && n < tuned*items {
+		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores are tuned to these participants, so their standard errors are too small and their reliabilities too high", n, items))
 	}
 	var heywood []string
 	for column, u := range l.fa.Uniquenesses {

@@ -235,7 +235,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
 	warn(&m, scores, s.Inferred)
-	doubts := append(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows))...)
+	doubts := slices.Concat(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits))
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {
 		m.Summary.Warnings = append(m.Summary.Warnings, w)

@@ -107,6 +107,18 @@ func vague(fits []model.FactorFit, participants int) []string {
 		"their standard errors are large", strings.Join(factors, ", "))}
 }
 
+// unreliable warns of factors whose scores hold more error than differences between people. Empty factors have no differences, and a
+// warning of their own.
+func unreliable(fits []model.FactorFit) (warnings []string) {
+	const least = 0.5
+	for t, f := range fits {
+		if f.Deviation > 0 && f.Reliability < least {
+			warnings = append(warnings, fmt.Sprintf("the scores of factor%d have a reliability of %.2f: more than half of their variance is error, so they say little of a person", t+1, f.Reliability))
+		}
+	}
+	return warnings
+}
+
 // vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without scores. There are
 // none without standard errors and for models of earlier versions.
 func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [][]int {

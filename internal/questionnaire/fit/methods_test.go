@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -219,6 +220,18 @@ func TestFactorAnalysisWarns(t *testing.T) {
 		}
 	}
 	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	random := rand.New(rand.NewPCG(1, 1))
+	unrelated := func(participants int) string {
+		u := rows[:1:1]
+		for i := range participants {
+			row := []string{strconv.Itoa(i)}
+			for range len(rows[0]) - 1 {
+				row = append(row, strconv.Itoa(random.IntN(5)))
+			}
+			u = append(u, row)
+		}
+		return questionnairetest.File(t, "unrelated.csv", questionnairetest.CSV(t, u))
+	}
 	for name, c := range map[string]struct {
 		file    string
 		factors int
@@ -227,6 +240,8 @@ func TestFactorAnalysisWarns(t *testing.T) {
 		"few correlations": {file, questionnairetest.Items - 1, "degrees of freedom"},
 		"a Heywood case":   {file, questionnairetest.Factors + 1, "Heywood"},
 		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(t, rows[:8])), 1, "no inverse"},
+		"tuned scores":     {unrelated(15), 1, "15 participants are few for 9 items"},
+		"unreliable":       {unrelated(300), 2, "more than half of their variance is error"},
 	} {
 		o := questionnairetest.Options(c.file)
 		o.Method, o.Betas, o.Factors = model.MethodFA, nil, []int{c.factors}
