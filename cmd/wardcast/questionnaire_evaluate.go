@@ -111,11 +111,7 @@ func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 	for _, label := range e.Labels {
 		head = append(head, "AUROC "+label+", LESS "+e.Shares[0].Method)
 	}
-	most := e.Shares[len(e.Shares)-1].Share
-	for _, s := range e.Shares {
-		if s.Share != most || len(s.Differences) == 0 {
-			continue
-		}
+	for _, s := range e.Compared() {
 		row := []string{s.Method, percent(s.Share)}
 		for _, difference := range s.Differences {
 			row = append(row, measureCell(difference, "%+.3f"))

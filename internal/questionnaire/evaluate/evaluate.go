@@ -236,6 +236,18 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	return e, nil
 }
 
+// Compared returns what the largest share gave for all methods that were compared with the first one.
+func (e *Evaluation) Compared() []Share {
+	most := e.Shares[len(e.Shares)-1].Share
+	var all []Share
+	for _, s := range e.Shares {
+		if s.Share == most && len(s.Differences) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // choose fills in the candidate and the choices of the repeats.
 func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *progress) error {
 	p.rounds = 1 + o.Repeats

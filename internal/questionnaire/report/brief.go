@@ -14,6 +14,9 @@ import (
 // The first page names a factor by briefItems items.
 const briefItems = 5
 
+// Scores serve to compare groups from this reliability on, a rule of thumb.
+const groups = 0.70
+
 // brief is a factor as the first page tells of it.
 type brief struct {
 	Name   string
@@ -28,7 +31,10 @@ func (m sheet) briefs() []brief {
 	for _, c := range m.Columns()[:m.Summary.Factors] {
 		b := brief{Name: c.Name, Items: c.Top[:min(briefItems, len(c.Top))]}
 		b.Theme, b.Scores = theme(b.Items), m.spread(c.Fit)
-		if e := m.Summary.ExplainedBy; e != nil {
+		switch e := m.Summary.ExplainedBy; {
+		case c.Accounted != nil:
+			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the standardized answers. ", percent(c.Accounted.Proportion)) + b.Scores
+		case e != nil:
 			b.Scores = fmt.Sprintf("It explains %s of the differences. ", percent(e.Factors[len(all)].Share)) + b.Scores
 		}
 		all = append(all, b)
@@ -64,7 +70,11 @@ func (m sheet) spread(f *model.FactorFit) string {
 	if b := m.Summary.Bootstrap; b == nil || len(b.Scores) == 0 {
 		how += ", if the loadings are right"
 	}
-	how += fmt.Sprintf("); reliability %.2f.", f.Reliability)
+	how += fmt.Sprintf("); reliability %.2f", f.Reliability)
+	if f.Reliability < groups {
+		how += ", which is low"
+	}
+	how += "."
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
 		how += fmt.Sprintf(" This is about %d participants; %d others answered too little of it.", f.Participants, few)
 	}
@@ -115,7 +125,7 @@ func (m sheet) sure() []string {
 		}
 	}
 	if lowest <= highest {
-		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From .70 on scores serve to compare groups, from .90 on to judge a single person.", lowest, highest))
+		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From %.2f on scores serve to compare groups, from .90 on to judge a single person.", lowest, highest, groups))
 	}
 	if b := s.Bootstrap; b != nil {
 		least := slices.MinFunc(b.Factors, func(a, b model.Again) int { return cmp.Compare(a.Congruence, b.Congruence) })

@@ -130,6 +130,9 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
 			return fmt.Errorf("a share of %v with %d areas of %d labels", s.Share, len(s.AUROC), len(e.Labels))
 		}
+		if n := len(s.Differences); n > 0 && n != len(e.Labels) {
+			return fmt.Errorf("a share of %v with %d differences of %d labels", s.Share, n, len(e.Labels))
+		}
 		if err := correlations(s.Stability); err != nil {
 			return err
 		}
