@@ -243,20 +243,19 @@ func TestCoverageICQF(t *testing.T) {
 // planted are answers, n×p, with the scores that they were made from, n×k.
 type planted struct{ answers, scores *mat.Dense }
 
+// evenly returns the strength of an item of p with k factors: those of a factor are spread evenly from 0 to 1.
+func evenly(item, p, k int) float64 { return float64(item/k) / float64(p/k-1) }
+
 // plant draws answers to p items, item j of factor j mod k, with a share of them missing, but not all of a row.
 func plant(seed uint64, n, p, k int, missing float64, score func(*rand.Rand, []float64), answer func(random *rand.Rand, score, strength float64) float64) planted {
 	random := rand.New(rand.NewPCG(seed, 5))
-	strengths := make([]float64, p)
-	for j := range strengths {
-		strengths[j] = random.Float64()
-	}
 	all := planted{mat.NewDense(n, p, nil), mat.NewDense(n, k, nil)}
 	for i := range n {
 		w := all.scores.RawRowView(i)
 		score(random, w)
 		keep := random.IntN(p)
-		for j, q := range strengths {
-			all.answers.Set(i, j, answer(random, w[j%k], q))
+		for j := range p {
+			all.answers.Set(i, j, answer(random, w[j%k], evenly(j, p, k)))
 			if j != keep && random.Float64() < missing {
 				all.answers.Set(i, j, math.NaN())
 			}
@@ -266,7 +265,7 @@ func plant(seed uint64, n, p, k int, missing float64, score func(*rand.Rand, []f
 }
 
 // plantNormal draws factors that correlate by correlated, and standardized answers with loadings of .4 to .8.
-func plantNormal(missing float64) func(uint64) planted {
+func plantNormal(missing float64) func(seed uint64, n int) planted {
 	score := func(random *rand.Rand, f []float64) {
 		common := random.NormFloat64()
 		for t := range f {
@@ -277,12 +276,12 @@ func plantNormal(missing float64) func(uint64) planted {
 		q := 0.4 + 0.4*strength
 		return q*score + math.Sqrt(1-q*q)*random.NormFloat64()
 	}
-	return func(seed uint64) planted { return plant(seed, 250, 15, 3, missing, score, answer) }
+	return func(seed uint64, n int) planted { return plant(seed, n, 15, 3, missing, score, answer) }
 }
 
 // plantBounded draws scores of 0 to 1, with this share of them at the bounds, two thirds of it at 0, and answers of 0 to 4 with
-// loadings of 2 to 3.
-func plantBounded(bounds float64) func(uint64) planted {
+// loadings of boundedLoading.
+func plantBounded(bounds float64) func(seed uint64, n int) planted {
 	score := func(random *rand.Rand, w []float64) {
 		for t := range w {
 			switch u := random.Float64(); {
@@ -296,35 +295,48 @@ func plantBounded(bounds float64) func(uint64) planted {
 		}
 	}
 	answer := func(random *rand.Rand, score, strength float64) float64 {
-		return max(0, min(top, (2+strength)*score+0.4*random.NormFloat64()))
+		return max(0, min(top, boundedLoading(strength)*score+0.4*random.NormFloat64()))
 	}
-	return func(seed uint64) planted { return plant(seed, 300, 24, 3, 0, score, answer) }
+	return func(seed uint64, n int) planted { return plant(seed, n, boundedItems, 3, 0, score, answer) }
 }
 
-// Planted scores are within 1.96 standard errors if these count, by a bootstrap, that the loadings are learned from a sample.
+const boundedItems = 24
+
+// boundedLoading is from 2 to 3.
+func boundedLoading(strength float64) float64 { return 2 + strength }
+
+// Planted scores are within 1.96 standard errors if these count, by a bootstrap, that the loadings are learned from a sample. With
+// ICQF they are those on the scale that the factors have in the population, as in TestCoverageICQF: the penalties, and the noise of
+// scores that the bound 1 cuts off, make loadings somewhat larger than planted, and scores so much smaller.
 func TestCoverageScores(t *testing.T) {
 	t.Parallel()
+	const beta = 0.1
 	for _, test := range []struct {
 		name, method string
-		plant        func(seed uint64) planted
-		low          float64
+		participants int
+		plant        func(seed uint64, n int) planted
+		scale        float64 // of the loadings of a fit to 40,000 participants, which the long test repeats
 	}{
-		{"fa", model.MethodFA, plantNormal(0), 0.93},
-		{"fa, 30 % missing", model.MethodFA, plantNormal(0.3), 0.93},
-		{"icqf", model.MethodICQF, plantBounded(0), 0.93},
-		// Answers that noise cannot lead below 0 make scores near 0 too large, which is in no standard error.
-		{"icqf, 45 % at the bounds", model.MethodICQF, plantBounded(0.45), 0.87},
+		{"fa", model.MethodFA, 250, plantNormal(0), 1},
+		{"fa, 30 % missing", model.MethodFA, 250, plantNormal(0.3), 1},
+		{"icqf", model.MethodICQF, 300, plantBounded(0), 1.01},
+		{"icqf, 45 % at the bounds", model.MethodICQF, 300, plantBounded(0.45), 1.055},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			samples, replicates, _, high := sizes()
-			if !long() {
-				samples, test.low = 3, test.low-0.02
+			samples, replicates, low, high := sizes()
+			switch {
+			case !long():
+				samples, low = 3, 0.91
+			case test.method == model.MethodICQF:
+				if scale := scaleOf(t, test.plant(0, 40_000), beta); math.Abs(scale-test.scale) > 0.003 {
+					t.Errorf("in the population, loadings are %.4f times the planted ones, not %v", scale, test.scale)
+				}
 			}
-			var known, all hits
+			var known, all, asPlanted hits
 			for seed := range uint64(samples) {
-				of := test.plant(seed + 1)
-				o := options(of.answers, 3, test.method, 0.1)
+				of := test.plant(seed+1, test.participants)
+				o := options(of.answers, 3, test.method, beta)
 				o.Scores.StandardErrors = true
 				var err error
 				if o.Assess, err = (certainty.Settings{Replicates: min(replicates, 60)}).Assess(); err != nil {
@@ -342,17 +354,34 @@ func TestCoverageScores(t *testing.T) {
 				for c, column := range order {
 					for i, truth := range mat.Col(nil, c, of.scores) {
 						v := math.Copysign(1, cosines[c]) * f.Scores.Values.At(i, column)
-						known.add(v-1.96*alone.At(i, column), truth, v+1.96*alone.At(i, column))
-						all.add(v-1.96*f.Scores.Errors.At(i, column), truth, v+1.96*f.Scores.Errors.At(i, column))
+						less, e := 1.96*alone.At(i, column), 1.96*f.Scores.Errors.At(i, column)
+						known.add(v-less, truth/test.scale, v+less)
+						all.add(v-e, truth/test.scale, v+e)
+						asPlanted.add(v-e, truth, v+e)
 					}
 				}
 			}
-			t.Logf("coverage %.4f; if loadings count as known %.4f", all.share(), known.share())
-			if all.share() < test.low || all.share() > high || all.share() <= known.share() {
-				t.Errorf("%.4f of the intervals hold the score, want %v to %v, and more than %.4f", all.share(), test.low, high, known.share())
+			t.Logf("coverage %.4f; if loadings count as known %.4f; of scores on the planted scale %.4f", all.share(), known.share(), asPlanted.share())
+			if all.share() < low || all.share() > high || all.share() <= known.share() {
+				t.Errorf("%.4f of the intervals hold the score, want %v to %v, and more than %.4f", all.share(), low, high, known.share())
 			}
 		})
 	}
+}
+
+// scaleOf returns how many times as large as planted the loadings of plantBounded are, by least squares.
+func scaleOf(t *testing.T, of planted, beta float64) float64 {
+	o := options(of.answers, 3, model.MethodICQF, beta)
+	o.RelTol = 1e-9
+	loadings, truth := learn(t, o).Loadings, mat.NewDense(boundedItems, 3, nil)
+	for j := range boundedItems {
+		truth.Set(j, j%3, boundedLoading(evenly(j, boundedItems, 3)))
+	}
+	order, _ := align.Factors(truth, loadings)
+	var both mat.Dense
+	both.MulElem(truth, linalg.SelectColumns(loadings, order))
+	norm := mat.Norm(truth, 2)
+	return mat.Sum(&both) / (norm * norm)
 }
 
 // Oblimin makes the correlations of a sample smaller than they are, and percentile intervals would lie below the truth.
@@ -361,7 +390,7 @@ func TestCoverageOblimin(t *testing.T) {
 	samples, replicates, low, high := sizes()
 	var h hits
 	for seed := range uint64(samples) {
-		o := options(plantNormal(0)(seed+1).answers, 3, model.MethodFA, 0)
+		o := options(plantNormal(0)(seed+1, 250).answers, 3, model.MethodFA, 0)
 		o.Rotation = factoranalysis.RotateOblimin
 		b, err := certainty.Settings{Replicates: replicates}.Bootstrap(t.Context(), o, learn(t, o))
 		if err != nil {

@@ -18,7 +18,7 @@ func (o *Options) UnusedConfounds() string {
 }
 
 // tuned is below how many participants for each item regression scores are tuned to the sample so much that the variance of their
-// errors is half again as large as they say, or more. docs/results.md has the measurement.
+// errors is about 1.4 times what they say, or more. docs/results.md has the measurement.
 const tuned = 2
 
 // doubts returns why the loadings of a factor analysis may mean little.
