@@ -275,20 +275,16 @@ func readKeys(path string) (*Codebook, error) {
 		return nil, &table.Error{File: path, Err: table.ErrEncoding}
 	}
 	var scales map[string]json.RawMessage
-	if json.Unmarshal(data, &scales) != nil || scales[codebookItem] != nil { // the latter is a row of a table
-		return nil, nil
-	}
-	lists := false
+	areKeys := json.Unmarshal(data, &scales) == nil && scales[codebookItem] == nil // which a row of a table has
+	lists := 0
 	for _, items := range scales {
-		switch items[0] {
-		case '[':
-			lists = true
-		case '"': // R writes a scale of one item so
-		default:
-			return nil, nil
+		if bytes.HasPrefix(items, []byte("[")) {
+			lists++
+		} else if !bytes.HasPrefix(items, []byte(`"`)) { // R writes a scale of one item so
+			areKeys = false
 		}
 	}
-	if !lists {
+	if !areKeys || lists == 0 {
 		return nil, nil
 	}
 	fail := func(scale string, err error) (*Codebook, error) {
