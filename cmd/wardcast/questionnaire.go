@@ -274,7 +274,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	o.Progress, o.Recorder = bar.Set, &iterations{Progress: bar, max: o.MaxIter}
 	var err error
 	if o.Assess, err = (certainty.Settings{Replicates: r.Bootstrap, Progress: func(done, total int) {
-		bar.Describe("bootstrap")
+		bar.Describe("refits")
 		bar.Set(done, total)
 	}}).Assess(); err != nil {
 		return cli.Usage(err)

@@ -180,6 +180,9 @@ func (o *Options) Begin() (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Known == nil && o.PenalizeIntercept {
+		return nil, fmt.Errorf("%w: there is no intercept to penalize without confounds", questionnaire.ErrOptions)
+	}
 	s.intercept = s.Known != nil && !o.PenalizeIntercept
 	if o.EqualRanges {
 		s.stretches = stretches(s.Items, o.Columns.FromLow, s.scale.High)

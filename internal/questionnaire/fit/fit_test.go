@@ -223,6 +223,7 @@ func TestFitRefuses(t *testing.T) {
 		{"updates", func(o *fit.Options) { o.MaxIter = -1 }},
 		{"ridge", func(o *fit.Options) { o.Ridge = -1 }},
 		{"inner", func(o *fit.Options) { o.Inner = "admm" }},
+		{"an intercept without confounds", func(o *fit.Options) { o.PenalizeIntercept, o.Columns.Confounds = true, nil }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -198,7 +198,7 @@ type Learning struct {
 	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
 	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
-	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of icqf on the intercept like all others." usedby:"icqf"`
+	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of icqf on the intercept, which there is with confounds, like all others." usedby:"icqf"`
 	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,l1-nmf,cross-validation"`
 	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update of icqf: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd" usedby:"icqf"`
 	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
