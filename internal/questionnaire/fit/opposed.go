@@ -16,9 +16,10 @@ import (
 const leastScaleItems = 3
 
 // Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
-// component of the scale's correlations (of pairwise complete answers). The component's sign is that of the sum of its weights.
-// This is the rule by which alpha(check.keys=TRUE) of R's package psych reverses items (Revelle, psych 2.2.9). Items without a
-// subscale are one scale. Items that do not vary are left out.
+// component of the scale's correlations (of pairwise complete answers), and on average with the other items. The component's sign is
+// that of the sum of its weights. The first is the rule by which alpha(check.keys=TRUE) of R's package psych reverses items (Revelle,
+// psych 2.2.9). The second spares items of a scale that holds several groups of unrelated items, whose signs in the component are
+// those of chance. Items without a subscale are one scale. Items that do not vary are left out.
 func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	rows := t.All()
 	var scales []string
@@ -48,7 +49,7 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 		first := mat.Col(nil, len(items)-1, vectors)
 		o := answers.Opposed{Scale: scale}
 		for i, w := range first {
-			if w*floats.Sum(first) < 0 {
+			if w*floats.Sum(first) < 0 && floats.Sum(mat.Row(nil, i, correlations.R)) < 1 { // with itself it is 1
 				o.Items = append(o.Items, t.Items[items[i]].Name)
 			}
 		}

@@ -1,7 +1,10 @@
 package fit_test
 
 import (
+	"math"
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +54,27 @@ func TestRemarkOnOpposedItems(t *testing.T) {
 	o.Columns.Items, o.Factors = []string{"q1", "q4"}, []int{1}
 	if got := remarks(t, o).Opposed; len(got) > 0 {
 		t.Errorf("opposed items of two: %v", got)
+	}
+}
+
+// Of two groups of items that have nothing to do with each other, neither is opposed to the other.
+func TestUnrelatedItemsAreNotOpposed(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 10 {
+		rows := [][]string{{"id", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8"}}
+		for i := range 100 {
+			row, factors := []string{strconv.Itoa(i)}, [2]float64{random.NormFloat64(), random.NormFloat64()}
+			for j := range 8 {
+				row = append(row, strconv.Itoa(int(math.Round(min(max(2+factors[j%2]+random.NormFloat64(), 0), questionnairetest.Top)))))
+			}
+			rows = append(rows, row)
+		}
+		o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+		o.Columns.Confounds = nil
+		if got := remarks(t, o).Opposed; len(got) > 0 {
+			t.Errorf("opposed items of two unrelated groups: %v", got)
+		}
 	}
 }
 
