@@ -65,9 +65,6 @@ func (c *questionnaireItemsCmd) warn(d *cli.Deps, a *items.Analysis) {
 // allItems names the scale of all items.
 const allItems = "all items"
 
-// leastP is the least p that the table shows.
-const leastP = 0.001
-
 // printItems prints a line for each item, then two for all items and two for each subscale.
 func printItems(d *cli.Deps, a *items.Analysis) error {
 	header, rows := itemTable(a)
@@ -167,9 +164,5 @@ func adequacyCells(r *items.Reliability) []string {
 	if b == nil {
 		return append(cells, "-", "-", "-")
 	}
-	p := strconv.FormatFloat(b.P, 'g', 3, 64)
-	if b.P < leastP {
-		p = "< " + strconv.FormatFloat(leastP, 'g', -1, 64)
-	}
-	return append(cells, strconv.FormatFloat(b.ChiSquare, 'f', 1, 64), strconv.Itoa(b.DF), p)
+	return append(cells, strconv.FormatFloat(b.ChiSquare, 'f', 1, 64), strconv.Itoa(b.DF), pValue(b.P))
 }
