@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +14,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
+
+	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
 // Format is how data is printed: table or json.
@@ -101,16 +101,10 @@ const logEvery = time.Minute
 
 // NewProgress returns a bar on d.Err if that is a terminal, otherwise one for d.Log.
 func NewProgress(d *Deps, what string) *Progress {
-	if !Terminal(d.Err) {
+	if !obs.Terminal(d.Err) {
 		return &Progress{log: d.Log, what: what, logged: time.Now()}
 	}
 	return NewBar(d.Err, what)
-}
-
-// Terminal reports whether w is a terminal.
-func Terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // NewBar returns a bar on w, even if that is not a terminal.
