@@ -324,25 +324,48 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
-	if err != nil || r.JSON() || s.Fit == nil {
+	if err != nil || r.JSON() {
 		return err
 	}
-	if err := printAccounted(d.Out, s.Accounted); err != nil {
+	if err := printFactors(d.Out, s); err != nil || s.Fit == nil {
 		return err
 	}
 	return printGoodness(d.Out, s.Fit)
 }
 
-// printAccounted prints what each factor of a factor analysis accounts for.
-func printAccounted(w io.Writer, accounted []model.Accounted) error {
-	var rows [][]string
-	for t, a := range accounted {
-		rows = append(rows, []string{"factor" + strconv.Itoa(t+1), threeDecimals(a.SSLoadings), threeDecimals(a.Proportion)})
+// printFactors prints a line for each factor: what it explains, how reliable its scores are, and how often a bootstrap found it.
+func printFactors(w io.Writer, s *model.Summary) error {
+	header, rows := []string{"FACTOR"}, make([][]string, s.Factors)
+	for t := range rows {
+		rows[t] = []string{"factor" + strconv.Itoa(t+1)}
+	}
+	add := func(name string, cell func(factor int) string) {
+		header = append(header, name)
+		for t := range rows {
+			rows[t] = append(rows[t], cell(t))
+		}
+	}
+	switch e := s.ExplainedBy; {
+	case s.Accounted != nil:
+		add("SS LOADINGS", func(t int) string { return threeDecimals(s.Accounted[t].SSLoadings) })
+		add("PROPORTION", func(t int) string { return threeDecimals(s.Accounted[t].Proportion) })
+	case e != nil:
+		add("EXPLAINS", func(t int) string { return threeDecimals(e.Factors[t].Share) })
+	}
+	add("RELIABILITY", func(t int) string {
+		if s.FactorFits[t].StandardError == 0 {
+			return "-"
+		}
+		return threeDecimals(s.FactorFits[t].Reliability)
+	})
+	if b := s.Bootstrap; b != nil {
+		add("CONGRUENCE", func(t int) string { return threeDecimals(b.Factors[t].Congruence) })
+		add("FOUND AGAIN", func(t int) string { return threeDecimals(b.Factors[t].Similar) })
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return cli.PrintTable(w, []string{"FACTOR", "SS LOADINGS", "PROPORTION"}, rows)
+	return cli.PrintTable(w, header, rows)
 }
 
 // printGoodness prints how well a factor analysis fits, "-" for what is not defined.

@@ -359,19 +359,23 @@ func TestQuestionnaireWarnsOfColumns(t *testing.T) {
 	fail(t, cli.ExitFailed, append(evaluate, "ill"), "codebook.csv", "line 1", "reverse_coded", `is it "reverse"`)
 }
 
-// Factor analysis prints what the factors account for and how well it fits, "-" for what is not defined.
-func TestQuestionnairePrintsGoodness(t *testing.T) {
+// Fits print a line for each factor, and factor analysis how well it fits, with "-" for what is not defined.
+func TestQuestionnairePrintsFactors(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
-	for _, c := range []struct{ factors, want string }{
-		{"1", "FACTOR   SS LOADINGS  PROPORTION\nfactor1  "},
-		{"1", "RMSR   RMSEA  90 %            TLI"},
-		{"4", "0.000  -      -     -    -"}, // more parameters than correlations
+	for flags, want := range map[string][]string{
+		"--method fa --factors 1":               {"FACTOR   SS LOADINGS  PROPORTION  RELIABILITY\nfactor1  ", "RMSR   RMSEA  90 %            TLI"},
+		"--method fa --factors 4":               {"0.000  -      -     -    -"}, // more parameters than correlations
+		"--factors 2 --beta 0.1":                {"FACTOR   EXPLAINS  RELIABILITY\nfactor1  0."},
+		"--factors 2 --beta 0.1 --bootstrap 40": {"FACTOR   EXPLAINS  RELIABILITY  CONGRUENCE  FOUND AGAIN\nfactor1  0."},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
-		printed := succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--method", "fa", "--factors", c.factors, "--out", dir)
-		if !strings.Contains(printed, c.want) {
-			t.Errorf("%s factors: printed\n%s\nwant %q in it", c.factors, printed, c.want)
+		args := append([]string{"questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--out", dir}, strings.Fields(flags)...)
+		printed := succeed(t, "", args...)
+		for _, w := range want {
+			if !strings.Contains(printed, w) {
+				t.Errorf("%s: printed\n%s\nwant %q in it", flags, printed, w)
+			}
 		}
 	}
 }

@@ -3,7 +3,9 @@ package certainty_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,6 +72,28 @@ func TestBootstrap(t *testing.T) {
 			if q > 1 && !(se[f] > 0.01 && se[f] < 0.5) {
 				t.Errorf("item %d, factor %d: loading %v has the standard error %v", j+1, f+1, q, se[f])
 			}
+		}
+	}
+}
+
+// A factor too many holds noise, which other samples do not have: a warning names it, and no planted one.
+func TestBootstrapDoubtsNoise(t *testing.T) {
+	t.Parallel()
+	s := assessed(t, func(o *fit.Options) {
+		o.Method, o.Betas, o.Factors = model.MethodFA, nil, []int{questionnairetest.Factors + 1}
+	})
+	var unstable []string
+	for _, w := range s.Warnings {
+		if strings.Contains(w, "samples of the bootstrap hold a factor similar to") {
+			unstable = append(unstable, w)
+		}
+	}
+	if len(unstable) != 1 {
+		t.Fatalf("warnings %q for factors %+v, want one", unstable, s.Bootstrap.Factors)
+	}
+	for f, again := range s.Bootstrap.Factors {
+		if named := strings.Contains(unstable[0], fmt.Sprintf("similar to factor%d ", f+1)); named != (again.Similar < 0.5) {
+			t.Errorf("factor %d: %+v, warning %q", f+1, again, unstable[0])
 		}
 	}
 }

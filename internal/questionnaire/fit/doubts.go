@@ -47,3 +47,18 @@ func (l *Learnt) doubts() (doubts []string) {
 	}
 	return doubts
 }
+
+// unstable warns of factors that most samples of a bootstrap, which may be nil, do not have. Empty factors come last, and have a
+// warning of their own.
+func unstable(b *model.Bootstrap, empty int) (warnings []string) {
+	const least = 0.5
+	if b == nil {
+		return nil
+	}
+	for t, f := range b.Factors[:len(b.Factors)-empty] {
+		if f.Similar < least {
+			warnings = append(warnings, fmt.Sprintf("only %.0f %% of the samples of the bootstrap hold a factor similar to factor%d (a congruence of at least %v): other participants may not have it, so fewer factors may be better", 100*f.Similar, t+1, model.SimilarCongruence))
+		}
+	}
+	return warnings
+}

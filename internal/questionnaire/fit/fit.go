@@ -238,7 +238,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
 	warn(&m, scores, s.Inferred)
-	doubts := slices.Concat(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits))
+	doubts := slices.Concat(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {
 		m.Summary.Warnings = append(m.Summary.Warnings, w)

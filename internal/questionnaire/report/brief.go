@@ -1,10 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -128,8 +126,13 @@ func (m sheet) sure() []string {
 		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From %.2f on scores serve to compare groups, from 0.90 on to judge a single person.", lowest, highest, groups))
 	}
 	if b := s.Bootstrap; b != nil {
-		least := slices.MinFunc(b.Factors, func(a, b model.Again) int { return cmp.Compare(a.Congruence, b.Congruence) })
-		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these participants, drawn anew. The factor that was found again least well has a mean congruence of %.2f with its match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates, least.Congruence))
+		least := 0
+		for t, f := range b.Factors {
+			if f.Congruence < b.Factors[least].Congruence {
+				least = t
+			}
+		}
+		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these participants, drawn anew. Least well found again was factor%d, with a mean congruence of %.2f with its match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates, least+1, b.Factors[least].Congruence))
 	} else {
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
 	}
