@@ -204,7 +204,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", append(attributes, "items", o.Items)...)
 	}
 	for _, l := range of.Lacking {
-		d.Log.Warn("nobody of a group answered a scale that others answered: missing answers alone may tell the group", "file", file, "column", l.Column, "group", l.Group, "participants", l.Participants, "scales", l.Scales)
+		d.Log.Warn("nobody of some groups answered scales that others answered: missing answers alone may tell the groups", "file", file, "column", l.Column, "groups", l.Groups, "participants", l.Participants, "scales", l.Scales)
 	}
 	for _, m := range of.Merged {
 		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)

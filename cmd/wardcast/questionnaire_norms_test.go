@@ -153,7 +153,7 @@ func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 	}
 	path, keys := clitest.File(t, "answers.csv", b.String()), clitest.File(t, "keys.json", `{"mood":["q1","-q2","q3"],"sleep":["r1"]}`)
 	r := wardcast(t, "", "questionnaire", "evaluate", path, "--codebook", keys, "--factors", "2", "--beta", "0.1", "--repeats", "2", "--labels", "dx=SCHZ,dx=SCHZ:CONTROL", "--methods", "icqf,missing")
-	for _, say := range []string{`"column":"participant_id"`, `"column":"dx","group":"SCHZ","participants":20,"scales":["sleep"]`, `"scale":"mood","items":["q2"]`} {
+	for _, say := range []string{`"column":"participant_id"`, `"column":"dx","groups":["SCHZ"],"participants":20,"scales":["sleep"]`, `"scale":"mood","items":["q2"]`} {
 		if !strings.Contains(r.Stderr, say) {
 			t.Errorf("the log lacks %s:\n%s", say, r.Stderr)
 		}

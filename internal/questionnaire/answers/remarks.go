@@ -31,11 +31,12 @@ type Remarks struct {
 	Numbered bool
 }
 
-// Lacking is a group of which nobody answered any item of some scales that others answered.
+// Lacking are groups of which nobody answered any item of some scales, the same for all of them, that others answered.
 type Lacking struct {
-	Column, Group string
-	Participants  int
-	Scales        []string // an item without a subscale is its own scale
+	Column       string
+	Groups       []string
+	Participants int      // of all these groups
+	Scales       []string // an item without a subscale is its own scale
 }
 
 // Opposed are items that run against the other items of their scale, "" for the items without one.
@@ -71,15 +72,22 @@ func (t *Table) lack(g Grouping) {
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(people)) {
-		l := Lacking{Column: g.Column, Group: group, Participants: len(people[group])}
+		l := Lacking{Column: g.Column, Groups: []string{group}, Participants: len(people[group])}
 		for _, scale := range scales {
 			if by := answeredBy[scale]; len(by) > 0 && !by[group] {
 				l.Scales = append(l.Scales, scale)
 			}
 		}
-		if group != "" && l.Participants >= LeastGroup && len(l.Scales) > 0 {
-			t.Lacking = append(t.Lacking, l)
+		if group == "" || l.Participants < LeastGroup || len(l.Scales) == 0 {
+			continue
 		}
+		same := slices.IndexFunc(t.Lacking, func(o Lacking) bool { return o.Column == l.Column && slices.Equal(o.Scales, l.Scales) })
+		if same < 0 {
+			t.Lacking = append(t.Lacking, l)
+			continue
+		}
+		t.Lacking[same].Groups = append(t.Lacking[same].Groups, group)
+		t.Lacking[same].Participants += l.Participants
 	}
 }
 

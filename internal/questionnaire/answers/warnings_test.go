@@ -42,8 +42,20 @@ func TestReadTellsScalesThatAGroupLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]answers.Lacking{{Column: "dx", Group: "SCHZ", Participants: 12, Scales: []string{"S"}}}, read.Lacking); diff != "" {
+	if diff := cmp.Diff([]answers.Lacking{{Column: "dx", Groups: []string{"SCHZ"}, Participants: 12, Scales: []string{"S"}}}, read.Lacking); diff != "" {
 		t.Errorf("groups differ from those wanted:\n%s", diff)
+	}
+	columns.Groups = []string{"ward"} // no label, so that it may have more values
+	wards := strings.NewReplacer(",CONTROL,", ",clinic,", "dx", "ward").Replace(b.String())
+	for i := range 12 {
+		wards = strings.Replace(wards, ",SCHZ,", []string{",day,", ",night,"}[i%2], 1)
+	}
+	columns.Labels = nil
+	if read, err = answers.Read(questionnairetest.File(t, "x.csv", wards), &columns); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]answers.Lacking{{Column: "ward", Groups: []string{"day", "night"}, Participants: 12, Scales: []string{"S"}}}, read.Lacking); diff != "" {
+		t.Errorf("groups that lack the same differ from those wanted:\n%s", diff)
 	}
 	columns.Groups = []string{"nowhere"}
 	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err, table.ErrNoColumn) {

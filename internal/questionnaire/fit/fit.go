@@ -286,7 +286,7 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 func lacking(all []answers.Lacking) (warnings []string) {
 	for _, l := range all {
 		warnings = append(warnings, fmt.Sprintf("nobody of the %d participants with %s %s answered %s, which others answered: missing answers alone may tell the group",
-			l.Participants, l.Column, l.Group, strings.Join(l.Scales, ", ")))
+			l.Participants, l.Column, strings.Join(l.Groups, ", "), strings.Join(l.Scales, ", ")))
 	}
 	return warnings
 }
