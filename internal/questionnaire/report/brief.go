@@ -74,7 +74,7 @@ func (m sheet) spread(f *model.FactorFit) string {
 	}
 	how += "."
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
-		how += fmt.Sprintf(" This is about %d participants; %d others answered too little of it.", f.Participants, few)
+		how += fmt.Sprintf(" This is about %s; %s answered too little of it.", count(f.Participants, "participant"), count(few, "other"))
 	}
 	return how
 }

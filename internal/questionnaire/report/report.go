@@ -37,6 +37,7 @@ type page struct {
 	Penalized      bool // by β
 	Scale          questionnaire.Range
 	HeatMap        template.HTML
+	OnePage        bool          // the heat map is printed on one page
 	Curve          template.HTML // "" without cross-validation
 	Lowest, Fewest model.Point
 	Ages           []template.HTML // of a model of visits, one for each factor
@@ -65,6 +66,9 @@ const (
 	// CompactPlot is written for a model with a compact set: what its items explain, over their number.
 	CompactPlot = "compact.svg"
 )
+
+// mostOnPage is the largest number of items whose heat map can be read on one page of paper.
+const mostOnPage = 90
 
 // Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
 // evaluation may be nil.
@@ -165,7 +169,7 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 	p := page{
 		Model: m.Model, Title: m.title(), Method: m.Summary.MethodInFull(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
 		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
-		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), Columns: m.Columns(), Evaluation: e,
+		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), OnePage: len(m.Items) <= mostOnPage, Columns: m.Columns(), Evaluation: e,
 	}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()

@@ -358,7 +358,7 @@ func TestFirstPage(t *testing.T) {
 	}
 	s.FactorFits[0].StandardError, s.FactorFits[0].Reliability = 0.1, 0.85
 	s.FactorFits[1].StandardError, s.FactorFits[1].Reliability = 0.2, 0.6
-	s.FactorFits[0].Participants, s.FactorFits[1].Participants = s.Participants, s.Participants-7
+	s.FactorFits[0].Participants, s.FactorFits[1].Participants = s.Participants-1, s.Participants-7
 	s.ExplainedBy = &model.ExplainedBy{Explained: 0.625, Factors: []model.Share{{Share: 0.5}, {Share: 0.125}}, CrossValidated: &model.ExplainedBy{Explained: 0.375}}
 	table := func(v float64) [][]float64 {
 		rows := make([][]float64, len(m.Items))
@@ -377,6 +377,7 @@ func TestFirstPage(t *testing.T) {
 		"explain 62.5 % of the differences", "2.50 (0.75 to 2.75)", "It explains 50.0 % of the differences.",
 		"known to about ±0.20 (95 %); reliability 0.85", "reliability of the factors is 0.60 to 0.85",
 		"37.5 % in participants and answers that the fit has not seen", "from 200 samples", "mean congruence of 0.84",
+		fmt.Sprintf("This is about %d participants; 1 other answered too little of it.", s.Participants-1),
 		fmt.Sprintf("This is about %d participants; 7 others answered too little of it.", s.Participants-7),
 	} {
 		if !strings.Contains(page, want) {
