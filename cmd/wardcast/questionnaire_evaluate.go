@@ -74,6 +74,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		}
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
+	warnEdges(d, e.Warnings)
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, e)
 	}
@@ -86,17 +87,10 @@ func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 	for _, label := range e.Labels {
 		head = append(head, "AUROC "+label)
 	}
-	inside := strconv.Itoa(e.Factors)
-	if len(e.Choices) > 0 {
-		byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
-		if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
-			inside += fmt.Sprintf(" (%d to %d)", least, most)
-		}
-	}
 	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
 	var rows [][]string
 	for _, s := range e.Shares {
-		factors := inside
+		factors := e.FactorsInside()
 		if !evaluate.HasFactors(s.Method) {
 			factors = "-"
 		}

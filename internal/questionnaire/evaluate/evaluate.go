@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -66,6 +67,8 @@ type Evaluation struct {
 	Disjoint     []Halves          `json:"disjoint"` // of the methods with factors
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
+	// Warnings tell of choices, on all participants or in a repeat, at an end of the candidates.
+	Warnings []string `json:"warnings"`
 }
 
 // Share is the outcome for a method that was trained on a share of the participants.
@@ -123,7 +126,7 @@ func measure(values []float64) Measure {
 }
 
 // resampled is measure for the values of repeated splits, n₂/n₁ of whose held-out and training participants is the ratio. Its
-// interval is the corrected resampled t interval,
+// interval is the corrected resampled t interval over those that are not NaN,
 //
 //	mean ± t·√(1/J + n₂/n₁)·deviation,  t the 97.5 % quantile of Student's distribution with J − 1 degrees of freedom,
 //
@@ -131,7 +134,7 @@ func measure(values []float64) Measure {
 // Bengio, "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for n₂/(n₁ + n₂), which
 // nothing estimates without bias.
 func resampled(values []float64, ratio, low float64) Measure {
-	m := measure(values)
+	m := measure(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 	if m.Count > 1 && m.Deviation > 0 {
 		j := float64(m.Count)
 		reach := distuv.StudentsT{Sigma: 1, Nu: j - 1}.Quantile(0.975) * math.Sqrt(1/j+ratio) * m.Deviation
@@ -178,7 +181,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	}
 	e := &Evaluation{
 		Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]},
-		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Disjoint: []Halves{},
+		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Disjoint: []Halves{}, Warnings: []string{},
 	}
 	p := progress{report: o.Progress}
 	for _, method := range o.Methods {
@@ -251,20 +254,42 @@ func (e *Evaluation) Compared() []Share {
 // choose fills in the candidate and the choices of the repeats.
 func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *progress) error {
 	p.rounds = 1 + o.Repeats
+	add := func(c *fit.Choice) {
+		e.Unconverged += c.Unconverged
+		for _, w := range c.Warnings {
+			if !slices.Contains(e.Warnings, w) {
+				e.Warnings = append(e.Warnings, w)
+			}
+		}
+		p.next(c.Fits)
+	}
 	choice, err := o.Choose(ctx, s)
 	if err != nil {
 		return err
 	}
-	e.Candidate, e.Unconverged = choice.Candidate, choice.Unconverged
-	p.next(choice.Fits)
+	e.Candidate = choice.Candidate
+	add(choice)
 	for repeat := range o.Repeats {
 		if choice, err = o.chooseInside(ctx, s, repeat); err != nil {
 			return fmt.Errorf("choosing in repeat %d: %w", repeat+1, err)
 		}
-		e.Choices, e.Unconverged = append(e.Choices, choice.Candidate), e.Unconverged+choice.Unconverged
-		p.next(choice.Fits)
+		e.Choices = append(e.Choices, choice.Candidate)
+		add(choice)
 	}
 	return nil
+}
+
+// FactorsInside returns the number of factors of all participants, and in brackets those that the repeats chose if they differ.
+func (e *Evaluation) FactorsInside() string {
+	inside := strconv.Itoa(e.Factors)
+	if len(e.Choices) == 0 {
+		return inside
+	}
+	byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
+	if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
+		inside += fmt.Sprintf(" (%d to %d)", least, most)
+	}
+	return inside
 }
 
 // progress adds up the fits of the cross-validations and those after them. How many a cross-validation takes is known only once it
@@ -386,8 +411,8 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 	return o.Choose(ctx, &inside)
 }
 
-// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats. Its errors
-// begin with the repeat.
+// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats, NaN where
+// there is none. Its errors begin with the repeat.
 func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64, step func(*trained)) (r *Share, areas [][]float64, err error) {
 	train, _ := parts(share, len(s.Order))
 	r = &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}
@@ -417,9 +442,10 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 			if err != nil {
 				return nil, nil, fmt.Errorf("repeat %d, label %q: %w", repeat+1, label, err)
 			}
-			if ok {
-				areas[l] = append(areas[l], area)
+			if !ok {
+				area = math.NaN()
 			}
+			areas[l] = append(areas[l], area)
 		}
 		step(part)
 	}
@@ -430,7 +456,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 	return r, areas, nil
 }
 
-// differences measures, for each label, the areas of a method less those of the first on the same splits.
+// differences measures, for each label, the areas of a method less those of the first on the splits on which both have one.
 func differences(areas, first [][]float64, ratio float64) []Measure {
 	all := make([]Measure, len(areas))
 	for l, values := range areas {

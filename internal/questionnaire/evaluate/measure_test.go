@@ -73,6 +73,10 @@ func TestDifferences(t *testing.T) {
 	if len(d) != 2 || d[0].Count != 3 || math.Abs(d[0].Mean-0.02) > 1e-12 || math.Abs(d[0].Deviation-0.01) > 1e-12 || d[0].Interval.Low > -0.01 || d[1].Count > 0 {
 		t.Errorf("%+v", d)
 	}
+	nan := math.NaN() // of a split on which a method has no area
+	if d = differences([][]float64{{nan, 0.71, 0.93}}, [][]float64{{0.5, 0.7, nan}}, 0.25); d[0].Count != 1 || math.Abs(d[0].Mean-0.01) > 1e-12 {
+		t.Errorf("splits without an area: %+v", d)
+	}
 	if first[0][0] != 0.5 {
 		t.Error("the areas of the first method are changed")
 	}
