@@ -43,6 +43,9 @@ type Settings struct {
 	Extraction Extraction
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
+	// Regressed is the number of coefficients, besides a mean, of a regression that x is the residuals of. The fit counts so many
+	// participants less.
+	Regressed int
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
 }
@@ -104,7 +107,7 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	if !correlations.Smoothed() {
 		m.ScoreCorrelations = correlations.R
 	}
-	m.Fit = goodness(correlations, m.implied(), s.Factors, n)
+	m.Fit = goodness(correlations, m.implied(), s.Factors, n-s.Regressed)
 	return m, nil
 }
 

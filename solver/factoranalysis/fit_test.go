@@ -42,6 +42,60 @@ func TestFitOfATrueModel(t *testing.T) {
 	}
 }
 
+// Chi-square of residuals of a regression counts the coefficients: the mean of a group among 20 is 19 more than a common mean.
+func TestFitOfResiduals(t *testing.T) {
+	t.Parallel()
+	const samples, n, groups = 200, 100, 20
+	random := rand.New(rand.NewPCG(22, 0))
+	var ratio float64
+	for range samples {
+		x := oneFactor(random, n, 8, 0.6)
+		means := make([]float64, groups)
+		for j := range 8 {
+			clear(means)
+			for i := range n {
+				means[i%groups] += x.At(i, j) / (n / groups)
+			}
+			for i := range n {
+				x.Set(i, j, x.At(i, j)-means[i%groups])
+			}
+		}
+		m := fit(t, x, factoranalysis.Settings{Factors: 1, Extraction: factoranalysis.MaximumLikelihood, Regressed: groups - 1})
+		ratio += m.Fit.ChiSquare / float64(m.Fit.DF) / samples
+	}
+	if math.Abs(ratio-1) > 0.08 { // three standard errors of a mean of chi-square over its 20 degrees of freedom are .067
+		t.Errorf("mean chi-square is %.3f times the degrees of freedom", ratio)
+	}
+}
+
+// With answers missing at random, chi-square of pairwise correlations is too large for the number of participants.
+func TestFitWithMissingAnswers(t *testing.T) {
+	t.Parallel()
+	const samples = 200
+	for _, missing := range []float64{0, 0.02, 0.05, 0.1, 0.3} {
+		random := rand.New(rand.NewPCG(23, 0))
+		var ratio, small, rmsea float64
+		for range samples {
+			x := oneFactor(random, 400, 10, 0.7)
+			x.Apply(func(_, _ int, v float64) float64 {
+				if random.Float64() < missing {
+					return math.NaN()
+				}
+				return v
+			}, x)
+			m := fit(t, x, factoranalysis.Settings{Factors: 1, Extraction: factoranalysis.MaximumLikelihood})
+			ratio, rmsea = ratio+m.Fit.ChiSquare/float64(m.Fit.DF)/samples, rmsea+m.Fit.RMSEA.Value/samples
+			if m.Fit.P < 0.05 {
+				small += 1. / samples
+			}
+		}
+		t.Logf("%2.0f %% missing: chi-square/df %.2f, P below .05 in %.3f, mean RMSEA %.3f", 100*missing, ratio, small, rmsea)
+		if missing == 0 && math.Abs(ratio-1) > 0.05 || missing == 0.3 && ratio < 1.5 {
+			t.Errorf("%v missing: mean chi-square is %.3f times the degrees of freedom", missing, ratio)
+		}
+	}
+}
+
 func oneFactor(random *rand.Rand, n, p int, loading float64) *mat.Dense {
 	x := mat.NewDense(n, p, nil)
 	for i := range n {

@@ -189,7 +189,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 			}
 			missing = math.IsNaN(values[k].number)
 		} else {
-			values[k].level = strings.Clone(cell)
+			values[k].level = r.Spelled(cell)
 		}
 		switch {
 		case missing && r.omit:

@@ -21,6 +21,24 @@ func (o *Options) UnusedConfounds() string {
 // errors is about 1.4 times what they say, or more. docs/results.md has the measurement.
 const tuned = 2
 
+// approximated is the share of missing answers from which on chi-square is far from its distribution. docs/results.md has the
+// measurement.
+const approximated = 0.02
+
+// approximate says why chi-square, and what is computed from it, may not have its distribution.
+func (l *Learnt) approximate() (doubts []string) {
+	x := l.study.AnswersOf(l.Rows, l.Items)
+	n, p := x.Dims()
+	missing := 1 - answersEach(x)/float64(p)
+	if missing >= approximated {
+		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low", 100*missing, n))
+	}
+	if l.polychoric {
+		doubts = append(doubts, "chi-square of polychoric correlations has another distribution than that of Pearson's: P is too small, and the interval of RMSEA too narrow")
+	}
+	return doubts
+}
+
 // doubts returns why the loadings of a factor analysis may mean little.
 func (l *Learnt) doubts() (doubts []string) {
 	if l.fa == nil {
@@ -32,6 +50,9 @@ func (l *Learnt) doubts() (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of freedom): other loadings fit as well", factors, items, df))
 	case math.IsNaN(l.fit.ChiSquare):
 		doubts = append(doubts, "the correlations have no inverse, so of the fit only RMSR is given: participants are few, items repeat others, or many answers are missing")
+	}
+	if l.fit.DF > 0 && !math.IsNaN(l.fit.ChiSquare) {
+		doubts = append(doubts, l.approximate()...)
 	}
 	if n := len(l.Rows); l.fa.ScoreCorrelations != nil && n < tuned*items {
 		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores are tuned to these participants, so their standard errors are too small and their reliabilities too high", n, items))

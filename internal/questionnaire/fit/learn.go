@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -36,7 +37,9 @@ type Learnt struct {
 	icqf *icqf.Result
 	fa   *model.FA
 	fit  *factoranalysis.GoodnessOfFit
-	l1   *solver.Result
+	// polychoric says that the correlations are.
+	polychoric bool
+	l1         *solver.Result
 }
 
 // Learn lets the method of the options learn from these participants, in this order, with the items that vary among them. An item
@@ -142,12 +145,13 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 // learnFA analyses the factors of the answers less what the confounds add.
 func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
 	l.fa = &model.FA{}
-	x := l.study.AnswersOf(l.Rows, l.Items)
+	x, regressed := l.study.AnswersOf(l.Rows, l.Items), 0
 	if known := l.known(l.Rows); known != nil {
 		if x, l.fa.ConfoundLoadings, err = model.WithoutConfounds(x, known); err != nil {
 			return err
 		}
-		var left []int // the items that the confounds leave something of
+		regressed = independent(known) - 1 // the intercept is a mean
+		var left []int                     // the items that the confounds leave something of
 		for column, j := range l.Items {
 			if slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 }) {
 				left = append(left, j)
@@ -162,7 +166,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 	}
 	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
-		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Threads: o.Threads,
+		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Regressed: regressed, Threads: o.Threads,
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
 		reason := errors.New(at.Reason)
@@ -171,10 +175,13 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
 	}
+	if err == nil && math.IsNaN(m.Fit.RMSR) {
+		err = fmt.Errorf("%w: no two items have a correlation, since nobody answered both, or those who did answered one of them alike", questionnaire.ErrOptions)
+	}
 	if err != nil {
 		return err
 	}
-	l.fa.Scorer, l.fit = m.Scorer, &m.Fit
+	l.fa.Scorer, l.fit, l.polychoric = m.Scorer, &m.Fit, o.Correlation == factoranalysis.Polychoric
 	_, p := x.Dims()
 	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
 	l.Loadings, l.Status = l.fa.Loadings, solver.IterationLimit
@@ -182,6 +189,16 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		l.Status = solver.Converged
 	}
 	return nil
+}
+
+// independent returns the number of linearly independent columns.
+func independent(a *mat.Dense) int {
+	const rounding = 1e-10
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDNone) {
+		return a.RawMatrix().Cols
+	}
+	return svd.Rank(rounding)
 }
 
 // learnL1 runs the non-negative factorization with ℓ1 penalties, whose weights come from the scale of the answers, with the mean

@@ -221,12 +221,16 @@ func TestFactorAnalysisWarns(t *testing.T) {
 	}
 	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
 	random := rand.New(rand.NewPCG(1, 1))
-	unrelated := func(participants int) string {
+	unrelated := func(participants int, blank float64) string {
 		u := rows[:1:1]
 		for i := range participants {
 			row := []string{strconv.Itoa(i)}
-			for range len(rows[0]) - 1 {
-				row = append(row, strconv.Itoa(random.IntN(5)))
+			for j := range len(rows[0]) - 1 {
+				cell := strconv.Itoa(random.IntN(5))
+				if blank > 0 && j < questionnairetest.Items && random.Float64() < blank {
+					cell = ""
+				}
+				row = append(row, cell)
 			}
 			u = append(u, row)
 		}
@@ -240,8 +244,9 @@ func TestFactorAnalysisWarns(t *testing.T) {
 		"few correlations": {file, questionnairetest.Items - 1, "degrees of freedom"},
 		"a Heywood case":   {file, questionnairetest.Factors + 1, "Heywood"},
 		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(t, rows[:8])), 1, "no inverse"},
-		"tuned scores":     {unrelated(15), 1, "15 participants are few for 9 items"},
-		"unreliable":       {unrelated(300), 2, "more than half of their variance is error"},
+		"tuned scores":     {unrelated(15, 0), 1, "15 participants are few for 9 items"},
+		"unreliable":       {unrelated(300, 0), 2, "more than half of their variance is error"},
+		"missing answers":  {unrelated(150, 0.1), 1, "chi-square counts all 150 participants as complete"},
 	} {
 		o := questionnairetest.Options(c.file)
 		o.Method, o.Betas, o.Factors = model.MethodFA, nil, []int{c.factors}

@@ -24,7 +24,7 @@ type Scored struct {
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
 	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are above
-	// model.FactorFit.Limit. Without standard errors nobody is among them, unless Scoring.Judge asks.
+	// model.FactorFit.Limit. Nobody is among them for a model of a version without standard errors.
 	Vague [][]int
 }
 
@@ -35,8 +35,6 @@ type Scoring struct {
 	Missing []string
 	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
 	OmitIncomplete bool
-	// Judge asks for Scored.Vague also if the table has no standard errors.
-	Judge bool
 	Table
 }
 
@@ -63,13 +61,13 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, err
 	}
 	var values, errs *mat.Dense
-	switch judge := o.Judge && m.ICQF.Noise != nil; {
-	case !o.errors(m) && !judge:
-		values, err = m.Factors().Score(t.Answers, known)
-	case m.FA == nil && m.ICQF.Noise == nil:
+	switch {
+	case m.FA != nil || m.ICQF.Noise != nil:
+		values, errs, err = m.ScoreErrors(t.Answers, known)
+	case o.errors(m):
 		return nil, questionnaire.ErrNoErrors
 	default:
-		values, errs, err = m.ScoreErrors(t.Answers, known)
+		values, err = m.Factors().Score(t.Answers, known)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)

@@ -255,10 +255,10 @@ func TestFactorsOfOmega(t *testing.T) {
 		factors  int
 		warnings []string
 	}{
-		{"q1,q2", 0, []string{"no omega: 2 items are too few"}},
-		{"q1,q2,q3", 1, []string{"factors of omega is 1 instead of 3: 3 items"}},
-		{"q1,q2,q3,q4,q5", 2, []string{"factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable"}},
-		{"q1,q2,q3,q4,q5,q6", 3, []string{"omega counts items as reversed, 1 in number, because they load negatively on the general factor: q6", "omega hierarchical is unreliable"}},
+		{"q1,q2", 0, []string{"Bartlett's test counts all participants as complete", "no omega: 2 items are too few"}},
+		{"q1,q2,q3", 1, []string{"Bartlett's test counts all participants as complete", "factors of omega is 1 instead of 3: 3 items"}},
+		{"q1,q2,q3,q4,q5", 2, []string{"Bartlett's test counts all participants as complete", "factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable"}},
+		{"q1,q2,q3,q4,q5,q6", 3, []string{"Bartlett's test counts all participants as complete", "omega counts items as reversed, 1 in number, because they load negatively on the general factor: q6", "omega hierarchical is unreliable"}},
 	} {
 		o := options(t, questionnairetest.CSV(t, rows))
 		o.Columns.Items = strings.Split(c.items, ",")
