@@ -66,10 +66,20 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	if m.Visits != nil {
 		return cli.Usage(fmt.Errorf("%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
 	}
-	if err := c.checkScores(m); err != nil {
+	columns := model.FactorNames(m.Loadings())
+	withErrors, err := c.withErrors()
+	if err != nil {
 		return err
 	}
-	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: model.FactorNames(m.Loadings())})
+	if withErrors {
+		for _, factor := range slices.Clone(columns) {
+			columns = append(columns, model.ErrorName(factor))
+		}
+	}
+	if err := c.checkScores(m, withErrors); err != nil {
+		return err
+	}
+	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: columns})
 	if err != nil {
 		return err
 	}
@@ -102,9 +112,19 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	return c.Print(d, n, []string{"AGE", "SEX", "PARTICIPANTS", "NORMS"}, rows)
 }
 
+// withErrors reports whether the scores have standard errors.
+func (c *questionnaireNormsCmd) withErrors() (bool, error) {
+	r, err := table.Open(c.Scores, table.Options{})
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	return slices.ContainsFunc(r.Header, func(name string) bool { return strings.HasPrefix(name, model.ErrorName("")) }), nil
+}
+
 // checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF writes unless
 // it is told otherwise: score gives others, so norms of the former would not hold for them.
-func (c *questionnaireNormsCmd) checkScores(m *model.Model) error {
+func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) error {
 	own := folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile))
 	if dir := filepath.Dir(c.Scores); !own && filepath.Base(c.Scores) == model.ScoresFile {
 		switch sum, err := model.ReadSHA256(dir); {
@@ -117,15 +137,7 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model) error {
 			own = true // a copy of the model
 		}
 	}
-	if !own || m.Summary.Method != model.MethodICQF {
-		return nil
-	}
-	r, err := table.Open(c.Scores, table.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }() // it was only read
-	if slices.ContainsFunc(r.Header, func(name string) bool { return strings.HasPrefix(name, "se_") }) {
+	if !own || withErrors || m.Summary.Method != model.MethodICQF {
 		return nil
 	}
 	return cli.Usage(fmt.Errorf("--scores %q holds the scores of the factorization, not those that score gives: use the output of questionnaire score, or fit with --standard-errors", c.Scores))

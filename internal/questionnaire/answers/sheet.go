@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 
@@ -94,6 +93,3 @@ func (s *Sheet) ByID() map[string]*SheetRow {
 	}
 	return rows
 }
-
-// Whole reports whether no number of the row is missing.
-func (r *SheetRow) Whole() bool { return !slices.ContainsFunc(r.Numbers, math.IsNaN) }

@@ -300,19 +300,19 @@ func edges(c *rank.Choice, most int) []string {
 }
 
 // choose returns the candidate to fit: the given one, that of Choose, or for factor analysis without given numbers of factors that
-// of parallel analysis, whose number it returns too, otherwise 0.
-func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel int, err error) {
+// of parallel analysis, whose suggestion it returns too, otherwise nil.
+func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel *int, err error) {
 	c = &Choice{Method: o.Method, Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
 	switch {
 	case o.Method == model.MethodFA && o.MostFactors > 0:
 		p, err := o.Parallel(ctx, s)
 		switch {
 		case err != nil:
-			return nil, 0, err
+			return nil, nil, err
 		case p.Suggested == nil:
-			return nil, 0, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
+			return nil, nil, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
 		}
-		parallel = max(1, *p.Suggested)
+		parallel = p.Suggested
 		c.Factors = p.taken(s)
 	case len(o.Factors)*len(o.Betas) > 1:
 		c, err = o.Choose(ctx, s)

@@ -239,6 +239,9 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.CountLoadings(errs)
 	warn(&m, scores, s.Inferred)
 	doubts := slices.Concat(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
+	if parallel != nil && *parallel != best.Factors {
+		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most half as many as there are items or participants: it has %d", counted(*parallel, "factor"), best.Factors))
+	}
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {
 		m.Summary.Warnings = append(m.Summary.Warnings, w)

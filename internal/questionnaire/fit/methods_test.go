@@ -175,8 +175,8 @@ func TestMethodsChoose(t *testing.T) {
 		curve   int
 	}{{model.MethodFA, nil, 0}, {model.MethodFA, []int{2, 3, 4}, 3}, {model.MethodL1, []int{2, 3, 4}, 3}} {
 		f := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Method, o.Factors, o.Betas = c.method, c.factors, nil })
-		if s := &f.Summary; s.Factors != questionnairetest.Factors || len(s.BCV) != c.curve || (s.Parallel > 0) != (c.factors == nil) {
-			t.Errorf("%s, candidates %v: %d factors from %d points, %d by parallel analysis", c.method, c.factors, s.Factors, len(s.BCV), s.Parallel)
+		if s := &f.Summary; s.Factors != questionnairetest.Factors || len(s.BCV) != c.curve || (s.Parallel != nil) != (c.factors == nil) {
+			t.Errorf("%s, candidates %v: %d factors from %d points, parallel analysis %v", c.method, c.factors, s.Factors, len(s.BCV), s.Parallel)
 		}
 	}
 }
@@ -247,9 +247,13 @@ func TestFactorAnalysisWarns(t *testing.T) {
 		"tuned scores":     {unrelated(15, 0), 1, "15 participants are few for 9 items"},
 		"unreliable":       {unrelated(300, 0), 2, "more than half of their variance is error"},
 		"missing answers":  {unrelated(150, 0.1), 1, "chi-square counts all 150 participants as complete"},
+		"no factors":       {unrelated(200, 0), 0, "parallel analysis suggests 0 factors"},
 	} {
 		o := questionnairetest.Options(c.file)
 		o.Method, o.Betas, o.Factors = model.MethodFA, nil, []int{c.factors}
+		if c.factors == 0 {
+			o.Factors = nil
+		}
 		f, err := fit.Fit(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

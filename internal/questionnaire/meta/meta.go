@@ -110,7 +110,7 @@ func join(stages []stage) (*answers.Table, error) {
 	width := len(t.Items)
 	for _, s := range stages {
 		path := filepath.Join(s.dir, model.ScoresFile)
-		scores, err := readScores(path, s.Summary.Factors)
+		scores, err := readScores(path, s.Summary.FactorFits)
 		if err != nil {
 			return nil, err
 		}
@@ -118,6 +118,9 @@ func join(stages []stage) (*answers.Table, error) {
 			return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d", questionnaire.ErrOtherScores, len(scores.IDs), n)}
 		}
 		for r, id := range scores.IDs {
+			if !slices.ContainsFunc(scores.Values.RawRowView(r), func(v float64) bool { return v == v }) {
+				continue // no score of theirs is a measurement
+			}
 			to, ok := row[id]
 			if !ok {
 				to = len(t.IDs)
@@ -132,8 +135,10 @@ func join(stages []stage) (*answers.Table, error) {
 	return t, checkShared(t)
 }
 
-// readScores reads a table that Scores.CSV gave for that many factors.
-func readScores(path string, factors int) (*model.Scores, error) {
+// readScores reads a table that Scores.CSV gave for these factors. Scores that are no measurements, as their standard errors tell,
+// are NaN.
+func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
+	factors := len(fits)
 	r, err := table.Open(path, table.Options{})
 	if err != nil {
 		return nil, err
@@ -164,8 +169,16 @@ func readScores(path string, factors int) (*model.Scores, error) {
 			if err == nil && !(v >= 0 && v <= 1) {
 				err = questionnaire.ErrOutOfRange
 			}
+			at := c + 1
+			if limit := fits[c].Limit; err == nil && limit > 0 && len(row.Cells) > factors+1 {
+				var e float64
+				at += factors + 1
+				if e, err = questionnaire.Number(row.Cells[at]); !(e <= limit) {
+					v = math.NaN()
+				}
+			}
 			if err != nil {
-				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header[c+1], Err: err}
+				return nil, &table.Error{File: path, Line: row.Line, Column: r.Header[at], Err: err}
 			}
 			values = append(values, v)
 		}

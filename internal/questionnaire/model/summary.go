@@ -50,8 +50,8 @@ type Summary struct {
 	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
 	Accounted          []Accounted                   `json:"accounted,omitempty"`
 	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
-	// Parallel is the number of factors by parallel analysis, if that chose it.
-	Parallel int `json:"parallel,omitempty"`
+	// Parallel is the number of factors that parallel analysis suggests, if that chose it; nil otherwise.
+	Parallel *int `json:"parallel,omitempty"`
 	// Warnings are sentences for whoever reads the result.
 	Warnings []string            `json:"warnings"`
 	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage

@@ -48,11 +48,14 @@ func (s *Scores) Header() []string {
 	if s.Errors != nil {
 		header = append(header, "answered")
 		for _, name := range factors {
-			header = append(header, "se_"+name)
+			header = append(header, ErrorName(name))
 		}
 	}
 	return append(header, s.NormNames...)
 }
+
+// ErrorName names the column of the standard errors of a factor.
+func ErrorName(factor string) string { return "se_" + factor }
 
 // Row returns the numbers of a row of the table.
 func (s *Scores) Row(i int) []float64 {

@@ -8,6 +8,7 @@
 package norms
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -120,6 +121,7 @@ const (
 	NoSex    Reason = "no sex"
 	OtherSex Reason = "a sex that the reference sample lacks"
 	Few      Reason = "too few people of this age and sex in the reference sample"
+	Vague    Reason = "a score that is no measurement, which does not count for its factor"
 )
 
 // Outside are participants without norms, by their lines in a file.
@@ -147,10 +149,11 @@ type Options struct {
 	Least int          // people in a cell with norms; 0 means DefaultLeast
 }
 
-// Make makes norms of the scores of a reference sample, whose numbers are the factors of the model. The people hold what Read
-// reads; nil if the norms go by nothing. Outside are those of the scores, by line, who are in no cell. It is an error if the
-// people have no ids, if no cell has enough people, or if a score is outside Model.ScoreRange, and so of another model.
-func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
+// Make makes norms of the scores of a reference sample, whose numbers are the factors of the model, and then their standard errors
+// if the table has them. Scores with an error above model.FactorFit.Limit do not count. The sample holds what Read reads; nil if the
+// norms go by nothing. Outside are those of the scores, by line, who are in no cell, or of whom a score does not count. It is an
+// error if the sample has no ids, if no cell has enough people, or if a score is outside Model.ScoreRange, and so of another model.
+func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 	if o.Least == 0 {
 		o.Least = DefaultLeast
 	}
@@ -160,17 +163,17 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		sex  string
 	}
 	var byID map[string]*answers.SheetRow
-	if people != nil {
-		if people.Numbered {
-			return nil, nil, &table.Error{File: people.File, Err: questionnaire.ErrNumbered}
+	if sample != nil {
+		if sample.Numbered {
+			return nil, nil, &table.Error{File: sample.File, Err: questionnaire.ErrNumbered}
 		}
-		byID = people.ByID()
+		byID = sample.ByID()
 	}
 	possible := o.Model.ScoreRange()
-	columns, sexes, outside := map[key][][]float64{}, []string{}, tally{}
+	columns, people, sexes, outside := map[key][][]float64{}, map[key]int{}, []string{}, tally{}
 	for i := range scores.Rows {
 		s := &scores.Rows[i]
-		for t, v := range s.Numbers {
+		for t, v := range s.Numbers[:len(n.Factors)] {
 			if v < possible.Low || v > possible.High {
 				return nil, nil, &table.Error{File: scores.File, Line: s.Line, Column: n.Factors[t], Err: fmt.Errorf("scores of another model: the score is not in %v", possible)}
 			}
@@ -179,9 +182,9 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		var k key
 		var why Reason
 		switch {
-		case !s.Whole():
+		case slices.ContainsFunc(s.Numbers[:len(n.Factors)], math.IsNaN):
 			why = NoScore
-		case people != nil && person == nil:
+		case sample != nil && person == nil:
 			why = NoPerson
 		default:
 			k.band, k.sex, why = o.place(person)
@@ -194,9 +197,18 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		if columns[k] == nil {
 			columns[k] = make([][]float64, len(n.Factors))
 		}
-		for t, v := range s.Numbers {
+		vague := false
+		for t, v := range s.Numbers[:len(n.Factors)] {
+			if limit := o.Model.Summary.FactorFits[t].Limit; limit > 0 && len(s.Numbers) > len(n.Factors) && !(s.Numbers[len(n.Factors)+t] <= limit) {
+				vague = true
+				continue
+			}
 			columns[k][t] = append(columns[k][t], v)
 		}
+		if vague {
+			outside.add(Vague, s.Line)
+		}
+		people[k]++
 		sexes = append(sexes, k.sex)
 		n.Participants++
 	}
@@ -213,14 +225,15 @@ func Make(scores, people *answers.Sheet, o Options) (*Norms, []Outside, error) {
 				c.Ages = o.Age.Label(band)
 			}
 			if values := columns[key{band, sex}]; values != nil {
-				c.Participants = len(values[0])
-				if c.Participants >= o.Least {
+				c.Participants = people[key{band, sex}]
+				fewest := len(slices.MinFunc(values, func(a, b []float64) int { return cmp.Compare(len(a), len(b)) }))
+				largest = max(largest, fewest)
+				if fewest >= o.Least {
 					for _, v := range values {
 						c.Scores = append(c.Scores, distribution(v))
 					}
 				}
 			}
-			largest = max(largest, c.Participants)
 			n.Cells = append(n.Cells, c)
 		}
 	}
@@ -372,7 +385,7 @@ func (n *Norms) check(m *model.Model) error {
 			return fmt.Errorf("cell %d has %d distributions for %d factors", i+1, len(c.Scores), len(n.Factors))
 		}
 		for _, d := range c.Scores {
-			if err := d.check(c.Participants); err != nil {
+			if err := d.check(n.Least, c.Participants); err != nil {
 				return fmt.Errorf("cell %d: %w", i+1, err)
 			}
 		}
@@ -380,7 +393,7 @@ func (n *Norms) check(m *model.Model) error {
 	return nil
 }
 
-func (d *Distribution) check(people int) error {
+func (d *Distribution) check(least, most int) error {
 	k := len(d.Scores)
 	if k == 0 || len(d.Below) != k || len(d.Equal) != k {
 		return errors.New("scores without counts")
@@ -392,8 +405,8 @@ func (d *Distribution) check(people int) error {
 		}
 		reached = d.Below[i] + d.Equal[i]
 	}
-	if d.Below[0] != 0 || reached != people {
-		return fmt.Errorf("counts of %d people, must be %d", reached, people)
+	if d.Below[0] != 0 || reached < least || reached > most {
+		return fmt.Errorf("counts of %d people, must be %d to %d", reached, least, most)
 	}
 	return nil
 }

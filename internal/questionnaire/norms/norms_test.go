@@ -101,7 +101,7 @@ func sample(t *testing.T, n int) (scores, people string, truth []float64) {
 
 // oneFactor is a model with one factor.
 func oneFactor() *model.Model {
-	return &model.Model{SHA256: "abc", ICQF: icqf.Model{Loadings: mat.NewDense(2, 1, []float64{1, 1})}}
+	return &model.Model{SHA256: "abc", Summary: model.Summary{FactorFits: make([]model.FactorFit, 1)}, ICQF: icqf.Model{Loadings: mat.NewDense(2, 1, []float64{1, 1})}}
 }
 
 func byBoth() By {
@@ -281,6 +281,40 @@ func TestOutside(t *testing.T) {
 	}
 }
 
+// Scores whose standard errors say that they are no measurements do not count, and the others of the cell do.
+func TestNormsWithoutVagueScores(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	table.WriteString("id,factor1,se_factor1\n")
+	for i := range 30 {
+		score, err := float64(i)/30, .1
+		if i < 10 {
+			score, err = 0, .3
+		}
+		fmt.Fprintf(&table, "%d,%v,%v\n", i, score, err)
+	}
+	s, err := answers.ReadSheet(questionnairetest.File(t, "x.csv", table.String()), answers.SheetColumns{Numbers: []string{"factor1", "se_factor1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := oneFactor()
+	m.Summary.FactorFits[0].Limit = .2
+	made, outside, err := Make(s, nil, Options{Model: m, Least: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &made.Cells[0].Scores[0]
+	if len(outside) != 1 || outside[0].Reason != Vague || len(outside[0].Lines) != 10 || made.Cells[0].Participants != 30 || d.Percentile(0) != 100*.5/21 {
+		t.Errorf("outside %+v, %d people, percentile of 0 is %v", outside, made.Cells[0].Participants, d.Percentile(0))
+	}
+	if err := made.check(m); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := Make(s, nil, Options{Model: m, Least: 21}); !errors.Is(err, questionnaire.ErrOptions) {
+		t.Errorf("no factor has enough measurements: %v", err)
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	const good = `{"format":"1","model_sha256":"abc","factors":["factor1"],"cells":[{"participants":3,"scores":[{"scores":[0,1],"below":[0,2],"equal":[2,1]}]}]}`
@@ -297,7 +331,7 @@ func TestLoadRefuses(t *testing.T) {
 		`"equal":[2,1]`:    `"equal":[2,2]`,
 		`"equal":[2,1]}`:   `"equal":[2]}`,
 		`"below":[0,2]`:    `"below":[1,2]`,
-		`"participants":3`: `"participants":4`,
+		`"participants":3`: `"participants":2`,
 		`"model_sha256"`:   `"age":{"time":"age","edges":[3]},"model_sha256"`,
 		`}]}]}`:            `}]}]`,
 	} {

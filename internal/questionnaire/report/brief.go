@@ -139,7 +139,7 @@ func (m sheet) sure() []string {
 	switch {
 	case len(s.BCV) > 0:
 		all = append(all, "Number of factors: chosen by the error on held-out answers.")
-	case s.Parallel > 0:
+	case s.Parallel != nil:
 		all = append(all, "Number of factors: chosen by parallel analysis, which compares the answers with random ones.")
 	default:
 		all = append(all, "Number of factors: given, not chosen from these answers.")

@@ -37,6 +37,7 @@ type page struct {
 	Penalized      bool // by β
 	Scale          questionnaire.Range
 	HeatMap        template.HTML
+	Suggested      string        // factors by parallel analysis, "" if that did not choose
 	OnePage        bool          // the heat map is printed on one page
 	Curve          template.HTML // "" without cross-validation
 	Lowest, Fewest model.Point
@@ -170,6 +171,9 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 		Model: m.Model, Title: m.title(), Method: m.Summary.MethodInFull(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
 		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
 		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), OnePage: len(m.Items) <= mostOnPage, Columns: m.Columns(), Evaluation: e,
+	}
+	if n := m.Summary.Parallel; n != nil {
+		p.Suggested = count(*n, "factor")
 	}
 	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
 		d, err := draw()

@@ -397,7 +397,7 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 	m := questionnairetest.Model()
 	loadings := mat.NewDense(4, 2, []float64{-0.9, 0, 0.7, 0.1, 0.2, -0.8, 0, 0.6})
 	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: loadings, Phi: linalg.Identity(2)}, ConfoundLoadings: m.ICQF.ConfoundLoadings}
-	m.Summary.Method, m.Summary.BCV, m.Summary.Parallel = model.MethodFA, nil, 2
+	m.Summary.Method, m.Summary.BCV, m.Summary.Parallel = model.MethodFA, nil, new(2)
 	m.Summary.FactorCorrelations = [][]float64{{1, 0.25}, {0.25, 1}}
 	m.Summary.Fit = &factoranalysis.GoodnessOfFit{
 		RMSR: 0.03, RMSEA: factoranalysis.Interval{Value: 0.05, Low: 0.04, High: 0.06}, TLI: 0.95, CFI: 0.96, ChiSquare: 12.5, DF: 7, BIC: math.NaN(),
