@@ -147,3 +147,11 @@ func (m *Missing) Spelled(cell string) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 }
+
+// Quantile returns the value of rank share·(B+1) of B sorted values, between two ranks on the line.
+func Quantile(sorted []float64, share float64) float64 {
+	at := min(max(share*float64(len(sorted)+1)-1, 0), float64(len(sorted)-1))
+	low := int(at)
+	high := min(low+1, len(sorted)-1)
+	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
+}

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/align"
@@ -286,7 +287,7 @@ func (b *bootstrap) intervals(of func(*replicate) *mat.Dense, interval func(row,
 // Of percentile, basic, bias-corrected percentile and normal intervals, the first cover loadings of ICQF best, and those of factor
 // analysis in 93 to 97 % like the others. They keep within the bounds of loadings. Basic ones miss loadings near 0.
 func percentiles(sorted []float64) (low, high float64) {
-	return quantile(sorted, (1-level)/2), quantile(sorted, (1+level)/2)
+	return questionnaire.Quantile(sorted, (1-level)/2), questionnaire.Quantile(sorted, (1+level)/2)
 }
 
 // widened returns the ends of the percentile interval of a correlation, of which one is moved by twice as much as the mean of the
@@ -300,12 +301,4 @@ func widened(seen float64, sorted []float64) (low, high float64) {
 	}
 	off := 2 * (math.Atanh(seen) - mean)
 	return math.Tanh(math.Atanh(low) + min(0, off)), math.Tanh(math.Atanh(high) + max(0, off))
-}
-
-// quantile returns the value of rank share·(B+1) of B sorted values, between two ranks on the line.
-func quantile(sorted []float64, share float64) float64 {
-	at := min(max(share*float64(len(sorted)+1)-1, 0), float64(len(sorted)-1))
-	low := int(at)
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 }

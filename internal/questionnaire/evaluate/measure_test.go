@@ -3,12 +3,15 @@ package evaluate
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
 
 // What is not defined is null, and is read back.
@@ -79,5 +82,51 @@ func TestDifferences(t *testing.T) {
 	}
 	if first[0][0] != 0.5 {
 		t.Error("the areas of the first method are changed")
+	}
+}
+
+// Methods may have areas on different splits: those who are ill answered one item only, of which the confound leaves nothing to
+// factor analysis. The differences are those of the splits on which both have an area.
+func TestEvaluateComparesTheSameSplits(t *testing.T) {
+	t.Parallel()
+	rows := questionnairetest.Rows(1)
+	header := rows[0]
+	ill, sex := slices.Index(header, "ill"), slices.Index(header, "sex")
+	for _, row := range rows[1:] {
+		if row[1] = "1"; row[sex] == "M" {
+			row[1] = "3"
+		}
+		if row[ill] == "1" {
+			for j := 2; j <= questionnairetest.Items; j++ {
+				row[j] = ""
+			}
+		}
+	}
+	o := evaluateOptions(t)
+	o.Input = questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows))
+	o.Methods = []string{MethodItems, model.MethodFA}
+	o.Columns.Labels = o.Columns.Labels[:1]
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, s := range e.Shares {
+		if items := e.Shares[at%len(TrainShares())]; s.Method == model.MethodFA && (s.AUROC[0].Count > 0 || s.Differences[0].Count > 0 || s.Share > 0.5 && items.AUROC[0].Count == 0) {
+			t.Errorf("%s on %v: %+v less %+v are %+v", s.Method, s.Share, s.AUROC, items.AUROC, s.Differences)
+		}
+	}
+}
+
+// A choice at an end of the candidates has a warning, also if only the repeats make it.
+func TestEvaluateWarnsOfEdges(t *testing.T) {
+	t.Parallel()
+	o := evaluateOptions(t)
+	o.Methods, o.Factors, o.Columns.Labels = nil, []int{1, 2}, nil
+	e, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "most factors tried, 2") {
+		t.Errorf("warnings %q, want one of the most factors", e.Warnings)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 )
@@ -125,8 +124,7 @@ func rootMeanSquare(a *mat.Dense) float64 {
 }
 
 func quantile(q float64, values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return stat.Quantile(q, stat.LinInterp, sorted, nil)
+	return questionnaire.Quantile(slices.Sorted(slices.Values(values)), q)
 }
 
 // percentiles returns the interval of the percentile bootstrap, widened to hold what is seen: factors that are matched with another

@@ -28,8 +28,8 @@ import (
 const (
 	// DefaultBootstrap is the number of bootstrap samples.
 	DefaultBootstrap = 200
-	// LeastBootstrap is the least number of them: with 19 no p value is below .05.
-	LeastBootstrap = 20
+	// LeastBootstrap is the least number of them with something beyond both ends of an interval of 95 %.
+	LeastBootstrap = 40
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
 	// fewParticipants is the number below which a group gets a warning: the usual least number for DIF.

@@ -370,7 +370,7 @@ func (e *estimation) explained(rows []int) float64 {
 	return 1 - left/all
 }
 
-// draws is the number of samples of the participants for an interval: its ends are the 25th and the 975th of them.
+// draws is the number of samples of the participants for an interval.
 const draws = 1000
 
 // interval returns the ends of the 95 % percentile interval of what is explained, from participants drawn with replacement
@@ -385,5 +385,5 @@ func (e *estimation) interval(seed uint64) (low, high float64) {
 		shares[d] = e.explained(rows)
 	}
 	slices.Sort(shares)
-	return stat.Quantile(0.025, stat.Empirical, shares, nil), stat.Quantile(0.975, stat.Empirical, shares, nil)
+	return questionnaire.Quantile(shares, 0.025), questionnaire.Quantile(shares, 0.975)
 }

@@ -198,6 +198,40 @@ func TestMetaWantsAllScores(t *testing.T) {
 	}
 }
 
+// Scores that are no measurements are missing answers of the second stage.
+func TestMetaLeavesOutVagueScores(t *testing.T) {
+	t.Parallel()
+	dirs := fitsOf(t, questionnairetest.Rows(1), func(o *fit.Options) { o.Columns.Confounds, o.Scores.StandardErrors = nil, true })
+	missing := func() float64 {
+		t.Helper()
+		o := metaOptions(dirs)
+		o.Compact = 0
+		f, err := meta.Run(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Summary.Missing
+	}
+	before := missing()
+	path := filepath.Join(dirs[0], model.ScoresFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	for i := 1; i <= 20; i++ {
+		cells := strings.Split(lines[i], ",")
+		cells[len(cells)-1] = "9"
+		lines[i] = strings.Join(cells, ",")
+	}
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if after := missing(); !(after > before+0.01) {
+		t.Errorf("a share of %v of the scores is missing, %v before", after, before)
+	}
+}
+
 // The items of a second stage are no answers that a third could choose from.
 func TestCompactRefusesASecondStage(t *testing.T) {
 	t.Parallel()
