@@ -37,7 +37,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Table: c.table()})
+	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Judge: n != nil, Table: c.table()})
 	if err != nil {
 		return err
 	}

@@ -283,8 +283,15 @@ func (o *Options) check() error {
 			return err
 		}
 	}
+	o.Method = model.MethodICQF // chooses, unless only other methods that can are compared
 	if !slices.Contains(o.Methods, model.MethodICQF) {
 		o.Betas = []float64{0}
+		for _, m := range o.Methods {
+			if slices.Contains(model.Methods(), m) {
+				o.Method, o.Betas = m, nil
+				break
+			}
+		}
 	}
 	if !slices.ContainsFunc(o.Methods, HasFactors) {
 		o.Factors = []int{1}

@@ -189,7 +189,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		t.Errorf("labels of visits: %v", err)
 	}
 	o = evaluateOptions(t)
-	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{model.MethodFA}
+	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{model.MethodICQF, model.MethodFA}
 	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "9 factors for 9 items, at most 8 by fa") {
 		t.Errorf("as many factors as items: %v", err)
 	}

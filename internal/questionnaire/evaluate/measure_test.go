@@ -117,6 +117,26 @@ func TestEvaluateComparesTheSameSplits(t *testing.T) {
 	}
 }
 
+// The candidates are chosen among by icqf if it is compared, otherwise by the first method that a fit can take.
+func TestEvaluateChoosesByItsMethod(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		methods []string
+		want    string
+	}{
+		{nil, model.MethodICQF},
+		{[]string{model.MethodFA, model.MethodICQF}, model.MethodICQF},
+		{[]string{MethodItems, model.MethodFA, model.MethodL1}, model.MethodFA},
+		{[]string{MethodPCA}, model.MethodICQF},
+	} {
+		o := evaluateOptions(t)
+		o.Methods = c.methods
+		if err := o.check(); err != nil || o.Method != c.want {
+			t.Errorf("%v: %s chooses, want %s, error %v", c.methods, o.Method, c.want, err)
+		}
+	}
+}
+
 // A choice at an end of the candidates has a warning, also if only the repeats make it.
 func TestEvaluateWarnsOfEdges(t *testing.T) {
 	t.Parallel()

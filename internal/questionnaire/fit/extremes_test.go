@@ -88,12 +88,14 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 			if near := math.Abs(got.Reliability-want[some].Reliability) < 0.1 && math.Abs(got.StandardError-want[some].StandardError) < 0.05; got.Participants > asked || got.Participants < asked*9/10 || !near {
 				t.Errorf("factor %d: %+v of the %d who were asked; everybody asked: %+v", some+1, got, asked, want[some])
 			}
-			scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := len(scored.Vague[some]); n != f.Summary.Participants-got.Participants {
-				t.Errorf("score tells of %d participants, fit of %d", n, f.Summary.Participants-got.Participants)
+			for _, o := range []fit.Scoring{{Table: fit.Table{StandardErrors: true}}, {Judge: true}, {}} {
+				scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := len(scored.Vague[some]); n != f.Summary.Participants-got.Participants {
+					t.Errorf("%+v: score tells of %d participants, fit of %d", o, n, f.Summary.Participants-got.Participants)
+				}
 			}
 			warnings := strings.Join(f.Summary.Warnings, "; ")
 			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf("those of %d participants on factor%d", f.Summary.Participants-got.Participants, some+1)} {

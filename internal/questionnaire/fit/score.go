@@ -24,7 +24,7 @@ type Scored struct {
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
 	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are above
-	// model.FactorFit.Limit. Nobody is among them for a model of a version without standard errors.
+	// model.FactorFit.Limit. Nobody is among them for a model of a version without standard errors. See Scoring.Judge.
 	Vague [][]int
 }
 
@@ -35,6 +35,9 @@ type Scoring struct {
 	Missing []string
 	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
 	OmitIncomplete bool
+	// Judge asks for Scored.Vague by the standard errors of all. Otherwise, unless the table has them, those are taken for
+	// measurements who answered half of every factor.
+	Judge bool
 	Table
 }
 
@@ -61,13 +64,15 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, err
 	}
 	var values, errs *mat.Dense
-	switch {
-	case m.FA != nil || m.ICQF.Noise != nil:
+	switch told := m.FA != nil || m.ICQF.Noise != nil; {
+	case told && (o.errors(m) || o.Judge):
 		values, errs, err = m.ScoreErrors(t.Answers, known)
 	case o.errors(m):
 		return nil, questionnaire.ErrNoErrors
 	default:
-		values, err = m.Factors().Score(t.Answers, known)
+		if values, err = m.Factors().Score(t.Answers, known); err == nil && told {
+			errs, err = errorsOfFew(m, t.Answers, known)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)
@@ -82,6 +87,51 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	}
 	s.Vague = vagueLines(m.Summary.FactorFits, t.Lines, s.TooFew, errs)
 	return s, nil
+}
+
+// errorsOfFew returns the standard errors of the scores of those who answered less than half of some factor, by the squares of its
+// loadings as the fit weighs them, and 0 for all others: the errors of all would take longer than their scores.
+func errorsOfFew(m *model.Model, answers, known *mat.Dense) (*mat.Dense, error) {
+	n, p := answers.Dims()
+	_, k := m.Loadings().Dims()
+	squares := mat.NewDense(p, k, nil)
+	squares.Apply(func(j, t int, _ float64) float64 {
+		return m.ICQF.Weight(j) * m.Loadings().At(j, t) * m.Loadings().At(j, t)
+	}, squares)
+	whole := make([]float64, k)
+	for j := range p {
+		floats.Add(whole, squares.RawRowView(j))
+	}
+	var few []int
+	for i := range n {
+		left := make([]float64, k) // unanswered
+		for j, v := range answers.RawRowView(i) {
+			if v != v {
+				floats.Add(left, squares.RawRowView(j))
+			}
+		}
+		for t, v := range left {
+			if v > whole[t]/2 {
+				few = append(few, i)
+				break
+			}
+		}
+	}
+	all := mat.NewDense(n, k, nil)
+	if len(few) == 0 {
+		return all, nil
+	}
+	if known != nil {
+		known = linalg.SelectRows(known, few)
+	}
+	_, errs, err := m.ScoreErrors(linalg.SelectRows(answers, few), known)
+	if err != nil {
+		return nil, err
+	}
+	for row, i := range few {
+		all.SetRow(i, errs.RawRowView(row))
+	}
+	return all, nil
 }
 
 // errors reports whether the table holds the standard errors of the model's scores.
