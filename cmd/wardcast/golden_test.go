@@ -188,7 +188,7 @@ var golden = map[string]string{
 		questionnaire fit answers.csv --codebook codebook.csv --confounds age:numeric --method fa --rotation oblimin --factors 4 --bootstrap 40 --out fa --output json > fa.json
 		questionnaire fit answers.csv --codebook codebook.csv --method l1-nmf --factors 3 --out l1 --output json > l1.json
 		questionnaire items answers.csv --codebook codebook.csv --group sex --output json > items.json
-		questionnaire invariance answers.csv --codebook codebook.csv --method fa --factors 3 --group sex=F:M --bootstrap 20 --output json > invariance.json
+		questionnaire invariance answers.csv --codebook codebook.csv --method fa --factors 3 --group sex=F:M --bootstrap 40 --output json > invariance.json
 
 		questionnaire fit answers.csv --items anxiety_*,mood_* --range 0:4 --factors 2 --beta 0.1 --out first
 		questionnaire fit answers.csv --items attention_*,conduct_* --range 0:4 --factors 2 --beta 0.1 --out second

@@ -14,7 +14,7 @@ func TestQuestionnaireInvariance(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
 	compare := func(more ...string) []string {
-		return append([]string{"questionnaire", "invariance", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--bootstrap", "20"}, more...)
+		return append([]string{"questionnaire", "invariance", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--bootstrap", "40"}, more...)
 	}
 	fail(t, cli.ExitUsage, compare(), "sex=F:M")
 	fail(t, cli.ExitUsage, compare("--group", "sex"), "sex=F:M")
