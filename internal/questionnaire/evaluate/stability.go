@@ -122,6 +122,9 @@ func matched(a, b *mat.Dense, signed bool) match {
 		return m
 	}
 	a, b = linalg.SelectColumns(a, first), linalg.SelectColumns(b, second)
+	if len(first) > len(second) {
+		a, b = b, a // each of the fewer columns finds its match
+	}
 	centredA, centredB := linalg.Centred(a, nil), linalg.Centred(b, nil)
 	var order []int
 	if signed {

@@ -67,6 +67,14 @@ func TestMatchedBySign(t *testing.T) {
 // A factor without loadings has no correlation with any other, and takes no match from one that has some.
 func TestMatchedLeavesOutEmptyFactors(t *testing.T) {
 	t.Parallel()
+	three, two := mat.NewDense(4, 3, []float64{3, 0, 0, 2, 1, 0, 0, 4, 1, 0, 0, 5}), mat.NewDense(4, 3, []float64{0, 0, 0, 0, 1, 0, 0, 4, 1, 0, 0, 5})
+	for _, m := range []match{matched(three, two, true), matched(two, three, true), matched(three, two, false), matched(two, three, false)} {
+		for _, c := range m.correlations {
+			if len(m.correlations) != 2 || !(c > 1-1e-12) {
+				t.Errorf("the first factor of one is empty, the others are the same: correlations %v", m.correlations)
+			}
+		}
+	}
 	whole := mat.NewDense(3, 3, []float64{1, 5, 0, 2, 3, 0, 3, 4, 0})
 	part := mat.NewDense(3, 3, []float64{0, 11, 0, 0, 12, 0, 0, 13, 0})
 	m := matched(whole, part, true)
