@@ -64,7 +64,7 @@ type Model struct {
 
 const (
 	// maxFills and fillTol end the completion of unknown correlations.
-	maxFills = 200
+	maxFills = 2000
 	fillTol  = 1e-7
 )
 
@@ -125,6 +125,7 @@ func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extr
 	if err != nil {
 		return nil, err
 	}
+	settled := false
 	for range maxFills {
 		var change float64
 		for _, pair := range c.Unknown {
@@ -132,13 +133,14 @@ func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extr
 			change = max(change, math.Abs(fit-filled.At(pair[0], pair[1])))
 			filled.SetSym(pair[0], pair[1], fit)
 		}
-		if change <= fillTol {
+		if settled = change <= fillTol; settled {
 			break
 		}
 		if e, err = extract(ctx, filled, k, by); err != nil {
 			return nil, err
 		}
 	}
+	e.converged = e.converged && settled
 	c.R, c.LeastEigenvalue, err = smoothed(filled)
 	return e, err
 }

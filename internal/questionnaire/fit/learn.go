@@ -183,7 +183,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	}
 	l.fa.Scorer, l.fit, l.polychoric = m.Scorer, &m.Fit, o.Correlation == factoranalysis.Polychoric
 	_, p := x.Dims()
-	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)) / 2 // half the sum of squares off the diagonal, each twice
+	pairs := p*(p-1)/2 - len(m.Correlations.Unknown)
+	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(pairs) // half the sum of squares off the diagonal, each twice
 	l.Loadings, l.Status = l.fa.Loadings, solver.IterationLimit
 	if m.Converged {
 		l.Status = solver.Converged
@@ -219,9 +220,9 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	if !(unit > 0) {
 		unit = 1
 	}
-	_, weight := method.Weights(x, factors)
+	_, weight := method.Weights(x, factors) // of answers to all items, as the means are given
 	order := largestFirst(l.l1.Scores, l.l1.Topics)
-	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Answers: answersEach(given), Threads: o.Threads}}
+	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Answers: float64(len(l.Items)), Threads: o.Threads}}
 	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
 	l.study.unstretch(&l.icqf.Model, l.Items)
 	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
