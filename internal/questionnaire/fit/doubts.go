@@ -34,7 +34,7 @@ func (l *Learnt) approximate() (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low", 100*missing, n))
 	}
 	if l.polychoric {
-		doubts = append(doubts, "chi-square of polychoric correlations has another distribution than that of Pearson's: P is too small, and the interval of RMSEA too narrow")
+		doubts = append(doubts, "chi-square of polychoric correlations has another distribution than that of Pearson's: P is too small, and the interval of RMSEA too narrow", "standard errors of scores are those of the continuous responses that polychoric correlations assume, not of answers in a few categories: they are too small, and reliabilities too high")
 	}
 	return doubts
 }

@@ -13,9 +13,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -30,6 +33,9 @@ const (
 	DefaultBootstrap = 200
 	// LeastBootstrap is the least number of them with something beyond both ends of an interval of 95 %.
 	LeastBootstrap = 40
+	// unequalMissing is the difference of the shares of missing answers of the groups from which on nonuniform DIF is not to be
+	// trusted.
+	unequalMissing = 0.1
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
 	// fewParticipants is the number below which a group gets a warning: the usual least number for DIF.
@@ -204,6 +210,12 @@ func members(t *answers.Table, group int) (rows []int) {
 
 func (r *run) items() []int { return linalg.Indices(len(r.study.Items)) }
 
+// missing returns the share of the answers that a group misses.
+func (r *run) missing(group int) float64 {
+	x := r.study.AnswersOf(r.groups[group], r.items())
+	return float64(floats.Count(math.IsNaN, x.RawMatrix().Data)) / float64(len(x.RawMatrix().Data))
+}
+
 // warn fills in the warnings.
 func (r *run) warn() {
 	say := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
@@ -211,6 +223,9 @@ func (r *run) warn() {
 		if g.Participants < fewParticipants {
 			say("group %q has %d participants: with fewer than %d, only large differences are found", g.Value, g.Participants, fewParticipants)
 		}
+	}
+	if missing := [2]float64{r.missing(0), r.missing(1)}; math.Abs(missing[0]-missing[1]) >= unequalMissing {
+		say("the groups miss %.0f and %.0f %% of their answers: how much an item rises with a score depends on how many others were answered, so nonuniform DIF may be found where there is none", 100*missing[0], 100*missing[1])
 	}
 	if len(r.ItemsLeftOut) > 0 {
 		say("items that do not vary in one of the groups are left out: %s", strings.Join(r.ItemsLeftOut, ", "))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
+	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -94,4 +96,30 @@ func (p *planted) options(seed uint64, method string) invariance.Options {
 		o.Betas = []float64{.1}
 	}
 	return o
+}
+
+// If one group misses more answers than the other, a warning says that DIF may be due to that.
+func TestUnequalMissingAnswers(t *testing.T) {
+	t.Parallel()
+	p := &planted{groups: [2]int{250, 250}, factors: 2}
+	o := p.options(11, model.MethodFA)
+	random := rand.New(rand.NewPCG(11, 1))
+	for i, class := range o.Table.Labels[0] {
+		for j := range o.Table.Items {
+			if class == 0 && random.Float64() < 0.4 {
+				o.Table.Answers.Set(i, j, math.NaN())
+			}
+		}
+	}
+	r := run(t, o)
+	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "the groups miss 0 and 39 %") {
+		t.Errorf("warnings %s", said)
+	}
+	found := 0
+	for _, d := range r.DIF.Items {
+		if d.Found() {
+			found++
+		}
+	}
+	t.Logf("%d of %d items without DIF were found to have it", found, len(r.DIF.Items))
 }
