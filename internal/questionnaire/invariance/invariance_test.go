@@ -396,7 +396,7 @@ func TestEqualLoadingsAreNotFoundDifferent(t *testing.T) {
 				var configural, metric, largest float64
 				for seed := range uint64(replications) {
 					o := p.options(1000+seed, method)
-					o.Bootstrap = 39 // p values are multiples of 1/40
+					o.Bootstrap = 59 // p values are multiples of 1/60
 					r := run(t, o)
 					for at, v := range map[*float64]float64{&configural: r.Configural.P, &metric: r.Metric.RMSP, &largest: r.Metric.LargestP} {
 						if v <= .05 {
