@@ -225,7 +225,7 @@ func (r *run) warn() {
 		}
 	}
 	if missing := [2]float64{r.missing(0), r.missing(1)}; math.Abs(missing[0]-missing[1]) >= unequalMissing {
-		say("the groups miss %.0f and %.0f %% of their answers: how much an item rises with a score depends on how many others were answered, so nonuniform DIF may be found where there is none", 100*missing[0], 100*missing[1])
+		say("the groups miss %.0f and %.0f %% of their answers: the more is missing, the more does each answer shape the score, which may look like nonuniform DIF", 100*missing[0], 100*missing[1])
 	}
 	if len(r.ItemsLeftOut) > 0 {
 		say("items that do not vary in one of the groups are left out: %s", strings.Join(r.ItemsLeftOut, ", "))

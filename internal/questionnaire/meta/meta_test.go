@@ -198,7 +198,7 @@ func TestMetaWantsAllScores(t *testing.T) {
 	}
 }
 
-// Scores that are no measurements are missing answers of the second stage.
+// A score with too large a standard error is a missing answer of the second stage.
 func TestMetaLeavesOutVagueScores(t *testing.T) {
 	t.Parallel()
 	dirs := fitsOf(t, questionnairetest.Rows(1), func(o *fit.Options) { o.Columns.Confounds, o.Scores.StandardErrors = nil, true })

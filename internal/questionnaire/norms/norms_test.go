@@ -281,7 +281,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Scores whose standard errors say that they are no measurements do not count, and the others of the cell do.
+// A score with too large a standard error is left out; the other scores of its cell count.
 func TestNormsWithoutVagueScores(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
