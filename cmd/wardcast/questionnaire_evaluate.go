@@ -30,10 +30,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	chooses := slices.ContainsFunc(c.Methods, evaluate.HasFactors) && len(c.Factors) != 1 || icqf && len(c.Beta) != 1
 	var others []string
 	if chooses {
-		others = []string{crossValidation}
-		if !slices.ContainsFunc(c.Methods, func(m string) bool { return slices.Contains(model.Methods(), m) }) {
-			others = append(others, model.MethodICQF) // which chooses for pca, with a beta of 0
-		}
+		others = []string{crossValidation, evaluate.Chooser(c.Methods)}
 	}
 	if err := checkUsed(command, c.Methods, others...); err != nil {
 		return err

@@ -283,15 +283,11 @@ func (o *Options) check() error {
 			return err
 		}
 	}
-	o.Method = model.MethodICQF // chooses, unless only other methods that can are compared
-	if !slices.Contains(o.Methods, model.MethodICQF) {
+	switch o.Method = Chooser(o.Methods); {
+	case o.Method != model.MethodICQF:
+		o.Betas = nil
+	case !slices.Contains(o.Methods, model.MethodICQF):
 		o.Betas = []float64{0}
-		for _, m := range o.Methods {
-			if slices.Contains(model.Methods(), m) {
-				o.Method, o.Betas = m, nil
-				break
-			}
-		}
 	}
 	if !slices.ContainsFunc(o.Methods, HasFactors) {
 		o.Factors = []int{1}
@@ -352,6 +348,16 @@ func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
 	shuffled := o.shuffled(s, repeat)
 	_, held := parts(1, len(shuffled))
 	return shuffled[:held], shuffled[held:]
+}
+
+// Chooser returns the method whose cross-validation chooses for all of these: icqf if it is among them, otherwise the first that a
+// fit can take, and icqf if there is none.
+func Chooser(methods []string) string {
+	fits := func(m string) bool { return slices.Contains(model.Methods(), m) }
+	if at := slices.IndexFunc(methods, fits); at >= 0 && !slices.Contains(methods, model.MethodICQF) {
+		return methods[at]
+	}
+	return model.MethodICQF
 }
 
 // chooseInside chooses among the candidates without the participants who are held out in the repeat.

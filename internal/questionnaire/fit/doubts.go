@@ -26,21 +26,19 @@ const tuned = 2
 const approximated = 0.02
 
 // approximate says why chi-square, and what is computed from it, may not have its distribution.
-func (l *Learnt) approximate() (doubts []string) {
-	x := l.study.AnswersOf(l.Rows, l.Items)
-	n, p := x.Dims()
-	missing := 1 - answersEach(x)/float64(p)
+func (l *Learnt) approximate(kind factoranalysis.Kind, missing float64) (doubts []string) {
 	if missing >= approximated {
-		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low", 100*missing, n))
+		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low", 100*missing, len(l.Rows)))
 	}
-	if l.polychoric {
+	if kind == factoranalysis.Polychoric {
 		doubts = append(doubts, "chi-square of polychoric correlations has another distribution than that of Pearson's: P is too small, and the interval of RMSEA too narrow", "standard errors of scores are those of the continuous responses that polychoric correlations assume, not of answers in a few categories: they are too small, and reliabilities too high")
 	}
 	return doubts
 }
 
-// doubts returns why the loadings of a factor analysis may mean little.
-func (l *Learnt) doubts() (doubts []string) {
+// doubts returns why the loadings of a factor analysis of this kind of correlations, with this share of the answers missing, may mean
+// little.
+func (l *Learnt) doubts(kind factoranalysis.Kind, missing float64) (doubts []string) {
 	if l.fa == nil {
 		return nil
 	}
@@ -52,7 +50,7 @@ func (l *Learnt) doubts() (doubts []string) {
 		doubts = append(doubts, "the correlations have no inverse, so of the fit only RMSR is given: participants are few, items repeat others, or many answers are missing")
 	}
 	if l.fit.DF > 0 && !math.IsNaN(l.fit.ChiSquare) {
-		doubts = append(doubts, l.approximate()...)
+		doubts = append(doubts, l.approximate(kind, missing)...)
 	}
 	if n := len(l.Rows); l.fa.ScoreCorrelations != nil && n < tuned*items {
 		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores are tuned to these participants, so their standard errors are too small and their reliabilities too high", n, items))

@@ -238,7 +238,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
 	warn(&m, scores, s.Inferred)
-	doubts := slices.Concat(l.doubts(), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
+	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if parallel != nil && *parallel != best.Factors {
 		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most half as many as there are items or participants: it has %d", counted(*parallel, "factor"), best.Factors))
 	}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/linalg"
@@ -37,9 +36,7 @@ type Learnt struct {
 	icqf *icqf.Result
 	fa   *model.FA
 	fit  *factoranalysis.GoodnessOfFit
-	// polychoric says that the correlations are.
-	polychoric bool
-	l1         *solver.Result
+	l1   *solver.Result
 }
 
 // Learn lets the method of the options learn from these participants, in this order, with the items that vary among them. An item
@@ -181,7 +178,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	if err != nil {
 		return err
 	}
-	l.fa.Scorer, l.fit, l.polychoric = m.Scorer, &m.Fit, o.Correlation == factoranalysis.Polychoric
+	l.fa.Scorer, l.fit = m.Scorer, &m.Fit
 	_, p := x.Dims()
 	pairs := p*(p-1)/2 - len(m.Correlations.Unknown)
 	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(pairs) // half the sum of squares off the diagonal, each twice
@@ -227,16 +224,6 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	l.study.unstretch(&l.icqf.Model, l.Items)
 	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
 	return nil
-}
-
-// answersEach returns the mean number of answers of a participant.
-func answersEach(answers *mat.Dense) float64 {
-	n, _ := answers.Dims()
-	count := 0
-	for i := range n {
-		count += floats.Count(func(v float64) bool { return v == v }, answers.RawRowView(i))
-	}
-	return float64(count) / float64(n)
 }
 
 // describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a row for each

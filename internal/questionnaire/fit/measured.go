@@ -128,7 +128,7 @@ func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [
 	}
 	for t, f := range fits {
 		for i, line := range lines {
-			if errs != nil && !out[line] && f.Limit > 0 && errs.At(i, t) > f.Limit {
+			if errs != nil && !out[line] && !f.Measures(errs.At(i, t)) {
 				all[t] = append(all[t], line)
 			}
 		}

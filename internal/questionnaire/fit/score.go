@@ -71,7 +71,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, questionnaire.ErrNoErrors
 	default:
 		if values, err = m.Factors().Score(t.Answers, known); err == nil && told {
-			errs, err = errorsOfFew(m, t.Answers, known)
+			errs, err = errorsOfFew(m, t.Answers)
 		}
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 
 // errorsOfFew returns the standard errors of the scores of those who answered less than half of some factor, by the squares of its
 // loadings as the fit weighs them, and 0 for all others: the errors of all would take longer than their scores.
-func errorsOfFew(m *model.Model, answers, known *mat.Dense) (*mat.Dense, error) {
+func errorsOfFew(m *model.Model, answers *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, k := m.Loadings().Dims()
 	squares := mat.NewDense(p, k, nil)
@@ -103,8 +103,9 @@ func errorsOfFew(m *model.Model, answers, known *mat.Dense) (*mat.Dense, error) 
 		floats.Add(whole, squares.RawRowView(j))
 	}
 	var few []int
+	left := make([]float64, k) // unanswered
 	for i := range n {
-		left := make([]float64, k) // unanswered
+		clear(left)
 		for j, v := range answers.RawRowView(i) {
 			if v != v {
 				floats.Add(left, squares.RawRowView(j))
@@ -121,13 +122,11 @@ func errorsOfFew(m *model.Model, answers, known *mat.Dense) (*mat.Dense, error) 
 	if len(few) == 0 {
 		return all, nil
 	}
-	if known != nil {
-		known = linalg.SelectRows(known, few)
-	}
-	_, errs, err := m.ScoreErrors(linalg.SelectRows(answers, few), known)
+	errs, err := m.ICQF.StandardErrors(linalg.SelectRows(answers, few))
 	if err != nil {
 		return nil, err
 	}
+	m.CountLoadings(errs)
 	for row, i := range few {
 		all.SetRow(i, errs.RawRowView(row))
 	}

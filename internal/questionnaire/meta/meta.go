@@ -135,8 +135,8 @@ func join(stages []stage) (*answers.Table, error) {
 	return t, checkShared(t)
 }
 
-// readScores reads a table that Scores.CSV gave for these factors. Scores that are no measurements, as their standard errors tell,
-// are NaN.
+// readScores reads a table that Scores.CSV gave for these factors. A score with too large a standard error, by
+// model.FactorFit.Measures, is NaN.
 func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 	factors := len(fits)
 	r, err := table.Open(path, table.Options{})
@@ -170,10 +170,10 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 				err = questionnaire.ErrOutOfRange
 			}
 			at := c + 1
-			if limit := fits[c].Limit; err == nil && limit > 0 && len(row.Cells) > factors+1 {
+			if err == nil && len(row.Cells) > factors+1 {
 				var e float64
 				at += factors + 1
-				if e, err = questionnaire.Number(row.Cells[at]); !(e <= limit) {
+				if e, err = questionnaire.Number(row.Cells[at]); !fits[c].Measures(e) {
 					v = math.NaN()
 				}
 			}

@@ -140,6 +140,11 @@ type FactorFit struct {
 	Reliability   float64 `json:"reliability"`
 }
 
+// Measures reports whether a score with this standard error is a measurement. All are for models of earlier versions.
+func (f *FactorFit) Measures(standardError float64) bool {
+	return f.Limit <= 0 || standardError <= f.Limit
+}
+
 // Accounted is the variance of the standardized answers that a factor of factor analysis accounts for: in items, the diagonal of
 // ΦΛᵀΛ, and as a share of all items. Over the factors these sum to the communalities and to their mean.
 type Accounted struct {

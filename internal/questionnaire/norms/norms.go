@@ -121,7 +121,7 @@ const (
 	NoSex    Reason = "no sex"
 	OtherSex Reason = "a sex that the reference sample lacks"
 	Few      Reason = "too few people of this age and sex in the reference sample"
-	Vague    Reason = "a score that is no measurement, which does not count for its factor"
+	Vague    Reason = "answers that tell too little of a factor, whose score is left out"
 )
 
 // Outside are participants without norms, by their lines in a file.
@@ -150,7 +150,7 @@ type Options struct {
 }
 
 // Make makes norms of the scores of a reference sample, whose numbers are the factors of the model, and then their standard errors
-// if the table has them. Scores with an error above model.FactorFit.Limit do not count. The sample holds what Read reads; nil if the
+// if the table has them. Scores that model.FactorFit.Measures refuses do not count. The sample holds what Read reads; nil if the
 // norms go by nothing. Outside are those of the scores, by line, who are in no cell, or of whom a score does not count. It is an
 // error if the sample has no ids, if no cell has enough people, or if a score is outside Model.ScoreRange, and so of another model.
 func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
@@ -199,7 +199,7 @@ func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		}
 		vague := false
 		for t, v := range s.Numbers[:len(n.Factors)] {
-			if limit := o.Model.Summary.FactorFits[t].Limit; limit > 0 && len(s.Numbers) > len(n.Factors) && !(s.Numbers[len(n.Factors)+t] <= limit) {
+			if len(s.Numbers) > len(n.Factors) && !o.Model.Summary.FactorFits[t].Measures(s.Numbers[len(n.Factors)+t]) {
 				vague = true
 				continue
 			}
