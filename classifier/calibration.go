@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // ErrCalibration is returned for a calibration that is not a rising map into [0, 1].

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // CalibrateTo stores in dst the calibrated probabilities of κ+1 classes, the reference first, from their κ log-odds

@@ -3,7 +3,7 @@ package models
 import (
 	"encoding/json"
 
-	"github.com/wardcast/wardcast/models/safetensors"
+	"github.com/wardcast/wardcast/solver/safetensors"
 )
 
 // Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model and

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/wardcast/wardcast/models/safetensors"
+	"github.com/wardcast/wardcast/solver/safetensors"
 )
 
 var (

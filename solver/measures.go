@@ -3,7 +3,7 @@ package solver
 import (
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // SquaredResidual returns ‖X − Scores·Topicsᵀ‖² for an n×p matrix X, scores n×k and topics p×k.

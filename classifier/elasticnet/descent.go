@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // coordinate is a standardized column: (x − shift)·inverse. A dense column is centred and scaled in place, with shift 0 and

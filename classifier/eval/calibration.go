@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope (logistic

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire/factors"
 	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 type topicsSearchCmd struct {

@@ -19,9 +19,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/factorize"
-	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
+	"github.com/wardcast/wardcast/solver/safetensors"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/safetensors"
 )
 
 // The files of the output folder.

@@ -9,10 +9,10 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )

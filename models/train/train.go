@@ -14,9 +14,9 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Outcome is the result of the training for one complaint.

@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // likelihood is the criterion of maximum likelihood: loadings Λ (p×k) and uniquenesses ψ minimize

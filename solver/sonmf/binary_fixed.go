@@ -3,9 +3,9 @@ package sonmf
 import (
 	"math"
 
-	"github.com/wardcast/wardcast/internal/linalg"
-	"github.com/wardcast/wardcast/internal/linalg/logistic"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/linalg"
+	"github.com/wardcast/wardcast/solver/linalg/logistic"
 )
 
 const (

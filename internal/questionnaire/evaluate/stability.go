@@ -6,9 +6,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/solver/align"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // half is the share of the participants in each of two halves.

@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
 	"github.com/wardcast/wardcast/textproc"
 )
 

@@ -19,8 +19,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
-	"github.com/wardcast/wardcast/models/safetensors"
 	"github.com/wardcast/wardcast/solver/icqf"
+	"github.com/wardcast/wardcast/solver/safetensors"
 )
 
 // The files of a model.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/questionnaire/factors"
 	"github.com/wardcast/wardcast/internal/service/config"
 	pages "github.com/wardcast/wardcast/internal/service/web"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // topicsEvery is how often the store is looked into for versions that are not served, unless models.poll is longer.

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // The index lies among the user's caches, and in a temporary folder if that is not possible.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/wardcast/wardcast/classifier/topicindex"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // ErrQuery means that a query is at fault. Its text, which the caller sees, must not quote the query.

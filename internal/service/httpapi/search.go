@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // Topics finds topics. *topicindex.Index is one.

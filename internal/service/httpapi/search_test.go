@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // topics stands in for an index of topics.

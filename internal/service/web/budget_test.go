@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // The most bytes that a page, the style sheet and the script take, compressed.

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/wardcast/wardcast/classifier/topicindex"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 const (

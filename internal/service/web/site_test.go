@@ -17,13 +17,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
+	"github.com/wardcast/wardcast/models/topicindex"
 	"github.com/wardcast/wardcast/textproc"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 const (

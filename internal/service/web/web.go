@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/topicindex"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 //go:embed templates static

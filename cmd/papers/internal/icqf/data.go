@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // The questionnaires of section 4.1, equations (18) to (20).

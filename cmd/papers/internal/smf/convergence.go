@@ -21,8 +21,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 

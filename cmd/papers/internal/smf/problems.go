@@ -18,10 +18,10 @@ import (
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/internal/lab/synth"
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 

@@ -21,7 +21,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
-	"github.com/wardcast/wardcast/internal/linalg"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Part is one table or study of the paper's simulations.

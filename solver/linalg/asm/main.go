@@ -1,4 +1,4 @@
-// Command asm writes the assembly of the kernels of internal/linalg; `go generate` runs it. It is a module of its own,
+// Command asm writes the assembly of the kernels of solver/linalg; `go generate` runs it. It is a module of its own,
 // so that avo is no dependency of the product.
 package main
 

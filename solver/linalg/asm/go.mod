@@ -1,4 +1,4 @@
-module github.com/wardcast/wardcast/internal/linalg/asm
+module github.com/wardcast/wardcast/solver/linalg/asm
 
 go 1.26.0
 

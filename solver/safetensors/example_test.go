@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/wardcast/wardcast/models/safetensors"
+	"github.com/wardcast/wardcast/solver/safetensors"
 )
 
 func Example() {

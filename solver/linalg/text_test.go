@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/wardcast/wardcast/internal/linalg"
 	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // TestSVDOfText holds the accuracy that SVDSettings states.
