@@ -208,9 +208,10 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 		}
 		return cli.Usage(errors.Join(errs...))
 	}
-	asOf := job.Settings.AsOf
-	job.Settings, job.Fit = r.Past(), r.Fit()
-	job.Settings.AsOf = asOf
+	job.Settings.Window = time.Duration(r.WindowDays) * 24 * time.Hour
+	job.Settings.Judged, job.Settings.Admission = r.Judged, r.Admission
+	job.Fit = retrain.DefaultFit()
+	job.Fit.Rank, job.Fit.MinDocuments, job.Fit.MinEvents = r.Rank, r.MinDocuments, r.MinEvents
 	aux, err := notes.ParseAux(c.AuxColumns)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))

@@ -44,7 +44,7 @@ func TestRetrainRules(t *testing.T) {
 	}
 	job := rules(&retrainCmd{AuxColumns: "age:numeric"})
 	if s, f := job.Settings, job.Fit; s.Window != 90*24*time.Hour || s.Judged != 0.5 || !slices.Equal(s.Admission, []msg.Disposition{msg.Admitted, msg.Died}) ||
-		f.Rank != 7 || f.MinDocuments != 300 || f.MinEvents != 60 || len(s.Aux) != 1 || job.Site.Owner != "Head of emergency medicine" {
+		!f.WarmStart || f.Rank != 7 || f.MinDocuments != 300 || f.MinEvents != 60 || len(s.Aux) != 1 || job.Site.Owner != "Head of emergency medicine" {
 		t.Errorf("from the file: %+v, %+v, site %+v", s, f, job.Site)
 	}
 	days, rank, documents, events := 30, 5, 200, 20

@@ -1,5 +1,11 @@
 package msg
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
 // Disposition says how a visit ended.
 type Disposition string
 
@@ -15,6 +21,21 @@ const (
 // Dispositions returns all dispositions.
 func Dispositions() []Disposition {
 	return []Disposition{Admitted, Discharged, Transferred, Died, Left}
+}
+
+// CheckAdmission returns an error if dispositions that count as admitted are unknown, or leave nobody who is not.
+func CheckAdmission(admission []Disposition) error {
+	others := Dispositions()
+	for _, d := range admission {
+		if !slices.Contains(Dispositions(), d) {
+			return fmt.Errorf("%q is no disposition; use %v", d, Dispositions())
+		}
+		others = slices.DeleteFunc(others, func(other Disposition) bool { return other == d })
+	}
+	if len(others) == 0 {
+		return errors.New("all dispositions count as admitted")
+	}
+	return nil
 }
 
 // OutcomeStatus says how an outcome relates to earlier ones of its visit.

@@ -3,7 +3,6 @@ package retrain
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/intake"
@@ -93,15 +92,8 @@ func (s Settings) withDefaults() (Settings, error) {
 	if !(s.Judged > 0 && s.Judged < 1) {
 		return bad("the share of judged notes, %v, is not between 0 and 1", s.Judged)
 	}
-	others := msg.Dispositions()
-	for _, d := range s.Admission {
-		if !slices.Contains(msg.Dispositions(), d) {
-			return bad("%q is no disposition; use %v", d, msg.Dispositions())
-		}
-		others = slices.DeleteFunc(others, func(other msg.Disposition) bool { return other == d })
-	}
-	if len(others) == 0 {
-		return bad("all dispositions count as admitted")
+	if err := msg.CheckAdmission(s.Admission); err != nil {
+		return bad("%w", err)
 	}
 	var n msg.Note
 	for _, a := range s.Aux {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/report"
+	"github.com/wardcast/wardcast/models/retrain"
+	"github.com/wardcast/wardcast/models/train"
 )
 
 func write(t *testing.T, text string) string {
@@ -229,8 +232,43 @@ retrain: {site: site.yaml, window_days: 90, admission: [admitted, transferred], 
 	if d := cmp.Diff(want, c.Retrain); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if past, fit := c.Retrain.Past(), c.Retrain.Fit(); past.Window != 90*24*time.Hour || fit.MinEvents != 30 || !fit.WarmStart {
-		t.Errorf("past %+v, fit %+v", past, fit)
+}
+
+// TestRetrainFollowsItsPackages: defaults and limits of the section are those of the packages that follow it.
+func TestRetrainFollowsItsPackages(t *testing.T) {
+	t.Parallel()
+	fit, section := retrain.DefaultFit(), Default().Retrain
+	if section.Rank != fit.Rank || section.MinDocuments != fit.MinDocuments || section.MinEvents != fit.MinEvents ||
+		section.Judged != retrain.DefaultJudged || time.Duration(section.WindowDays)*24*time.Hour != retrain.DefaultWindow {
+		t.Errorf("the defaults of %+v are not those of the packages", section)
+	}
+	trains := func(change func(*train.Settings)) error {
+		s := retrain.DefaultFit()
+		change(&s)
+		return s.Check(0)
+	}
+	same := func(key string, change func(*Retrain), follows error) {
+		t.Helper()
+		r := Default().Retrain
+		change(&r)
+		got, want := r.Check(), []error(nil)
+		if follows != nil {
+			want = []error{fmt.Errorf("retrain.%s: %w", key, follows)}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: config says %v, the package that follows it %v", key, got, want)
+		}
+	}
+	for _, n := range []int{-1, 0, 1, 9, 10} {
+		same("rank", func(r *Retrain) { r.Rank = n }, trains(func(s *train.Settings) { s.Rank = n }))
+		same("min_documents", func(r *Retrain) { r.MinDocuments = n }, trains(func(s *train.Settings) { s.MinDocuments = n }))
+		same("min_events", func(r *Retrain) { r.MinEvents = n }, trains(func(s *train.Settings) { s.MinEvents = n }))
+	}
+	for _, judged := range []float64{-0.1, 0.1, 1, math.NaN()} {
+		same("judged", func(r *Retrain) { r.Judged = judged }, (&retrain.Settings{Judged: judged}).Check())
+	}
+	for _, admission := range [][]msg.Disposition{{"eaten"}, {msg.Died}, msg.Dispositions()} {
+		same("admission", func(r *Retrain) { r.Admission = admission }, (&retrain.Settings{Admission: admission}).Check())
 	}
 }
 

@@ -2,15 +2,13 @@ package config
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/gate"
-	"github.com/wardcast/wardcast/models/retrain"
-	"github.com/wardcast/wardcast/models/train"
 )
 
-// Retrain says how `wardcast retrain` learns from the past, and by which rule the gate lets its models through.
+// Retrain says how `wardcast retrain` learns from the past, and by which rule the gate lets its models through. These are
+// plain numbers: packages retrain and train, which follow them, link every solver, and serve reads this section too.
 type Retrain struct {
 	// Site is the file of what the site says of its models, as package report reads it, for their cards; "" for none.
 	Site         string            `yaml:"site"`
@@ -24,64 +22,47 @@ type Retrain struct {
 }
 
 func defaultRetrain() Retrain {
-	fit := retrain.DefaultFit()
 	return Retrain{
-		WindowDays: int(retrain.DefaultWindow / day), Judged: retrain.DefaultJudged, Admission: []msg.Disposition{msg.Admitted},
-		Rank: fit.Rank, MinDocuments: fit.MinDocuments, MinEvents: fit.MinEvents, Gate: gate.Default(),
+		WindowDays:   365,
+		Judged:       0.25,
+		Admission:    []msg.Disposition{msg.Admitted},
+		Rank:         50,
+		MinDocuments: 200,
+		MinEvents:    50,
+		Gate:         gate.Default(),
 	}
 }
 
-const day = 24 * time.Hour
+const (
+	// maxWindowDays is a century: the longest time.Duration is not much longer.
+	maxWindowDays = 36500
+	// leastEvents lets each fold of a cross-validation hold some.
+	leastEvents = 10
+)
 
-// Past returns which notes and labels count. The cut-off and the auxiliary features are not in the file.
-func (r *Retrain) Past() retrain.Settings {
-	return retrain.Settings{Window: time.Duration(r.WindowDays) * day, Judged: r.Judged, Admission: r.Admission}
-}
-
-// Fit returns how the models are trained.
-func (r *Retrain) Fit() train.Settings {
-	fit := retrain.DefaultFit()
-	fit.Rank, fit.MinDocuments, fit.MinEvents = r.Rank, r.MinDocuments, r.MinEvents
-	return fit
-}
-
-// Check returns what is wrong with the section, each with its key.
+// Check returns what is wrong with the section, each with its key. The limits are those of packages retrain and train, but
+// that 0 and an empty list are their defaults there.
 func (r *Retrain) Check() (errs []error) {
-	bad := func(key string, why any) { errs = append(errs, fmt.Errorf("retrain.%s: %v", key, why)) }
-	// 0 and an empty list would be the defaults of retrain.Settings.
-	if r.WindowDays < 1 {
-		bad("window_days", fmt.Sprintf("%d is less than 1", r.WindowDays))
-	} else if r.WindowDays > maxWindowDays {
-		bad("window_days", fmt.Sprintf("%d is more than %d", r.WindowDays, maxWindowDays))
-	}
-	if r.Judged == 0 {
-		bad("judged", "is 0: it takes notes to judge by")
-	}
-	if len(r.Admission) == 0 {
-		bad("admission", "is empty: name the dispositions that count as admitted")
-	}
-	fit := func(change func(*train.Settings)) error {
-		s := retrain.DefaultFit()
-		change(&s)
-		return s.Check(0)
-	}
-	for _, of := range []struct {
-		key string
-		err error
-	}{
-		{"judged", (&retrain.Settings{Judged: r.Judged}).Check()},
-		{"admission", (&retrain.Settings{Admission: r.Admission}).Check()},
-		{"rank", fit(func(s *train.Settings) { s.Rank = r.Rank })},
-		{"min_documents", fit(func(s *train.Settings) { s.MinDocuments = r.MinDocuments })},
-		{"min_events", fit(func(s *train.Settings) { s.MinEvents = r.MinEvents })},
-		{"gate", r.Gate.Check()},
-	} {
-		if of.err != nil {
-			bad(of.key, of.err)
+	bad := func(broken bool, key, format string, args ...any) {
+		if broken {
+			errs = append(errs, fmt.Errorf("retrain."+key+": "+format, args...))
 		}
+	}
+	bad(r.WindowDays < 1, "window_days", "%d is less than 1", r.WindowDays)
+	bad(r.WindowDays > maxWindowDays, "window_days", "%d is more than %d", r.WindowDays, maxWindowDays)
+	bad(r.Judged == 0, "judged", "is 0: it takes notes to judge by")
+	bad(r.Judged != 0 && !(r.Judged > 0 && r.Judged < 1), "judged",
+		"bad settings: the share of judged notes, %v, is not between 0 and 1", r.Judged)
+	bad(len(r.Admission) == 0, "admission", "is empty: name the dispositions that count as admitted")
+	if err := msg.CheckAdmission(r.Admission); err != nil {
+		bad(true, "admission", "bad settings: %w", err)
+	}
+	bad(r.Rank < 1, "rank", "settings out of range: rank %d is less than 1", r.Rank)
+	bad(r.MinDocuments < 1, "min_documents", "settings out of range: min documents %d is less than 1", r.MinDocuments)
+	bad(r.MinEvents < leastEvents, "min_events",
+		"settings out of range: min events %d is less than %d, for each fold must hold some", r.MinEvents, leastEvents)
+	if err := r.Gate.Check(); err != nil {
+		bad(true, "gate", "%w", err)
 	}
 	return errs
 }
-
-// maxWindowDays is a century: the longest time.Duration is not much longer.
-const maxWindowDays = 36500
