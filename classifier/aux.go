@@ -10,16 +10,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // AuxValues is the training values of one column, row by row.
 type AuxValues struct {
 	Name     string
-	Kind     models.AuxKind
+	Kind     bundle.AuxKind
 	Values   []msg.Value
 	Patients []string // of the rows
 	// MinPatients is how many patients a level and an end of the range need: a rarer one could identify a patient.
@@ -30,9 +30,9 @@ type AuxValues struct {
 // Regression Modeling Strategies, section 2.4.5), capped at values that MinPatients patients reach. Numbers in a categorical column (acuity 1 to 5) are levels by
 // their shortest decimal text. Features are centred by their means, so that a missing value and an unknown level contribute
 // exactly nothing.
-func NewAuxColumn(a AuxValues) models.AuxColumn {
-	c := models.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
-	if a.Kind == models.Categorical {
+func NewAuxColumn(a AuxValues) bundle.AuxColumn {
+	c := bundle.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
+	if a.Kind == bundle.Categorical {
 		patients := map[string]map[string]bool{} // by level
 		for i, v := range a.Values {
 			level := intake.Level(v)
@@ -52,7 +52,7 @@ func NewAuxColumn(a AuxValues) models.AuxColumn {
 		slices.Sort(c.Levels)
 		c.Mean = make([]float64, len(c.Levels))
 	}
-	if a.Kind == models.Numeric {
+	if a.Kind == bundle.Numeric {
 		var values []float64
 		var patients []string
 		for i, v := range a.Values {
@@ -112,16 +112,16 @@ func knots(values []float64) []float64 {
 }
 
 // width returns the number of features of a column.
-func width(c *models.AuxColumn) int {
-	if c.Kind == models.Categorical {
+func width(c *bundle.AuxColumn) int {
+	if c.Kind == bundle.Categorical {
 		return len(c.Levels)
 	}
 	return max(len(c.Knots)-1, 1)
 }
 
 // checkAux returns an error that wraps ErrModel for a column that FeaturesTo cannot read.
-func checkAux(c *models.AuxColumn) error {
-	if c.Kind != models.Numeric && c.Kind != models.Categorical {
+func checkAux(c *bundle.AuxColumn) error {
+	if c.Kind != bundle.Numeric && c.Kind != bundle.Categorical {
 		return fmt.Errorf("%w: auxiliary column %q has the unknown kind %q", ErrModel, c.Name, c.Kind)
 	}
 	if len(c.Mean) != width(c) {
@@ -152,8 +152,8 @@ func checkAux(c *models.AuxColumn) error {
 }
 
 // rawTo stores the features of v in dst. It returns false for a value that is missing, of the wrong type, or of an unknown level.
-func rawTo(dst []float64, c *models.AuxColumn, v msg.Value) bool {
-	if c.Kind == models.Numeric {
+func rawTo(dst []float64, c *bundle.AuxColumn, v msg.Value) bool {
+	if c.Kind == bundle.Numeric {
 		x, ok := v.Number()
 		if ok {
 			splineTo(dst, c, x)
@@ -172,7 +172,7 @@ func rawTo(dst []float64, c *models.AuxColumn, v msg.Value) bool {
 // j ≤ k−2, with u₊ = max(u, 0),
 //
 //	[ (x−t_j)³₊ − (x−t_{k−1})³₊·(t_k−t_j)/(t_k−t_{k−1}) + (x−t_k)³₊·(t_{k−1}−t_j)/(t_k−t_{k−1}) ] / (t_k−t₁)²
-func splineTo(dst []float64, c *models.AuxColumn, x float64) {
+func splineTo(dst []float64, c *bundle.AuxColumn, x float64) {
 	if c.Range != nil {
 		x = min(max(x, c.Range[0]), c.Range[1])
 	}
@@ -192,7 +192,7 @@ func splineTo(dst []float64, c *models.AuxColumn, x float64) {
 func cube(u float64) float64 { return max(u, 0) * u * u }
 
 // FeaturesTo stores the centred features of v in dst, which is len(c.Mean) long.
-func FeaturesTo(dst []float64, c *models.AuxColumn, v msg.Value) {
+func FeaturesTo(dst []float64, c *bundle.AuxColumn, v msg.Value) {
 	if !rawTo(dst, c, v) {
 		clear(dst)
 		return
@@ -201,7 +201,7 @@ func FeaturesTo(dst []float64, c *models.AuxColumn, v msg.Value) {
 }
 
 // levelIn tells whether a categorical column knows the level that v names.
-func levelIn(c *models.AuxColumn, v msg.Value) drift.Level {
+func levelIn(c *bundle.AuxColumn, v msg.Value) drift.Level {
 	level := intake.Level(v)
 	if level == "" {
 		return drift.Missing
@@ -212,7 +212,7 @@ func levelIn(c *models.AuxColumn, v msg.Value) drift.Level {
 	return drift.Unknown
 }
 
-// Complaint returns the value of models.ComplaintColumn. Spellings that differ only in case and white space give the same
+// Complaint returns the value of bundle.ComplaintColumn. Spellings that differ only in case and white space give the same
 // value.
 func Complaint(spelled string) msg.Value {
 	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 func TestNewAuxColumn(t *testing.T) {
@@ -17,31 +17,31 @@ func TestNewAuxColumn(t *testing.T) {
 	number, text := msg.Number, msg.Text
 	for name, c := range map[string]struct {
 		in   AuxValues
-		want models.AuxColumn
+		want bundle.AuxColumn
 	}{
 		"numeric": {
-			AuxValues{Kind: models.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")}, Patients: []string{"a", "b", "c", "d"}},
-			models.AuxColumn{Kind: models.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
+			AuxValues{Kind: bundle.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")}, Patients: []string{"a", "b", "c", "d"}},
+			bundle.AuxColumn{Kind: bundle.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
 		},
 		"numeric, never there": {
-			AuxValues{Kind: models.Numeric, Values: make([]msg.Value, 2), Patients: []string{"a", "b"}},
-			models.AuxColumn{Kind: models.Numeric, Mean: []float64{0}},
+			AuxValues{Kind: bundle.Numeric, Values: make([]msg.Value, 2), Patients: []string{"a", "b"}},
+			bundle.AuxColumn{Kind: bundle.Numeric, Mean: []float64{0}},
 		},
 		"categorical": {
-			AuxValues{Kind: models.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")}, Patients: []string{"a", "b", "c", "d", "e"}},
-			models.AuxColumn{Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{1. / 3, 2. / 3}},
+			AuxValues{Kind: bundle.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")}, Patients: []string{"a", "b", "c", "d", "e"}},
+			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{1. / 3, 2. / 3}},
 		},
 		"levels that are numbers": {
-			AuxValues{Kind: models.Categorical, Values: []msg.Value{number(3), text("3"), number(2.5), number(10)}, Patients: []string{"a", "b", "c", "d"}},
-			models.AuxColumn{Kind: models.Categorical, Levels: []string{"10", "2.5", "3"}, Mean: []float64{0.25, 0.25, 0.5}},
+			AuxValues{Kind: bundle.Categorical, Values: []msg.Value{number(3), text("3"), number(2.5), number(10)}, Patients: []string{"a", "b", "c", "d"}},
+			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"10", "2.5", "3"}, Mean: []float64{0.25, 0.25, 0.5}},
 		},
 		"levels of too few visits": {
-			AuxValues{Kind: models.Categorical, MinPatients: 2, Values: []msg.Value{text("F"), text("F"), text("M"), text("M"), text("X")}, Patients: []string{"a", "b", "c", "c", "d"}},
-			models.AuxColumn{Kind: models.Categorical, Levels: []string{"F"}, Mean: []float64{1}},
+			AuxValues{Kind: bundle.Categorical, MinPatients: 2, Values: []msg.Value{text("F"), text("F"), text("M"), text("M"), text("X")}, Patients: []string{"a", "b", "c", "c", "d"}},
+			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"F"}, Mean: []float64{1}},
 		},
 		"no level at all": {
-			AuxValues{Kind: models.Categorical, MinPatients: 2, Values: []msg.Value{text("F")}, Patients: []string{"a"}},
-			models.AuxColumn{Kind: models.Categorical, Mean: []float64{}},
+			AuxValues{Kind: bundle.Categorical, MinPatients: 2, Values: []msg.Value{text("F")}, Patients: []string{"a"}},
+			bundle.AuxColumn{Kind: bundle.Categorical, Mean: []float64{}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestNewAuxColumn(t *testing.T) {
 // TestFeaturesAreCentred: over the training values that are there, each feature sums to 0.
 func TestFeaturesAreCentred(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []models.AuxKind{models.Numeric, models.Categorical} {
+	for _, kind := range []bundle.AuxKind{bundle.Numeric, bundle.Categorical} {
 		a := AuxValues{Name: "acuity", Kind: kind, Values: []msg.Value{msg.Number(1), msg.Number(2), msg.Number(2), {}, msg.Number(5)}, Patients: []string{"a", "b", "c", "d", "e"}}
 		c := NewAuxColumn(a)
 		sums, features := make([]float64, len(c.Mean)), make([]float64, len(c.Mean))
@@ -85,7 +85,7 @@ func TestFeaturesAreCentred(t *testing.T) {
 // One patient who comes often sets neither end of the range.
 func TestRangeOfPatients(t *testing.T) {
 	t.Parallel()
-	a := AuxValues{Name: "age", Kind: models.Numeric, MinPatients: 2}
+	a := AuxValues{Name: "age", Kind: bundle.Numeric, MinPatients: 2}
 	for i, age := range []float64{107, 107, 107, 40, 30, 20, 1, 1} {
 		a.Values, a.Patients = append(a.Values, msg.Number(age)), append(a.Patients, []string{"old", "old", "old", "a", "b", "c", "young", "young"}[i])
 	}
@@ -98,7 +98,7 @@ func TestRangeOfPatients(t *testing.T) {
 // outside the range of training.
 func TestSpline(t *testing.T) {
 	t.Parallel()
-	a := AuxValues{Name: "age", Kind: models.Numeric, MinPatients: 3}
+	a := AuxValues{Name: "age", Kind: bundle.Numeric, MinPatients: 3}
 	for age := range 100 {
 		a.Values, a.Patients = append(a.Values, msg.Number(float64(age))), append(a.Patients, strconv.Itoa(age))
 	}
@@ -125,11 +125,11 @@ func TestSpline(t *testing.T) {
 	if !slices.Equal(at(97), at(400)) || !slices.Equal(at(2), at(-1)) {
 		t.Error("values outside the range of training are told apart")
 	}
-	for name, change := range map[string]func(*models.AuxColumn){
-		"two knots":        func(c *models.AuxColumn) { c.Knots = c.Knots[:2] },
-		"falling knots":    func(c *models.AuxColumn) { c.Knots = []float64{1, 3, 2, 4, 5} },
-		"a range of three": func(c *models.AuxColumn) { c.Range = []float64{1, 2, 3} },
-		"no number":        func(c *models.AuxColumn) { c.Range = []float64{1, math.NaN()} },
+	for name, change := range map[string]func(*bundle.AuxColumn){
+		"two knots":        func(c *bundle.AuxColumn) { c.Knots = c.Knots[:2] },
+		"falling knots":    func(c *bundle.AuxColumn) { c.Knots = []float64{1, 3, 2, 4, 5} },
+		"a range of three": func(c *bundle.AuxColumn) { c.Range = []float64{1, 2, 3} },
+		"no number":        func(c *bundle.AuxColumn) { c.Range = []float64{1, math.NaN()} },
 	} {
 		bad := c
 		if change(&bad); checkAux(&bad) == nil {

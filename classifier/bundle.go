@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -26,7 +26,7 @@ const (
 )
 
 // ToBundle stores the parts in b: vocabulary, tensors, and the fields of the manifest that Load needs.
-func (p *Parts) ToBundle(b *models.Bundle) error {
+func (p *Parts) ToBundle(b *bundle.Bundle) error {
 	if err := p.checkClasses(); err != nil {
 		return err
 	}
@@ -41,17 +41,17 @@ func (p *Parts) ToBundle(b *models.Bundle) error {
 		return fmt.Errorf("writing text settings: %w", err)
 	}
 	vocabulary := p.Vectorizer.Vocabulary()
-	b.Vocabulary = make([]models.Term, len(vocabulary))
+	b.Vocabulary = make([]bundle.Term, len(vocabulary))
 	for j, t := range vocabulary {
-		b.Vocabulary[j] = models.Term(t)
+		b.Vocabulary[j] = bundle.Term(t)
 	}
 	m := &b.Manifest
 	m.Text, m.Weighting = settings, string(p.Vectorizer.Settings().Weighting)
 	m.Method, m.Calibration, m.Threshold, m.Aux = p.Info.Method, p.Calibration, p.Threshold, p.Aux
 	m.Classes, m.AdmissionClasses = p.Classes, p.admissionClasses()
-	b.Tensors = models.Tensors{}
+	b.Tensors = bundle.Tensors{}
 	put := func(name string, data []float64, shape ...int) {
-		b.Tensors[name] = models.Tensor{Shape: shape, Data: data}
+		b.Tensors[name] = bundle.Tensor{Shape: shape, Data: data}
 	}
 	beta, words, gamma, intercept := []float64{}, []float64{}, []float64{}, []float64{}
 	for _, h := range p.Heads {
@@ -97,7 +97,7 @@ func wordShape(kappa, p int) []int {
 }
 
 // BundleTopics returns the topics F (p×k) of a bundle, nil if it has none. They alias its tensor.
-func BundleTopics(b *models.Bundle) (*mat.Dense, error) {
+func BundleTopics(b *bundle.Bundle) (*mat.Dense, error) {
 	p, k := len(b.Vocabulary), b.Manifest.Rank
 	if k == 0 {
 		return nil, nil
@@ -110,7 +110,7 @@ func BundleTopics(b *models.Bundle) (*mat.Dense, error) {
 }
 
 // Load returns the model of a bundle. The error wraps ErrModel or ErrVersion, or is one of textproc or models.
-func Load(b *models.Bundle) (*Model, error) {
+func Load(b *bundle.Bundle) (*Model, error) {
 	m := &b.Manifest
 	fail := func(err error) (*Model, error) {
 		return nil, fmt.Errorf("loading model %q, version %q: %w", m.Name, b.Version, err)
@@ -127,7 +127,7 @@ func Load(b *models.Bundle) (*Model, error) {
 		vocabulary[j] = textproc.Term(t)
 	}
 	if m.Classes != nil || m.AdmissionClasses != nil {
-		if err := models.CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
+		if err := bundle.CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
 			return fail(fmt.Errorf("%w: %w", ErrModel, err))
 		}
 	}

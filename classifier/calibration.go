@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -18,11 +18,11 @@ var ErrCalibration = errors.New("malformed calibration")
 
 // Calibrate returns the calibrated probability of a logit: the logistic function of it or of a linear map of it (Platt), or the
 // line through the isotonic map's points, constant outside them. It never decreases.
-func Calibrate(c *models.Calibration, logit float64) float64 {
+func Calibrate(c *bundle.Calibration, logit float64) float64 {
 	switch c.Kind {
-	case models.Platt:
+	case bundle.Platt:
 		return sigmoid(c.Slope*logit + c.Intercept)
-	case models.Isotonic:
+	case bundle.Isotonic:
 		last := len(c.Logits) - 1
 		at := sort.SearchFloat64s(c.Logits, logit)
 		if at == 0 || at > last {
@@ -36,12 +36,12 @@ func Calibrate(c *models.Calibration, logit float64) float64 {
 }
 
 // checkCalibration returns an error that wraps ErrCalibration unless c maps kappa log-odds to probabilities.
-func checkCalibration(c *models.Calibration, kappa int) error {
+func checkCalibration(c *bundle.Calibration, kappa int) error {
 	offsets := 0
-	if kappa > 1 && c.Kind == models.Platt {
+	if kappa > 1 && c.Kind == bundle.Platt {
 		offsets = kappa
 	}
-	if kappa > 1 && c.Kind == models.Isotonic {
+	if kappa > 1 && c.Kind == bundle.Isotonic {
 		return fmt.Errorf("%w: an isotonic map needs two classes, not %d", ErrCalibration, kappa+1)
 	}
 	if len(c.Offsets) != offsets {
@@ -51,12 +51,12 @@ func checkCalibration(c *models.Calibration, kappa int) error {
 		return fmt.Errorf("%w: %w", ErrCalibration, err)
 	}
 	switch c.Kind {
-	case models.Uncalibrated:
-	case models.Platt:
+	case bundle.Uncalibrated:
+	case bundle.Platt:
 		if !(c.Slope >= 0) || math.IsInf(c.Slope, 1) || math.IsNaN(c.Intercept) || math.IsInf(c.Intercept, 0) {
 			return fmt.Errorf("%w: platt slope %v, intercept %v", ErrCalibration, c.Slope, c.Intercept)
 		}
-	case models.Isotonic:
+	case bundle.Isotonic:
 		if len(c.Logits) == 0 || len(c.Logits) != len(c.Probabilities) {
 			return fmt.Errorf("%w: isotonic with %d logits and %d probabilities", ErrCalibration, len(c.Logits), len(c.Probabilities))
 		}
@@ -90,7 +90,7 @@ const (
 // fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's targets
 // (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is replaced by 0:
 // the probability must not fall when the logit rises.
-func fitPlatt(logits []float64, positive []bool) models.Calibration {
+func fitPlatt(logits []float64, positive []bool) bundle.Calibration {
 	var n1, n0 float64
 	for _, y := range positive {
 		if y {
@@ -134,7 +134,7 @@ func fitPlatt(logits []float64, positive []bool) models.Calibration {
 	if theta[0] < 0 {
 		theta[0], theta[1] = 0, flat
 	}
-	return models.Calibration{Kind: models.Platt, Slope: theta[0], Intercept: theta[1]}
+	return bundle.Calibration{Kind: bundle.Platt, Slope: theta[0], Intercept: theta[1]}
 }
 
 // plattDone reports whether no coefficient changed by plattTolerance.
@@ -143,7 +143,7 @@ func plattDone(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) <
 // fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of its logits; between
 // points the map is linear, so that notes keep their order. Probabilities stay 1/(n+2) away from 0 and 1, which no n notes can
 // prove. Up to that, and to the lines between the points, their sum is that of the outcomes.
-func fitIsotonic(logits []float64, positive []bool) models.Calibration {
+func fitIsotonic(logits []float64, positive []bool) bundle.Calibration {
 	sorted, order := slices.Clone(logits), make([]int, len(logits))
 	floats.ArgsortStable(sorted, order)
 	type pool struct{ n, x, y float64 }
@@ -168,7 +168,7 @@ func fitIsotonic(logits []float64, positive []bool) models.Calibration {
 			pools = append(pools[:len(pools)-2], pool{a.n + b.n, a.x + b.x, a.y + b.y})
 		}
 	}
-	c := models.Calibration{Kind: models.Isotonic}
+	c := bundle.Calibration{Kind: bundle.Isotonic}
 	edge := 1 / float64(len(logits)+2)
 	for _, p := range pools {
 		x := p.x / p.n

@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-func fitted(t fataler, kind models.CalibrationKind, logits []float64, positive []bool) models.Calibration {
+func fitted(t fataler, kind bundle.CalibrationKind, logits []float64, positive []bool) bundle.Calibration {
 	t.Helper()
 	labels := make([]int, len(positive))
 	for i, y := range positive {
@@ -34,12 +34,12 @@ func fitted(t fataler, kind models.CalibrationKind, logits []float64, positive [
 
 func TestCalibrate(t *testing.T) {
 	t.Parallel()
-	none := models.Calibration{Kind: models.Uncalibrated}
-	platt := models.Calibration{Kind: models.Platt, Slope: 2, Intercept: -1}
-	points := models.Calibration{Kind: models.Isotonic, Logits: []float64{-1, 1, 2}, Probabilities: []float64{0.2, 0.4, 0.9}}
-	one := models.Calibration{Kind: models.Isotonic, Logits: []float64{1}, Probabilities: []float64{0.3}}
+	none := bundle.Calibration{Kind: bundle.Uncalibrated}
+	platt := bundle.Calibration{Kind: bundle.Platt, Slope: 2, Intercept: -1}
+	points := bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{-1, 1, 2}, Probabilities: []float64{0.2, 0.4, 0.9}}
+	one := bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{1}, Probabilities: []float64{0.3}}
 	for _, c := range []struct {
-		by          *models.Calibration
+		by          *bundle.Calibration
 		logit, want float64
 	}{
 		{&none, 0, 0.5},
@@ -84,8 +84,8 @@ func TestFitIsotonicKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := fitted(t, models.Isotonic, c.logits, c.positive)
-			want := models.Calibration{Kind: models.Isotonic, Logits: c.points, Probabilities: c.probabilities}
+			got := fitted(t, bundle.Isotonic, c.logits, c.positive)
+			want := bundle.Calibration{Kind: bundle.Isotonic, Logits: c.points, Probabilities: c.probabilities}
 			if d := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-15)); d != "" {
 				t.Error(d)
 			}
@@ -104,7 +104,7 @@ func TestFitPlattStationary(t *testing.T) {
 		x := 3 * random.NormFloat64()
 		logits, positive = append(logits, x), append(positive, random.Float64() < sigmoid(0.5*x-1))
 	}
-	c := fitted(t, models.Platt, logits, positive)
+	c := fitted(t, bundle.Platt, logits, positive)
 	if math.Abs(c.Slope-0.5) > 0.15 || math.Abs(c.Intercept+1) > 0.4 { // three standard errors
 		t.Errorf("slope %v, intercept %v of a planted 0.5, -1", c.Slope, c.Intercept)
 	}
@@ -152,14 +152,14 @@ func TestFitPlattSpecialCases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := fitted(t, models.Platt, c.logits, c.positive)
+			got := fitted(t, bundle.Platt, c.logits, c.positive)
 			if !c.slope(got.Slope) {
 				t.Errorf("slope %v, intercept %v", got.Slope, got.Intercept)
 			}
 		})
 	}
 	// Without anything to tell the rows apart the probability is that of the smoothed counts.
-	c := fitted(t, models.Platt, []float64{2, 2, 2, 2}, []bool{true, false, false, false})
+	c := fitted(t, bundle.Platt, []float64{2, 2, 2, 2}, []bool{true, false, false, false})
 	if got, want := Calibrate(&c, 2), 2./6; math.Abs(got-want) > 1e-9 {
 		t.Errorf("all logits equal: %v, want %v", got, want)
 	}
@@ -167,7 +167,7 @@ func TestFitPlattSpecialCases(t *testing.T) {
 
 func TestFitUncalibrated(t *testing.T) {
 	t.Parallel()
-	c := fitted(t, models.Uncalibrated, []float64{1}, []bool{true})
+	c := fitted(t, bundle.Uncalibrated, []float64{1}, []bool{true})
 	if got := Calibrate(&c, 0.3); got != sigmoid(0.3) {
 		t.Errorf("got %v", got)
 	}
@@ -176,7 +176,7 @@ func TestFitUncalibrated(t *testing.T) {
 func TestFitCalibrationProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom([]models.CalibrationKind{models.Platt, models.Isotonic}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]bundle.CalibrationKind{bundle.Platt, bundle.Isotonic}).Draw(t, "kind")
 		// Few distinct logits tie often.
 		logit := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }), rapid.Float64Range(-30, 30))
 		logits := rapid.SliceOfN(logit, 1, 60).Draw(t, "logits")
@@ -192,7 +192,7 @@ func TestFitCalibrationProperties(t *testing.T) {
 			}
 			last = p
 		}
-		if kind == models.Platt {
+		if kind == bundle.Platt {
 			var sum, want float64
 			high, low := targets(positive)
 			for i, x := range logits {
@@ -236,7 +236,7 @@ func TestFitIsotonicKeepsPrevalence(t *testing.T) {
 			want++
 		}
 	}
-	c := fitted(t, models.Isotonic, logits, positive)
+	c := fitted(t, bundle.Isotonic, logits, positive)
 	for _, x := range logits {
 		got += Calibrate(&c, x)
 	}

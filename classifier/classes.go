@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -19,8 +19,8 @@ import (
 //
 // with one slope a for all and an offset b_c for each, a = 1 and b = 0 without calibration. They are in [0, 1] and sum to 1
 // up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst is one longer than logOdds, and no alias of it.
-func CalibrateTo(dst []float64, c *models.Calibration, logOdds []float64) {
-	if c.Kind == models.Isotonic {
+func CalibrateTo(dst []float64, c *bundle.Calibration, logOdds []float64) {
+	if c.Kind == bundle.Isotonic {
 		dst[1] = Calibrate(c, logOdds[0])
 		dst[0] = 1 - dst[1]
 		return
@@ -30,10 +30,10 @@ func CalibrateTo(dst []float64, c *models.Calibration, logOdds []float64) {
 }
 
 // linearTo stores 0 and the calibrated log-odds in dst. They are bounded so that the difference of two is a number.
-func linearTo(dst []float64, c *models.Calibration, logOdds []float64) {
+func linearTo(dst []float64, c *bundle.Calibration, logOdds []float64) {
 	dst[0] = 0
 	for i, x := range logOdds {
-		if c.Kind == models.Platt {
+		if c.Kind == bundle.Platt {
 			offset := c.Intercept
 			if c.Offsets != nil {
 				offset = c.Offsets[i]
@@ -60,30 +60,30 @@ func softmax(x []float64) {
 // reference to labels in 0…κ, 0 being the reference. Isotonic maps exist for κ = 1 only. Platt's keeps, for each class, the
 // sum of its probabilities at that of its smoothed targets, unless its slope is 0. The error wraps ErrCalibration. The cost
 // is O(nκ²) for each of about ten steps.
-func FitClasses(kind models.CalibrationKind, logOdds *mat.Dense, labels []int) (models.Calibration, error) {
+func FitClasses(kind bundle.CalibrationKind, logOdds *mat.Dense, labels []int) (bundle.Calibration, error) {
 	n, kappa := logOdds.Dims()
 	if n == 0 || n != len(labels) {
-		return models.Calibration{}, fmt.Errorf("%w: log-odds of %d rows for %d labels", ErrCalibration, n, len(labels))
+		return bundle.Calibration{}, fmt.Errorf("%w: log-odds of %d rows for %d labels", ErrCalibration, n, len(labels))
 	}
 	positive := make([]bool, n)
 	for i, label := range labels {
 		if label < 0 || label > kappa {
-			return models.Calibration{}, fmt.Errorf("%w: label %d is %d, must be one of %d classes", ErrCalibration, i, label, kappa+1)
+			return bundle.Calibration{}, fmt.Errorf("%w: label %d is %d, must be one of %d classes", ErrCalibration, i, label, kappa+1)
 		}
 		if err := finite("log-odds", logOdds.RawRowView(i)); err != nil {
-			return models.Calibration{}, fmt.Errorf("%w: row %d: %w", ErrCalibration, i, err)
+			return bundle.Calibration{}, fmt.Errorf("%w: row %d: %w", ErrCalibration, i, err)
 		}
 		positive[i] = label == 1
 	}
 	switch {
-	case kind == models.Platt && kappa > 1:
+	case kind == bundle.Platt && kappa > 1:
 		return fitPlattClasses(logOdds, labels), nil
-	case kind == models.Platt:
+	case kind == bundle.Platt:
 		return fitPlatt(mat.Col(nil, 0, logOdds), positive), nil
-	case kind == models.Isotonic && kappa == 1:
+	case kind == bundle.Isotonic && kappa == 1:
 		return fitIsotonic(mat.Col(nil, 0, logOdds), positive), nil
 	}
-	c := models.Calibration{Kind: kind}
+	c := bundle.Calibration{Kind: kind}
 	return c, checkCalibration(&c, kappa)
 }
 
@@ -120,8 +120,8 @@ func (f *plattClasses) loss(theta []float64) float64 {
 	return sum
 }
 
-func calibration(theta []float64) models.Calibration {
-	return models.Calibration{Kind: models.Platt, Slope: theta[0], Offsets: theta[1:]}
+func calibration(theta []float64) bundle.Calibration {
+	return bundle.Calibration{Kind: bundle.Platt, Slope: theta[0], Offsets: theta[1:]}
 }
 
 // derive sets the gradient and the Hessian.
@@ -170,7 +170,7 @@ func (f *plattClasses) step(step, theta []float64) bool {
 
 // fitPlattClasses minimises the log loss by Newton steps with halving, as fitPlatt does in the two unknowns of yes and no. A
 // slope that comes out negative is replaced by 0, and the probabilities by (n_c+1)/(n+κ+1).
-func fitPlattClasses(logOdds *mat.Dense, labels []int) models.Calibration {
+func fitPlattClasses(logOdds *mat.Dense, labels []int) bundle.Calibration {
 	_, kappa := logOdds.Dims()
 	f := &plattClasses{
 		logOdds: logOdds, labels: labels, counts: make([]float64, kappa+1), p: make([]float64, kappa+1),

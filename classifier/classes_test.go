@@ -11,22 +11,22 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 func TestCalibrateTo(t *testing.T) {
 	t.Parallel()
-	platt := models.Calibration{Kind: models.Platt, Slope: 2, Offsets: []float64{-1, 1}}
+	platt := bundle.Calibration{Kind: bundle.Platt, Slope: 2, Offsets: []float64{-1, 1}}
 	for name, c := range map[string]struct {
-		by      models.Calibration
+		by      bundle.Calibration
 		logOdds []float64
 		want    []float64
 	}{
-		"all equal":          {models.Calibration{}, []float64{0, 0}, []float64{1. / 3, 1. / 3, 1. / 3}},
-		"none":               {models.Calibration{}, []float64{math.Log(2), math.Log(5)}, []float64{1. / 8, 2. / 8, 5. / 8}},
+		"all equal":          {bundle.Calibration{}, []float64{0, 0}, []float64{1. / 3, 1. / 3, 1. / 3}},
+		"none":               {bundle.Calibration{}, []float64{math.Log(2), math.Log(5)}, []float64{1. / 8, 2. / 8, 5. / 8}},
 		"platt":              {platt, []float64{0.5 + math.Log(2)/2, -0.5 + math.Log(5)/2}, []float64{1. / 8, 2. / 8, 5. / 8}},
-		"far above":          {models.Calibration{}, []float64{1000, 999}, []float64{0, 1 / (1 + math.Exp(-1)), 1 / (1 + math.E)}},
-		"far below":          {models.Calibration{}, []float64{-1000, -1e300}, []float64{1, 0, 0}},
+		"far above":          {bundle.Calibration{}, []float64{1000, 999}, []float64{0, 1 / (1 + math.Exp(-1)), 1 / (1 + math.E)}},
+		"far below":          {bundle.Calibration{}, []float64{-1000, -1e300}, []float64{1, 0, 0}},
 		"overflow":           {platt, []float64{1e308, -1e308}, []float64{0, 1, 0}},
 		"overflow, by all":   {platt, []float64{-1e308, -1e308}, []float64{1, 0, 0}},
 		"overflow, together": {platt, []float64{1e308, 1e308}, []float64{0, 0.5, 0.5}},
@@ -42,10 +42,10 @@ func TestCalibrateTo(t *testing.T) {
 // TestCalibrateToOfTwoClasses: a model of two named classes says what one of yes and no would, bit by bit.
 func TestCalibrateToOfTwoClasses(t *testing.T) {
 	t.Parallel()
-	for _, c := range []models.Calibration{
-		{Kind: models.Uncalibrated},
-		{Kind: models.Platt, Slope: 0.8, Intercept: -0.1},
-		{Kind: models.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}},
+	for _, c := range []bundle.Calibration{
+		{Kind: bundle.Uncalibrated},
+		{Kind: bundle.Platt, Slope: 0.8, Intercept: -0.1},
+		{Kind: bundle.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}},
 	} {
 		for _, x := range []float64{-1000, -40, -1.3, 0, 0.7, 3, 40, 1000} {
 			got := make([]float64, 2)
@@ -67,7 +67,7 @@ func planted(random *rand.Rand, slope float64, offsets []float64) (*mat.Dense, [
 		for c := range kappa {
 			logOdds.Set(i, c, 3*random.NormFloat64())
 		}
-		CalibrateTo(p, &models.Calibration{Kind: models.Platt, Slope: slope, Offsets: offsets}, logOdds.RawRowView(i))
+		CalibrateTo(p, &bundle.Calibration{Kind: bundle.Platt, Slope: slope, Offsets: offsets}, logOdds.RawRowView(i))
 		u := random.Float64()
 		for labels[i] = 0; labels[i] < kappa && u >= p[labels[i]]; labels[i]++ {
 			u -= p[labels[i]]
@@ -76,9 +76,9 @@ func planted(random *rand.Rand, slope float64, offsets []float64) (*mat.Dense, [
 	return logOdds, labels
 }
 
-func fittedClasses(t fataler, logOdds *mat.Dense, labels []int) models.Calibration {
+func fittedClasses(t fataler, logOdds *mat.Dense, labels []int) bundle.Calibration {
 	t.Helper()
-	c, err := FitClasses(models.Platt, logOdds, labels)
+	c, err := FitClasses(bundle.Platt, logOdds, labels)
 	if err != nil {
 		t.Fatalf("fitting: %v", err)
 	}
@@ -95,7 +95,7 @@ const noSlope = 1e-6
 
 // residuals are the sums over the rows of probability − target of each class but the reference, with the log-odds first,
 // by formulas of their own.
-func residuals(c *models.Calibration, logOdds *mat.Dense, labels []int) []float64 {
+func residuals(c *bundle.Calibration, logOdds *mat.Dense, labels []int) []float64 {
 	n, kappa := logOdds.Dims()
 	counts := make([]float64, kappa+1)
 	for _, label := range labels {
@@ -237,28 +237,28 @@ func TestFitClassesRefuses(t *testing.T) {
 	t.Parallel()
 	two := mat.NewDense(2, 2, []float64{1, 2, 3, 4})
 	for name, c := range map[string]struct {
-		kind    models.CalibrationKind
+		kind    bundle.CalibrationKind
 		logOdds *mat.Dense
 		labels  []int
 	}{
 		"kind":              {"magic", two, []int{0, 1}},
-		"isotonic":          {models.Isotonic, two, []int{0, 1}},
-		"no rows":           {models.Platt, &mat.Dense{}, nil},
-		"uneven":            {models.Platt, two, []int{0}},
-		"label above":       {models.Platt, two, []int{0, 3}},
-		"label below":       {models.Platt, two, []int{-1, 0}},
-		"NaN":               {models.Platt, mat.NewDense(1, 2, []float64{0, math.NaN()}), []int{0}},
-		"infinite":          {models.Uncalibrated, mat.NewDense(1, 2, []float64{0, math.Inf(1)}), []int{0}},
-		"label of yes/no":   {models.Platt, mat.NewDense(1, 1, nil), []int{2}},
+		"isotonic":          {bundle.Isotonic, two, []int{0, 1}},
+		"no rows":           {bundle.Platt, &mat.Dense{}, nil},
+		"uneven":            {bundle.Platt, two, []int{0}},
+		"label above":       {bundle.Platt, two, []int{0, 3}},
+		"label below":       {bundle.Platt, two, []int{-1, 0}},
+		"NaN":               {bundle.Platt, mat.NewDense(1, 2, []float64{0, math.NaN()}), []int{0}},
+		"infinite":          {bundle.Uncalibrated, mat.NewDense(1, 2, []float64{0, math.Inf(1)}), []int{0}},
+		"label of yes/no":   {bundle.Platt, mat.NewDense(1, 1, nil), []int{2}},
 		"kind of yes/no":    {"magic", mat.NewDense(1, 1, nil), []int{1}},
-		"uneven yes/no":     {models.Isotonic, mat.NewDense(2, 1, nil), []int{1}},
-		"NaN of yes and no": {models.Platt, mat.NewDense(1, 1, []float64{math.NaN()}), []int{1}},
+		"uneven yes/no":     {bundle.Isotonic, mat.NewDense(2, 1, nil), []int{1}},
+		"NaN of yes and no": {bundle.Platt, mat.NewDense(1, 1, []float64{math.NaN()}), []int{1}},
 	} {
 		if got, err := FitClasses(c.kind, c.logOdds, c.labels); !errors.Is(err, ErrCalibration) {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 	}
-	if c, err := FitClasses(models.Uncalibrated, two, []int{0, 2}); err != nil || c.Kind != models.Uncalibrated {
+	if c, err := FitClasses(bundle.Uncalibrated, two, []int{0, 2}); err != nil || c.Kind != bundle.Uncalibrated {
 		t.Errorf("uncalibrated: got %v, %v", c, err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/synth"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -44,8 +44,8 @@ func benchModel(b *testing.B, rank int) (*Model, []synth.Note) {
 	p := len(v.Vocabulary())
 	parts := Parts{
 		Vectorizer: v,
-		Aux:        []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: []float64{50}}, {Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}}},
-		Heads:      []Head{{Words: normal(p), Gamma: normal(3)}}, Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
+		Aux:        []bundle.AuxColumn{{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}}, {Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}}},
+		Heads:      []Head{{Words: normal(p), Gamma: normal(3)}}, Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5,
 	}
 	if rank > 0 {
 		parts.Topics, parts.Heads[0].Beta = mat.NewDense(p, rank, normal(p*rank)), normal(rank)
@@ -72,7 +72,7 @@ func BenchmarkScoreClasses(b *testing.B) {
 			m, notes := benchModel(b, 25)
 			parts := m.parts
 			parts.Topics = mat.NewDense(len(m.terms), m.rank, m.topics)
-			parts.Admission, parts.Calibration = make([]bool, classes), models.Calibration{Kind: models.Uncalibrated}
+			parts.Admission, parts.Calibration = make([]bool, classes), bundle.Calibration{Kind: bundle.Uncalibrated}
 			parts.Admission[1] = true
 			for c := range classes {
 				parts.Classes = append(parts.Classes, fmt.Sprint("class ", c))

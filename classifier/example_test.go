@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -21,9 +21,9 @@ func ExampleModel_Scorer() {
 	model, err := classifier.New(classifier.Parts{
 		Vectorizer:  vectorizer,
 		Topics:      mat.NewDense(3, 2, []float64{0.8, 0, 0.6, 0, 0, 1}),
-		Aux:         []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: []float64{50}}},
+		Aux:         []bundle.AuxColumn{{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}}},
 		Heads:       []classifier.Head{{Beta: []float64{2, -1}, Gamma: []float64{0.02}, Intercept: -1}},
-		Calibration: models.Calibration{Kind: models.Uncalibrated},
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
 		Threshold:   0.5,
 	})
 	if err != nil {

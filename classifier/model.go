@@ -10,8 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -28,7 +28,7 @@ type Parts struct {
 	Vectorizer *textproc.Vectorizer // p terms
 	Topics     *mat.Dense           // F, p×k; nil for a model of words alone
 	Prevalence []float64            // k, as returned by Prevalence; nil if unknown
-	Aux        []models.AuxColumn
+	Aux        []bundle.AuxColumn
 	// Heads give the log-odds of each class against the reference: one head for each class except the reference, in the
 	// order of Classes. A yes/no model has one head, for admission.
 	Heads []Head
@@ -36,7 +36,7 @@ type Parts struct {
 	Classes []string
 	// Admission says for each class whether it means a bed; nil for a yes/no model.
 	Admission   []bool
-	Calibration models.Calibration
+	Calibration bundle.Calibration
 	Threshold   float64 // a note is "admit" from this probability of admission on
 }
 
@@ -143,7 +143,7 @@ func (p *Parts) checkClasses() error {
 	if n := len(p.Classes); len(p.Heads) != n-1 || len(p.Admission) != n {
 		return fmt.Errorf("%w: %d heads and %d marks of admission for %d classes", ErrModel, len(p.Heads), len(p.Admission), n)
 	}
-	if err := models.CheckAdmission(p.Classes, p.admissionClasses()); err != nil {
+	if err := bundle.CheckAdmission(p.Classes, p.admissionClasses()); err != nil {
 		return fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	return nil
@@ -299,7 +299,7 @@ func (m *Model) Rank() int { return m.rank }
 func (m *Model) Categorical() []string {
 	var names []string
 	for _, c := range m.parts.Aux {
-		if c.Kind == models.Categorical {
+		if c.Kind == bundle.Categorical {
 			names = append(names, c.Name)
 		}
 	}
@@ -307,4 +307,4 @@ func (m *Model) Categorical() []string {
 }
 
 // Aux returns the auxiliary columns in the order in which Score takes their values.
-func (m *Model) Aux() []models.AuxColumn { return m.parts.Aux }
+func (m *Model) Aux() []bundle.AuxColumn { return m.parts.Aux }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
@@ -77,12 +78,12 @@ func smallParts(tb testing.TB) Parts {
 	return Parts{
 		Info:       msg.Model{Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf", SHA256: strings.Repeat("3f9c1a00", 8)},
 		Vectorizer: v, Topics: topics, Prevalence: []float64{0.5, 0.25, 0},
-		Aux: []models.AuxColumn{
-			{Name: "age", Kind: models.Numeric, Mean: []float64{52}},
-			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
+		Aux: []bundle.AuxColumn{
+			{Name: "age", Kind: bundle.Numeric, Mean: []float64{52}},
+			{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
 		},
 		Heads:       []Head{{Beta: []float64{1.5, -0.75, 0}, Words: words, Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25}},
-		Calibration: models.Calibration{Kind: models.Platt, Slope: 1.5, Intercept: 0.25}, Threshold: 0.5,
+		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1.5, Intercept: 0.25}, Threshold: 0.5,
 	}
 }
 
@@ -94,7 +95,7 @@ func severalParts(tb testing.TB) Parts {
 	words[1], words[4] = 0.5, -0.25
 	parts.Heads = append(parts.Heads, Head{Beta: []float64{-0.5, 1.25, 0.25}, Words: words, Gamma: []float64{-0.01, 0.25, 0.5}, Intercept: -0.75})
 	parts.Classes, parts.Admission = []string{"discharged", "admitted", "transferred"}, []bool{false, true, true}
-	parts.Calibration = models.Calibration{Kind: models.Platt, Slope: 1.25, Offsets: []float64{0.25, -0.5}}
+	parts.Calibration = bundle.Calibration{Kind: bundle.Platt, Slope: 1.25, Offsets: []float64{0.25, -0.5}}
 	return parts
 }
 
@@ -169,7 +170,7 @@ func TestNewRefuses(t *testing.T) {
 		"one name":                  {ErrModel, func(p *Parts) { p.Classes, p.Admission, p.Heads = p.Classes[:1], p.Admission[:1], nil }},
 		"a name twice":              {ErrModel, func(p *Parts) { p.Classes[2] = p.Classes[0] }},
 		"a name empty":              {ErrModel, func(p *Parts) { p.Classes[1] = "" }},
-		"a name of two lines":       {models.ErrClassName, func(p *Parts) { p.Classes[1] = "a\nb" }},
+		"a name of two lines":       {bundle.ErrClassName, func(p *Parts) { p.Classes[1] = "a\nb" }},
 		"no marks of admission":     {ErrModel, func(p *Parts) { p.Admission = nil }},
 		"a mark too few":            {ErrModel, func(p *Parts) { p.Admission = p.Admission[:2] }},
 		"none of admission":         {ErrModel, func(p *Parts) { p.Admission = make([]bool, 3) }},
@@ -185,7 +186,7 @@ func TestNewRefuses(t *testing.T) {
 		"an offset too few":         {ErrCalibration, func(p *Parts) { p.Calibration.Offsets = []float64{0} }},
 		"no offsets":                {ErrCalibration, func(p *Parts) { p.Calibration.Offsets = nil }},
 		"an offset NaN":             {ErrCalibration, func(p *Parts) { p.Calibration.Offsets[1] = nan }},
-		"offsets, not calibrated":   {ErrCalibration, func(p *Parts) { p.Calibration.Kind = models.Uncalibrated }},
+		"offsets, not calibrated":   {ErrCalibration, func(p *Parts) { p.Calibration.Kind = bundle.Uncalibrated }},
 		"platt falls, with offsets": {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
 		"two classes with an offset": {ErrCalibration, func(p *Parts) {
 			p.Classes, p.Admission, p.Heads, p.Calibration.Offsets = p.Classes[:2], p.Admission[:2], p.Heads[:1], []float64{0}
@@ -195,7 +196,7 @@ func TestNewRefuses(t *testing.T) {
 			t.Parallel()
 			parts := severalParts(t)
 			c.change(&parts)
-			_ = parts.ToBundle(&models.Bundle{}) // may refuse them too, and must not panic
+			_ = parts.ToBundle(&bundle.Bundle{}) // may refuse them too, and must not panic
 			if m, err := New(parts); m != nil || !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -205,7 +206,7 @@ func TestNewRefuses(t *testing.T) {
 
 func isotonic(logits, probabilities []float64) func(*Parts) {
 	return func(p *Parts) {
-		p.Calibration = models.Calibration{Kind: models.Isotonic, Logits: logits, Probabilities: probabilities}
+		p.Calibration = bundle.Calibration{Kind: bundle.Isotonic, Logits: logits, Probabilities: probabilities}
 	}
 }
 
@@ -218,7 +219,7 @@ func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 		"no words":        func(p *Parts) { p.Heads[0].Words = nil },
 		"no aux":          func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
 		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Heads[0].Gamma = nil, nil, p.Heads[0].Gamma[:1] },
-		"uncalibrated":    func(p *Parts) { p.Calibration = models.Calibration{Kind: models.Uncalibrated} },
+		"uncalibrated":    func(p *Parts) { p.Calibration = bundle.Calibration{Kind: bundle.Uncalibrated} },
 		"isotonic":        isotonic([]float64{-1, 1}, []float64{0.1, 0.9}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,9 +263,9 @@ func TestWeightsAndLabel(t *testing.T) {
 }
 
 // bundleOf is the bundle of parts as a store keeps it.
-func bundleOf(tb testing.TB, parts Parts) *models.Bundle {
+func bundleOf(tb testing.TB, parts Parts) *bundle.Bundle {
 	tb.Helper()
-	b := &models.Bundle{Manifest: models.Manifest{Name: parts.Info.Name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: parts.Info.Name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
 	}
@@ -372,11 +373,11 @@ func TestLoadEarlierFormat(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
-	tensor := func(name string, data []float64, shape ...int) func(*models.Bundle) {
-		return func(b *models.Bundle) { b.Tensors[name] = models.Tensor{Shape: shape, Data: data} }
+	tensor := func(name string, data []float64, shape ...int) func(*bundle.Bundle) {
+		return func(b *bundle.Bundle) { b.Tensors[name] = bundle.Tensor{Shape: shape, Data: data} }
 	}
-	drop := func(name string) func(*models.Bundle) { return func(b *models.Bundle) { delete(b.Tensors, name) } }
-	refuse := func(name string, parts func(testing.TB) Parts, change func(*models.Bundle)) {
+	drop := func(name string) func(*bundle.Bundle) { return func(b *bundle.Bundle) { delete(b.Tensors, name) } }
+	refuse := func(name string, parts func(testing.TB) Parts, change func(*bundle.Bundle)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := bundleOf(t, parts(t))
@@ -390,7 +391,7 @@ func TestLoadRefuses(t *testing.T) {
 			}
 		})
 	}
-	for name, change := range map[string]func(*models.Bundle){
+	for name, change := range map[string]func(*bundle.Bundle){
 		"no intercept":           drop(tensorIntercept),
 		"no topics":              drop(tensorTopics),
 		"no coefficients":        drop(tensorBeta),
@@ -408,40 +409,40 @@ func TestLoadRefuses(t *testing.T) {
 		"idf too few":            tensor(tensorIDF, make([]float64, 9), 9),
 		"idf negative":           tensor(tensorIDF, append(make([]float64, 9), -1), 10),
 		"aux coefficients few":   tensor(tensorGamma, make([]float64, 2), 1, 2),
-		"rank differs":           func(b *models.Bundle) { b.Manifest.Rank = 2 },
-		"rank without topics":    func(b *models.Bundle) { b.Manifest.Rank = 1 << 30 },
-		"no text settings":       func(b *models.Bundle) { b.Manifest.Text = nil },
-		"text settings unknown":  func(b *models.Bundle) { b.Manifest.Text = []byte(`{"weighting":"bm25"}`) },
-		"empty vocabulary":       func(b *models.Bundle) { b.Vocabulary = nil },
-		"vocabulary cut":         func(b *models.Bundle) { b.Vocabulary = b.Vocabulary[:9] },
-		"a term twice":           func(b *models.Bundle) { b.Vocabulary[1].Text = b.Vocabulary[0].Text },
-		"levels do not ascend":   func(b *models.Bundle) { b.Manifest.Aux[1].Levels = []string{"M", "F"} },
-		"levels without means":   func(b *models.Bundle) { b.Manifest.Aux[1].Mean = nil },
-		"numeric with two means": func(b *models.Bundle) { b.Manifest.Aux[0].Mean = []float64{1, 2} },
-		"calibration":            func(b *models.Bundle) { b.Manifest.Calibration = models.Calibration{Kind: models.Isotonic} },
-		"calibration falls":      func(b *models.Bundle) { b.Manifest.Calibration.Slope = -1 },
-		"threshold":              func(b *models.Bundle) { b.Manifest.Threshold = 2 },
+		"rank differs":           func(b *bundle.Bundle) { b.Manifest.Rank = 2 },
+		"rank without topics":    func(b *bundle.Bundle) { b.Manifest.Rank = 1 << 30 },
+		"no text settings":       func(b *bundle.Bundle) { b.Manifest.Text = nil },
+		"text settings unknown":  func(b *bundle.Bundle) { b.Manifest.Text = []byte(`{"weighting":"bm25"}`) },
+		"empty vocabulary":       func(b *bundle.Bundle) { b.Vocabulary = nil },
+		"vocabulary cut":         func(b *bundle.Bundle) { b.Vocabulary = b.Vocabulary[:9] },
+		"a term twice":           func(b *bundle.Bundle) { b.Vocabulary[1].Text = b.Vocabulary[0].Text },
+		"levels do not ascend":   func(b *bundle.Bundle) { b.Manifest.Aux[1].Levels = []string{"M", "F"} },
+		"levels without means":   func(b *bundle.Bundle) { b.Manifest.Aux[1].Mean = nil },
+		"numeric with two means": func(b *bundle.Bundle) { b.Manifest.Aux[0].Mean = []float64{1, 2} },
+		"calibration":            func(b *bundle.Bundle) { b.Manifest.Calibration = bundle.Calibration{Kind: bundle.Isotonic} },
+		"calibration falls":      func(b *bundle.Bundle) { b.Manifest.Calibration.Slope = -1 },
+		"threshold":              func(b *bundle.Bundle) { b.Manifest.Threshold = 2 },
 	} {
 		refuse(name, smallParts, change)
 	}
-	for name, change := range map[string]func(*models.Bundle){
-		"one class":              func(b *models.Bundle) { b.Manifest.Classes = b.Manifest.Classes[:1] },
-		"a class less":           func(b *models.Bundle) { b.Manifest.Classes = []string{"discharged", "admitted"} },
-		"a class more":           func(b *models.Bundle) { b.Manifest.Classes = append(b.Manifest.Classes, "died") },
-		"classes, an empty list": func(b *models.Bundle) { b.Manifest.Classes = []string{} },
-		"no classes":             func(b *models.Bundle) { b.Manifest.Classes = nil },
-		"yes and no":             func(b *models.Bundle) { b.Manifest.Classes, b.Manifest.AdmissionClasses = nil, nil },
-		"a class without a name": func(b *models.Bundle) { b.Manifest.Classes = []string{"discharged", "", "transferred"} },
-		"a class twice":          func(b *models.Bundle) { b.Manifest.Classes = []string{"discharged", "discharged", "transferred"} },
-		"no class of admission":  func(b *models.Bundle) { b.Manifest.AdmissionClasses = nil },
-		"admission unknown":      func(b *models.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "died"} },
-		"admission twice":        func(b *models.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "admitted"} },
-		"all of admission":       func(b *models.Bundle) { b.Manifest.AdmissionClasses = b.Manifest.Classes },
-		"isotonic": func(b *models.Bundle) {
-			b.Manifest.Calibration = models.Calibration{Kind: models.Isotonic, Logits: []float64{0}, Probabilities: []float64{0.5}}
+	for name, change := range map[string]func(*bundle.Bundle){
+		"one class":              func(b *bundle.Bundle) { b.Manifest.Classes = b.Manifest.Classes[:1] },
+		"a class less":           func(b *bundle.Bundle) { b.Manifest.Classes = []string{"discharged", "admitted"} },
+		"a class more":           func(b *bundle.Bundle) { b.Manifest.Classes = append(b.Manifest.Classes, "died") },
+		"classes, an empty list": func(b *bundle.Bundle) { b.Manifest.Classes = []string{} },
+		"no classes":             func(b *bundle.Bundle) { b.Manifest.Classes = nil },
+		"yes and no":             func(b *bundle.Bundle) { b.Manifest.Classes, b.Manifest.AdmissionClasses = nil, nil },
+		"a class without a name": func(b *bundle.Bundle) { b.Manifest.Classes = []string{"discharged", "", "transferred"} },
+		"a class twice":          func(b *bundle.Bundle) { b.Manifest.Classes = []string{"discharged", "discharged", "transferred"} },
+		"no class of admission":  func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = nil },
+		"admission unknown":      func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "died"} },
+		"admission twice":        func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "admitted"} },
+		"all of admission":       func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = b.Manifest.Classes },
+		"isotonic": func(b *bundle.Bundle) {
+			b.Manifest.Calibration = bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{0}, Probabilities: []float64{0.5}}
 		},
-		"offsets too few":           func(b *models.Bundle) { b.Manifest.Calibration.Offsets = []float64{0} },
-		"offset infinite":           func(b *models.Bundle) { b.Manifest.Calibration.Offsets[0] = math.Inf(1) },
+		"offsets too few":           func(b *bundle.Bundle) { b.Manifest.Calibration.Offsets = []float64{0} },
+		"offset infinite":           func(b *bundle.Bundle) { b.Manifest.Calibration.Offsets[0] = math.Inf(1) },
 		"one row of coefficients":   tensor(tensorBeta, make([]float64, 3), 1, 3),
 		"coefficients transposed":   tensor(tensorBeta, make([]float64, 6), 3, 2),
 		"coefficients NaN":          tensor(tensorBeta, append(make([]float64, 5), math.NaN()), 2, 3),

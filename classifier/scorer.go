@@ -7,10 +7,10 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -177,14 +177,14 @@ func (s *Scorer) warn(p *msg.Prediction) {
 	s.levels, p.Warnings = s.levels[:0], p.Warnings[:0]
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
-		if c.Kind != models.Categorical {
+		if c.Kind != bundle.Categorical {
 			continue
 		}
 		level := levelIn(c, s.values[i])
 		s.levels = append(s.levels, level)
 		switch {
 		case level != drift.Unknown:
-		case c.Name == models.ComplaintColumn:
+		case c.Name == bundle.ComplaintColumn:
 			p.Warnings = append(p.Warnings, msg.Warning{Field: c.Name, Code: msg.ValueUnknownComplaint})
 		default:
 			p.Warnings = append(p.Warnings, msg.Warning{Field: c.Name, Code: msg.ValueUnknownLevel})

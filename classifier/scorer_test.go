@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -42,10 +42,10 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	}
 	words := rapid.Bool().Draw(t, "words")
 	if rapid.Bool().Draw(t, "aux") {
-		parts.Aux = []models.AuxColumn{
-			{Name: "age", Kind: models.Numeric, Mean: values(1, "age mean")},
-			{Name: "acuity", Kind: models.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3, "acuity means")},
-			{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: values(2, "sex means")},
+		parts.Aux = []bundle.AuxColumn{
+			{Name: "age", Kind: bundle.Numeric, Mean: values(1, "age mean")},
+			{Name: "acuity", Kind: bundle.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3, "acuity means")},
+			{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: values(2, "sex means")},
 		}
 	}
 	for range max(n-1, 1) {
@@ -61,10 +61,10 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 		}
 		parts.Heads = append(parts.Heads, h)
 	}
-	calibrations := []models.Calibration{{Kind: models.Uncalibrated}, {Kind: models.Platt, Slope: 0.8, Offsets: []float64{-0.1, 0.3, 2}[:max(n-1, 0)]}}
+	calibrations := []bundle.Calibration{{Kind: bundle.Uncalibrated}, {Kind: bundle.Platt, Slope: 0.8, Offsets: []float64{-0.1, 0.3, 2}[:max(n-1, 0)]}}
 	if n <= 2 {
-		calibrations[1] = models.Calibration{Kind: models.Platt, Slope: 0.8, Intercept: -0.1}
-		calibrations = append(calibrations, models.Calibration{Kind: models.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}})
+		calibrations[1] = bundle.Calibration{Kind: bundle.Platt, Slope: 0.8, Intercept: -0.1}
+		calibrations = append(calibrations, bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}})
 	}
 	parts.Calibration = rapid.SampledFrom(calibrations).Draw(t, "calibration")
 	return parts
@@ -99,14 +99,14 @@ func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 	for i, c := range parts.Aux {
 		number, isNumber := aux[i].Number()
 		level, _ := aux[i].Text()
-		if isNumber && c.Kind == models.Categorical {
+		if isNumber && c.Kind == bundle.Categorical {
 			level = map[float64]string{1: "1", 2: "2", 3: "3"}[number]
 		}
 		for f, m := range c.Mean {
 			switch {
-			case c.Kind == models.Numeric && isNumber:
+			case c.Kind == bundle.Numeric && isNumber:
 				logit += h.Gamma[at] * (number - m)
-			case c.Kind == models.Categorical && slices.Contains(c.Levels, level):
+			case c.Kind == bundle.Categorical && slices.Contains(c.Levels, level):
 				indicator := 0.0
 				if c.Levels[f] == level {
 					indicator = 1
@@ -200,7 +200,7 @@ func checkClasses(t fataler, parts *Parts, logOdds []float64, asked string, p *m
 		t.Fatalf("%q asked, %q against %q is explained at %v", asked, p.Class, p.Against, p.Probability)
 	}
 	const sure = 0.01 // a ratio of smaller ones would show their rounding
-	if ratio := p.Probability / p.Classes[against].Probability; parts.Calibration.Kind == models.Uncalibrated && min(p.Probability, p.Classes[against].Probability) > sure && math.Abs(math.Log(ratio)-p.Logit) > sumTolerance {
+	if ratio := p.Probability / p.Classes[against].Probability; parts.Calibration.Kind == bundle.Uncalibrated && min(p.Probability, p.Classes[against].Probability) > sure && math.Abs(math.Log(ratio)-p.Logit) > sumTolerance {
 		t.Fatalf("logit %v, by the probabilities %v", p.Logit, math.Log(ratio))
 	}
 	odds := append([]float64{0}, logOdds...)
@@ -417,7 +417,7 @@ func TestAbstain(t *testing.T) {
 func TestDecisionAtThreshold(t *testing.T) {
 	t.Parallel()
 	parts := smallParts(t)
-	parts.Heads[0].Intercept, parts.Calibration = 0, models.Calibration{Kind: models.Uncalibrated}
+	parts.Heads[0].Intercept, parts.Calibration = 0, bundle.Calibration{Kind: bundle.Uncalibrated}
 	for threshold, want := range map[float64]msg.Decision{0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit} {
 		parts.Threshold = threshold
 		var p msg.Prediction

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // What was learned of a site's history to forecast beds stands beside the models, in beds/<version>: the fit, and a manifest
@@ -22,9 +23,9 @@ const (
 
 // bedsManifest is the manifest of a fit of beds.
 type bedsManifest struct {
-	Format    string          `json:"format"`
-	CreatedAt time.Time       `json:"created_at"`
-	Files     map[string]File `json:"files"`
+	Format    string                 `json:"format"`
+	CreatedAt time.Time              `json:"created_at"`
+	Files     map[string]bundle.File `json:"files"`
 }
 
 // SaveBeds adds a fit of beds, which must be JSON, and returns its version. It is added whole or not at all. Saving the same
@@ -33,14 +34,14 @@ func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (ve
 	if !json.Valid(fit) || len(fit) > fitLimit {
 		return "", fmt.Errorf("saving a fit of beds: it is no JSON, or larger than %d bytes", fitLimit)
 	}
-	m := bedsManifest{Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second), Files: map[string]File{fitFile: fileOf(fit)}}
+	m := bedsManifest{Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second), Files: map[string]bundle.File{fitFile: bundle.FileOf(fit)}}
 	manifest, err := json.MarshalIndent(&m, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("saving a fit of beds: %w", err)
 	}
 	manifest = append(manifest, '\n')
-	version = VersionName(m.CreatedAt, fileOf(manifest).SHA256)
-	if err := s.bucket.AddFolder(ctx, path.Join(bedsFolder, version), map[string][]byte{fitFile: fit, manifestFile: manifest}, manifestFile); err != nil {
+	version = bundle.VersionName(m.CreatedAt, bundle.FileOf(manifest).SHA256)
+	if err := s.bucket.AddFolder(ctx, path.Join(bedsFolder, version), map[string][]byte{fitFile: fit, bundle.ManifestFile: manifest}, bundle.ManifestFile); err != nil {
 		return "", fmt.Errorf("saving a fit of beds: %w", err)
 	}
 	return version, nil
@@ -55,7 +56,7 @@ func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
 	}
 	var versions []string
 	for _, file := range files {
-		if version := path.Base(path.Dir(file)); path.Join(bedsFolder, version, manifestFile) == file && validVersion(version) {
+		if version := path.Base(path.Dir(file)); path.Join(bedsFolder, version, bundle.ManifestFile) == file && bundle.ValidVersion(version) {
 			versions = append(versions, version)
 		}
 	}
@@ -64,25 +65,25 @@ func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
 
 // LoadBeds returns a fit of beds, held against its manifest. The error is a *FileError if a file is damaged.
 func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
-	if !validVersion(version) {
+	if !bundle.ValidVersion(version) {
 		return nil, fmt.Errorf("beds of version %q: %w", version, ErrNotFound)
 	}
 	bad := func(file string, err error) error {
 		return fileError(FileError{File: path.Join(bedsFolder, version, file), Err: err})
 	}
-	manifest, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, manifestFile), manifestLimit)
+	manifest, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, bundle.ManifestFile), bundle.Limit(bundle.ManifestFile))
 	if err != nil {
-		return nil, bad(manifestFile, err)
+		return nil, bad(bundle.ManifestFile, err)
 	}
 	var m bedsManifest
-	switch sum := fileOf(manifest).SHA256; {
-	case !strings.HasSuffix(version, sum[:suffixDigits]):
-		return nil, bad(manifestFile, errors.New("the manifest was changed: its checksum is not that of its name"))
+	switch {
+	case !bundle.OfVersion(version, bundle.FileOf(manifest).SHA256):
+		return nil, bad(bundle.ManifestFile, errors.New("the manifest was changed: its checksum is not that of its name"))
 	case json.Unmarshal(manifest, &m) != nil || m.Format != bedsFormat:
-		return nil, bad(manifestFile, fmt.Errorf("%w: it is not of %s", ErrManifest, bedsFormat))
+		return nil, bad(bundle.ManifestFile, fmt.Errorf("%w: it is not of %s", bundle.ErrManifest, bedsFormat))
 	}
 	fit, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, fitFile), fitLimit)
-	if err == nil && fileOf(fit) != m.Files[fitFile] {
+	if err == nil && bundle.FileOf(fit) != m.Files[fitFile] {
 		err = errChanged
 	}
 	if err != nil {
@@ -95,9 +96,9 @@ func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
 func (v *verification) beds(ctx context.Context, parts []string) {
 	version, file := parts[1], path.Join(parts[2:]...)
 	switch {
-	case !validVersion(version) || !slices.Contains([]string{fitFile, manifestFile}, file):
+	case !bundle.ValidVersion(version) || !slices.Contains([]string{fitFile, bundle.ManifestFile}, file):
 		v.bad(&FileError{File: path.Join(parts...), Err: errUnexpected})
-	case file == manifestFile:
+	case file == bundle.ManifestFile:
 		_, err := v.store.LoadBeds(ctx, version)
 		v.bad(err)
 	}

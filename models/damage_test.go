@@ -2,8 +2,6 @@ package models
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // stored returns a store that serves one model, its path, and the folder of the version.
@@ -76,7 +76,7 @@ func TestDamageIsNamed(t *testing.T) {
 			}
 		},
 	} {
-		for _, file := range []string{manifestFile, vocabularyFile, tensorsFile, evaluationFile, cardFile, championFile, generationsFolder} {
+		for _, file := range []string{bundle.ManifestFile, bundle.VocabularyFile, bundle.TensorsFile, bundle.EvaluationFile, bundle.CardFile, championFile, generationsFolder} {
 			if file == championFile && how == "gone" {
 				continue // a store without a champion is sound
 			}
@@ -158,12 +158,12 @@ func TestForgedFiles(t *testing.T) {
 	t.Parallel()
 	s, _, folder := stored(t)
 	card := []byte("# forged\n")
-	before := fileOf(read(t, filepath.Join(folder, cardFile)))
-	write(t, filepath.Join(folder, cardFile), card)
-	manifest := strings.Replace(string(read(t, filepath.Join(folder, manifestFile))), before.SHA256, fileOf(card).SHA256, 1)
-	write(t, filepath.Join(folder, manifestFile), []byte(manifest))
+	before := bundle.FileOf(read(t, filepath.Join(folder, bundle.CardFile)))
+	write(t, filepath.Join(folder, bundle.CardFile), card)
+	manifest := strings.Replace(string(read(t, filepath.Join(folder, bundle.ManifestFile))), before.SHA256, bundle.FileOf(card).SHA256, 1)
+	write(t, filepath.Join(folder, bundle.ManifestFile), []byte(manifest))
 	_, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder))
-	if err == nil || !strings.Contains(err.Error(), manifestFile) {
+	if err == nil || !strings.Contains(err.Error(), bundle.ManifestFile) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -196,14 +196,14 @@ func TestHostileManifests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _, folder := stored(t)
-			before := string(read(t, filepath.Join(folder, manifestFile)))
+			before := string(read(t, filepath.Join(folder, bundle.ManifestFile)))
 			manifest := strings.Replace(before, change[0], change[1], 1)
 			if manifest == before {
 				t.Fatal("nothing changed")
 			}
-			write(t, filepath.Join(folder, manifestFile), []byte(manifest))
-			sum := sha256.Sum256([]byte(manifest))
-			version := filepath.Base(folder)[:len(versionLayout)+1] + hex.EncodeToString(sum[:])[:suffixDigits]
+			write(t, filepath.Join(folder, bundle.ManifestFile), []byte(manifest))
+			created := bundle.Created(filepath.Base(folder))
+			version := bundle.VersionName(created, bundle.FileOf([]byte(manifest)).SHA256)
 			if err := os.Rename(folder, filepath.Join(filepath.Dir(folder), version)); err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestCrashBeforeRename(t *testing.T) {
 	if err := os.Mkdir(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(left, cardFile), []byte("half"))
+	write(t, filepath.Join(left, bundle.CardFile), []byte("half"))
 	pointer, history := filepath.Join(dir, "."+championFile+"4711"), filepath.Join(dir, "."+historyFile+"4711")
 	write(t, pointer, []byte("2026"))
 	write(t, history, []byte("{"))

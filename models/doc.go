@@ -1,6 +1,6 @@
-// Package models keeps trained models: Bundle is one version of a model as plain data, Generation is the versions that
-// belong together, and Store is where they live, with the generation that is served and the history of that choice. OpenDir
-// opens the store on a directory, New that in another Bucket:
+// Package models keeps trained models: Generation is the versions, each a bundle.Bundle, that belong together, and Store is
+// where they live, with the generation that is served and the history of that choice. OpenDir opens the store on a
+// directory, New that in another Bucket:
 //
 //	<store>/<model>/<version>/manifest.json        what the model is, with the SHA-256 of every other file
 //	                          vocabulary.json      the terms, in the order of the columns
@@ -22,9 +22,6 @@
 // writers the second is told, the other by adding a line. A change is recorded before it takes effect. A crash at any moment
 // therefore leaves a store that loads as before or as after the change, and at worst a record of a change that did not take
 // effect, which Event.Abandoned tells.
-//
-// Stores of the earlier layout, where each model had a champion and a history of its own, are read as one generation and
-// converted by the first change.
 //
 // A Store is safe for concurrent use, also by several processes.
 package models

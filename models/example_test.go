@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -18,13 +19,13 @@ func ExampleOpenDir() {
 
 	ctx := context.Background()
 	store := models.OpenDir(dir)
-	b := &models.Bundle{
-		Manifest: models.Manifest{
-			Name: models.Slug("Chest Pain"), Complaint: "Chest Pain", Method: "sonmf", Rank: 1, Threshold: 0.5,
-			Calibration: models.Calibration{Kind: models.Uncalibrated}, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
+	b := &bundle.Bundle{
+		Manifest: bundle.Manifest{
+			Name: bundle.Slug("Chest Pain"), Complaint: "Chest Pain", Method: "sonmf", Rank: 1, Threshold: 0.5,
+			Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
 		},
-		Vocabulary: []models.Term{{Text: "pain", Surface: []string{"pain", "pains"}, DF: 12}},
-		Tensors:    models.Tensors{"topics": {Shape: []int{1, 1}, Data: []float64{1}}},
+		Vocabulary: []bundle.Term{{Text: "pain", Surface: []string{"pain", "pains"}, DF: 12}},
+		Tensors:    bundle.Tensors{"topics": {Shape: []int{1, 1}, Data: []float64{1}}},
 	}
 	version, err := store.Save(ctx, b)
 	if err != nil {
@@ -41,6 +42,6 @@ func ExampleOpenDir() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(champion.Models[models.Slug(" chest  pain")].Version == version)
+	fmt.Println(champion.Models[bundle.Slug(" chest  pain")].Version == version)
 	// Output: true
 }

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // Generation is the models that belong together: what one training made, and what it took over from the generation before.
@@ -66,28 +67,28 @@ func (g *Generation) check() error {
 		problem = "created_at is missing"
 	case len(g.Models) == 0:
 		problem = "it names no model"
-	case g.Parent != "" && !validVersion(g.Parent):
+	case g.Parent != "" && !bundle.ValidVersion(g.Parent):
 		problem = fmt.Sprintf("parent %q", g.Parent)
 	}
 	for model, m := range g.Models {
-		if _, both := g.Pooled[model]; both || !validModel(model) || !validVersion(m.Version) {
+		if _, both := g.Pooled[model]; both || !bundle.ValidModel(model) || !bundle.ValidVersion(m.Version) {
 			problem = fmt.Sprintf("model %q, version %q", model, m.Version)
 		}
 	}
 	for model := range g.Pooled {
-		if !validModel(model) {
+		if !bundle.ValidModel(model) {
 			problem = fmt.Sprintf("model %q", model)
 		}
 	}
 	if problem != "" {
-		return fmt.Errorf("%w: %s", ErrManifest, problem)
+		return fmt.Errorf("%w: %s", bundle.ErrManifest, problem)
 	}
 	return nil
 }
 
 // encode returns the file of the generation and sets what depends on it.
 func (g *Generation) encode() ([]byte, error) {
-	g.Format, g.CreatedAt = Format, g.CreatedAt.UTC()
+	g.Format, g.CreatedAt = bundle.Format, g.CreatedAt.UTC()
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -96,27 +97,27 @@ func (g *Generation) encode() ([]byte, error) {
 		return nil, err
 	}
 	data = append(data, '\n')
-	g.Name = VersionName(g.CreatedAt, fileOf(data).SHA256)
+	g.Name = bundle.VersionName(g.CreatedAt, bundle.FileOf(data).SHA256)
 	return data, nil
 }
 
 // parseGeneration reads the file of the generation of that name.
 func parseGeneration(name string, data []byte) (*Generation, error) {
-	if sum := fileOf(data).SHA256; sum[:suffixDigits] != name[len(name)-suffixDigits:] {
+	if !bundle.OfVersion(name, bundle.FileOf(data).SHA256) {
 		return nil, errors.New("the file was changed: its checksum is not that of its name")
 	}
-	if err := checkFormat(data); err != nil {
+	if err := bundle.CheckFormat(data); err != nil {
 		return nil, err
 	}
 	g := &Generation{Name: name}
 	if err := json.Unmarshal(data, g); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
+		return nil, fmt.Errorf("%w: %w", bundle.ErrManifest, err)
 	}
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	if VersionName(g.CreatedAt, fileOf(data).SHA256) != name {
-		return nil, fmt.Errorf("%w: it was created at %v", ErrManifest, g.CreatedAt)
+	if bundle.VersionName(g.CreatedAt, bundle.FileOf(data).SHA256) != name {
+		return nil, fmt.Errorf("%w: it was created at %v", bundle.ErrManifest, g.CreatedAt)
 	}
 	return g, nil
 }
@@ -165,19 +166,12 @@ func (s *Store) sound(ctx context.Context, g *Generation) error {
 // Generation reads a generation. The error wraps ErrNotFound if there is none of that name, and is a *FileError if its file
 // is damaged.
 func (s *Store) Generation(ctx context.Context, name string) (*Generation, error) {
-	if !validVersion(name) {
+	if !bundle.ValidVersion(name) {
 		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
 	}
 	file := generationFile(name)
 	data, err := s.bucket.Read(ctx, file, generationLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		old, earlier, err := s.earlier(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if earlier && old.Name == name {
-			return old, nil
-		}
 		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
 	}
 	var g *Generation
@@ -190,7 +184,7 @@ func (s *Store) Generation(ctx context.Context, name string) (*Generation, error
 	return g, nil
 }
 
-// Generations returns the names of all generations, oldest first. The champions of a store of the earlier layout are one.
+// Generations returns the names of all generations, oldest first.
 func (s *Store) Generations(ctx context.Context) ([]string, error) {
 	files, err := s.bucket.Files(ctx, generationsFolder)
 	if err != nil {
@@ -198,17 +192,9 @@ func (s *Store) Generations(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, file := range files {
-		if name, ok := strings.CutSuffix(path.Base(file), ".json"); ok && generationFile(name) == file && validVersion(name) {
+		if name, ok := strings.CutSuffix(path.Base(file), ".json"); ok && generationFile(name) == file && bundle.ValidVersion(name) {
 			names = append(names, name)
 		}
-	}
-	old, earlier, err := s.earlier(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if earlier && !slices.Contains(names, old.Name) {
-		names = append(names, old.Name)
-		slices.Sort(names)
 	}
 	return names, nil
 }

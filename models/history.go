@@ -20,8 +20,6 @@ const (
 	Recalibrated Action = "recalibrated" // promoted, as the generation before with its probabilities recalibrated
 	RolledBack   Action = "rolled_back"  // served again
 	Refused      Action = "refused"      // judged, and not to be served
-
-	retired Action = "retired" // of the earlier layout: the model had no champion any more
 )
 
 // Event is a line of the history of a store.
@@ -34,10 +32,6 @@ type Event struct {
 	Why     string    `json:"why,omitempty"`
 	Command string    `json:"command,omitempty"`
 
-	// Model is set in events that were carried over from the earlier layout, where each model had a champion of its own:
-	// From and To are then versions of that model.
-	Model string `json:"model,omitempty"`
-
 	// Abandoned says that the change never took effect: its writer was stopped after it recorded the change, or another
 	// writer was faster. It is not stored: later changes, and what is served now, tell.
 	Abandoned bool `json:"abandoned,omitempty"`
@@ -45,7 +39,7 @@ type Event struct {
 
 // changes reports whether the event says what was served from then on.
 func (e *Event) changes() bool {
-	return e.Model == "" && (e.Action == Promoted || e.Action == Recalibrated || e.Action == RolledBack)
+	return e.Action == Promoted || e.Action == Recalibrated || e.Action == RolledBack
 }
 
 const (
@@ -87,7 +81,7 @@ func (s *Store) readable(ctx context.Context) ([]Event, error) {
 func (s *Store) recorded(ctx context.Context) ([]Event, error) {
 	data, err := s.bucket.Read(ctx, historyFile, historyLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.earlierHistory(ctx)
+		return nil, nil
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -138,9 +132,6 @@ func settle(events []Event, served string, unknown bool) {
 	}
 	var changes []int
 	for i, e := range events {
-		if e.Model != "" {
-			continue
-		}
 		prove(e.From)
 		if e.changes() {
 			latest[e.To] = i
@@ -206,31 +197,20 @@ func appendLines(data []byte, events ...Event) ([]byte, error) {
 	return data, nil
 }
 
-// ServedAt returns the generation that was served at a time. The error wraps ErrNotFound if nothing was. In the time of the
-// earlier layout the generation has no Name.
+// ServedAt returns the generation that was served at a time. The error wraps ErrNotFound if nothing was.
 func (s *Store) ServedAt(ctx context.Context, at time.Time) (*Generation, error) {
 	events, err := s.History(ctx)
 	if err != nil {
 		return nil, err
 	}
 	name := ""
-	single := &Generation{CreatedAt: at, Models: map[string]Member{}}
 	for _, e := range events {
-		switch {
-		case e.Time.After(at) || e.Abandoned:
-		case e.changes():
+		if e.changes() && !e.Abandoned && !e.Time.After(at) {
 			name = e.To
-		case e.Model != "" && e.Action == retired:
-			delete(single.Models, e.Model)
-		case e.Model != "" && e.Action == Promoted:
-			single.Models[e.Model] = Member{Version: e.To, Reason: e.Why}
 		}
 	}
-	switch {
-	case name != "":
+	if name != "" {
 		return s.Generation(ctx, name)
-	case len(single.Models) > 0:
-		return single, nil
 	}
 	return nil, fmt.Errorf("nothing was served at %s: %w", at.UTC().Format(time.RFC3339), ErrNotFound)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // VersionStatus is the role of a version in its model.
@@ -54,7 +56,7 @@ func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 				info.Status, info.Reason, info.Generation = r.status, r.reason, r.generation
 			}
 			info.Champion = info.Status == ChampionStatus
-			info.CreatedAt, _ = time.Parse(versionLayout, v[:len(versionLayout)]) // which Versions has checked
+			info.CreatedAt = bundle.Created(v)
 			list = append(list, info)
 		}
 	}
@@ -93,11 +95,6 @@ func (s *Store) roles(ctx context.Context) (map[[2]string]role, error) {
 		id := [2]string{model, version}
 		if old, ok := roles[id]; !ok || rank[r.status] >= rank[old.status] {
 			roles[id] = r
-		}
-	}
-	for _, e := range events {
-		if e.Model != "" && e.Action == Promoted {
-			add(e.Model, e.To, role{status: SupersededStatus, reason: e.Why})
 		}
 	}
 	judged := judge(events, champion)

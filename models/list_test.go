@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // TestVerifyTellsProgress counts the versions of all models.
@@ -13,7 +15,7 @@ func TestVerifyTellsProgress(t *testing.T) {
 	dir := t.TempDir()
 	s := OpenDir(dir)
 	all := sample(0)
-	all.Manifest.Name = Other
+	all.Manifest.Name = bundle.Other
 	save(t, s, all)
 	for i := range 2 {
 		save(t, s, sample(i))

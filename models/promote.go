@@ -8,9 +8,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-const championFile = "champion"
+const (
+	championFile  = "champion"
+	championLimit = 128 // bytes
+)
 
 // Champion returns the generation that is served, an error that wraps ErrNotFound if there is none. If the champion file or
 // that of the generation is damaged, the error is a *FileError, and the generation holds its Name alone if that is known.
@@ -35,7 +40,7 @@ func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 
 // pointer reads the champion file: the name of a generation, "" without an error if there is no file, and what it holds.
 func (s *Store) pointer(ctx context.Context) (name string, held []byte, err error) {
-	held, err = s.bucket.Read(ctx, championFile, maxName)
+	held, err = s.bucket.Read(ctx, championFile, championLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
 	}
@@ -46,7 +51,7 @@ func (s *Store) pointer(ctx context.Context) (name string, held []byte, err erro
 		return "", nil, fileError(FileError{File: championFile, Err: err})
 	}
 	name = strings.TrimSuffix(string(held), "\n")
-	if !validVersion(name) {
+	if !bundle.ValidVersion(name) {
 		return "", held, &FileError{File: championFile, Err: errors.New("holds no name of a generation")}
 	}
 	return name, held, nil
@@ -54,10 +59,6 @@ func (s *Store) pointer(ctx context.Context) (name string, held []byte, err erro
 
 // noPointer returns the champion of a store without a champion file.
 func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
-	g, earlier, err := s.earlier(ctx)
-	if err != nil || earlier {
-		return g, err
-	}
 	events, err := s.recorded(ctx)
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
 		return nil, err
@@ -125,7 +126,7 @@ func (s *Store) Promote(ctx context.Context, c Change) error {
 // Rollback makes c.To the generation that is served again, "" for the one that Before returns. It must have been served. All else is
 // as for Promote.
 func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
-	c.To, err = s.BackTo(ctx, c.To)
+	c.To, err = s.RollbackTarget(ctx, c.To)
 	if err == nil {
 		c.Action = RolledBack
 		err = s.change(ctx, c)
@@ -178,9 +179,6 @@ func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 		err = s.sound(ctx, g)
 	}
 	if err == nil {
-		err = s.convert(ctx, c.By)
-	}
-	if err == nil {
 		err = s.record(ctx, Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command})
 	}
 	if err == nil {
@@ -199,9 +197,6 @@ func (s *Store) change(ctx context.Context, c Change) error {
 		err = s.sound(ctx, g)
 	}
 	if err != nil {
-		return err
-	}
-	if err := s.convert(ctx, c.By); err != nil {
 		return err
 	}
 	served, held, err := s.pointer(ctx)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // generations adds so many generations of one model, none of which is served.
@@ -244,9 +246,9 @@ func TestHostileGenerations(t *testing.T) {
 			if text == before {
 				t.Fatal("nothing changed")
 			}
-			forged := VersionName(g.CreatedAt, fileOf([]byte(text)).SHA256)
+			forged := bundle.VersionName(g.CreatedAt, bundle.FileOf([]byte(text)).SHA256)
 			write(t, filepath.Join(dir, generationFile(forged)), []byte(text))
-			if _, err := s.Generation(t.Context(), forged); !errors.Is(err, ErrManifest) || !strings.Contains(err.Error(), forged+".json") {
+			if _, err := s.Generation(t.Context(), forged); !errors.Is(err, bundle.ErrManifest) || !strings.Contains(err.Error(), forged+".json") {
 				t.Errorf("got %v", err)
 			}
 			if err := s.Promote(t.Context(), Change{To: forged, From: g.Name}); err == nil {
@@ -265,7 +267,7 @@ func TestLaterMinorFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(read(t, filepath.Join(dir, generationFile(g.Name)))), `"format": "1"`, `"format": "1.9", "future": [1]`, 1)
-	later := VersionName(g.CreatedAt, fileOf([]byte(text)).SHA256)
+	later := bundle.VersionName(g.CreatedAt, bundle.FileOf([]byte(text)).SHA256)
 	write(t, filepath.Join(dir, generationFile(later)), []byte(text))
 	got, err := s.Generation(t.Context(), later)
 	if err != nil || !cmp.Equal(got.Models, g.Models) {

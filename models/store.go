@@ -8,7 +8,8 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // ErrNotFound is wrapped if there is no such model, version, generation or champion.
@@ -77,7 +78,7 @@ func (s *Store) Recognize(ctx context.Context) error {
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			return listing(err)
 		}
-		if folder == generationsFolder || validModel(folder) && slices.ContainsFunc(inside, validVersion) {
+		if folder == generationsFolder || bundle.ValidModel(folder) && slices.ContainsFunc(inside, bundle.ValidVersion) {
 			return nil
 		}
 	}
@@ -108,12 +109,12 @@ func (s *Store) Models(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, listing(err)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !validModel(name) }), nil
+	return slices.DeleteFunc(names, func(name string) bool { return !bundle.ValidModel(name) }), nil
 }
 
 // Versions returns the versions of a model, oldest first. A version that is not completely written does not count.
 func (s *Store) Versions(ctx context.Context, model string) ([]string, error) {
-	if !validModel(model) {
+	if !bundle.ValidModel(model) {
 		return nil, fmt.Errorf("model %q: %w", model, ErrNotFound)
 	}
 	files, err := s.bucket.Files(ctx, model)
@@ -122,7 +123,7 @@ func (s *Store) Versions(ctx context.Context, model string) ([]string, error) {
 	}
 	var versions []string
 	for _, file := range files {
-		if version := path.Base(path.Dir(file)); path.Join(model, version, manifestFile) == file && validVersion(version) {
+		if version := path.Base(path.Dir(file)); path.Join(model, version, bundle.ManifestFile) == file && bundle.ValidVersion(version) {
 			versions = append(versions, version)
 		}
 	}
@@ -141,15 +142,3 @@ func listing(err error) error {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// validModel reports whether name may be the folder of a model: a name of the alphabet that Slug uses, and not one that the
-// store uses itself.
-func validModel(name string) bool {
-	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
-	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == "" && !reserved(name)
-}
-
-// reserved reports whether the store itself has a file or folder of that name.
-func reserved(name string) bool {
-	return name == championFile || name == generationsFolder || name == bedsFolder
-}

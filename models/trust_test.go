@@ -165,7 +165,7 @@ func TestChampionAndHistoryDisagree(t *testing.T) {
 	if err != nil || list[0].Status != SupersededStatus || list[1].Status != ChampionStatus {
 		t.Errorf("listed %+v, %v", list, err)
 	}
-	if to, err := s.BackTo(ctx, ""); err != nil || to != g[0] {
+	if to, err := s.RollbackTarget(ctx, ""); err != nil || to != g[0] {
 		t.Errorf("back to %q, %v", to, err)
 	}
 }
@@ -227,7 +227,7 @@ func TestPermissionIsNoDamage(t *testing.T) {
 	generations(t, s, 1)
 	_, e1 := s.Champion(ctx)
 	_, e2 := s.History(ctx)
-	_, e3 := s.BackTo(ctx, "")
+	_, e3 := s.RollbackTarget(ctx, "")
 	_, e4 := List(ctx, s)
 	_, e5 := s.Verify(ctx, nil)
 	want := "permission denied on " + filepath.Join(dir, championFile) + ": run as the owner of the store"

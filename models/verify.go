@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // Verify checks all files of the store and returns the damaged ones. Unfinished versions, which no generation names, do not
@@ -77,15 +79,14 @@ func (v *verification) file(ctx context.Context, file string) {
 	parts := strings.Split(file, "/")
 	switch n := len(parts); {
 	case n == 1 && (file == championFile || file == historyFile):
-	case n == 2 && parts[0] == generationsFolder && validVersion(strings.TrimSuffix(parts[1], ".json")) && path.Ext(parts[1]) == ".json":
+	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], ".json")) && path.Ext(parts[1]) == ".json":
 		v.generation(ctx, strings.TrimSuffix(parts[1], ".json"))
 	case n >= 3 && parts[0] == bedsFolder:
 		v.beds(ctx, parts)
-	case n == 2 && validModel(parts[0]) && (parts[1] == championFile || parts[1] == historyFile): // of the earlier layout
-	case n >= 3 && validModel(parts[0]) && validVersion(parts[1]):
+	case n >= 3 && bundle.ValidModel(parts[0]) && bundle.ValidVersion(parts[1]):
 		id := [2]string{parts[0], parts[1]}
-		v.versions[id] = v.versions[id] || n == 3 && parts[2] == manifestFile
-	case n > 1 && validModel(parts[0]):
+		v.versions[id] = v.versions[id] || n == 3 && parts[2] == bundle.ManifestFile
+	case n > 1 && bundle.ValidModel(parts[0]):
 		v.bad(&FileError{Model: parts[0], File: path.Join(parts[1:]...), Err: errUnexpected})
 	default:
 		v.bad(&FileError{File: file, Err: errUnexpected})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // TestDescribe: what people read of a version is read without the rest, and held against the manifest.
@@ -18,7 +20,7 @@ func TestDescribe(t *testing.T) {
 	want := sample(1)
 	version := save(t, s, want)
 	folder := filepath.Join(root, want.Manifest.Name, version)
-	for _, name := range []string{tensorsFile, vocabularyFile} {
+	for _, name := range []string{bundle.TensorsFile, bundle.VocabularyFile} {
 		if err := os.Remove(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -38,11 +40,11 @@ func TestDescribe(t *testing.T) {
 	if d := cmp.Diff(asJSON(t, &want.Manifest), asJSON(t, m)); d != "" {
 		t.Errorf("the manifest (-want +got):\n%s", d)
 	}
-	if err := os.WriteFile(filepath.Join(folder, cardFile), []byte("# Another\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, bundle.CardFile), []byte("# Another\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.Describe(t.Context(), want.Manifest.Name, version)
-	if damage, ok := errors.AsType[*FileError](err); !ok || damage.File != cardFile || damage.Version != version {
+	if damage, ok := errors.AsType[*FileError](err); !ok || damage.File != bundle.CardFile || damage.Version != version {
 		t.Errorf("a changed card: %v", err)
 	}
 	for _, name := range []string{"2026-11-20T02-00-02Z-000000", "../..", ""} {

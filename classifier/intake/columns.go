@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // Columns reads the auxiliary values of notes for one model, in one goroutine.
@@ -23,12 +23,12 @@ type column struct {
 }
 
 // Columns returns the reader of the values of a model with these columns.
-func (in *Intake) Columns(aux []models.AuxColumn) *Columns {
+func (in *Intake) Columns(aux []bundle.AuxColumn) *Columns {
 	c := &Columns{columns: make([]column, len(aux))}
 	for i := range aux {
 		c.columns[i] = column{bound: in.bound(aux[i].Name), levels: aux[i].Levels}
 		// A complaint comes folded, and the levels are.
-		if aux[i].Kind == models.Categorical && aux[i].Name != models.ComplaintColumn {
+		if aux[i].Kind == bundle.Categorical && aux[i].Name != bundle.ComplaintColumn {
 			c.columns[i].others = in.spellings(&aux[i])
 		}
 	}
@@ -37,7 +37,7 @@ func (in *Intake) Columns(aux []models.AuxColumn) *Columns {
 
 // spellings returns the level of each spelling, folded. Of several levels that a spelling could mean, it is the commonest in training:
 // of those that differ from it in case and space alone, or else of those that the table says.
-func (in *Intake) spellings(aux *models.AuxColumn) map[string]string {
+func (in *Intake) spellings(aux *bundle.AuxColumn) map[string]string {
 	levels, share := slices.Clone(aux.Levels), map[string]float64{}
 	for i, level := range levels {
 		share[level] = aux.Mean[i]

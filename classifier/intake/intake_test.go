@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // TestNote: what cannot be is named, whichever model reads the note.
@@ -51,14 +51,14 @@ func TestNote(t *testing.T) {
 }
 
 // columns are those of a model. Half of the patients of sex are MALE.
-func columns() []models.AuxColumn {
-	return []models.AuxColumn{
-		{Name: "age", Kind: models.Numeric, Mean: []float64{50}},
-		{Name: "sex", Kind: models.Categorical, Levels: []string{"F", "FEMALE", "MALE"}, Mean: []float64{.1, .4, .5}},
-		{Name: "site", Kind: models.Categorical, Levels: []string{"Main", "North Wing", "main"}, Mean: []float64{.2, .1, .3}},
-		{Name: "acuity", Kind: models.Categorical, Levels: []string{"1", "2"}, Mean: []float64{.5, .5}},
-		{Name: models.ComplaintColumn, Kind: models.Categorical, Levels: []string{"f", "fall"}, Mean: []float64{.5, .5}},
-		{Name: "of_the_file", Kind: models.Numeric, Mean: []float64{1}},
+func columns() []bundle.AuxColumn {
+	return []bundle.AuxColumn{
+		{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}},
+		{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "FEMALE", "MALE"}, Mean: []float64{.1, .4, .5}},
+		{Name: "site", Kind: bundle.Categorical, Levels: []string{"Main", "North Wing", "main"}, Mean: []float64{.2, .1, .3}},
+		{Name: "acuity", Kind: bundle.Categorical, Levels: []string{"1", "2"}, Mean: []float64{.5, .5}},
+		{Name: bundle.ComplaintColumn, Kind: bundle.Categorical, Levels: []string{"f", "fall"}, Mean: []float64{.5, .5}},
+		{Name: "of_the_file", Kind: bundle.Numeric, Mean: []float64{1}},
 	}
 }
 
@@ -111,7 +111,7 @@ func TestEitherSpelling(t *testing.T) {
 	t.Parallel()
 	female, male := []string{"F", "FEMALE", "female", "2", "W"}, []string{"M", "MALE", "male", "1", "man"}
 	for i := range female {
-		aux := []models.AuxColumn{{Name: "sex", Kind: models.Categorical, Levels: []string{female[i], male[i]}, Mean: []float64{.5, .5}}}
+		aux := []bundle.AuxColumn{{Name: "sex", Kind: bundle.Categorical, Levels: []string{female[i], male[i]}, Mean: []float64{.5, .5}}}
 		if female[i] > male[i] {
 			aux[0].Levels = []string{male[i], female[i]}
 		}
@@ -227,7 +227,7 @@ func TestDoesNotAllocate(t *testing.T) { // alone, for AllocsPerRun counts those
 }
 
 func ExampleIntake_Columns() {
-	learned := []models.AuxColumn{{Name: "sex", Kind: models.Categorical, Levels: []string{"FEMALE", "MALE"}, Mean: []float64{.5, .5}}}
+	learned := []bundle.AuxColumn{{Name: "sex", Kind: bundle.Categorical, Levels: []string{"FEMALE", "MALE"}, Mean: []float64{.5, .5}}}
 	columns := intake.Standard().Columns(learned)
 	for _, spelled := range []string{"FEMALE", "f", "2", "unknown"} {
 		level, _ := columns.Value(0, msg.Text(spelled)).Text()

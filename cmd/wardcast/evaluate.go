@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
@@ -77,7 +77,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 			bar.Finish()
 		}
 		if (errors.Is(err, eval.ErrOneClass) || errors.Is(err, smf.ErrLabels)) && g.Complaint != "" {
-			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome", "model", models.Slug(g.Complaint))
+			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome", "model", bundle.Slug(g.Complaint))
 			continue
 		}
 		if err != nil {
@@ -86,7 +86,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		for i, sc := range found {
 			found[i].Complaint = g.Complaint
 			if asked := comparison.Configurations[i].Rank; sc.Rank < asked {
-				d.Log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(g.Complaint, models.Other), "method", sc.Name, "rank", asked, "used", sc.Rank)
+				d.Log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(g.Complaint, bundle.Other), "method", sc.Name, "rank", asked, "used", sc.Rank)
 			}
 		}
 		scores = append(scores, found...)

@@ -200,21 +200,14 @@ func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if events == nil {
 		events = []models.Event{}
 	}
-	header := []string{"TIME", "ACTION", "MODEL", "FROM", "TO", "BY", "WHY", "COMMAND"}
+	header := []string{"TIME", "ACTION", "FROM", "TO", "BY", "WHY", "COMMAND"}
 	var rows [][]string
 	for _, e := range events {
 		action := string(e.Action)
 		if e.Abandoned {
 			action += " (abandoned)"
 		}
-		rows = append(rows, []string{e.Time.Format(time.RFC3339), action, e.Model, e.From, e.To, e.By, short(e.Why), short(e.Command)})
-	}
-	// Models stand in events of the store's earlier layout alone.
-	if !slices.ContainsFunc(events, func(e models.Event) bool { return e.Model != "" }) {
-		header = slices.Delete(header, 2, 3)
-		for i := range rows {
-			rows[i] = slices.Delete(rows[i], 2, 3)
-		}
+		rows = append(rows, []string{e.Time.Format(time.RFC3339), action, e.From, e.To, e.By, short(e.Why), short(e.Command)})
 	}
 	// A damaged line must not hide the others, and must be reported.
 	return errors.Join(c.Print(d, events, header, rows), damage)

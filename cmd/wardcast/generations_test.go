@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/models"
@@ -27,7 +28,7 @@ func twoGenerations(t *testing.T) (dir string, s *models.Store, names []string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.Load(t.Context(), models.Other, first.Models[models.Other].Version)
+	b, err := s.Load(t.Context(), bundle.Other, first.Models[bundle.Other].Version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func twoGenerations(t *testing.T) (dir string, s *models.Store, names []string) 
 		t.Fatal(err)
 	}
 	second := &models.Generation{Parent: first.Name, CreatedAt: b.Manifest.CreatedAt, By: "test", Models: maps.Clone(first.Models)}
-	second.Models[models.Other] = models.Member{Version: b.Version, Reason: "later notes"}
+	second.Models[bundle.Other] = models.Member{Version: b.Version, Reason: "later notes"}
 	if err := s.AddGeneration(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestGenerations(t *testing.T) {
 	if err := json.Unmarshal([]byte(run("promote", names[1], "--why", "the board's decision", "--output=json")), &change); err != nil {
 		t.Fatal(err)
 	}
-	if change.From != names[0] || change.To != names[1] || change.Models[models.Other] == "" || change.DryRun || served(t, s) != names[1] {
+	if change.From != names[0] || change.To != names[1] || change.Models[bundle.Other] == "" || change.DryRun || served(t, s) != names[1] {
 		t.Errorf("promote prints %+v, served is %s", change, served(t, s))
 	}
 	if got := run("diff"); !strings.Contains(got, "_other") || !strings.Contains(got, "replaced") || !strings.Contains(got, "LOG LOSS") {
@@ -145,7 +146,7 @@ func TestGenerations(t *testing.T) {
 	if got := run("card"); !strings.HasPrefix(got, "# ") {
 		t.Errorf("the card is %q", got)
 	}
-	versions, err := s.Versions(t.Context(), models.Other)
+	versions, err := s.Versions(t.Context(), bundle.Other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestPromoteChecksAsAScorer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := s.Load(t.Context(), models.Other, second.Models[models.Other].Version)
+	b, err := s.Load(t.Context(), bundle.Other, second.Models[bundle.Other].Version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestPromoteChecksAsAScorer(t *testing.T) {
 	if _, err := s.Save(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	earlier := &models.Generation{CreatedAt: b.Manifest.CreatedAt, Models: map[string]models.Member{models.Other: {Version: b.Version}}}
+	earlier := &models.Generation{CreatedAt: b.Manifest.CreatedAt, Models: map[string]models.Member{bundle.Other: {Version: b.Version}}}
 	if err := s.AddGeneration(t.Context(), earlier); err != nil {
 		t.Fatal(err)
 	}

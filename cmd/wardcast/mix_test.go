@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -25,11 +26,11 @@ func TestServeMixesNoGenerations(t *testing.T) {
 	for i := range 2 {
 		g := &models.Generation{Parent: first.Name, By: "test", Models: map[string]models.Member{}}
 		for _, complaint := range []string{"", "Chest Pain", "Altered Level of Consciousness"} {
-			b, err := store.Load(t.Context(), models.Other, first.Models[models.Other].Version)
+			b, err := store.Load(t.Context(), bundle.Other, first.Models[bundle.Other].Version)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Manifest.Name, b.Manifest.Complaint = models.Slug(complaint), complaint
+			b.Manifest.Name, b.Manifest.Complaint = bundle.Slug(complaint), complaint
 			b.Manifest.CreatedAt = b.Manifest.CreatedAt.Add(time.Duration(i+1) * time.Hour)
 			if _, err := store.Save(t.Context(), b); err != nil {
 				t.Fatal(err)
@@ -89,7 +90,7 @@ func TestServeMixesNoGenerations(t *testing.T) {
 			}
 			last[p.Partition] = hour
 		}
-		for _, name := range []string{models.Other, "chest-pain", "altered-level-of-consciousness"} {
+		for _, name := range []string{bundle.Other, "chest-pain", "altered-level-of-consciousness"} {
 			if strings.Contains(string(p.Value), `"name":"`+name+`"`) {
 				used[name] = true
 			}

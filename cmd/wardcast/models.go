@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
@@ -89,7 +90,7 @@ type oneVersion struct {
 	Version string `help:"Version, or the generation that has it (default: the champion)."`
 }
 
-func (c *oneVersion) load(ctx context.Context, model string) (*models.Bundle, error) {
+func (c *oneVersion) load(ctx context.Context, model string) (*bundle.Bundle, error) {
 	s, err := c.filled(ctx)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func withoutTables(text json.RawMessage) (json.RawMessage, error) {
 }
 
 // loadBundle returns a version of a model; "" is the champion, and the name of a generation the version that it has.
-func loadBundle(ctx context.Context, s *models.Store, name, version string) (*models.Bundle, error) {
+func loadBundle(ctx context.Context, s *models.Store, name, version string) (*bundle.Bundle, error) {
 	var g *models.Generation
 	var err error
 	if version == "" {

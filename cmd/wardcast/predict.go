@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -21,7 +22,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -261,7 +261,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		} else if v, ok := a.Value.Number(); ok {
 			value = strconv.FormatFloat(v, 'g', -1, 64)
 		}
-		if columns[i].Kind == models.Categorical && value != "unknown" && !slices.Contains(columns[i].Levels, value) {
+		if columns[i].Kind == bundle.Categorical && value != "unknown" && !slices.Contains(columns[i].Levels, value) {
 			value += " (unknown to the model)"
 		}
 		parts = append(parts, summand{a.Name + " " + value, a.Contribution})

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/internal/table"
@@ -36,9 +37,9 @@ func classStore(t *testing.T) string {
 	parts := classifier.Parts{
 		Vectorizer: v, Topics: mat.NewDense(1, 1, []float64{1}), Heads: []classifier.Head{{Beta: []float64{2}}, {Beta: []float64{-1}}},
 		Classes: []string{"home", "ward", "other hospital"}, Admission: []bool{false, true, true},
-		Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5,
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	}
-	b := &models.Bundle{Manifest: models.Manifest{Name: models.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
 		t.Fatal(err)
 	}

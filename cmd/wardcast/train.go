@@ -17,13 +17,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
@@ -119,7 +119,7 @@ func (h *head) apply(s *train.Settings) error {
 		s.Alpha = *h.Alpha
 	}
 	s.Standardize, s.FreeAux, s.OneSE = h.Standardize, h.FreeAux, h.Lambda == "1se"
-	s.Calibration, s.Threshold, s.Seed = models.CalibrationKind(h.Calibration), eval.Criterion(h.Threshold), h.Seed
+	s.Calibration, s.Threshold, s.Seed = bundle.CalibrationKind(h.Calibration), eval.Criterion(h.Threshold), h.Seed
 	s.L1Topics, s.L1Scores = h.L1Topics, h.L1Scores
 	s.ClassWeights = smf.ClassWeights(h.ClassWeights)
 	if s.Xi, err = weight("--xi", h.Xi); err != nil {

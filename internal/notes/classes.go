@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // maxClasses bounds the number of classes, and minVisits is the least number of visits that a class needs.
@@ -28,7 +28,7 @@ func (c *Columns) CheckClasses() error {
 	if c.Classes == nil || c.auto() {
 		return nil
 	}
-	if err := models.CheckClasses(c.Classes); err != nil {
+	if err := bundle.CheckClasses(c.Classes); err != nil {
 		return err
 	}
 	for i, name := range c.Classes {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // outcomes is a table of 12 rows sent home, 11 admitted, 10 transferred, in turn.
@@ -99,8 +99,8 @@ func TestClassErrors(t *testing.T) {
 		"a list of one":      {three, `FILE, column "label": 1 classes, must be 2 to 1000`, Columns{Classes: []string{"home"}}, nil},
 		"twice":              {three, `FILE, column "label": class 2, "home", has the name of another`, Columns{Classes: []string{"home", "home"}}, nil},
 		"twice as a number":  {three, `FILE, column "label": classes "1.0" and "1" are the same number`, Columns{Classes: []string{"0", "1", "1.0"}}, nil},
-		"two lines":          {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a class with a control character`, Columns{Classes: auto}, models.ErrClassName},
-		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, models.ErrClassName},
+		"two lines":          {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a class with a control character`, Columns{Classes: auto}, bundle.ErrClassName},
+		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, bundle.ErrClassName},
 		"admission unknown":  {three, `FILE, column "label": class "bed", which counts as admitted, is none of the classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
 		"everybody admitted": {three, `FILE, column "label": all classes count as admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
 	} {
@@ -143,7 +143,7 @@ func TestLabelIsNoFeature(t *testing.T) {
 	t.Parallel()
 	path := write(t, "a.csv", outcomes("home", "ward"))
 	for name, c := range map[string]Columns{
-		"auxiliary": {Aux: []Aux{{Column: "label", Kind: models.Categorical, Name: "label"}}},
+		"auxiliary": {Aux: []Aux{{Column: "label", Kind: bundle.Categorical, Name: "label"}}},
 		"complaint": {Complaint: "label"},
 		"text":      {Text: "label"},
 	} {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -36,7 +36,7 @@ type Columns struct {
 // Aux is an auxiliary column: Column in the file, Name in the note.
 type Aux struct {
 	Column string         `json:"column"`
-	Kind   models.AuxKind `json:"kind"`
+	Kind   bundle.AuxKind `json:"kind"`
 	Name   string         `json:"name"`
 }
 
@@ -60,14 +60,14 @@ func ParseAux(list string) ([]Aux, error) {
 		}
 		column, kind, ok := strings.Cut(item, ":")
 		kind, name, named := strings.Cut(kind, "=")
-		a := Aux{Column: strings.TrimSpace(column), Kind: models.AuxKind(strings.TrimSpace(kind)), Name: strings.TrimSpace(name)}
+		a := Aux{Column: strings.TrimSpace(column), Kind: bundle.AuxKind(strings.TrimSpace(kind)), Name: strings.TrimSpace(name)}
 		if !named {
 			a.Name = strings.ToLower(a.Column)
 		}
-		if !ok || a.Column == "" || a.Name == "" || a.Kind != models.Numeric && a.Kind != models.Categorical {
-			return nil, fmt.Errorf("auxiliary column %q: write column:%s or column:%s, and =field if the note's field has another name", item, models.Numeric, models.Categorical)
+		if !ok || a.Column == "" || a.Name == "" || a.Kind != bundle.Numeric && a.Kind != bundle.Categorical {
+			return nil, fmt.Errorf("auxiliary column %q: write column:%s or column:%s, and =field if the note's field has another name", item, bundle.Numeric, bundle.Categorical)
 		}
-		if a.Name == models.ComplaintColumn {
+		if a.Name == bundle.ComplaintColumn {
 			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints knows the complaint without it", item)
 		}
 		if seen[a.Name] {

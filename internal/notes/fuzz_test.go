@@ -7,12 +7,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/models"
 )
 
 func fuzzColumns() *Columns {
-	return &Columns{Aux: []Aux{{"age", models.Numeric, "age"}, {"vitals.sbp", models.Numeric, "vitals.sbp"}, {"sex", models.Categorical, "sex"}}}
+	return &Columns{Aux: []Aux{{"age", bundle.Numeric, "age"}, {"vitals.sbp", bundle.Numeric, "vitals.sbp"}, {"sex", bundle.Categorical, "sex"}}}
 }
 
 func FuzzRead(f *testing.F) {

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/models"
 )
 
 // secret stands in cells that no error may quote.
@@ -52,7 +52,7 @@ func zipped(t *testing.T, content string) []byte {
 var sameValue = cmp.Comparer(func(a, b msg.Value) bool { return a == b })
 
 func ageAndSex() []Aux {
-	return []Aux{{"age", models.Numeric, "age"}, {"sex", models.Categorical, "sex"}}
+	return []Aux{{"age", bundle.Numeric, "age"}, {"sex", bundle.Categorical, "sex"}}
 }
 
 func TestRead(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRead(t *testing.T) {
 		},
 		"csv, columns of other names": {
 			"A.CSV", "Note,Admitted,Age,When,Why,Id,more\nx,yes,7,2026-11-20 08:01:02,pain,9,?\ny,no,8,2026-11-20 08:01:02,pain,9,?\n",
-			Columns{Text: "Note", Label: "Admitted", Positive: "yes", Complaint: "Why", Time: "When", ID: "Id", Aux: []Aux{{"Age", models.Numeric, "age"}}},
+			Columns{Text: "Note", Label: "Admitted", Positive: "yes", Complaint: "Why", Time: "When", ID: "Id", Aux: []Aux{{"Age", bundle.Numeric, "age"}}},
 			Table{Rows: []Row{{Visit: "9", Complaint: "pain", Text: "x", Arrived: at, Positive: true, Aux: []msg.Value{msg.Number(7)}}, {Visit: "9", Complaint: "pain", Text: "y", Arrived: at, Aux: []msg.Value{msg.Number(8)}}}},
 		},
 		"csv, quotes and lines within": {
@@ -114,17 +114,17 @@ func TestRead(t *testing.T) {
 		},
 		"csv, levels that are numbers in a note": {
 			"a.csv", "text,label,acuity,sex\nx,1,3.0,1\ny,0,II,2\n",
-			Columns{Aux: []Aux{{"acuity", models.Categorical, "acuity"}, {"sex", models.Categorical, "sex"}}},
+			Columns{Aux: []Aux{{"acuity", bundle.Categorical, "acuity"}, {"sex", bundle.Categorical, "sex"}}},
 			Table{Rows: []Row{{Text: "x", Positive: true, Aux: []msg.Value{msg.Number(3), msg.Text("1")}}, {Text: "y", Aux: []msg.Value{msg.Text("II"), msg.Text("2")}}}},
 		},
 		"json, vitals by path, blank lines": {
 			"a.jsonl", "\n{\"visit_id\":\"V1\",\"text\":\"x\",\"label\":1,\"arrived_at\":\"2026-11-20\",\"vitals\":{\"sbp\":151}}\n  \r\n{\"text\":\"y\",\"label\":false,\"vitals\":null}\n\n",
-			Columns{Aux: []Aux{{"vitals.sbp", models.Numeric, "vitals.sbp"}}},
+			Columns{Aux: []Aux{{"vitals.sbp", bundle.Numeric, "vitals.sbp"}}},
 			Table{Rows: []Row{{Visit: "V1", Text: "x", Arrived: at.Truncate(24 * time.Hour), Positive: true, Aux: []msg.Value{msg.Number(151)}}, {Text: "y", Aux: []msg.Value{{}}}}},
 		},
 		"json, a name with a dot and a path": {
 			"a.NDJSON", `{"text":"x","label":"1","a.b":7}` + "\n" + `{"text":"y","label":0,"a":{"b":8}}`,
-			Columns{Aux: []Aux{{"a.b", models.Numeric, "age"}}},
+			Columns{Aux: []Aux{{"a.b", bundle.Numeric, "age"}}},
 			Table{Rows: []Row{{Text: "x", Positive: true, Aux: []msg.Value{msg.Number(7)}}, {Text: "y", Aux: []msg.Value{msg.Number(8)}}}},
 		},
 		"json, labels as numbers and booleans": {
@@ -279,13 +279,13 @@ func TestParseAux(t *testing.T) {
 	for list, want := range map[string][]Aux{
 		"":                        nil,
 		" , ":                     nil,
-		"age:numeric":             {{"age", models.Numeric, "age"}},
-		"Age:numeric":             {{"Age", models.Numeric, "age"}},
-		" Alter : numeric = age ": {{"Alter", models.Numeric, "age"}},
+		"age:numeric":             {{"age", bundle.Numeric, "age"}},
+		"Age:numeric":             {{"Age", bundle.Numeric, "age"}},
+		" Alter : numeric = age ": {{"Alter", bundle.Numeric, "age"}},
 		"vitals.sbp:numeric,sex:categorical": {
-			{"vitals.sbp", models.Numeric, "vitals.sbp"}, {"sex", models.Categorical, "sex"},
+			{"vitals.sbp", bundle.Numeric, "vitals.sbp"}, {"sex", bundle.Categorical, "sex"},
 		},
-		"age:numeric,": {{"age", models.Numeric, "age"}},
+		"age:numeric,": {{"age", bundle.Numeric, "age"}},
 	} {
 		got, err := ParseAux(list)
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -140,7 +140,7 @@ func (t *Table) add(r *records) error {
 	}
 	row.Aux = make([]msg.Value, len(r.Aux))
 	for i, a := range r.Aux {
-		if a.Kind == models.Categorical {
+		if a.Kind == bundle.Categorical {
 			if s := r.value(a.Column); s != "" {
 				row.Aux[i] = msg.Text(s)
 				if v, err := strconv.ParseFloat(s, 64); err == nil && a.numeric() {
@@ -168,7 +168,7 @@ func (t *Table) add(r *records) error {
 		if len(t.Classes) == maxClasses {
 			return r.fail(r.Label, ErrManyClasses)
 		}
-		if err := models.CheckClass(y); err != nil {
+		if err := bundle.CheckClass(y); err != nil {
 			return r.fail(r.Label, err)
 		}
 		row.Class = len(t.Classes)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/models"
 )
 
 // stream reads all notes of a file, and the errors of rows.
@@ -60,7 +60,7 @@ func TestReader(t *testing.T) {
 		},
 		"columns of other names": {
 			file: "a.tsv", content: "Nr\tS\tArrived\tWhy\tNote\tGender\tage\tYears\tacuity\tPulse\tvitals.spo2\nV1\t\t2026-11-20\tFall\t glf, hip pain \tF\told\t78\t2\t110\t91.5\n",
-			columns: Columns{Text: "Note", Complaint: "Why", Time: "Arrived", ID: "Nr", Aux: []Aux{{"Gender", models.Categorical, "sex"}, {"Years", models.Numeric, "age"}, {"Pulse", models.Numeric, "vitals.hr"}, {"S", models.Categorical, "site"}}},
+			columns: Columns{Text: "Note", Complaint: "Why", Time: "Arrived", ID: "Nr", Aux: []Aux{{"Gender", bundle.Categorical, "sex"}, {"Years", bundle.Numeric, "age"}, {"Pulse", bundle.Numeric, "vitals.hr"}, {"S", bundle.Categorical, "site"}}},
 			want:    []msg.Note{func() msg.Note { n := full; n.Site = ""; return n }()},
 		},
 		"json, as messages are": {
@@ -102,7 +102,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		"no text":      {"note\nx\n", `, line 1, column "text": no such column`, Columns{}},
 		"named text":   {"text\nx\n", `, line 1, column "note": no such column`, Columns{Text: "note"}},
-		"named aux":    {"text\nx\n", `, line 1, column "Years": no such column`, Columns{Aux: []Aux{{"Years", models.Numeric, "age"}}}},
+		"named aux":    {"text\nx\n", `, line 1, column "Years": no such column`, Columns{Aux: []Aux{{"Years", bundle.Numeric, "age"}}}},
 		"two texts":    {"text,text\nx,y\n", `, line 1, column "text": two columns of this name`, Columns{}},
 		"nothing":      {"", `: no rows`, Columns{}},
 		"only a label": {"label\n1\n", `, line 1, column "text": no such column`, Columns{}},

@@ -9,6 +9,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/memblob"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
@@ -42,24 +43,24 @@ func TestStoppedFolder(t *testing.T) {
 	ctx := t.Context()
 	b := &exclusive{bucket: &bucket{memblob.OpenBucket(nil), always}}
 	s := models.New(b)
-	served := storetest.Serve(t, s, storetest.Bundle(models.Other, 1))
-	next := storetest.Bundle(models.Other, 2)
+	served := storetest.Serve(t, s, storetest.Bundle(bundle.Other, 1))
+	next := storetest.Bundle(bundle.Other, 2)
 	if _, err := models.OpenDir(t.TempDir()).Save(ctx, next); err != nil { // tells its version
 		t.Fatal(err)
 	}
-	if err := b.blobs.WriteAll(ctx, models.Other+"/"+next.Version+"/card.md", []byte("half"), nil); err != nil {
+	if err := b.blobs.WriteAll(ctx, bundle.Other+"/"+next.Version+"/card.md", []byte("half"), nil); err != nil {
 		t.Fatal(err)
 	}
 	if damaged, err := s.Verify(ctx, nil); err != nil || len(damaged) > 0 {
 		t.Errorf("verified: %v, %v", damaged, err)
 	}
-	if versions, err := s.Versions(ctx, models.Other); err != nil || len(versions) != 1 {
+	if versions, err := s.Versions(ctx, bundle.Other); err != nil || len(versions) != 1 {
 		t.Errorf("versions %v, %v", versions, err)
 	}
 	if g := storetest.Serve(t, s, next); g.Parent != served.Name {
 		t.Errorf("parent %q", g.Parent)
 	}
-	if b, err := s.Load(ctx, models.Other, next.Version); err != nil || !strings.HasPrefix(b.Card, "# _other") {
+	if b, err := s.Load(ctx, bundle.Other, next.Version); err != nil || !strings.HasPrefix(b.Card, "# _other") {
 		t.Errorf("loaded %v, %v", b, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"gocloud.dev/blob"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
@@ -33,6 +34,6 @@ func TestGCS(t *testing.T) {
 		if err := s.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		storetest.Serve(t, s, storetest.Bundle(models.Other, 1))
+		storetest.Serve(t, s, storetest.Bundle(bundle.Other, 1))
 	})
 }

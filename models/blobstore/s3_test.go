@@ -9,6 +9,7 @@ import (
 
 	"gocloud.dev/blob"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
@@ -36,7 +37,7 @@ func TestS3(t *testing.T) {
 		if err := s.Create(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		g := storetest.Serve(t, s, storetest.Bundle(models.Other, 1))
+		g := storetest.Serve(t, s, storetest.Bundle(bundle.Other, 1))
 		if _, err := os.Stat(filepath.Join(folder, "some", "folder", "generations", g.Name+".json")); err != nil {
 			t.Error(err)
 		}

@@ -8,14 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/compare"
 	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// bundle returns a model that gives each word its weight.
-func bundle(t *testing.T, name string, second int, words map[string]float64) *models.Bundle {
+// newBundle returns a model that gives each word its weight.
+func newBundle(t *testing.T, name string, second int, words map[string]float64) *bundle.Bundle {
 	t.Helper()
 	var terms []textproc.Term
 	var weights, idf []float64
@@ -26,9 +27,9 @@ func bundle(t *testing.T, name string, second int, words map[string]float64) *mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := classifier.Parts{Vectorizer: v, Heads: []classifier.Head{{Words: weights}}, Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5}
-	b := &models.Bundle{Manifest: models.Manifest{
-		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, second, 0, time.UTC), Training: models.Training{Documents: 10 + second, Positives: second},
+	parts := classifier.Parts{Vectorizer: v, Heads: []classifier.Head{{Words: weights}}, Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5}
+	b := &bundle.Bundle{Manifest: bundle.Manifest{
+		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, second, 0, time.UTC), Training: bundle.Training{Documents: 10 + second, Positives: second},
 		Metrics: []byte(`{"log_loss":0.5,"auroc":0.75,"brier":0.2}`),
 	}}
 	if err := parts.ToBundle(b); err != nil {
@@ -40,8 +41,8 @@ func bundle(t *testing.T, name string, second int, words map[string]float64) *mo
 func TestGenerations(t *testing.T) {
 	t.Parallel()
 	store := models.OpenDir(t.TempDir())
-	first := storetest.Serve(t, store, bundle(t, models.Other, 1, map[string]float64{"hip": 1}), bundle(t, "cough", 2, map[string]float64{"wheeze": 2, "fever": -1, "nothing": 0}))
-	second := storetest.Serve(t, store, bundle(t, "cough", 3, map[string]float64{"wheeze": 1, "stridor": 3}), bundle(t, "fever", 4, map[string]float64{"rash": 1}))
+	first := storetest.Serve(t, store, newBundle(t, bundle.Other, 1, map[string]float64{"hip": 1}), newBundle(t, "cough", 2, map[string]float64{"wheeze": 2, "fever": -1, "nothing": 0}))
+	second := storetest.Serve(t, store, newBundle(t, "cough", 3, map[string]float64{"wheeze": 1, "stridor": 3}), newBundle(t, "fever", 4, map[string]float64{"rash": 1}))
 	got, err := compare.Generations(t.Context(), store, first, second)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestGenerations(t *testing.T) {
 		return &compare.Side{Version: g.Models[name].Version, Notes: 10 + second, Events: second, LogLoss: &half, AUROC: &auroc}
 	}
 	want := []compare.Model{
-		{Model: models.Other, Kind: compare.Same, From: at(first, models.Other, 1), To: at(first, models.Other, 1)},
+		{Model: bundle.Other, Kind: compare.Same, From: at(first, bundle.Other, 1), To: at(first, bundle.Other, 1)},
 		{Model: "cough", Kind: compare.Replaced, From: at(first, "cough", 2), To: at(second, "cough", 3), Entered: []string{"stridor"}, Left: []string{"fever"}},
 		{Model: "fever", Kind: compare.New, To: at(second, "fever", 4)},
 	}

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -21,7 +21,7 @@ type Report struct {
 	Format     string           `json:"format"`
 	Model      string           `json:"model"`
 	Trained    time.Time        `json:"trained"`
-	Manifest   *models.Manifest `json:"-"` // it stands next to the report
+	Manifest   *bundle.Manifest `json:"-"` // it stands next to the report
 	Topics     int              `json:"topics"`
 	Words      int              `json:"words"`
 	Pieces     int              `json:"pieces"`
@@ -128,7 +128,7 @@ func Build(in Input) (*Report, error) {
 }
 
 // Write draws the report: card.md, report.json and report.html.
-func (r *Report) Write(b *models.Bundle) (err error) {
+func (r *Report) Write(b *bundle.Bundle) (err error) {
 	b.Card = r.Card()
 	if b.Report, err = r.JSON(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (r *Report) Write(b *models.Bundle) (err error) {
 
 // Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does not
 // depend on them stays; d is about them and may tell what was left out.
-func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
+func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(b.Report, &r); err != nil {
 		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
@@ -152,7 +152,7 @@ func Renew(b *models.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 }
 
 // auxFeatures returns the number of features of the auxiliary values.
-func auxFeatures(m *models.Manifest) int {
+func auxFeatures(m *bundle.Manifest) int {
 	n := 0
 	for _, a := range m.Aux {
 		n += max(1, len(a.Mean))

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
 // Input is all that a report is made from.
 type Input struct {
-	Manifest *models.Manifest
+	Manifest *bundle.Manifest
 	// Topics, Words and Pieces are the numbers of features that count; Terms is the size of the vocabulary.
 	Topics, Words, Pieces, Terms int
 	// Supervised tells that topics and coefficients were made together.

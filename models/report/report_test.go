@@ -20,8 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -53,15 +53,15 @@ func planted(n int) report.Evaluation {
 	return e
 }
 
-func manifest() *models.Manifest {
-	return &models.Manifest{
-		Name: models.Other, Method: "sonmf", Rank: 30, Weighting: "tf-idf", Seed: 1, Threshold: 0.475, ThresholdRule: "accuracy",
+func manifest() *bundle.Manifest {
+	return &bundle.Manifest{
+		Name: bundle.Other, Method: "sonmf", Rank: 30, Weighting: "tf-idf", Seed: 1, Threshold: 0.475, ThresholdRule: "accuracy",
 		Text: json.RawMessage(`{"stemmer":"porter2","min_df":10,"n_grams":2}`), Head: json.RawMessage(`{"alpha":0.1,"lambda":0.003,"folds":5}`),
 		Solver:      json.RawMessage(`{"status":"converged","iterations":41}`),
-		Calibration: models.Calibration{Kind: models.Platt}, Parent: "2026-02-27T02-00-00Z-1c7d90",
-		Aux:       []models.AuxColumn{{Name: "age", Kind: models.Numeric, Mean: make([]float64, 4)}, {Name: "sex", Kind: models.Categorical, Levels: []string{"F", "M"}, Mean: make([]float64, 2)}},
+		Calibration: bundle.Calibration{Kind: bundle.Platt}, Parent: "2026-02-27T02-00-00Z-1c7d90",
+		Aux:       []bundle.AuxColumn{{Name: "age", Kind: bundle.Numeric, Mean: make([]float64, 4)}, {Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: make([]float64, 2)}},
 		CreatedAt: day(90), Wardcast: "0.1.0", VocabularySHA256: strings.Repeat("ab", 32),
-		Files: map[string]models.File{"tensors.safetensors": {SHA256: strings.Repeat("cd", 32)}, "vocabulary.json": {SHA256: strings.Repeat("ab", 32)}},
+		Files: map[string]bundle.File{"tensors.safetensors": {SHA256: strings.Repeat("cd", 32)}, "vocabulary.json": {SHA256: strings.Repeat("ab", 32)}},
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -212,7 +212,7 @@ func (r *Report) formula() string {
 		made = "supervised factorization: topics and coefficients made together from text and outcomes"
 	}
 	if r.Correction != nil {
-		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", models.Other, grouped(*r.Correction))
+		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other, grouped(*r.Correction))
 	}
 	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made, strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
 }
@@ -223,7 +223,7 @@ func (r *Report) perVariable() string {
 	case r.Correction != nil && *r.Correction == 0:
 		return "none: the correction is an intercept alone"
 	case r.Correction != nil:
-		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s", number(r.EventsPerVariable, 1), grouped(*r.Correction), models.Other)
+		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s", number(r.EventsPerVariable, 1), grouped(*r.Correction), bundle.Other)
 	}
 	return number(r.EventsPerVariable, 1)
 }

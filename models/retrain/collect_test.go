@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -207,7 +207,7 @@ func TestImplausible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aux := []train.Aux{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}, {Name: "acuity", Kind: models.Numeric}}
+	aux := []train.Aux{{Name: "age", Kind: bundle.Numeric}, {Name: "sex", Kind: bundle.Categorical}, {Name: "acuity", Kind: bundle.Numeric}}
 	_, past := collect(t, &m, retrain.Settings{Aux: aux, Intake: in})
 	for i := range sexes {
 		want := []msg.Value{{}, msg.Text("F"), {}}
@@ -251,7 +251,7 @@ func TestRows(t *testing.T) {
 			noteOf(1, 1, func(n *msg.Note) { n.PatientID, n.Vitals.HR = "P1", msg.Some(99) }),
 		},
 	}
-	aux := []train.Aux{{Name: "age", Kind: models.Numeric}, {Name: "sex", Kind: models.Categorical}, {Name: "vitals.hr", Kind: models.Numeric}}
+	aux := []train.Aux{{Name: "age", Kind: bundle.Numeric}, {Name: "sex", Kind: bundle.Categorical}, {Name: "vitals.hr", Kind: bundle.Numeric}}
 	_, past := collect(t, m, retrain.Settings{Aux: aux})
 	want := []train.Row{
 		{Patient: "P1", Visit: "v0001", Complaint: "Fall", Text: "fell at home 1", Arrived: at(1), Positive: true, Aux: []msg.Value{msg.Number(1), msg.Text("F"), msg.Number(99)}},

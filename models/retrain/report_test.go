@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
@@ -43,7 +44,7 @@ func TestReportTellsOfTheNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := store.Load(t.Context(), models.Other, result.Trained.Bundles[0].Version)
+	b, err := store.Load(t.Context(), bundle.Other, result.Trained.Bundles[0].Version)
 	if err != nil {
 		t.Fatal(err)
 	}

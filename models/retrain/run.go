@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
@@ -22,7 +23,7 @@ type Job struct {
 	Version  string       // of the program
 	Site     *report.Site // may be nil
 	// Previous returns the champion of a model, whose topics the new one is aligned with; nil if there is none.
-	Previous func(ctx context.Context, model string) (*models.Bundle, error)
+	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
 	Progress train.Progress // of the fit; may be nil
 	Beds     Beds
 	Shard    Shard        // the zero value makes all models

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -87,7 +88,7 @@ type part struct {
 	Round    round
 	Outcomes json.RawMessage // of the training
 	Rare     int             // complaints of its own that are not named
-	Bundles  []*models.Bundle
+	Bundles  []*bundle.Bundle
 }
 
 // pooledPart is what shard 0 leaves for those that wait for it.
@@ -370,7 +371,7 @@ func (j *Job) join(parts []*part) (*train.Trained, error) {
 	}
 	// As train.Train orders them.
 	first := func(model string) int {
-		if model == models.Other {
+		if model == bundle.Other {
 			return 0
 		}
 		return 1
@@ -378,7 +379,7 @@ func (j *Job) join(parts []*part) (*train.Trained, error) {
 	slices.SortFunc(all.Outcomes, func(a, b train.Outcome) int {
 		return cmp.Or(first(a.Model)-first(b.Model), strings.Compare(a.Model, b.Model))
 	})
-	slices.SortFunc(all.Bundles, func(a, b *models.Bundle) int {
+	slices.SortFunc(all.Bundles, func(a, b *bundle.Bundle) int {
 		return cmp.Or(first(a.Manifest.Name)-first(b.Manifest.Name), strings.Compare(a.Manifest.Name, b.Manifest.Name))
 	})
 	j.Door.Created = created(parts) // whoever joins: a second one makes the same generation

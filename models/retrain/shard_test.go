@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
@@ -37,7 +38,7 @@ func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *r
 }
 
 // served returns the models of the generation that is served.
-func served(t *testing.T, store *models.Store) (*models.Generation, map[string]*models.Bundle) {
+func served(t *testing.T, store *models.Store) (*models.Generation, map[string]*bundle.Bundle) {
 	t.Helper()
 	if found, err := store.Verify(t.Context(), nil); err != nil || len(found) > 0 {
 		t.Fatalf("verify found %v, %v", found, err)
@@ -46,7 +47,7 @@ func served(t *testing.T, store *models.Store) (*models.Generation, map[string]*
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]*models.Bundle{}
+	all := map[string]*bundle.Bundle{}
 	for name, version := range g.Versions() {
 		if all[name], err = store.Load(t.Context(), name, version); err != nil {
 			t.Fatal(err)
@@ -60,8 +61,8 @@ func sameModels(t *testing.T, a, b *models.Store) {
 	t.Helper()
 	one, first := served(t, a)
 	two, second := served(t, b)
-	of := cmpopts.IgnoreFields(models.Manifest{}, "CreatedAt", "Files", "Parent")
-	made := cmpopts.IgnoreFields(models.Bundle{}, "Version", "SHA256", "Card", "Report", "Page", "Evaluation")
+	of := cmpopts.IgnoreFields(bundle.Manifest{}, "CreatedAt", "Files", "Parent")
+	made := cmpopts.IgnoreFields(bundle.Bundle{}, "Version", "SHA256", "Card", "Report", "Page", "Evaluation")
 	if d := cmp.Diff(first, second, of, made); d != "" {
 		t.Error("other models:", d)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -46,7 +47,7 @@ func testLife(t *testing.T, b models.Bucket) {
 	if _, err := s.Champion(ctx); !errors.Is(err, models.ErrNotFound) {
 		t.Errorf("champion of an empty store: %v", err)
 	}
-	first := Serve(t, s, Bundle(models.Other, 1), Bundle("cough", 2))
+	first := Serve(t, s, Bundle(bundle.Other, 1), Bundle("cough", 2))
 	second := Add(t, s, Bundle("cough", 3))
 	if err := s.Refuse(ctx, second, models.Change{From: first.Name, By: "gate", Why: "worse"}); err != nil {
 		t.Fatal(err)
@@ -98,11 +99,11 @@ func testLife(t *testing.T, b models.Bucket) {
 // told.
 func testRacingPromotions(t *testing.T, b models.Bucket) {
 	s := models.New(b)
-	first := Serve(t, s, Bundle(models.Other, 0))
+	first := Serve(t, s, Bundle(bundle.Other, 0))
 	const writers = 4
 	var challengers []*models.Generation
 	for i := range writers {
-		challengers = append(challengers, Add(t, s, Bundle(models.Other, i+1)))
+		challengers = append(challengers, Add(t, s, Bundle(bundle.Other, i+1)))
 	}
 	var won atomic.Pointer[models.Generation]
 	var wins atomic.Int32
@@ -137,7 +138,7 @@ func testRacingPromotions(t *testing.T, b models.Bucket) {
 func testBeds(t *testing.T, b models.Bucket) {
 	ctx := t.Context()
 	s := models.New(b)
-	Serve(t, s, Bundle(models.Other, 1))
+	Serve(t, s, Bundle(bundle.Other, 1))
 	if versions, err := s.BedsVersions(ctx); err != nil || len(versions) > 0 {
 		t.Errorf("before the first: %v, %v", versions, err)
 	}
@@ -168,7 +169,7 @@ func testBeds(t *testing.T, b models.Bucket) {
 	if names, err := s.Models(ctx); err != nil || len(names) != 1 {
 		t.Errorf("models %v, %v", names, err)
 	}
-	if _, err := s.LoadBeds(ctx, "../"+models.Other); !errors.Is(err, models.ErrNotFound) {
+	if _, err := s.LoadBeds(ctx, "../"+bundle.Other); !errors.Is(err, models.ErrNotFound) {
 		t.Error(err)
 	}
 	for i, file := range []string{"fit.json", "manifest.json"} {
@@ -198,7 +199,7 @@ func loadBeds(ctx context.Context, s *models.Store, version string) error {
 // testRacingRecords has many writers add to the history at once.
 func testRacingRecords(t *testing.T, b models.Bucket) {
 	s := models.New(b)
-	g := Serve(t, s, Bundle(models.Other, 0))
+	g := Serve(t, s, Bundle(bundle.Other, 0))
 	const writers, each = 4, 3
 	var wg sync.WaitGroup
 	for range writers {
@@ -277,7 +278,7 @@ func Stop(t *testing.T, prepare func() models.Bucket, act func(*models.Store) er
 // testStoppedWriters stops a training at each write, and then runs it again.
 func testStoppedWriters(t *testing.T, open func(t *testing.T) models.Bucket) {
 	train := func(s *models.Store) error {
-		g, err := add(t, s, Bundle(models.Other, 1), Bundle("cough", 2))
+		g, err := add(t, s, Bundle(bundle.Other, 1), Bundle("cough", 2))
 		if err != nil {
 			return err
 		}
@@ -285,7 +286,7 @@ func testStoppedWriters(t *testing.T, open func(t *testing.T) models.Bucket) {
 	}
 	for name, prepare := range map[string]func(b models.Bucket) string{
 		"a new store":   func(models.Bucket) string { return "" },
-		"another night": func(b models.Bucket) string { return Serve(t, models.New(b), Bundle(models.Other, 0)).Name },
+		"another night": func(b models.Bucket) string { return Serve(t, models.New(b), Bundle(bundle.Other, 0)).Name },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -321,7 +322,7 @@ func testStoppedWriters(t *testing.T, open func(t *testing.T) models.Bucket) {
 		}
 		Stop(t, func() models.Bucket {
 			b := open(t)
-			first, second = Serve(t, models.New(b), Bundle(models.Other, 0)), Serve(t, models.New(b), Bundle(models.Other, 1))
+			first, second = Serve(t, models.New(b), Bundle(bundle.Other, 0)), Serve(t, models.New(b), Bundle(bundle.Other, 1))
 			return b
 		}, roll, func(when string, left models.Bucket) {
 			if got := sound(t, when, left); got != first.Name && got != second.Name {

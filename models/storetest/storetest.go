@@ -6,24 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
 // Bundle returns a model without use; n tells bundles of one model apart.
-func Bundle(name string, n int) *models.Bundle {
-	return &models.Bundle{
-		Manifest: models.Manifest{
-			Name: name, Seed: uint64(n), Calibration: models.Calibration{Kind: models.Uncalibrated},
+func Bundle(name string, n int) *bundle.Bundle {
+	return &bundle.Bundle{
+		Manifest: bundle.Manifest{
+			Name: name, Seed: uint64(n), Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
 			CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC),
 		},
-		Vocabulary: []models.Term{{Text: "hip", DF: 1}},
-		Tensors:    models.Tensors{"idf": {Shape: []int{1}, Data: []float64{float64(n)}}},
+		Vocabulary: []bundle.Term{{Text: "hip", DF: 1}},
+		Tensors:    bundle.Tensors{"idf": {Shape: []int{1}, Data: []float64{float64(n)}}},
 		Card:       fmt.Sprintf("# %s %d\n", name, n),
 	}
 }
 
 // Add saves bundles and adds the generation of the champion with their versions in it. Nothing is served by it yet.
-func Add(tb testing.TB, s *models.Store, bundles ...*models.Bundle) *models.Generation {
+func Add(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) *models.Generation {
 	tb.Helper()
 	g, err := add(tb, s, bundles...)
 	if err != nil {
@@ -32,7 +33,7 @@ func Add(tb testing.TB, s *models.Store, bundles ...*models.Bundle) *models.Gene
 	return g
 }
 
-func add(tb testing.TB, s *models.Store, bundles ...*models.Bundle) (*models.Generation, error) {
+func add(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) (*models.Generation, error) {
 	g := &models.Generation{By: "test", Models: map[string]models.Member{}}
 	if before, err := s.Champion(tb.Context()); err == nil {
 		g.Parent, g.Models = before.Name, maps.Clone(before.Models)
@@ -50,7 +51,7 @@ func add(tb testing.TB, s *models.Store, bundles ...*models.Bundle) (*models.Gen
 }
 
 // Serve adds a generation as Add does, and promotes it.
-func Serve(tb testing.TB, s *models.Store, bundles ...*models.Bundle) *models.Generation {
+func Serve(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) *models.Generation {
 	tb.Helper()
 	g := Add(tb, s, bundles...)
 	if err := s.Promote(tb.Context(), models.Change{To: g.Name, From: g.Parent, By: "test"}); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // segments returns the files of an index that bleve maps into memory.
@@ -67,7 +67,7 @@ func calls(t *testing.T, x *Index) map[string]func() error {
 		"words": search(Query{Text: "dyspnea"}), "prefix": search(Query{Text: "lacer"}), "typing error": search(Query{Text: "laceretion"}),
 		"like": search(Query{Like: &Ref{Model: "fall", Topic: 1}}), "all": search(Query{}),
 		"first seen": func() error { _, err := x.FirstSeen(t.Context(), "sob"); return err },
-		"history":    func() error { _, err := x.History(t.Context(), Ref{Model: models.Other, Topic: 1}); return err },
+		"history":    func() error { _, err := x.History(t.Context(), Ref{Model: bundle.Other, Topic: 1}); return err },
 	}
 }
 

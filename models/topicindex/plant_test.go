@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
@@ -29,7 +30,7 @@ type planted struct {
 }
 
 // bundle returns the version as training saves it.
-func (p *planted) bundle(tb testing.TB) *models.Bundle {
+func (p *planted) bundle(tb testing.TB) *bundle.Bundle {
 	tb.Helper()
 	docs := make([]textproc.Document, len(p.notes))
 	for i, n := range p.notes {
@@ -61,9 +62,9 @@ func (p *planted) bundle(tb testing.TB) *models.Bundle {
 	}
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: v, Topics: topics,
-		Heads: []classifier.Head{{Beta: beta, Gamma: []float64{}}}, Calibration: models.Calibration{Kind: models.Uncalibrated},
+		Heads: []classifier.Head{{Beta: beta, Gamma: []float64{}}}, Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
 	}
-	b := &models.Bundle{Manifest: models.Manifest{Name: p.model, Complaint: p.complaint, CreatedAt: day0.AddDate(0, 0, p.day)}}
+	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: p.model, Complaint: p.complaint, CreatedAt: day0.AddDate(0, 0, p.day)}}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func many(topics int) []*Version {
 	for v := 0; len(all)*perVersion < topics; v++ {
 		version := &Version{Origin: Origin{
 			Model: fmt.Sprintf("model-%d", v%20), Complaint: fmt.Sprintf("Complaint %d", v%20), Method: "sonmf", Status: models.SupersededStatus,
-			CreatedAt: day0.AddDate(0, 0, v/20), Version: models.VersionName(day0.AddDate(0, 0, v/20), fmt.Sprintf("%064x", v*7919)),
+			CreatedAt: day0.AddDate(0, 0, v/20), Version: bundle.VersionName(day0.AddDate(0, 0, v/20), fmt.Sprintf("%064x", v*7919)),
 		}}
 		if v/20 == (topics/perVersion-1)/20 {
 			version.Status = models.ChampionStatus

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -43,7 +44,7 @@ func share(topics []found) error {
 		same[string(key)] = append(same[string(key)], f)
 	}
 	for _, group := range same {
-		stands := max(slices.IndexFunc(group, func(f *found) bool { return f.origin.Model == models.Other }), 0)
+		stands := max(slices.IndexFunc(group, func(f *found) bool { return f.origin.Model == bundle.Other }), 0)
 		for i, f := range group {
 			if i != stands {
 				f.shared = true

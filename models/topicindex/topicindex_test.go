@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -26,7 +27,7 @@ var notes = []string{
 
 // breath and falls are two versions of one generation.
 var (
-	breath = planted{model: models.Other, notes: notes, beta: []float64{1, -.5, .25}, topics: []map[string]float64{
+	breath = planted{model: bundle.Other, notes: notes, beta: []float64{1, -.5, .25}, topics: []map[string]float64{
 		{"dyspnea": .8, "cough": .5, "wheezing": .3}, {"laceration": .9, "finger": .4, "hip": -.1}, {"not:chest_pain": .7, "not:chest": .6, "dyspnea": .2},
 	}}
 	falls = planted{model: "fall", complaint: "Fall", notes: notes, beta: []float64{2, -1}, topics: []map[string]float64{
@@ -102,7 +103,7 @@ func TestSearchFindsPlantedTopics(t *testing.T) {
 // TestStemsAreOurs searches words that the English analyzer of bleve, which is Porter's first stemmer, stems in another way than ours.
 func TestStemsAreOurs(t *testing.T) {
 	t.Parallel()
-	x, _ := filled(t, []planted{{model: models.Other, notes: notes, topics: []map[string]float64{
+	x, _ := filled(t, []planted{{model: bundle.Other, notes: notes, topics: []map[string]float64{
 		{"emerg": .9, "student": .1}, {"communiti": .9, "student": .1}, {"general": .9, "student": .1},
 	}}})
 	for text, want := range map[string]string{"emergencies": "_other/1", "emergency": "_other/1", "communities": "_other/2", "generally": "_other/3"} {
@@ -139,7 +140,7 @@ func TestSearchRestrictsAndCounts(t *testing.T) {
 		want []string
 	}{
 		{Query{Text: "dyspnea", Complaint: "Fall"}, []string{"fall/1"}},
-		{Query{Text: "dyspnea", Model: models.Other, Offset: 1}, []string{"_other/3"}},
+		{Query{Text: "dyspnea", Model: bundle.Other, Offset: 1}, []string{"_other/3"}},
 		{Query{Text: "dyspnea", Version: version}, []string{"_other/1", "_other/3"}},
 		{Query{Text: "hip", Direction: classifier.TowardDischarge}, []string{"_other/2"}},
 		{Query{Text: "hip", Method: "svd"}, []string{}},
@@ -356,7 +357,7 @@ func TestHistory(t *testing.T) {
 	lung, cut := map[string]float64{"dyspnea": .8, "cough": .5, "wheezing": .3}, map[string]float64{"laceration": .9, "finger": .4}
 	moved := map[string]float64{"dyspnea": .7, "cough": .6, "wheezing": .2, "rash": .3}
 	version := func(day int, topics []map[string]float64, beta ...float64) []planted {
-		return []planted{{model: models.Other, day: day, notes: notes, topics: topics, beta: beta}}
+		return []planted{{model: bundle.Other, day: day, notes: notes, topics: topics, beta: beta}}
 	}
 	x, s := filled(t, version(0, []map[string]float64{lung, cut}, 1, -.5), version(1, []map[string]float64{cut}, -.5), version(2, []map[string]float64{cut, moved}, -.4, 1.25))
 	refused := version(3, []map[string]float64{lung}, 9)
@@ -366,7 +367,7 @@ func TestHistory(t *testing.T) {
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	steps, err := x.History(t.Context(), Ref{Model: models.Other, Topic: 2})
+	steps, err := x.History(t.Context(), Ref{Model: bundle.Other, Topic: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +449,7 @@ func TestOthersFoldersStay(t *testing.T) {
 		}
 	}
 	before := x.current.key
-	add(t, s, planted{model: models.Other, day: 1, notes: notes, topics: breath.topics})
+	add(t, s, planted{model: bundle.Other, day: 1, notes: notes, topics: breath.topics})
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -46,7 +47,7 @@ type Version struct {
 func (o *Origin) id() string { return o.Model + "/" + o.Version }
 
 // describe returns what the index holds of a version in a store.
-func describe(info *models.VersionInfo, b *models.Bundle) (*Version, error) {
+func describe(info *models.VersionInfo, b *bundle.Bundle) (*Version, error) {
 	m, err := classifier.Load(b)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func describe(info *models.VersionInfo, b *models.Bundle) (*Version, error) {
 		return nil, err
 	}
 	v := &Version{Vocabulary: []string{}}
-	v.Origin = Origin{Model: info.Model, Version: info.Version, Complaint: cmp.Or(b.Manifest.Complaint, models.Other), Method: b.Manifest.Method}
+	v.Origin = Origin{Model: info.Model, Version: info.Version, Complaint: cmp.Or(b.Manifest.Complaint, bundle.Other), Method: b.Manifest.Method}
 	v.update(info)
 	for t, topic := range m.Topics(indexedTerms) {
 		for i := range topic.Terms {

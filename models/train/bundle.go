@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
 // bundle returns the version that a store keeps.
-func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*models.Bundle, error) {
+func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundle, error) {
 	rows := d.Rows
 	f.Info.Method = string(s.Method)
-	b := &models.Bundle{}
+	b := &bundle.Bundle{}
 	if err := f.ToBundle(b); err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func supervisedRecord(c *smf.Choice, s *Settings) any {
 		Standardize  bool                   `json:"standardize"`
 		WarmStart    bool                   `json:"warm_start,omitempty"`
 		Folds        int                    `json:"folds"`
-		Calibration  models.CalibrationKind `json:"calibration"`
+		Calibration  bundle.CalibrationKind `json:"calibration"`
 		Threshold    eval.Criterion         `json:"threshold"`
 		PerComplaint Policy                 `json:"per_complaint"`
 		MinDocuments int                    `json:"min_documents"`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -16,7 +17,7 @@ import (
 // champion is the generation that is served.
 type champion struct {
 	generation *models.Generation // without the models that cannot be read
-	bundles    map[string]*models.Bundle
+	bundles    map[string]*bundle.Bundle
 	models     served
 	refused    []refused // the models that cannot be read
 	until      time.Time // of the notes that it learned from, zero if unknown
@@ -42,7 +43,7 @@ func (d *Door) champion(ctx context.Context) (*champion, error) {
 	case g == nil:
 		return nil, nil
 	}
-	c := &champion{generation: g, bundles: map[string]*models.Bundle{}, models: served{}}
+	c := &champion{generation: g, bundles: map[string]*bundle.Bundle{}, models: served{}}
 	if damaged {
 		c.refused = append(c.refused, refused{err: err})
 		return c, nil
@@ -75,7 +76,7 @@ func (c *champion) read(ctx context.Context, store *models.Store) error {
 			delete(readable.Models, name)
 		}
 	}
-	if _, ok := c.generation.Models[models.Other]; !ok {
+	if _, ok := c.generation.Models[bundle.Other]; !ok {
 		c.refused = append(c.refused, refused{err: errWithoutOther})
 	}
 	c.generation = &readable

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -108,7 +108,7 @@ func TestSupervisedRefuses(t *testing.T) {
 	}{
 		"classes of sonmf":   {d, small()},
 		"classes of words":   {d, other(func(s *Settings) { s.Method = BagOfWords })},
-		"isotonic":           {d, with(func(s *Settings) { s.Calibration = models.Isotonic })},
+		"isotonic":           {d, with(func(s *Settings) { s.Calibration = bundle.Isotonic })},
 		"words":              {two, with(func(s *Settings) { s.Words = true })},
 		"free aux":           {two, with(func(s *Settings) { s.FreeAux = true })},
 		"one standard error": {two, with(func(s *Settings) { s.OneSE = true })},
@@ -131,7 +131,7 @@ func TestSupervisedRefuses(t *testing.T) {
 			}
 		})
 	}
-	for name, of := range map[string]Settings{"classes": small(), "isotonic": with(func(s *Settings) { s.Calibration = models.Isotonic })} {
+	for name, of := range map[string]Settings{"classes": small(), "isotonic": with(func(s *Settings) { s.Calibration = bundle.Isotonic })} {
 		if err := CheckClasses([]Configuration{{Method: Majority}, {Method: of.Method, Rank: 2, Weighting: "tf-idf"}}, 3, of); !errors.Is(err, ErrSettings) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // correct fits the model of one complaint as a correction of the model of all: with ℓ its log-odds,
@@ -99,11 +99,11 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 }
 
 // dropComplaint adds what the complaint is worth to the intercept: the model of one complaint need not read which it is.
-func dropComplaint(columns []models.AuxColumn, h *classifier.Head, complaint string) []models.AuxColumn {
+func dropComplaint(columns []bundle.AuxColumn, h *classifier.Head, complaint string) []bundle.AuxColumn {
 	first := 0
 	for c, column := range columns {
 		width := len(column.Mean)
-		if column.Name != models.ComplaintColumn {
+		if column.Name != bundle.ComplaintColumn {
 			first += width
 			continue
 		}
@@ -117,7 +117,7 @@ func dropComplaint(columns []models.AuxColumn, h *classifier.Head, complaint str
 }
 
 // encode lays auxiliary values out as another model does.
-func (r *rows) encode(aux []Aux, columns []models.AuxColumn) {
+func (r *rows) encode(aux []Aux, columns []bundle.AuxColumn) {
 	r.columns = columns
 	for _, column := range columns {
 		at := place(aux, column.Name)
@@ -133,7 +133,7 @@ func (r *rows) encode(aux []Aux, columns []models.AuxColumn) {
 func (r *rows) centred(intercept float64, gamma []float64) float64 {
 	for _, column := range r.columns {
 		for f, mean := range column.Mean {
-			if column.Kind == models.Categorical {
+			if column.Kind == bundle.Categorical {
 				intercept += gamma[f] * mean
 			}
 		}

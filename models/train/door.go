@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
@@ -119,7 +120,7 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 		return nil, changed(err)
 	}
 	last := before
-	if before != nil && before.models[models.Other] == nil {
+	if before != nil && before.models[bundle.Other] == nil {
 		before = nil // nothing can be held against it
 	}
 	if err := c.refer(last); err != nil {
@@ -129,11 +130,11 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	notes := gate.Notes{
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
-	if all := c.outcome(models.Other); all != nil && d.MinEvents > 0 {
+	if all := c.outcome(bundle.Other); all != nil && d.MinEvents > 0 {
 		notes.Learned = &gate.Learned{Admissions: all.Positives, Others: all.Documents - all.Positives, Least: d.MinEvents}
 	}
 	if before != nil {
-		notes.Fixed = before.models[models.Other].Classes() != nil
+		notes.Fixed = before.models[bundle.Other].Classes() != nil
 		notes.Champion = before.models.probabilities(&c.Notes)
 		c.keepServed(before.generation, notes.Challenger, notes.Champion)
 	}
@@ -268,13 +269,13 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v
 		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
 		RareComplaints: c.generation.RareComplaints,
 	}
-	learned := models.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
+	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
 		b.Manifest.Calibration, b.Manifest.Recalibrated = recalibrated(b.Manifest.Calibration, r), &learned
-		if err := notes.report([]*models.Bundle{&b}, v.Figures.Recalibrated.Probabilities, c, v); err != nil {
+		if err := notes.report([]*bundle.Bundle{&b}, v.Figures.Recalibrated.Probabilities, c, v); err != nil {
 			return nil, err
 		}
 		var err error
@@ -296,17 +297,17 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v
 
 // recalibrated returns the calibration whose probabilities are those of c with r applied. Between the points of an isotonic
 // map, which stays piecewise linear, it is an approximation.
-func recalibrated(c models.Calibration, r eval.Recalibration) models.Calibration {
+func recalibrated(c bundle.Calibration, r eval.Recalibration) bundle.Calibration {
 	switch c.Kind {
-	case models.Isotonic:
+	case bundle.Isotonic:
 		c.Probabilities = slices.Clone(c.Probabilities)
 		for i, p := range c.Probabilities {
 			c.Probabilities[i] = r.Apply(p)
 		}
-	case models.Platt:
+	case bundle.Platt:
 		c.Intercept, c.Slope = r.Intercept+r.Slope*c.Intercept, r.Slope*c.Slope
 	default:
-		c.Kind, c.Intercept, c.Slope = models.Platt, r.Intercept, r.Slope
+		c.Kind, c.Intercept, c.Slope = bundle.Platt, r.Intercept, r.Slope
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
@@ -141,7 +142,7 @@ func TestDoorRecalibrates(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, last := period(later)
-	if r := c.bundles[models.Other].Manifest.Recalibrated; !c.until.Equal(last) || r == nil || r.Documents != len(later) || r.Positives != positives(later) {
+	if r := c.bundles[bundle.Other].Manifest.Recalibrated; !c.until.Equal(last) || r == nil || r.Documents != len(later) || r.Positives != positives(later) {
 		t.Errorf("learned from notes until %s, recalibrated on %+v, want %d notes until %s", c.until, r, len(later), last)
 	}
 	fit := e.Verdict.Figures.Recalibrated.Recalibration
@@ -154,7 +155,7 @@ func TestDoorRecalibrates(t *testing.T) {
 			t.Fatalf("note %d has the probability %v, want %v", i, after, want)
 		}
 	}
-	for name, b := range map[string]*models.Bundle{"refused": out.Bundles[0], "recalibrated": c.bundles[models.Other]} {
+	for name, b := range map[string]*bundle.Bundle{"refused": out.Bundles[0], "recalibrated": c.bundles[bundle.Other]} {
 		var r report.Report
 		if err := json.Unmarshal(b.Report, &r); err != nil {
 			t.Fatal(err)
@@ -196,7 +197,7 @@ func TestReportOnLaterNotes(t *testing.T) {
 	if _, err := door.Enter(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	b, err := store.Load(t.Context(), models.Other, out.Bundles[0].Version)
+	b, err := store.Load(t.Context(), bundle.Other, out.Bundles[0].Version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestDoorIsOvertaken(t *testing.T) {
 }
 
 // foreign returns a copy of a version that reads notes in another way than this program, with its files whole.
-func foreign(t *testing.T, store *models.Store, b *models.Bundle, name string) models.Member {
+func foreign(t *testing.T, store *models.Store, b *bundle.Bundle, name string) models.Member {
 	t.Helper()
 	other := *b
 	other.Manifest.Name = name
@@ -274,22 +275,22 @@ func TestDoorUnreadableChampion(t *testing.T) {
 		stays   bool   // the sound model of the complaint "well"
 	}{
 		"of another tokenizer": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{models.Other: foreign(t, s, own, models.Other)}
+			return map[string]models.Member{bundle.Other: foreign(t, s, own, bundle.Other)}
 		}},
 		"without one of all complaints": {members: func(s *models.Store) map[string]models.Member {
 			return map[string]models.Member{"well": sound(t, s, own, "well")}
 		}, stays: true},
 		"a complaint of another tokenizer": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{models.Other: sound(t, s, own, models.Other), "rare": foreign(t, s, own, "rare"), "well": sound(t, s, own, "well")}
+			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "rare": foreign(t, s, own, "rare"), "well": sound(t, s, own, "well")}
 		}, stays: true},
 		"a damaged complaint": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{models.Other: sound(t, s, own, models.Other), "rare": sound(t, s, own, "rare"), "well": sound(t, s, own, "well")}
+			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "rare": sound(t, s, own, "rare"), "well": sound(t, s, own, "well")}
 		}, harm: "rare/*/tensors.safetensors", stays: true},
 		"damaged": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{models.Other: sound(t, s, own, models.Other), "well": sound(t, s, own, "well")}
-		}, harm: models.Other + "/*/tensors.safetensors", stays: true},
+			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "well": sound(t, s, own, "well")}
+		}, harm: bundle.Other + "/*/tensors.safetensors", stays: true},
 		"of a damaged generation": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{models.Other: sound(t, s, own, models.Other)}
+			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other)}
 		}, harm: "generations/*.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +320,7 @@ func TestDoorUnreadableChampion(t *testing.T) {
 			if err := door.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
 				t.Fatalf("begun with force: %v; log %s", err, &log)
 			}
-			trained := &Trained{Bundles: []*models.Bundle{new(*own)}, Outcomes: []Outcome{out.Outcomes[0], {Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"}}}
+			trained := &Trained{Bundles: []*bundle.Bundle{new(*own)}, Outcomes: []Outcome{out.Outcomes[0], {Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"}}}
 			trained.Bundles[0].Manifest.CreatedAt = door.Created
 			e, err := door.Enter(t.Context(), Candidate{Trained: trained, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
 			if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
@@ -337,7 +338,7 @@ func TestDoorUnreadableChampion(t *testing.T) {
 }
 
 // sound saves a copy of a version as the model of that name.
-func sound(t *testing.T, store *models.Store, b *models.Bundle, name string) models.Member {
+func sound(t *testing.T, store *models.Store, b *bundle.Bundle, name string) models.Member {
 	t.Helper()
 	other := *b
 	other.Manifest.Name = name
@@ -372,7 +373,7 @@ func TestRefusalIsRecorded(t *testing.T) {
 		return models.Dir(dir)
 	}, func(store *models.Store) error {
 		door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
-		c := Candidate{Trained: &Trained{Bundles: []*models.Bundle{new(*out.Bundles[0])}, Outcomes: slices.Clone(out.Outcomes)}, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}
+		c := Candidate{Trained: &Trained{Bundles: []*bundle.Bundle{new(*out.Bundles[0])}, Outcomes: slices.Clone(out.Outcomes)}, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}
 		e, err := door.Enter(t.Context(), c)
 		if err == nil && e.Served != nil {
 			t.Errorf("served: %s", e.Verdict.Reason)

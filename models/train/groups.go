@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
 // Group holds the notes of one complaint.
@@ -33,7 +33,7 @@ func Groups(d Data, minDocuments int) []Group {
 func byComplaint(d Data) []Group {
 	d.Pooled = false
 	found := byModel(d.Rows)
-	delete(found, models.Other)
+	delete(found, bundle.Other)
 	groups := make([]Group, 0, len(found))
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		at := found[name]
@@ -51,9 +51,9 @@ func byModel(all []Row) map[string][]int {
 func scoredBy(all []Row, exists func(model string) bool) map[string][]int {
 	found := map[string][]int{}
 	for i := range all {
-		name := models.Slug(all[i].Complaint)
+		name := bundle.Slug(all[i].Complaint)
 		if !exists(name) {
-			name = models.Other
+			name = bundle.Other
 		}
 		found[name] = append(found[name], i)
 	}

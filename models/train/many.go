@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -234,7 +234,7 @@ func (r *rows) auxTo(dst []float64, i int) {
 	f := 0
 	for _, column := range r.columns {
 		for _, mean := range column.Mean {
-			if column.Kind == models.Categorical {
+			if column.Kind == bundle.Categorical {
 				dst[f] += mean // 0 or 1 again, the mean if the value is missing
 			}
 			f++

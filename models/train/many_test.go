@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // fitted returns the model of rows whose features are laid out, or not.
@@ -133,7 +133,7 @@ func TestSampleIsEvenlySpaced(t *testing.T) {
 			t.Errorf("row %d is not note %d", i, at)
 		}
 	}
-	if len(of.all) != len(want) || len(r.all) != 10 || of.columns[0].Kind != models.Numeric {
+	if len(of.all) != len(want) || len(r.all) != 10 || of.columns[0].Kind != bundle.Numeric {
 		t.Errorf("%d of %d rows", len(of.all), len(r.all))
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -71,7 +71,7 @@ type Row struct {
 // Aux is an auxiliary feature of the notes.
 type Aux struct {
 	Name string // of the field in a note
-	Kind models.AuxKind
+	Kind bundle.AuxKind
 }
 
 // Data is the notes that a model is trained on.
@@ -86,7 +86,7 @@ type Data struct {
 	Classes   []string
 	Admission []bool
 	// Previous is the version before, from which the topics take their order; nil for none.
-	Previous *models.Bundle
+	Previous *bundle.Bundle
 	// progress reports the runs of a cross-validation; it may be nil.
 	progress Progress
 }
@@ -125,7 +125,7 @@ type rows struct {
 	beds     []bool   // which of names count as admitted
 	patients []string // of the rows, as far as they are known
 	docs     []textproc.Document
-	columns  []models.AuxColumn
+	columns  []bundle.AuxColumn
 	values   [][]msg.Value // by auxiliary column, then row
 	width    int           // number of auxiliary features
 }
@@ -144,7 +144,7 @@ func bareRows(d Data) *rows {
 func newRows(d Data, minPatients int) *rows {
 	r := bareRows(d)
 	all := r.all
-	add := func(name string, kind models.AuxKind, leastLevels int, value func(Row) msg.Value) {
+	add := func(name string, kind bundle.AuxKind, leastLevels int, value func(Row) msg.Value) {
 		values := make([]msg.Value, len(all))
 		for i := range values {
 			values[i] = value(all[i])
@@ -159,7 +159,7 @@ func newRows(d Data, minPatients int) *rows {
 		add(aux.Name, aux.Kind, 0, func(r Row) msg.Value { return r.Aux[a] })
 	}
 	if d.Pooled {
-		add(models.ComplaintColumn, models.Categorical, 2, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
+		add(bundle.ComplaintColumn, bundle.Categorical, 2, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
 	}
 	return r
 }
@@ -416,7 +416,7 @@ func admission(p []float64, admitted []bool) float64 {
 
 // calibrated returns out-of-fold probabilities of all classes: the map for each fold is fitted on the log-odds of the
 // others, so that it too has not seen the fold's outcomes.
-func calibrated(kind models.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
+func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf []int) (*mat.Dense, error) {
 	n, kappa := logOdds.Dims()
 	p := mat.NewDense(n, kappa+1, nil)
 	var parts errgroup.Group

@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
@@ -131,12 +131,12 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 		odds.SetRow(i, []float64{random.NormFloat64(), random.NormFloat64()})
 	}
 	for name, c := range map[string]struct {
-		kind    models.CalibrationKind
+		kind    bundle.CalibrationKind
 		logOdds *mat.Dense
 		classes []int
 	}{
-		"platt": {models.Platt, logits, y}, "isotonic": {models.Isotonic, logits, y}, "none": {models.Uncalibrated, logits, y},
-		"platt, three classes": {models.Platt, odds, three}, "none, three classes": {models.Uncalibrated, odds, three},
+		"platt": {bundle.Platt, logits, y}, "isotonic": {bundle.Isotonic, logits, y}, "none": {bundle.Uncalibrated, logits, y},
+		"platt, three classes": {bundle.Platt, odds, three}, "none, three classes": {bundle.Uncalibrated, odds, three},
 	} {
 		before, err := calibrated(c.kind, c.logOdds, c.classes, folds)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 				changed++
 			}
 		}
-		if (changed > 0) != (c.kind != models.Uncalibrated) {
+		if (changed > 0) != (c.kind != bundle.Uncalibrated) {
 			t.Errorf("%s: %d rows changed with other folds' labels", name, changed)
 		}
 	}

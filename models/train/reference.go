@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -40,7 +41,7 @@ func (c *Candidate) refer(last *champion) error {
 }
 
 // describe sets what these of the notes look like to a version, unless they are too few.
-func (c *Candidate) describe(b *models.Bundle, at []int) error {
+func (c *Candidate) describe(b *bundle.Bundle, at []int) error {
 	if len(at) < leastReference {
 		return nil
 	}
@@ -74,7 +75,7 @@ func count(ref *drift.Reference, model *classifier.Model, d Data, at []int) {
 }
 
 // evaluated adds a field to the evaluation of a version.
-func evaluated(b *models.Bundle, field string, value any) error {
+func evaluated(b *bundle.Bundle, field string, value any) error {
 	all := map[string]json.RawMessage{}
 	if len(b.Evaluation) > 0 {
 		if err := json.Unmarshal(b.Evaluation, &all); err != nil {

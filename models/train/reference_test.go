@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // referred returns a training whose versions describe the notes that it learned from.
@@ -27,7 +27,7 @@ func referred(t *testing.T, rows []Row, s Settings) *Trained {
 }
 
 // referenceOf reads the reference of a bundle, nil if it has none.
-func referenceOf(t *testing.T, b *models.Bundle) *drift.Reference {
+func referenceOf(t *testing.T, b *bundle.Bundle) *drift.Reference {
 	t.Helper()
 	var e struct{ Reference *drift.Reference }
 	if err := json.Unmarshal(b.Evaluation, &e); err != nil {
@@ -37,7 +37,7 @@ func referenceOf(t *testing.T, b *models.Bundle) *drift.Reference {
 }
 
 // counted counts later notes as the stream does.
-func counted(t *testing.T, b *models.Bundle, rows []Row) *drift.Reference {
+func counted(t *testing.T, b *bundle.Bundle, rows []Row) *drift.Reference {
 	t.Helper()
 	m, err := classifier.Load(b)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestReference(t *testing.T) {
 	if ref == nil || ref.Notes() != 1500 {
 		t.Fatalf("the reference is %+v, want one of all notes", ref)
 	}
-	if err := ref.Check(s.Rank, []string{"sex", models.ComplaintColumn}); err != nil {
+	if err := ref.Check(s.Rank, []string{"sex", bundle.ComplaintColumn}); err != nil {
 		t.Error(err)
 	}
 	later, _ := generated(t, 5000, 6500)
@@ -112,7 +112,7 @@ func TestReferenceIsOfWhatIsServed(t *testing.T) {
 		if ref == nil {
 			t.Fatalf("%s has no reference", b.Manifest.Name)
 		}
-		if own := float64(b.Manifest.Training.Documents); (ref.Notes() == own) == (b.Manifest.Name == models.Other) {
+		if own := float64(b.Manifest.Training.Documents); (ref.Notes() == own) == (b.Manifest.Name == bundle.Other) {
 			t.Errorf("%s: a reference of %v notes, trained on %v", b.Manifest.Name, ref.Notes(), own)
 		}
 		all += ref.Notes()

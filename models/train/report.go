@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
 )
 
 // report returns what the model is worth on the notes that it was trained on, out of fold.
-func (f *Fitted) report(b *models.Bundle, d *Data, o *Outcome, job *Job) (*report.Report, error) {
+func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*report.Report, error) {
 	m := &b.Manifest
 	nonzero := func(values []float64) int {
 		return len(values) - floats.Count(func(v float64) bool { return v == 0 }, values)
@@ -51,14 +51,14 @@ func known(rows []Row) int {
 // report draws the reports of the versions on the notes that judged them, if these are later than those that they learned from:
 // of the model of all complaints on all, whichever model scores them, of another on those of its complaint. A model with too
 // few of them keeps its report by cross-validation. before may be nil.
-func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, before *champion, v *gate.Verdict) error {
+func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, before *champion, v *gate.Verdict) error {
 	if !c.Later {
 		return nil
 	}
 	notes := byModel(c.Notes.Rows)
 	for _, b := range bundles {
 		d, p := c.Notes, probabilities
-		if b.Manifest.Name != models.Other {
+		if b.Manifest.Name != bundle.Other {
 			at := notes[b.Manifest.Name]
 			d.Pooled = false
 			d, p = d.subset(at), folds.Take(p, at)
@@ -82,7 +82,7 @@ func (c *Candidate) report(bundles []*models.Bundle, probabilities []float64, be
 }
 
 // renewed returns the report of a version on later notes, whose probabilities of admission are p.
-func renewed(b *models.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift, v *gate.Verdict) (*report.Report, error) {
+func renewed(b *bundle.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift, v *gate.Verdict) (*report.Report, error) {
 	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
 	about.Evaluation.Patients = known(d.Rows)
 	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d), Shifts: shifts}
@@ -139,7 +139,7 @@ func Groupings(d *Data) []gate.Grouping {
 		}
 	}
 	if d.Pooled {
-		add("complaint", func(r *Row) string { return models.Slug(r.Complaint) })
+		add("complaint", func(r *Row) string { return bundle.Slug(r.Complaint) })
 	}
 	for i, a := range d.Aux {
 		switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
@@ -22,7 +23,7 @@ func TestGroupings(t *testing.T) {
 	t.Parallel()
 	d := Data{
 		Pooled: true,
-		Aux:    []Aux{{"age", models.Numeric}, {"sex", models.Categorical}, {"acuity", models.Numeric}, {"vitals.hr", models.Numeric}},
+		Aux:    []Aux{{"age", bundle.Numeric}, {"sex", bundle.Categorical}, {"acuity", bundle.Numeric}, {"vitals.hr", bundle.Numeric}},
 	}
 	// Of each kind of note five patients, and of the last one four.
 	for range 5 {
@@ -188,7 +189,7 @@ func TestCardNamesTheVersionBefore(t *testing.T) {
 	before := *first.Bundles[0]
 	before.Version = "2026-01-01T00-00-00Z-abcdef"
 	j := job()
-	j.Previous = func(context.Context, string) (*models.Bundle, error) { return &before, nil }
+	j.Previous = func(context.Context, string) (*bundle.Bundle, error) { return &before, nil }
 	second, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)
 	if err != nil {
 		t.Fatal(err)

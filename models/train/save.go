@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -84,8 +85,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // Previous returns a Job.Previous that finds what a store serves. A damaged champion counts as none: training repairs the store.
-func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, model string) (*models.Bundle, error) {
-	return func(ctx context.Context, model string) (*models.Bundle, error) {
+func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, model string) (*bundle.Bundle, error) {
+	return func(ctx context.Context, model string) (*bundle.Bundle, error) {
 		b, err := servedModel(ctx, store, model)
 		if damaged, ok := errors.AsType[*models.FileError](err); ok {
 			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
@@ -99,7 +100,7 @@ func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, m
 }
 
 // servedModel returns the version of a model that is served, nil if there is none.
-func servedModel(ctx context.Context, store *models.Store, model string) (*models.Bundle, error) {
+func servedModel(ctx context.Context, store *models.Store, model string) (*bundle.Bundle, error) {
 	g, err := store.Champion(ctx)
 	if err != nil {
 		return nil, err

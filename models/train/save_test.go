@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -17,14 +18,14 @@ import (
 func trained(t *testing.T, kept ...string) *Trained {
 	t.Helper()
 	out := &Trained{}
-	for _, name := range []string{models.Other, "cough", "fever"} {
+	for _, name := range []string{bundle.Other, "cough", "fever"} {
 		o := Outcome{Model: name, Why: "because of " + name}
 		for _, k := range kept {
 			if k == name {
 				o.Kept = true
-				out.Bundles = append(out.Bundles, &models.Bundle{
-					Manifest:   models.Manifest{Name: name, CreatedAt: job().Created, Calibration: models.Calibration{Kind: models.Uncalibrated}, Training: models.Training{Documents: len(kept)}},
-					Vocabulary: []models.Term{{Text: "hip", DF: 1}},
+				out.Bundles = append(out.Bundles, &bundle.Bundle{
+					Manifest:   bundle.Manifest{Name: name, CreatedAt: job().Created, Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Training: bundle.Training{Documents: len(kept)}},
+					Vocabulary: []bundle.Term{{Text: "hip", DF: 1}},
 				})
 			}
 		}
@@ -49,9 +50,9 @@ func saved(t *testing.T, store *models.Store, trained *Trained) *models.Generati
 func TestSaveNamesWhoHasAModel(t *testing.T) {
 	t.Parallel()
 	store := models.OpenDir(t.TempDir())
-	first := trained(t, models.Other, "cough", "fever")
+	first := trained(t, bundle.Other, "cough", "fever")
 	saved(t, store, first)
-	second := trained(t, models.Other, "cough")
+	second := trained(t, bundle.Other, "cough")
 	g := saved(t, store, second)
 	for i, o := range second.Outcomes {
 		if o.Kept != (o.Version != "") || g.Models[o.Model].Version != o.Version {
@@ -65,18 +66,18 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 		t.Error(d)
 	}
 	// A third training without a note of a complaint keeps its model, and has no reason to name one that has none.
-	third := trained(t, models.Other)
+	third := trained(t, bundle.Other)
 	third.Outcomes = third.Outcomes[:1]
 	third.Bundles[0].Manifest.Seed = 3
 	g = saved(t, store, third)
-	if g.Models["cough"].Version != second.Bundles[1].Version || len(g.Pooled) > 0 || g.Models[models.Other].Version != third.Bundles[0].Version {
+	if g.Models["cough"].Version != second.Bundles[1].Version || len(g.Pooled) > 0 || g.Models[bundle.Other].Version != third.Bundles[0].Version {
 		t.Errorf("got %+v", g)
 	}
 	if served, err := store.Champion(t.Context()); err != nil || served.Name != g.Name {
 		t.Errorf("served %v, %v", served, err)
 	}
 	// And one that finds a complaint better off again gives it a model.
-	fourth := trained(t, models.Other, "cough", "fever")
+	fourth := trained(t, bundle.Other, "cough", "fever")
 	fourth.Bundles[2].Manifest.Seed = 4
 	if g = saved(t, store, fourth); len(g.Pooled) > 0 || g.Models["fever"].Version != fourth.Bundles[2].Version {
 		t.Errorf("got %+v", g)
@@ -86,8 +87,8 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 // TestStaying: a model stays if nothing was judged, or if there was no note to tell of.
 func TestStaying(t *testing.T) {
 	t.Parallel()
-	champion := &models.Generation{Models: map[string]models.Member{models.Other: {}, "cough": {}, "fever": {}, "rash": {}}}
-	out := trained(t, models.Other)
+	champion := &models.Generation{Models: map[string]models.Member{bundle.Other: {}, "cough": {}, "fever": {}, "rash": {}}}
+	out := trained(t, bundle.Other)
 	out.Outcomes[1].Stays = true
 	if got := slices.Sorted(maps.Keys(out.staying(champion))); !slices.Equal(got, []string{"cough", "rash"}) {
 		t.Errorf("%q stay", got)
@@ -102,12 +103,12 @@ func TestPromoteIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	store := models.OpenDir(t.TempDir())
-	saved(t, store, trained(t, models.Other))
-	slow, err := trained(t, models.Other, "cough").Save(ctx, store, "train")
+	saved(t, store, trained(t, bundle.Other))
+	slow, err := trained(t, bundle.Other, "cough").Save(ctx, store, "train")
 	if err != nil {
 		t.Fatal(err)
 	}
-	fast := saved(t, store, trained(t, models.Other, "fever"))
+	fast := saved(t, store, trained(t, bundle.Other, "fever"))
 	if err := store.Promote(ctx, models.Change{To: slow.Name, From: slow.Parent}); !errors.Is(err, models.ErrConflict) {
 		t.Errorf("got %v", err)
 	}
@@ -131,8 +132,8 @@ func TestSaveMendsADamagedChampion(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			store := models.OpenDir(dir)
-			harm(t, dir, saved(t, store, trained(t, models.Other, "cough", "fever")))
-			again := saved(t, store, trained(t, models.Other, "cough"))
+			harm(t, dir, saved(t, store, trained(t, bundle.Other, "cough", "fever")))
+			again := saved(t, store, trained(t, bundle.Other, "cough"))
 			if served, err := store.Champion(t.Context()); err != nil || served.Name != again.Name || len(served.Models) != 2 {
 				t.Errorf("served %v, %v", served, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -13,7 +14,7 @@ import (
 type served map[string]*classifier.Model
 
 // serve makes served of bundles by the names of their models.
-func serve(bundles map[string]*models.Bundle) (served, error) {
+func serve(bundles map[string]*bundle.Bundle) (served, error) {
 	s := served{}
 	for name, b := range bundles {
 		m, err := classifier.Load(b)
@@ -22,13 +23,13 @@ func serve(bundles map[string]*models.Bundle) (served, error) {
 		}
 		s[name] = m
 	}
-	if s[models.Other] == nil {
+	if s[bundle.Other] == nil {
 		return nil, errWithoutOther
 	}
 	return s, nil
 }
 
-var errWithoutOther = fmt.Errorf("the generation has no model %q: %w", models.Other, models.ErrNotFound)
+var errWithoutOther = fmt.Errorf("the generation has no model %q: %w", bundle.Other, models.ErrNotFound)
 
 // probabilities returns the probability of admission of each row, by the model of its complaint or that of all. Auxiliary
 // values that the rows do not have are missing.
@@ -69,7 +70,7 @@ func newReader(m *classifier.Model, d *Data) *reader {
 
 // place returns where rows with these auxiliary values have a column: a position, missing or ofComplaint.
 func place(aux []Aux, column string) int {
-	if column == models.ComplaintColumn {
+	if column == bundle.ComplaintColumn {
 		return ofComplaint
 	}
 	return slices.IndexFunc(aux, func(a Aux) bool { return a.Name == column })
@@ -100,7 +101,7 @@ func (r *reader) read(row *Row) {
 
 // Probabilities returns those of admission of labelled notes, each by the model that will score it.
 func (t *Trained) Probabilities(d Data) ([]float64, error) {
-	bundles := map[string]*models.Bundle{}
+	bundles := map[string]*bundle.Bundle{}
 	for _, b := range t.Bundles {
 		bundles[b.Manifest.Name] = b
 	}

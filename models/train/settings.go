@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -112,7 +112,7 @@ type Settings struct {
 	// Folds is the number of cross-validation folds for λ, or ξ, ν and rank, and calibration.
 	Folds int `json:"folds"`
 
-	Calibration  models.CalibrationKind `json:"calibration"`
+	Calibration  bundle.CalibrationKind `json:"calibration"`
 	Threshold    eval.Criterion         `json:"threshold"` // the measure that the threshold of the decision maximizes
 	PerComplaint Policy                 `json:"per_complaint"`
 	MinDocuments int                    `json:"min_documents"` // notes that a complaint needs for a model of its own
@@ -127,7 +127,7 @@ func Default() Settings {
 	return Settings{
 		Method: SONMF, Rank: 50, Words: true, Pieces: true, ChooseText: true, Text: textproc.DefaultSettings(),
 		Alpha: 0.1, Folds: 5,
-		Calibration: models.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, MinEvents: 50, Seed: 1,
+		Calibration: bundle.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, MinEvents: 50, Seed: 1,
 	}
 }
 
@@ -167,8 +167,8 @@ func (s *Settings) check() error {
 		problem = fmt.Sprintf("min events %d is less than %d, for each fold must hold some", s.MinEvents, minClass)
 	case !(s.Alpha >= 0 && s.Alpha <= 1):
 		problem = fmt.Sprintf("alpha %v is not in [0,1]", s.Alpha)
-	case s.Calibration != models.Platt && s.Calibration != models.Isotonic && s.Calibration != models.Uncalibrated:
-		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, models.Platt, models.Isotonic, models.Uncalibrated)
+	case s.Calibration != bundle.Platt && s.Calibration != bundle.Isotonic && s.Calibration != bundle.Uncalibrated:
+		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, bundle.Platt, bundle.Isotonic, bundle.Uncalibrated)
 	case s.Threshold != eval.MaxAccuracy && s.Threshold != eval.MaxYouden:
 		problem = fmt.Sprintf("threshold %q is none of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
 	default:
@@ -213,7 +213,7 @@ func (s *Settings) checkClasses(classes int) error {
 	switch {
 	case classes > 0 && !s.Method.Supervised():
 		return fmt.Errorf("%w: method %q predicts only yes or no: several classes need %s", ErrSettings, s.Method, strings.Join(methods.Supervised(), " or "))
-	case classes > 2 && s.Calibration == models.Isotonic:
+	case classes > 2 && s.Calibration == bundle.Isotonic:
 		return fmt.Errorf("%w: calibration %q is for yes and no only, not for %d classes", ErrSettings, s.Calibration, classes)
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 )
 
@@ -31,7 +31,7 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 			return nil, fmt.Errorf("comparing the notes of model %q with those before: %w", name, err)
 		}
 		learned := d.Rows // the model of all complaints learned from all notes
-		if name != models.Other {
+		if name != bundle.Other {
 			learned = folds.Take(d.Rows, at)
 		}
 		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents}, drift.Rate{Hits: positives(learned), Of: len(learned)}

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -126,7 +126,7 @@ func standard(x mat.Matrix) (means, scales []float64) {
 }
 
 // fit factorizes all rows by the best candidate and sets topics and heads, so that the scores of a note are Fᵀx.
-func (m *supervised) fit(ctx context.Context, f *Fitted, previous *models.Bundle) error {
+func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle) error {
 	earlier, start, err := m.text.earlier(m.Settings, previous, f.Supervised.Best.Rank)
 	if err != nil {
 		return err

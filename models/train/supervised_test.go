@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -268,9 +268,9 @@ func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 			t.Parallel()
 			s := smallSupervised(method)
 			s.PerComplaint, s.Standardize = Never, true
-			run := func(previous *models.Bundle) *models.Bundle {
+			run := func(previous *bundle.Bundle) *bundle.Bundle {
 				j := job()
-				j.Previous = func(context.Context, string) (*models.Bundle, error) { return previous, nil }
+				j.Previous = func(context.Context, string) (*bundle.Bundle, error) { return previous, nil }
 				trained, err := Train(t.Context(), d, s, j)
 				if err != nil {
 					t.Fatal(err)
@@ -291,7 +291,7 @@ func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 			}
 			earlier := *first
 			earlier.Version = "before"
-			earlier.Tensors = models.Tensors{"topics": {Shape: []int{p, k}, Data: turned.RawMatrix().Data}}
+			earlier.Tensors = bundle.Tensors{"topics": {Shape: []int{p, k}, Data: turned.RawMatrix().Data}}
 			again := run(&earlier)
 			if !mat.EqualApprox(topicsOf(t, again), turned, 1e-12) {
 				t.Error("the topics are not in the order of the version before")
@@ -353,7 +353,7 @@ func TestTrainClasses(t *testing.T) {
 		if o.Classes == nil || o.Classes.N != o.Documents || o.Metrics.N != o.Documents || o.Metrics.Positives != o.Classes.Classes[1].N+o.Classes.Classes[2].N {
 			t.Fatalf("%s: %+v", o.Model, o)
 		}
-		if o.Model == models.Other || o.LogLoss == nil {
+		if o.Model == bundle.Other || o.LogLoss == nil {
 			continue
 		}
 		judged++

@@ -6,10 +6,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/solver/matrix"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/align"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -39,7 +39,7 @@ type Alignment struct {
 // factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave their scale
 // open, and the penalty of the head, which weighs topics against words, depends on it. The topics of an earlier version
 // give the new ones their order, and with s.WarmStart the solver begins from them.
-func (t *text) factorize(ctx context.Context, s *Settings, previous *models.Bundle) (*text, error) {
+func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bundle) (*text, error) {
 	if s.Method == BagOfWords {
 		return t, nil
 	}
@@ -98,7 +98,7 @@ func (t *text) rank(asked int) int {
 
 // earlier returns the topics of the version before over the terms of t, nil for none. start is the same if the solver
 // begins from them, which needs as many topics of the same method, and a method that takes a start.
-func (t *text) earlier(s *Settings, previous *models.Bundle, rank int) (topics, start *mat.Dense, err error) {
+func (t *text) earlier(s *Settings, previous *bundle.Bundle, rank int) (topics, start *mat.Dense, err error) {
 	topics, err = mapped(previous, t.vectorizer.Vocabulary())
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading topics of version %s: %w", previous.Version, err)
@@ -142,7 +142,7 @@ func unitColumns(a *mat.Dense) (length []float64) {
 
 // mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil without a
 // version, or with one without topics.
-func mapped(previous *models.Bundle, vocabulary []textproc.Term) (*mat.Dense, error) {
+func mapped(previous *bundle.Bundle, vocabulary []textproc.Term) (*mat.Dense, error) {
 	if previous == nil {
 		return nil, nil
 	}

@@ -9,17 +9,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
 
 // pooled trains the model of all complaints.
-func pooled(t *testing.T, rows []Row, s Settings, previous *models.Bundle) *models.Bundle {
+func pooled(t *testing.T, rows []Row, s Settings, previous *bundle.Bundle) *bundle.Bundle {
 	t.Helper()
 	s.PerComplaint = Never
 	j := job()
-	j.Previous = func(context.Context, string) (*models.Bundle, error) { return previous, nil }
+	j.Previous = func(context.Context, string) (*bundle.Bundle, error) { return previous, nil }
 	trained, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ type solved struct {
 	Alignment  *Alignment
 }
 
-func solverOf(t *testing.T, b *models.Bundle) solved {
+func solverOf(t *testing.T, b *bundle.Bundle) solved {
 	t.Helper()
 	var s solved
 	if err := json.Unmarshal(b.Manifest.Solver, &s); err != nil {
@@ -45,7 +45,7 @@ func solverOf(t *testing.T, b *models.Bundle) solved {
 	return s
 }
 
-func topicsOf(t *testing.T, b *models.Bundle) *mat.Dense {
+func topicsOf(t *testing.T, b *bundle.Bundle) *mat.Dense {
 	t.Helper()
 	topics, err := classifier.BundleTopics(b)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestTopicsKeepTheirNumbers(t *testing.T) {
 				turned.SetCol(to, mat.Col(nil, from, topics))
 			}
 			earlier := *first
-			earlier.Tensors = models.Tensors{"topics": {Shape: []int{p, len(order)}, Data: turned.RawMatrix().Data}}
+			earlier.Tensors = bundle.Tensors{"topics": {Shape: []int{p, len(order)}, Data: turned.RawMatrix().Data}}
 
 			again := pooled(t, rows, s, &earlier)
 			if !mat.EqualApprox(topicsOf(t, again), turned, 1e-12) {
@@ -148,10 +148,10 @@ func TestOtherVersionsBefore(t *testing.T) {
 // TestMapped: topics follow their terms into another vocabulary.
 func TestMapped(t *testing.T) {
 	t.Parallel()
-	b := &models.Bundle{
-		Manifest:   models.Manifest{Rank: 2},
-		Vocabulary: []models.Term{{Text: "arm"}, {Text: "cough"}, {Text: "hip"}},
-		Tensors:    models.Tensors{"topics": {Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 6}}},
+	b := &bundle.Bundle{
+		Manifest:   bundle.Manifest{Rank: 2},
+		Vocabulary: []bundle.Term{{Text: "arm"}, {Text: "cough"}, {Text: "hip"}},
+		Tensors:    bundle.Tensors{"topics": {Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 6}}},
 	}
 	got, err := mapped(b, []textproc.Term{{Text: "ankle"}, {Text: "arm"}, {Text: "hip"}, {Text: "knee"}})
 	if err != nil {
@@ -181,7 +181,7 @@ func TestPreviousFails(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 200)
 	j := job()
-	j.Previous = func(context.Context, string) (*models.Bundle, error) { return nil, context.DeadlineExceeded }
+	j.Previous = func(context.Context, string) (*bundle.Bundle, error) { return nil, context.DeadlineExceeded }
 	if _, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, small(), j); err == nil {
 		t.Error("trained without the version before")
 	}

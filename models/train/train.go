@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -47,7 +47,7 @@ type Outcome struct {
 
 // Trained is a set of models that score every complaint.
 type Trained struct {
-	Bundles  []*models.Bundle // the model of all complaints first, then by name
+	Bundles  []*bundle.Bundle // the model of all complaints first, then by name
 	Outcomes []Outcome        // in the same order, every complaint of the table that is named
 	// RareComplaints counts the complaints of too few patients to be named. The model of all complaints scores them, unless
 	// another is served already.
@@ -64,7 +64,7 @@ type Job struct {
 	Site     *report.Site // what the site says of its models, for their cards; may be nil
 	About    report.Data  // where the notes are from, what was left out and what was counted, for the cards
 	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several goroutines.
-	Previous func(ctx context.Context, model string) (*models.Bundle, error)
+	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
 	// Ours tells which models of single complaints are made, by their names; nil means all of them.
 	Ours func(model string) bool
 }
@@ -107,7 +107,7 @@ type Pooled struct {
 	KeepStopWords bool
 	NGrams        int
 	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
-	Model   *models.Bundle
+	Model   *bundle.Bundle
 	LogOdds []float64
 	// OutOfFold and Classes are its probabilities of the rows, out of fold: of admission and, for several outcomes, of all of
 	// them (n×(κ+1), else nil).
@@ -146,7 +146,7 @@ func newTraining(d Data, s Settings, job Job) *training {
 	}
 	least := leastPatients(len(d.Rows))
 	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool {
-		if job.Ours != nil && !job.Ours(models.Slug(g.Complaint)) {
+		if job.Ours != nil && !job.Ours(bundle.Slug(g.Complaint)) {
 			return true
 		}
 		rare := distinct(patients(g.Rows)) < least
@@ -171,7 +171,7 @@ func newTraining(d Data, s Settings, job Job) *training {
 
 // trainPooled makes the model of all complaints.
 func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
-	a := t.try(ctx, t.data, models.Other, func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) })
+	a := t.try(ctx, t.data, bundle.Other, func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) })
 	if a.err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", a.err)
 	}
@@ -288,7 +288,7 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 			continue
 		}
 		workers.Go(func() error {
-			t.own[i] = t.try(ctx, g.Data, models.Slug(g.Complaint), fit(i))
+			t.own[i] = t.try(ctx, g.Data, bundle.Slug(g.Complaint), fit(i))
 			return ctx.Err()
 		})
 	}
@@ -298,7 +298,7 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 // judgePooled returns the outcome of the model of all complaints.
 func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	rows := t.data.Rows
-	o := Outcome{Model: models.Other, Documents: len(rows), Positives: positives(rows), Kept: true, Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds}
+	o := Outcome{Model: bundle.Other, Documents: len(rows), Positives: positives(rows), Kept: true, Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds}
 	loss, err := o.measure(&t.data, a.fitted.heldOut())
 	o.LogLoss, o.Pooled, o.SmallestPenalty = &loss, loss, a.fitted.SmallestPenalty
 	return o, err
@@ -306,7 +306,7 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 
 // judge decides which model will score a complaint, and says why. theirs are the predictions of the model of all complaints.
 func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome, err error) {
-	o = Outcome{Model: models.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows), Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds}
+	o = Outcome{Model: bundle.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows), Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds}
 	o.Stays = own.fitted == nil && t.settings.PerComplaint != Never
 	if o.Pooled, err = o.measure(&g.Data, theirs); err != nil || own.fitted == nil {
 		return o, err

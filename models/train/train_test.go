@@ -17,18 +17,18 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/scoring"
-	"github.com/wardcast/wardcast/models"
 )
 
 func auxColumns() []Aux {
 	return []Aux{
-		{Kind: models.Numeric, Name: "age"},
-		{Kind: models.Categorical, Name: "sex"},
-		{Kind: models.Numeric, Name: "acuity"},
-		{Kind: models.Numeric, Name: "vitals.spo2"},
+		{Kind: bundle.Numeric, Name: "age"},
+		{Kind: bundle.Categorical, Name: "sex"},
+		{Kind: bundle.Numeric, Name: "acuity"},
+		{Kind: bundle.Numeric, Name: "vitals.spo2"},
 	}
 }
 
@@ -102,14 +102,14 @@ func TestTrainPolicies(t *testing.T) {
 			s := small()
 			s.PerComplaint = policy
 			got := train(t, rows, s)
-			if o := got.Outcomes[0]; o.Model != models.Other || o.Complaint != "" || o.Documents != len(rows) || o.Positives != positives(rows) || !o.Kept {
+			if o := got.Outcomes[0]; o.Model != bundle.Other || o.Complaint != "" || o.Documents != len(rows) || o.Positives != positives(rows) || !o.Kept {
 				t.Errorf("the model of all complaints: %+v", o)
 			}
 			counts := map[string]int{}
 			for _, r := range rows {
-				counts[models.Slug(r.Complaint)]++
+				counts[bundle.Slug(r.Complaint)]++
 			}
-			delete(counts, models.Other)
+			delete(counts, bundle.Other)
 			var kept []string
 			for i, o := range got.Outcomes {
 				checkOutcome(t, &o, policy)
@@ -119,7 +119,7 @@ func TestTrainPolicies(t *testing.T) {
 				if i == 0 {
 					continue
 				}
-				if o.Documents != counts[o.Model] || models.Slug(o.Complaint) != o.Model || i > 1 && o.Model <= got.Outcomes[i-1].Model {
+				if o.Documents != counts[o.Model] || bundle.Slug(o.Complaint) != o.Model || i > 1 && o.Model <= got.Outcomes[i-1].Model {
 					t.Errorf("outcome %d: %+v", i, o)
 				}
 				delete(counts, o.Model)
@@ -148,7 +148,7 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	if o.Why == "" || o.Metrics == nil || o.Metrics.N != o.Documents || o.Metrics.Positives != o.Positives || o.Pooled <= 0 {
 		t.Errorf("%s: %+v", o.Model, o)
 	}
-	if o.Model == models.Other {
+	if o.Model == bundle.Other {
 		return
 	}
 	enough := o.Documents >= small().MinDocuments && min(o.Positives, o.Documents-o.Positives) >= minClass
@@ -209,7 +209,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
+func checkBundle(t *testing.T, b *bundle.Bundle, s *Settings) {
 	t.Helper()
 	m := &b.Manifest
 	if m.Seed != s.Seed || m.Method != "sonmf" || m.Rank != s.Rank || !m.CreatedAt.Equal(job().Created) || m.Wardcast != "test" || m.Training.From.IsZero() || !m.Training.To.After(m.Training.From) {
@@ -232,8 +232,8 @@ func checkBundle(t *testing.T, b *models.Bundle, s *Settings) {
 		return
 	}
 	// Only the model of all complaints reads which one it is.
-	pooled := slices.ContainsFunc(model.Aux(), func(c models.AuxColumn) bool { return c.Name == models.ComplaintColumn })
-	if pooled != (m.Name == models.Other) {
+	pooled := slices.ContainsFunc(model.Aux(), func(c bundle.AuxColumn) bool { return c.Name == bundle.ComplaintColumn })
+	if pooled != (m.Name == bundle.Other) {
 		t.Errorf("%s: auxiliary columns %v", m.Name, model.Aux())
 	}
 }
@@ -296,8 +296,8 @@ func TestPreviousCannotBeRead(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 900)
 	j := job()
-	j.Previous = func(_ context.Context, model string) (*models.Bundle, error) {
-		if model != models.Other {
+	j.Previous = func(_ context.Context, model string) (*bundle.Bundle, error) {
+		if model != bundle.Other {
 			return nil, errors.New("the store is gone")
 		}
 		return nil, nil

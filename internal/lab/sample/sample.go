@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -23,11 +24,11 @@ import (
 // Aux returns the auxiliary features of generated notes.
 func Aux() []train.Aux {
 	return []train.Aux{
-		{Name: "age", Kind: models.Numeric},
-		{Name: "sex", Kind: models.Categorical},
-		{Name: "acuity", Kind: models.Numeric},
-		{Name: "vitals.hr", Kind: models.Numeric},
-		{Name: "vitals.spo2", Kind: models.Numeric},
+		{Name: "age", Kind: bundle.Numeric},
+		{Name: "sex", Kind: bundle.Categorical},
+		{Name: "acuity", Kind: bundle.Numeric},
+		{Name: "vitals.hr", Kind: bundle.Numeric},
+		{Name: "vitals.spo2", Kind: bundle.Numeric},
 	}
 }
 
@@ -87,7 +88,7 @@ func promoteFirst(ctx context.Context, store *models.Store, g *models.Generation
 	if len(g.Models) == 1 {
 		return "", nil
 	}
-	first := &models.Generation{CreatedAt: g.CreatedAt.Add(-time.Second), By: by, Models: map[string]models.Member{models.Other: g.Models[models.Other]}}
+	first := &models.Generation{CreatedAt: g.CreatedAt.Add(-time.Second), By: by, Models: map[string]models.Member{bundle.Other: g.Models[bundle.Other]}}
 	if err := store.AddGeneration(ctx, first); err != nil {
 		return "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
@@ -46,7 +47,7 @@ func Source(folders []string) func(context.Context) ([]*topicindex.Version, erro
 // Describe returns a model with its factors as topics. The items are the words, in the language of their texts.
 func Describe(name string, m *model.Model) *topicindex.Version {
 	v := &topicindex.Version{Origin: topicindex.Origin{
-		Model: name, Version: models.VersionName(m.CreatedAt, m.SHA256), Method: m.Summary.Method, Status: models.ChampionStatus, CreatedAt: m.CreatedAt,
+		Model: name, Version: bundle.VersionName(m.CreatedAt, m.SHA256), Method: m.Summary.Method, Status: models.ChampionStatus, CreatedAt: m.CreatedAt,
 	}}
 	_, k := m.Loadings().Dims()
 	for f := range k {

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/obs"
@@ -206,7 +207,7 @@ func (s *site) withoutOther() *models.Generation {
 		s.Fatal(err)
 	}
 	without := &models.Generation{Parent: served.Name, CreatedAt: served.CreatedAt, Models: maps.Clone(served.Models)}
-	delete(without.Models, models.Other)
+	delete(without.Models, bundle.Other)
 	if err := s.store.AddGeneration(s.Context(), without); err != nil {
 		s.Fatal(err)
 	}

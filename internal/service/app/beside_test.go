@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/app"
@@ -87,7 +88,7 @@ func TestListOfChampions(t *testing.T) {
 	lost := ""
 	g := &models.Generation{CreatedAt: next[0].Manifest.CreatedAt, Models: map[string]models.Member{}}
 	for _, b := range next {
-		if b.Manifest.Name != models.Other && lost == "" {
+		if b.Manifest.Name != bundle.Other && lost == "" {
 			lost = b.Manifest.Name
 			continue
 		}
@@ -101,7 +102,7 @@ func TestListOfChampions(t *testing.T) {
 	if err := s.store.AddGeneration(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	served := strings.Fields(first[models.Other])[0]
+	served := strings.Fields(first[bundle.Other])[0]
 	if err := s.store.Promote(t.Context(), models.Change{To: g.Name, From: served}); err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +160,8 @@ func TestForeignList(t *testing.T) {
 	r := s.start().ready()
 	c := ingesttest.Reader(t, s.config.Kafka.Brokers, s.config.Kafka.Topics.Models)
 	s.list(c, s.champion())
-	m := msg.Champion{Generation: "2026-01-01T00-00-00Z-aaaaaa", Model: msg.Model{Name: models.Other, Version: "2026-01-01T00-00-00Z-bbbbbb"}}
-	for _, record := range []*kgo.Record{{Key: []byte(models.Other), Value: m.AppendJSON(nil)}, {Key: []byte("x"), Value: []byte(secret)}, {Value: []byte("{}")}, {Key: []byte("y")}} {
+	m := msg.Champion{Generation: "2026-01-01T00-00-00Z-aaaaaa", Model: msg.Model{Name: bundle.Other, Version: "2026-01-01T00-00-00Z-bbbbbb"}}
+	for _, record := range []*kgo.Record{{Key: []byte(bundle.Other), Value: m.AppendJSON(nil)}, {Key: []byte("x"), Value: []byte(secret)}, {Value: []byte("{}")}, {Key: []byte("y")}} {
 		record.Topic = s.config.Kafka.Topics.Models
 		if err := c.ProduceSync(t.Context(), record).FirstErr(); err != nil {
 			t.Fatal(err)
@@ -266,7 +267,7 @@ func TestShadowIsChecked(t *testing.T) {
 	if err := check(challenger.Name); err != nil {
 		t.Errorf("a sound challenger: %v", err)
 	}
-	bad := filepath.Join(s.config.Models.Store, models.Other, challenger.Models[models.Other].Version, "tensors.safetensors")
+	bad := filepath.Join(s.config.Models.Store, bundle.Other, challenger.Models[bundle.Other].Version, "tensors.safetensors")
 	write(t, bad, []byte("cut"))
 	for _, generation := range []string{challenger.Name, config.LatestChallenger} {
 		if err := check(generation); err == nil || !strings.Contains(err.Error(), "shadow.generation") || !strings.Contains(err.Error(), "tensors.safetensors") {
@@ -300,14 +301,14 @@ func TestDriftOfTheStream(t *testing.T) {
 		t.Errorf("%v notes counted", got)
 	}
 	psi := func(name string) (value, expected float64) {
-		return s.metric("wardcast_"+name+"_psi", models.Other), s.metric("wardcast_"+name+"_psi_expected", models.Other)
+		return s.metric("wardcast_"+name+"_psi", bundle.Other), s.metric("wardcast_"+name+"_psi_expected", bundle.Other)
 	}
 	for _, name := range []string{"score", "topic"} {
 		if v, e := psi(name); !(v > 0) || v > 4*e {
 			t.Errorf("%s psi of notes as in training: %v, by chance %v", name, v, e)
 		}
 	}
-	known := s.metric("wardcast_known_term_ratio", models.Other)
+	known := s.metric("wardcast_known_term_ratio", bundle.Other)
 	var strange []*kgo.Record
 	for i := range 800 {
 		n := note(t, 400+i)
@@ -319,16 +320,16 @@ func TestDriftOfTheStream(t *testing.T) {
 	if v, e := psi("topic"); v < 4*e || v < .25 {
 		t.Errorf("topic psi of strange notes: %v, by chance %v", v, e)
 	}
-	if now := s.metric("wardcast_known_term_ratio", models.Other); now > known-.2 {
+	if now := s.metric("wardcast_known_term_ratio", bundle.Other); now > known-.2 {
 		t.Errorf("share of known terms %v, before %v", now, known)
 	}
-	if got := s.metric("wardcast_unknown_level_ratio", models.Other, "sex"); got < .5 {
+	if got := s.metric("wardcast_unknown_level_ratio", bundle.Other, "sex"); got < .5 {
 		t.Errorf("share of unknown values of sex: %v", got)
 	}
 	// What the models count goes on when a generation takes them over, and begins anew for other models.
 	s.promote(s.save(generation(t, 1))[1:]...)
 	s.await("the swap", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
-	if got := s.metric("wardcast_drift_notes", models.Other); got == 0 {
+	if got := s.metric("wardcast_drift_notes", bundle.Other); got == 0 {
 		t.Error("the model of all complaints forgot its notes")
 	}
 	for _, b := range generation(t, 1)[1:] {
@@ -348,8 +349,8 @@ func TestLateLabels(t *testing.T) {
 	c := s.stream()
 	const n = 300
 	labelled(c, n)
-	s.await("the calibration", func() bool { return s.metric("wardcast_labelled_notes", models.Other) == n })
-	if got := s.metric("wardcast_labelled_admissions", models.Other); got != 2*n/3 {
+	s.await("the calibration", func() bool { return s.metric("wardcast_labelled_notes", bundle.Other) == n })
+	if got := s.metric("wardcast_labelled_admissions", bundle.Other); got != 2*n/3 {
 		t.Errorf("%v admissions", got)
 	}
 	if v, se := s.metric("wardcast_calibration_slope"), s.metric("wardcast_calibration_slope_standard_error"); math.Abs(v) > 4*se || !(se < .2) {
@@ -368,7 +369,7 @@ func labelled(c *stream, n int) {
 	var records []*kgo.Record
 	for i := range n {
 		visit := fmt.Sprintf("%s-%d", secret, i)
-		p := msg.Prediction{VisitID: visit, ScoredAt: scored.UTC().Format(msg.TimeFormat), Model: msg.Model{Name: models.Other}, Probability: .2 + .6*float64(i%2)}
+		p := msg.Prediction{VisitID: visit, ScoredAt: scored.UTC().Format(msg.TimeFormat), Model: msg.Model{Name: bundle.Other}, Probability: .2 + .6*float64(i%2)}
 		// Of those at .2 and at .8, two thirds are admitted: the slope is nearly 0.
 		o := msg.Outcome{VisitID: visit, Disposition: msg.Discharged, DecidedAt: scored.Add(time.Hour).Format(time.RFC3339)}
 		if i%3 > 0 {
@@ -397,7 +398,7 @@ func TestNewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := regexp.MustCompile(`"format": "1"`).ReplaceAll(data, []byte(`"format": "2"`))
-	name := models.VersionName(next.CreatedAt, sum(newer))
+	name := bundle.VersionName(next.CreatedAt, sum(newer))
 	write(t, filepath.Join(s.config.Models.Store, "generations", name+".json"), newer)
 	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(name+"\n"))
 	s.await("the refusal logged", func() bool { return strings.Contains(s.log.String(), "new models refused; those in use stay") })

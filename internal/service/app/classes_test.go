@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/app"
-	"github.com/wardcast/wardcast/models"
 )
 
 // severalOutcomes returns the model of a bundle with a class beside admission.
-func severalOutcomes(t *testing.T, b *models.Bundle) *models.Bundle {
+func severalOutcomes(t *testing.T, b *bundle.Bundle) *bundle.Bundle {
 	t.Helper()
 	c := *b
 	c.Tensors = maps.Clone(b.Tensors)
@@ -29,10 +29,10 @@ func severalOutcomes(t *testing.T, b *models.Bundle) *models.Bundle {
 		if name == "intercept" {
 			shape = shape[:1]
 		}
-		c.Tensors[name] = models.Tensor{Shape: shape, Data: both}
+		c.Tensors[name] = bundle.Tensor{Shape: shape, Data: both}
 	}
 	c.Manifest.Classes, c.Manifest.AdmissionClasses = []string{"home", "ward", "transfer"}, []string{"ward", "transfer"}
-	c.Manifest.Calibration = models.Calibration{Kind: models.Platt, Slope: 0.75, Offsets: []float64{0.25, -0.5}}
+	c.Manifest.Calibration = bundle.Calibration{Kind: bundle.Platt, Slope: 0.75, Offsets: []float64{0.25, -0.5}}
 	return &c
 }
 
@@ -43,7 +43,7 @@ func TestSeveralOutcomes(t *testing.T) {
 	s.broker()
 	yesNo := generation(t, 0)
 	for _, b := range generation(t, 1) {
-		s.promote(s.save([]*models.Bundle{severalOutcomes(t, b)})...)
+		s.promote(s.save([]*bundle.Bundle{severalOutcomes(t, b)})...)
 	}
 	s.config.Predictions.Class = "home"
 	r := s.start().ready()
@@ -82,7 +82,7 @@ func TestSeveralOutcomes(t *testing.T) {
 		}
 	}
 
-	var saved []*models.Bundle
+	var saved []*bundle.Bundle
 	for _, b := range yesNo {
 		b.Manifest.Seed++
 		saved = append(saved, b)
@@ -103,7 +103,7 @@ func TestUnknownClass(t *testing.T) {
 	s := newSite(t)
 	s.config.Kafka.Brokers = []string{"127.0.0.1:1"}
 	s.config.Predictions.Class = "hme"
-	s.promote(s.save([]*models.Bundle{severalOutcomes(t, generation(t, 1)[0])})...)
+	s.promote(s.save([]*bundle.Bundle{severalOutcomes(t, generation(t, 1)[0])})...)
 	if _, err := app.New(t.Context(), s.options); err == nil || !strings.Contains(err.Error(), `predictions.class: unknown class "hme": the champions predict ["home" "ward" "transfer"]`) {
 		t.Errorf("New: %v", err)
 	}

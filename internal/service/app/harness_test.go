@@ -25,6 +25,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
@@ -91,7 +92,7 @@ func trainModels(rank int) (*train.Trained, error) {
 }
 
 // generation returns copies of the models of training 0 or 1, which differ in everything.
-func generation(t *testing.T, i int) []*models.Bundle {
+func generation(t *testing.T, i int) []*bundle.Bundle {
 	t.Helper()
 	trained, err := trainOnce[i]()
 	if err != nil {
@@ -100,7 +101,7 @@ func generation(t *testing.T, i int) []*models.Bundle {
 	if len(trained.Bundles) < 2 {
 		t.Fatalf("%d models trained, want some beside that of all complaints", len(trained.Bundles))
 	}
-	var bundles []*models.Bundle
+	var bundles []*bundle.Bundle
 	for _, b := range trained.Bundles {
 		c := *b
 		bundles = append(bundles, &c)
@@ -144,7 +145,7 @@ func newSite(t *testing.T) *site {
 }
 
 // save adds versions to the store.
-func (s *site) save(bundles []*models.Bundle) []*models.Bundle {
+func (s *site) save(bundles []*bundle.Bundle) []*bundle.Bundle {
 	s.Helper()
 	for _, b := range bundles {
 		if _, err := s.store.Save(s.Context(), b); err != nil {
@@ -154,7 +155,7 @@ func (s *site) save(bundles []*models.Bundle) []*models.Bundle {
 	return bundles
 }
 
-func (s *site) promote(bundles ...*models.Bundle) {
+func (s *site) promote(bundles ...*bundle.Bundle) {
 	s.Helper()
 	storetest.Serve(s, s.store, bundles...)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // predictionMetrics describe the predictions.
@@ -35,7 +35,7 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	}
 	add(msg.ValueOutOfRange, append(msg.NumberNames(), intake.ArrivedField)...)
 	add(msg.ValueUnknownLevel, append(msg.NumberNames(), msg.WordNames()...)...)
-	add(msg.ValueUnknownComplaint, models.ComplaintColumn)
+	add(msg.ValueUnknownComplaint, bundle.ComplaintColumn)
 	add(msg.ValueBadTime, intake.ArrivedField)
 	add(farFromNow, intake.ArrivedField)
 	return &predictionMetrics{

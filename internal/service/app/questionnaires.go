@@ -11,13 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
 	pages "github.com/wardcast/wardcast/internal/service/web"
-	"github.com/wardcast/wardcast/models"
 )
 
 // questionnaires answers responses with scores, by the current model of their instrument.
@@ -74,7 +74,7 @@ func (q *questionnaires) load(name string) (*responses.Instrument, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := responses.New(name, models.VersionName(m.CreatedAt, m.SHA256), m, q.items)
+	in, err := responses.New(name, bundle.VersionName(m.CreatedAt, m.SHA256), m, q.items)
 	if err != nil {
 		return nil, fmt.Errorf("loading the model in %q: %w", q.folders[name], err)
 	}

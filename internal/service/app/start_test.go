@@ -18,12 +18,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/models"
 )
 
 // TestEmbeddedBroker runs the scorer with its own broker, stops it and starts it again on the same folder.
@@ -244,7 +244,7 @@ func TestNew(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			write(s.T, filepath.Join(s.config.Models.Store, models.Other, g.Models[models.Other].Version, "vocabulary.json"), []byte("[]"))
+			write(s.T, filepath.Join(s.config.Models.Store, bundle.Other, g.Models[bundle.Other].Version, "vocabulary.json"), []byte("[]"))
 		}, "vocabulary.json"},
 		"session too long": {func(s *site) { s.config.Kafka.SessionTimeout = 1 << 40 }, "session timeout"},
 		"password in a file": {func(s *site) {
@@ -287,7 +287,7 @@ func TestUnknownAux(t *testing.T) {
 	b := generation(t, 1)[0]
 	b.Manifest.Aux = slices.Clone(b.Manifest.Aux)
 	b.Manifest.Aux[0].Name = "shoe_size"
-	s.promote(s.save([]*models.Bundle{b})...)
+	s.promote(s.save([]*bundle.Bundle{b})...)
 	if _, err := app.New(t.Context(), s.options); err != nil {
 		t.Fatal(err)
 	}

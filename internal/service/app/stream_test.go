@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // TestPredictions streams notes and holds each answer against what `predict` prints for the note.
@@ -76,7 +76,7 @@ func TestPredictions(t *testing.T) {
 	if len(ids) != len(sent) {
 		t.Errorf("%d notes share %d ce_id", len(sent), len(ids))
 	}
-	if len(byModel) < 2 || byModel[models.Other] == 0 {
+	if len(byModel) < 2 || byModel[bundle.Other] == 0 {
 		t.Errorf("predictions by model are %v, want several models", byModel)
 	}
 	if got := s.metric("wardcast_predictions_total"); got != float64(len(sent)) {
@@ -247,7 +247,7 @@ func TestNoModel(t *testing.T) {
 	r.stop()
 	predictable := 0
 	for i := range sent {
-		if without.Models[models.Slug(note(t, i).Complaint)].Version != "" {
+		if without.Models[bundle.Slug(note(t, i).Complaint)].Version != "" {
 			predictable++
 		}
 	}

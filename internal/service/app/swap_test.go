@@ -13,8 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
@@ -186,7 +186,7 @@ func TestDamageInUse(t *testing.T) {
 	}
 	r := s.start().ready()
 	s.await("the generation in the log", func() bool { return strings.Contains(s.log.String(), `"generation":"`+g.Name+`"`) })
-	file := filepath.Join(s.config.Models.Store, models.Other, g.Models[models.Other].Version, "tensors.safetensors")
+	file := filepath.Join(s.config.Models.Store, bundle.Other, g.Models[bundle.Other].Version, "tensors.safetensors")
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
@@ -134,7 +134,7 @@ func TestWeb(t *testing.T) {
 		return strings.Contains(body, g.Name)
 	})
 	s.await("its topics are found", func() bool {
-		_, body, _ := ask(viewerToken, "GET /v1/topics/search?q=pain&served=true&version="+g.Models[models.Other].Version, "")
+		_, body, _ := ask(viewerToken, "GET /v1/topics/search?q=pain&served=true&version="+g.Models[bundle.Other].Version, "")
 		return strings.Contains(body, `"status":"champion"`)
 	})
 	if !strings.Contains(s.log.String(), `"msg":"audit","component":"http","who":"j.doe"`) {

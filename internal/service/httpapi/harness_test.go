@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -64,8 +65,8 @@ type site struct {
 	client   *http.Client
 }
 
-// bundle is a model that knows "hip" and "pain".
-func bundle(tb testing.TB, name string, n int) *models.Bundle {
+// newBundle is a model that knows "hip" and "pain".
+func newBundle(tb testing.TB, name string, n int) *bundle.Bundle {
 	tb.Helper()
 	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1, Surface: []string{"hip", "hips"}}, {Text: "pain", DF: 1, Surface: []string{"pain"}}}, []float64{1, 1})
 	if err != nil {
@@ -74,13 +75,13 @@ func bundle(tb testing.TB, name string, n int) *models.Bundle {
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: v,
 		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Heads: []classifier.Head{{Beta: []float64{float64(n)}, Words: []float64{0.25, 0}}},
-		Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
+		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
 	}
-	b := &models.Bundle{Manifest: models.Manifest{
+	b := &bundle.Bundle{Manifest: bundle.Manifest{
 		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC), Metrics: json.RawMessage(`{"n":100,"auroc":{"value":0.8,"low":0.7,"high":0.9}}`),
-		Training: models.Training{From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Documents: 100, Positives: 30},
+		Training: bundle.Training{From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Documents: 100, Positives: 30},
 	}}
-	if name != models.Other {
+	if name != bundle.Other {
 		b.Manifest.Complaint = "Chest pain"
 	}
 	if err := parts.ToBundle(b); err != nil {
@@ -93,9 +94,9 @@ func bundle(tb testing.TB, name string, n int) *models.Bundle {
 func newSite(tb testing.TB, change func(*httpapi.Options)) *site {
 	tb.Helper()
 	s := &site{TB: tb, store: models.OpenDir(tb.TempDir()), live: httpapi.NewLive(), log: &ingesttest.Log{}, registry: prometheus.NewPedanticRegistry()}
-	storetest.Serve(tb, s.store, bundle(tb, models.Other, 1))
-	storetest.Serve(tb, s.store, bundle(tb, "chest-pain", 2))
-	storetest.Add(tb, s.store, bundle(tb, models.Other, 3))
+	storetest.Serve(tb, s.store, newBundle(tb, bundle.Other, 1))
+	storetest.Serve(tb, s.store, newBundle(tb, "chest-pain", 2))
+	storetest.Add(tb, s.store, newBundle(tb, bundle.Other, 3))
 	s.load()
 	s.options = httpapi.Options{
 		Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Gatherer: s.registry, Metrics: s.registry, Access: httpapi.Access{Local: true},

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
@@ -81,8 +81,8 @@ func TestSearchIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"search?q=hipp": `"corrections":[{"word":"hipp","meant":["hip","hips"]}]`, "search?like=" + models.Other + "/1": `"total":2`,
-		"first-seen?word=hips": `"topic":{"version":`, "history?topic=" + models.Other + "/1": `"similarity":1`,
+		"search?q=hipp": `"corrections":[{"word":"hipp","meant":["hip","hips"]}]`, "search?like=" + bundle.Other + "/1": `"total":2`,
+		"first-seen?word=hips": `"topic":{"version":`, "history?topic=" + bundle.Other + "/1": `"similarity":1`,
 	} {
 		got := s.ask("GET /v1/topics/"+path, "", nil)
 		name, _, _ := strings.Cut(path, "?")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
@@ -106,7 +107,7 @@ func TestPromoteAndRollback(t *testing.T) {
 	if last.By != "j.doe" || last.Why != "x" || last.To != first || last.Action != models.RolledBack || last.Command != "POST /v1/rollback" {
 		t.Errorf("%+v", last)
 	}
-	unserved := storetest.Add(t, s.store, bundle(t, models.Other, 4)).Name
+	unserved := storetest.Add(t, s.store, newBundle(t, bundle.Other, 4)).Name
 	for name, c := range map[string]struct {
 		what, body string
 		status     int
@@ -136,10 +137,10 @@ func TestDamage(t *testing.T) {
 	s := newSite(t, nil)
 	dir := t.TempDir()
 	s.store = models.OpenDir(dir)
-	storetest.Serve(t, s.store, bundle(t, models.Other, 1))
-	g := storetest.Add(t, s.store, bundle(t, models.Other, 2))
+	storetest.Serve(t, s.store, newBundle(t, bundle.Other, 1))
+	g := storetest.Add(t, s.store, newBundle(t, bundle.Other, 2))
 	s.options.Triage.Store = s.store
-	if err := os.WriteFile(filepath.Join(dir, models.Other, g.Models[models.Other].Version, "tensors.safetensors"), []byte("x"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, bundle.Other, g.Models[bundle.Other].Version, "tensors.safetensors"), []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "promotion", "damaged", s.problem("promotion", s.ask("POST /v1/generations/"+g.Name+"/promote", reason, nil), http.StatusConflict))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
@@ -143,7 +144,7 @@ type usedModel struct {
 	Admitted     int              `json:"admitted"` // of these
 	From         *time.Time       `json:"from"`     // earliest arrival; null if unknown
 	To           *time.Time       `json:"to"`       // latest
-	Recalibrated *models.Training `json:"recalibrated,omitempty"`
+	Recalibrated *bundle.Training `json:"recalibrated,omitempty"`
 	Classes      []string         `json:"classes,omitempty"`
 	Metrics      json.RawMessage  `json:"metrics"` // out of fold, with 95 % intervals; null if unknown
 }

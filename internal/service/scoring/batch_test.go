@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/models"
 )
 
 // answers runs Lines and returns what it wrote, with the times of scoring blotted out.
@@ -105,7 +105,7 @@ func TestLines(t *testing.T) {
 			save := c.in
 			// One model scores all, so that routes are no part of the table.
 			s := setOf(t, "cough")
-			s.Models[models.Other] = s.Models["cough"]
+			s.Models[bundle.Other] = s.Models["cough"]
 			for how, in := range map[string]io.Reader{"at once": strings.NewReader(save), "byte by byte": iotest.OneByteReader(strings.NewReader(save)), "with the end": iotest.DataErrReader(strings.NewReader(save))} {
 				lines, counts := answers(t, s, in)
 				var got []string
@@ -144,7 +144,7 @@ func TestDetailsOfEveryReason(t *testing.T) {
 
 func TestLinesRefusesOverlongLine(t *testing.T) {
 	t.Parallel()
-	s := setOf(t, models.Other)
+	s := setOf(t, bundle.Other)
 	long := strings.Repeat("x", maxLine)
 	blank := strings.Repeat(" ", maxLine+10)
 	in := note("a", "", "hip") + "\n" + long + "x\n" + note("b", "", "hip") + "\n" + blank + "\n" + note("c", "", "hip") + "\n" + long + long
@@ -161,7 +161,7 @@ func TestLinesRefusesOverlongLine(t *testing.T) {
 
 // TestLinesSameBytes is not parallel: it changes GOMAXPROCS.
 func TestLinesSameBytes(t *testing.T) {
-	s := setOf(t, models.Other, "cough")
+	s := setOf(t, bundle.Other, "cough")
 	var in strings.Builder
 	for i := range 3*maxBatch + 17 {
 		switch {
@@ -204,7 +204,7 @@ func TestLinesSameBytes(t *testing.T) {
 // of the next line there.
 func TestLinesAnswersBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	s := setOf(t, models.Other)
+	s := setOf(t, bundle.Other)
 	in, ask := io.Pipe()
 	answer, out := io.Pipe()
 	done := make(chan error)
@@ -251,7 +251,7 @@ func (f *failing) Write(b []byte) (int, error) {
 
 func TestLinesErrors(t *testing.T) {
 	t.Parallel()
-	s := setOf(t, models.Other)
+	s := setOf(t, bundle.Other)
 	in := strings.Repeat(note("a", "", "hip")+"\n", maxBatch+1)
 	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: &failing{}}); !errors.Is(err, errFull) {
 		t.Errorf("writing: %v", err)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 )
@@ -20,7 +21,7 @@ func several(tb testing.TB, store *models.Store, name, class string) {
 		Info: msg.Model{Method: "smf-w"}, Vectorizer: vectorizer(tb), Topics: mat.NewDense(2, 1, []float64{1, 0.5}),
 		Heads:   []classifier.Head{{Beta: []float64{1}, Intercept: -0.5}, {Beta: []float64{-2}, Intercept: 0.25}},
 		Classes: []string{"home", "ward", class}, Admission: []bool{false, true, true},
-		Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5,
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	})
 }
 
@@ -28,7 +29,7 @@ func several(tb testing.TB, store *models.Store, name, class string) {
 func classSet(tb testing.TB) *Set {
 	tb.Helper()
 	store := models.OpenDir(tb.TempDir())
-	save(tb, store, models.Other, 1)
+	save(tb, store, bundle.Other, 1)
 	several(tb, store, "chest-pain", "ICU")
 	several(tb, store, "fall", "rehab")
 	s, err := Load(tb.Context(), store, nil)
@@ -49,7 +50,7 @@ func TestCheckClass(t *testing.T) {
 	if err := set.CheckClass("hme"); !errors.Is(err, ErrClass) || !strings.Contains(err.Error(), `"hme"`) || !strings.Contains(err.Error(), `["home" "ward" "ICU" "rehab"]`) {
 		t.Errorf("got %v, want an error that names the classes once each", err)
 	}
-	yesNo := setOf(t, models.Other)
+	yesNo := setOf(t, bundle.Other)
 	if err := yesNo.CheckClass("home"); !errors.Is(err, ErrClass) || !strings.Contains(err.Error(), `"home"`) {
 		t.Errorf("yes/no models: got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
@@ -16,19 +17,19 @@ import (
 func patients(tb testing.TB, levels ...string) *Set {
 	tb.Helper()
 	store := models.OpenDir(tb.TempDir())
-	keep(tb, store, models.Other, classifier.Parts{
+	keep(tb, store, bundle.Other, classifier.Parts{
 		Info: msg.Model{Method: "bow"}, Vectorizer: vectorizer(tb),
-		Aux: []models.AuxColumn{
-			{Name: "age", Kind: models.Numeric, Mean: []float64{50}},
-			{Name: "sex", Kind: models.Categorical, Levels: levels, Mean: []float64{.5, .5}},
-			{Name: models.ComplaintColumn, Kind: models.Categorical, Levels: []string{"cough", "fall"}, Mean: []float64{.5, .5}},
+		Aux: []bundle.AuxColumn{
+			{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}},
+			{Name: "sex", Kind: bundle.Categorical, Levels: levels, Mean: []float64{.5, .5}},
+			{Name: bundle.ComplaintColumn, Kind: bundle.Categorical, Levels: []string{"cough", "fall"}, Mean: []float64{.5, .5}},
 		},
 		Heads:       []classifier.Head{{Words: []float64{.25, -.5}, Gamma: []float64{.02, 1, -1, .75, -.75}, Intercept: -1}},
-		Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5,
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	})
 	keep(tb, store, "fever", classifier.Parts{
 		Info: msg.Model{Method: "bow"}, Vectorizer: vectorizer(tb), Heads: []classifier.Head{{Words: []float64{1, 1}}},
-		Calibration: models.Calibration{Kind: models.Uncalibrated}, Threshold: 0.5,
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	})
 	s, err := Load(tb.Context(), store, nil)
 	if err != nil {

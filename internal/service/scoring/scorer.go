@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // Scorer scores notes with one set in one goroutine.
@@ -123,7 +123,7 @@ func (s *Scorer) route(complaint string) route {
 // value returns the value of an auxiliary column of a note: the field of that name, null if the note has no such field or
 // value.
 func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
-	if name == models.ComplaintColumn {
+	if name == bundle.ComplaintColumn {
 		return complaint
 	}
 	return n.Value(name)
@@ -137,5 +137,5 @@ func Value(n *msg.Note, name string) msg.Value {
 // HasField reports whether a note has a field for an auxiliary column of this name.
 func HasField(name string) bool {
 	var n msg.Note
-	return name == models.ComplaintColumn || n.Number(name) != nil || n.Word(name) != nil
+	return name == bundle.ComplaintColumn || n.Number(name) != nil || n.Word(name) != nil
 }

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
@@ -24,7 +25,7 @@ import (
 const scoredAt = "2026-11-20T08:01:03.000Z"
 
 // auxNames are the columns of the test's models: every field of a note that can be one.
-var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2", models.ComplaintColumn, "no_such_field"}
+var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2", bundle.ComplaintColumn, "no_such_field"}
 
 // save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
 func save(tb testing.TB, store *models.Store, name string, weight float64) {
@@ -32,13 +33,13 @@ func save(tb testing.TB, store *models.Store, name string, weight float64) {
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: vectorizer(tb),
 		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Heads: []classifier.Head{{Beta: []float64{weight}, Words: []float64{0.25, 0}}},
-		Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5,
+		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5,
 	}
 	for _, name := range auxNames {
-		c := models.AuxColumn{Name: name, Kind: models.Numeric, Mean: []float64{1}}
+		c := bundle.AuxColumn{Name: name, Kind: bundle.Numeric, Mean: []float64{1}}
 		switch name {
-		case "sex", "site", models.ComplaintColumn:
-			c = models.AuxColumn{Name: name, Kind: models.Categorical, Levels: []string{"F", "chest pain"}, Mean: []float64{0.5, 0.5}}
+		case "sex", "site", bundle.ComplaintColumn:
+			c = bundle.AuxColumn{Name: name, Kind: bundle.Categorical, Levels: []string{"F", "chest pain"}, Mean: []float64{0.5, 0.5}}
 		}
 		parts.Aux = append(parts.Aux, c)
 		parts.Heads[0].Gamma = append(parts.Heads[0].Gamma, make([]float64, len(c.Mean))...)
@@ -59,7 +60,7 @@ func vectorizer(tb testing.TB) *textproc.Vectorizer {
 // keep puts a model into the store as the champion.
 func keep(tb testing.TB, store *models.Store, name string, parts classifier.Parts) {
 	tb.Helper()
-	b := &models.Bundle{Manifest: models.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
 	}
@@ -87,16 +88,16 @@ func TestScoreRoutes(t *testing.T) {
 		complaint string
 		want      string // "" is no model
 	}{
-		"its own":                   {[]string{models.Other, "chest-pain"}, "Chest Pain", "chest-pain"},
-		"other spelling":            {[]string{models.Other, "chest-pain"}, "  CHEST\tpain\n", "chest-pain"},
-		"a hyphen is another":       {[]string{models.Other, "chest-pain"}, "chest-pain", models.Other},
-		"no model of its own":       {[]string{models.Other, "chest-pain"}, "Cough", models.Other},
-		"no complaint":              {[]string{models.Other, "chest-pain"}, "", models.Other},
-		"the name of the fallback":  {[]string{models.Other}, "_other", models.Other},
+		"its own":                   {[]string{bundle.Other, "chest-pain"}, "Chest Pain", "chest-pain"},
+		"other spelling":            {[]string{bundle.Other, "chest-pain"}, "  CHEST\tpain\n", "chest-pain"},
+		"a hyphen is another":       {[]string{bundle.Other, "chest-pain"}, "chest-pain", bundle.Other},
+		"no model of its own":       {[]string{bundle.Other, "chest-pain"}, "Cough", bundle.Other},
+		"no complaint":              {[]string{bundle.Other, "chest-pain"}, "", bundle.Other},
+		"the name of the fallback":  {[]string{bundle.Other}, "_other", bundle.Other},
 		"its own alone":             {[]string{"chest-pain"}, "chest pain", "chest-pain"},
 		"no fallback":               {[]string{"chest-pain"}, "Cough", ""},
 		"no complaint, no fallback": {[]string{"chest-pain"}, " ", ""},
-		"a complaint like a path":   {[]string{models.Other}, "../../etc/passwd", models.Other},
+		"a complaint like a path":   {[]string{bundle.Other}, "../../etc/passwd", bundle.Other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,7 +131,7 @@ func TestScoreRoutes(t *testing.T) {
 // TestScoreAlternates sends notes of several models through one scorer and one prediction.
 func TestScoreAlternates(t *testing.T) {
 	t.Parallel()
-	set := setOf(t, models.Other, "chest-pain", "cough")
+	set := setOf(t, bundle.Other, "chest-pain", "cough")
 	s := set.Scorer(classifier.Options{})
 	var reused msg.Prediction
 	for i, complaint := range []string{"cough", "Chest Pain", "none", "COUGH", "", "chest pain", "cough"} {
@@ -150,7 +151,7 @@ func TestScoreAlternates(t *testing.T) {
 
 // TestSpellingsMemory: whatever complaints come, what is remembered of them stays small, and one that comes again is remembered again.
 func TestSpellingsMemory(t *testing.T) {
-	s := setOf(t, models.Other).Scorer(classifier.Options{})
+	s := setOf(t, bundle.Other).Scorer(classifier.Options{})
 	score := func(complaint string) {
 		t.Helper()
 		if _, ok := s.Probability(&msg.Note{Complaint: complaint, Text: "hip"}); !ok {
@@ -179,7 +180,7 @@ func TestSpellingsMemory(t *testing.T) {
 
 func TestScoreReadsAuxFromTheNote(t *testing.T) {
 	t.Parallel()
-	s := setOf(t, models.Other).Scorer(classifier.Options{})
+	s := setOf(t, bundle.Other).Scorer(classifier.Options{})
 	number := msg.Number
 	for name, c := range map[string]struct {
 		note msg.Note
@@ -221,7 +222,7 @@ func TestLoadErrors(t *testing.T) {
 	if _, err := Load(t.Context(), store, nil); !errors.Is(err, ErrNoChampion) {
 		t.Errorf("no models: %v", err)
 	}
-	save(t, store, models.Other, 1)
+	save(t, store, bundle.Other, 1)
 	save(t, store, "cough", 2)
 	save(t, store, "fever", 3)
 	whole, err := Load(t.Context(), store, nil)
@@ -240,11 +241,11 @@ func TestLoadErrors(t *testing.T) {
 	if err := store.Promote(t.Context(), models.Change{To: without.Name, From: g.Name}); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := Load(t.Context(), store, nil); err != nil || s.model("fever") != s.Models[models.Other] {
+	if s, err := Load(t.Context(), store, nil); err != nil || s.model("fever") != s.Models[bundle.Other] {
 		t.Errorf("a model that the generation does not name still scores: %v", err)
 	}
 	// Two champions are damaged: both files are named, and nothing is loaded.
-	for model, file := range map[string]string{models.Other: "vocabulary.json", "cough": "tensors.safetensors"} {
+	for model, file := range map[string]string{bundle.Other: "vocabulary.json", "cough": "tensors.safetensors"} {
 		path := filepath.Join(dir, model, whole.Versions[model], file)
 		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
@@ -271,9 +272,9 @@ func TestLoadErrors(t *testing.T) {
 func TestLoadRefusesUnusableModel(t *testing.T) {
 	t.Parallel()
 	store := models.OpenDir(t.TempDir())
-	b := &models.Bundle{
-		Manifest:   models.Manifest{Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Calibration: models.Calibration{Kind: models.Uncalibrated}, Text: []byte("{}")},
-		Vocabulary: []models.Term{{Text: "hip", DF: 1}},
+	b := &bundle.Bundle{
+		Manifest:   bundle.Manifest{Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Text: []byte("{}")},
+		Vocabulary: []bundle.Term{{Text: "hip", DF: 1}},
 	}
 	storetest.Serve(t, store, b)
 	if _, err := Load(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), `model "cough", version "`+b.Version+`"`) {
@@ -286,7 +287,7 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store := models.OpenDir(dir)
-	save(t, store, models.Other, 1)
+	save(t, store, bundle.Other, 1)
 	save(t, store, "cough", 2)
 	first, err := Load(t.Context(), store, nil)
 	if err != nil {
@@ -297,7 +298,7 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 	}
 	save(t, store, "cough", 3)
 	// The version in use is damaged on the disk, which nobody reads again.
-	path := filepath.Join(dir, models.Other, first.Versions[models.Other], "card.md")
+	path := filepath.Join(dir, bundle.Other, first.Versions[bundle.Other], "card.md")
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +307,7 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := Load(t.Context(), store, first)
-	if err != nil || second.Models[models.Other] != first.Models[models.Other] || second.Models["cough"] == first.Models["cough"] || second.Generation == first.Generation {
+	if err != nil || second.Models[bundle.Other] != first.Models[bundle.Other] || second.Models["cough"] == first.Models["cough"] || second.Generation == first.Generation {
 		t.Fatalf("%v: %+v", err, second)
 	}
 	if _, err := Load(t.Context(), store, nil); err == nil {
@@ -340,7 +341,7 @@ func TestReloadReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	store, bucket := models.OpenDir(dir), &counting{Bucket: models.Dir(dir)}
-	for i, name := range []string{models.Other, "cough", "fall"} {
+	for i, name := range []string{bundle.Other, "cough", "fall"} {
 		save(t, store, name, float64(i+1))
 	}
 	counted := models.New(bucket)
@@ -359,11 +360,11 @@ func TestReloadReads(t *testing.T) {
 		}
 		return of
 	}
-	if of := load(); of[models.Other]+of["cough"]+of["fall"] > 0 {
+	if of := load(); of[bundle.Other]+of["cough"]+of["fall"] > 0 {
 		t.Errorf("read of models that stay: %v", bucket.read)
 	}
 	save(t, store, "cough", 9)
-	if of := load(); of[models.Other]+of["fall"] > 0 || of["cough"] == 0 {
+	if of := load(); of[bundle.Other]+of["fall"] > 0 || of["cough"] == 0 {
 		t.Errorf("read where one of three changed: %v", bucket.read)
 	}
 	for _, name := range bucket.read {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/models"
 )
@@ -28,8 +29,8 @@ type Set struct {
 // About is what the manifest of a model says for people.
 type About struct {
 	Complaint    string
-	Training     models.Training
-	Recalibrated *models.Training // nil if it was not
+	Training     bundle.Training
+	Recalibrated *bundle.Training // nil if it was not
 	Metrics      json.RawMessage  // with intervals; nil if it holds none
 }
 
@@ -106,7 +107,7 @@ func (s *Set) Aux() []string {
 			names[a.Name] = true
 		}
 	}
-	delete(names, models.ComplaintColumn)
+	delete(names, bundle.ComplaintColumn)
 	return slices.Sorted(maps.Keys(names))
 }
 
@@ -135,8 +136,8 @@ func (s *Set) CheckClass(class string) error {
 
 // model returns the model for a complaint, or nil.
 func (s *Set) model(complaint string) *classifier.Model {
-	if m := s.Models[models.Slug(complaint)]; m != nil {
+	if m := s.Models[bundle.Slug(complaint)]; m != nil {
 		return m
 	}
-	return s.Models[models.Other]
+	return s.Models[bundle.Other]
 }

@@ -154,7 +154,7 @@ func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error)
 	if err != nil {
 		return nil, err
 	}
-	to, err := s.BackTo(ctx, r.To)
+	to, err := s.RollbackTarget(ctx, r.To)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
 )
 
 // reported gives a bundle a report on predictions that are a little too extreme.
-func reported(t *testing.T, b *models.Bundle, n int) *report.Report {
+func reported(t *testing.T, b *bundle.Bundle, n int) *report.Report {
 	t.Helper()
 	random := rand.New(rand.NewPCG(8, uint64(n)))
 	e := report.Evaluation{Kind: report.Later}
@@ -60,7 +61,7 @@ func versions(t *testing.T, store *models.Store, n int) (string, *report.Report)
 	var name string
 	var r *report.Report
 	for i := range n {
-		b := bundle(t, i+1)
+		b := newBundle(t, i+1)
 		b.Manifest.CreatedAt = b.Manifest.CreatedAt.AddDate(0, 0, i-n)
 		b.Manifest.Metrics = json.RawMessage(fmt.Sprintf(`{"auroc":%v,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`, 0.8+0.001*float64(i*i%7)))
 		if i == n-1 {
@@ -145,7 +146,7 @@ func mustJSON(t *testing.T, r *report.Report) []byte {
 func TestFiguresStates(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	b := bundle(t, 7)
+	b := newBundle(t, 7)
 	b.Report = json.RawMessage(`{"metrics":null}`)
 	odd, err := s.store.Save(t.Context(), b)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
@@ -181,7 +182,7 @@ func (a *asked) facets(f *topicindex.Facets) []facet {
 		for _, c := range field.counts[:min(len(field.counts), facetValues)] {
 			v := facetValue{Label: c.Value, Count: c.Count, Current: a.values.Get(field.name) == c.Value, Href: a.href("/topics", field.name, c.Value, "t", "")}
 			switch {
-			case c.Value == models.Other:
+			case c.Value == bundle.Other:
 				v.Label = "All complaints"
 			case field.name == "version":
 				v.Label = versionLabel(c.Value)
@@ -242,7 +243,7 @@ func (p *Pages) unanswered(err error) string {
 func (p *Pages) foundCSV(w http.ResponseWriter, r *http.Request) {
 	a := newAsked(r.URL.Query())
 	if a.long {
-		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusBadRequest, data: text{Heading: "Topics", Message: tooLong, Back: "/topics", BackTo: "Back to Topics"}})
+		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusBadRequest, data: text{Heading: "Topics", Message: tooLong, Back: "/topics", RollbackTarget: "Back to Topics"}})
 		return
 	}
 	a.query.Limit = topicindex.MaxLimit
@@ -285,7 +286,7 @@ func (p *Pages) topicRows(w http.ResponseWriter, r *http.Request, all []topicind
 		return
 	}
 	if err != nil {
-		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusServiceUnavailable, data: text{Heading: "Topics", Message: p.unanswered(err), Back: "/topics", BackTo: "Back to Topics"}})
+		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusServiceUnavailable, data: text{Heading: "Topics", Message: p.unanswered(err), Back: "/topics", RollbackTarget: "Back to Topics"}})
 		return
 	}
 	out := attach(w, "topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/serving"
@@ -193,7 +194,7 @@ func capital(s string) string {
 }
 
 // bundle reads a version of a model, or answers that there is none.
-func (p *Pages) bundle(w http.ResponseWriter, r *http.Request) *models.Bundle {
+func (p *Pages) bundle(w http.ResponseWriter, r *http.Request) *bundle.Bundle {
 	b, err := p.options.Store.Describe(r.Context(), r.PathValue("model"), r.PathValue("version"))
 	if err != nil {
 		if _, damaged := errors.AsType[*models.FileError](err); r.Context().Err() == nil && (damaged || !errors.Is(err, models.ErrNotFound)) {
@@ -211,7 +212,7 @@ func (p *Pages) card(w http.ResponseWriter, r *http.Request) {
 	if b == nil {
 		return
 	}
-	t := text{Heading: "Card of " + modelLabel(b.Manifest.Name, b.Manifest.Complaint), Sub: "Version " + b.Version, Back: "/models", BackTo: "Back to Models", Text: b.Card, Message: "This version has no card."}
+	t := text{Heading: "Card of " + modelLabel(b.Manifest.Name, b.Manifest.Complaint), Sub: "Version " + b.Version, Back: "/models", RollbackTarget: "Back to Models", Text: b.Card, Message: "This version has no card."}
 	p.write(w, r, view{template: "text", title: t.Heading, here: "Models", data: t})
 }
 

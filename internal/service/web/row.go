@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/models"
 )
 
 // row is a prediction as a page shows it.
@@ -175,7 +175,7 @@ func warned(w msg.Warning) string {
 
 // fields are the names of a note's fields for people, with unit.
 var fields = map[string][2]string{
-	"arrived_at": {"Arrival", ""}, "age": {"Age", ""}, "sex": {"Sex", ""}, "acuity": {"Acuity", ""}, "site": {"Site", ""}, models.ComplaintColumn: {"Complaint", ""},
+	"arrived_at": {"Arrival", ""}, "age": {"Age", ""}, "sex": {"Sex", ""}, "acuity": {"Acuity", ""}, "site": {"Site", ""}, bundle.ComplaintColumn: {"Complaint", ""},
 	"vitals.sbp": {"Systolic BP", ""}, "vitals.dbp": {"Diastolic BP", ""}, "vitals.hr": {"Heart rate", ""}, "vitals.rr": {"Respiratory rate", ""},
 	"vitals.temp_c": {"Temperature", " °C"}, "vitals.spo2": {"SpO₂", " %"},
 }

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -45,8 +46,8 @@ type site struct {
 	api    *httpapi.API
 }
 
-// bundle is a model that knows "hip" and "pain".
-func bundle(t testing.TB, n int) *models.Bundle {
+// newBundle is a model that knows "hip" and "pain".
+func newBundle(t testing.TB, n int) *bundle.Bundle {
 	t.Helper()
 	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1, Surface: []string{"hips"}}, {Text: "pain", DF: 1, Surface: []string{"pain"}}}, []float64{1, 1})
 	if err != nil {
@@ -55,12 +56,12 @@ func bundle(t testing.TB, n int) *models.Bundle {
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: v, Topics: mat.NewDense(2, 1, []float64{1, 0.5}),
 		Heads:       []classifier.Head{{Beta: []float64{float64(n)}, Words: []float64{0.25, 0}}},
-		Calibration: models.Calibration{Kind: models.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
+		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
 	}
-	b := &models.Bundle{
-		Manifest: models.Manifest{
-			Name: models.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC), Metrics: json.RawMessage(`{"auroc":0.8,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`),
-			Training: models.Training{Documents: 6640, Positives: 1992},
+	b := &bundle.Bundle{
+		Manifest: bundle.Manifest{
+			Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC), Metrics: json.RawMessage(`{"auroc":0.8,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`),
+			Training: bundle.Training{Documents: 6640, Positives: 1992},
 		},
 		Card: "# Card <script>", Page: []byte("<!DOCTYPE html><style>p { color: red }</style><p style='color: blue'>Report</p><script>alert(1)</script>"),
 	}
@@ -73,13 +74,13 @@ func bundle(t testing.TB, n int) *models.Bundle {
 func newSite(t testing.TB) *site {
 	t.Helper()
 	s := &site{TB: t, store: models.OpenDir(t.TempDir()), log: &ingesttest.Log{}, feed: NewFeed(true)}
-	storetest.Serve(t, s.store, bundle(t, 1))
-	s.newest = storetest.Add(t, s.store, bundle(t, 2)).Name
+	storetest.Serve(t, s.store, newBundle(t, 1))
+	s.newest = storetest.Add(t, s.store, newBundle(t, 2)).Name
 	set, err := scoring.Load(t.Context(), s.store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.served = set.Models[models.Other].Info().Version
+	s.served = set.Models[bundle.Other].Info().Version
 	ready := func() (string, error) { return "", nil }
 	log := slog.New(slog.NewJSONHandler(s.log, nil))
 	topics := topicindex.New(topicindex.Config{Store: s.store, Folder: t.TempDir()})
@@ -237,7 +238,7 @@ func TestPromotable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	third := storetest.Add(t, s.store, bundle(t, 3)).Name
+	third := storetest.Add(t, s.store, newBundle(t, 3)).Name
 	button := func(name string) string { return `<a class="btn" href="/models/promote?to=` + name + `">` }
 	look := func(when string, wanted, lacked []string) {
 		t.Helper()

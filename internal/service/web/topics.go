@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
@@ -76,7 +76,7 @@ func (p *Pages) topics(w http.ResponseWriter, r *http.Request) {
 	set, q := p.options.Set(), r.URL.Query()
 	name := q.Get("model")
 	if name == "" {
-		name = models.Other
+		name = bundle.Other
 	}
 	m := set.Models[name]
 	if m == nil {
@@ -150,7 +150,7 @@ func (p *Pages) follow(ctx context.Context, page *topicsPage, a *asked, ref topi
 // modelLabel returns the name of a model for people.
 func modelLabel(name, complaint string) string {
 	switch {
-	case name == models.Other:
+	case name == bundle.Other:
 		return "All complaints"
 	case complaint != "":
 		return complaint

@@ -300,8 +300,8 @@ func compressed(data []byte, level int) []byte {
 // missing answers that something a page is asked for is not there.
 func (p *Pages) missing(w http.ResponseWriter, r *http.Request, here, message string) {
 	back := map[string]string{"Beds": "/beds", "Topics": "/topics", "Models": "/models", "Questionnaires": "/questionnaires", "Health": "/health"}[here]
-	p.write(w, r, view{template: "text", title: "Not found", here: here, status: http.StatusNotFound, data: text{Heading: "Not found", Message: message, Back: back, BackTo: "Back to " + here}})
+	p.write(w, r, view{template: "text", title: "Not found", here: here, status: http.StatusNotFound, data: text{Heading: "Not found", Message: message, Back: back, RollbackTarget: "Back to " + here}})
 }
 
 // text is a page of plain text.
-type text struct{ Heading, Sub, Back, BackTo, Text, Message string }
+type text struct{ Heading, Sub, Back, RollbackTarget, Text, Message string }

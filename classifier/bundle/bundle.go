@@ -1,4 +1,7 @@
-package models
+// Package bundle is one version of a model as plain data: what the manifest says of it, its vocabulary, its tensors, its report,
+// and the files that hold all this. It fits nothing and scores nothing: package classifier makes the scorer of a Bundle, and
+// package models stores it.
+package bundle
 
 import (
 	"encoding/json"

@@ -10,9 +10,9 @@ import (
 // ErrNeverServed is wrapped by the error of a rollback to a generation that was never served.
 var ErrNeverServed = errors.New("was never served")
 
-// BackTo returns the generation that Rollback would serve: name, or the one that Before returns for "". The error wraps
+// RollbackTarget returns the generation that Rollback would serve: name, or the one that Before returns for "". The error wraps
 // ErrNeverServed if the history does not tell that it was served.
-func (s *Store) BackTo(ctx context.Context, name string) (string, error) {
+func (s *Store) RollbackTarget(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return s.Before(ctx)
 	}
@@ -99,7 +99,7 @@ func (s *Store) Objections(ctx context.Context) (map[string]string, error) {
 	why := map[string]string{}
 	for _, e := range events {
 		switch {
-		case e.Model != "" || e.Abandoned:
+		case e.Abandoned:
 		case e.Action == Refused:
 			why[e.To] = "was refused: " + e.Why
 		case e.Action == RolledBack && e.Why == "":

@@ -1,16 +1,12 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
 )
 
 const (
@@ -68,35 +64,4 @@ func (s *Store) ReadPart(ctx context.Context, name string) ([]byte, error) {
 		return data[sha256.Size:], nil
 	}
 	return nil, fmt.Errorf("reading part %q: %w", name, err)
-}
-
-// MarshalBinary returns the files of the version, so that another process can save it.
-func (b *Bundle) MarshalBinary() ([]byte, error) {
-	files, err := b.encode()
-	if err != nil {
-		return nil, fmt.Errorf("writing model %q: %w", b.Manifest.Name, err)
-	}
-	var out bytes.Buffer
-	err = gob.NewEncoder(&out).Encode(files)
-	return out.Bytes(), err
-}
-
-// UnmarshalBinary reads what MarshalBinary wrote.
-func (b *Bundle) UnmarshalBinary(data []byte) error {
-	var files map[string][]byte
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&files); err != nil {
-		return fmt.Errorf("reading a model: %w", err)
-	}
-	m, err := ParseManifest(files[manifestFile])
-	if err != nil {
-		return fmt.Errorf("reading a model: %w", err)
-	}
-	b.Manifest = *m
-	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-		if err := b.parse(name, files[name]); err != nil {
-			return fmt.Errorf("reading %s of model %q: %w", name, m.Name, err)
-		}
-	}
-	b.Manifest.Files, b.Manifest.VocabularySHA256 = nil, "" // which Save sets, as for a model that was never saved
-	return nil
 }

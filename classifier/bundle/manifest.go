@@ -1,4 +1,4 @@
-package models
+package bundle
 
 import (
 	"encoding/hex"
@@ -108,34 +108,42 @@ type File struct {
 
 // The files of a version.
 const (
-	manifestFile   = "manifest.json"
-	vocabularyFile = "vocabulary.json"
-	tensorsFile    = "tensors.safetensors"
-	evaluationFile = "evaluation.json"
-	cardFile       = "card.md"
-	reportFile     = "report.json"
-	pageFile       = "report.html"
+	ManifestFile   = "manifest.json"
+	VocabularyFile = "vocabulary.json"
+	TensorsFile    = "tensors.safetensors"
+	EvaluationFile = "evaluation.json"
+	CardFile       = "card.md"
+	ReportFile     = "report.json"
+	PageFile       = "report.html"
 )
 
 // limits are the largest sizes of the files in bytes. A vocabulary of 100,000 terms takes about 10 MiB, 1,000 topics
 // over it 800 MiB.
 var limits = map[string]int64{
-	vocabularyFile: 256 << 20,
-	tensorsFile:    4 << 30,
-	evaluationFile: 64 << 20,
-	cardFile:       16 << 20,
-	reportFile:     64 << 20,
-	pageFile:       64 << 20,
+	VocabularyFile: 256 << 20,
+	TensorsFile:    4 << 30,
+	EvaluationFile: 64 << 20,
+	CardFile:       16 << 20,
+	ReportFile:     64 << 20,
+	PageFile:       64 << 20,
 }
-
-// optional are the files that versions of an earlier program do not have.
-var optional = []string{reportFile, pageFile}
 
 const manifestLimit = 16 << 20
 
+// Limit returns the largest size in bytes of a file of a version, 0 if versions have none of that name.
+func Limit(file string) int64 {
+	if file == ManifestFile {
+		return manifestLimit
+	}
+	return limits[file]
+}
+
+// optional are the files that versions of an earlier program do not have.
+var optional = []string{ReportFile, PageFile}
+
 // ParseManifest reads and checks a manifest. The error wraps ErrManifest.
 func ParseManifest(data []byte) (*Manifest, error) {
-	if err := checkFormat(data); err != nil {
+	if err := CheckFormat(data); err != nil {
 		return nil, err
 	}
 	m := new(Manifest)
@@ -163,14 +171,14 @@ func ParseManifest(data []byte) (*Manifest, error) {
 			return nil, fmt.Errorf("%w: size %d of %s exceeds %d", ErrManifest, f.Size, name, limits[name])
 		}
 	}
-	if m.VocabularySHA256 != m.Files[vocabularyFile].SHA256 {
-		return nil, fmt.Errorf("%w: vocabulary_sha256 is not that of %s", ErrManifest, vocabularyFile)
+	if m.VocabularySHA256 != m.Files[VocabularyFile].SHA256 {
+		return nil, fmt.Errorf("%w: vocabulary_sha256 is not that of %s", ErrManifest, VocabularyFile)
 	}
 	return m, nil
 }
 
-// checkFormat returns an error that wraps ErrManifest unless this version of the program can read the file.
-func checkFormat(data []byte) error {
+// CheckFormat returns an error that wraps ErrManifest unless this version of the program can read the file.
+func CheckFormat(data []byte) error {
 	var head struct {
 		Format string `json:"format"`
 	}
@@ -187,7 +195,7 @@ func checkFormat(data []byte) error {
 func (m *Manifest) check() error {
 	problem := ""
 	switch {
-	case !validModel(m.Name):
+	case !ValidModel(m.Name):
 		problem = fmt.Sprintf("name %q", m.Name)
 	case m.CreatedAt.Year() < 1 || m.CreatedAt.Year() > 9999 || m.CreatedAt.IsZero():
 		problem = "created_at is missing"

@@ -1,8 +1,9 @@
-package models
+package bundle
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,6 +16,9 @@ const (
 	maxName = 128
 	maxSlug = 80
 )
+
+// reserved are the files and folders that a store has beside those of the models.
+var reserved = []string{"champion", "generations", "beds"}
 
 // Slug returns the name of the model for a complaint. Complaints that differ only in case and white space are one
 // complaint; others have other names:
@@ -36,12 +40,19 @@ func Slug(complaint string) string {
 	slug := strings.Join(strings.FieldsFunc(folded, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
 	}), "-")
-	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") && !reserved(slug) {
+	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") && !slices.Contains(reserved, slug) {
 		return slug
 	}
 	slug = strings.TrimRight(slug[:min(len(slug), maxSlug)], "-")
 	sum := sha256.Sum256([]byte(folded))
 	return slug + "_" + hex.EncodeToString(sum[:4])
+}
+
+// ValidModel reports whether name may be the folder of a model: a name of the alphabet that Slug uses, and not one that the
+// store uses itself.
+func ValidModel(name string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
+	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == "" && !slices.Contains(reserved, name)
 }
 
 // versionLayout is the time in a version's name, in UTC; suffixDigits of the manifest's SHA-256 follow behind a '-'.
@@ -55,8 +66,19 @@ func VersionName(created time.Time, manifestSHA256 string) string {
 	return created.UTC().Format(versionLayout) + "-" + manifestSHA256[:suffixDigits]
 }
 
-// validVersion reports whether name is of the form that VersionName gives.
-func validVersion(name string) bool {
+// OfVersion reports whether a file with that hexadecimal SHA-256 may be the one that the version is named after.
+func OfVersion(version, sha256 string) bool {
+	return strings.HasSuffix(version, "-"+sha256[:suffixDigits])
+}
+
+// Created returns the time in the name of a version, which ValidVersion has checked.
+func Created(version string) time.Time {
+	created, _ := time.Parse(versionLayout, version[:len(versionLayout)])
+	return created
+}
+
+// ValidVersion reports whether name is of the form that VersionName gives.
+func ValidVersion(name string) bool {
 	stamp, suffix, _ := strings.Cut(name, "Z-")
 	t, err := time.Parse(versionLayout, stamp+"Z")
 	return err == nil && t.Format(versionLayout)+"-"+suffix == name && len(suffix) == suffixDigits && strings.Trim(suffix, "0123456789abcdef") == ""
