@@ -1,261 +1,271 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/chart"
 )
 
-// unit is the span of probabilities.
-var unit = span{0, 1}
-
-// calibrationChart draws the smooth curve, its band and the bins over a histogram of the predictions.
-func (r *Report) calibrationChart() template.HTML {
-	c := newChart(unit, span{-0.22, 1})
-	c.height = 440
-	c.axes("predicted probability", "share admitted", ticks(unit, 0.2), ticks(unit, 0.2), shortNumber)
-	c.line("ideal", point{0, 0}, point{1, 1})
-	var band, curve []point
-	for _, p := range r.Calibration {
-		band = append(band, point{p.Predicted, p.High})
-		curve = append(curve, point{p.Predicted, p.Observed})
+// newChart returns a chart of the size that all figures have but the forest plot.
+func newChart(title string, x, y chart.Span) *chart.Chart {
+	return &chart.Chart{
+		Title: title, Class: "fig", Width: 400, Height: 360, Left: 50, Right: 16, Top: 30, Bottom: 48, X: x, Y: y,
 	}
-	for _, p := range slices.Backward(r.Calibration) {
-		band = append(band, point{p.Predicted, p.Low})
-	}
-	c.area("band", band...)
-	c.line("model", curve...)
-	for _, b := range r.Bins {
-		c.dot("bin", point{b.Predicted, b.Observed}, 3.5)
-	}
-	// Admitted above the line at −0.11, others below it.
-	const middle, room = -0.11, 0.09
-	most := 1
-	for i := range r.Risks.Admitted {
-		most = max(most, r.Risks.Admitted[i], r.Risks.Others[i])
-	}
-	for i := range r.Risks.Admitted {
-		from, to := r.Risks.Edges[i], r.Risks.Edges[i+1]
-		c.bar("admitted", point{from, middle}, point{to, middle + room*math.Sqrt(float64(r.Risks.Admitted[i])/float64(most))})
-		c.bar("others", point{from, middle - room*math.Sqrt(float64(r.Risks.Others[i])/float64(most))}, point{to, middle})
-	}
-	c.label("end", point{1, middle}, 0, -14, "admitted ▲")
-	c.label("end", point{1, middle}, 0, 22, "not admitted ▼")
-	c.legend(c.left+14, c.top+16, key{"model", "smooth curve, 95 % band"}, key{"ideal", "perfect"})
-	fmt.Fprintf(&c.b, `<circle class="bin" cx="%s" cy="%s" r="3.5"/>`, pixel(c.left+25), pixel(c.top+42))
-	c.text("label", "start", c.left+42, c.top+46, "tenths of the notes")
-	return c.svg("Calibration: share of patients admitted against the predicted probability")
 }
 
-// riskChart draws the distribution of the predictions by outcome, with the threshold.
-func (r *Report) riskChart() template.HTML {
-	share := func(counts []int) []float64 {
+// Wilson returns the 95 % interval of a share of n (Wilson 1927, J. Am. Stat. Assoc. 22).
+func Wilson(share float64, n int) (low, high float64) {
+	const z = 1.959964 // of the normal distribution, at .975
+	if n == 0 {
+		return 0, 1
+	}
+	m := float64(n)
+	middle := (share + z*z/(2*m)) / (1 + z*z/m)
+	half := z / (1 + z*z/m) * math.Sqrt(share*(1-share)/m+z*z/(4*m*m))
+	return max(0, middle-half), min(1, middle+half)
+}
+
+// CalibrationChart draws the share admitted against the probability: the smooth curve with its band, the tenths of the notes, and
+// below them how often each probability was given.
+func (r *Report) CalibrationChart() *chart.Chart {
+	const floor, middle, room = -0.22, -0.11, 0.09 // admitted stand above the middle, others below it
+	c := newChart("Calibration", chart.Unit, chart.Span{From: floor, To: 1})
+	c.Height = 410
+	c.AxisY("share admitted", chart.Shares()...)
+	c.AxisX("probability given", chart.Shares()...)
+	var low, high, curve []chart.Point
+	for _, p := range r.Calibration {
+		low, high = append(low, chart.At(p.Predicted, p.Low)), append(high, chart.At(p.Predicted, p.High))
+		curve = append(curve, chart.At(p.Predicted, p.Observed))
+	}
+	c.Band("b80", high, low)
+	c.Line("now", chart.At(0, 0), chart.At(1, 1))
+	c.Line("med", curve...)
+	var worst eval.Bin
+	for _, b := range r.Bins {
+		low, high := Wilson(b.Observed, b.N)
+		c.Line("whisk", chart.At(b.Predicted, low), chart.At(b.Predicted, high))
+		c.Dot("open", chart.At(b.Predicted, b.Observed), 3.5)
+		if worst.N == 0 || math.Abs(b.Observed-b.Predicted) > math.Abs(worst.Observed-worst.Predicted) {
+			worst = b
+		}
+	}
+	if worst.N > 0 {
+		c.Desc = fmt.Sprintf("Farthest from the diagonal: of patients given %s to %s, %s were admitted (%s notes).",
+			percent(worst.Low), percent(worst.High), percent(worst.Observed), grouped(worst.N))
+	}
+	most := float64(max(1, slices.Max(slices.Concat([]int{0}, r.Risks.Admitted, r.Risks.Others))))
+	for i, edge := range r.Risks.edges() {
+		above, below := float64(r.Risks.Admitted[i])/most, float64(r.Risks.Others[i])/most
+		c.Bar("fa", chart.At(edge, middle), chart.At(r.Risks.Edges[i+1], middle+room*math.Sqrt(above)))
+		c.Bar("fd", chart.At(edge, middle), chart.At(r.Risks.Edges[i+1], middle-room*math.Sqrt(below)))
+	}
+	c.Label("end", chart.At(1, middle), chart.At(0, -14), "admitted ▲")
+	c.Label("end", chart.At(1, middle), chart.At(0, 22), "not admitted ▼")
+	c.Legend(chart.Key{Text: "smooth curve, 95 %", Line: "med"}, chart.Key{Text: "right", Line: "now"},
+		chart.Key{Text: "tenth of the notes, 95 %", Line: "whisk", Mark: "open"})
+	return c
+}
+
+// edges returns the lower edges of the bars.
+func (h *Histogram) edges() []float64 {
+	return h.Edges[:max(0, min(len(h.Edges)-1, len(h.Admitted), len(h.Others)))]
+}
+
+// RiskChart draws the distribution of the predictions by outcome, with the threshold.
+func (r *Report) RiskChart() *chart.Chart {
+	edges, top := r.Risks.edges(), 0.05
+	outline := func(counts []int) []chart.Point {
 		total := 0
 		for _, n := range counts {
 			total += n
 		}
-		out := make([]float64, len(counts))
-		for i, n := range counts {
-			out[i] = float64(n) / float64(max(total, 1))
+		out := []chart.Point{chart.At(0, 0)}
+		for i, edge := range edges {
+			share := float64(counts[i]) / float64(max(total, 1))
+			top = max(top, share)
+			out = append(out, chart.At(edge, share), chart.At(r.Risks.Edges[i+1], share))
 		}
-		return out
+		return append(out, chart.At(1, 0))
 	}
-	admitted, others := share(r.Risks.Admitted), share(r.Risks.Others)
-	top := 0.05
-	for i := range admitted {
-		top = max(top, admitted[i], others[i])
-	}
-	s := span{0, top * 1.15}
-	c := newChart(unit, s)
-	c.axes("predicted probability", "share of the patients with this outcome", ticks(unit, 0.2), ticks(s, step(s)), shortNumber)
-	outline := func(values []float64) []point {
-		out := []point{{0, 0}}
-		for i, v := range values {
-			out = append(out, point{r.Risks.Edges[i], v}, point{r.Risks.Edges[i+1], v})
-		}
-		return append(out, point{1, 0})
-	}
-	c.area("others fill", outline(others)...)
-	c.area("admitted fill", outline(admitted)...)
-	c.line("others edge", outline(others)...)
-	c.line("admitted edge", outline(admitted)...)
-	t := r.Manifest.Threshold
-	c.line("threshold", point{t, 0}, point{t, s.to})
-	c.legend(c.width-c.right-170, c.top+16, key{"admitted edge", "admitted"}, key{"others edge", "not admitted"}, key{"threshold", "threshold " + shortNumber(math.Round(t*1000)/1000)})
-	return c.svg("Predicted probability of patients who were admitted, and of those who were not")
+	admitted, others := outline(r.Risks.Admitted), outline(r.Risks.Others)
+	c := newChart("Predicted probability of patients who were admitted, and of those who were not", chart.Unit,
+		chart.Span{To: 1.1 * top})
+	c.AxisY("share of the patients with this outcome", c.Y.Ticks(5, 0)...)
+	c.AxisX("probability given", chart.Shares()...)
+	c.Area("fd soft", others...)
+	c.Area("fa soft", admitted...)
+	c.Line("ed", others...)
+	c.Line("ea", admitted...)
+	r.drawThreshold(c)
+	c.Legend(chart.Key{Text: "admitted", Line: "ea"}, chart.Key{Text: "not admitted", Line: "ed"})
+	return c
 }
 
-// decisionChart draws the net benefit.
-func (r *Report) decisionChart() template.HTML {
-	high := r.Metrics.Prevalence.Value * 1.15
-	s := span{-0.25 * high, max(high, 0.02)}
-	x := span{0, benefitTo}
-	c := newChart(x, s)
-	c.axes("threshold", "net benefit for each patient", ticks(x, 0.1), ticks(s, step(s)), shortNumber)
-	var band, model, all []point
-	for _, p := range r.Decision {
-		band = append(band, point{p.Threshold, p.Model.High})
-		model = append(model, point{p.Threshold, p.Model.Value})
-		if p.TreatAll.Value > s.from {
-			all = append(all, point{p.Threshold, p.TreatAll.Value})
-		}
-	}
-	for _, p := range slices.Backward(r.Decision) {
-		band = append(band, point{p.Threshold, p.Model.Low})
-	}
-	c.area("band", band...)
-	c.line("none", point{0, 0}, point{x.to, 0})
-	c.line("all", all...)
-	c.line("model", model...)
-	t := r.Manifest.Threshold
-	c.line("threshold", point{min(t, x.to), s.from}, point{min(t, x.to), s.to})
-	c.legend(c.width-c.right-170, c.top+16, key{"model", "the model, 95 % band"}, key{"all", "act on everybody"}, key{"none", "act on nobody"}, key{"threshold", "the model's threshold"})
-	return c.svg("Decision curve: net benefit of acting at each threshold")
+// drawThreshold marks the model's own threshold.
+func (r *Report) drawThreshold(c *chart.Chart) {
+	t := r.Thresholds[0].Threshold
+	c.Line("now", chart.At(t, c.Y.From), chart.At(t, c.Y.To))
+	c.Label("", chart.At(t, c.Y.To), chart.At(5, 8), "threshold "+percent(t))
 }
 
-// rocChart draws sensitivity against 1 − specificity, with the thresholds.
-func (r *Report) rocChart() template.HTML {
-	c := newChart(unit, unit)
-	c.axes("share of patients not admitted who are called (1 − specificity)", "share of admitted who are called (sensitivity)", ticks(unit, 0.2), ticks(unit, 0.2), shortNumber)
-	c.line("ideal", point{0, 0}, point{1, 1})
-	curve := []point{{0, 0}}
-	for _, p := range r.Ranking {
-		curve = append(curve, point{1 - p.Specificity, p.Sensitivity})
+// assessed are ticks of a decision curve: how many patients one would assess to find one admission.
+var assessed = []float64{20, 10, 5, 4, 3, 2, 1.5, 1.2}
+
+// DecisionChart draws the net benefit at each threshold, for the model, for all and for nobody; nil without a curve.
+func (r *Report) DecisionChart() *chart.Chart {
+	n := len(r.Decision)
+	if n < 2 {
+		return nil
 	}
-	c.line("model", curve...)
-	for i, at := range r.Thresholds {
-		if at.Sensitivity == nil || at.Specificity == nil {
-			continue
+	const room, below = 1.15, -0.25 // of the share admitted: above, and where the curve of all leaves the chart
+	high := 100 * max(r.Metrics.Prevalence.Value*room, 0.02)
+	c := newChart("Decision curve", chart.Span{To: r.Decision[n-1].Threshold}, chart.Span{From: below * high, To: high})
+	c.Height, c.Bottom = 390, 84
+	c.AxisY("net benefit: admissions found for 100 patients, less needless work", c.Y.Ticks(5, 0.1)...)
+	var low, top, model, all []chart.Point
+	for _, d := range r.Decision {
+		low, top = append(low, chart.At(d.Threshold, 100*d.Model.Low)), append(top, chart.At(d.Threshold, 100*d.Model.High))
+		model = append(model, chart.At(d.Threshold, 100*d.Model.Value))
+		if y := 100 * d.TreatAll.Value; y > c.Y.From {
+			all = append(all, chart.At(d.Threshold, y))
 		}
-		p, class := point{1 - at.Specificity.Value, at.Sensitivity.Value}, "bin"
-		if i == 0 {
-			class = "own"
+	}
+	c.Band("b80", top, low)
+	c.Line("ax", chart.At(0, 0), chart.At(c.X.To, 0))
+	c.Line("ea", all...)
+	c.Line("med", model...)
+	c.Label("end", chart.At(c.X.To, 0), chart.At(0, 14), "admit nobody")
+	if len(all) > 0 {
+		c.Label("", all[len(all)-1], chart.At(6, -4), "admit all")
+	}
+	c.Label("strong", top[n/5], chart.At(6, -6), "the model, 95 %")
+	r.drawThreshold(c)
+	c.AxisX("threshold", slices.DeleteFunc(chart.Shares(), func(t chart.Tick) bool { return t.At > c.X.To })...)
+	for _, a := range assessed {
+		if 1/a <= c.X.To {
+			c.Label("mid", chart.At(1/a, c.Y.From), chart.At(0, 56), strconv.FormatFloat(a, 'f', -1, 64))
 		}
-		c.dot(class, p, 4.5)
-		c.label("start", p, 8, 12, "at "+shortNumber(math.Round(at.Threshold*1000)/1000))
 	}
-	if a := r.Metrics.AUROC; a != nil {
-		c.label("end", point{1, 0}, -6, -10, "AUROC "+ranged(a, 3))
-	}
-	return c.svg("ROC curve: sensitivity against 1 − specificity")
+	c.Label("mid", chart.At(c.X.To/2, c.Y.From), chart.At(0, 74), "patients you would assess to find one admission")
+	own := r.Thresholds[0].Threshold
+	nearest := slices.MinFunc(r.Decision, func(a, b eval.BenefitPoint) int {
+		return cmp.Compare(math.Abs(a.Threshold-own), math.Abs(b.Threshold-own))
+	})
+	c.Desc = fmt.Sprintf("At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting all "+
+		"and 0 of admitting nobody.", percent(own), number(100*nearest.Model.Value, 1), number(100*nearest.TreatAll.Value, 1))
+	return c
 }
 
-// precisionChart draws PPV against sensitivity.
-func (r *Report) precisionChart() template.HTML {
-	c := newChart(unit, unit)
-	c.axes("share of admitted who are called (sensitivity)", "share of the called who are admitted (PPV)", ticks(unit, 0.2), ticks(unit, 0.2), shortNumber)
+// ROCChart draws sensitivity against 1 − specificity, with the thresholds.
+func (r *Report) ROCChart() *chart.Chart {
+	c := newChart("ROC curve", chart.Unit, chart.Unit)
+	c.AxisY("of those admitted, how many are called", chart.Shares()...)
+	c.AxisX("of those not admitted, how many are called", chart.Shares()...)
+	c.Line("now", chart.At(0, 0), chart.At(1, 1))
+	curve := []chart.Point{chart.At(0, 0)}
+	for _, k := range r.Ranking {
+		curve = append(curve, chart.At(1-k.Specificity, k.Sensitivity))
+	}
+	c.Line("med", curve...)
+	r.drawRanking(c, 12, func(o *eval.Operating) chart.Point {
+		return chart.At(1-known(o.Specificity), known(o.Sensitivity))
+	})
+	c.Desc = "The area under the curve is " + ranged(r.Metrics.AUROC, 3) + "."
+	c.Label("end strong", chart.At(1, 0), chart.At(-6, -12), "AUROC "+ranged(r.Metrics.AUROC, 3))
+	return c
+}
+
+// PrecisionChart draws PPV against sensitivity, with the thresholds.
+func (r *Report) PrecisionChart() *chart.Chart {
+	c := newChart("Precision and recall", chart.Unit, chart.Unit)
+	c.AxisY("of those called, how many are admitted (PPV)", chart.Shares()...)
+	c.AxisX("of those admitted, how many are called", chart.Shares()...)
 	prevalence := r.Metrics.Prevalence.Value
-	c.line("ideal", point{0, prevalence}, point{1, prevalence})
-	var curve []point
-	for _, p := range r.Ranking {
-		curve = append(curve, point{p.Sensitivity, p.PPV})
+	c.Line("now", chart.At(0, prevalence), chart.At(1, prevalence))
+	c.Label("", chart.At(0, prevalence), chart.At(6, -6), "prevalence "+percent(prevalence))
+	var curve []chart.Point
+	for _, k := range r.Ranking {
+		curve = append(curve, chart.At(k.Sensitivity, k.PPV))
 	}
-	c.line("model", curve...)
-	for i, at := range r.Thresholds {
-		if at.Sensitivity == nil || at.PPV == nil {
-			continue
-		}
-		class := "bin"
-		if i == 0 {
-			class = "own"
-		}
-		p := point{at.Sensitivity.Value, at.PPV.Value}
-		c.dot(class, p, 4.5)
-		c.label("start", p, 8, -6, "at "+shortNumber(math.Round(at.Threshold*1000)/1000))
-	}
-	c.label("start", point{0, prevalence}, 6, -6, "prevalence "+number(prevalence, 3))
-	if a := r.Metrics.AUPRC; a != nil {
-		c.label("end", point{1, 1}, -6, 14, "AUPRC "+ranged(a, 3))
-	}
-	return c.svg("Precision-recall curve")
+	c.Line("med", curve...)
+	r.drawRanking(c, -6, func(o *eval.Operating) chart.Point { return chart.At(known(o.Sensitivity), known(o.PPV)) })
+	c.Desc = "The area under the curve is " + ranged(r.Metrics.AUPRC, 3) + "."
+	c.Label("end strong", chart.At(1, 1), chart.At(-6, 14), "AUPRC "+ranged(r.Metrics.AUPRC, 3))
+	return c
 }
 
-// Sizes in pixels of the forest plot.
-const (
-	forestRow   = 22
-	forestNames = 190
-	forestPanel = 170
-	forestGap   = 24
-)
+// known returns the value of an estimate, NaN for none.
+func known(e *eval.Estimate) float64 {
+	if e == nil {
+		return math.NaN()
+	}
+	return e.Value
+}
 
-// forestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; "" without any.
-func (r *Report) forestChart() template.HTML {
+// drawRanking draws the thresholds on a curve, the model's own full, with labels at a height above or below it.
+func (r *Report) drawRanking(c *chart.Chart, height float64, of func(*eval.Operating) chart.Point) {
+	dot, text := "pt", "strong"
+	for i := range r.Thresholds {
+		if at := of(&r.Thresholds[i]); !math.IsNaN(at.X + at.Y) {
+			c.Dot(dot, at, 4.5)
+			c.Label(text, at, chart.At(8, height), "from "+percent(r.Thresholds[i].Threshold))
+		}
+		dot, text = "open", ""
+	}
+}
+
+// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; nil without any.
+func (r *Report) ForestChart() *chart.Chart {
+	const row, names, panel, gap = 22.0, 190.0, 170.0, 24.0
 	shown := r.shown()
 	if len(shown) == 0 {
-		return ""
+		return nil
 	}
 	rows := append([]Subgroup{{Grouping: "all notes", Metrics: r.Metrics, Threshold: &r.Thresholds[0]}}, shown...)
-	c := &chart{width: forestNames + 3*forestPanel + 2*forestGap + 20, height: float64(forestRow*len(rows)) + 66, y: unit}
-	base := float64(forestRow*len(rows)) + 26
+	n := float64(len(rows))
+	c := &chart.Chart{
+		Title: "AUROC, observed to expected admissions and sensitivity of each subgroup", Width: names + 3*(panel+gap),
+		Height: row*n + 66, Top: 26, Bottom: 40, Y: chart.Span{From: n - 0.5, To: -0.5},
+	}
 	for i, g := range rows {
-		y := float64(i)*forestRow + 40
-		name := g.Grouping
-		if g.Level != "" {
-			name += " " + shortened(g.Level)
-		}
-		c.text("label", "start", 4, y, name)
+		c.Label("", chart.At(0, float64(i)), chart.At(4, 4), chart.Shorten(g.Grouping+" "+g.Level, 30))
 	}
-	for panel, of := range []struct {
-		name string
-		get  func(*Subgroup) *eval.Estimate
-		ref  func() float64
+	for i, of := range []struct {
+		name      string
+		get       func(*Subgroup) *eval.Estimate
+		reference float64 // NaN for the value of all notes
 	}{
-		{"AUROC", func(g *Subgroup) *eval.Estimate { return g.Metrics.AUROC }, nil},
-		{"observed / expected", func(g *Subgroup) *eval.Estimate { return g.Metrics.ObservedExpected }, func() float64 { return 1 }},
-		{"sensitivity", func(g *Subgroup) *eval.Estimate { return g.Threshold.Sensitivity }, nil},
+		{"AUROC", func(g *Subgroup) *eval.Estimate { return g.Metrics.AUROC }, math.NaN()},
+		{"observed / expected", func(g *Subgroup) *eval.Estimate { return g.Metrics.ObservedExpected }, 1},
+		{"sensitivity", func(g *Subgroup) *eval.Estimate { return g.Threshold.Sensitivity }, math.NaN()},
 	} {
-		c.left = forestNames + float64(panel)*(forestPanel+forestGap)
-		c.right = c.width - c.left - forestPanel
-		c.x = span{math.Inf(1), math.Inf(-1)}
-		for i := range rows {
-			if e := of.get(&rows[i]); e != nil {
-				c.x.from, c.x.to = min(c.x.from, e.Low), max(c.x.to, e.High)
+		if math.IsNaN(of.reference) {
+			of.reference = known(of.get(&rows[0]))
+		}
+		c.Left = names + float64(i)*(panel+gap)
+		c.Right = c.Width - c.Left - panel
+		ends := []float64{of.reference}
+		for j := range rows {
+			if e := of.get(&rows[j]); e != nil {
+				ends = append(ends, e.Low, e.High)
 			}
 		}
-		if of.ref != nil {
-			c.x.from, c.x.to = min(c.x.from, of.ref()), max(c.x.to, of.ref())
-		}
-		if !(c.x.from < c.x.to) {
-			continue
-		}
-		room := 0.05 * (c.x.to - c.x.from)
-		c.x.from, c.x.to = c.x.from-room, c.x.to+room
-		c.panel(of.name, base)
-		at := of.get(&rows[0])
-		switch {
-		case of.ref != nil:
-			fmt.Fprintf(&c.b, `<path class="ideal" d="M%s 24V%s"/>`, pixel(c.atX(of.ref())), pixel(base))
-		case at != nil:
-			fmt.Fprintf(&c.b, `<path class="ideal" d="M%s 24V%s"/>`, pixel(c.atX(at.Value)), pixel(base))
-		}
-		for i := range rows {
-			if e := of.get(&rows[i]); e != nil {
-				y := float64(i)*forestRow + 36
-				fmt.Fprintf(&c.b, `<path class="range" d="M%s %sH%s"/><circle class="own" cx="%s" cy="%s" r="3.5"/>`, pixel(c.atX(e.Low)), pixel(y), pixel(c.atX(e.High)), pixel(c.atX(e.Value)), pixel(y))
+		c.X = chart.Cover(ends...).Pad(0.05)
+		c.Text("strong mid", chart.At(c.Left+panel/2, 16), of.name)
+		c.AxisX("", c.X.Ticks(4, 0)...)
+		c.Line("now", chart.At(of.reference, n-0.5), chart.At(of.reference, -0.5))
+		for j := range rows {
+			if e := of.get(&rows[j]); e != nil {
+				c.Line("whisk", chart.At(e.Low, float64(j)), chart.At(e.High, float64(j)))
+				c.Dot("pt", chart.At(e.Value, float64(j)), 3.5)
 			}
 		}
 	}
-	return c.svg("AUROC, observed to expected admissions and sensitivity of each subgroup")
-}
-
-// panel draws the axis of one panel of the forest plot.
-func (c *chart) panel(name string, base float64) {
-	c.text("name", "middle", c.left+forestPanel/2, 16, name)
-	fmt.Fprintf(&c.b, `<path class="axis" d="M%s %sH%s"/>`, pixel(c.left), pixel(base), pixel(c.left+forestPanel))
-	for _, v := range ticks(c.x, step(c.x)) {
-		fmt.Fprintf(&c.b, `<path class="axis" d="M%s %sv%d"/>`, pixel(c.atX(v)), pixel(base), tickLength)
-		c.text("tick", "middle", c.atX(v), base+tickLength+13, shortNumber(v))
-	}
-}
-
-// shortened cuts a level's name to what fits.
-func shortened(name string) string {
-	const most = 22
-	if r := []rune(name); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return name
+	return c
 }

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+
+	"github.com/wardcast/wardcast/internal/chart"
 )
 
 //go:embed report.html.tmpl
@@ -26,14 +28,12 @@ func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, struct {
 		*Report
-		MeasuredOn, Summary, Formula, Caveat, PerVariable, PSINote      string
-		CalibrationPlot, RiskPlot, DecisionPlot, ROC, Precision, Forest template.HTML
-		Shown                                                           []Subgroup
-		Small                                                           string
+		MeasuredOn, Summary, Formula, Caveat, PerVariable, PSINote, Small string
+		Shown                                                             []Subgroup
+		Style                                                             template.CSS
 	}{
-		r, r.measuredOn(), r.summary(), r.formula(), r.caveat(), r.perVariable(), psiNote,
-		r.calibrationChart(), r.riskChart(), r.decisionChart(), r.rocChart(), r.precisionChart(), r.forestChart(),
-		r.shown(), r.small(),
+		Report: r, MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
+		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Shown: r.shown(), Style: chart.Style(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)
