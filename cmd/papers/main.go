@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/cmd/papers/internal/smf"
 	"github.com/wardcast/wardcast/cmd/papers/internal/sonmf"
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/textproc"
@@ -125,7 +126,7 @@ func (c *simulationsCmd) Run(ctx context.Context, d *cli.Deps) error {
 }
 
 type triageCmd struct {
-	cli.Notes
+	notes.Flags
 	sonmf.Triage
 	printing
 	Out string `help:"File of JSON lines that holds each line of the tables as soon as it is known. A run with the same flags and notes resumes from it." placeholder:"FILE"`
@@ -145,10 +146,10 @@ func (c *triageCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(errors.New("--aux-columns: the paper's models read the text alone"))
 	}
 	var err error
-	if c.Triage.Columns, err = c.Notes.Columns(); err != nil {
+	if c.Triage.Columns, err = c.Flags.Columns(); err != nil {
 		return cli.Usage(err)
 	}
-	t, err := c.Read(d, c.Triage.Columns, c.Files())
+	t, err := c.Read(d.Log, c.Triage.Columns, c.Files())
 	if err != nil {
 		return err
 	}

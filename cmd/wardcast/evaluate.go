@@ -53,7 +53,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usage(errors.New("--test and --split-time exclude each other"))
 	}
 	inputs := c.Files()
-	t, err := c.Read(d, columns, slices.Concat(inputs, c.Test))
+	t, err := c.Read(d.Log, columns, slices.Concat(inputs, c.Test))
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type predictCmd struct {
 	ModelDir string `help:"Model store: a folder, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
 	Input    string `help:"File of notes to score: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
 	Out      string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
-	cli.NoteColumns
+	notes.ColumnFlags
 	oneNote
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
 	classifier.Limits
@@ -144,7 +144,7 @@ func (c *predictCmd) check(note *msg.Note) error {
 	if c.Output == cli.Table && (note == nil || c.Out != "") {
 		return errors.New("--output=table explains the note of --text; it cannot be used with --input or --out")
 	}
-	if c.Input == "" && c.NoteColumns != (cli.NoteColumns{}) {
+	if c.Input == "" && c.ColumnFlags != (notes.ColumnFlags{}) {
 		return errors.New("the flags of columns go with --input; standard input holds the fields of a note by their names")
 	}
 	in, errIn := os.Stat(c.Input)

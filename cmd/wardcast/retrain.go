@@ -14,9 +14,9 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/internal/service/schedule"
+	"github.com/wardcast/wardcast/internal/service/textfile"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/retrain"
@@ -68,7 +68,7 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--time-zone: %w", err))
 	}
-	if err := obs.CheckFile(c.MetricsFile); err != nil {
+	if err := textfile.Check(c.MetricsFile); err != nil {
 		return cli.Usage(fmt.Errorf("--metrics-file: %w", err))
 	}
 	if c.Schedule == "" {
@@ -97,7 +97,7 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	took := time.Since(began)
 	err = interrupted(ctx, &job.Door, err)
 	if c.MetricsFile != "" && ctx.Err() == nil { // a run that somebody stops has not failed
-		m := obs.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
+		m := textfile.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
 		if err := m.WriteFile(c.MetricsFile); err != nil {
 			d.Log.Error("the metrics are not written", "err", err)
 		}

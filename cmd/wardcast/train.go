@@ -33,7 +33,7 @@ import (
 
 // labelled is the flags for the notes of commands that learn.
 type labelled struct {
-	cli.Notes
+	notes.Flags
 	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME"`
 }
 
@@ -284,7 +284,7 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 			d.Log.Warn("notes have no such field: the auxiliary column counts as missing when notes are scored", "column", a.Column, "field", a.Name)
 		}
 	}
-	t, err := c.Read(d, columns, c.Files())
+	t, err := c.Read(d.Log, columns, c.Files())
 	if err != nil {
 		return train.Data{}, about, err
 	}

@@ -1,5 +1,3 @@
-// Package cli holds what the programs of cmd share: running a command line, printing data, progress bars, completion in
-// shells, and flags that several commands have.
 package cli
 
 import (

@@ -8,4 +8,6 @@
 //	result.json           a Report
 //
 // Each file is written completely or not at all, result.json last: if it exists, it describes the factors next to it.
+//
+// It stands in internal because it is two commands, files in and files out: solver never sees a file, and cmd holds flags alone.
 package factorize

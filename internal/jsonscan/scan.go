@@ -1,5 +1,3 @@
-// Package jsonscan reads JSON (RFC 8259) forward, without building what is not asked for: the messages of Kafka and the lines
-// of tables.
 package jsonscan
 
 import (

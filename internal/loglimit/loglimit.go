@@ -1,5 +1,3 @@
-// Package loglimit has one log line tell of all events of a kind that come together, with their number. None is left uncounted: what
-// comes within a period after a line is told by the next one, which waits for the end of the period and not for another event.
 package loglimit
 
 import (

@@ -15,4 +15,7 @@
 //	folder     the output folder: written whole or not at all
 //
 // The solver gets the participants in the order of their answers, so no bit of a result depends on the order of the file.
+//
+// It stands in internal because questionnaires are a second product on the same solvers and the same ingest, with models of
+// their own: neither classifier nor models knows it, and its ways in are commands and messages, not a Go library.
 package questionnaire

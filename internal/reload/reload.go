@@ -1,5 +1,3 @@
-// Package reload keeps what files hold and reads them again when they have changed, so that a renewed certificate,
-// password or token needs no restart.
 package reload
 
 import (

@@ -7,4 +7,7 @@
 //
 // Text must be UTF-8; a byte order mark is dropped. Rows are read one at a time, and a row of text is at most 16 MiB, so
 // that memory stays bounded whatever a file holds. No error quotes a cell.
+//
+// It stands in internal because notes, answers, matrices and what commands write are all tables: it knows what none of them
+// means, so that it belongs to none.
 package table

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/obs"
+	"github.com/wardcast/wardcast/internal/service/textfile"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/storetest"
@@ -74,7 +75,7 @@ func written(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	path, figures := filepath.Join(t.TempDir(), "wardcast.prom"), gate.Figures{Challenger: &eval.Assessment{}, Champion: &eval.Assessment{}}
 	done := &retrain.Result{Entry: &train.Entry{Verdict: &gate.Verdict{Decision: gate.Promote, Figures: figures}}}
-	if err := (&obs.Retraining{Ended: time.Now(), Result: done}).WriteFile(path); err != nil {
+	if err := (&textfile.Retraining{Ended: time.Now(), Result: done}).WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Open(path) //nolint:gosec // the test's own

@@ -1,4 +1,6 @@
-package obs
+// Package textfile writes what a retraining came to as metrics, for the textfile collector of Prometheus' node_exporter:
+// a nightly job is gone when it would be scraped.
+package textfile
 
 import (
 	"errors"
@@ -66,8 +68,8 @@ func (r *Retraining) WriteFile(path string) error {
 	return nil
 }
 
-// CheckFile returns an error if WriteFile could not write this file, or if node_exporter would not read it. "" is no file.
-func CheckFile(path string) (err error) {
+// Check returns an error if WriteFile could not write this file, or if node_exporter would not read it. "" is no file.
+func Check(path string) (err error) {
 	if path == "" {
 		return nil
 	}
