@@ -72,7 +72,7 @@ func (c Caller) Is(need Role) bool { return c.Role.includes(need) }
 type visit struct {
 	id     string // of the request
 	caller Caller
-	// audited says that the audit log tells of it, with these facts.
+	// audited says that the audit log has it, with these facts.
 	audited bool
 	facts   []any
 }
@@ -90,8 +90,8 @@ func visitOf(ctx context.Context) *visit {
 // CallerOf returns who sent the request of this context.
 func CallerOf(ctx context.Context) Caller { return visitOf(ctx).caller }
 
-// Tell adds facts, names and values in turn, to what the audit log says about the request of this context.
-func Tell(ctx context.Context, facts ...any) {
+// AddFacts adds facts, names and values in turn, to what the audit log says about the request of this context.
+func AddFacts(ctx context.Context, facts ...any) {
 	v := visitOf(ctx)
 	v.facts = append(v.facts, facts...)
 }
@@ -164,13 +164,12 @@ func (g *gate) misdirected(r *http.Request) bool {
 	return !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback())
 }
 
-// refuse answers a caller whose role is not enough.
-func (g *gate) refuse(w http.ResponseWriter, c Caller, need Role) {
+// refusal is the answer to a caller whose role is not enough.
+func (g *gate) refusal(c Caller, need Role) http.Handler {
 	if c.Role != Anyone || g.Tokens == nil {
-		Problem{http.StatusForbidden, "wrong_role", "", "this needs the role " + string(need)}.Write(w)
-		return
+		return problem(http.StatusForbidden, "wrong_role", "this needs the role "+string(need))
 	}
-	w.Header().Add("WWW-Authenticate", `Bearer realm="wardcast"`)
-	w.Header().Add("WWW-Authenticate", `Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
-	Problem{http.StatusUnauthorized, "no_token", "", "this needs a token of the role " + string(need)}.Write(w)
+	none := problem(http.StatusUnauthorized, "no_token", "this needs a token of the role "+string(need))
+	basic := headed(none, "WWW-Authenticate", `Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
+	return headed(basic, "WWW-Authenticate", `Bearer realm="wardcast"`)
 }

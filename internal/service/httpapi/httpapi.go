@@ -43,9 +43,9 @@ type Options struct {
 type Route struct {
 	Pattern string // of http.ServeMux, with its method
 	Role    Role   // that it needs
-	// Predictions says that it shows predictions: the audit log then tells which token read them.
+	// Predictions says that it shows predictions: the audit log then names the token that read them.
 	Predictions bool
-	// Stream says that it does not end by itself, so that its time tells nothing.
+	// Stream says that it does not end by itself, so that its duration means nothing.
 	Stream  bool
 	Handler http.Handler
 }
@@ -66,7 +66,10 @@ func New(o Options) (*API, error) {
 	if o.Logger == nil || o.Gatherer == nil || o.Metrics == nil || o.Ready == nil {
 		return nil, errors.New("http: a logger, metrics and readiness are required")
 	}
-	a := &API{options: o, gate: newGate(o.Access), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), watched: watched{by: map[string]int{}}}
+	a := &API{
+		options: o, gate: newGate(o.Access), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
+		watched: watched{by: map[string]int{}},
+	}
 	var err error
 	if a.metrics, err = newMetrics(o.Metrics); err != nil {
 		return nil, err
@@ -76,10 +79,11 @@ func New(o Options) (*API, error) {
 		{Pattern: "GET /healthz", Handler: http.HandlerFunc(health)},
 		{Pattern: "GET /readyz", Handler: http.HandlerFunc(a.ready)},
 		{Pattern: "GET /metrics", Role: Viewer, Handler: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{})},
-		{Pattern: "GET /v1/topics/search", Role: Viewer, Handler: http.HandlerFunc(a.search)},
-		{Pattern: "GET /v1/topics/first-seen", Role: Viewer, Handler: http.HandlerFunc(a.firstSeen)},
-		{Pattern: "GET /v1/topics/history", Role: Viewer, Handler: http.HandlerFunc(a.topicHistory)},
-		{Pattern: "GET /v1/bed-demand", Role: Viewer, Handler: http.HandlerFunc(a.demand)},
+		route("GET /v1/topics/search", Viewer, a.search, "q", "like", "complaint", "model", "version", "direction", "method",
+			"served", "limit", "offset"),
+		route("GET /v1/topics/first-seen", Viewer, a.firstSeen, "word"),
+		route("GET /v1/topics/history", Viewer, a.topicHistory, "topic"),
+		route("GET /v1/bed-demand", Viewer, a.demand, "ward", "window", "at", "include", "beds"),
 	}
 	a.routes = slices.Concat(a.routes, o.Triage.routes(a), o.Routes)
 	for _, route := range a.routes {
@@ -98,10 +102,10 @@ func (a *API) Patterns() []string {
 	return all
 }
 
-func (a *API) ready(w http.ResponseWriter, _ *http.Request) {
+func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 	remarks, err := a.options.Ready()
 	if err != nil {
-		Problem{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Detail: err.Error()}.Write(w)
+		problem(http.StatusServiceUnavailable, codeUnavailable, err.Error()).ServeHTTP(w, r)
 		return
 	}
 	_, _ = io.WriteString(w, "ready\n"+remarks)
@@ -140,26 +144,23 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve makes the checks that do not depend on the route, and finds it.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, c Caller) {
+	_, pattern := a.mux.Handler(r)
 	switch {
 	case a.gate.misdirected(r):
-		Problem{http.StatusMisdirectedRequest, "wrong_host", "", "this address answers to loopback names only, unless http.tokens are set"}.Write(w)
-		return
+		problem(http.StatusMisdirectedRequest, "wrong_host",
+			"this address answers to loopback names only, unless http.tokens are set").ServeHTTP(w, r)
 	case !clean(r.URL.Path):
-		Problem{Status: http.StatusNotFound}.Write(w)
-		return
-	}
-	if _, pattern := a.mux.Handler(r); pattern == "" {
-		if !a.gate.allow(c) {
-			tooMany(w)
-			return
-		}
+		Problem{Status: http.StatusNotFound}.ServeHTTP(w, r)
+	case pattern != "":
+		a.mux.ServeHTTP(w, r)
+	case !a.gate.allow(c):
+		tooMany().ServeHTTP(w, r)
+	default:
 		// The multiplexer answers 404 and 405 with the header Allow; a problem replaces its text.
 		status := &statusOnly{ResponseWriter: w}
 		a.mux.ServeHTTP(status, r)
-		Problem{Status: status.code}.Write(w)
-		return
+		Problem{Status: status.code}.ServeHTTP(w, r)
 	}
-	a.mux.ServeHTTP(w, r)
 }
 
 // clean reports whether the multiplexer would take a path as it is rather than redirect.
@@ -170,21 +171,20 @@ func clean(p string) bool {
 
 // guarded makes the checks of a route.
 func (a *API) guarded(route Route) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return Answering(func(r *http.Request) http.Handler {
 		v := visitOf(r.Context())
 		v.audited = route.Role == Operator || route.Predictions && v.caller.Name != ""
 		switch {
 		case route.Role != Anyone && !a.gate.allow(v.caller):
-			tooMany(w)
+			return tooMany()
 		case !v.caller.Is(route.Role):
-			a.gate.refuse(w, v.caller, route.Role)
+			return a.gate.refusal(v.caller, route.Role)
 		case a.origin.Check(r) != nil:
-			Problem{http.StatusForbidden, "cross_origin", "", "pages of other sites may not send this"}.Write(w)
+			return problem(http.StatusForbidden, "cross_origin", "pages of other sites may not send this")
 		case route.Stream:
-			a.watch(route, w, r)
-		default:
-			route.Handler.ServeHTTP(w, r)
+			return a.watched.guard(route.Handler, v.caller, a.metrics.viewers)
 		}
+		return route.Handler
 	})
 }
 
@@ -203,8 +203,22 @@ type watched struct {
 	by  map[string]int // by name of the token, "" for callers without one
 }
 
+// guard counts a stream as long as it is open, and answers with a problem if as many are open as may be.
+func (o *watched) guard(stream http.Handler, c Caller, viewers prometheus.Gauge) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := o.begin(c); p != nil {
+			headed(p, "Retry-After", "30").ServeHTTP(w, r)
+			return
+		}
+		defer o.end(c)
+		viewers.Inc()
+		defer viewers.Dec()
+		stream.ServeHTTP(w, r)
+	})
+}
+
 // begin counts a stream, or returns why there can be no further one.
-func (o *watched) begin(c Caller) *Problem {
+func (o *watched) begin(c Caller) http.Handler {
 	most := maxViewersOfToken
 	if c.Name == "" {
 		most = maxViewersNameless
@@ -213,9 +227,10 @@ func (o *watched) begin(c Caller) *Problem {
 	defer o.mu.Unlock()
 	switch {
 	case o.all == maxViewers:
-		return &Problem{http.StatusServiceUnavailable, codeTooManyWatching, "", "as many streams are open as this process serves"}
+		return problem(http.StatusServiceUnavailable, codeTooManyWatching, "as many streams are open as this process serves")
 	case o.by[c.Name] == most:
-		return &Problem{http.StatusTooManyRequests, codeTooManyWatching, "", "this token, or all callers without one, have as many streams open as they may"}
+		return problem(http.StatusTooManyRequests, codeTooManyWatching,
+			"this token, or all callers without one, have as many streams open as they may")
 	}
 	o.all++
 	o.by[c.Name]++
@@ -229,37 +244,24 @@ func (o *watched) end(c Caller) {
 	o.by[c.Name]--
 }
 
-// watch serves a stream, unless as many are open as may be.
-func (a *API) watch(route Route, w http.ResponseWriter, r *http.Request) {
-	c := CallerOf(r.Context())
-	if p := a.watched.begin(c); p != nil {
-		w.Header().Set("Retry-After", "30")
-		p.Write(w)
-		return
-	}
-	defer a.watched.end(c)
-	a.metrics.viewers.Inc()
-	defer a.metrics.viewers.Dec()
-	route.Handler.ServeHTTP(w, r)
-}
-
-func tooMany(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	Problem{Status: http.StatusTooManyRequests, Detail: "more requests than http.rate_limit allows"}.Write(w)
+func tooMany() http.Handler {
+	return headed(problem(http.StatusTooManyRequests, "", "more requests than http.rate_limit allows"), "Retry-After", "1")
 }
 
 // audit logs who saw predictions or changed something.
 func (a *API) audit(r *http.Request, status int) {
 	v := visitOf(r.Context())
 	method, route, _ := strings.Cut(r.Pattern, " ")
-	facts := []any{"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status, "request_id", v.id}
+	facts := []any{
+		"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status, "request_id", v.id,
+	}
 	a.options.Logger.InfoContext(r.Context(), "audit", append(facts, v.facts...)...)
 }
 
 // secure sets the headers of every answer. A page may use scripts, styles and images of this address only, none inline.
 func (a *API) secure(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "+
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
+		"font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

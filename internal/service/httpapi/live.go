@@ -19,8 +19,6 @@ const (
 	liveTick = 100 * time.Millisecond
 	// liveHeartbeat tells a viewer, and the proxies on the way, that the stream is alive.
 	liveHeartbeat = 15 * time.Second
-	// livePatience is how long a viewer may take no byte before its stream is closed.
-	livePatience = 30 * time.Second
 	// liveBatch bounds what a viewer is sent at a tick, in bytes, and liveTotal what all are. So a scorer that catches up with thousands of
 	// notes a second does not spend its time on viewers: they lose what nobody could follow. A thousand viewers still get some 200
 	// predictions a second each.
@@ -119,31 +117,56 @@ func (l *Live) start(lastID string, recent int) uint64 {
 const streamPattern = "GET /v1/predictions/stream"
 
 // stream sends the published predictions as server-sent events until the client goes, or the process drains.
-func (a *API) stream(w http.ResponseWriter, r *http.Request) {
-	q := a.query(r, "recent")
+func (a *API) stream(q *query) http.Handler {
 	recent := q.number("recent", 0, 0, maxRecent)
-	if q.refused(w) {
-		return
-	}
-	live := a.options.Triage.Live
-	live.viewers.Add(1)
-	defer live.viewers.Add(-1)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		live := a.options.Triage.Live
+		live.viewers.Add(1)
+		defer live.viewers.Add(-1)
+		out := OpenEvents(w, r)
+		if out == nil {
+			return
+		}
+		v := visitOf(r.Context())
+		if v.facts = []any{"stream", "opened"}; v.audited {
+			a.audit(r, http.StatusOK)
+		}
+		v.facts = []any{"stream", "closed"}
+		viewer := &viewer{live: live, out: out, next: live.start(r.Header.Get("Last-Event-ID"), recent)}
+		viewer.run(r.Context().Done())
+		a.metrics.lost.Add(float64(viewer.lost))
+	})
+}
+
+// Events is an open stream of server-sent events.
+type Events struct {
+	out     http.ResponseWriter
+	control *http.ResponseController
+}
+
+// eventPatience is how long a client may take no byte before its stream is closed.
+const eventPatience = 30 * time.Second
+
+// OpenEvents begins a stream of server-sent events; nil for a request that wants its header alone.
+func OpenEvents(w http.ResponseWriter, r *http.Request) *Events {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
-		return
+		return nil
 	}
-	v := visitOf(r.Context())
-	if v.facts = []any{"stream", "opened"}; v.audited {
-		a.audit(r, http.StatusOK)
+	e := &Events{w, http.NewResponseController(w)}
+	_ = e.control.SetReadDeadline(time.Time{}) // the server's own deadlines are for requests that end
+	return e
+}
+
+// Send sends frames, and reports whether the client took them.
+func (e *Events) Send(frames []byte) bool {
+	_ = e.control.SetWriteDeadline(time.Now().Add(eventPatience))
+	if _, err := e.out.Write(frames); err != nil {
+		return false
 	}
-	v.facts = []any{"stream", "closed"}
-	viewer := &viewer{live: live, control: http.NewResponseController(w), out: w, next: live.start(r.Header.Get("Last-Event-ID"), recent)}
-	// The server's own deadlines are for requests that end.
-	_ = viewer.control.SetReadDeadline(time.Time{})
-	viewer.run(r.Context().Done())
-	a.metrics.lost.Add(float64(viewer.lost))
+	return e.control.Flush() == nil
 }
 
 // maxRecent bounds how many earlier predictions a viewer may ask for.
@@ -151,12 +174,11 @@ const maxRecent = 200
 
 // viewer is an open stream.
 type viewer struct {
-	live    *Live
-	control *http.ResponseController
-	out     http.ResponseWriter
-	next    uint64 // number of the event to send next
-	lost    uint64
-	buffer  []byte
+	live   *Live
+	out    *Events
+	next   uint64 // number of the event to send next
+	lost   uint64
+	buffer []byte
 }
 
 // run sends events until gone or the end of the stream.
@@ -164,7 +186,7 @@ func (v *viewer) run(gone <-chan struct{}) {
 	tick := time.NewTicker(liveTick)
 	defer tick.Stop()
 	silent := time.Duration(0)
-	ok := v.send([]byte("retry: 2000\n\n")) == nil && v.catchUp()
+	ok := v.out.Send([]byte("retry: 2000\n\n")) && v.catchUp()
 	for ok {
 		select {
 		case <-gone:
@@ -177,7 +199,7 @@ func (v *viewer) run(gone <-chan struct{}) {
 		if v.next != v.live.next() {
 			silent, ok = 0, v.catchUp()
 		} else if silent += liveTick; silent >= liveHeartbeat {
-			silent, ok = 0, v.send([]byte(": alive\n\n")) == nil
+			silent, ok = 0, v.out.Send([]byte(": alive\n\n"))
 		}
 	}
 }
@@ -190,13 +212,5 @@ func (v *viewer) catchUp() bool {
 	if v.buffer = frames; cap(frames) > 4*minLiveBatch {
 		v.buffer = nil // a thousand viewers must not keep so much each
 	}
-	return len(frames) == 0 || v.send(frames) == nil
-}
-
-func (v *viewer) send(frames []byte) error {
-	_ = v.control.SetWriteDeadline(time.Now().Add(livePatience))
-	if _, err := v.out.Write(frames); err != nil {
-		return err
-	}
-	return v.control.Flush()
+	return len(frames) == 0 || v.out.Send(frames)
 }

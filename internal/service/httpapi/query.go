@@ -1,27 +1,48 @@
 package httpapi
 
 import (
+	"errors"
+	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// query reads the parameters of a request. The first one at fault is kept.
+// query is a request with its parameters. The first one at fault is kept.
 type query struct {
+	*http.Request
 	values  url.Values
 	problem *Problem
 }
 
-// query returns the parameters of a request, of which those of other names than known are refused.
-func (a *API) query(r *http.Request, known ...string) *query {
-	q := &query{}
+// route returns a route of the API itself. It refuses parameters of other names than known. A handler that does more than read
+// the parameters must not begin before it has looked for a problem.
+func route(pattern string, role Role, answer func(*query) http.Handler, known ...string) Route {
+	return Route{Pattern: pattern, Role: role, Handler: Answering(func(r *http.Request) http.Handler {
+		q := &query{Request: r}
+		q.read(known)
+		if q.problem != nil {
+			return q.problem
+		}
+		a := answer(q)
+		if q.problem != nil {
+			return q.problem
+		}
+		return a
+	})}
+}
+
+// read reads the parameters.
+func (q *query) read(known []string) {
 	var err error
-	if q.values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+	if q.values, err = url.ParseQuery(q.URL.RawQuery); err != nil {
 		q.bad("", "the query cannot be read")
-		return q
 	}
 	for name, values := range q.values {
 		switch {
@@ -35,7 +56,6 @@ func (a *API) query(r *http.Request, known ...string) *query {
 			q.bad(name, "it is not text")
 		}
 	}
-	return q
 }
 
 // readable reports whether a value is UTF-8 without control characters.
@@ -45,17 +65,8 @@ func readable(s string) bool {
 
 func (q *query) bad(field, detail string) {
 	if q.problem == nil {
-		p := badParameter(field, detail)
-		q.problem = &p
+		q.problem = &Problem{http.StatusBadRequest, codeParameter, field, detail}
 	}
-}
-
-// refused answers if a parameter is at fault.
-func (q *query) refused(w http.ResponseWriter) bool {
-	if q.problem != nil {
-		q.problem.Write(w)
-	}
-	return q.problem != nil
 }
 
 // text returns a parameter of at most limit bytes, "" without it.
@@ -86,4 +97,21 @@ func (q *query) oneOf(name string, values ...string) string {
 		q.bad(name, "it is none of "+strings.Join(values, ", "))
 	}
 	return s
+}
+
+// body reads the JSON that a request carries, or returns the answer to one that carries none.
+func (q *query) body(limit int64) ([]byte, http.Handler) {
+	kind, _, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		wrong := problem(http.StatusUnsupportedMediaType, codeMediaType, "the body must be application/json")
+		return nil, headed(wrong, "Accept", "application/json")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(nil, q.Body, limit))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, problem(http.StatusRequestEntityTooLarge, string(msg.TooLarge), "the body is too large")
+	}
+	if err != nil { // cut short, or too slow
+		return nil, problem(http.StatusBadRequest, codeBody, "the body did not come whole")
+	}
+	return data, nil
 }

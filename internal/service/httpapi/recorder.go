@@ -86,9 +86,10 @@ func (a *API) panicked(w *recorder, r *http.Request, value any) {
 	if e, ok := value.(runtime.Error); ok {
 		what = e.Error()
 	}
-	a.options.Logger.Error("the http handler panicked", "route", r.Pattern, "panic", what, "request_id", visitOf(r.Context()).id, "stack", stack())
+	a.options.Logger.Error("the http handler panicked", "route", r.Pattern, "panic", what,
+		"request_id", visitOf(r.Context()).id, "stack", stack())
 	if !w.begun {
-		Problem{Status: http.StatusInternalServerError}.Write(w)
+		Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
 	}
 }
 
@@ -117,13 +118,19 @@ type metrics struct {
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	counter := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_http_requests_total", Help: "Requests answered, by route and status; route is none if no route answers."}, []string{"route", "status"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "wardcast_http_request_seconds", Help: "Time to answer a request, by route, live streams aside.", Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10}}, []string{"route"}),
-		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "wardcast_http_panics_total", Help: "Requests whose handler panicked."}),
-		viewers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_live_viewers", Help: "Open streams of predictions."}),
-		lost:     prometheus.NewCounter(prometheus.CounterOpts{Name: "wardcast_live_lost_total", Help: "Predictions that viewers were too slow for."}),
-		streams:  map[string]bool{},
+		requests: prometheus.NewCounterVec(counter("wardcast_http_requests_total",
+			"Requests answered, by route and status; route is none if no route answers."), []string{"route", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "wardcast_http_request_seconds",
+			Help:    "Time to answer a request, by route, live streams aside.",
+			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
+		}, []string{"route"}),
+		panics:  prometheus.NewCounter(counter("wardcast_http_panics_total", "Requests whose handler panicked.")),
+		viewers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_live_viewers", Help: "Open streams of predictions."}),
+		lost:    prometheus.NewCounter(counter("wardcast_live_lost_total", "Predictions that viewers were too slow for.")),
+		streams: map[string]bool{},
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.viewers, m.lost} {
 		if err := r.Register(c); err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -18,19 +19,21 @@ type Topics interface {
 }
 
 const (
+	maxName   = 200 // bytes of a name in a query
 	maxSearch = 500 // bytes
 	// searchPatience is how long a search waits for an index that is made for the first time.
 	searchPatience = 5 * time.Second
 )
 
 // search finds topics by words, or topics like another.
-func (a *API) search(w http.ResponseWriter, r *http.Request) {
-	q := a.query(r, "q", "like", "complaint", "model", "version", "direction", "method", "served", "limit", "offset")
+func (a *API) search(q *query) http.Handler {
 	wanted := topicindex.Query{
-		Text: q.text("q", maxSearch), Complaint: q.text("complaint", maxName), Model: q.text("model", maxName), Version: q.text("version", maxName),
-		Direction: classifier.Direction(q.oneOf("direction", "admission", "discharge", "none")), Method: q.text("method", maxName),
-		Served: q.oneOf("served", "true", "false") == "true",
-		Limit:  q.number("limit", topicindex.DefaultLimit, 1, topicindex.MaxLimit), Offset: q.number("offset", 0, 0, topicindex.MaxOffset),
+		Text: q.text("q", maxSearch), Complaint: q.text("complaint", maxName), Model: q.text("model", maxName),
+		Version: q.text("version", maxName), Method: q.text("method", maxName),
+		Direction: classifier.Direction(q.oneOf("direction", "admission", "discharge", "none")),
+		Served:    q.oneOf("served", "true", "false") == "true",
+		Limit:     q.number("limit", topicindex.DefaultLimit, 1, topicindex.MaxLimit),
+		Offset:    q.number("offset", 0, 0, topicindex.MaxOffset),
 	}
 	words, like := strings.TrimSpace(wanted.Text) != "", q.values.Get("like") != ""
 	if like {
@@ -43,44 +46,62 @@ func (a *API) search(w http.ResponseWriter, r *http.Request) {
 	case !like && !words:
 		q.bad("q", "it is required, or like: words as a nurse would write them")
 	}
-	a.ask(w, r, q, func(ctx context.Context, t Topics) (any, error) { return t.Search(ctx, wanted) })
+	return a.ask(q, func(ctx context.Context, t Topics) (any, error) { return t.Search(ctx, wanted) })
 }
 
-// firstSeen tells since when each model knows a word.
-func (a *API) firstSeen(w http.ResponseWriter, r *http.Request) {
-	q := a.query(r, "word")
+// firstSeen answers since when each model knows a word.
+func (a *API) firstSeen(q *query) http.Handler {
 	word := q.text("word", maxSearch)
 	if strings.TrimSpace(word) == "" {
 		q.bad("word", "it is required")
 	}
-	a.ask(w, r, q, func(ctx context.Context, t Topics) (any, error) {
+	return a.ask(q, func(ctx context.Context, t Topics) (any, error) {
 		all, err := t.FirstSeen(ctx, word)
 		return map[string]any{"models": all}, err
 	})
 }
 
-// topicHistory tells how a topic moved over versions.
-func (a *API) topicHistory(w http.ResponseWriter, r *http.Request) {
-	q := a.query(r, "topic")
+// topicHistory answers how a topic moved over versions.
+func (a *API) topicHistory(q *query) http.Handler {
 	ref := q.topic("topic")
-	a.ask(w, r, q, func(ctx context.Context, t Topics) (any, error) {
+	return a.ask(q, func(ctx context.Context, t Topics) (any, error) {
 		steps, err := t.History(ctx, ref)
 		return map[string]any{"steps": steps}, err
 	})
 }
 
-// ask answers with what the index of topics says.
-func (a *API) ask(w http.ResponseWriter, r *http.Request, q *query, what func(context.Context, Topics) (any, error)) {
-	switch topics := a.options.Topics; {
-	case q.refused(w):
-	case topics == nil:
-		Problem{http.StatusNotImplemented, codeNotServed, "", "this process has no index of topics"}.Write(w)
-	default:
-		ctx, cancel := context.WithTimeout(r.Context(), searchPatience)
-		defer cancel()
-		found, err := what(ctx, topics)
-		a.answer(w, r, err, func() { writeJSON(w, found) })
+// ask answers with what the index of topics has.
+func (a *API) ask(q *query, what func(context.Context, Topics) (any, error)) http.Handler {
+	switch {
+	case q.problem != nil:
+		return nil
+	case a.options.Topics == nil:
+		return problem(http.StatusNotImplemented, codeNotServed, "this process has no index of topics")
 	}
+	ctx, cancel := context.WithTimeout(q.Context(), searchPatience)
+	defer cancel()
+	found, err := what(ctx, a.options.Topics)
+	if err != nil {
+		return a.failed(q, err)
+	}
+	return JSON(found)
+}
+
+// failed returns the answer to a query that is at fault, or that cannot be answered now.
+func (a *API) failed(q *query, err error) http.Handler {
+	fault, named := errors.AsType[*QueryError](err)
+	switch {
+	case named:
+		q.bad(fault.Field, fault.Detail)
+		return nil
+	case errors.Is(err, ErrQuery), errors.Is(err, topicindex.ErrQuery):
+		q.bad("", err.Error())
+		return nil
+	case q.Context().Err() == nil:
+		a.options.Logger.Error("a request cannot be answered", "route", q.Pattern, "err", err,
+			"request_id", visitOf(q.Context()).id)
+	}
+	return problem(http.StatusServiceUnavailable, codeUnavailable, "this cannot be answered now; the log says why")
 }
 
 // topic returns a parameter that names a topic.

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,8 +15,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/serving"
 	"github.com/wardcast/wardcast/models"
 )
-
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // member is a model of a generation.
 type member struct {
@@ -28,7 +24,7 @@ type member struct {
 	Reason    string `json:"reason"` // why it is there
 }
 
-// generation is what GET /v1/generations tells.
+// generation is an entry of GET /v1/generations.
 type generation struct {
 	Name      string               `json:"name"`
 	Parent    string               `json:"parent,omitempty"`
@@ -40,45 +36,39 @@ type generation struct {
 }
 
 // generations lists the generations of the store, oldest first, and which is in use here.
-func (a *API) generations(w http.ResponseWriter, r *http.Request) {
-	if q := a.query(r); q.refused(w) {
-		return
-	}
+func (a *API) generations(q *query) http.Handler {
 	t := a.options.Triage
-	all, damage := models.ListGenerations(r.Context(), t.Store)
+	all, damage := models.ListGenerations(q.Context(), t.Store)
 	if all == nil && damage != nil {
-		a.unavailable(w, r, damage)
-		return
+		return unreadable(q.Context(), a.options.Logger, damage)
 	}
 	list := []generation{}
 	for _, g := range all {
-		one := generation{Name: g.Name, Parent: g.Parent, CreatedAt: g.CreatedAt, By: g.By, Status: g.Status, Reason: g.Reason, Models: []member{}}
+		one := generation{
+			Name: g.Name, Parent: g.Parent, CreatedAt: g.CreatedAt, By: g.By, Status: g.Status, Reason: g.Reason, Models: []member{},
+		}
 		for _, name := range sortedNames(g.Models) {
 			m := g.Models[name]
 			one.Models = append(one.Models, member{name, m.Complaint, m.Version, m.Reason})
 		}
 		list = append(list, one)
 	}
-	writeJSON(w, map[string]any{"in_use": t.Set().Generation, "generations": list, "damage": lines(damage)})
+	return JSON(map[string]any{"in_use": t.Set().Generation, "generations": list, "damage": lines(damage)})
 }
 
 // history lists what happened to the store, oldest first.
-func (a *API) history(w http.ResponseWriter, r *http.Request) {
-	if q := a.query(r); q.refused(w) {
-		return
-	}
-	events, damage := a.options.Triage.Store.History(r.Context())
+func (a *API) history(q *query) http.Handler {
+	events, damage := a.options.Triage.Store.History(q.Context())
 	if _, damaged := errors.AsType[*models.FileError](damage); damage != nil && !damaged {
-		a.unavailable(w, r, damage)
-		return
+		return unreadable(q.Context(), a.options.Logger, damage)
 	}
 	if events == nil {
 		events = []models.Event{}
 	}
-	writeJSON(w, map[string]any{"events": events, "damage": lines(damage)})
+	return JSON(map[string]any{"events": events, "damage": lines(damage)})
 }
 
-// lines returns the lines of an error. Damage must not hide the rest, and must be told.
+// lines returns the lines of an error. Damage must not hide the rest, and must be reported.
 func lines(err error) []string {
 	if err == nil {
 		return []string{}
@@ -86,17 +76,13 @@ func lines(err error) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-// unavailable answers when the store cannot be read.
-func (a *API) unavailable(w http.ResponseWriter, r *http.Request, err error) {
-	unreadable(r.Context(), a.options.Logger, err).Write(w)
-}
-
-// unreadable logs why the store cannot be read, and returns the problem that tells so.
+// unreadable logs why the store cannot be read, and returns the problem that says so.
 func unreadable(ctx context.Context, log *slog.Logger, err error) *Problem {
 	if ctx.Err() == nil {
 		log.ErrorContext(ctx, "the model store cannot be used", "err", err, "request_id", visitOf(ctx).id)
 	}
-	return &Problem{http.StatusServiceUnavailable, codeUnavailable, "", "the model store cannot be read or written; the log says why"}
+	p := problem(http.StatusServiceUnavailable, codeUnavailable, "the model store cannot be read or written; the log says why")
+	return &p
 }
 
 const (
@@ -111,106 +97,113 @@ type wish struct {
 	DryRun bool   `json:"dry_run"`
 }
 
-// wished reads the body, or answers with a problem and returns nil.
-func wished(w http.ResponseWriter, r *http.Request) *wish {
-	data := body(w, r, maxChange)
-	if data == nil {
-		return nil
+// wished reads the body, or returns the answer to one that cannot be read.
+func (q *query) wished() (*wish, http.Handler) {
+	data, wrong := q.body(maxChange)
+	if wrong != nil {
+		return nil, wrong
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	var v wish
-	var problem *Problem
 	if err := d.Decode(&v); err != nil || d.Decode(new(any)) != io.EOF || !utf8.Valid(data) {
-		problem = &Problem{http.StatusBadRequest, codeBody, "", "the body must be one JSON object of reason (text), dry_run (true or false) and, for a rollback, to (text)"}
-	} else {
-		problem = CheckReason(v.Reason)
+		return nil, problem(http.StatusBadRequest, codeBody,
+			"the body must be one JSON object of reason (text), dry_run (true or false) and, for a rollback, to (text)")
 	}
-	if problem != nil {
-		problem.Write(w)
-		return nil
+	if p := CheckReason(v.Reason); p != nil {
+		return nil, p
 	}
-	return &v
+	return &v, nil
 }
 
 // CheckReason returns what is wrong with the reason of a change, nil if nothing is.
 func CheckReason(why string) *Problem {
+	p := Problem{Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "reason"}
 	switch {
 	case strings.TrimSpace(why) == "":
-		return &Problem{http.StatusUnprocessableEntity, codeBody, "reason", "a reason is required: the history tells it to those who ask later"}
+		p.Detail = "a reason is required: the history tells it to those who ask later"
 	case len(why) > maxReason || !readable(why):
-		return &Problem{http.StatusUnprocessableEntity, codeBody, "reason", "the reason is longer than 1000 bytes, or has control characters"}
+		p.Detail = "the reason is longer than 1000 bytes, or has control characters"
+	default:
+		return nil
 	}
-	return nil
+	return &p
 }
 
-func (a *API) promote(w http.ResponseWriter, r *http.Request) {
-	v := wished(w, r)
-	if v == nil {
-		return
+func (a *API) promote(q *query) http.Handler {
+	v, wrong := q.wished()
+	if wrong != nil {
+		return wrong
 	}
 	if v.To != "" {
-		Problem{http.StatusUnprocessableEntity, codeBody, "to", "the path names the generation"}.Write(w)
-		return
+		return Problem{http.StatusUnprocessableEntity, codeBody, "to", "the path names the generation"}
 	}
-	v.To = r.PathValue("generation")
-	a.change(w, r, v, func(request *serving.Request) (*serving.Change, error) {
-		return serving.Promote(r.Context(), a.options.Triage.Store, request)
-	})
+	v.To = q.PathValue("generation")
+	return a.change(q, v, serving.Promote)
 }
 
-func (a *API) rollback(w http.ResponseWriter, r *http.Request) {
-	v := wished(w, r)
-	if v == nil {
-		return
+func (a *API) rollback(q *query) http.Handler {
+	v, wrong := q.wished()
+	if wrong != nil {
+		return wrong
 	}
-	a.change(w, r, v, func(request *serving.Request) (*serving.Change, error) {
-		return serving.Rollback(r.Context(), a.options.Triage.Store, request)
-	})
+	return a.change(q, v, serving.Rollback)
 }
 
 // change makes a change and answers with it.
-func (a *API) change(w http.ResponseWriter, r *http.Request, v *wish, do func(*serving.Request) (*serving.Change, error)) {
-	if q := a.query(r); q.refused(w) {
-		return
+func (a *API) change(q *query, v *wish, do Action) http.Handler {
+	t := a.options.Triage
+	c := Changing{Store: t.Store, Changed: t.Changed, Logger: a.options.Logger}
+	made, p := c.Do(q.Request, do, serving.Request{To: v.To, Why: v.Reason, DryRun: v.DryRun})
+	if p != nil {
+		return p
 	}
-	t, from := a.options.Triage, visitOf(r.Context())
-	made, err := do(&serving.Request{To: v.To, By: from.caller.By(), Why: v.Reason, Command: r.Pattern, DryRun: v.DryRun, Logger: a.options.Logger})
+	return JSON(map[string]any{"from": made.From, "to": made.To.Name, "models": made.To.Versions(), "dry_run": v.DryRun})
+}
+
+// Action is serving.Promote or serving.Rollback.
+type Action func(context.Context, *models.Store, *serving.Request) (*serving.Change, error)
+
+// Changing changes what is served on behalf of a caller.
+type Changing struct {
+	Store   *models.Store
+	Changed func() // called when another generation is served
+	Logger  *slog.Logger
+}
+
+// Do makes a change in the name of the caller and adds it to the audit log, or returns why it was not made.
+func (c *Changing) Do(r *http.Request, do Action, wanted serving.Request) (*serving.Change, *Problem) {
+	wanted.By, wanted.Command, wanted.Logger = CallerOf(r.Context()).By(), r.Pattern, c.Logger
+	made, err := do(r.Context(), c.Store, &wanted)
 	if err != nil {
-		a.unchanged(w, r, err)
-		return
+		return nil, unchanged(r.Context(), c.Logger, err)
 	}
-	from.facts = []any{"from", made.From, "to", made.To.Name, "dry_run", v.DryRun}
-	if !v.DryRun {
-		t.Changed()
+	AddFacts(r.Context(), "from", made.From, "to", made.To.Name, "dry_run", wanted.DryRun)
+	if !wanted.DryRun {
+		c.Changed()
 	}
-	writeJSON(w, map[string]any{"from": made.From, "to": made.To.Name, "models": made.To.Versions(), "dry_run": v.DryRun})
+	return made, nil
 }
 
-// unchanged answers a change that was not made.
-func (a *API) unchanged(w http.ResponseWriter, r *http.Request, err error) {
-	Unchanged(r.Context(), a.options.Logger, err).Write(w)
-}
-
-// Unchanged returns why a change of what is served was not made, and logs what the caller cannot mend.
-func Unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
+// unchanged returns why a change of what is served was not made, and logs what the caller cannot mend.
+func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
+	conflict := func(code, detail string) *Problem {
+		return &Problem{Status: http.StatusConflict, Code: code, Detail: detail}
+	}
 	_, damaged := errors.AsType[*models.FileError](err)
-	for _, known := range []struct {
-		is bool
-		Problem
-	}{
-		{errors.Is(err, serving.ErrServed), Problem{http.StatusConflict, "served_already", "", "that generation is served already"}},
-		{errors.Is(err, models.ErrNeverServed), Problem{http.StatusConflict, "never_served", "", "that generation was never served, so there is nothing to go back to; promote it"}},
-		{errors.Is(err, models.ErrConflict), Problem{http.StatusConflict, "conflict", "", "somebody else changed what is served; look again"}},
-		{damaged, Problem{http.StatusConflict, "damaged", "", "files of that generation, or of the store, are damaged; `wardcast models verify` names them"}},
-		{errors.Is(err, models.ErrNotFound), Problem{http.StatusNotFound, "unknown_generation", "", "the store has no such generation"}},
-	} {
-		if known.is {
-			if damaged {
-				log.ErrorContext(ctx, "a generation cannot be served", "err", err, "request_id", visitOf(ctx).id)
-			}
-			return &known.Problem
-		}
+	switch {
+	case errors.Is(err, serving.ErrServed):
+		return conflict("served_already", "that generation is served already")
+	case errors.Is(err, models.ErrNeverServed):
+		return conflict("never_served", "that generation was never served, so there is nothing to go back to; promote it")
+	case errors.Is(err, models.ErrConflict):
+		return conflict("conflict", "somebody else changed what is served; look again")
+	case damaged:
+		log.ErrorContext(ctx, "a generation cannot be served", "err", err, "request_id", visitOf(ctx).id)
+		return conflict("damaged",
+			"files of that generation, or of the store, are damaged; `wardcast models verify` names them")
+	case errors.Is(err, models.ErrNotFound):
+		return &Problem{Status: http.StatusNotFound, Code: "unknown_generation", Detail: "the store has no such generation"}
 	}
 	return unreadable(ctx, log, err)
 }

@@ -3,9 +3,9 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
-	"io"
-	"mime"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,43 +33,23 @@ func (t *Triage) routes(a *API) []Route {
 	if t == nil {
 		return nil
 	}
+	predict := route("POST /v1/predictions", Viewer, t.predict)
+	stream := route(streamPattern, Viewer, a.stream, "recent")
+	predict.Predictions, stream.Predictions, stream.Stream = true, true, true
 	return []Route{
-		{Pattern: "POST /v1/predictions", Role: Viewer, Predictions: true, Handler: http.HandlerFunc(a.predict)},
-		{Pattern: streamPattern, Role: Viewer, Predictions: true, Stream: true, Handler: http.HandlerFunc(a.stream)},
-		{Pattern: "GET /v1/models", Role: Viewer, Handler: http.HandlerFunc(a.models)},
-		{Pattern: "GET /v1/models/{model}/topics", Role: Viewer, Handler: http.HandlerFunc(a.topics)},
-		{Pattern: "GET /v1/generations", Role: Viewer, Handler: http.HandlerFunc(a.generations)},
-		{Pattern: "GET /v1/history", Role: Viewer, Handler: http.HandlerFunc(a.history)},
-		{Pattern: "POST /v1/generations/{generation}/promote", Role: Operator, Handler: http.HandlerFunc(a.promote)},
-		{Pattern: "POST /v1/rollback", Role: Operator, Handler: http.HandlerFunc(a.rollback)},
+		predict,
+		stream,
+		route("GET /v1/models", Viewer, t.models),
+		route("GET /v1/models/{model}/topics", Viewer, t.topics, "terms"),
+		route("GET /v1/generations", Viewer, a.generations),
+		route("GET /v1/history", Viewer, a.history),
+		route("POST /v1/generations/{generation}/promote", Operator, a.promote),
+		route("POST /v1/rollback", Operator, a.rollback),
 	}
 }
 
 // maxNote bounds the body of a note: its text, with each byte as six of JSON, and the other fields.
 const maxNote = 512 << 10
-
-// body reads the JSON that a request carries, or answers with a problem and returns nil.
-func body(w http.ResponseWriter, r *http.Request, limit int64) []byte {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" {
-		w.Header().Set("Accept", "application/json")
-		Problem{http.StatusUnsupportedMediaType, codeMediaType, "", "the body must be application/json"}.Write(w)
-		return nil
-	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		Problem{http.StatusRequestEntityTooLarge, string(msg.TooLarge), "", "the body is too large"}.Write(w)
-		return nil
-	}
-	if err != nil { // cut short, or too slow
-		Problem{http.StatusBadRequest, codeBody, "", "the body did not come whole"}.Write(w)
-		return nil
-	}
-	if data == nil {
-		data = []byte{}
-	}
-	return data
-}
 
 // worker scores notes with one set, one at a time.
 type worker struct {
@@ -83,15 +63,11 @@ type worker struct {
 const maxKept = 64 << 10
 
 // predict answers a note with its prediction: the line of `wardcast predict`.
-func (a *API) predict(w http.ResponseWriter, r *http.Request) {
-	if q := a.query(r); q.refused(w) {
-		return
+func (t *Triage) predict(q *query) http.Handler {
+	note, wrong := q.body(maxNote)
+	if wrong != nil {
+		return wrong
 	}
-	note := body(w, r, maxNote)
-	if note == nil {
-		return
-	}
-	t := a.options.Triage
 	own, _ := t.workers.Get().(*worker)
 	if set := t.Set(); own == nil || own.scorer.Set != set {
 		own = &worker{scorer: set.Scorer(t.Explain)}
@@ -102,21 +78,21 @@ func (a *API) predict(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		t.workers.Put(own)
-		refusal(err).Write(w)
-		return
+		return refusal(err)
 	}
 	own.out = append(own.prediction.AppendJSON(own.out[:0]), '\n')
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(own.out)
-	if cap(own.out) <= maxKept {
-		t.workers.Put(own) // not after a panic, which may have left it half-written
-	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, own.out)
+		if cap(own.out) <= maxKept {
+			t.workers.Put(own) // not after a panic, which may have left it half-written
+		}
+	})
 }
 
 // refusal is the problem of a note that cannot be scored. Its code is the reason that its dead letter would have.
 func refusal(err error) Problem {
 	code, detail := scoring.Refusal(err)
-	p := Problem{http.StatusUnprocessableEntity, string(code), "", detail}
+	p := problem(http.StatusUnprocessableEntity, string(code), detail)
 	if e, ok := errors.AsType[*msg.Error](err); ok {
 		p.Field = e.Field
 	}
@@ -131,7 +107,7 @@ func refusal(err error) Problem {
 	return p
 }
 
-// usedModel is a model in use, as GET /v1/models tells it.
+// usedModel is a model in use, as GET /v1/models describes it.
 type usedModel struct {
 	Name         string           `json:"name"`
 	Version      string           `json:"version"`
@@ -150,23 +126,23 @@ type usedModel struct {
 }
 
 // models lists the models in use, by name.
-func (a *API) models(w http.ResponseWriter, r *http.Request) {
-	if q := a.query(r); q.refused(w) {
-		return
-	}
-	set := a.options.Triage.Set()
+func (t *Triage) models(*query) http.Handler {
+	set := t.Set()
 	list := []usedModel{}
 	for _, name := range sortedNames(set.Models) {
 		m, about := set.Models[name], set.About[name]
 		info, training := m.Info(), about.Training
 		list = append(list, usedModel{
-			Name: info.Name, Version: info.Version, Method: info.Method, SHA256: info.SHA256, Complaint: about.Complaint, Topics: m.Rank(),
-			Trained: set.Created[name], Notes: training.Documents, Admitted: training.Positives, From: known(training.From), To: known(training.To),
-			Recalibrated: about.Recalibrated, Classes: m.Classes(), Metrics: about.Metrics,
+			Name: info.Name, Version: info.Version, Method: info.Method, SHA256: info.SHA256, Complaint: about.Complaint,
+			Topics: m.Rank(), Trained: set.Created[name], Notes: training.Documents, Admitted: training.Positives,
+			From: known(training.From), To: known(training.To), Recalibrated: about.Recalibrated, Classes: m.Classes(),
+			Metrics: about.Metrics,
 		})
 	}
-	writeJSON(w, map[string]any{"generation": set.Generation, "models": list})
+	return JSON(map[string]any{"generation": set.Generation, "models": list})
 }
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // known returns a time, nil if it is unknown.
 func known(t time.Time) *time.Time {
@@ -182,16 +158,11 @@ const (
 )
 
 // topics lists the topics of a model in use.
-func (a *API) topics(w http.ResponseWriter, r *http.Request) {
-	q := a.query(r, "terms")
+func (t *Triage) topics(q *query) http.Handler {
 	terms := q.number("terms", defaultTerms, 1, maxTerms)
-	if q.refused(w) {
-		return
-	}
-	m := a.options.Triage.Set().Models[r.PathValue("model")]
+	m := t.Set().Models[q.PathValue("model")]
 	if m == nil {
-		Problem{http.StatusNotFound, "unknown_model", "model", "no model of that name is in use"}.Write(w)
-		return
+		return Problem{http.StatusNotFound, "unknown_model", "model", "no model of that name is in use"}
 	}
-	writeJSON(w, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": m.Topics(terms)})
+	return JSON(map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": m.Topics(terms)})
 }

@@ -290,12 +290,12 @@ func fault(err error) string { return strings.TrimPrefix(err.Error(), httpapi.Er
 // bedsCSV answers with the forecasts of the page as CSV.
 func (p *Pages) bedsCSV(w http.ResponseWriter, r *http.Request) {
 	if p.options.Demand == nil {
-		httpapi.Problem{Status: http.StatusNotFound}.Write(w)
+		httpapi.Problem{Status: http.StatusNotFound}.ServeHTTP(w, r)
 		return
 	}
 	q := readBedsQuery(r.URL.Query(), p.options.Zone)
 	if len(q.Errors) > 0 {
-		httpapi.Problem{Status: http.StatusBadRequest, Detail: "a value in the address is wrong; the page Beds says which"}.Write(w)
+		httpapi.Problem{Status: http.StatusBadRequest, Detail: "a value in the address is wrong; the page Beds says which"}.ServeHTTP(w, r)
 		return
 	}
 	wanted := q.demand()
@@ -303,18 +303,14 @@ func (p *Pages) bedsCSV(w http.ResponseWriter, r *http.Request) {
 	all, err := p.options.Demand.Forecasts(r.Context(), wanted)
 	switch {
 	case errors.Is(err, httpapi.ErrQuery):
-		httpapi.Problem{Status: http.StatusBadRequest, Detail: fault(err)}.Write(w)
+		httpapi.Problem{Status: http.StatusBadRequest, Detail: fault(err)}.ServeHTTP(w, r)
 		return
 	case err != nil:
 		if r.Context().Err() == nil {
 			p.options.Logger.Error("beds cannot be forecast", "err", err)
 		}
-		httpapi.Problem{Status: http.StatusServiceUnavailable}.Write(w)
+		httpapi.Problem{Status: http.StatusServiceUnavailable}.ServeHTTP(w, r)
 		return
 	}
-	out := attach(w, "beds.csv", httpapi.DemandColumns()...)
-	for _, f := range all {
-		out.Write(f.Row...)
-	}
-	out.Flush()
+	httpapi.DemandCSV("beds.csv", all).ServeHTTP(w, r)
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -37,7 +36,7 @@ type changeRow struct {
 // action is a promotion or a rollback.
 type action struct {
 	name, heading, button string
-	do                    func(context.Context, *models.Store, *serving.Request) (*serving.Change, error)
+	do                    httpapi.Action
 }
 
 func promotion() action {
@@ -69,11 +68,9 @@ func (p *Pages) confirm(w http.ResponseWriter, r *http.Request, a action, page *
 // preview tries a change and fills in what it would do, or why it cannot be.
 func (p *Pages) preview(r *http.Request, a action, page *changePage, to string) {
 	ctx := r.Context()
-	request := p.request(r, to, "a trial")
-	request.DryRun = true
-	made, err := a.do(ctx, p.options.Store, request)
-	if err != nil {
-		page.refuse(httpapi.Unchanged(ctx, p.options.Logger, err))
+	made, problem := p.changing().Do(r, a.do, serving.Request{To: to, Why: "a trial", DryRun: true})
+	if problem != nil {
+		page.refuse(problem)
 		return
 	}
 	page.From, page.To = made.From, made.To.Name
@@ -109,9 +106,8 @@ func (p *Pages) preview(r *http.Request, a action, page *changePage, to string) 
 	}
 }
 
-// request asks for a change in the name of the caller.
-func (p *Pages) request(r *http.Request, to, why string) *serving.Request {
-	return &serving.Request{To: to, By: httpapi.CallerOf(r.Context()).By(), Why: why, Command: r.Pattern, Logger: p.options.Logger}
+func (p *Pages) changing() *httpapi.Changing {
+	return &httpapi.Changing{Store: p.options.Store, Changed: p.options.Changed, Logger: p.options.Logger}
 }
 
 // change makes a change that an operator has confirmed.
@@ -126,16 +122,11 @@ func (p *Pages) change(w http.ResponseWriter, r *http.Request, a action) {
 	case problem != nil:
 		p.preview(r, a, page, to)
 	default:
-		request := p.request(r, to, why)
-		request.From = r.PostFormValue("from") // as the operator saw it
-		made, err := a.do(r.Context(), p.options.Store, request)
-		if err == nil {
-			httpapi.Tell(r.Context(), "from", made.From, "to", made.To.Name, "dry_run", false)
-			p.options.Changed()
+		from := r.PostFormValue("from") // as the operator saw it
+		if _, problem = p.changing().Do(r, a.do, serving.Request{To: to, From: from, Why: why}); problem == nil {
 			http.Redirect(w, r, "/models?done="+a.name, http.StatusSeeOther)
 			return
 		}
-		problem = httpapi.Unchanged(r.Context(), p.options.Logger, err)
 	}
 	if page.Error == "" {
 		page.refuse(problem)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models/report"
 )
 
@@ -289,9 +290,9 @@ func (p *Pages) figuresCSV(w http.ResponseWriter, r *http.Request) {
 		p.missing(w, r, "Models", "This version has no report that can be read.")
 		return
 	}
-	out := attach(w, "figures.csv", "figure", "series", "x", "value", "low", "high", "notes")
+	out := httpapi.NewCSV("figures.csv", "figure", "series", "x", "value", "low", "high", "notes")
 	line := func(figure, series string, x float64, e eval.Estimate, notes int) {
-		out.Write(figure, series, exact(x), exact(e.Value), exact(e.Low), exact(e.High), strconv.Itoa(notes))
+		out.Add(figure, series, exact(x), exact(e.Value), exact(e.Low), exact(e.High), strconv.Itoa(notes))
 	}
 	for _, b := range f.Bins {
 		low, high := wilson(b.Observed, b.N)
@@ -315,5 +316,5 @@ func (p *Pages) figuresCSV(w http.ResponseWriter, r *http.Request) {
 			line("subgroup observed/expected", g.Grouping+" "+g.Level, 0, *g.Metrics.ObservedExpected, g.Metrics.N)
 		}
 	}
-	out.Flush()
+	out.ServeHTTP(w, r)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
@@ -289,17 +290,17 @@ func (p *Pages) topicRows(w http.ResponseWriter, r *http.Request, all []topicind
 		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusServiceUnavailable, data: text{Heading: "Topics", Message: p.unanswered(err), Back: "/topics", RollbackTarget: "Back to Topics"}})
 		return
 	}
-	out := attach(w, "topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")
+	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")
 	for i := range all {
 		s := &all[i]
 		prevalence := ""
 		if s.Prevalence != nil {
 			prevalence = exact(*s.Prevalence)
 		}
-		out.Write(
+		out.Add(
 			s.Model, s.Version, s.Generation, s.Complaint, s.Method, string(s.Status), s.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), strconv.Itoa(s.Topic.Topic), s.Label,
 			exact(s.Coefficient), prevalence, string(s.Direction), exact(s.Score), exact(s.Similarity),
 		)
 	}
-	out.Flush()
+	out.ServeHTTP(w, r)
 }

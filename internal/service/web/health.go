@@ -199,12 +199,12 @@ func hourline(points []health.Point, of func(*health.Point) float64, most float6
 }
 
 // healthCSV answers with the last hour of all streams.
-func (p *Pages) healthCSV(w http.ResponseWriter, _ *http.Request) {
-	out := attach(w, "health.csv", "time", "stream", "waiting", "oldest_seconds", "answers_per_second", "p99_seconds")
+func (p *Pages) healthCSV(w http.ResponseWriter, r *http.Request) {
+	out := httpapi.NewCSV("health.csv", "time", "stream", "waiting", "oldest_seconds", "answers_per_second", "p99_seconds")
 	for _, s := range p.options.Health().Streams {
 		for _, x := range append(append([]health.Point{}, s.History...), s.Point) {
-			out.Write(x.At.UTC().Format(time.RFC3339), s.Name, exactOrNone(x.Lag), exactOrNone(x.Age), exactOrNone(x.Rate), exactOrNone(x.P99))
+			out.Add(x.At.UTC().Format(time.RFC3339), s.Name, exactOrNone(x.Lag), exactOrNone(x.Age), exactOrNone(x.Rate), exactOrNone(x.P99))
 		}
 	}
-	out.Flush()
+	out.ServeHTTP(w, r)
 }

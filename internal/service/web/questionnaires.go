@@ -15,6 +15,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
 // Questionnaire is an instrument whose responses are scored.
@@ -316,15 +317,15 @@ func (p *Pages) loadingsCSV(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	all, names := q.Model.AllLoadings()
-	out := attach(w, "loadings.csv", append([]string{"item"}, names...)...)
+	out := httpapi.NewCSV("loadings.csv", append([]string{"item"}, names...)...)
 	for j := range q.Model.Items {
 		row := []string{q.Model.Items[j].Name}
 		for _, v := range all.RawRowView(j) {
 			row = append(row, model.Cell(v))
 		}
-		out.Write(row...)
+		out.Add(row...)
 	}
-	out.Flush()
+	out.ServeHTTP(w, r)
 }
 
 // loadingsJSON answers with the same as JSON, and the texts of the items.

@@ -60,7 +60,7 @@ func (p *Pages) replay(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.replaying.Unlock()
 	sent, err := p.send(r.Context(), page, false)
-	httpapi.Tell(r.Context(), "stream", page.Stream, "reason", page.Reason, "sent", sent.Sent)
+	httpapi.AddFacts(r.Context(), "stream", page.Stream, "reason", page.Reason, "sent", sent.Sent)
 	if err != nil {
 		v.status, page.Error = http.StatusServiceUnavailable, "Only "+plural(sent.Sent, page.Noun)+" went back, then the time was up or Kafka failed. The log says why; `wardcast dlq replay` takes as long as it needs."
 		p.write(w, r, v)

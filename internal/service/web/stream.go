@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
 const (
@@ -13,8 +15,6 @@ const (
 	viewerTick = 200 * time.Millisecond
 	// stateGap is how often a viewer is told that all is well: without it, the page says that it is not connected.
 	stateGap = 5 * time.Second
-	// patience is how long a viewer may take no byte before its stream is closed.
-	patience = 30 * time.Second
 	// pageRows is how many rows the page has.
 	pageRows = 50
 	// leastRetry and mostRetry bound the time until a browser comes back after it lost the stream. Each gets another, so that they do not
@@ -49,15 +49,11 @@ func (p *Pages) tell(w http.ResponseWriter, _ *http.Request) {
 
 // stream sends rows as server-sent events until the client goes, or the process drains.
 func (p *Pages) stream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // of nginx
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
+	out := httpapi.OpenEvents(w, r)
+	if out == nil {
 		return
 	}
-	v := &viewer{pages: p, out: w, control: http.NewResponseController(w)}
-	// The server's own deadlines are for requests that end.
-	_ = v.control.SetReadDeadline(time.Time{})
+	v := &viewer{pages: p, out: out}
 	seen := r.Header.Get("Last-Event-ID")
 	if seen == "" {
 		seen = r.URL.Query().Get("after")
@@ -67,10 +63,9 @@ func (p *Pages) stream(w http.ResponseWriter, r *http.Request) {
 
 // viewer is an open stream.
 type viewer struct {
-	pages   *Pages
-	out     http.ResponseWriter
-	control *http.ResponseController
-	seen    uint64 // number of the newest row that was sent
+	pages *Pages
+	out   *httpapi.Events
+	seen  uint64 // number of the newest row that was sent
 }
 
 // run sends what comes after the id that the browser has seen.
@@ -85,7 +80,7 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 	}
 	b := feed.frame(v.seen, pageRows, v.pages.renderRows)
 	v.seen = max(b.last, v.seen)
-	ok := v.send(append(append(first, b.frame...), v.state()...))
+	ok := v.out.Send(append(append(first, b.frame...), v.state()...))
 	tick := time.NewTicker(viewerTick)
 	defer tick.Stop()
 	told := time.Now()
@@ -100,7 +95,7 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 			if now.Sub(told) >= stateGap {
 				out, told = append(out, v.state()...), now
 			}
-			ok = len(out) == 0 || v.send(out)
+			ok = len(out) == 0 || v.out.Send(out)
 		}
 	}
 }
@@ -128,12 +123,4 @@ func (v *viewer) state() []byte {
 		return nil
 	}
 	return event("state", "", data)
-}
-
-func (v *viewer) send(frames []byte) bool {
-	_ = v.control.SetWriteDeadline(time.Now().Add(patience))
-	if _, err := v.out.Write(frames); err != nil {
-		return false
-	}
-	return v.control.Flush() == nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
@@ -257,15 +258,15 @@ func (p *Pages) topicsCSV(w http.ResponseWriter, r *http.Request) {
 		p.missing(w, r, "Topics", "No model of that name is in use.")
 		return
 	}
-	out := attach(w, "topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence", "term", "surface", "status", "weight")
+	out := httpapi.NewCSV("topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence", "term", "surface", "status", "weight")
 	for _, t := range p.cache.of(set, m).topics {
 		prevalence := ""
 		if t.Prevalence != nil {
 			prevalence = exact(*t.Prevalence)
 		}
 		for _, x := range t.Terms {
-			out.Write(name, m.Info().Version, strconv.Itoa(t.Topic), t.Label, exact(t.Coefficient), prevalence, x.Term, strings.Join(x.Surface, "|"), x.Status, exact(x.Weight))
+			out.Add(name, m.Info().Version, strconv.Itoa(t.Topic), t.Label, exact(t.Coefficient), prevalence, x.Term, strings.Join(x.Surface, "|"), x.Status, exact(x.Weight))
 		}
 	}
-	out.Flush()
+	out.ServeHTTP(w, r)
 }

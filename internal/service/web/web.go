@@ -202,7 +202,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, v view) {
 	var page bytes.Buffer
 	if err := p.templates[v.template].ExecuteTemplate(&page, "frame", f); err != nil {
 		p.options.Logger.Error("a page cannot be drawn", "page", v.template, "err", err)
-		httpapi.Problem{Status: http.StatusInternalServerError}.Write(w)
+		httpapi.Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
 		return
 	}
 	h := w.Header()
@@ -255,17 +255,11 @@ func (p *Pages) drawRow(r *row) template.HTML {
 	return template.HTML(out.String()) // which a template has written
 }
 
-// attach begins an answer in CSV, which a browser saves under this name.
-func attach(w http.ResponseWriter, name string, columns ...string) *httpapi.CSV {
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	return httpapi.NewCSV(w, columns...)
-}
-
 // asset answers with a static file. Its address changes with its content, so that browsers may keep it.
 func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
 	a, ok := p.static[r.PathValue("file")]
 	if !ok {
-		httpapi.Problem{Status: http.StatusNotFound}.Write(w)
+		httpapi.Problem{Status: http.StatusNotFound}.ServeHTTP(w, r)
 		return
 	}
 	h, data := w.Header(), a.data

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 // ErrQuery means that a query is at fault. Its text, which the caller sees, must not quote the query.
@@ -26,31 +24,10 @@ func (e *QueryError) Error() string { return ErrQuery.Error() + ": " + e.Detail 
 // Unwrap returns ErrQuery.
 func (e *QueryError) Unwrap() error { return ErrQuery }
 
-// maxName bounds the names in a query, in bytes.
-const maxName = 200
-
-// answer answers unless err says why not.
-func (a *API) answer(w http.ResponseWriter, r *http.Request, err error, write func()) {
-	fault, named := errors.AsType[*QueryError](err)
-	switch {
-	case named:
-		badParameter(fault.Field, fault.Detail).Write(w)
-	case errors.Is(err, ErrQuery), errors.Is(err, topicindex.ErrQuery):
-		badParameter("", err.Error()).Write(w)
-	case err != nil:
-		if r.Context().Err() == nil {
-			a.options.Logger.Error("a request cannot be answered", "route", r.Pattern, "err", err, "request_id", visitOf(r.Context()).id)
-		}
-		Problem{http.StatusServiceUnavailable, codeUnavailable, "", "this cannot be answered now; the log says why"}.Write(w)
-	default:
-		write()
-	}
-}
-
 // BedDemand forecasts admissions.
 type BedDemand interface {
-	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error wraps ErrQuery if the query is
-	// at fault.
+	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error wraps ErrQuery if the
+	// query is at fault.
 	Forecasts(ctx context.Context, q *DemandQuery) ([]Forecast, error)
 }
 
@@ -60,22 +37,17 @@ type DemandQuery struct {
 	Window          time.Duration  // from At on
 	At              time.Time      // zero for now
 	Waiting, Coming bool           // patients to count
-	Beds            map[string]int // by ward: P(more than so many) is told
+	Beds            map[string]int // by ward: report P(more than so many)
 }
 
 // Forecast is that of one ward.
 type Forecast struct {
 	Value json.RawMessage // as on triage.bed-demand
-	Row   []string        // of DemandColumns
+	Row   []string        // of DemandCSV
 }
 
-// DemandColumns are the columns of forecasts as CSV.
-func DemandColumns() []string {
-	return []string{
-		"as_of", "site", "ward", "horizon_hours", "component", "patients", "mean", "median", "lo80", "hi80", "lo95", "hi95", "beds", "p_more", "usual_mean",
-		"calibrated", "outcomes_stale", "beds_version",
-	}
-}
+// DemandColumns is the number of columns of forecasts as CSV.
+const DemandColumns = 18
 
 // What may be asked of a forecast.
 const (
@@ -86,22 +58,45 @@ const (
 	MaxBeds       = 10_000
 )
 
-func (a *API) demand(w http.ResponseWriter, r *http.Request) {
-	q := a.query(r, "ward", "window", "at", "include", "beds")
-	wanted := q.demand()
-	switch demand := a.options.Demand; {
-	case q.refused(w):
-	case demand == nil:
-		Problem{http.StatusNotImplemented, codeNotServed, "", "this process forecasts no bed demand"}.Write(w)
-	default:
-		all, err := demand.Forecasts(r.Context(), wanted)
-		a.answer(w, r, err, func() { writeForecasts(w, r, all) })
+// DemandCSV returns forecasts as CSV, which a browser saves under the name.
+func DemandCSV(name string, all []Forecast) *CSV {
+	out := NewCSV(name, "as_of", "site", "ward", "horizon_hours", "component", "patients", "mean", "median", "lo80", "hi80",
+		"lo95", "hi95", "beds", "p_more", "usual_mean", "calibrated", "outcomes_stale", "beds_version")
+	for _, f := range all {
+		out.Add(f.Row...)
 	}
+	return out
+}
+
+// demand answers with forecasts, as CSV for those who ask for it.
+func (a *API) demand(q *query) http.Handler {
+	wanted := q.demand()
+	switch {
+	case q.problem != nil:
+		return nil
+	case a.options.Demand == nil:
+		return problem(http.StatusNotImplemented, codeNotServed, "this process forecasts no bed demand")
+	}
+	all, err := a.options.Demand.Forecasts(q.Context(), wanted)
+	if err != nil {
+		return a.failed(q, err)
+	}
+	answer := http.Handler(DemandCSV("", all))
+	if kind, _, err := mime.ParseMediaType(q.Header.Get("Accept")); err != nil || kind != "text/csv" {
+		values := []json.RawMessage{}
+		for _, f := range all {
+			values = append(values, f.Value)
+		}
+		answer = JSON(map[string]any{"forecasts": values})
+	}
+	return headed(answer, "Vary", "Accept")
 }
 
 // demand reads the parameters of a forecast.
 func (q *query) demand() *DemandQuery {
-	d := &DemandQuery{Ward: q.text("ward", maxName), Window: DefaultWindow, Waiting: true, Coming: true, Beds: map[string]int{}}
+	d := &DemandQuery{
+		Ward: q.text("ward", maxName), Window: DefaultWindow, Waiting: true, Coming: true, Beds: map[string]int{},
+	}
 	var err error
 	if text := q.values.Get("window"); text != "" {
 		if d.Window, err = time.ParseDuration(text); err != nil || d.Window < MinWindow || d.Window > MaxWindow {
@@ -134,22 +129,4 @@ func (q *query) demand() *DemandQuery {
 		}
 	}
 	return d
-}
-
-// writeForecasts answers with forecasts, as CSV for those who ask for it.
-func writeForecasts(w http.ResponseWriter, r *http.Request, all []Forecast) {
-	w.Header().Add("Vary", "Accept")
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Accept")); err == nil && kind == "text/csv" {
-		out := NewCSV(w, DemandColumns()...)
-		for _, f := range all {
-			out.Write(f.Row...)
-		}
-		out.Flush()
-		return
-	}
-	values := []json.RawMessage{}
-	for _, f := range all {
-		values = append(values, f.Value)
-	}
-	writeJSON(w, map[string]any{"forecasts": values})
 }

@@ -11,9 +11,9 @@ import (
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
-	c := NewCSV(w, "ward", "=column")
-	c.Write("=HYPERLINK(\"http://x\")", "-1.5e-3", "+2", "-ICU", "+A1", "@SUM(1)", "\tx", "\rx", "", "MED=1", "-")
-	c.Flush()
+	c := NewCSV("", "ward", "=column")
+	c.Add("=HYPERLINK(\"http://x\")", "-1.5e-3", "+2", "-ICU", "+A1", "@SUM(1)", "\tx", "\rx", "", "MED=1", "-")
+	c.ServeHTTP(w, nil)
 	r := csv.NewReader(w.Body)
 	r.FieldsPerRecord = -1
 	rows, err := r.ReadAll()

@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Answering decides on a whole answer before any of it is sent.
+type Answering func(*http.Request) http.Handler
+
+// ServeHTTP sends the answer.
+func (f Answering) ServeHTTP(w http.ResponseWriter, r *http.Request) { f(r).ServeHTTP(w, r) }
+
+// headed adds a header to an answer.
+func headed(answer http.Handler, name, value string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add(name, value)
+		answer.ServeHTTP(w, r)
+	})
+}
+
+// Problem is the answer to a request that failed, as RFC 9457 problem details. It never quotes the request.
+type Problem struct {
+	Status int
+	Code   string // fixed word for programs; "" if the status says all
+	Field  string // the field or parameter at fault, by our name for it
+	Detail string // a sentence for people
+}
+
+// ServeHTTP answers with the problem.
+func (p Problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	body := struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Code   string `json:"code,omitempty"`
+		Field  string `json:"field,omitempty"`
+		Detail string `json:"detail,omitempty"`
+	}{"about:blank", http.StatusText(p.Status), p.Status, p.Code, p.Field, p.Detail}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(body) // the client is gone
+}
+
+// Codes of problems, beside the reasons of dead letters.
+const (
+	codeParameter   = "bad_parameter"
+	codeBody        = "bad_body"
+	codeMediaType   = "wrong_media_type"
+	codeUnavailable = "unavailable"
+	codeNotServed   = "not_served_here"
+)
+
+// problem returns a Problem that is about no field.
+func problem(status int, code, detail string) Problem {
+	return Problem{Status: status, Code: code, Detail: detail}
+}
+
+// JSON is an answer in JSON. A value that JSON has no text for, such as NaN, is answered as a fault of the server.
+func JSON(v any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, err := json.Marshal(v)
+		if err != nil {
+			Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
+			return
+		}
+		writeJSON(w, append(data, '\n'))
+	})
+}
+
+func writeJSON(w http.ResponseWriter, data []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(data) // the client is gone
+}
+
+// CSV is an answer in CSV. A spreadsheet that opens it computes nothing: text that begins as a formula does gets an apostrophe.
+type CSV struct {
+	name string
+	rows [][]string
+}
+
+// NewCSV returns an answer with these columns. A browser saves it under the name, or shows it if it has none.
+func NewCSV(name string, columns ...string) *CSV {
+	c := &CSV{name: name}
+	c.Add(columns...)
+	return c
+}
+
+// Add adds a row.
+func (c *CSV) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = plainCell(cell)
+	}
+	c.rows = append(c.rows, row)
+}
+
+// ServeHTTP answers with the rows.
+func (c *CSV) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	if c.name != "" {
+		w.Header().Set("Content-Disposition", `attachment; filename="`+c.name+`"`)
+	}
+	_ = csv.NewWriter(w).WriteAll(c.rows) // the client is gone
+}
+
+// plainCell returns a cell that a spreadsheet takes for text, or for the number that it is.
+func plainCell(cell string) string {
+	if cell == "" || strings.IndexByte("=+-@\t\r", cell[0]) < 0 {
+		return cell
+	}
+	if _, err := strconv.ParseFloat(cell, 64); err == nil {
+		return cell
+	}
+	return "'" + cell
+}

@@ -1,0 +1,65 @@
+// Package wording writes numbers for people, the same way on pages, in reports and in messages.
+package wording
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Minus is U+2212, as wide as a plus.
+const Minus = "−"
+
+// Fixed returns a number with so many decimals. What rounds to zero has no sign.
+func Fixed(v float64, decimals int) string {
+	text := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.Trim(text, "-0.") == "" {
+		return strings.TrimPrefix(text, "-")
+	}
+	return strings.Replace(text, "-", Minus, 1)
+}
+
+// Signed is Fixed with a plus before what is above zero.
+func Signed(v float64, decimals int) string {
+	text := Fixed(v, decimals)
+	if v > 0 && strings.Trim(text, "0.") != "" {
+		return "+" + text
+	}
+	return text
+}
+
+// Short is Fixed without trailing zeros.
+func Short(v float64, decimals int) string {
+	text := Fixed(v, decimals)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}
+
+// Grouped returns a count with a separator between thousands.
+func Grouped(n int, separator string) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + separator + text[i:]
+	}
+	return text
+}
+
+// Count returns a count with its noun, whose plural ends in s unless it is given.
+func Count(n int, noun string, plural ...string) string {
+	switch {
+	case n != 1 && len(plural) > 0:
+		noun = plural[0]
+	case n != 1:
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
+}
+
+// Capital returns words of ours with a capital letter.
+func Capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
