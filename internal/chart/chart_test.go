@@ -75,8 +75,8 @@ func TestParts(t *testing.T) {
 	f(func(c *chart.Chart) { c.Line("l", at(-5, 3), at(9, 99)) }, `<path class="l" d="M10 28L100 0"/>`)
 	f(func(c *chart.Chart) {
 		c.Band("b", []chart.Point{at(0, 8), at(1, 9)}, []chart.Point{at(0, 1), at(1, 2)})
-	}, `<path class="b" d="M10 8L100 4L100 32L10 36Z"/>`)
-	f(func(c *chart.Chart) { c.Bar("b", at(0, 0), at(0.5, 5)) }, `<path class="b" d="M10 40L55 40L55 20L10 20Z"/>`)
+	}, `<path class="b" d="M10 8L100 4V32L10 36Z"/>`)
+	f(func(c *chart.Chart) { c.Bar("b", at(0, 0), at(0.5, 5)) }, `<path class="b" d="M10 40H55V20H10Z"/>`)
 	f(func(c *chart.Chart) { c.Bar("b", at(0, 0), at(0.5, 0)) }, "")
 	f(func(c *chart.Chart) { c.Dot("d", at(1, 0), 3) }, `<circle class="d" cx="100" cy="40" r="3"/>`)
 	f(func(c *chart.Chart) { c.Mark("m", 7, at(1, 0), 3) }, `<circle class="m" cx="100" cy="40" r="3"/>`)
@@ -85,14 +85,14 @@ func TestParts(t *testing.T) {
 	f(func(c *chart.Chart) {
 		c.Link("on", "/a?b&c", `"x"`, func() { c.Dot("", at(0, 0), 1) })
 	}, `<a class="on" href="/a?b&amp;c" aria-label="&#34;x&#34;"><circle cx="10" cy="40" r="1"/></a>`)
-	f(func(c *chart.Chart) { c.AxisX("n", chart.Tick{At: 1, Label: "one"}) }, `<path class="ax" d="M10 40L100 40"/>`+
-		`<path class="ax" d="M100 40L100 44"/><text class="mid" x="100" y="58">one</text>`+
+	f(func(c *chart.Chart) { c.AxisX("n", chart.Tick{At: 1, Label: "one"}) }, `<path class="ax" d="M10 40H100"/>`+
+		`<path class="ax" d="M100 40V44"/><text class="mid" x="100" y="58">one</text>`+
 		`<text class="mid" x="55" y="76">n</text>`)
-	f(func(c *chart.Chart) { c.AxisY("n", chart.Tick{At: 5, Label: "five"}) }, `<path class="gr" d="M10 20L100 20"/>`+
+	f(func(c *chart.Chart) { c.AxisY("n", chart.Tick{At: 5, Label: "five"}) }, `<path class="gr" d="M10 20H100"/>`+
 		`<text class="end" x="2" y="24">five</text><text x="0" y="-14">n</text>`)
 	f(func(c *chart.Chart) {
 		c.Legend(chart.Key{Text: "one", Line: "l", Mark: "m"}, chart.Key{Text: "two", Mark: "m"})
-	}, `<path class="l" d="M10 54L32 54"/><circle class="m" cx="21" cy="54" r="4"/><text x="38" y="58">one</text>`+
+	}, `<path class="l" d="M10 54H32"/><circle class="m" cx="21" cy="54" r="4"/><text x="38" y="58">one</text>`+
 		`<circle class="m" cx="21" cy="72" r="4"/><text x="38" y="76">two</text>`)
 }
 

@@ -97,11 +97,23 @@ func (p *Part) write(b *strings.Builder) {
 	}
 }
 
-// path returns the line through the points, without places where it goes straight on.
+// path returns the line through the points, in as few letters as it takes.
 func (p *Part) path() string {
 	var b strings.Builder
+	var before [2]string
 	for i, at := range p.Points {
-		b.WriteString("ML"[min(i, 1):min(i, 1)+1] + pixel(at.X) + " " + pixel(at.Y))
+		x, y := pixel(at.X), pixel(at.Y)
+		switch {
+		case i == 0:
+			b.WriteString("M" + x + " " + y)
+		case y == before[1]:
+			b.WriteString("H" + x)
+		case x == before[0]:
+			b.WriteString("V" + y)
+		default:
+			b.WriteString("L" + x + " " + y)
+		}
+		before = [2]string{x, y}
 	}
 	if p.Filled {
 		b.WriteString("Z")

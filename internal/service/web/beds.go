@@ -255,7 +255,7 @@ func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQ
 func (p *Pages) beds(w http.ResponseWriter, r *http.Request) {
 	v := view{template: "beds", title: "Beds", here: "Beds"}
 	if p.options.Demand == nil {
-		v.template, v.data = "text", text{Heading: "Beds", Message: "This process forecasts no bed demand.", Back: "/", RollbackTarget: "Back to Live"}
+		v.template, v.data = "text", text{Heading: "Beds", Message: "This process forecasts no bed demand.", Back: "/", BackTo: "Back to Live"}
 		p.write(w, r, v)
 		return
 	}

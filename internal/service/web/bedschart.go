@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -9,26 +10,27 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/chart"
 )
 
 // dotsSize is the size of the chart of dots.
 type dotsSize struct {
-	id, class     string
+	class         string
 	width, height float64
 	columns       int // at most
 	radius        float64
 }
 
 var (
-	wideDots   = dotsSize{"dw", "wide", 560, 190, 24, 13}
-	narrowDots = dotsSize{"dn", "narrow", 340, 160, 17, 9}
+	wideDots   = dotsSize{class: "wide", width: 560, height: 190, columns: 24, radius: 13}
+	narrowDots = dotsSize{class: "narrow", width: 340, height: 160, columns: 17, radius: 9}
 )
 
 // outcomes is the number of dots: few enough to be counted at a glance (Kay et al. 2016, CHI).
 const outcomes = 20
 
 // newDots draws a distribution as equally likely counts, those above the free beds as rings. free is −1 if it is unknown.
-func newDots(o *outlook, free int, by string, size dotsSize) *plot {
+func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 	var counts [outcomes]int
 	short := 0
 	for i := range counts {
@@ -50,24 +52,24 @@ func newDots(o *outlook, free int, by string, size dotsSize) *plot {
 	for _, n := range counts {
 		heights[(n-low)/wide]++
 	}
-	p := &plot{
-		ID: size.id, Class: size.class, Title: "Beds needed by " + by + ", as 20 equally likely outcomes", Width: size.width, Height: size.height,
-		left: 12, right: 12, top: 44, bottom: 46, x: span{-0.5, float64(columns) - 0.5}, y: span{0, 1},
+	c := &chart.Chart{
+		Title: "Beds needed by " + by + ", as 20 equally likely outcomes", Desc: fmt.Sprintf("Middle %d.", o.Total.Median),
+		Class: size.class, Width: size.width, Height: size.height, Left: 12, Right: 12, Top: 44, Bottom: 46,
+		X: chart.Span{From: -0.5, To: float64(columns) - 0.5}, Y: chart.Span{To: size.height - 44 - 46}, // of y: pixels
 	}
-	p.Desc = fmt.Sprintf("Middle %d.", o.Total.Median)
 	if o.Calibrated {
-		p.Desc += " 8 in 10 chance of " + ranged(o.Total.Interval80) + "."
+		c.Desc += " 8 in 10 chance of " + ranged(o.Total.Interval80) + "."
 	}
 	if free >= 0 {
-		p.Desc += fmt.Sprintf(" %d of 20 outcomes need more than the %d free beds.", short, free)
+		c.Desc += fmt.Sprintf(" %d of 20 outcomes need more than the %d free beds.", short, free)
 	}
-	p.stack(heights, size.radius, func(column int) bool { return free >= 0 && low+column*wide > free })
-	var ticks []tick
+	stack(c, heights, size.radius, func(column int) bool { return free >= 0 && low+column*wide > free })
+	var ticks []chart.Tick
 	room := labelWidth
 	if wide > 1 {
 		room = rangeWidth
 	}
-	apart := int(math.Ceil(room / (p.atX(1) - p.atX(0))))
+	apart := int(math.Ceil(room / columnWidth(c)))
 	for i := 0; i < columns; i += apart {
 		label := strconv.Itoa(low + i*wide)
 		if wide > 1 {
@@ -76,48 +78,53 @@ func newDots(o *outlook, free int, by string, size dotsSize) *plot {
 		if low+i*wide < 0 {
 			label = "0–" + strconv.Itoa(low+wide-1)
 		}
-		ticks = append(ticks, tick{float64(i), label})
+		ticks = append(ticks, chart.Tick{At: float64(i), Label: label})
 	}
-	p.axisX(ticks, "Beds needed by "+by+" (each dot is 1 chance in 20)")
+	c.AxisX("Beds needed by "+by+" (each dot is 1 chance in 20)", ticks...)
 	if free >= 0 {
-		at := float64(free+1-low)/float64(wide) - 0.5
-		p.line("mark", point{at, 0}, point{at, 1})
-		p.sides(p.atX(at), free, short)
+		end := float64(free+1-low)/float64(wide) - 0.5
+		c.Line("mark", chart.At(end, 0), chart.At(end, c.Y.To))
+		sides(c, chart.At(end, c.Y.To), free, short)
 	}
-	return p
+	return c
 }
 
 // sides writes what the dots on either side of the free beds mean, on the side that has room for it.
-func (p *plot) sides(x float64, free, short int) {
+func sides(c *chart.Chart, end chart.Point, free, short int) {
 	const room = 140 // pixels
-	y := p.top - 12
+	x := c.Place(end).X
 	if x >= room {
-		p.text("strong", "end", x-8, y, "enough with "+strconv.Itoa(free))
+		c.Label("strong end", end, chart.At(-8, -12), "enough with "+strconv.Itoa(free))
 	}
 	switch {
 	case x < room:
-		p.text("strong over", "start", x+8, y, fmt.Sprintf("short with %d: %d in 20", free, short))
-	case p.Width-x >= room:
-		p.text("strong over", "start", x+8, y, fmt.Sprintf("short: %d in 20", short))
+		c.Label("strong over", end, chart.At(8, -12), fmt.Sprintf("short with %d: %d in 20", free, short))
+	case c.Width-x >= room:
+		c.Label("strong over", end, chart.At(8, -12), fmt.Sprintf("short: %d in 20", short))
 	}
+}
+
+// columnWidth is the distance between two columns of dots, in pixels.
+func columnWidth(c *chart.Chart) float64 {
+	return c.Place(chart.At(1, 0)).X - c.Place(chart.At(0, 0)).X
 }
 
 // labelWidth and rangeWidth are the room in pixels that the label of a column takes: of one count, or of several.
 const labelWidth, rangeWidth = 34.0, 56.0
 
 // stack draws columns of dots, smaller if they would not fit.
-func (p *plot) stack(heights []int, radius float64, short func(column int) bool) {
-	base, room := p.Height-p.bottom, p.Height-p.bottom-p.top
-	pitch := min(p.atX(1)-p.atX(0), 2*radius+2, room/float64(slices.Max(heights)))
+func stack(c *chart.Chart, heights []int, radius float64, short func(column int) bool) {
+	pitch := min(columnWidth(c), 2*radius+2, c.Y.To/float64(slices.Max(heights)))
 	radius = pitch/2 - 1
 	for column, n := range heights {
 		for i := range n {
-			x, y := geometry(p.atX(float64(column))), geometry(base-2-pitch*(float64(i)+0.5))
+			at := chart.At(float64(column), 2+pitch*(float64(i)+0.5))
 			if !short(column) {
-				p.Shapes = append(p.Shapes, shape{Class: "dot", X: x, Y: y, R: geometry(radius)})
+				c.Dot("dot", at, radius)
 				continue
 			}
-			p.Shapes = append(p.Shapes, shape{Class: "ring", X: x, Y: y, R: geometry(radius)}, shape{Class: "hole", X: x, Y: y, R: geometry(radius * holeShare)})
+			c.Dot("ring", at, radius)
+			c.Dot("hole", at, radius*holeShare)
 		}
 	}
 }
@@ -125,39 +132,29 @@ func (p *plot) stack(heights []int, radius float64, short func(column int) bool)
 // holeShare is the radius of the hole in a ring, as a share of that of the ring.
 const holeShare = 0.42
 
-// strip is a ward's forecast in a row of the table, 232 wide: line 95 %, bar 80 %, dot the middle, tick the free beds.
-type strip struct {
-	Line, Bar        string // paths, empty if no range is shown
-	Middle, End      string
-	Free             string // "" if it is unknown
-	Width, Thickness string
-}
-
-const (
-	stripWidth = 232.0
-	stripEdge  = 4.0
-)
-
-func (page *bedsPage) strip(o *outlook) strip {
-	at := func(n float64) float64 { return stripEdge + n/float64(max(page.Most, 1))*(stripWidth-2*stripEdge) }
-	s := strip{Middle: geometry(at(float64(o.Total.Median))), End: geometry(stripWidth - stripEdge)}
+// strip draws a ward's forecast in a row of the table: line 95 %, bar 80 %, dot the middle, tick the free beds.
+func (page *bedsPage) strip(o *outlook) template.HTML {
+	const stands = 0.009 // by which a bar stands out, so that one of a single count is seen; a share of the width
+	most := float64(max(page.Most, 1))
+	c := &chart.Chart{
+		Class: "mini", Width: 232, Height: 30, Left: 4, Right: 4, X: chart.Span{To: most + 0.5}, Y: chart.Span{From: 30, To: 0},
+	}
+	c.Line("gr", chart.At(0, 15), chart.At(most+0.5, 15))
 	if o.Calibrated {
-		s.Line = fmt.Sprintf("M%s 15H%s", geometry(at(float64(o.Total.Interval95[0]))), geometry(at(float64(o.Total.Interval95[1]))))
-		from, to := at(float64(o.Total.Interval80[0])), at(float64(o.Total.Interval80[1]))
-		s.Bar = fmt.Sprintf("M%s 10H%sV20H%sZ", geometry(from-stripBar), geometry(to+stripBar), geometry(from-stripBar))
+		c.Line("wide95", chart.At(float64(o.Total.Interval95[0]), 15), chart.At(float64(o.Total.Interval95[1]), 15))
+		low, high := float64(o.Total.Interval80[0]), float64(o.Total.Interval80[1])
+		c.Bar("fd", chart.At(low-stands*most, 10), chart.At(high+stands*most, 20))
 	}
+	c.Dot("open", chart.At(float64(o.Total.Median), 15), 3.5)
 	if n, known := page.freeOf(o.Ward); known {
-		s.Free = geometry(at(float64(n) + 0.5))
+		c.Line("mark", chart.At(float64(n)+0.5, 3), chart.At(float64(n)+0.5, 27))
 	}
-	return s
+	return c.SVG()
 }
-
-// stripBar is by how much a bar stands out, so that one of a single count is seen.
-const stripBar = 2.0
 
 // fan is the chart of the hours, and its table.
 type fan struct {
-	*plot
+	*chart.Chart
 	Ranges bool // whether ranges are shown
 	Rows   []fanRow
 }
@@ -193,36 +190,37 @@ func newFan(page *bedsPage, hours []msg.BedDemand, ranges bool) *fan {
 	if known {
 		most = max(most, free+1)
 	}
-	f.plot = &plot{ID: "fan", Class: "fan", Width: 456, Height: 300, left: 32, right: 58, top: 14, bottom: 28, x: span{0, end.Hours()}, y: span{0, float64(most)}}
-	f.axisY(f.y.every(f.y.step(8, 1), 0))
-	curve := func(q float64) (points []point) {
+	f.Chart = &chart.Chart{
+		Class: "fan", Width: 456, Height: 300, Left: 32, Right: 58, Top: 14, Bottom: 28,
+		X: chart.Span{To: end.Hours()}, Y: chart.Span{To: float64(most)},
+	}
+	f.AxisY("", f.Y.Ticks(8, 1)...)
+	curve := func(q float64) (points []chart.Point) {
 		for i := range totals {
-			points = append(points, point{windows[i].Hours(), float64(totals[i].Quantile(q))})
+			points = append(points, chart.At(windows[i].Hours(), float64(totals[i].Quantile(q))))
 		}
 		return points
 	}
 	if ranges {
 		for _, b := range bands {
-			back := curve(b.low)
-			slices.Reverse(back)
-			f.area(b.class, append(curve(b.high), back...)...)
+			f.Band(b.class, curve(b.high), curve(b.low))
 		}
 	}
-	f.line("med", curve(0.5)...)
+	f.Line("med", curve(0.5)...)
 	if known {
-		f.line("limit", point{0, float64(free)}, point{end.Hours(), float64(free)})
-		f.text("strong", "start", f.left+6, f.atY(float64(free))-6, plural(free, "bed")+" free")
+		f.Line("limit", chart.At(0, float64(free)), chart.At(end.Hours(), float64(free)))
+		f.Label("strong", chart.At(0, float64(free)), chart.At(6, -6), plural(free, "bed")+" free")
 	}
 	f.ends(&totals[len(totals)-1])
-	f.line("now", point{page.Window.Hours(), 0}, point{page.Window.Hours(), float64(most)})
-	ticks := []tick{{0, "now"}}
+	f.Line("now", chart.At(page.Window.Hours(), 0), chart.At(page.Window.Hours(), float64(most)))
+	ticks := []chart.Tick{{Label: "now"}}
 	if !page.At.IsZero() {
-		ticks[0].label = page.clock(page.asOf)
+		ticks[0].Label = page.clock(page.asOf)
 	}
 	for i := 2; i < len(windows); i += 2 {
-		ticks = append(ticks, tick{windows[i].Hours(), page.clock(page.asOf.Add(windows[i]))})
+		ticks = append(ticks, chart.Tick{At: windows[i].Hours(), Label: page.clock(page.asOf.Add(windows[i]))})
 	}
-	f.axisX(ticks, "")
+	f.AxisX("", ticks...)
 	for i := range hours {
 		t := &totals[i+1]
 		f.Rows = append(f.Rows, fanRow{page.by(windows[i+1]), t.Quantile(bands[1].low), t.Quantile(0.5), t.Quantile(bands[1].high)})
@@ -238,13 +236,13 @@ func newFan(page *bedsPage, hours []msg.BedDemand, ranges bool) *fan {
 // ends writes the last values at the right, kept apart.
 func (f *fan) ends(last *beds.Distribution) {
 	const apart = 15 // pixels
-	x := f.Width - f.right + 8
-	middle := f.atY(float64(last.Quantile(0.5))) + 4
-	f.text("strong", "start", x, middle, strconv.Itoa(last.Quantile(0.5)))
+	at := f.Place(chart.At(f.X.To, float64(last.Quantile(0.5))))
+	x, middle := at.X+8, at.Y+4
+	f.Text("strong", chart.At(x, middle), strconv.Itoa(last.Quantile(0.5)))
 	if !f.Ranges {
 		return
 	}
 	low, high := last.Quantile(bands[1].low), last.Quantile(bands[1].high)
-	f.text("", "start", x, min(f.atY(float64(high))+4, middle-apart), strconv.Itoa(high)+" high")
-	f.text("", "start", x, max(f.atY(float64(low))+4, middle+apart), strconv.Itoa(low)+" low")
+	f.Text("", chart.At(x, min(f.Place(chart.At(0, float64(high))).Y+4, middle-apart)), strconv.Itoa(high)+" high")
+	f.Text("", chart.At(x, max(f.Place(chart.At(0, float64(low))).Y+4, middle+apart)), strconv.Itoa(low)+" low")
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
@@ -49,7 +51,7 @@ type lead struct {
 	Counted                                 string
 	At                                      int64 // milliseconds
 	Usual                                   string
-	Wide, Narrow                            *plot
+	Wide, Narrow                            *chart.Chart
 }
 
 // wardRow is a ward in the table.
@@ -57,7 +59,7 @@ type wardRow struct {
 	Name, Href, Here, Expect, Likely, Chance string
 	Typed, Error                             string
 	Selected, Warn                           bool
-	Strip                                    strip
+	Strip                                    template.HTML
 
 	chance, mean float64 // chance is −1 if it is unknown
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -24,7 +26,7 @@ type figuresPage struct {
 	Warnings                        []string
 	Measures                        []measureRow
 	Operating                       []operatingRow
-	Calibration, Decision, ROC      *plot
+	Calibration, Decision, ROC      *chart.Chart
 	Bins                            []binRow
 	Benefits                        []benefitRow
 	Groups                          []groupRow
@@ -57,10 +59,10 @@ type groupRow struct {
 	AUROC, Observed        groupMeasure
 }
 
-// groupMeasure is a measure of a subgroup, with its dot and line.
+// groupMeasure is a measure of a subgroup with its chart.
 type groupMeasure struct {
 	measureRow
-	Line, Dot, Reference string // empty if unknown
+	Chart template.HTML // empty if unknown
 }
 
 // shiftRow tells what changed since the version before.
@@ -127,9 +129,12 @@ func (page *figuresPage) fill(r *report.Report) {
 	for i := range r.Thresholds {
 		page.Operating = append(page.Operating, newOperatingRow(&r.Thresholds[i], i == 0))
 	}
-	page.Calibration, page.Decision, page.ROC = calibrationPlot(r), decisionPlot(r), rocPlot(r)
+	page.Calibration, page.Decision = r.CalibrationChart(), r.DecisionChart()
+	if len(r.Ranking) > 0 {
+		page.ROC = r.ROCChart()
+	}
 	for _, b := range r.Bins {
-		low, high := wilson(b.Observed, b.N)
+		low, high := report.Wilson(b.Observed, b.N)
 		page.Bins = append(page.Bins, binRow{percent(b.Low) + " to " + percent(b.High) + " %", percent(b.Observed) + " %", exact(b.Observed), percent(low) + " to " + percent(high), grouped(b.N)})
 	}
 	for i, d := range r.Decision {
@@ -295,7 +300,7 @@ func (p *Pages) figuresCSV(w http.ResponseWriter, r *http.Request) {
 		out.Add(figure, series, exact(x), exact(e.Value), exact(e.Low), exact(e.High), strconv.Itoa(notes))
 	}
 	for _, b := range f.Bins {
-		low, high := wilson(b.Observed, b.N)
+		low, high := report.Wilson(b.Observed, b.N)
 		line("calibration", "tenths", b.Predicted, eval.Estimate{Value: b.Observed, Low: low, High: high}, b.N)
 	}
 	for _, c := range f.Calibration {

@@ -244,7 +244,7 @@ func (p *Pages) unanswered(err error) string {
 func (p *Pages) foundCSV(w http.ResponseWriter, r *http.Request) {
 	a := newAsked(r.URL.Query())
 	if a.long {
-		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusBadRequest, data: text{Heading: "Topics", Message: tooLong, Back: "/topics", RollbackTarget: "Back to Topics"}})
+		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusBadRequest, data: text{Heading: "Topics", Message: tooLong, Back: "/topics", BackTo: "Back to Topics"}})
 		return
 	}
 	a.query.Limit = topicindex.MaxLimit
@@ -287,7 +287,7 @@ func (p *Pages) topicRows(w http.ResponseWriter, r *http.Request, all []topicind
 		return
 	}
 	if err != nil {
-		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusServiceUnavailable, data: text{Heading: "Topics", Message: p.unanswered(err), Back: "/topics", RollbackTarget: "Back to Topics"}})
+		p.write(w, r, view{template: "text", title: "Topics", here: "Topics", status: http.StatusServiceUnavailable, data: text{Heading: "Topics", Message: p.unanswered(err), Back: "/topics", BackTo: "Back to Topics"}})
 		return
 	}
 	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")

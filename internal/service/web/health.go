@@ -1,12 +1,13 @@
 package web
 
 import (
+	"html/template"
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
@@ -36,16 +37,13 @@ type streamView struct {
 }
 
 // trend is a measure now and in the last hour.
-type trend struct{ Name, Now, Exact, Most, Line string }
+type trend struct {
+	Name, Now, Exact, Most string
+	Line                   template.HTML
+}
 
-// The box of a sparkline, and the time that it spans.
-const (
-	hourWidth, hourHeight = 240, 28
-	hourEdge              = 2
-	hourSpan              = time.Hour
-	// hourGap is the time between two readings from which the line has a gap.
-	hourGap = 90 * time.Second
-)
+// hourSpan is the time that a sparkline spans, and hourGap that between two readings from which it has a gap.
+const hourSpan, hourGap = time.Hour, 90 * time.Second
 
 // health shows whether anything is late or lost.
 func (p *Pages) health(w http.ResponseWriter, r *http.Request) {
@@ -164,38 +162,40 @@ func highest(points []health.Point, of func(*health.Point) float64) float64 {
 	return most
 }
 
-// hourline returns the path of the values in the last hour before the last point, from 0 to most. What is not known is a gap, and a value
-// between two gaps a dot.
-func hourline(points []health.Point, of func(*health.Point) float64, most float64) string {
-	var path strings.Builder
-	end, open := points[len(points)-1].At, false
+// hourline draws the values in the last hour before the last point, from 0 to most. What is not known is a gap, and a value between
+// two gaps a dot.
+func hourline(points []health.Point, of func(*health.Point) float64, most float64) template.HTML {
 	if math.IsInf(most, 1) || most == 0 {
 		most = 1
+	}
+	c := &chart.Chart{
+		Class: "stretch", Width: 240, Height: 28, Top: 2, Bottom: 2, X: chart.Span{From: -hourSpan.Seconds()}, Y: chart.Span{To: most},
+	}
+	c.Line("ax", chart.At(c.X.From, 0), chart.At(0, 0))
+	var run []chart.Point
+	end := func() {
+		if len(run) == 1 {
+			const wide = 0.006 // of the chart, so that the dot is seen
+			run = append(run, chart.At(run[0].X+wide*hourSpan.Seconds(), run[0].Y))
+		}
+		c.Line("run", run...)
+		run = nil
 	}
 	var before time.Time
 	for i := range points {
 		at, v := points[i].At, of(&points[i])
-		back := end.Sub(at)
+		back := points[len(points)-1].At.Sub(at)
 		if math.IsNaN(v) || back > hourSpan {
-			open = false
+			end()
 			continue
 		}
 		if at.Sub(before) > hourGap {
-			open = false
+			end()
 		}
-		command := "L"
-		if !open {
-			command = "M"
-		}
-		x := hourWidth * (1 - float64(back)/float64(hourSpan))
-		y := hourHeight - hourEdge - min(v/most, 1)*(hourHeight-2*hourEdge)
-		path.WriteString(command + geometry(x) + " " + geometry(y))
-		if !open {
-			path.WriteString("h1.5")
-		}
-		open, before = true, at
+		run, before = append(run, chart.At(-back.Seconds(), v)), at
 	}
-	return path.String()
+	end()
+	return c.SVG()
 }
 
 // healthCSV answers with the last hour of all streams.

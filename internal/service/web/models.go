@@ -212,7 +212,7 @@ func (p *Pages) card(w http.ResponseWriter, r *http.Request) {
 	if b == nil {
 		return
 	}
-	t := text{Heading: "Card of " + modelLabel(b.Manifest.Name, b.Manifest.Complaint), Sub: "Version " + b.Version, Back: "/models", RollbackTarget: "Back to Models", Text: b.Card, Message: "This version has no card."}
+	t := text{Heading: "Card of " + modelLabel(b.Manifest.Name, b.Manifest.Complaint), Sub: "Version " + b.Version, Back: "/models", BackTo: "Back to Models", Text: b.Card, Message: "This version has no card."}
 	p.write(w, r, view{template: "text", title: t.Heading, here: "Models", data: t})
 }
 

@@ -4,29 +4,21 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
 const (
-	movedWidth, movedHeight = 446, 132
-	movedLeft, movedRight   = 30, 396 // of the first and the last version
-	movedTop, movedBottom   = 14, 100
-	movedSteps              = 12 // versions that fit, the latest
-	movedLabels             = 6  // dates that fit
+	movedSteps  = 12 // versions that fit, the latest
+	movedLabels = 6  // dates that fit
 )
 
 // movement is how a topic moved over the versions of its model.
 type movement struct {
-	First, Ago, Desc, CSV, JSON string
-	Width, Height               int
-	Zero, Left, Right           string     // of the line at zero
-	Path                        string     // through the dots
-	Dots                        []movedDot // none for a single version
-	Rows                        []movedRow // newest first
+	First, Ago, CSV, JSON string
+	Chart                 *chart.Chart // nil for a single version
+	Rows                  []movedRow   // newest first
 }
-
-// movedDot is a version on the chart.
-type movedDot struct{ Class, X, Y, Date, Value string }
 
 // movedRow is a version in the table.
 type movedRow struct{ At, Label, Coefficient, Exact, Share, Similarity string }
@@ -38,7 +30,7 @@ func newMovement(steps []topicindex.Step, ref *topicindex.Ref) *movement {
 	}
 	name := ref.Model + "/" + ref.Version + "/" + strconv.Itoa(ref.Topic)
 	m := &movement{
-		First: steps[0].CreatedAt.UTC().Format("2 Jan 2006"), Ago: "in this version", Width: movedWidth, Height: movedHeight,
+		First: steps[0].CreatedAt.UTC().Format("2 Jan 2006"), Ago: "in this version",
 		CSV: "/topics/history.csv?topic=" + url.QueryEscape(name), JSON: "/v1/topics/history?topic=" + url.QueryEscape(name),
 	}
 	if n := len(steps) - 1; n > 0 {
@@ -49,40 +41,40 @@ func newMovement(steps []topicindex.Step, ref *topicindex.Ref) *movement {
 		m.Rows = append(m.Rows, movedRow{stamp(s.CreatedAt), topicName(s.Label), signed(s.Coefficient), exact(s.Coefficient), share(s.Prevalence), number(s.Similarity, 2)})
 	}
 	if len(steps) > 1 {
-		m.draw(steps[max(0, len(steps)-movedSteps):])
+		m.Chart = drawSteps(steps[max(0, len(steps)-movedSteps):])
 	}
 	return m
 }
 
-// draw draws two steps or more as dots, at equal distances.
-func (m *movement) draw(steps []topicindex.Step) {
-	var low, high float64
-	for i := range steps {
-		low, high = min(low, steps[i].Coefficient), max(high, steps[i].Coefficient)
-	}
-	if high == low {
-		high = 1
-	}
-	y := func(v float64) float64 { return movedBottom - (v-low)/(high-low)*(movedBottom-movedTop) }
-	m.Zero, m.Left, m.Right = geometry(y(0)), geometry(movedLeft-10), geometry(movedRight+10)
+// drawSteps draws two steps or more as dots, at equal distances.
+func drawSteps(steps []topicindex.Step) *chart.Chart {
 	last := len(steps) - 1
-	apart := (last + movedLabels) / movedLabels // dates that are written, from the last one back
-	for i := range steps {
-		s := &steps[i]
-		x := movedLeft + float64(i)/float64(last)*(movedRight-movedLeft)
-		d := movedDot{Class: "fa", X: geometry(x), Y: geometry(y(s.Coefficient))}
-		if s.Coefficient < 0 {
-			d.Class = "fd"
-		}
-		if (last-i)%apart == 0 {
-			d.Date = s.CreatedAt.UTC().Format("2 Jan")
-		}
-		if i == last {
-			d.Value = signed(s.Coefficient)
-		}
-		m.Dots = append(m.Dots, d)
-		m.Path += "ML"[min(i, 1):min(i, 1)+1] + d.X + " " + d.Y
-	}
 	first, now := &steps[0], &steps[last]
-	m.Desc = "From " + signed(first.Coefficient) + " on " + first.CreatedAt.UTC().Format("2 Jan 2006") + " to " + signed(now.Coefficient) + " on " + now.CreatedAt.UTC().Format("2 Jan 2006") + "."
+	c := &chart.Chart{
+		Title: "Coefficient over versions", Width: 446, Height: 132, Left: 20, Right: 40, Top: 14, Bottom: 32,
+		Desc: "From " + signed(first.Coefficient) + " on " + first.CreatedAt.UTC().Format("2 Jan 2006") + " to " +
+			signed(now.Coefficient) + " on " + now.CreatedAt.UTC().Format("2 Jan 2006") + ". The same facts are in the table below.",
+		X: chart.Span{To: float64(last)}.Pad(0.03),
+	}
+	values, line := []float64{0}, []chart.Point(nil)
+	for i := range steps {
+		values, line = append(values, steps[i].Coefficient), append(line, chart.At(float64(i), steps[i].Coefficient))
+	}
+	c.Y = chart.Cover(values...)
+	c.Line("ax", chart.At(c.X.From, 0), chart.At(c.X.To, 0))
+	c.Label("end", chart.At(c.X.From, 0), chart.At(-6, 4), "0")
+	c.Line("ax", line...)
+	apart := (last + movedLabels) / movedLabels // dates that are written, from the last one back
+	for i, at := range line {
+		class := "fa"
+		if at.Y < 0 {
+			class = "fd"
+		}
+		c.Dot(class, at, 4)
+		if (last-i)%apart == 0 {
+			c.Text("mid", chart.At(c.Place(at).X, 126), steps[i].CreatedAt.UTC().Format("2 Jan"))
+		}
+	}
+	c.Label("strong", line[last], chart.At(10, 4), signed(now.Coefficient))
+	return c
 }

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
@@ -45,7 +46,7 @@ type questionnairesPage struct {
 type questionnaireView struct {
 	Name, Version string
 	Facts         []fact
-	Curves        []*plot // for wide and narrow screens
+	Curves        []*chart.Chart // for wide and narrow screens
 	Choice        string
 	Points        []pointView
 	Columns       []heatColumn
@@ -166,12 +167,7 @@ func newQuestionnaireView(q *Questionnaire, factor int) *questionnaireView {
 	for i := range v.Tops {
 		tables[i] = v.Tops[i].Items
 	}
-	draw(tables...)
-	for _, t := range tables {
-		for i := range t {
-			t[i].Bar.Class = "fd" // a loading has no direction: it is never negative
-		}
-	}
+	drawBars("fd", tables...) // a loading has no direction: it is never negative
 	return v
 }
 
@@ -231,8 +227,7 @@ func (v *questionnaireView) heat(m *model.Model, factor int) {
 
 // cross fills in what the cross-validation found.
 func (v *questionnaireView) cross(s *model.Summary) {
-	less := func(a, b model.Point) int { return cmp.Compare(a.Error, b.Error) }
-	lowest := slices.MinFunc(s.BCV, less)
+	lowest, _ := s.Choices()
 	v.Choice = fmt.Sprintf("The error is lowest with %s. The fewest within one standard error of it: %d.", plural(lowest.Factors, "factor"), s.OneStandardErrorFactors)
 	if s.OneStandardErrorFactors != s.Factors {
 		v.Choice += fmt.Sprintf(" The fit has %d.", s.Factors)
@@ -252,62 +247,10 @@ func (v *questionnaireView) cross(s *model.Summary) {
 		row.Is = strings.Join(is, ", ")
 		v.Points = append(v.Points, row)
 	}
-	v.Curves = []*plot{
-		{ID: "cv", Class: "wide", Width: 720, Height: 260, left: 64, right: 16, top: 16, bottom: 46},
-		{ID: "cn", Class: "narrow", Width: 360, Height: 260, left: 56, right: 12, top: 16, bottom: 46},
+	v.Curves = []*chart.Chart{s.Curve(720), s.Curve(360)}
+	for i, class := range []string{"wide", "narrow"} {
+		v.Curves[i].Class, v.Curves[i].Desc = class, v.Choice
 	}
-	for _, c := range v.Curves {
-		c.Title, c.Desc = "Cross-validated error over the number of factors", v.Choice
-		c.cross(points, s, lowest)
-	}
-}
-
-// cross draws the error over the number of factors: a line for each β with standard errors, the bound of the rule of one standard error,
-// and the choice.
-func (p *plot) cross(points []model.Point, s *model.Summary, lowest model.Point) {
-	bound := lowest.Error + lowest.StandardError
-	p.x, p.y = span{math.Inf(1), math.Inf(-1)}, span{lowest.Error, bound}
-	for _, x := range points {
-		at := float64(x.Factors)
-		p.x = span{min(p.x.from, at-0.5), max(p.x.to, at+0.5)}
-		p.y = span{min(p.y.from, x.Error-x.StandardError), max(p.y.to, x.Error+x.StandardError)}
-	}
-	step := p.y.step(5, epsilon)
-	p.y = span{step * math.Floor(p.y.from/step), step * math.Ceil(p.y.to/step)}
-	p.axisY(p.y.every(step, max(0, int(-math.Floor(math.Log10(step))))))
-	p.axisX(p.x.every(p.x.step(14, 1), 0), "squared error of held-out answers by number of factors")
-	p.line("limit", point{p.x.from, bound}, point{p.x.to, bound})
-	p.text("", "start", p.left+6, p.atY(bound)-6, "lowest + 1 standard error")
-	for beta := range slices.Values(betas(points)) {
-		class, line := "gr2", []point(nil)
-		if beta == s.Beta {
-			class = "med"
-		}
-		for _, x := range points {
-			if x.Beta == beta {
-				at := float64(x.Factors)
-				line = append(line, point{at, x.Error})
-				p.line("ax", point{at, x.Error - x.StandardError}, point{at, x.Error + x.StandardError})
-			}
-		}
-		p.line(class, line...)
-	}
-	for _, x := range points {
-		switch {
-		case x.Factors == s.Factors && x.Beta == s.Beta:
-			p.dot("used", point{float64(x.Factors), x.Error}, 6)
-		case x.Candidate == lowest.Candidate:
-			p.dot("least", point{float64(x.Factors), x.Error}, 5)
-		}
-	}
-}
-
-// betas returns the weights of sorted points, each once.
-func betas(points []model.Point) (all []float64) {
-	for _, x := range points {
-		all = append(all, x.Beta)
-	}
-	return slices.Compact(all)
 }
 
 // loadingsCSV answers with the loadings of a questionnaire, in full precision.

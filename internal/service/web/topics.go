@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
@@ -29,7 +31,7 @@ type topicsPage struct {
 	Meant            []choice // words that may be meant, with their addresses
 	Remark           string   // why the search does not answer, "" if it does
 	Models           []choice
-	Map              topicMap
+	Map              template.HTML
 	Chosen           *topicView
 	Moved            *movement // of the chosen topic; nil if the index does not know it
 	Like             string    // address of the topics like the chosen one
@@ -44,19 +46,6 @@ type topicsPage struct {
 type choice struct {
 	Name, Label string
 	Current     bool
-}
-
-// topicMap is the chart of the topics.
-type topicMap struct {
-	Width, Height int
-	Circles       []circle
-}
-
-// circle is a topic on the map.
-type circle struct {
-	Href, Name, Class, Fill, Word, Value string
-	X, Y, R, Upper, Middle, Lower, Under string
-	Inside                               bool
 }
 
 // topicView is a topic as the page shows it.
@@ -209,32 +198,40 @@ func words(t *classifier.Topic) []barRow {
 		}
 		rows = append(rows, r)
 	}
-	draw(rows)
+	drawBars("fa", rows)
 	return rows
 }
 
 // draw draws the map. Circles stand in the order of strength, which is that of the tabulator key.
 func (page *topicsPage) draw() {
-	page.Map = topicMap{Width: mapWidth, Height: mapHeight}
+	c := &chart.Chart{
+		Title: "Map of topics", Class: "map", Width: mapWidth, Height: mapHeight,
+		Desc: "Near means similar words. Size is how common a topic is. The same facts are in the table below.",
+		X:    chart.Span{To: mapWidth}, Y: chart.Span{From: mapHeight, To: 0},
+	}
 	var most float64
 	for i := range page.All {
 		most = max(most, math.Abs(page.All[i].value))
 	}
 	for i := range page.All {
 		v := &page.All[i]
-		c := circle{
-			Href: v.Href, Name: v.Label + ", coefficient " + v.Coefficient + ", " + v.Share + " of notes", Fill: fill(v.value, most), Word: v.place.word, Value: v.Coefficient,
-			X: geometry(v.place.x), Y: geometry(v.place.y), R: geometry(v.place.r), Upper: geometry(v.place.y - 2), Middle: geometry(v.place.y + 4),
-			Lower: geometry(v.place.y + 12), Under: geometry(v.place.y + v.place.r + 12), Inside: v.place.inside,
+		at, class, value, word := v.place, "", 4.0, v.place.r+12
+		if at.inside {
+			value, word = 12, -2
 		}
 		switch {
 		case v.Selected:
-			c.Class = "on"
+			class = "on"
 		case v.hit:
-			c.Class = "hit"
+			class = "hit"
 		}
-		page.Map.Circles = append(page.Map.Circles, c)
+		c.Link(class, v.Href, v.Label+", coefficient "+v.Coefficient+", "+v.Share+" of notes", func() {
+			c.Dot(fill(v.value, most), chart.At(at.x, at.y), at.r)
+			c.Text("mid", chart.At(at.x, at.y+value), v.Coefficient)
+			c.Text("mid", chart.At(at.x, at.y+word), at.word)
+		})
 	}
+	page.Map = c.SVG()
 }
 
 // fill returns the class of the colour of a coefficient: its direction, and its share of the largest.

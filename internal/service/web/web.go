@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -127,6 +128,9 @@ func (p *Pages) readStatic() error {
 		data, err := files.ReadFile("static/" + e.Name())
 		if err != nil {
 			return fmt.Errorf("reading the assets: %w", err)
+		}
+		if e.Name() == "wardcast.css" {
+			data = append([]byte(chart.Style()), data...)
 		}
 		sum.Write(data)
 		p.static[e.Name()] = asset{kinds[path.Ext(e.Name())], data, compressed(data, gzip.BestCompression)}
@@ -294,8 +298,8 @@ func compressed(data []byte, level int) []byte {
 // missing answers that something a page is asked for is not there.
 func (p *Pages) missing(w http.ResponseWriter, r *http.Request, here, message string) {
 	back := map[string]string{"Beds": "/beds", "Topics": "/topics", "Models": "/models", "Questionnaires": "/questionnaires", "Health": "/health"}[here]
-	p.write(w, r, view{template: "text", title: "Not found", here: here, status: http.StatusNotFound, data: text{Heading: "Not found", Message: message, Back: back, RollbackTarget: "Back to " + here}})
+	p.write(w, r, view{template: "text", title: "Not found", here: here, status: http.StatusNotFound, data: text{Heading: "Not found", Message: message, Back: back, BackTo: "Back to " + here}})
 }
 
 // text is a page of plain text.
-type text struct{ Heading, Sub, Back, RollbackTarget, Text, Message string }
+type text struct{ Heading, Sub, Back, BackTo, Text, Message string }

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
@@ -304,22 +305,31 @@ func TestMovement(t *testing.T) {
 		s.CreatedAt, s.Coefficient = time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), float64(i-9)/4
 		steps = append(steps, s)
 	}
-	if m := newMovement(steps[:1], ref); m.Dots != nil || m.Ago != "in this version" || len(m.Rows) != 1 {
+	if m := newMovement(steps[:1], ref); m.Chart != nil || m.Ago != "in this version" || len(m.Rows) != 1 {
 		t.Errorf("a single step: %+v", m)
 	}
 	m := newMovement(steps, ref)
-	first, last := m.Dots[0], m.Dots[len(m.Dots)-1]
-	if want := (movedDot{"fd", "30.0", "100.0", "", ""}); len(m.Dots) != movedSteps || first != want {
-		t.Errorf("%d dots, the first %+v, want %+v", len(m.Dots), first, want)
+	var dots []chart.Part
+	for _, p := range m.Chart.Parts {
+		if p.Radius > 0 {
+			dots = append(dots, p)
+		}
 	}
-	if want := (movedDot{"fa", "396.0", "14.0", "15 Jan", "+1.25"}); last != want {
-		t.Errorf("the last dot is %+v, want %+v", last, want)
+	first, second, last := dots[0], dots[1], dots[len(dots)-1]
+	if len(dots) != movedSteps || first.Class != "fd" || last.Class != "fa" || first.Points[0].Y != 100 || last.Points[0].Y != 14 {
+		t.Errorf("%d dots, %+v to %+v", len(dots), first, last)
+	}
+	if got := last.Points[0].X - first.Points[0].X; math.Abs(got-11*(second.Points[0].X-first.Points[0].X)) > 1e-9 {
+		t.Errorf("the dots stand from %v to %v, the second at %v", first.Points, last.Points, second.Points)
+	}
+	if svg := string(m.Chart.SVG()); !strings.Contains(svg, ">15 Jan<") || !strings.Contains(svg, ">+1.25<") {
+		t.Errorf("the chart lacks the last date or value: %s", svg)
 	}
 	if m.First != "1 Jan 2026" || m.Ago != "14 versions ago" || len(m.Rows) != 15 || m.Rows[0].Coefficient != "+1.25" {
 		t.Errorf("%+v", m)
 	}
-	if want := "From −1.50 on 4 Jan 2026 to +1.25 on 15 Jan 2026."; m.Desc != want {
-		t.Errorf("%q, want %q", m.Desc, want)
+	if want := "From −1.50 on 4 Jan 2026 to +1.25 on 15 Jan 2026."; !strings.HasPrefix(m.Chart.Desc, want) {
+		t.Errorf("%q, want %q", m.Chart.Desc, want)
 	}
 }
 

@@ -44,7 +44,7 @@ func newWhy(p *msg.Prediction, note *msg.Note) why {
 	for _, a := range p.Aux {
 		w.Patient, patient = append(w.Patient, newBarRow(auxName(&a), a.Contribution)), patient+a.Contribution
 	}
-	draw(w.Places, w.Patient)
+	drawBars("fa", w.Places, w.Patient)
 	for _, t := range p.Topics {
 		w.Topics = append(w.Topics, newBarRow(topicName(t.Label), t.Contribution))
 	}
@@ -55,7 +55,7 @@ func newWhy(p *msg.Prediction, note *msg.Note) why {
 		}
 		w.Topics = append(w.Topics, newBarRow("Single words", single))
 	}
-	draw(w.Topics)
+	drawBars("fa", w.Topics)
 	w.Sum = "Start " + signed(p.Intercept) + ", note " + signed(words) + ", patient " + signed(patient)
 	w.Calibrated = p.Class == "" && math.Abs(1/(1+math.Exp(-p.Logit))-p.Probability) > 0.005
 	if p.Class != "" {
