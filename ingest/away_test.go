@@ -235,9 +235,9 @@ func (c *cluster) inSync() {
 	})
 }
 
-// TestShortTroubleAtTheStartIsQuiet: topics that cannot be looked at for a
+// TestShortOutageAtTheStartIsNotLogged: topics that cannot be looked at for a
 // moment are not worth a warning each time.
-func TestShortTroubleAtTheStartIsQuiet(t *testing.T) {
+func TestShortOutageAtTheStartIsNotLogged(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})

@@ -35,18 +35,18 @@ type waiting struct {
 	readable  int64     // offset after the last record that can be read: those of open transactions, and all behind them, come later
 	held      time.Time // since when readable stands still before end; zero if it does not
 	oldest    time.Time // timestamp of the record at next, or of one before; zero if none was read
-	told      time.Time // when end was learned; zero for never
-	reading   trouble
-	writing   trouble
+	endRead   time.Time // when end was learned; zero for never
+	reading   failure
+	writing   failure
 }
 
-// trouble is what keeps a partition from reading or writing; zero for nothing.
-type trouble struct {
+// failure is what keeps a partition from reading or writing; zero for nothing.
+type failure struct {
 	err   error     // the last
 	since time.Time // of the first of an unbroken series of errors
 }
 
-func (t *trouble) fail(err error) {
+func (t *failure) fail(err error) {
 	if t.err == nil {
 		t.since = time.Now()
 	}
@@ -75,7 +75,7 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 	defer b.mu.Unlock()
 	var oldest, held time.Duration
 	for id, w := range b.partitions {
-		if w.next < 0 || w.told.IsZero() {
+		if w.next < 0 || w.endRead.IsZero() {
 			continue
 		}
 		metrics <- prometheus.MustNewConstMetric(b.lag, prometheus.GaugeValue, float64(max(0, w.end-w.next)), strconv.Itoa(id))
@@ -126,7 +126,7 @@ func (b *backlog) read(id int, next int64, f *fetched) {
 		case f.end != w.readable || w.held.IsZero():
 			w.held = now
 		}
-		w.next, w.end, w.readable, w.told, w.reading = next, f.high, f.end, now, trouble{}
+		w.next, w.end, w.readable, w.endRead, w.reading = next, f.high, f.end, now, failure{}
 	})
 }
 
@@ -141,7 +141,7 @@ func (b *backlog) hold(id int, at time.Time) {
 // answer tells that everything before next is answered.
 func (b *backlog) answer(id int, next int64) {
 	b.update(id, func(w *waiting) {
-		if w.next, w.writing = next, (trouble{}); next >= w.readable {
+		if w.next, w.writing = next, (failure{}); next >= w.readable {
 			w.oldest = time.Time{}
 		}
 	})
@@ -157,12 +157,12 @@ func (b *backlog) failWrite(id int, err error) {
 	b.update(id, func(w *waiting) { w.writing.fail(err) })
 }
 
-// trouble returns an error if some partition could not go on for so long.
-func (b *backlog) trouble(after time.Duration) error {
+// failed returns an error if some partition could not go on for so long.
+func (b *backlog) failed(after time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
-		for _, t := range []trouble{b.partitions[id].writing, b.partitions[id].reading} {
+		for _, t := range []failure{b.partitions[id].writing, b.partitions[id].reading} {
 			if t.err != nil && time.Since(t.since) >= after {
 				return fmt.Errorf("partition %d has not gone on for %s: %w", id, time.Since(t.since).Round(time.Second), t.err)
 			}
@@ -183,12 +183,12 @@ func (b *backlog) heldBack(after time.Duration) string {
 	return ""
 }
 
-// untold returns the partitions of whose ends no fetch has told for a while.
-func (b *backlog) untold() (ids []int) {
+// stale returns the partitions of whose ends no fetch has told for a while.
+func (b *backlog) stale() (ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, w := range b.partitions {
-		if time.Since(w.told) > backlogRefresh {
+		if time.Since(w.endRead) > backlogRefresh {
 			ids = append(ids, id)
 		}
 	}
@@ -216,11 +216,11 @@ func (c *Consumer) watch(ctx context.Context) {
 		}
 		c.missing.Store(&missing)
 		var reads sync.WaitGroup
-		for _, id := range c.backlog.untold() {
+		for _, id := range c.backlog.stale() {
 			reads.Go(func() {
 				if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
 					c.backlog.update(id, func(w *waiting) {
-						w.end, w.readable, w.told = max(w.end, end), max(w.readable, end), time.Now()
+						w.end, w.readable, w.endRead = max(w.end, end), max(w.readable, end), time.Now()
 					})
 				}
 			})
@@ -236,13 +236,13 @@ func (c *Consumer) topics() []string { return []string{c.cfg.Input, c.cfg.Output
 // of its topics does not exist, or a partition could not be read or answered for ReadyAfterStall. A member without partitions is ready:
 // the group has more members than partitions.
 func (c *Consumer) Check() error {
-	if err := c.membership.trouble(c.cfg.ReadyAfterStall); err != nil {
+	if err := c.membership.unready(c.cfg.ReadyAfterStall); err != nil {
 		return err
 	}
 	if missing := c.missing.Load(); missing != nil && len(*missing) > 0 {
 		return &MissingTopicsError{Topics: *missing}
 	}
-	return c.backlog.trouble(c.cfg.ReadyAfterStall)
+	return c.backlog.failed(c.cfg.ReadyAfterStall)
 }
 
 // Remark returns a sentence on what keeps a consumer that is ready from answering, "" if nothing has for ReadyAfterStall.

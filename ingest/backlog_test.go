@@ -231,8 +231,8 @@ func TestLagBeforeTheFirstFetch(t *testing.T) {
 	c.wantAll(100, true)
 }
 
-// TestTroubleOutlivesGenerations: a partition whose answers cannot be written is not forgiven because it is read again and again.
-func TestTroubleOutlivesGenerations(t *testing.T) {
+// TestFailuresOutliveGenerations: a partition whose answers cannot be written is not forgiven because it is read again and again.
+func TestFailuresOutliveGenerations(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.ReadyAfterStall = 8 * time.Second }) // a generation lasts four

@@ -204,10 +204,10 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 	if strings.Contains(m.log.String(), patient) {
 		t.Errorf("a record's content is in the log:\n%s", m.log)
 	}
-	if _, n := m.told(`records=(\d+) reason=wrong_type `); n != 2 {
+	if _, n := m.logged(`records=(\d+) reason=wrong_type `); n != 2 {
 		t.Errorf("the log tells of %d records of a wrong type, want 2:\n%s", n, m.log)
 	}
-	if _, n := m.told(`records=(\d+) reason=scoring_failed stage=`); n != 2 {
+	if _, n := m.logged(`records=(\d+) reason=scoring_failed stage=`); n != 2 {
 		t.Errorf("the log tells of %d records without a field that could not be scored, want 2:\n%s", n, m.log)
 	}
 	if !strings.Contains(m.log.String(), "index out of range") || !strings.Contains(m.log.String(), "consumer_test.go") {

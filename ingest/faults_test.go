@@ -261,7 +261,7 @@ func TestStallLeavesTheGeneration(t *testing.T) {
 	c.awaitAnswers(100)
 	m.stop()
 	c.wantAll(100, false)
-	if lines, _ := m.told(`level=ERROR msg="a partition with records neither goes on nor tries to.*" component=ingest (?:generation=\d+ )?partition=(\d)`); lines == 0 {
+	if lines, _ := m.logged(`level=ERROR msg="a partition with records neither goes on nor tries to.*" component=ingest (?:generation=\d+ )?partition=(\d)`); lines == 0 {
 		t.Errorf("no line names the partition:\n%s", m.log)
 	}
 }
@@ -306,7 +306,7 @@ func TestOutputIsMadeAnew(t *testing.T) {
 	c.wantAll(n, true)
 }
 
-func TestRetentionGapIsTold(t *testing.T) {
+func TestRetentionGapIsLogged(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	c.send(numbered(0, 100)...)

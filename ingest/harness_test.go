@@ -178,8 +178,8 @@ func (m *member) metric(name string, label ...string) float64 {
 	return ingesttest.Metric(m.c, m.registry, "wardcast_ingest_"+name, label...)
 }
 
-// told returns how many lines of the log match a pattern, and the sum of the numbers that it captures.
-func (m *member) told(pattern string) (lines, sum int) {
+// logged returns how many lines of the log match a pattern, and the sum of the numbers that it captures.
+func (m *member) logged(pattern string) (lines, sum int) {
 	m.c.Helper()
 	found := regexp.MustCompile(pattern).FindAllStringSubmatch(m.log.String(), -1)
 	for _, line := range found {

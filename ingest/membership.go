@@ -52,9 +52,9 @@ func (m *membership) end() {
 	m.joined, m.unable = false, nil
 }
 
-// trouble returns an error unless the consumer is in a generation, or its last one ended less than so long ago and may be followed by
+// unready returns an error unless the consumer is in a generation, or its last one ended less than so long ago and may be followed by
 // another.
-func (m *membership) trouble(after time.Duration) error {
+func (m *membership) unready(after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {

@@ -69,11 +69,11 @@ func TestPanicStorm(t *testing.T) {
 	m := c.start(scratchHandler{})
 	c.awaitAnswers(300)
 	m.stop()
-	lines, panics := m.told(`msg="the handler panicked" component=ingest records=(\d+) partition=\d offset=\d+ model=m model_version=v7 panic=string`)
+	lines, panics := m.logged(`msg="the handler panicked" component=ingest records=(\d+) partition=\d offset=\d+ model=m model_version=v7 panic=string`)
 	if panics != 300 || lines > 20 {
 		t.Errorf("%d lines tell of %d panics, want few of 300", lines, panics)
 	}
-	if lines, refused := m.told(`msg="record refused" component=ingest records=(\d+) reason=scoring_failed `); refused != 300 || lines > 20 {
+	if lines, refused := m.logged(`msg="record refused" component=ingest records=(\d+) reason=scoring_failed `); refused != 300 || lines > 20 {
 		t.Errorf("%d lines tell of %d records refused, want few of 300", lines, refused)
 	}
 	if strings.Contains(m.log.String(), patient) {

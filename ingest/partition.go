@@ -58,22 +58,22 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 		consumed: g.c.metrics.consumed.WithLabelValues(label),
 		answers:  *g.c.answers, letters: *g.c.letters,
 	}
-	p.answers.failed, p.letters.failed = p.unwritten, p.unwritten
+	p.answers.failed, p.letters.failed = p.onWriteError, p.onWriteError
 	return p
 }
 
-// unwritten is told each error that keeps an answer or dead letter from being written.
-func (p *partition) unwritten(err error) {
+// onWriteError is told each error that keeps an answer or dead letter from being written.
+func (p *partition) onWriteError(err error) {
 	p.failing.Store(true)
 	p.c.metrics.retries.Inc()
 	p.c.backlog.failWrite(p.id, err)
-	p.troubled(err, "write its answers")
+	p.onError(err, "write its answers")
 	p.abandon()
 }
 
-// troubled is told each error that keeps the partition from reading or writing. One that does not pass by itself blocks the partition, and
+// onError is told each error that keeps the partition from reading or writing. One that does not pass by itself blocks the partition, and
 // only this one, until it goes on.
-func (p *partition) troubled(err error, what string) {
+func (p *partition) onError(err error, what string) {
 	p.leave() // others may go on
 	p.g.attempt(p.id)
 	if !permanent(err) {
@@ -88,8 +88,8 @@ func (p *partition) troubled(err error, what string) {
 	}
 }
 
-// goesOn ends a block.
-func (p *partition) goesOn() {
+// resume ends a block.
+func (p *partition) resume() {
 	if p.blocked.CompareAndSwap(true, false) {
 		p.g.block(p.id, false)
 		p.c.log.Info("the partition goes on", "partition", p.id)
@@ -133,7 +133,7 @@ func (p *partition) run(ctx, patience, produce context.Context) {
 		}
 		p.c.metrics.fetchErrors.Inc()
 		p.c.backlog.failRead(p.id, err)
-		p.troubled(err, "read")
+		p.onError(err, "read")
 		if permanent(err) {
 			failures = 0
 			if sleep(ctx, permanentPause) != nil {
@@ -179,7 +179,7 @@ func (p *partition) begin() {
 // fetch reads records once and answers them.
 func (p *partition) fetch(ctx, produce context.Context) error {
 	alive := func() error {
-		p.giveBack()
+		p.returnWorker()
 		p.g.attempt(p.id)
 		return ctx.Err()
 	}
@@ -188,7 +188,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 		return err
 	}
 	defer p.c.client.release(res)
-	p.goesOn()
+	p.resume()
 	p.c.backlog.read(p.id, p.next, res)
 	if !res.empty {
 		if err := p.consume(ctx, produce, res.records); err != nil {
@@ -220,7 +220,7 @@ func (p *partition) consume(ctx, produce context.Context, records *recordset.Rea
 	if p.batch, ok = p.c.batches.Get().(*batch); !ok {
 		p.batch = newBatch()
 	}
-	defer p.giveBack()
+	defer p.returnWorker()
 	for ctx.Err() == nil {
 		record, err := p.batch.load(records, p.id)
 		if errors.Is(err, io.EOF) {
@@ -279,10 +279,10 @@ func (p *partition) leave() {
 	}
 }
 
-// giveBack returns the worker, if the partition has one: others may go on while it waits.
-func (p *partition) giveBack() {
+// returnWorker returns the worker, if the partition has one: others may go on while it waits.
+func (p *partition) returnWorker() {
 	if p.worker != nil {
-		p.c.workers.giveBack(p.worker)
+		p.c.workers.put(p.worker)
 		p.worker = nil
 	}
 }
@@ -294,7 +294,7 @@ func (p *partition) flush(produce context.Context) error {
 	if n == 0 {
 		return nil
 	}
-	p.giveBack()
+	p.returnWorker()
 	m := p.c.metrics
 	m.inFlight.Add(float64(n))
 	defer m.inFlight.Sub(float64(n))
@@ -310,7 +310,7 @@ func (p *partition) flush(produce context.Context) error {
 		p.batch.answers = slices.DeleteFunc(p.batch.answers, func(o *Output) bool { return o == large.message })
 		p.batch.deadLetter(large.message.record, p.c.cfg.Input, Verdict{Reason: ReasonScoringFailed, Stage: "produce"})
 	}
-	if err := p.bury(produce); err != nil {
+	if err := p.writeDeadLetters(produce); err != nil {
 		return err
 	}
 	p.failing.Store(false)
@@ -327,16 +327,16 @@ func (p *partition) flush(produce context.Context) error {
 	m.predicted.Add(float64(len(p.batch.answers)))
 	p.consumed.Add(float64(n))
 	p.g.mark(p.id, p.next)
-	p.goesOn()
+	p.resume()
 	p.c.backlog.answer(p.id, p.next)
 	p.batch.reset()
 	return nil
 }
 
-// bury writes the dead letters. If one is too large for its topic, the partition waits until somebody raises the limit.
+// writeDeadLetters writes the dead letters. If one is too large for its topic, the partition waits until somebody raises the limit.
 // Skipping the letter would lose it; ending the process would stop the other partitions, here and, after the next
 // rebalance, everywhere.
-func (p *partition) bury(produce context.Context) error {
+func (p *partition) writeDeadLetters(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil
 	}
@@ -348,19 +348,19 @@ func (p *partition) bury(produce context.Context) error {
 		if _, large := errors.AsType[*TooLargeError](err); !large {
 			return err
 		}
-		p.unwritten(err)
+		p.onWriteError(err)
 		_ = sleep(produce, permanentPause) // if it ended, Produce fails
 	}
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]
 		p.c.metrics.deadLetter(v.Reason)
-		p.tellRefused(v, o.record.Offset)
+		p.logRefusal(v, o.record.Offset)
 	}
 	return nil
 }
 
-// tellRefused logs a refused record. Of the records that are refused together for one reason, the line names the first.
-func (p *partition) tellRefused(v Verdict, offset int64) {
+// logRefusal logs a refused record. Of the records that are refused together for one reason, the line names the first.
+func (p *partition) logRefusal(v Verdict, offset int64) {
 	p.c.records.Add(v.Reason, func(n int) {
 		log := p.c.log.With("records", n, "reason", v.Reason)
 		if v.Field != "" {

@@ -77,7 +77,7 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 		}
 		run.total += parts[i].end - parts[i].next
 	}
-	run.tell(0)
+	run.report(0)
 	for i := range parts {
 		for parts[i].next < parts[i].end {
 			if err := run.retry(ctx, &parts[i], "cannot fetch records", run.fetch); err != nil {
@@ -221,7 +221,7 @@ func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	if err == nil && p.next == before {
 		err = errNothing
 	}
-	r.tell(p.next - before)
+	r.report(p.next - before)
 	return err
 }
 
@@ -274,8 +274,8 @@ func (r *replay) pass(p *replayPart, next int64, count *int64) {
 	p.next = next
 }
 
-// tell reports offsets that were passed.
-func (r *replay) tell(passed int64) {
+// report reports offsets that were passed.
+func (r *replay) report(passed int64) {
 	r.done += passed
 	if r.Progress != nil {
 		r.Progress(r.done, r.total)

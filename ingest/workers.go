@@ -40,8 +40,8 @@ func (w *workers) borrow() Worker {
 	return worker
 }
 
-// giveBack takes a worker back. One that is more than there should be is dropped.
-func (w *workers) giveBack(worker Worker) {
+// put takes a worker back. One that is more than there should be is dropped.
+func (w *workers) put(worker Worker) {
 	select {
 	case w.idle <- worker:
 	default:

@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// TestVerifyTellsProgress counts the versions of all models.
-func TestVerifyTellsProgress(t *testing.T) {
+// TestVerifyReportsProgress counts the versions of all models.
+func TestVerifyReportsProgress(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := OpenDir(dir)

@@ -66,7 +66,7 @@ func TestRollbackGoesBackOneMore(t *testing.T) {
 	}
 }
 
-func TestConflictTellsWhoWon(t *testing.T) {
+func TestConflictNamesTheWinner(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := OpenDir(t.TempDir())

@@ -12,15 +12,15 @@ import (
 
 // nights runs the demo of a hospital's nights and tells of each as it ends.
 func (c *demoCmd) nights(ctx context.Context, d *cli.Deps, o demo.Options) error {
-	tell := func(n *demo.Night) error {
+	report := func(n *demo.Night) error {
 		out := bufio.NewWriter(d.Out)
 		describe(out, n)
 		return out.Flush()
 	}
 	if c.JSON() {
-		tell = func(n *demo.Night) error { return cli.PrintJSON(d.Out, map[string]any{"night": n}) }
+		report = func(n *demo.Night) error { return cli.PrintJSON(d.Out, map[string]any{"night": n}) }
 	}
-	r, err := demo.RunNights(ctx, o, tell)
+	r, err := demo.RunNights(ctx, o, report)
 	if err != nil || r == nil {
 		return err
 	}

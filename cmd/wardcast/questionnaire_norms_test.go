@@ -108,10 +108,10 @@ func TestQuestionnaireNorms(t *testing.T) {
 		hardly[j] = ""
 	}
 	one := clitest.File(t, "one.csv", lines[0]+"\n"+strings.Join(hardly, ",")+"\n")
-	told := wardcast(t, "", "questionnaire", "score", one, "--model", dir, "--norms", out)
-	single, err := csv.NewReader(strings.NewReader(told.Stdout)).ReadAll()
-	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" || !strings.Contains(told.Stderr, "scores are no measurements") {
-		t.Errorf("a single answer gives %q, %v, with the log\n%s", single, err, told.Stderr)
+	scored := wardcast(t, "", "questionnaire", "score", one, "--model", dir, "--norms", out)
+	single, err := csv.NewReader(strings.NewReader(scored.Stdout)).ReadAll()
+	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" || !strings.Contains(scored.Stderr, "scores are no measurements") {
+		t.Errorf("a single answer gives %q, %v, with the log\n%s", single, err, scored.Stderr)
 	}
 
 	// Who gave too few answers has no norm, and is told by line. The others keep theirs.

@@ -39,13 +39,13 @@ type retrainCmd struct {
 	MinEvents    *int      `help:"Notes of each outcome that a complaint needs for a separate model (default: ${minEvents})." placeholder:"N"`
 	MetricsFile  string    `help:"Write the result as metrics to this file, FILE.prom, in the folder of node_exporter's textfile collector." placeholder:"FILE"`
 	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"age:numeric,sex:categorical,acuity:numeric,vitals.sbp:numeric,vitals.dbp:numeric,vitals.hr:numeric,vitals.rr:numeric,vitals.temp_c:numeric,vitals.spo2:numeric" placeholder:"NAME:KIND"`
-	door
+	gateFlags
 	cli.Output
 }
 
 // Validate is called by the command line's parser.
 func (c *retrainCmd) Validate() error {
-	if err := c.door.Validate(); err != nil {
+	if err := c.gateFlags.Validate(); err != nil {
 		return err
 	}
 	switch files := len(c.Notes) > 0; {
@@ -95,7 +95,7 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	job := &retrain.Job{Version: version, Logger: d.Log}
 	result, err := c.retrain(ctx, d, job, began.In(zone))
 	took := time.Since(began)
-	err = interrupted(ctx, &job.Door, err)
+	err = interrupted(ctx, &job.Gatekeeper, err)
 	if c.MetricsFile != "" && ctx.Err() == nil { // a run that somebody stops has not failed
 		m := textfile.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
 		if err := m.WriteFile(c.MetricsFile); err != nil {
@@ -110,10 +110,10 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	if err != nil {
 		return err
 	}
-	if result.Entry == nil {
+	if result.Promotion == nil {
 		return c.printShard(d, job.Shard, result, took)
 	}
-	return errors.Join(c.print(d, result, took), told(d.Log, result.Entry))
+	return errors.Join(c.print(d, result, took), logPromotion(d.Log, result.Promotion))
 }
 
 // retrain fills in a job and runs it.
@@ -160,7 +160,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	if err := store.Create(ctx); err != nil {
 		return nil, err
 	}
-	job.Door, job.Previous = *c.open(d, store, cfg.Retrain.Gate, "retrain"), train.Previous(store, d.Log)
+	job.Gatekeeper, job.Previous = *c.open(d, store, cfg.Retrain.Gate, "retrain"), train.Previous(store, d.Log)
 	bar := cli.NewProgress(d, "training")
 	defer bar.Finish()
 	job.Progress = bar.Set
@@ -261,7 +261,7 @@ func (c *retrainCmd) printShard(d *cli.Deps, s retrain.Shard, r *retrain.Result,
 }
 
 func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {
-	e := r.Entry
+	e := r.Promotion
 	out := retrained{
 		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Reason: e.Verdict.Reason, Generation: e.Candidate.Name,
 		Counts: r.Counts, Seconds: took.Seconds(), Beds: r.Beds,

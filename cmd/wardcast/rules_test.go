@@ -49,7 +49,7 @@ func TestRetrainRules(t *testing.T) {
 	}
 	days, rank, documents, events := 30, 5, 200, 20
 	other := clitest.File(t, "other.yaml", "owner: Chief physician\n")
-	job = rules(&retrainCmd{WindowDays: &days, Rank: &rank, MinDocuments: &documents, MinEvents: &events, AuxColumns: "age:numeric", door: door{Site: other}})
+	job = rules(&retrainCmd{WindowDays: &days, Rank: &rank, MinDocuments: &documents, MinEvents: &events, AuxColumns: "age:numeric", gateFlags: gateFlags{Site: other}})
 	if s, f := job.Settings, job.Fit; s.Window != 30*24*time.Hour || f.Rank != 5 || f.MinDocuments != 200 || f.MinEvents != 20 || s.Judged != 0.5 || job.Site.Owner != "Chief physician" {
 		t.Errorf("from flags: %+v, %+v, site %+v", s, f, job.Site)
 	}
@@ -76,7 +76,7 @@ func TestRetrainMetrics(t *testing.T) {
 	t.Parallel()
 	flags, file := past(t, pastNotes), filepath.Join(t.TempDir(), "wardcast.prom")
 	run := append([]string{"retrain", "--metrics-file", file, "--model-dir", filepath.Join(t.TempDir(), "models")}, flags...)
-	told := func(want ...string) {
+	contains := func(want ...string) {
 		t.Helper()
 		got, err := os.ReadFile(file) //nolint:gosec // the test's own
 		if err != nil {
@@ -89,12 +89,12 @@ func TestRetrainMetrics(t *testing.T) {
 		}
 	}
 	succeed(t, "", run...)
-	told("wardcast_retrain_failed 0\n", `wardcast_retrain_decision{decision="promote"} 1`, "wardcast_retrain_success_timestamp_seconds ", `wardcast_retrain_log_loss{of="challenger"} 0.`)
+	contains("wardcast_retrain_failed 0\n", `wardcast_retrain_decision{decision="promote"} 1`, "wardcast_retrain_success_timestamp_seconds ", `wardcast_retrain_log_loss{of="challenger"} 0.`)
 	if err := os.WriteFile(flags[1], nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fail(t, cli.ExitFailed, run, "wardcast: ")
-	told("wardcast_retrain_failed 1\n", "wardcast_retrain_success_timestamp_seconds ")
+	contains("wardcast_retrain_failed 1\n", "wardcast_retrain_success_timestamp_seconds ")
 }
 
 func TestRetrainRefusesFlags(t *testing.T) {

@@ -183,7 +183,7 @@ type trainCmd struct {
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
 	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model, and all notes together for the gate to serve one." default:"${minEvents}"`
 	Config       string `help:"Configuration file, of whose section retrain the gate's rule and the site's file are taken, and of whose section input which values count." type:"existingfile" placeholder:"FILE"`
-	door
+	gateFlags
 }
 
 // holdLess makes the garbage collector run twice as often, unless GOGC says how often. Training holds large arrays
@@ -221,10 +221,10 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err := store.Create(ctx); err != nil {
 		return err
 	}
-	door := c.open(d, store, cfg.Retrain.Gate, "train")
-	door.MinEvents = c.MinEvents
-	defer func() { err = interrupted(ctx, door, err) }()
-	if err := door.Begin(ctx); err != nil {
+	gatekeeper := c.open(d, store, cfg.Retrain.Gate, "train")
+	gatekeeper.MinEvents = c.MinEvents
+	defer func() { err = interrupted(ctx, gatekeeper, err) }()
+	if err := gatekeeper.Begin(ctx); err != nil {
 		return err
 	}
 	bar := cli.NewProgress(d, "training")
@@ -236,7 +236,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 		return err
 	}
 	data.Pooled = true
-	entry, err := door.Enter(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
+	promotion, err := gatekeeper.Promote(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better", "model", o.Model)
 		}
 	}
-	return errors.Join(c.print(d, trained), told(d.Log, entry))
+	return errors.Join(c.print(d, trained), logPromotion(d.Log, promotion))
 }
 
 // settings returns what the flags say about the models.
@@ -298,7 +298,7 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one patient share may become terms")
 	}
 	recurring := train.CountRecurring(t.Rows)
-	about.Counts = train.CountAttenders(t.Rows).Told(recurring)
+	about.Counts = train.CountAttenders(t.Rows).Counts(recurring)
 	if recurring.Many() {
 		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column; otherwise every figure is too good",
 			"share", recurring.Share, "notes", recurring.Notes)

@@ -42,12 +42,12 @@ func (l *Limiter) Add(name string, write func(n int)) {
 	}
 	if k.n++; k.n == 1 {
 		k.write = write
-		k.timer = time.AfterFunc(max(gather, l.every-time.Since(k.last)), func() { l.tell(k) })
+		k.timer = time.AfterFunc(max(gather, l.every-time.Since(k.last)), func() { l.write(k) })
 	}
 }
 
-// tell writes the line of a kind, if there are events.
-func (l *Limiter) tell(k *kind) {
+// write writes the line of a kind, if there are events.
+func (l *Limiter) write(k *kind) {
 	l.mu.Lock()
 	n, write := k.n, k.write
 	k.n, k.write, k.last = 0, nil, time.Now()
@@ -63,6 +63,6 @@ func (l *Limiter) Flush() {
 	kinds := slices.Collect(maps.Values(l.kinds))
 	l.mu.Unlock()
 	for _, k := range kinds {
-		l.tell(k)
+		l.write(k)
 	}
 }

@@ -64,7 +64,7 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 		return r, fmt.Errorf("writing what the bed demand rests on: %w", err)
 	}
 	r.Visits, r.Wards = fit.Visits, len(fit.Wards.Names)
-	if r.Version, err = j.Door.Store.SaveBeds(ctx, j.Door.Created, data); err != nil {
+	if r.Version, err = j.Gatekeeper.Store.SaveBeds(ctx, j.Gatekeeper.Created, data); err != nil {
 		return r, err
 	}
 	j.logger().InfoContext(ctx, "bed demand learned", "beds_version", r.Version, "visits", r.Visits, "wards", r.Wards, "days", r.Days)

@@ -77,7 +77,7 @@ func TestBeds(t *testing.T) {
 	}
 	job = tiny(models.OpenDir(t.TempDir()), source, retrain.Shard{})
 	job.Beds.Site = "North"
-	if r, err := job.Run(t.Context()); err != nil || r.Entry.Served == nil || r.Beds.Version != "" || !strings.Contains(r.Beds.Reason, "needed") {
+	if r, err := job.Run(t.Context()); err != nil || r.Promotion.Served == nil || r.Beds.Version != "" || !strings.Contains(r.Beds.Reason, "needed") {
 		t.Errorf("%+v, %v", r.Beds, err)
 	}
 }

@@ -46,7 +46,7 @@ func (j *Job) source(ctx context.Context) (Source, error) {
 		return nil, fmt.Errorf("writing where the messages end: %w", err)
 	}
 	agreed := endsPart{asOf, ends}
-	if _, err := j.Door.Store.AgreeOnPart(ctx, fmt.Sprintf("ends-of-%d", j.Shard.Count), data.Bytes(), func(before []byte) bool {
+	if _, err := j.Gatekeeper.Store.AgreeOnPart(ctx, fmt.Sprintf("ends-of-%d", j.Shard.Count), data.Bytes(), func(before []byte) bool {
 		var found endsPart
 		if gob.NewDecoder(bytes.NewReader(before)).Decode(&found) != nil {
 			return false // of another version of the program

@@ -14,9 +14,9 @@ import (
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
-// TestReportTellsOfTheNotes: contradictions, repeat attenders and all that was left out stand in the report, with where the notes
+// TestReportCountsTheNotes: contradictions, repeat attenders and all that was left out stand in the report, with where the notes
 // are from, and a note's site is a subgroup though it predicts nothing.
-func TestReportTellsOfTheNotes(t *testing.T) {
+func TestReportCountsTheNotes(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)
 	var contradicted, refused int

@@ -16,12 +16,12 @@ import (
 
 // Job is one retraining.
 type Job struct {
-	Source   Source
-	Settings Settings
-	Fit      train.Settings
-	Door     train.Door
-	Version  string       // of the program
-	Site     *report.Site // may be nil
+	Source     Source
+	Settings   Settings
+	Fit        train.Settings
+	Gatekeeper train.Gatekeeper
+	Version    string       // of the program
+	Site       *report.Site // may be nil
 	// Previous returns the champion of a model, whose topics the new one is aligned with; nil if there is none.
 	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
 	Progress train.Progress // of the fit; may be nil
@@ -32,10 +32,10 @@ type Job struct {
 
 // Result is what one retraining did. If there were too few notes, Counts alone is set and the error is a *TooFewError.
 type Result struct {
-	Counts  Counts
-	Entry   *train.Entry
-	Trained *train.Trained
-	Beds    *BedsFit // nil without Trained
+	Counts    Counts
+	Promotion *train.Promotion
+	Trained   *train.Trained
+	Beds      *BedsFit // nil without Trained
 	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has joined
 	// all of them before, Entry and Trained are nil.
 	Missing []Shard
@@ -47,7 +47,7 @@ type Result struct {
 // generation whole. Run again, it does all of it again. What
 // forecasts of beds rest on is learned and saved before the gate, whatever it says.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
-	if err := j.Door.Begin(ctx); err != nil {
+	if err := j.Gatekeeper.Begin(ctx); err != nil {
 		return nil, err
 	}
 	source, err := j.source(ctx)
@@ -66,9 +66,9 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	aux, rows := answered(j.Settings.Aux, past.Rows)
 	training := train.Data{Rows: folds.Take(rows, past.Split.Train), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
 	judged := train.Data{Rows: folds.Take(rows, past.Split.Test), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
-	j.Door.Created = time.Now().UTC().Truncate(time.Second)
+	j.Gatekeeper.Created = time.Now().UTC().Truncate(time.Second)
 	fit := train.Job{
-		Created: j.Door.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
+		Created: j.Gatekeeper.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
 		About: r.Counts.about(j.Source.Names()),
 	}
 	if j.Shard == (Shard{}) {
@@ -86,7 +86,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if r.Beds, err = j.fitBeds(ctx, past, aux, rows, r.Trained); err != nil {
 		return r, err
 	}
-	r.Entry, err = j.Door.Enter(ctx, train.Candidate{
+	r.Promotion, err = j.Gatekeeper.Promote(ctx, train.Candidate{
 		Trained: r.Trained, Notes: judged, Probabilities: p, Later: true,
 		About: fit.About,
 	})

@@ -24,7 +24,7 @@ import (
 )
 
 // Shard is one of several processes that share a retraining. Shard 0 makes the model of all complaints, the others those of
-// single ones, and whichever is the last to finish brings all of them to the door. The zero value does all of it.
+// single ones, and whichever is the last to finish presents all of them to the gatekeeper. The zero value does all of it.
 type Shard struct {
 	Index int // from 0
 	Count int // of all shards, at least 2
@@ -176,7 +176,7 @@ func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
 	for i := range data.Rows {
 		writeRow(h, &data.Rows[i])
 	}
-	return round{AsOf: asOf, From: j.Door.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(h.Sum(nil))}, nil
+	return round{AsOf: asOf, From: j.Gatekeeper.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(h.Sum(nil))}, nil
 }
 
 // writeRow writes all of a row so that different rows are different bytes.
@@ -199,12 +199,12 @@ func writeRow(w io.Writer, r *train.Row) {
 
 // part reads what a shard has left, nil if there is nothing that can be read.
 func (j *Job) part(ctx context.Context, s Shard) (*part, error) {
-	return read[part](ctx, j.Door.Store, s.name())
+	return read[part](ctx, j.Gatekeeper.Store, s.name())
 }
 
 // pooled reads what shard 0 has left for the others, nil if there is nothing that can be read.
 func (j *Job) pooled(ctx context.Context) (*pooledPart, error) {
-	return read[pooledPart](ctx, j.Door.Store, pooledName(j.Shard))
+	return read[pooledPart](ctx, j.Gatekeeper.Store, pooledName(j.Shard))
 }
 
 // read reads what Job.write left. It returns nil if there is nothing, or if another version of the program left it: both are
@@ -247,7 +247,7 @@ func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	if err != nil || len(missing) > 0 {
 		return false, err
 	}
-	served, err := j.Door.Store.Champion(ctx)
+	served, err := j.Gatekeeper.Store.Champion(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -314,14 +314,14 @@ func (j *Job) write(ctx context.Context, name string, v any) error {
 	if err := gob.NewEncoder(&data).Encode(v); err != nil {
 		return fmt.Errorf("writing part %q: %w", name, err)
 	}
-	return j.Door.Store.WritePart(ctx, name, data.Bytes())
+	return j.Gatekeeper.Store.WritePart(ctx, name, data.Bytes())
 }
 
 // await waits until shard 0 has made the model of all complaints.
 func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 	timer := time.NewTicker(look)
 	defer timer.Stop()
-	told := ""
+	logged := ""
 	for looks, others := 0, 0; ; looks++ {
 		p, err := j.pooled(ctx)
 		if err != nil {
@@ -336,9 +336,9 @@ func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 				return nil, &SupersededError{p.Round.AsOf}
 			case !p.Round.AsOf.Equal(now.AsOf) || differs == "":
 				others = 0
-			case differs != told:
+			case differs != logged:
 				j.logger().Warn("the result of shard 0 for this cut-off is of others; waiting for it to be run with the same", "differs_in", differs)
-				told = differs
+				logged = differs
 			}
 			if p.Made && p.Round.AsOf.Equal(now.AsOf) && p.Round.From == now.From && differs != "" {
 				if others++; others > patience {
@@ -382,6 +382,6 @@ func (j *Job) join(parts []*part) (*train.Trained, error) {
 	slices.SortFunc(all.Bundles, func(a, b *bundle.Bundle) int {
 		return cmp.Or(first(a.Manifest.Name)-first(b.Manifest.Name), strings.Compare(a.Manifest.Name, b.Manifest.Name))
 	})
-	j.Door.Created = created(parts) // whoever joins: a second one makes the same generation
+	j.Gatekeeper.Created = created(parts) // whoever joins: a second one makes the same generation
 	return all, nil
 }

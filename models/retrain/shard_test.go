@@ -33,7 +33,7 @@ func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *r
 	fit.ChooseText = false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
-		Door: train.Door{Store: store, Gate: gate.Default(), By: "test"},
+		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test"},
 	}
 }
 
@@ -77,7 +77,7 @@ func TestShards(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, visits)
 	whole, parts := models.OpenDir(t.TempDir()), models.OpenDir(t.TempDir())
-	if r, err := nightly(whole, source, retrain.Shard{}).Run(t.Context()); err != nil || r.Entry.Served == nil {
+	if r, err := nightly(whole, source, retrain.Shard{}).Run(t.Context()); err != nil || r.Promotion.Served == nil {
 		t.Fatalf("%+v, error %v", r, err)
 	}
 	_, made := served(t, whole)
@@ -100,11 +100,11 @@ func TestShards(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if !slices.ContainsFunc(results, func(r *retrain.Result) bool { return r.Entry != nil && r.Entry.Served != nil }) {
+		if !slices.ContainsFunc(results, func(r *retrain.Result) bool { return r.Promotion != nil && r.Promotion.Served != nil }) {
 			t.Error("no shard joined all of them")
 		}
 		for _, r := range results {
-			if r.Entry == nil && !r.Joined && len(r.Missing) == 0 {
+			if r.Promotion == nil && !r.Joined && len(r.Missing) == 0 {
 				t.Errorf("a shard neither joined nor tells that others did or are missing: %+v", r)
 			}
 		}
@@ -151,7 +151,7 @@ func TestShardsReadTheSame(t *testing.T) {
 	}
 	log.outcomes = source.outcomes
 	last, err := shard(1)
-	if err != nil || last.Entry == nil {
+	if err != nil || last.Promotion == nil {
 		t.Fatalf("the second shard: %+v, %v", last, err)
 	}
 	if d := cmp.Diff(first.Counts, last.Counts); d != "" {
@@ -183,7 +183,7 @@ func TestShardsOneByOne(t *testing.T) {
 	store := models.OpenDir(t.TempDir())
 	for i, want := range []int{1, 0} {
 		r, err := nightly(store, source, retrain.Shard{Index: i, Count: 2}).Run(t.Context())
-		if err != nil || len(r.Missing) != want || (r.Entry != nil) != (want == 0) {
+		if err != nil || len(r.Missing) != want || (r.Promotion != nil) != (want == 0) {
 			t.Fatalf("shard %d: %+v, %v", i, r, err)
 		}
 	}
@@ -233,12 +233,12 @@ func TestLastShardsTogether(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	slow := &overtaking{Bucket: b, part: "1-of-2", act: func() {
-		if r, err := tiny(models.New(b), source, last).Run(t.Context()); err != nil || r.Entry == nil || r.Entry.Served == nil {
+		if r, err := tiny(models.New(b), source, last).Run(t.Context()); err != nil || r.Promotion == nil || r.Promotion.Served == nil {
 			t.Errorf("the faster one: %+v, %v", r, err)
 		}
 	}}
 	r, err := tiny(models.New(slow), source, last).Run(t.Context())
-	if err != nil || !r.Joined || r.Entry != nil || slow.act != nil {
+	if err != nil || !r.Joined || r.Promotion != nil || slow.act != nil {
 		t.Errorf("the slower one: %+v, %v", r, err)
 	}
 	served(t, models.New(b))

@@ -83,7 +83,7 @@ func tiny(store *models.Store, source retrain.Source, shard retrain.Shard) *retr
 	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10, false, false, train.Never
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
-		Door: train.Door{Store: store, Gate: gate.Default(), By: "test"},
+		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test"},
 	}
 }
 
@@ -99,7 +99,7 @@ func TestStoppedAtEveryCall(t *testing.T) {
 	first := t.TempDir()
 	night := tiny(models.OpenDir(first), earlier, retrain.Shard{})
 	night.Settings.AsOf = at(24 * 59)
-	if r, err := night.Run(t.Context()); err != nil || r.Entry.Served == nil {
+	if r, err := night.Run(t.Context()); err != nil || r.Promotion.Served == nil {
 		t.Fatalf("the first night: %+v, %v", r, err)
 	}
 	old, _ := served(t, models.OpenDir(first))
@@ -169,7 +169,7 @@ func stopAtEveryCall(t *testing.T, from string, old *models.Generation, kind fau
 		if err == nil && kind == stopped {
 			t.Fatalf("call %d was the last, and the retraining does not say so", stops)
 		}
-		if r, err := run(models.Dir(dir)); err != nil || r.Entry == nil && !r.Joined && len(r.Missing) == 0 {
+		if r, err := run(models.Dir(dir)); err != nil || r.Promotion == nil && !r.Joined && len(r.Missing) == 0 {
 			t.Fatalf("call %d: run again: %+v, %v", stops, r, err)
 		}
 		served(t, store)

@@ -30,8 +30,8 @@ func CountAttenders(rows []Row) (a Attenders) {
 	return a
 }
 
-// Told returns what a report says of notes of the same patients, and of those that may be.
-func (a Attenders) Told(r Recurring) []report.Count {
+// Counts returns what a report says of notes of the same patients, and of those that may be.
+func (a Attenders) Counts(r Recurring) []report.Count {
 	return []report.Count{
 		{Name: "patients with more than one note", Number: a.RepeatPatients},
 		{Name: "notes of these patients", Number: a.RepeatVisits},

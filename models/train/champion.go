@@ -32,13 +32,13 @@ type refused struct {
 
 // champion reads what is served, nil if nothing is. A model that cannot be read is an error, since a candidate cannot be held
 // against it; with Force it is left out.
-func (d *Door) champion(ctx context.Context) (*champion, error) {
-	g, err := d.Store.Champion(ctx)
+func (k *Gatekeeper) champion(ctx context.Context) (*champion, error) {
+	g, err := k.Store.Champion(ctx)
 	_, damaged := errors.AsType[*models.FileError](err)
 	switch {
 	case errors.Is(err, models.ErrNotFound) && !damaged:
 		return nil, nil
-	case err != nil && !(damaged && d.Force):
+	case err != nil && !(damaged && k.Force):
 		return nil, err
 	case g == nil:
 		return nil, nil
@@ -48,10 +48,10 @@ func (d *Door) champion(ctx context.Context) (*champion, error) {
 		c.refused = append(c.refused, refused{err: err})
 		return c, nil
 	}
-	if err := c.read(ctx, d.Store); err != nil {
+	if err := c.read(ctx, k.Store); err != nil {
 		return nil, err
 	}
-	if len(c.refused) > 0 && !d.Force {
+	if len(c.refused) > 0 && !k.Force {
 		var errs []error
 		for _, r := range c.refused {
 			errs = append(errs, r.err)

@@ -110,9 +110,9 @@ func TestRareNamesAreHidden(t *testing.T) {
 	}
 }
 
-// TestReportTellsOfAllNotes: a report by cross-validation tells where the notes are from, what was left out and what was counted,
+// TestReportCountsAllNotes: a report by cross-validation tells where the notes are from, what was left out and what was counted,
 // and calls nobody a patient who may be another's visit.
-func TestReportTellsOfAllNotes(t *testing.T) {
+func TestReportCountsAllNotes(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 400)
 	s := small()
@@ -120,7 +120,7 @@ func TestReportTellsOfAllNotes(t *testing.T) {
 	j := job()
 	j.About = report.Data{
 		Sources: []string{"notes.csv"}, Exclusions: []report.Exclusion{{Reason: "no text", Notes: 3}},
-		Counts: CountAttenders(rows).Told(Recurring{Notes: 5}),
+		Counts: CountAttenders(rows).Counts(Recurring{Notes: 5}),
 	}
 	for _, patients := range []int{0, 200} {
 		for i := range rows {

@@ -98,8 +98,8 @@ func TestStaying(t *testing.T) {
 	}
 }
 
-// TestPromoteIsTold: another generation is served by the time that a training has ended.
-func TestPromoteIsTold(t *testing.T) {
+// TestPromoteReportsAConflict: another generation is served by the time that a training has ended.
+func TestPromoteReportsAConflict(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	store := models.OpenDir(t.TempDir())

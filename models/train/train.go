@@ -80,7 +80,7 @@ const minClass = 10
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	t := newTraining(d, s, job)
 	t.total += t.steps
-	t.tell(0)
+	t.advance(0)
 	p, err := t.trainPooled(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func Pool(ctx context.Context, d Data, s Settings, job Job) (*Trained, *Pooled, 
 	job.Ours = func(string) bool { return false }
 	t := newTraining(d, s, job)
 	t.total += t.steps
-	t.tell(0)
+	t.advance(0)
 	p, err := t.trainPooled(ctx)
 	return t.out, p, err
 }
@@ -120,7 +120,7 @@ type Pooled struct {
 // those of Pool. Trained has no OutOfFold.
 func (p *Pooled) TrainOwn(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	t := newTraining(d, s, job)
-	t.tell(0)
+	t.advance(0)
 	return t.out, t.trainOwn(ctx, p)
 }
 
@@ -219,8 +219,8 @@ func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
 // supervisedSteps is the number of steps in which the training of a supervised model is reported, since it takes long.
 const supervisedSteps = 100
 
-// tell counts steps that are done and reports it.
-func (t *training) tell(more int) {
+// advance counts steps that are done and reports it.
+func (t *training) advance(more int) {
 	done := t.done.Add(int64(more))
 	if t.job.Progress != nil {
 		t.job.Progress(int(done), t.total)
@@ -238,17 +238,17 @@ type attempt struct {
 // try trains the model of a name.
 func (t *training) try(ctx context.Context, d Data, model string, fit func(Data) (*Fitted, error)) (a attempt) {
 	began := time.Now()
-	var told atomic.Int64
+	var reported atomic.Int64
 	d.progress = func(done, total int) {
 		// All but one of the steps are the cross-validation's.
 		now := int64(done * (t.steps - 1) / total)
-		if before := told.Load(); now > before && told.CompareAndSwap(before, now) {
-			t.tell(int(now - before))
+		if before := reported.Load(); now > before && reported.CompareAndSwap(before, now) {
+			t.advance(int(now - before))
 		}
 	}
 	defer func() {
 		a.seconds = time.Since(began).Seconds()
-		t.tell(t.steps - int(told.Load()))
+		t.advance(t.steps - int(reported.Load()))
 	}()
 	if t.job.Previous != nil {
 		d.Previous, a.err = t.job.Previous(ctx, model)

@@ -280,14 +280,14 @@ func TestTrainCountsProgress(t *testing.T) {
 	rows, _ := generated(t, 0, 300)
 	s := small()
 	s.PerComplaint = Never
-	var told []string
+	var reported []string
 	j := job()
-	j.Progress = func(done, total int) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }
+	j.Progress = func(done, total int) { reported = append(reported, fmt.Sprintf("%d/%d", done, total)) }
 	if _, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(told, []string{"0/1", "1/1"}) {
-		t.Errorf("told %v", told)
+	if !slices.Equal(reported, []string{"0/1", "1/1"}) {
+		t.Errorf("told %v", reported)
 	}
 }
 
@@ -306,16 +306,16 @@ func TestPreviousCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	reported := 0
 	for _, o := range out.Outcomes {
 		if o.Why == "" {
 			t.Errorf("%s: no reason", o.Model)
 		}
 		if o.Why == "could not be trained: the store is gone" && o.Stays {
-			told++
+			reported++
 		}
 	}
-	if told == 0 {
+	if reported == 0 {
 		t.Errorf("no complaint tells why: %+v", out.Outcomes)
 	}
 }

@@ -106,8 +106,8 @@ func TestDeletedAnswersLeaveTheMeans(t *testing.T) {
 	}
 }
 
-// tells reports whether the answers tell anything of a factor.
-func tells(m *Model, answers []float64, factor int) bool {
+// informs reports whether the answers tell anything of a factor.
+func informs(m *Model, answers []float64, factor int) bool {
 	var some, all float64
 	for j, v := range answers {
 		q := m.Loadings.At(j, factor)
@@ -135,7 +135,7 @@ func worst(t *testing.T, m *Model, all, some *mat.Dense, n int) (share, standard
 	for f := range k {
 		var was, d []float64
 		for i := range people {
-			if tells(m, some.RawRowView(i), f) {
+			if informs(m, some.RawRowView(i), f) {
 				was, d = append(was, before.At(i, f)), append(d, after.At(i, f)-before.At(i, f))
 			}
 		}

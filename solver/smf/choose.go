@@ -273,7 +273,7 @@ func (c *validation) follow(ctx context.Context) error {
 					return err
 				}
 				if t.LogLoss > hopeless*least {
-					c.tell((len(ridges) - 1 - at) * len(c.folds))
+					c.advance((len(ridges) - 1 - at) * len(c.folds))
 					break
 				}
 				if t.LogLoss < least { // false for NaN
@@ -285,8 +285,8 @@ func (c *validation) follow(ctx context.Context) error {
 	return nil
 }
 
-// tell reports that runs are done or skipped.
-func (c *validation) tell(runs int) {
+// advance reports that runs are done or skipped.
+func (c *validation) advance(runs int) {
 	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
 		c.Progress(int(done), len(c.candidates)*len(c.folds))
 	}
@@ -341,7 +341,7 @@ func (c *validation) run(ctx context.Context, t *trial, fold int, first bool) er
 	if along.last = result; first {
 		along.first = result
 	}
-	c.tell(1)
+	c.advance(1)
 	return nil
 }
 

@@ -135,7 +135,7 @@ func (s *simulation) settle(ctx context.Context, n *Night) error {
 	now := s.ledger.total()
 	n.Notes, n.Lost, n.Repeated = now.Notes-s.ledger.last.Notes, now.Lost, now.Repeated-s.ledger.last.Repeated
 	s.ledger.last = *now
-	return s.tell(n)
+	return s.onNight(n)
 }
 
 func worth(a *eval.Assessment) *Worth {

@@ -95,11 +95,11 @@ type Nights struct {
 // RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker, two
 // scorers answer, and each night a retraining reads both topics while notes keep coming. At the end the last change is
 // rolled back. tell is called after each night; its error ends the run. The result is nil if ctx ended before the last night.
-func RunNights(ctx context.Context, o Options, tell func(*Night) error) (*Nights, error) {
-	return simulate(ctx, o, perDay, tell)
+func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (*Nights, error) {
+	return simulate(ctx, o, perDay, onNight)
 }
 
-func simulate(ctx context.Context, o Options, perDay int, tell func(*Night) error) (_ *Nights, err error) {
+func simulate(ctx context.Context, o Options, perDay int, onNight func(*Night) error) (_ *Nights, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "wardcast-demo-")
 	if err != nil {
@@ -125,7 +125,7 @@ func simulate(ctx context.Context, o Options, perDay int, tell func(*Night) erro
 	defer client.Close()
 	s := &simulation{
 		Options: o, perDay: perDay, generator: g, config: &cfg, client: client, producer: ingest.NewProducer(client, o.Logger),
-		store: models.OpenDir(cfg.Models.Store), tell: tell, ledger: newLedger(),
+		store: models.OpenDir(cfg.Models.Store), onNight: onNight, ledger: newLedger(),
 	}
 	if err := s.run(ctx); err != nil || ctx.Err() != nil {
 		if ctx.Err() != nil {
@@ -147,7 +147,7 @@ type simulation struct {
 	client    *ingest.Client
 	producer  *ingest.Producer
 	store     *models.Store
-	tell      func(*Night) error
+	onNight   func(*Night) error
 	ledger    *ledger
 	sent      int    // notes
 	served    string // generation
@@ -295,20 +295,20 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 		Source:   replay.New(replay.Config{Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger}),
 		Settings: retrain.Settings{AsOf: begin.Add(time.Duration(n.Night+1) * day), Aux: sample.Aux()},
 		Fit:      retrain.DefaultFit(), Version: s.Version, Progress: s.Progress,
-		Door:     train.Door{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},
-		Previous: train.Previous(s.store, s.Logger),
+		Gatekeeper: train.Gatekeeper{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},
+		Previous:   train.Previous(s.store, s.Logger),
 	}
 	r, err := job.Run(ctx)
 	if err != nil {
 		return false, fmt.Errorf("night %d: %w", n.Night, err)
 	}
 	n.judged(r)
-	return r.Entry.Served != nil, s.serving(ctx, n)
+	return r.Promotion.Served != nil, s.serving(ctx, n)
 }
 
 // judged takes the verdict and its figures.
 func (n *Night) judged(r *retrain.Result) {
-	v := r.Entry.Verdict
+	v := r.Promotion.Verdict
 	n.Decision, n.Reason, n.Alignment = v.Decision, v.Reason, r.Trained.Outcomes[0].Alignment
 	if c := v.Figures.Challenger; c != nil {
 		n.Later, n.Events, n.Challenger = c.N, c.Positives, worth(c)

@@ -31,9 +31,9 @@ type ledger struct {
 }
 
 type note struct {
-	partition  int
-	sent, told time.Time // acknowledged by the brokers; read back as an answer
-	answer     string    // what a repeat must say too
+	partition      int
+	sent, answered time.Time // acknowledged by the brokers; read back as an answer
+	answer         string    // what a repeat must say too
 }
 
 func (c *cluster) ledger(g *synth.Generator) *ledger {
@@ -111,8 +111,8 @@ func (l *ledger) take(r *kgo.Record) {
 	}
 	n, answer := &l.notes[i], timeless(r)
 	switch {
-	case n.told.IsZero():
-		n.told, n.answer = time.Now(), answer
+	case n.answered.IsZero():
+		n.answered, n.answer = time.Now(), answer
 		l.answered++
 	case n.answer == answer:
 		l.repeated++
@@ -152,8 +152,8 @@ func (l *ledger) waits(f func(*note) bool) (all []time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.notes {
-		if n := &l.notes[i]; !n.told.IsZero() && f(n) {
-			all = append(all, max(0, n.told.Sub(n.sent)))
+		if n := &l.notes[i]; !n.answered.IsZero() && f(n) {
+			all = append(all, max(0, n.answered.Sub(n.sent)))
 		}
 	}
 	slices.Sort(all)
@@ -166,8 +166,8 @@ func (l *ledger) gap(from, to time.Time) (longest time.Duration) {
 	defer l.mu.Unlock()
 	times := []time.Time{from, to}
 	for i := range l.notes {
-		if told := l.notes[i].told; told.After(from) && told.Before(to) {
-			times = append(times, told)
+		if at := l.notes[i].answered; at.After(from) && at.Before(to) {
+			times = append(times, at)
 		}
 	}
 	slices.SortFunc(times, time.Time.Compare)

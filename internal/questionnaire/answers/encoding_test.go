@@ -54,7 +54,7 @@ func TestReadRefusesLinesOfCarriageReturns(t *testing.T) {
 }
 
 // Labels of more than two values are told, numbers by what they are and not as they are spelled.
-func TestReadTellsOtherValues(t *testing.T) {
+func TestReadReportsOtherValues(t *testing.T) {
 	t.Parallel()
 	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,ill,job,smoke\na,0,1,x,never\nb,1,0,y,often\nc,1,0.0,z,NA\nd,0,1.0,x,often\ne,,7,w,w\n"), &answers.Columns{
 		Items: []string{"q*"}, Labels: []questionnaire.Label{{Name: "ill", Positive: "1"}, {Name: "job", Positive: "y"}, {Name: "smoke", Positive: "never"}},

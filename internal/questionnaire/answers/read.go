@@ -118,7 +118,7 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 			out = append(out, leftOut{id, row.Line, answered})
 		}
 	}
-	r.tell(out)
+	r.recordLeftOut(out)
 	for i, values := range r.others {
 		if len(values) > 1 && l.labels[i].Negative == "" {
 			r.Merged = append(r.Merged, Merged{l.labels[i], len(values)})
@@ -134,8 +134,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	return &r.Table, nil
 }
 
-// tell remarks on the rows that are left out.
-func (t *Table) tell(rows []leftOut) {
+// recordLeftOut remarks on the rows that are left out.
+func (t *Table) recordLeftOut(rows []leftOut) {
 	kept, answered := map[string]bool{}, map[string]bool{}
 	for _, id := range t.IDs {
 		kept[id] = true

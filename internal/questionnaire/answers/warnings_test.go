@@ -17,7 +17,7 @@ import (
 
 // A scale is lacking if nobody of a group answered any of its items, and somebody else did. Groups of fewer than five stay
 // unnamed.
-func TestReadTellsScalesThatAGroupLacks(t *testing.T) {
+func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("id,q1,q2,s1,s2,n1,sex,dx,site\n")
@@ -130,7 +130,7 @@ func TestReadFindsTheIDs(t *testing.T) {
 }
 
 // An item that one participant lets vary does not vary in the fold that holds that one out.
-func TestReadTellsItemsThatOneParticipantLetsVary(t *testing.T) {
+func TestReadReportsItemsThatOneParticipantLetsVary(t *testing.T) {
 	t.Parallel()
 	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,0,1,0\nb,0,1,1\nc,0,,0\nd,1,0,1\n"), &answers.Columns{Items: []string{"q*"}})
 	if want := []string{"q1", "q2"}; err != nil || !slices.Equal(read.Single, want) {

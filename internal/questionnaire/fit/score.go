@@ -64,13 +64,13 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, err
 	}
 	var values, errs *mat.Dense
-	switch told := m.FA != nil || m.ICQF.Noise != nil; {
-	case told && (o.errors(m) || o.Judge):
+	switch hasErrors := m.FA != nil || m.ICQF.Noise != nil; {
+	case hasErrors && (o.errors(m) || o.Judge):
 		values, errs, err = m.ScoreErrors(t.Answers, known)
 	case o.errors(m):
 		return nil, questionnaire.ErrNoErrors
 	default:
-		if values, err = m.Factors().Score(t.Answers, known); err == nil && told {
+		if values, err = m.Factors().Score(t.Answers, known); err == nil && hasErrors {
 			errs, err = errorsOfFew(m, t.Answers)
 		}
 	}

@@ -258,7 +258,7 @@ func TestCompactRefusesASecondStage(t *testing.T) {
 }
 
 // The path of the answers is told from the folder of the model, so that both may move, and nothing above them is told.
-func TestWriteTellsThePathFromTheFolder(t *testing.T) {
+func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 	t.Parallel()
 	study := filepath.Join(t.TempDir(), "study")
 	var dirs []string

@@ -244,7 +244,7 @@ func (a *App) score(ctx context.Context) error {
 		return err
 	}
 	began := make(chan time.Time, 1)
-	told := context.AfterFunc(ctx, func() {
+	unregister := context.AfterFunc(ctx, func() {
 		a.Logger.Info("draining: the notes in hand are answered and committed")
 		began <- time.Now()
 	})
@@ -253,10 +253,10 @@ func (a *App) score(ctx context.Context) error {
 		parts.Go(func() error { return s.consumer.Run(inner) })
 	}
 	for _, t := range a.tasks {
-		parts.Go(func() error { beside(inner, a.Logger, t); return nil })
+		parts.Go(func() error { runTask(inner, a.Logger, t); return nil })
 	}
 	if err := parts.Wait(); err != nil {
-		told()
+		unregister()
 		return err
 	}
 	a.Logger.Info("drained", "took", time.Since(<-began).Round(time.Millisecond).String())

@@ -21,9 +21,9 @@ type task struct {
 	run     func(ctx context.Context) error
 }
 
-// beside runs a task until ctx ends. Whatever goes wrong in it, a panic too, ends there: it is logged, and the task
+// runTask runs a task until ctx ends. Whatever goes wrong in it, a panic too, ends there: it is logged, and the task
 // begins again after a while. A reason is logged once as long as it stays the same.
-func beside(ctx context.Context, log *slog.Logger, t task) {
+func runTask(ctx context.Context, log *slog.Logger, t task) {
 	before := ""
 	for ctx.Err() == nil {
 		err := guarded(func() error { return t.run(ctx) })

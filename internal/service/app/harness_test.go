@@ -80,14 +80,14 @@ func trainModels(rank int) (*train.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The door describes the notes that drift is measured against.
+	// The gatekeeper describes the notes that drift is measured against.
 	dir, err := os.MkdirTemp("", "wardcast")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	door := train.Door{Store: models.OpenDir(dir), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created}
-	_, err = door.Enter(context.Background(), train.Candidate{Trained: trained, Notes: data, Probabilities: slices.Clone(trained.OutOfFold)})
+	gatekeeper := train.Gatekeeper{Store: models.OpenDir(dir), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created}
+	_, err = gatekeeper.Promote(context.Background(), train.Candidate{Trained: trained, Notes: data, Probabilities: slices.Clone(trained.OutOfFold)})
 	return trained, err
 }
 

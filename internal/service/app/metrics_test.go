@@ -74,7 +74,7 @@ func exported(t *testing.T) map[string][]string {
 func written(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
 	path, figures := filepath.Join(t.TempDir(), "wardcast.prom"), gate.Figures{Challenger: &eval.Assessment{}, Champion: &eval.Assessment{}}
-	done := &retrain.Result{Entry: &train.Entry{Verdict: &gate.Verdict{Decision: gate.Promote, Figures: figures}}}
+	done := &retrain.Result{Promotion: &train.Promotion{Verdict: &gate.Verdict{Decision: gate.Promote, Figures: figures}}}
 	if err := (&textfile.Retraining{Ended: time.Now(), Result: done}).WriteFile(path); err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestBeside(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			beside(ctx, slog.New(slog.NewTextHandler(log, nil)), task{name: "x", without: "nothing is lost", run: func(ctx context.Context) error {
+			runTask(ctx, slog.New(slog.NewTextHandler(log, nil)), task{name: "x", without: "nothing is lost", run: func(ctx context.Context) error {
 				runs = append(runs, time.Since(began))
 				switch len(runs) {
 				case 1, 2:

@@ -104,11 +104,11 @@ const fitPoll = time.Minute
 // Learn takes up the newest fit of the store, and looks for a newer one every minute until ctx ends. One that is damaged is logged
 // once, and the next older one is used. It also forgets the visits that no moment asks for any more.
 func (d *Demand) Learn(ctx context.Context) error {
-	told := map[string]bool{}
+	logged := map[string]bool{}
 	tick := time.NewTicker(fitPoll)
 	defer tick.Stop()
 	for {
-		d.renew(ctx, told)
+		d.renew(ctx, logged)
 		d.lookedOnce.Do(func() { close(d.looked) })
 		d.forget()
 		select {
@@ -129,19 +129,19 @@ func (d *Demand) forget() {
 
 // renew takes up the newest fit that can be read, unless it is in use. told are the versions whose damage is logged, "" while the
 // store cannot be listed.
-func (d *Demand) renew(ctx context.Context, told map[string]bool) {
-	tell := func(version string, err error) {
-		if ctx.Err() == nil && !told[version] {
-			told[version] = true
+func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
+	warn := func(version string, err error) {
+		if ctx.Err() == nil && !logged[version] {
+			logged[version] = true
 			d.log.WarnContext(ctx, "a fit of beds cannot be used", "beds_version", version, "err", err)
 		}
 	}
 	versions, err := d.Store.BedsVersions(ctx)
 	if err != nil {
-		tell("", err)
+		warn("", err)
 		return
 	}
-	delete(told, "")
+	delete(logged, "")
 	d.mu.Lock()
 	inUse := ""
 	if d.fits.stored != nil {
@@ -152,7 +152,7 @@ func (d *Demand) renew(ctx context.Context, told map[string]bool) {
 	damaged := ""
 	for i := len(versions) - 1; i >= 0 && versions[i] != inUse && newer == nil; i-- {
 		if newer, err = d.load(ctx, versions[i]); err != nil {
-			tell(versions[i], err)
+			warn(versions[i], err)
 			damaged = cmp.Or(damaged, versions[i])
 		}
 	}

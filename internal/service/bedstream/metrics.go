@@ -39,8 +39,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// tell shows what a moment knew.
-func (m *metrics) tell(at *beds.Moment) {
+// show shows what a moment knew.
+func (m *metrics) show(at *beds.Moment) {
 	m.waiting.Set(float64(len(at.Waiting)))
 	m.timedOut.Set(float64(at.TimedOut))
 	m.stale.Set(0)

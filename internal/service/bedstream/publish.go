@@ -91,7 +91,7 @@ func (p *publisher) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.metrics.tell(moment)
+	p.metrics.show(moment)
 	if !due && !p.moved(all) {
 		return nil
 	}

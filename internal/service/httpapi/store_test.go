@@ -70,7 +70,7 @@ type listed struct {
 	Damage []string
 }
 
-type told struct {
+type change struct {
 	From, To string
 	DryRun   bool `json:"dry_run"`
 }
@@ -86,20 +86,20 @@ func TestPromoteAndRollback(t *testing.T) {
 	first, second, third := all.Generations[0].Name, all.Generations[1].Name, all.Generations[2].Name
 	promote := func(g string) string { return "POST /v1/generations/" + g + "/promote" }
 
-	dry := value[told](s, "dry run", s.ask(promote(third), `{"reason":"look","dry_run":true}`, operator))
-	if dry != (told{second, third, true}) || s.changed.Load() != 0 {
+	dry := value[change](s, "dry run", s.ask(promote(third), `{"reason":"look","dry_run":true}`, operator))
+	if dry != (change{second, third, true}) || s.changed.Load() != 0 {
 		t.Errorf("%+v", dry)
 	}
-	if got := value[told](s, "promotion", s.ask(promote(third), reason, operator)); got != (told{second, third, false}) || s.changed.Load() != 1 {
+	if got := value[change](s, "promotion", s.ask(promote(third), reason, operator)); got != (change{second, third, false}) || s.changed.Load() != 1 {
 		t.Errorf("%+v", got)
 	}
 	if g, err := s.store.Champion(t.Context()); err != nil || g.Name != third {
 		t.Errorf("champion %v, %v", g, err)
 	}
-	if got := value[told](s, "rollback", s.ask("POST /v1/rollback", reason, operator)); got != (told{third, second, false}) {
+	if got := value[change](s, "rollback", s.ask("POST /v1/rollback", reason, operator)); got != (change{third, second, false}) {
 		t.Errorf("%+v", got)
 	}
-	if got := value[told](s, "rollback to", s.ask("POST /v1/rollback", `{"reason":"x","to":"`+first+`"}`, operator)); got != (told{second, first, false}) {
+	if got := value[change](s, "rollback to", s.ask("POST /v1/rollback", `{"reason":"x","to":"`+first+`"}`, operator)); got != (change{second, first, false}) {
 		t.Errorf("%+v", got)
 	}
 	history := value[struct{ Events []models.Event }](s, "history", s.ask("GET /v1/history", "", operator))

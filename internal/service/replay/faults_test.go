@@ -111,7 +111,7 @@ func (b *broker) night(store *models.Store) *retrain.Job {
 	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10, false, false, train.Never
 	return &retrain.Job{
 		Source:   replay.New(replay.Config{Client: b.client, NoteTopic: faultNotes, OutcomeTopic: faultOutcomes}),
-		Settings: retrain.Settings{AsOf: b.end}, Fit: fit, Version: "test", Door: train.Door{Store: store, Gate: gate.Default(), Force: true, By: "test", Why: "a test"},
+		Settings: retrain.Settings{AsOf: b.end}, Fit: fit, Version: "test", Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), Force: true, By: "test", Why: "a test"},
 	}
 }
 
@@ -122,7 +122,7 @@ func TestRetrainingSurvivesTheBroker(t *testing.T) {
 	clean := newBroker(t)
 	first := t.TempDir()
 	want, err := clean.night(models.OpenDir(first)).Run(t.Context())
-	if err != nil || want.Entry.Served == nil {
+	if err != nil || want.Promotion.Served == nil {
 		t.Fatalf("%+v, %v", want, err)
 	}
 	const forever = 1 << 30
@@ -161,11 +161,11 @@ func TestRetrainingSurvivesTheBroker(t *testing.T) {
 			store := models.OpenDir(dir)
 			mend := c.breaks(b)
 			if c.lasts {
-				b.fails(t, store, want.Entry.Served.Name)
+				b.fails(t, store, want.Promotion.Served.Name)
 				mend()
 			}
 			got, err := b.night(store).Run(t.Context())
-			if err != nil || got.Entry == nil {
+			if err != nil || got.Promotion == nil {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			if !c.lasts && b.cuts.Load() > 0 {

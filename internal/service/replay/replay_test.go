@@ -117,10 +117,10 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told ingesttest.Log
+	var output ingesttest.Log
 	passed := map[string]int64{}
 	source := replay.New(replay.Config{
-		Client: client, NoteTopic: noteTopic, OutcomeTopic: outcomeTopic, Logger: slog.New(slog.NewTextHandler(&told, nil)),
+		Client: client, NoteTopic: noteTopic, OutcomeTopic: outcomeTopic, Logger: slog.New(slog.NewTextHandler(&output, nil)),
 		Progress: func(topic string, done, total int64) {
 			if passed[topic] = done; done > total {
 				t.Errorf("%d of %d", done, total)
@@ -146,8 +146,8 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	if want.Counts.Documents < n/4 || want.Counts.Excluded[retrain.Superseded] == 0 || want.Counts.Notes.Refused["not_json"] != 1 {
 		t.Errorf("the month holds too little: %+v", want.Counts)
 	}
-	if passed[noteTopic] != int64(len(notes)) || passed[outcomeTopic] != int64(len(outcomes)) || strings.Count(told.String(), "topic replayed") != 2 {
-		t.Errorf("passed %v; log\n%s", passed, &told)
+	if passed[noteTopic] != int64(len(notes)) || passed[outcomeTopic] != int64(len(outcomes)) || strings.Count(output.String(), "topic replayed") != 2 {
+		t.Errorf("passed %v; log\n%s", passed, &output)
 	}
 
 	// Up to the ends that were noted, what comes later is not there.

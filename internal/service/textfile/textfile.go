@@ -111,10 +111,10 @@ func (g gauges) result(r *retrain.Result) {
 	notes := g.vector("wardcast_retrain_notes", "Notes of the last retraining, by what they were used for.", "part")
 	notes("train", float64(r.Counts.Split.Train))
 	notes("judged", float64(r.Counts.Split.Judge))
-	if r.Entry == nil {
+	if r.Promotion == nil {
 		return
 	}
-	verdict := r.Entry.Verdict
+	verdict := r.Promotion.Verdict
 	decision := g.vector("wardcast_retrain_decision", "1 for what the gate decided at the last retraining.", "decision")
 	for _, d := range []gate.Decision{gate.Promote, gate.Recalibrate, gate.Refuse} {
 		decision(string(d), 0)

@@ -25,7 +25,7 @@ func TestRetrainingFile(t *testing.T) {
 	}
 	done := &retrain.Result{
 		Counts: retrain.Counts{Split: retrain.SplitCounts{Train: 3000, Judge: 1000}},
-		Entry: &train.Entry{Verdict: &gate.Verdict{
+		Promotion: &train.Promotion{Verdict: &gate.Verdict{
 			Decision: gate.Refuse, Figures: gate.Figures{BaseLogLoss: 0.5, Challenger: loss(0.25), Champion: loss(0.125)},
 		}},
 	}

@@ -110,7 +110,7 @@ func newRow(p *msg.Prediction, note *msg.Note) *row {
 	}
 	patient := note
 	if patient == nil {
-		patient = told(p)
+		patient = patientOf(p)
 	}
 	r.Who, r.Vitals = who(patient), vitals(patient)
 	if p.Abstained {
@@ -122,8 +122,8 @@ func newRow(p *msg.Prediction, note *msg.Note) *row {
 	return r
 }
 
-// told returns what a prediction itself tells about the patient: the values that its model uses.
-func told(p *msg.Prediction) *msg.Note {
+// patientOf returns what a prediction itself tells about the patient: the values that its model uses.
+func patientOf(p *msg.Prediction) *msg.Note {
 	n := &msg.Note{}
 	for _, a := range p.Aux {
 		if v, ok := a.Value.Number(); ok && n.Number(a.Name) != nil {

@@ -41,8 +41,8 @@ func (p *Pages) state() state {
 	return state{true, text}
 }
 
-// tell answers with the state, for pages without a stream.
-func (p *Pages) tell(w http.ResponseWriter, _ *http.Request) {
+// serveState answers with the state, for pages without a stream.
+func (p *Pages) serveState(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(p.state()) // the client is gone
 }
@@ -83,7 +83,7 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 	ok := v.out.Send(append(append(first, b.frame...), v.state()...))
 	tick := time.NewTicker(viewerTick)
 	defer tick.Stop()
-	told := time.Now()
+	stateSent := time.Now()
 	for ok {
 		select {
 		case <-gone:
@@ -92,8 +92,8 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 			return
 		case now := <-tick.C:
 			out := v.catchUp(now)
-			if now.Sub(told) >= stateGap {
-				out, told = append(out, v.state()...), now
+			if now.Sub(stateSent) >= stateGap {
+				out, stateSent = append(out, v.state()...), now
 			}
 			ok = len(out) == 0 || v.out.Send(out)
 		}

@@ -148,7 +148,7 @@ func (p *Pages) Routes() []httpapi.Route {
 	stream.Stream = true
 	return []httpapi.Route{
 		route("GET /{$}", httpapi.Viewer, true, p.live), stream,
-		route("GET /live/state", httpapi.Viewer, false, p.tell),
+		route("GET /live/state", httpapi.Viewer, false, p.serveState),
 		route("GET /beds", httpapi.Viewer, false, p.beds),
 		route("GET /beds.csv", httpapi.Viewer, false, p.bedsCSV),
 		route("GET /try", httpapi.Viewer, false, p.emptyTry),

@@ -67,12 +67,12 @@ func TestResume(t *testing.T) {
 		t.Fatalf("%v, computed %q, %v", some, computed, err)
 	}
 	appendTo(t, path, `{"name":"c","va`) // as a killed process leaves it
-	var told [][2]int
-	all, computed, err := resume(t, &Session{Cells: path, Progress: func(done, total int) { told = append(told, [2]int{done, total}) }}, header(), "")
+	var reported [][2]int
+	all, computed, err := resume(t, &Session{Cells: path, Progress: func(done, total int) { reported = append(reported, [2]int{done, total}) }}, header(), "")
 	if err != nil || computed != "c" || cmp.Diff(some, all[:2]) != "" {
 		t.Errorf("%v, computed %q, %v", all, computed, err)
 	}
-	if d := cmp.Diff([][2]int{{1, 3}, {2, 3}, {3, 3}}, told); d != "" {
+	if d := cmp.Diff([][2]int{{1, 3}, {2, 3}, {3, 3}}, reported); d != "" {
 		t.Errorf("steps: %s", d)
 	}
 	again, computed, err := resume(t, &Session{Cells: path}, header(), "")
@@ -106,7 +106,7 @@ func TestResumeWithoutFile(t *testing.T) {
 	}
 }
 
-// TestResumeOther: a file of something else stays as it is. Its first line is told if it is a header, and not if it may be
+// TestResumeOther: a file of something else stays as it is. Its first line is reported if it is a header, and not if it may be
 // what patients said.
 func TestResumeOther(t *testing.T) {
 	t.Parallel()
@@ -126,7 +126,7 @@ func TestResumeOther(t *testing.T) {
 		if cells != nil || computed != "" || !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: computed %q, %v", name, computed, err)
 		}
-		if told := strings.Contains(err.Error(), "[7]"); told != (name == "other ranks") {
+		if reported := strings.Contains(err.Error(), "[7]"); reported != (name == "other ranks") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left, err := os.ReadFile(path); err != nil || string(left) != content {

@@ -86,12 +86,12 @@ func TestUnmet(t *testing.T) {
 	unmet := []*outcome{{curve: []float64{1}, unmet: true}, {curve: []float64{1}}}
 	s := small()
 	for _, p := range Parts() {
-		told := false
+		counted := false
 		st := s.study(p)
 		for _, column := range st.columns {
-			told = told || mean(unmet, column, slices.Contains(st.unmet, column)).Unmet == 1
+			counted = counted || mean(unmet, column, slices.Contains(st.unmet, column)).Unmet == 1
 		}
-		if !told {
+		if !counted {
 			t.Errorf("%s does not tell of runs that ended before", p)
 		}
 	}

@@ -168,7 +168,7 @@ func (c *cell) done(contender int) []*outcome {
 }
 
 // mean is the mean of a measure over trials.
-func mean(done []*outcome, column string, tellUnmet bool) Value {
+func mean(done []*outcome, column string, countUnmet bool) Value {
 	if len(done) == 0 {
 		return Value{text: "-"}
 	}
@@ -176,7 +176,7 @@ func mean(done []*outcome, column string, tellUnmet bool) Value {
 	v := Value{}
 	for _, o := range done {
 		values = append(values, o.value(column))
-		if tellUnmet && o.unmet {
+		if countUnmet && o.unmet {
 			v.Unmet++
 		}
 	}

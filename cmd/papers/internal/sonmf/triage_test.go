@@ -106,17 +106,17 @@ func TestTriageResumes(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(some) != 2 {
 		t.Fatalf("%d cells, %v", len(some), err)
 	}
-	var told atomic.Bool // of all parts; several goroutines tell
+	var logged atomic.Bool // of all parts; several goroutines log
 	all, err := cellsOf(t.Context(), triage, &report.Session{Cells: file, Progress: func(done, total int) {
 		if total != 4*4 {
 			t.Errorf("told of %d parts", total)
 		}
 		if done == total {
-			told.Store(true)
+			logged.Store(true)
 		}
 	}})
-	if err != nil || !told.Load() {
-		t.Fatalf("told of all parts: %t, %v", told.Load(), err)
+	if err != nil || !logged.Load() {
+		t.Fatalf("logged all parts: %t, %v", logged.Load(), err)
 	}
 	if d := cmp.Diff(some, all[:2]); d != "" { // seconds too
 		t.Errorf("the cells of the first run changed: %s", d)

@@ -21,8 +21,8 @@ import (
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// enter trains on rows and brings the result to the door, judged out of fold.
-func enter(t *testing.T, store *models.Store, rows []Row, created time.Time, change func(*Door)) (*Trained, *Entry, error) {
+// enter trains on rows and has the gatekeeper judge the result out of fold.
+func enter(t *testing.T, store *models.Store, rows []Row, created time.Time, change func(*Gatekeeper)) (*Trained, *Promotion, error) {
 	t.Helper()
 	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
 	j := job()
@@ -33,11 +33,11 @@ func enter(t *testing.T, store *models.Store, rows []Row, created time.Time, cha
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: created}
+	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: created}
 	if change != nil {
-		change(&door)
+		change(&gatekeeper)
 	}
-	e, err := door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
+	e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
 	return out, e, err
 }
 
@@ -82,7 +82,7 @@ func TestDoor(t *testing.T) {
 	if err != nil || e.Served != nil || champions(t, store) != good {
 		t.Fatalf("shuffled outcomes against a champion: %+v, error %v", e, err)
 	}
-	_, e, err = enter(t, store, shuffled(rows), at.Add(3*time.Hour), func(d *Door) { d.Force, d.Why = true, "a test" })
+	_, e, err = enter(t, store, shuffled(rows), at.Add(3*time.Hour), func(d *Gatekeeper) { d.Force, d.Why = true, "a test" })
 	if err != nil || e.Served != e.Candidate || champions(t, store) != e.Candidate.Name {
 		t.Fatalf("forced: %+v, error %v", e, err)
 	}
@@ -130,14 +130,14 @@ func TestDoorRecalibrates(t *testing.T) {
 	for _, b := range out.Bundles {
 		b.Manifest.CreatedAt = at.Add(time.Hour)
 	}
-	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: at.Add(time.Hour)}
-	if e, err = door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: p, Later: true}); err != nil || e.Verdict.Decision != gate.Recalibrate {
+	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: at.Add(time.Hour)}
+	if e, err = gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: p, Later: true}); err != nil || e.Verdict.Decision != gate.Recalibrate {
 		t.Fatalf("verdict %+v, error %v", e, err)
 	}
 	if champions(t, store) != e.Served.Name || e.Served == e.Candidate {
 		t.Fatalf("served %s", e.Served.Name)
 	}
-	c, err := door.champion(t.Context())
+	c, err := gatekeeper.champion(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +192,9 @@ func TestReportOnLaterNotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
+	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
 	c := Candidate{Trained: out, Notes: d, Probabilities: p, Later: true, About: report.Data{Outcome: "admitted within a day"}}
-	if _, err := door.Enter(t.Context(), c); err != nil {
+	if _, err := gatekeeper.Promote(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	b, err := store.Load(t.Context(), bundle.Other, out.Bundles[0].Version)
@@ -223,8 +223,8 @@ func TestDoorIsOvertaken(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 1200)
 	store, at := models.OpenDir(t.TempDir()), job().Created
-	var slow Door
-	_, first, err := enter(t, store, rows, at, func(d *Door) {
+	var slow Gatekeeper
+	_, first, err := enter(t, store, rows, at, func(d *Gatekeeper) {
 		if err := d.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestDoorIsOvertaken(t *testing.T) {
 	if err != nil || first.Served == nil {
 		t.Fatalf("%+v, error %v", first, err)
 	}
-	_, e, err := enter(t, store, rows, at.Add(time.Hour), func(d *Door) { *d = slow })
+	_, e, err := enter(t, store, rows, at.Add(time.Hour), func(d *Gatekeeper) { *d = slow })
 	if !errors.Is(err, models.ErrConflict) || !strings.Contains(err.Error(), `by "night shift"`) || e != nil {
 		t.Errorf("entry %+v, error %v", e, err)
 	}
@@ -311,22 +311,22 @@ func TestDoorUnreadableChampion(t *testing.T) {
 				}
 				write(t, files[0], "damaged")
 			}
-			door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
-			if err := door.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "--force --why") {
+			gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+			if err := gatekeeper.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "--force --why") {
 				t.Errorf("begun: %v", err)
 			}
 			var log bytes.Buffer
-			door.Force, door.Why, door.Logger = true, "a new version", slog.New(slog.NewTextHandler(&log, nil))
-			if err := door.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
+			gatekeeper.Force, gatekeeper.Why, gatekeeper.Logger = true, "a new version", slog.New(slog.NewTextHandler(&log, nil))
+			if err := gatekeeper.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
 				t.Fatalf("begun with force: %v; log %s", err, &log)
 			}
 			trained := &Trained{Bundles: []*bundle.Bundle{new(*own)}, Outcomes: []Outcome{out.Outcomes[0], {Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"}}}
-			trained.Bundles[0].Manifest.CreatedAt = door.Created
-			e, err := door.Enter(t.Context(), Candidate{Trained: trained, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
+			trained.Bundles[0].Manifest.CreatedAt = gatekeeper.Created
+			e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: trained, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
 			if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
 				t.Fatalf("%+v, error %v", e, err)
 			}
-			served, err := door.champion(t.Context())
+			served, err := gatekeeper.champion(t.Context())
 			if err != nil || len(served.refused) > 0 || served.models["rare"] != nil || (served.models["well"] != nil) != c.stays {
 				t.Errorf("served %+v, error %v", served, err)
 			}
@@ -372,9 +372,9 @@ func TestRefusalIsRecorded(t *testing.T) {
 		}
 		return models.Dir(dir)
 	}, func(store *models.Store) error {
-		door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+		gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
 		c := Candidate{Trained: &Trained{Bundles: []*bundle.Bundle{new(*out.Bundles[0])}, Outcomes: slices.Clone(out.Outcomes)}, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}
-		e, err := door.Enter(t.Context(), c)
+		e, err := gatekeeper.Promote(t.Context(), c)
 		if err == nil && e.Served != nil {
 			t.Errorf("served: %s", e.Verdict.Reason)
 		}
@@ -417,8 +417,8 @@ func TestDoorOfSeveralOutcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := models.OpenDir(t.TempDir())
-	door := Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
-	if e, err := door.Enter(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}); err != nil || e.Served == nil {
+	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
+	if e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}); err != nil || e.Served == nil {
 		t.Fatalf("%+v, error %v", e, err)
 	}
 	later := threeClasses(t, 900, 2700)
@@ -434,8 +434,8 @@ func TestDoorOfSeveralOutcomes(t *testing.T) {
 		better[i] = 2 * p / (1 + p) // on the way to the odds of now
 	}
 	out.Bundles[0].Manifest.CreatedAt = job().Created.Add(time.Hour)
-	door = Door{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
-	e, err := door.Enter(t.Context(), Candidate{Trained: out, Notes: later, Probabilities: better, Later: true})
+	gatekeeper = Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+	e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: later, Probabilities: better, Later: true})
 	if err != nil || e.Verdict.Decision != gate.Promote || e.Served != e.Candidate {
 		t.Fatalf("%+v, error %v", e.Verdict, err)
 	}

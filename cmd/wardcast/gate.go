@@ -15,36 +15,36 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// door is the flags of commands whose models the gate judges.
-type door struct {
+// gateFlags is the flags of commands whose models the gate judges.
+type gateFlags struct {
 	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
 	Why   string `help:"Reason, for the history: of --force, or why there is a training at all." placeholder:"TEXT"`
 	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
 
 // Validate is called by the command line's parser.
-func (f *door) Validate() error {
+func (f *gateFlags) Validate() error {
 	if f.Force && f.Why == "" {
 		return errors.New("--force needs --why: the history tells it to those who ask later")
 	}
 	return nil
 }
 
-// open returns the door to a store. by is the command.
-func (f *door) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string) *train.Door {
-	return &train.Door{
+// open returns the gatekeeper of a store. by is the command.
+func (f *gateFlags) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string) *train.Gatekeeper {
+	return &train.Gatekeeper{
 		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
 		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
 }
 
 // interrupted adds to the error of a training that a signal ended what is served now.
-func interrupted(ctx context.Context, door *train.Door, err error) error {
+func interrupted(ctx context.Context, gatekeeper *train.Gatekeeper, err error) error {
 	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
 		return err
 	}
 	leaves := "see `wardcast models history` for whether the new models are served"
-	if door.Untouched(context.WithoutCancel(ctx)) {
+	if gatekeeper.Untouched(context.WithoutCancel(ctx)) {
 		leaves = "what is served did not change"
 	}
 	return &cli.InterruptedError{Err: err, Leaves: leaves}
@@ -67,8 +67,8 @@ func readSite(path string) (_ *report.Site, err error) {
 	return site, nil
 }
 
-// told logs what became of a candidate, and returns cli.ErrRefused if it changed nothing.
-func told(log *slog.Logger, e *train.Entry) error {
+// logPromotion logs what became of a candidate, and returns cli.ErrRefused if it changed nothing.
+func logPromotion(log *slog.Logger, e *train.Promotion) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
 	if report.TooGood(e.Verdict.Figures.Challenger) {
 		const leaked = report.LooksLeaked + "; `wardcast models card` names the words of the greatest weight"

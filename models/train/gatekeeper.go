@@ -28,8 +28,8 @@ type Candidate struct {
 	About report.Data // the outcome and what was left out, for those reports
 }
 
-// Door is the one way by which a training changes what is served: the gate judges, and its verdict is carried out.
-type Door struct {
+// Gatekeeper is the one way by which a training changes what is served: the gate judges, and its verdict is carried out.
+type Gatekeeper struct {
 	Store *models.Store
 	Gate  gate.Settings
 	// Force serves the candidate whatever the gate says. Why must then be given.
@@ -48,16 +48,16 @@ type Door struct {
 // Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
 // It returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training begins with
 // Enter.
-func (d *Door) Begin(ctx context.Context) error {
-	c, err := d.champion(ctx)
+func (k *Gatekeeper) Begin(ctx context.Context) error {
+	c, err := k.champion(ctx)
 	if err != nil {
 		return unreadable(err)
 	}
-	d.begun, d.from = true, ""
+	k.begun, k.from = true, ""
 	if c != nil {
-		d.from = c.generation.Name
+		k.from = c.generation.Name
 		for _, r := range c.refused {
-			d.logger().Warn("what is served cannot be read, and the new generation will not hold it", "err", r.err)
+			k.logger().Warn("what is served cannot be read, and the new generation will not hold it", "err", r.err)
 		}
 	}
 	return nil
@@ -68,20 +68,20 @@ func unreadable(err error) error {
 	return fmt.Errorf("reading the champion, which the new models are held against (--force --why TEXT replaces it unjudged): %w", err)
 }
 
-func (d *Door) logger() *slog.Logger {
-	if d.Logger == nil {
+func (k *Gatekeeper) logger() *slog.Logger {
+	if k.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return d.Logger
+	return k.Logger
 }
 
 // Untouched reports whether what is served is surely what it was at Begin.
-func (d *Door) Untouched(ctx context.Context) bool {
-	return !d.begun || d.Store.Unchanged(ctx, d.from) == nil
+func (k *Gatekeeper) Untouched(ctx context.Context) bool {
+	return !k.begun || k.Store.Unchanged(ctx, k.from) == nil
 }
 
 // From returns the generation that was served at Begin, "" if none was.
-func (d *Door) From() string { return d.from }
+func (k *Gatekeeper) From() string { return k.from }
 
 // changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
 func changed(err error) error {
@@ -91,8 +91,8 @@ func changed(err error) error {
 	return err
 }
 
-// Entry is what became of a candidate.
-type Entry struct {
+// Promotion is what became of a candidate.
+type Promotion struct {
 	Verdict   *gate.Verdict
 	Candidate *models.Generation // in the store, served or not
 	// Served is the generation that is served from now on because of the candidate: itself, or the champion with its
@@ -100,23 +100,23 @@ type Entry struct {
 	Served *models.Generation
 }
 
-// Enter judges a candidate against the champion on the same notes, adds it to the store, and serves it, the recalibrated
+// Promote judges a candidate against the champion on the same notes, adds it to the store, and serves it, the recalibrated
 // champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
 // judge, only these count.
 //
 // The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict,
 // and tells who was faster, if another generation is served than at Begin; nothing has changed then.
-func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
-	if !d.begun {
-		if err := d.Begin(ctx); err != nil {
+func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, error) {
+	if !k.begun {
+		if err := k.Begin(ctx); err != nil {
 			return nil, err
 		}
 	}
-	before, err := d.champion(ctx)
+	before, err := k.champion(ctx)
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	if err := d.Store.Unchanged(ctx, d.from); err != nil {
+	if err := k.Store.Unchanged(ctx, k.from); err != nil {
 		return nil, changed(err)
 	}
 	last := before
@@ -126,20 +126,20 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if err := c.refer(last); err != nil {
 		return nil, err
 	}
-	seen := before != nil && !c.keepLater(before.until, d.Gate.MinEvents)
+	seen := before != nil && !c.keepLater(before.until, k.Gate.MinEvents)
 	notes := gate.Notes{
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
 	}
-	if all := c.outcome(bundle.Other); all != nil && d.MinEvents > 0 {
-		notes.Learned = &gate.Learned{Admissions: all.Positives, Others: all.Documents - all.Positives, Least: d.MinEvents}
+	if all := c.outcome(bundle.Other); all != nil && k.MinEvents > 0 {
+		notes.Learned = &gate.Learned{Admissions: all.Positives, Others: all.Documents - all.Positives, Least: k.MinEvents}
 	}
 	if before != nil {
 		notes.Fixed = before.models[bundle.Other].Classes() != nil
 		notes.Champion = before.models.probabilities(&c.Notes)
 		c.keepServed(before.generation, notes.Challenger, notes.Champion)
 	}
-	e := &Entry{}
-	if e.Verdict, err = gate.Judge(notes, d.Gate); err != nil {
+	e := &Promotion{}
+	if e.Verdict, err = gate.Judge(notes, k.Gate); err != nil {
 		return nil, fmt.Errorf("judging the new models: %w", err)
 	}
 	if before != nil && c.Later {
@@ -153,10 +153,10 @@ func (d *Door) Enter(ctx context.Context, c Candidate) (*Entry, error) {
 	if err := c.record(e.Verdict); err != nil {
 		return nil, err
 	}
-	if e.Candidate, err = d.candidate(ctx, &c, last); err != nil {
+	if e.Candidate, err = k.candidate(ctx, &c, last); err != nil {
 		return nil, err
 	}
-	return e, changed(d.carryOut(ctx, e, &c, before))
+	return e, changed(k.carryOut(ctx, e, &c, before))
 }
 
 // outcome returns what the training says of a model, nil if it made none.
@@ -169,18 +169,18 @@ func (c *Candidate) outcome(model string) *Outcome {
 }
 
 // candidate saves the versions and returns their generation, which is not in the store yet. last may be nil.
-func (d *Door) candidate(ctx context.Context, c *Candidate, last *champion) (*models.Generation, error) {
+func (k *Gatekeeper) candidate(ctx context.Context, c *Candidate, last *champion) (*models.Generation, error) {
 	if last == nil {
 		last = &champion{}
 	}
-	g, err := c.generation(ctx, d.Store, last.generation)
+	g, err := c.generation(ctx, k.Store, last.generation)
 	if err != nil {
 		return nil, err
 	}
-	g.By = d.By
+	g.By = k.By
 	for _, o := range c.Outcomes {
 		if last.models[o.Model] != nil && o.Stays {
-			d.logger().Info("no new model of a complaint", "model", o.Model, "why", o.Why)
+			k.logger().Info("no new model of a complaint", "model", o.Model, "why", o.Why)
 		}
 	}
 	last.explain(g)
@@ -230,50 +230,50 @@ func (c *Candidate) record(v *gate.Verdict) error {
 }
 
 // carryOut does what the verdict, or the force, demands.
-func (d *Door) carryOut(ctx context.Context, e *Entry, c *Candidate, before *champion) error {
-	change := models.Change{From: d.from, By: d.By, Why: e.Verdict.Reason, Command: d.Command}
-	if d.Why != "" {
+func (k *Gatekeeper) carryOut(ctx context.Context, e *Promotion, c *Candidate, before *champion) error {
+	change := models.Change{From: k.from, By: k.By, Why: e.Verdict.Reason, Command: k.Command}
+	if k.Why != "" {
 		said := "the gate"
-		if d.Force && e.Verdict.Decision != gate.Promote {
+		if k.Force && e.Verdict.Decision != gate.Promote {
 			said = "served by --force, the gate said " + string(e.Verdict.Decision)
 		}
-		change.Why = d.Why + " (" + said + ": " + e.Verdict.Reason + ")"
+		change.Why = k.Why + " (" + said + ": " + e.Verdict.Reason + ")"
 	}
-	if d.Force || e.Verdict.Decision == gate.Promote {
-		if err := d.Store.AddGeneration(ctx, e.Candidate); err != nil {
+	if k.Force || e.Verdict.Decision == gate.Promote {
+		if err := k.Store.AddGeneration(ctx, e.Candidate); err != nil {
 			return err
 		}
 		e.Served, change.To = e.Candidate, e.Candidate.Name
-		return d.Store.Promote(ctx, change)
+		return k.Store.Promote(ctx, change)
 	}
-	if err := d.Store.Refuse(ctx, e.Candidate, change); err != nil {
+	if err := k.Store.Refuse(ctx, e.Candidate, change); err != nil {
 		return err
 	}
 	if e.Verdict.Decision != gate.Recalibrate {
 		return nil
 	}
-	g, err := d.recalibrate(ctx, c, before, e.Verdict)
+	g, err := k.recalibrate(ctx, c, before, e.Verdict)
 	if err != nil {
 		return err
 	}
 	e.Served = g
 	change.To, change.Action = g.Name, models.Recalibrated
-	return d.Store.Promote(ctx, change)
+	return k.Store.Promote(ctx, change)
 }
 
 // recalibrate adds the champion's generation with the verdict's recalibration applied to the probabilities of each model. Its
 // reports are of the cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by construction.
-func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v *gate.Verdict) (*models.Generation, error) {
+func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champion, v *gate.Verdict) (*models.Generation, error) {
 	r := v.Figures.Recalibrated.Recalibration
 	g := &models.Generation{
-		Parent: c.generation.Name, By: d.By, CreatedAt: d.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
+		Parent: c.generation.Name, By: k.By, CreatedAt: k.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
 		RareComplaints: c.generation.RareComplaints,
 	}
 	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]
-		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, d.Created
+		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, k.Created
 		b.Manifest.Calibration, b.Manifest.Recalibrated = recalibrated(b.Manifest.Calibration, r), &learned
 		if err := notes.report([]*bundle.Bundle{&b}, v.Figures.Recalibrated.Probabilities, c, v); err != nil {
 			return nil, err
@@ -283,8 +283,8 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v
 			return nil, err
 		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",
-			d.Created.Format(time.DateOnly), r.Intercept, r.Slope, v.Reason)
-		version, err := d.Store.Save(ctx, &b)
+			k.Created.Format(time.DateOnly), r.Intercept, r.Slope, v.Reason)
+		version, err := k.Store.Save(ctx, &b)
 		if err != nil {
 			return nil, err
 		}
@@ -292,7 +292,7 @@ func (d *Door) recalibrate(ctx context.Context, notes *Candidate, c *champion, v
 		member.Version, member.Reason = version, "recalibrated from "+c.bundles[name].Version
 		g.Models[name] = member
 	}
-	return g, d.Store.AddGeneration(ctx, g)
+	return g, k.Store.AddGeneration(ctx, g)
 }
 
 // recalibrated returns the calibration whose probabilities are those of c with r applied. Between the points of an isotonic
