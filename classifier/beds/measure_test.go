@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/wardcast/wardcast/classifier/beds"
@@ -132,74 +131,5 @@ func TestFitDispersionFindsWhatMadeTheCounts(t *testing.T) {
 	}
 	if _, err := beds.FitDispersion([]beds.Past{{Q: []float64{1.1}}}, .7); !errors.Is(err, beds.ErrProbability) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestBaselines(t *testing.T) {
-	t.Parallel()
-	history := []int{5, 9, 4, 8, 6, 7, 3, 5, 9, 4, 8, 6, 7, 3, 6}
-	d := beds.Average(history)
-	if math.Abs(d.Mean()-6) > 1e-9 || math.Abs(d.Variance()-6) > 1e-9 { // variance below the mean: Poisson
-		t.Errorf("average: mean %v, variance %v", d.Mean(), d.Variance())
-	}
-	wide := beds.Average([]int{0, 20, 0, 20})
-	if math.Abs(wide.Mean()-10) > 1e-9 || math.Abs(wide.Variance()-400./3) > 1e-8 {
-		t.Errorf("wide average: mean %v, variance %v", wide.Mean(), wide.Variance())
-	}
-	// Seven days ago 3; errors of the eight days before: seven of 0, and 5−6... of the eighth.
-	naive := beds.SeasonalNaive(history)
-	if naive.Offset != 0 && naive.Offset != 2 || math.Abs(naive.CDF(99)-1) > 1e-12 || naive.At(3) != 7./8 {
-		t.Errorf("naive: %+v", naive)
-	}
-	if few := beds.SeasonalNaive(history[:7]); few.At(0) != 1 {
-		t.Errorf("naive of a week: %+v", few)
-	}
-}
-
-// TestBlockBootstrapCovers: intervals of the mean of days that depend on each other hold it about as often as they say,
-// whereas single days would make them too narrow.
-func TestBlockBootstrapCovers(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(5, 5))
-	covered, alone := 0, 0
-	const runs = 200
-	for range runs {
-		x := 0.0
-		var byDay [][]float64
-		for range 200 {
-			x = .6*x + r.NormFloat64()
-			byDay = append(byDay, []float64{1 + x, 1 + x})
-		}
-		holds := func(days int) int {
-			d, err := beds.BlockBootstrap(byDay, beds.BlockSettings{Days: days, Resamples: 300})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Low <= 1 && 1 <= d.High {
-				return 1
-			}
-			return 0
-		}
-		covered += holds(0)
-		alone += holds(1)
-	}
-	if covered < 165 || alone >= covered {
-		t.Errorf("%d of %d intervals hold the mean, %d by single days", covered, runs, alone)
-	}
-	if _, err := beds.BlockBootstrap(make([][]float64, 13), beds.BlockSettings{}); !errors.Is(err, beds.ErrArgument) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestHolm(t *testing.T) {
-	t.Parallel()
-	got := beds.Holm([]float64{.01, .04, .03, .005})
-	for i, want := range []float64{.03, .06, .06, .02} {
-		if math.Abs(got[i]-want) > 1e-15 {
-			t.Errorf("got %v", got)
-		}
-	}
-	if !slices.Equal(beds.Holm([]float64{.9, .8}), []float64{1, 1}) {
-		t.Error("more than 1")
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/lab/hospital"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/models"
@@ -63,7 +62,7 @@ func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) 
 	arrived, _ := time.Parse(time.RFC3339, n.ArrivedAt) // as the generator formatted them
 	decided, _ := time.Parse(time.RFC3339, o.DecidedAt)
 	if o.Disposition == msg.Admitted {
-		o.Ward = hospital.Ward(rand.New(rand.NewPCG(uint64(i), math.MaxUint64)), n)
+		o.Ward = synth.Ward(rand.New(rand.NewPCG(uint64(i), math.MaxUint64)), n)
 	}
 	return o, decided.Sub(arrived)
 }

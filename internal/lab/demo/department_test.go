@@ -8,7 +8,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/lab/hospital"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -46,7 +45,7 @@ func TestDepartment(t *testing.T) {
 			t.Fatal(err)
 		}
 		decided, err := time.Parse(time.RFC3339, o.DecidedAt)
-		if err != nil || (o.Disposition == msg.Admitted) != slices.Contains(hospital.Wards(), o.Ward) {
+		if err != nil || (o.Disposition == msg.Admitted) != slices.Contains(synth.Wards(), o.Ward) {
 			t.Errorf("%+v, %v", o, err)
 		}
 		stays += decided.Sub(arrived[o.VisitID]).Hours() / n
@@ -87,7 +86,7 @@ func TestFitBeds(t *testing.T) {
 		t.Errorf("the pages show no range: %+v", c)
 	}
 	f, err := beds.New(&fit)
-	if err != nil || !slices.Equal(f.Wards(), hospital.Wards()) {
+	if err != nil || !slices.Equal(f.Wards(), synth.Wards()) {
 		t.Errorf("wards %v, %v", f.Wards(), err)
 	}
 	for ward := range available() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/lab/hospital"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
@@ -37,23 +38,34 @@ type hospitalDemand struct {
 	asked []httpapi.DemandQuery
 }
 
-// simulated simulates 30 days of a hospital once.
+// simulated is 30 days of invented visits, and what 25 of them teach.
 var simulated = sync.OnceValues(func() (*hospitalDemand, error) {
-	s, err := hospital.New(hospital.Settings{Seed: 3, Days: 30, PerDay: 120, Start: time.Date(2026, 10, 22, 0, 0, 0, 0, time.UTC)})
+	start := time.Date(2026, 10, 22, 0, 0, 0, 0, time.UTC)
+	g, err := synth.New(synth.Settings{Seed: 3, Start: start, Interval: 9 * time.Minute})
 	if err != nil {
 		return nil, err
 	}
-	d := &hospitalDemand{now: time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC), calibration: beds.Calibration{Calibrated: true, N: 200, Coverage80: 0.81}}
-	for day := range s.Days() {
-		for _, v := range s.Day(day) {
-			past := beds.Visit{Arrived: v.Arrived, Decided: v.Decided, Admitted: v.Admitted(), Ward: v.Ward, P: v.Truth.P, Complaint: v.Note.Complaint, Age: -1}
-			if v.Note.Age.Set {
-				past.Age = v.Note.Age.Value
-			}
-			d.visits = append(d.visits, past)
-		}
+	d := &hospitalDemand{
+		now:         time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC),
+		calibration: beds.Calibration{Calibrated: true, N: 200, Coverage80: 0.81},
 	}
-	fit, err := beds.FitHistory(&beds.History{From: s.Start(), AsOf: s.Start().AddDate(0, 0, 25), Visits: d.known(s.Start().AddDate(0, 0, 25))})
+	for i := range 30 * 160 {
+		n, ends := g.At(i), g.Outcomes(i)[0]
+		v := beds.Visit{Admitted: n.Admitted, P: n.Probability, Complaint: n.Complaint, Age: -1}
+		v.Arrived, err = time.Parse(time.RFC3339, n.ArrivedAt)
+		if err != nil {
+			return nil, err
+		}
+		if v.Decided = ends.Recorded; n.Admitted {
+			v.Ward = synth.Ward(rand.New(rand.NewPCG(uint64(i), 0)), &n.Note)
+		}
+		if n.Age.Set {
+			v.Age = n.Age.Value
+		}
+		d.visits = append(d.visits, v)
+	}
+	asOf := start.AddDate(0, 0, 25)
+	fit, err := beds.FitHistory(&beds.History{From: start, AsOf: asOf, Visits: beds.KnownVisits(d.visits, start, asOf)})
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +198,7 @@ func TestBeds(t *testing.T) {
 	if first == nil {
 		t.Fatal("the page has no table")
 	}
-	if w := newOutlook(&all[1+slices.Index(hospital.Wards(), first[1])]); w.total.Exceed(free[first[1]]) != chances[len(chances)-1] {
+	if w := newOutlook(&all[1+slices.Index(synth.Wards(), first[1])]); w.total.Exceed(free[first[1]]) != chances[len(chances)-1] {
 		t.Errorf("first in the table is %q", first[1])
 	}
 	if n := strings.Count(body, `class="ring"`) / 2; n == 0 || !strings.Contains(body, "short: "+strconv.Itoa(n)+" in 20") || strings.Count(body, `class="dot"`)/2+n != outcomes {

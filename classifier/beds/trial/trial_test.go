@@ -1,4 +1,4 @@
-package hospital
+package trial
 
 import (
 	"context"
@@ -7,10 +7,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 // Trial holds forecasts of beds against a simulated hospital, as they would have been made at the time: what is learned, is
@@ -171,7 +173,7 @@ func (w *trial) live(ctx context.Context) error {
 		}
 	}
 	w.counts = map[string]*decisions{}
-	for _, ward := range append(Wards(), beds.All) {
+	for _, ward := range append(synth.Wards(), beds.All) {
 		w.counts[ward] = decide(w.past, ward)
 	}
 	return nil
@@ -184,7 +186,7 @@ type group struct {
 }
 
 func groupOf(v *Visit) group {
-	return group{v.Note.Complaint, v.Note.Age.Set && v.Note.Age.Value < childhood}
+	return group{v.Note.Complaint, v.Note.Age.Set && v.Note.Age.Value < 16}
 }
 
 // calibrate returns the calibrated probability of a visit, by the visits decided before the end: for each complaint, and apart
@@ -314,7 +316,7 @@ func (w *trial) compare(day int, f *beds.Forecast, came beds.Count) error {
 		for i := range earlier {
 			history[i] = earlier[i].Total(c.options)
 		}
-		average, naive := beds.Average(history), beds.SeasonalNaive(history)
+		average, naive := sameHours(history), lastWeek(history)
 		for method, d := range map[string]*beds.Distribution{Ours: c.ours, Average: &average, Naive: &naive} {
 			one := &Forecast{Cell: Cell{method, c.name, f.Ward, f.Horizon}, Day: day, At: f.At, Y: came.Total(c.options)}
 			if err := w.add(one, d); err != nil {
@@ -380,4 +382,41 @@ func (d *decisions) count(t time.Time, h time.Duration) (c beds.Count) {
 		}
 	}
 	return c
+}
+
+// TestTrial: on a small hospital forecasts are better than the average of the same hours and have no large bias, and those
+// that know the truth are better still.
+func TestTrial(t *testing.T) {
+	t.Parallel()
+	var y []bool
+	var p []float64
+	trial := Trial{
+		Hospital: Settings{Seed: 2, Days: 150, PerDay: 80}, FitDays: 90, TestFrom: 110,
+		Visits: func(v *Visit, calibrated float64) error {
+			y, p = append(y, v.Admitted()), append(p, calibrated)
+			return nil
+		},
+	}
+	result, err := trial.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	quality, err := eval.Measure(y, p, .5, nil)
+	if err != nil || *quality.AUROC < .78 || *quality.AUROC > .82 || math.Abs(*quality.CalibrationSlope-1) > .1 {
+		t.Errorf("scores: AUROC %v, slope %v, %v", *quality.AUROC, *quality.CalibrationSlope, err)
+	}
+	measure := func(method string) beds.Measures {
+		cell := Cell{Method: method, Component: Waiting, Ward: beds.All, Horizon: 8 * time.Hour}
+		if n := len(result.Scores[cell]); n != 4*result.Days {
+			t.Fatalf("%d forecasts on %d days", n, result.Days)
+		}
+		return beds.Measure(result.Scores[cell], result.Counts[cell])
+	}
+	ours, average, naive, known := measure(Ours), measure(Average), measure(Naive), measure(Known)
+	if !(known.CRPS < ours.CRPS && ours.CRPS < average.CRPS && average.CRPS < naive.CRPS) {
+		t.Errorf("CRPS %v with the truth, ours %v, average %v, last week %v", known.CRPS, ours.CRPS, average.CRPS, naive.CRPS)
+	}
+	if math.Abs(ours.Bias) > .1*ours.Observed || ours.PITMass < .7 || ours.PITMass > .9 {
+		t.Errorf("ours: %+v", ours)
+	}
 }

@@ -1,4 +1,4 @@
-package hospital_test
+package trial
 
 import (
 	"encoding/csv"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
-	"github.com/wardcast/wardcast/internal/lab/hospital"
+	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 // BenchmarkTrial prints the tables of docs/results.md on the forecasts of beds. WARDCAST_BEDS_SEEDS is the number of simulated
@@ -25,7 +25,7 @@ func BenchmarkTrial(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		var results []*hospital.Result
+		var results []*Result
 		for seed := range seeds {
 			results = append(results, run(b, uint64(seed+1)))
 		}
@@ -34,21 +34,21 @@ func BenchmarkTrial(b *testing.B) {
 }
 
 // run runs the trial of one seed.
-func run(b *testing.B, seed uint64) *hospital.Result {
+func run(b *testing.B, seed uint64) *Result {
 	b.Helper()
-	trial := hospital.Trial{Hospital: hospital.Settings{Seed: seed}}
+	trial := Trial{Hospital: Settings{Seed: seed}}
 	if folder := os.Getenv("WARDCAST_BEDS_OUT"); folder != "" {
 		visits, closeVisits := create(b, folder, fmt.Sprintf("visits-%d.csv", seed), "arrived", "decided", "admitted", "ward", "complaint", "age", "score", "p")
 		defer closeVisits()
 		forecasts, closeForecasts := create(b, folder, fmt.Sprintf("forecasts-%d.csv", seed), "method", "component", "ward", "horizon_hours", "day", "at", "mean", "y", "crps", "log", "pit_below", "pit", "covered80", "width80")
 		defer closeForecasts()
-		trial.Visits = func(v *hospital.Visit, p float64) error {
+		trial.Visits = func(v *Visit, p float64) error {
 			return visits.Write([]string{
 				v.Arrived.Format(time.RFC3339), v.Decided.Format(time.RFC3339), strconv.FormatBool(v.Admitted()), v.Ward, v.Note.Complaint,
 				number(v.Note.Age.Value), number(v.Score), number(p),
 			})
 		}
-		trial.Forecasts = func(f *hospital.Forecast) error {
+		trial.Forecasts = func(f *Forecast) error {
 			s := &f.Scores
 			return forecasts.Write([]string{
 				f.Method, f.Component, f.Ward, number(f.Horizon.Hours()), strconv.Itoa(f.Day), f.At.Format(time.RFC3339), number(f.Mean), strconv.Itoa(f.Y),
@@ -84,14 +84,14 @@ func create(b *testing.B, folder, name string, header ...string) (w *csv.Writer,
 	}
 }
 
-// group is a row of the table: a component of a horizon, of all wards together or of each ward.
-type group struct {
+// tableRow is a row of the table: a component of a horizon, of all wards together or of each ward.
+type tableRow struct {
 	component string
 	horizon   time.Duration
 	wards     []string
 }
 
-func (g group) where() string {
+func (g tableRow) where() string {
 	if len(g.wards) > 1 {
 		return "each ward"
 	}
@@ -100,18 +100,17 @@ func (g group) where() string {
 
 // table prints the measures over all seeds, whether our CRPS differs from that of the other methods, and the PIT mass of each
 // ward.
-func table(b *testing.B, results []*hospital.Result) {
+func table(b *testing.B, results []*Result) {
 	b.Helper()
-	horizons := []time.Duration{4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
-	methods := []string{hospital.Ours, hospital.Average, hospital.Naive, hospital.Known}
+	methods := []string{Ours, Average, Naive, Known}
 	var rows []string
 	var at []int // rows with a difference
 	var p []float64
-	for _, component := range []string{hospital.Waiting, hospital.Coming, hospital.Total} {
+	for _, component := range []string{Waiting, Coming, Total} {
 		for _, h := range horizons {
-			for _, wards := range [][]string{{beds.All}, hospital.Wards()} {
+			for _, wards := range [][]string{{beds.All}, synth.Wards()} {
 				for _, method := range methods {
-					line, d := row(b, results, method, group{component, h, wards})
+					line, d := row(b, results, method, tableRow{component, h, wards})
 					if line == "" {
 						continue
 					}
@@ -124,7 +123,7 @@ func table(b *testing.B, results []*hospital.Result) {
 			}
 		}
 	}
-	for i, corrected := range beds.Holm(p) {
+	for i, corrected := range holm(p) {
 		rows[at[i]] += fmt.Sprintf(" | %.3f", corrected)
 	}
 	fmt.Println("\n| component | hours | of | method | n | mean | MAE | bias | CRPS | log | PIT-80 | closed 80 | width | CRPS: wardcast − this | p, Holm |")
@@ -133,10 +132,10 @@ func table(b *testing.B, results []*hospital.Result) {
 		fmt.Println(line + " |")
 	}
 	fmt.Println("\n| PIT-80 (closed 80) of the total | 4 h | 8 h | 24 h |\n|---|---|---|---|")
-	for _, ward := range append([]string{beds.All}, hospital.Wards()...) {
+	for _, ward := range append([]string{beds.All}, synth.Wards()...) {
 		fmt.Printf("| %s |", ward)
 		for _, h := range horizons {
-			scores, counts := collect(results, hospital.Cell{Method: hospital.Ours, Component: hospital.Total, Ward: ward, Horizon: h})
+			scores, counts := collect(results, Cell{Method: Ours, Component: Total, Ward: ward, Horizon: h})
 			m := beds.Measure(scores, counts)
 			fmt.Printf(" %.3f (%.3f) |", m.PITMass, m.Covered80)
 		}
@@ -145,7 +144,7 @@ func table(b *testing.B, results []*hospital.Result) {
 }
 
 // collect returns the scores and counts of a cell over all seeds.
-func collect(results []*hospital.Result, cell hospital.Cell) (scores []beds.Scores, counts []int) {
+func collect(results []*Result, cell Cell) (scores []beds.Scores, counts []int) {
 	for _, r := range results {
 		scores, counts = append(scores, r.Scores[cell]...), append(counts, r.Counts[cell]...)
 	}
@@ -153,12 +152,12 @@ func collect(results []*hospital.Result, cell hospital.Cell) (scores []beds.Scor
 }
 
 // row returns a line of the table, empty if the method does not forecast that, and how our CRPS differs.
-func row(b *testing.B, results []*hospital.Result, method string, g group) (line string, d *beds.Difference) {
+func row(b *testing.B, results []*Result, method string, g tableRow) (line string, d *difference) {
 	b.Helper()
 	var scores []beds.Scores
 	var counts []int
 	for _, ward := range g.wards {
-		s, y := collect(results, hospital.Cell{Method: method, Component: g.component, Ward: ward, Horizon: g.horizon})
+		s, y := collect(results, Cell{Method: method, Component: g.component, Ward: ward, Horizon: g.horizon})
 		scores, counts = append(scores, s...), append(counts, y...)
 	}
 	if len(scores) == 0 {
@@ -167,7 +166,7 @@ func row(b *testing.B, results []*hospital.Result, method string, g group) (line
 	m := beds.Measure(scores, counts)
 	line = fmt.Sprintf("| %s | %v | %s | %s | %d | %.2f | %.3f | %+.3f | %.3f | %.3f | %.3f | %.3f | %.1f |", g.component, g.horizon.Hours(), g.where(), method,
 		m.N, m.Observed, m.MAE, m.Bias, m.CRPS, m.Log, m.PITMass, m.Covered80, m.Width80)
-	if method == hospital.Ours {
+	if method == Ours {
 		return line + " |", nil
 	}
 	var byDay [][]float64
@@ -175,9 +174,9 @@ func row(b *testing.B, results []*hospital.Result, method string, g group) (line
 		for day := range r.Days {
 			var differences []float64
 			for _, ward := range g.wards {
-				cell := hospital.Cell{Method: method, Component: g.component, Ward: ward, Horizon: g.horizon}
+				cell := Cell{Method: method, Component: g.component, Ward: ward, Horizon: g.horizon}
 				ours := cell
-				ours.Method = hospital.Ours
+				ours.Method = Ours
 				for i, crps := range r.CRPS[cell][day] {
 					differences = append(differences, r.CRPS[ours][day][i]-crps)
 				}
@@ -185,7 +184,7 @@ func row(b *testing.B, results []*hospital.Result, method string, g group) (line
 			byDay = append(byDay, differences)
 		}
 	}
-	difference, err := beds.BlockBootstrap(byDay, beds.BlockSettings{})
+	difference, err := blockBootstrap(byDay, blocks{})
 	if err != nil {
 		b.Fatal(err)
 	}

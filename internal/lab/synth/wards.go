@@ -1,7 +1,6 @@
-package hospital
+package synth
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -45,31 +44,4 @@ func Ward(r *rand.Rand, n *msg.Note) string {
 		u -= s.share
 	}
 	return "MED"
-}
-
-// poisson draws a count of a small mean, by multiplying uniform numbers (Knuth 1969, The Art of Computer Programming 2).
-func poisson(r *rand.Rand, mean float64) int {
-	limit, x, n := math.Exp(-mean), r.Float64(), 0
-	for x > limit {
-		x *= r.Float64()
-		n++
-	}
-	return n
-}
-
-// gamma draws a gamma variable with mean 1 and the given shape ≥ 1 (Marsaglia & Tsang 2000, ACM TOMS 26).
-func gamma(r *rand.Rand, shape float64) float64 {
-	d := shape - 1./3
-	c := 1 / math.Sqrt(9*d)
-	for {
-		x := r.NormFloat64()
-		v := 1 + c*x
-		if v <= 0 {
-			continue
-		}
-		v = v * v * v
-		if math.Log(r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
-			return d * v / shape
-		}
-	}
 }

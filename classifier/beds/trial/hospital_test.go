@@ -1,19 +1,23 @@
-// Package hospital simulates an emergency department of which everything is known: who arrives when, with which note, how
-// likely each patient is to be admitted, to which ward and when. Forecasts of beds are held against it.
+// Package trial holds the forecasts of package beds against a simulated emergency department of which everything is known: who
+// arrives when, with which note, how likely each patient is to be admitted, to which ward and when. It has tests alone.
 //
 // Notes are those of package synth, whose log-odds of admission are known. Arrivals follow the hour, the weekday, the season,
 // a trend, holidays and the luck of the day; four outbreaks bring fever and dyspnoea, more severe than usual. Each day has a
 // mood of its own, in which more or fewer are admitted and all is faster or slower; from day 430 on fewer are admitted.
 // Equal settings give equal visits.
-package hospital
+package trial
 
 import (
 	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 )
@@ -282,8 +286,116 @@ func (m *Simulation) visit(r *rand.Rand, at time.Time, n synth.Note) Visit {
 		v.Outcome, mean, spread = msg.Left, math.Log(leftHours), leftSpread
 	case u < leaves+(1-leaves)*v.Truth.P:
 		v.Outcome, mean, spread = msg.Admitted, v.Truth.Admitted, admittedSpread
-		v.Ward = Ward(r, &v.Note)
+		v.Ward = synth.Ward(r, &v.Note)
 	}
 	v.Decided = at.Add(time.Duration(math.Exp(mean+spread*r.NormFloat64()) * float64(time.Hour))).Truncate(time.Second)
 	return v
+}
+
+// poisson draws a count of a small mean, by multiplying uniform numbers (Knuth 1969, The Art of Computer Programming 2).
+func poisson(r *rand.Rand, mean float64) int {
+	limit, x, n := math.Exp(-mean), r.Float64(), 0
+	for x > limit {
+		x *= r.Float64()
+		n++
+	}
+	return n
+}
+
+// gamma draws a gamma variable with mean 1 and the given shape ≥ 1 (Marsaglia & Tsang 2000, ACM TOMS 26).
+func gamma(r *rand.Rand, shape float64) float64 {
+	d := shape - 1./3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := r.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if math.Log(r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v / shape
+		}
+	}
+}
+
+func simulate(t *testing.T, s Settings) (*Simulation, []Visit) {
+	t.Helper()
+	m, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visits []Visit
+	for i := range m.Days() {
+		visits = append(visits, m.Day(i)...)
+	}
+	return m, visits
+}
+
+func TestEqualSeedsGiveEqualVisits(t *testing.T) {
+	t.Parallel()
+	_, a := simulate(t, Settings{Seed: 3, Days: 5})
+	_, b := simulate(t, Settings{Seed: 3, Days: 5})
+	_, c := simulate(t, Settings{Seed: 4, Days: 5})
+	if d := cmp.Diff(a, b); d != "" {
+		t.Error(d)
+	}
+	if len(a) == len(c) && a[0].Note.Text == c[0].Note.Text {
+		t.Error("another seed gives the same visits")
+	}
+	if !slices.IsSortedFunc(a, func(a, b Visit) int { return a.Arrived.Compare(b.Arrived) }) {
+		t.Error("visits are not in order")
+	}
+}
+
+// TestVisitsAreWhatTheTruthSays: arrivals, admissions, those admitted within a window, wards of children, messages.
+func TestVisitsAreWhatTheTruthSays(t *testing.T) {
+	t.Parallel()
+	m, visits := simulate(t, Settings{Seed: 1, Days: 120})
+	expected := 0.0
+	for u := m.Start(); u.Before(m.Start().AddDate(0, 0, m.Days())); u = u.Add(time.Hour) {
+		expected += m.Rate(u)
+	}
+	if n := float64(len(visits)); math.Abs(n-expected) > 4*math.Sqrt(expected) || n < 120*140 || n > 120*220 {
+		t.Errorf("%v arrivals, expected %v", n, expected)
+	}
+	var p, admitted, left, q, within, waiting float64
+	var y []bool
+	var score []float64
+	for i := range visits {
+		v := &visits[i]
+		p += (1 - .03) * v.Truth.P
+		y, score = append(y, v.Admitted()), append(score, 1/(1+math.Exp(-v.Score)))
+		switch {
+		case v.Admitted():
+			admitted++
+			if child := v.Note.Age.Set && v.Note.Age.Value < 16; child != (v.Ward == "PAED") || !slices.Contains(synth.Wards(), v.Ward) {
+				t.Fatalf("a patient of %v years on %s", v.Note.Age.Value, v.Ward)
+			}
+		case v.Outcome == msg.Left:
+			left++
+		}
+		if hours := v.Decided.Sub(v.Arrived).Hours(); hours > 2 {
+			waiting++
+			q += v.Truth.Q(2, 4)
+			if v.Admitted() && hours <= 6 {
+				within++
+			}
+		}
+	}
+	n := float64(len(visits))
+	if math.Abs(admitted-p) > 4*math.Sqrt(p) || math.Abs(left-.03*n) > 4*math.Sqrt(.03*n) || admitted/n < .2 || admitted/n > .35 {
+		t.Errorf("%v admitted, expected %v; %v left, of %v", admitted, p, left, n)
+	}
+	if math.Abs(within-q) > 4*math.Sqrt(q) {
+		t.Errorf("%v of %v admitted between 2 and 6 h, expected %v", within, waiting, q)
+	}
+	quality, err := eval.Measure(y, score, .5, nil)
+	if err != nil || *quality.AUROC < .73 || *quality.AUROC > .78 {
+		t.Errorf("scores have an AUROC of %v, %v", *quality.AUROC, err)
+	}
+	outcome := visits[0].Message()
+	if err := msg.DecodeOutcome(outcome.AppendJSON(nil), new(msg.Outcome)); err != nil {
+		t.Error(err)
+	}
 }
