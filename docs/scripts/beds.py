@@ -1,7 +1,7 @@
 """Holds the forecasts of beds against those of patientflow, on the same simulated hospitals and at the same moments.
 
     pip install patientflow==1.8.7 xgboost
-    WARDCAST_BEDS_OUT=out WARDCAST_BEDS_SEEDS=10 go test ./internal/lab/hospital -run '^$' -bench Trial -benchtime 1x
+    WARDCAST_BEDS_OUT=out WARDCAST_BEDS_SEEDS=10 go test ./classifier/beds/trial -run '^$' -bench Trial -benchtime 1x
     python3 docs/scripts/beds.py out 10
 
 The forecasts of patientflow for a hospital are written to out/patientflow-SEED.csv when they are done, and read from there the
