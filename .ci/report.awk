@@ -1,5 +1,6 @@
 # Reads the events of `go test -json` and prints what `go test` would: one line for each package and the
-# whole output of each test that failed.
+# whole output of each test that failed. It adds a line to the file skips for each test that was skipped: package,
+# test, reason.
 
 # value returns the string field key of the event, still escaped.
 function value(key) {
@@ -30,4 +31,9 @@ action == "output" {
   else if (line !~ /^=== /) output[key] = output[key] line
 }
 action == "fail" { printf "%s", output[key] }
+action == "skip" && test != "" {
+  reason = output[key]
+  gsub(/[\n\t ]+/, " ", reason)
+  print value("Package") " " test " " reason >>skips
+}
 action ~ /^(fail|pass|skip)$/ { delete output[key] }
