@@ -173,7 +173,7 @@ func (c *Chart) Legend(keys ...Key) {
 	}
 	columns := max(1, min(len(keys), int((c.Width-c.Left)/max(wide, 1))))
 	for i, k := range keys {
-		x, y := c.Left+float64(i%columns)*wide, c.Height+8+float64(i/columns)*row
+		x, y := c.Left+float64(i%columns)*wide, c.Height+12+float64(i/columns)*row
 		if k.Line != "" {
 			c.add(Part{Class: k.Line, Points: []Point{{x, y - 4}, {x + 22, y - 4}}})
 		}
@@ -182,7 +182,7 @@ func (c *Chart) Legend(keys ...Key) {
 		}
 		c.Text("", Point{x + sample, y}, k.Text)
 	}
-	grown := row * float64((len(keys)+columns-1)/columns)
+	grown := 4 + row*float64((len(keys)+columns-1)/columns)
 	c.Height, c.Bottom = c.Height+grown, c.Bottom+grown
 }
 
@@ -206,14 +206,14 @@ func (c *Chart) Plot(x, y string, ticks []Tick, all ...Series) (keys []Key) {
 			xs, ys = append(xs, p.X), append(ys, p.Y)
 		}
 	}
+	if ticks == nil {
+		ticks = Cover(xs...).Ticks(14, 1)
+	}
 	if c.X == (Span{}) {
 		c.X = Cover(xs...).Pad(0.04)
 	}
 	if c.Y == (Span{}) {
 		c.Y = Cover(ys...).Round(5)
-	}
-	if ticks == nil {
-		ticks = c.X.Ticks(14, 1)
 	}
 	c.AxisY(y, c.Y.Ticks(5, 0)...)
 	c.AxisX(x, ticks...)
@@ -262,3 +262,19 @@ func Shorten(text string, most int) string {
 
 // Style returns the style sheet: the palette and the rules of charts.
 func Style() template.CSS { return template.CSS(style) }
+
+// Stack returns a picture of charts, each below the one before.
+func Stack(all ...*Chart) *Chart {
+	out := &Chart{}
+	for _, c := range all {
+		for _, p := range c.Parts {
+			p.Points = slices.Clone(p.Points)
+			for i := range p.Points {
+				p.Points[i].Y += out.Height
+			}
+			out.add(p)
+		}
+		out.Width, out.Height = max(out.Width, c.Width), out.Height+c.Height
+	}
+	return out
+}

@@ -92,8 +92,8 @@ func TestParts(t *testing.T) {
 		`<text class="end" x="2" y="24">five</text><text x="0" y="-14">n</text>`)
 	f(func(c *chart.Chart) {
 		c.Legend(chart.Key{Text: "one", Line: "l", Mark: "m"}, chart.Key{Text: "two", Mark: "m"})
-	}, `<path class="l" d="M10 54H32"/><circle class="m" cx="21" cy="54" r="4"/><text x="38" y="58">one</text>`+
-		`<circle class="m" cx="21" cy="72" r="4"/><text x="38" y="76">two</text>`)
+	}, `<path class="l" d="M10 58H32"/><circle class="m" cx="21" cy="58" r="4"/><text x="38" y="62">one</text>`+
+		`<circle class="m" cx="21" cy="76" r="4"/><text x="38" y="80">two</text>`)
 }
 
 // TestElement: what stands around the parts, for those who do not see them too.
@@ -113,7 +113,7 @@ func TestElement(t *testing.T) {
 	c.Title, c.Class = "", "stretch"
 	f(`<svg class="ch stretch" viewBox="0 0 100 50" width="100" height="50" aria-hidden="true" preserveAspectRatio="none"`)
 	c.Legend(chart.Key{Text: "x"})
-	f(`<svg class="ch stretch" viewBox="0 0 100 68" width="100" height="68" aria-hidden="true" preserveAspectRatio="none"`)
+	f(`<svg class="ch stretch" viewBox="0 0 100 72" width="100" height="72" aria-hidden="true" preserveAspectRatio="none"`)
 }
 
 // TestSeries: series differ by marks, and all but the first by dashes too, for eyes and paper without colour.
@@ -179,7 +179,7 @@ func TestDocument(t *testing.T) {
 	c := small()
 	c.Line("med", chart.At(0, 0), chart.At(1, 1))
 	document := string(c.Document())
-	for _, want := range []string{` xmlns="http://www.w3.org/2000/svg"`, ".med{stroke:#0d4f86;", "text{font:12px -apple-system", `d="M0 0H100V50H0Z"`} {
+	for _, want := range []string{` xmlns="http://www.w3.org/2000/svg"`, ".med{stroke:#0d4f86;", "text{font:12px -apple-system", `viewBox="-8 -8 116 66" width="116" height="66"`, `d="M-8 -8h116v66H-8Z"`} {
 		if !strings.Contains(document, want) {
 			t.Errorf("the document lacks %q", want)
 		}

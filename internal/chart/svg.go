@@ -17,7 +17,7 @@ var style string
 
 // SVG returns the chart as an element of a page that has the Style.
 func (c *Chart) SVG() template.HTML {
-	return template.HTML(c.element("", "")) //nolint:gosec // all texts in it are escaped
+	return template.HTML(c.element("", "", 0)) //nolint:gosec // all texts in it are escaped
 }
 
 // Document returns the chart as a file that needs nothing else, on a ground of its own.
@@ -31,14 +31,15 @@ func (c *Chart) Document() []byte {
 		pairs = append(pairs, "var("+m[1]+")", m[2])
 	}
 	rules = strings.NewReplacer(append(pairs, ".ch ", "", "\n", "")...).Replace(rules)
-	ground := fmt.Sprintf(`<style>%s</style><path class="hole" d="M0 0H%sV%sH0Z"/>`, rules, pixel(c.Width), pixel(c.Height))
-	return []byte(c.element(` xmlns="http://www.w3.org/2000/svg"`, ground) + "\n")
+	const rim = 8
+	ground := fmt.Sprintf(`<style>%s</style><path class="hole" d="M-8 -8h%sv%sH-8Z"/>`, rules, pixel(c.Width+2*rim), pixel(c.Height+2*rim))
+	return []byte(c.element(` xmlns="http://www.w3.org/2000/svg"`, ground, rim) + "\n")
 }
 
-func (c *Chart) element(attributes, head string) string {
+func (c *Chart) element(attributes, head string, rim float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg%s class="%s" viewBox="0 0 %s %[4]s" width="%[3]s" height="%[4]s"`,
-		attributes, strings.TrimSpace("ch "+c.Class), pixel(c.Width), pixel(c.Height))
+	fmt.Fprintf(&b, `<svg%s class="%s" viewBox="%[3]s %[3]s %[4]s %[5]s" width="%[4]s" height="%[5]s"`,
+		attributes, strings.TrimSpace("ch "+c.Class), pixel(-rim), pixel(c.Width+2*rim), pixel(c.Height+2*rim))
 	role := "img"
 	for i := range c.Parts {
 		if c.Parts[i].Href != "" {

@@ -102,10 +102,10 @@ func TestAgesLeaveOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	curves := sheet{&f.Model}.ages(0)
-	if len(curves) != 2 || len(curves[0].XYs) != 2 || len(curves[1].XYs) != 1 || curves[1].XYs[0].X != 0 {
+	if len(curves) != 2 || len(curves[0].Points) != 2 || len(curves[1].Points) != 1 || curves[1].Points[0].X != 0 {
 		t.Errorf("curves %+v", curves)
 	}
-	if _, err := (sheet{&f.Model}).drawAges(); err != nil {
-		t.Error(err)
+	if panels := (sheet{&f.Model}).agePanels(); len(panels) != 1 {
+		t.Errorf("%d panels", len(panels))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
@@ -51,7 +52,7 @@ func theme(items []model.Loading) string {
 	if len(items) == 0 {
 		return ""
 	}
-	return strings.TrimRight(shorten(items[0].Text, longestText), ".")
+	return strings.TrimRight(chart.Shorten(items[0].Text, longestText), ".")
 }
 
 // spread tells how the scores of a factor are spread, and how sure a single one is.

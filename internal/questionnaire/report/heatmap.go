@@ -3,33 +3,24 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"image/color"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
+// Sizes in pixels of the heat map, and the most letters of a name and of a text in it.
 const (
-	cellSize = 14 * point // of the heat map
-	barCells = 10         // width of its colour bar
+	cellSize = 18.0
+	rim      = 5.0
+	barCells = 10 // width of its colour bar
 
-	// The most letters of a name and of a text in a drawing.
 	longestName = 32
 	longestText = 60
 )
-
-// blue returns the color of a share: white for 0, dark blue for 1, and equal steps of lightness between.
-func blue(share float64) color.Color {
-	mix := func(dark float64) uint8 { return uint8(math.Round(255 + share*(dark-255))) }
-	return color.RGBA{mix(8), mix(48), mix(107), 255}
-}
 
 // group is a run of items of one subscale in the order of a heat map.
 type group struct {
@@ -73,8 +64,7 @@ func (m sheet) arrange() (order []int, groups []group) {
 	return order, groups
 }
 
-// heatMap is the layout of a drawing of loadings: a row for each item, a column for each factor and confound. Lengths are
-// measured from the lower left corner.
+// heatMap is a drawing of loadings: a row for each item, a column for each factor and confound.
 type heatMap struct {
 	sheet
 	loadings *mat.Dense
@@ -82,20 +72,8 @@ type heatMap struct {
 	order    []int
 	groups   []group // empty if there is only one
 	largest  float64 // loading, whatever its sign, the darkest
-
-	left, right, bottom, top vg.Length // of the cells
-	drawing
 }
 
-// style returns the style of small text that is aligned about its point.
-func style(x text.XAlignment) text.Style {
-	s := text.Style{Color: color.Black, Font: plot.DefaultFont, XAlign: x, YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
-	s.Font.Variant, s.Font.Size = sansSerif, smallFont
-	return s
-}
-
-// heatMap lays out a drawing of the loadings: subscales and items on the left, the items' texts on the right, and the names of
-// the factors and confounds above and below.
 func (m sheet) heatMap() *heatMap {
 	h := &heatMap{sheet: m}
 	h.loadings = m.AllStretched()
@@ -109,33 +87,11 @@ func (m sheet) heatMap() *heatMap {
 	if h.largest = max(mat.Max(h.loadings), -mat.Min(h.loadings)); h.largest == 0 {
 		h.largest = m.Summary.Settings.Range.High
 	}
-	width := style(text.XLeft).Width
-	var subscale, name, item, column vg.Length
-	for _, g := range h.groups {
-		subscale = max(subscale, 2*rim+width(shorten(g.name, longestName)))
-	}
-	for j := range m.Items {
-		name = max(name, rim+width(h.label(j)))
-		item = max(item, rim+width(shorten(m.Items[j].Text, longestText)))
-	}
-	for c, s := range h.columns {
-		h.columns[c] = shorten(s, longestName)
-		column = max(column, 2*rim+width(h.columns[c]))
-	}
-	const bar = 4 * cellSize
-	cells := vg.Length(len(h.columns)) * cellSize
-	h.left = rim + subscale + name
-	h.right = h.left + cells
-	h.bottom = column
-	h.top = h.bottom + vg.Length(len(h.order))*cellSize
-	h.height = h.top + column + bar
-	h.width = h.left + max(cells+rim+item, barCells*cellSize, width(h.unit())) + rim
-	h.draw = h.paint
 	return h
 }
 
 func (h *heatMap) label(j int) string {
-	s := shorten(h.Items[j].Name, longestName)
+	s := chart.Shorten(h.Items[j].Name, longestName)
 	if h.Items[j].Reversed {
 		s += " (reversed)"
 	}
@@ -151,61 +107,83 @@ func (h *heatMap) unit() string {
 	return fmt.Sprintf("loading, on the scale of the answers, %v to %v", r.Low, r.High)
 }
 
-func (h *heatMap) paint(c draw.Canvas) {
-	box := func(x, y, w, height vg.Length, fill color.Color) {
-		c.FillPolygon(fill, []vg.Point{{X: x, Y: y}, {X: x + w, Y: y}, {X: x + w, Y: y + height}, {X: x, Y: y + height}})
+// chart draws the loadings: subscales and items on the left, the items' texts on the right, and the names of the factors and
+// confounds above and below, under a bar of colours.
+func (h *heatMap) chart() *chart.Chart {
+	var subscale, name, text, column float64
+	for _, g := range h.groups {
+		subscale = max(subscale, 2*rim+chart.TextWidth(chart.Shorten(g.name, longestName)))
 	}
-	line, minus := draw.LineStyle{Color: color.Gray{Y: 144}, Width: point / 2}, draw.LineStyle{Width: 1.5 * point}
-	box(0, 0, h.width, h.height, color.White)
-	left, right, upright := style(text.XLeft), style(text.XRight), style(text.XLeft)
-	upright.Rotation = math.Pi / 2
-
+	for j := range h.Items {
+		name = max(name, rim+chart.TextWidth(h.label(j)))
+		text = max(text, rim+chart.TextWidth(chart.Shorten(h.Items[j].Text, longestText)))
+	}
+	for _, s := range h.columns {
+		column = max(column, 2*rim+chart.TextWidth(chart.Shorten(s, longestName)))
+	}
+	cells, left, top := float64(len(h.columns))*cellSize, rim+subscale+name, 4*cellSize+column
+	right, bottom := left+cells, top+float64(len(h.order))*cellSize
+	c := &chart.Chart{
+		Title: "Heat map of the loadings", Height: bottom + column,
+		Width: left + max(cells+rim+text, barCells*cellSize, chart.TextWidth(h.unit())) + rim,
+	}
+	box := func(x, y, width, share float64) {
+		c.Parts = append(c.Parts, chart.Part{Class: "heat", Filled: true, Opacity: share, Points: []chart.Point{
+			chart.At(x, y), chart.At(x+width, y), chart.At(x+width, y+cellSize), chart.At(x, y+cellSize),
+		}})
+	}
+	line := func(class string, x0, y0, x1, y1 float64) {
+		c.Parts = append(c.Parts, chart.Part{Class: class, Points: []chart.Point{chart.At(x0, y0), chart.At(x1, y1)}})
+	}
+	const base = cellSize/2 + 4 // of a row's text
 	for r, j := range h.order {
-		y := h.top - vg.Length(r+1)*cellSize
+		y := top + float64(r)*cellSize
 		for t, q := range h.loadings.RawRowView(j) {
-			x, share := h.left+vg.Length(t)*cellSize, math.Abs(q)/h.largest
+			x, share := left+float64(t)*cellSize, math.Abs(q)/h.largest
 			if q != 0 {
-				box(x, y, cellSize, cellSize, blue(share))
+				box(x, y, cellSize, share)
 			}
 			if q < 0 && share >= model.TopShare {
-				minus.Color = color.Black
+				class := "minus"
 				if share > 0.5 {
-					minus.Color = color.White
+					class = "pale"
 				}
-				c.StrokeLine2(minus, x+cellSize/4, y+cellSize/2, x+3*cellSize/4, y+cellSize/2)
+				line(class, x+cellSize/4, y+cellSize/2, x+3*cellSize/4, y+cellSize/2)
 			}
 		}
-		c.FillText(right, vg.Point{X: h.left - rim, Y: y + cellSize/2}, h.label(j))
-		c.FillText(left, vg.Point{X: h.right + rim, Y: y + cellSize/2}, shorten(h.Items[j].Text, longestText))
+		c.Text("end", chart.At(left-rim, y+base), h.label(j))
+		c.Text("", chart.At(right+rim, y+base), chart.Shorten(h.Items[j].Text, longestText))
 	}
-	for t, name := range h.columns {
-		x := h.left + (vg.Length(t)+0.5)*cellSize
-		c.FillText(upright, vg.Point{X: x, Y: h.top + rim}, name)
-		c.FillText(upright, vg.Point{X: x, Y: h.bottom - rim - upright.Width(name)}, name)
-	}
-	for _, g := range h.groups {
-		y := h.top - vg.Length(g.first)*cellSize
-		c.FillText(left, vg.Point{X: rim, Y: y - cellSize/2}, shorten(g.name, longestName))
-		c.StrokeLine2(line, rim, y, h.right, y)
-	}
-	c.StrokeLine2(line, h.left, h.top, h.right, h.top)
-	c.StrokeLine2(line, h.left, h.bottom, h.right, h.bottom)
-	for _, t := range []int{0, h.Summary.Factors, len(h.columns)} {
-		x := h.left + vg.Length(t)*cellSize
-		c.StrokeLine2(line, x, h.bottom, x, h.top)
-	}
-
-	const shades = 64
-	y, width := h.height-2.5*cellSize, vg.Length(barCells*cellSize)
-	c.FillText(left, vg.Point{X: h.left, Y: h.height - cellSize}, h.unit())
-	for i := range shades {
-		box(h.left+vg.Length(i)*width/shades, y, width/shades, cellSize, blue((float64(i)+0.5)/shades))
-	}
-	centred := style(text.XCenter)
-	for _, tick := range (plot.DefaultTicks{}).Ticks(0, h.largest) {
-		if x := h.left + vg.Length(tick.Value/h.largest)*width; !tick.IsMinor() {
-			c.StrokeLine2(line, x, y-rim/2, x, y)
-			c.FillText(centred, vg.Point{X: x, Y: y - rim - smallFont/2}, tick.Label)
+	for t, s := range h.columns {
+		at := chart.Part{Text: chart.Shorten(s, longestName), Upright: true}
+		for _, end := range []struct {
+			class string
+			y     float64
+		}{{"", top - rim}, {"end", bottom + rim}} {
+			at.Class, at.Points = end.class, []chart.Point{chart.At(left+float64(t)*cellSize+base, end.y)}
+			c.Parts = append(c.Parts, at)
 		}
 	}
+	for _, g := range h.groups {
+		y := top + float64(g.first)*cellSize
+		c.Text("", chart.At(rim, y+base), chart.Shorten(g.name, longestName))
+		line("ax", rim, y, right, y)
+	}
+	line("ax", left, top, right, top)
+	line("ax", left, bottom, right, bottom)
+	for _, t := range []int{0, h.Summary.Factors, len(h.columns)} {
+		x := left + float64(t)*cellSize
+		line("ax", x, top, x, bottom)
+	}
+	const shades, width = 64, barCells * cellSize
+	c.Text("", chart.At(left, cellSize), h.unit())
+	for i := range shades {
+		box(left+float64(i)*width/shades, 1.5*cellSize, width/shades, (float64(i)+0.5)/shades)
+	}
+	for _, tick := range (chart.Span{To: h.largest}).Ticks(4, 0) {
+		x := left + tick.At/h.largest*width
+		line("ax", x, 2.5*cellSize, x, 2.5*cellSize+4)
+		c.Text("mid", chart.At(x, 2.5*cellSize+16), tick.Label)
+	}
+	return c
 }

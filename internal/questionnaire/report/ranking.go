@@ -5,13 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"image/color"
-	"slices"
 
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
@@ -23,9 +18,6 @@ const (
 	RankingFile = "rank.html"
 	ScreeFile   = "scree.svg"
 )
-
-// mostScree is the largest number of eigenvalues that a scree plot shows.
-const mostScree = 40
 
 // Ranking is what a report on the number of factors shows.
 type Ranking struct {
@@ -47,29 +39,16 @@ type Ranking struct {
 // and runs nothing and, if there are eigenvalues, the scree plot.
 func RankingFiles(r *Ranking) (map[string][]byte, error) {
 	files := map[string][]byte{}
+	choice := model.Summary{BCV: r.Points, OneStandardErrorFactors: r.Fewest}
 	shown := struct {
 		*Ranking
-		Scree, Curve template.HTML
-	}{Ranking: r}
+		Style        template.CSS
+		Scree, Curve *chart.Chart
+	}{Ranking: r, Style: chart.Style(), Curve: choice.Curve(plotWidth)}
 	if len(r.Eigenvalues) > 0 {
-		d, err := r.scree()
-		if err != nil {
-			return nil, err
-		}
-		if files[ScreeFile], err = d.svg(); err != nil {
-			return nil, err
-		}
-		shown.Scree = inline(files[ScreeFile], "Eigenvalues and their reference")
+		shown.Scree = r.scree()
+		files[ScreeFile] = shown.Scree.Document()
 	}
-	d, err := sheet{&model.Model{Summary: model.Summary{BCV: r.Points, OneStandardErrorFactors: r.Fewest}}}.curve()
-	if err != nil {
-		return nil, err
-	}
-	svg, err := d.svg()
-	if err != nil {
-		return nil, err
-	}
-	shown.Curve = inline(svg, "Cross-validated error over the number of factors")
 	t, err := template.New(RankingFile).Funcs(template.FuncMap{"short": short}).Parse(rankingTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template of the ranking: %w", err)
@@ -80,34 +59,4 @@ func RankingFiles(r *Ranking) (map[string][]byte, error) {
 	}
 	files[RankingFile] = b.Bytes()
 	return files, nil
-}
-
-// scree draws the first eigenvalues and the reference that they must exceed. Lines and shapes tell them apart without color.
-func (r *Ranking) scree() (*drawing, error) {
-	c := newChart("", "component", "eigenvalue")
-	c.X.Tick.Marker = wholeTicks{}
-	for _, curve := range []struct {
-		name   string
-		values []float64
-		color  color.Color
-		dashes []vg.Length
-		shape  draw.GlyphDrawer
-	}{
-		{"eigenvalues", r.Eigenvalues, color.Black, nil, draw.CircleGlyph{}},
-		{"95 % of random answers", r.Reference, color.Gray{Y: 96}, []vg.Length{rim, rim}, draw.CrossGlyph{}},
-	} {
-		points := make(plotter.XYs, min(len(curve.values), mostScree))
-		for i := range points {
-			points[i] = plotter.XY{X: float64(i + 1), Y: curve.values[i]}
-		}
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return nil, fmt.Errorf("drawing the scree: %w", err)
-		}
-		line.Color, line.Dashes, dots.Color, dots.Shape = curve.color, curve.dashes, curve.color, curve.shape
-		c.Add(line, dots)
-		c.explain(curve.name, line, dots)
-	}
-	c.Y.Min, c.Y.Max = 0, max(slices.Max(r.Eigenvalues), slices.Max(r.Reference))
-	return c.drawing(), nil
 }

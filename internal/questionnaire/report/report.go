@@ -11,10 +11,10 @@ import (
 	"html/template"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -36,18 +36,19 @@ type page struct {
 	Sure           []string
 	Penalized      bool // by β
 	Scale          questionnaire.Range
-	HeatMap        template.HTML
-	Suggested      string        // factors by parallel analysis, "" if that did not choose
-	OnePage        bool          // the heat map is printed on one page
-	Curve          template.HTML // "" without cross-validation
+	Style          template.CSS
+	HeatMap        *chart.Chart
+	Suggested      string       // factors by parallel analysis, "" if that did not choose
+	OnePage        bool         // the heat map is printed on one page
+	Curve          *chart.Chart // nil without cross-validation
 	Lowest, Fewest model.Point
-	Ages           []template.HTML // of a model of visits, one for each factor
+	Ages           []*chart.Chart // of a model of visits, one for each factor
 	Columns        []model.Column
 	MostMissing    []row
 	All            []row
 	Evaluation     *evaluate.Evaluation
-	Stability      template.HTML // "" without evaluation
-	Compact        template.HTML // "" without a compact set
+	Stability      *chart.Chart // nil without evaluation
+	Compact        *chart.Chart // nil without a compact set
 }
 
 // row is an item with the fit of its answers.
@@ -75,25 +76,20 @@ const mostOnPage = 90
 // evaluation may be nil.
 func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	s := sheet{m}
-	heatMap := s.heatMap()
-	svg, err := heatMap.svg()
-	if err != nil {
+	heatMap := s.heatMap().chart()
+	files := map[string][]byte{HeatMapFile: heatMap.Document()}
+	var err error
+	if files[HeatMapImage], err = rasterize(heatMap); err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{HeatMapFile: svg}
-	if files[HeatMapImage], err = heatMap.png(); err == nil {
-		files[File], err = s.page(svg, e)
-	}
-	if err == nil && m.Visits != nil {
+	if m.Visits != nil {
 		files[AgesFile] = s.agesTable()
-		files[AgesPlot], err = s.drawAges()
+		files[AgesPlot] = chart.Stack(s.agePanels()...).Document()
 	}
-	if err == nil && len(m.Summary.Compact) > 0 {
-		var d *drawing
-		if d, err = s.compact(); err == nil {
-			files[CompactPlot], err = d.svg()
-		}
+	if len(m.Summary.Compact) > 0 {
+		files[CompactPlot] = s.compact().Document()
 	}
+	files[File], err = s.page(e)
 	return files, err
 }
 
@@ -159,7 +155,7 @@ func correlations(m evaluate.Measure) error {
 	return nil
 }
 
-func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
+func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
 	t, err := template.New(File).Funcs(template.FuncMap{
 		"percent": percent, "short": short, "few": few, "number": number, "inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
@@ -168,45 +164,27 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 		return nil, fmt.Errorf("reading the template of the report: %w", err)
 	}
 	p := page{
-		Model: m.Model, Title: m.title(), Method: m.Summary.MethodInFull(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(), Penalized: m.Summary.Method == model.MethodICQF,
+		Model: m.Model, Title: m.title(), Method: m.Summary.MethodInFull(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(),
+		Penalized: m.Summary.Method == model.MethodICQF, Style: chart.Style(),
 		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
-		Scale:     m.Summary.Settings.Range, HeatMap: inline(heatMap, "Heat map of the loadings"), OnePage: len(m.Items) <= mostOnPage, Columns: m.Columns(), Evaluation: e,
+		Scale:     m.Summary.Settings.Range, HeatMap: m.heatMap().chart(), OnePage: len(m.Items) <= mostOnPage,
+		Columns: m.Columns(), Evaluation: e,
 	}
 	if n := m.Summary.Parallel; n != nil {
 		p.Suggested = count(*n, "factor")
 	}
-	add := func(label string, draw func() (*drawing, error)) (template.HTML, error) {
-		d, err := draw()
-		if err != nil {
-			return "", err
-		}
-		svg, err := d.svg()
-		return inline(svg, label), err
-	}
 	if len(m.Summary.BCV) > 0 {
-		p.Lowest, p.Fewest = choices(&m.Summary)
-		if p.Curve, err = add("Cross-validated error over the number of factors", m.curve); err != nil {
-			return nil, err
-		}
+		p.Lowest, p.Fewest = m.Summary.Choices()
+		p.Curve = m.Summary.Curve(plotWidth)
 	}
 	if e != nil {
-		if p.Stability, err = add("Stability of the loadings over the share of participants", func() (*drawing, error) { return stability(e) }); err != nil {
-			return nil, err
-		}
+		p.Stability = stability(e)
 	}
 	if len(m.Summary.Compact) > 0 {
-		if p.Compact, err = add("Variance explained over the number of items", m.compact); err != nil {
-			return nil, err
-		}
+		p.Compact = m.compact()
 	}
 	if m.Visits != nil {
-		for t := range m.Summary.Factors {
-			panel, err := add("Loadings of factor "+strconv.Itoa(t+1)+" over "+m.Visits.Time, func() (*drawing, error) { return m.agePanel(t) })
-			if err != nil {
-				return nil, err
-			}
-			p.Ages = append(p.Ages, panel)
-		}
+		p.Ages = m.agePanels()
 	}
 	order, _ := m.arrange()
 	for _, j := range order {
@@ -221,19 +199,6 @@ func (m sheet) page(heatMap []byte, e *evaluate.Evaluation) ([]byte, error) {
 		return nil, fmt.Errorf("writing %q: %w", File, err)
 	}
 	return b.Bytes(), nil
-}
-
-// prolog and namespaces belong to an SVG document, but not to an SVG element inside a page.
-var (
-	prolog     = regexp.MustCompile(`(?s)^.*?<svg`)
-	namespaces = regexp.MustCompile(`\s+xmlns(:\w+)?="[^"]*"`)
-)
-
-// inline turns an SVG document of our own into an element of a page, with a label for those who cannot see it.
-func inline(svg []byte, label string) template.HTML {
-	head, rest, _ := bytes.Cut(prolog.ReplaceAll(svg, []byte("<svg")), []byte(">"))
-	attributes := ` role="img" aria-label="` + template.HTMLEscapeString(label) + `">`
-	return template.HTML(string(namespaces.ReplaceAll(head, nil)) + attributes + string(rest)) //nolint:gosec // drawn here, its texts escaped
 }
 
 // percent writes a share.

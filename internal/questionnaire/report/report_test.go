@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -46,11 +46,7 @@ func sampleEvaluation() *evaluate.Evaluation {
 // rendered returns the page of a model.
 func rendered(t *testing.T, m *model.Model, e *evaluate.Evaluation) string {
 	t.Helper()
-	svg, err := sheet{m}.heatMap().svg()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := sheet{m}.page(svg, e)
+	page, err := sheet{m}.page(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +73,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a drawing without a label: %.200s", d)
 		}
 	}
+	page = strings.Replace(page, string(chart.Style()), "of package chart", 1)
 	questionnairetest.Golden(t, "report.html", []byte(drawn.ReplaceAllString(page, "<svg></svg>")))
 }
 
@@ -215,9 +212,9 @@ func TestReportOfHostileNames(t *testing.T) {
 			t.Errorf("drawing %d is no XML: %v", i, err)
 		}
 	}
-	const widest = 16 * vg.Inch
-	if h := (sheet{m}).heatMap(); h.width > widest {
-		t.Errorf("a heat map %v wide, want at most %v", h.width, widest)
+	const widest = 1300 // pixels
+	if c := (sheet{m}).heatMap().chart(); c.Width > widest {
+		t.Errorf("a heat map %v wide, want at most %v", c.Width, widest)
 	}
 }
 
@@ -268,7 +265,7 @@ func TestCurve(t *testing.T) {
 	} {
 		m := questionnairetest.Model()
 		m.Summary.BCV, m.Summary.OneStandardErrorFactors = test.curve, test.curve[test.fewest].Factors
-		lowest, fewest := choices(&m.Summary)
+		lowest, fewest := m.Summary.Choices()
 		if lowest != test.curve[test.lowest] || fewest != test.curve[test.fewest] {
 			t.Errorf("%s: %+v and %+v", name, lowest, fewest)
 		}
@@ -308,24 +305,6 @@ func TestReportOfAnEmptyFactor(t *testing.T) {
 	}
 }
 
-// The numbers of factors on the axis are whole, and never too many.
-func TestWholeTicks(t *testing.T) {
-	t.Parallel()
-	f := func(low, high float64, want ...float64) {
-		t.Helper()
-		var got []float64
-		for _, tick := range (wholeTicks{}).Ticks(low, high) {
-			got = append(got, tick.Value)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v to %v:\n%s", low, high, diff)
-		}
-	}
-	f(1, 3, 1, 2, 3)
-	f(4.5, 5.5, 5)
-	f(1, 30, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29)
-}
-
 // A model that loads can be drawn and written, or there is an error.
 func FuzzModel(f *testing.F) {
 	m := questionnairetest.Model()
@@ -342,7 +321,7 @@ func FuzzModel(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _ = sheet{m}.page(nil, nil) // a curve beyond any number may have no drawing; nothing panics
+		_, _ = sheet{m}.page(nil) // nothing panics
 		_ = m.LoadingsCSV()
 	})
 }
