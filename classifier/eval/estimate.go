@@ -124,8 +124,17 @@ func (c *clusters) share(in, hit func(i int) bool, n int) *Estimate {
 	if between > rows {
 		effective *= rows / between
 	}
+	low, high := Wilson(p, effective)
+	return &Estimate{p, math.Sqrt(p * (1 - p) / effective), low, high}
+}
+
+// Wilson returns the 95 % interval of a share of n rows (Wilson 1927, JASA 22). It is 0 to 1 if n is 0.
+func Wilson(share, n float64) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
 	const z2 = normal975 * normal975
-	centre := (p + z2/(2*effective)) / (1 + z2/effective)
-	half := normal975 / (1 + z2/effective) * math.Sqrt(p*(1-p)/effective+z2/(4*effective*effective))
-	return &Estimate{p, math.Sqrt(p * (1 - p) / effective), max(0, min(p, centre-half)), min(1, max(p, centre+half))}
+	centre := (share + z2/(2*n)) / (1 + z2/n)
+	half := normal975 / (1 + z2/n) * math.Sqrt(share*(1-share)/n+z2/(4*n*n))
+	return max(0, min(share, centre-half)), min(1, max(share, centre+half))
 }

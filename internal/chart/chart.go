@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -9,26 +8,26 @@ import (
 	"unicode"
 )
 
-// Point is a place: in the coordinates of the data where a Chart takes it, in pixels from the upper left where a Part holds it.
+// Point is a place: of the data where a Chart takes it, in pixels from the upper left where a Part holds it.
 type Point struct{ X, Y float64 }
 
 // At returns a Point.
 func At(x, y float64) Point { return Point{x, y} }
 
-// Chart is a picture with two axes. Sizes are in pixels of CSS. The zero margins and spans are a picture without axes.
+func (p Point) isNumber() bool { return !math.IsNaN(p.X) && !math.IsNaN(p.Y) }
+
+// Chart is a picture with two axes. Sizes are in pixels of CSS.
 type Chart struct {
-	// Title and Desc are read to those who do not see the chart. A chart without a title is hidden from them: its facts stand
-	// next to it.
-	Title, Desc string
-	// Class is that of the element, in addition to "ch".
-	Class                    string
+	// Title and Desc are read to those who do not see the chart. A chart without a title is hidden from them.
+	Title, Desc              string
+	Class                    string // of the element, in addition to "ch"
 	Width, Height            float64
 	Left, Right, Top, Bottom float64 // margins around the axes
 	X, Y                     Span
 	Parts                    []Part
 }
 
-// Part is a line through Points or what they surround, a circle about the first one, a text at it, or a link that holds Parts.
+// Part is one of: a line through Points, the area that they surround, a circle about the first one, a text at it, a link.
 type Part struct {
 	Class   string
 	Points  []Point
@@ -37,11 +36,11 @@ type Part struct {
 	Radius  float64 // of a circle
 	Text    string
 	Upright bool   // the text reads from below to above
-	Href    string // of a link, whose name is Text
+	Href    string // of a link, whose name is Text and which holds Parts
 	Parts   []Part
 }
 
-// Place returns where a point of the data lies, in pixels. What lies outside the axes is moved to their end.
+// Place returns where a point of the data lies, in pixels.
 func (c *Chart) Place(p Point) Point {
 	return Point{
 		c.Left + c.X.share(p.X)*(c.Width-c.Left-c.Right),
@@ -49,35 +48,29 @@ func (c *Chart) Place(p Point) Point {
 	}
 }
 
-func (c *Chart) add(p Part) { c.Parts = append(c.Parts, p) }
-
-func (c *Chart) places(points []Point) []Point {
-	out := make([]Point, len(points))
-	for i, p := range points {
-		out[i] = c.Place(p)
+func (c *Chart) path(class string, filled bool, points []Point) {
+	p := Part{Class: class, Filled: filled}
+	for _, at := range points {
+		if at = c.Place(at); at.isNumber() || !filled {
+			p.Points = append(p.Points, at)
+		}
 	}
-	return out
-}
-
-// Line draws a line through points.
-func (c *Chart) Line(class string, points ...Point) {
-	if len(points) > 1 {
-		c.add(Part{Class: class, Points: c.places(points)})
+	if slices.ContainsFunc(p.Points, Point.isNumber) {
+		c.Parts = append(c.Parts, p)
 	}
 }
+
+// Line draws a line through points. One that is not a number leaves a gap.
+func (c *Chart) Line(class string, points ...Point) { c.path(class, false, points) }
 
 // Area fills what points surround.
-func (c *Chart) Area(class string, points ...Point) {
-	if len(points) > 2 {
-		c.add(Part{Class: class, Points: c.places(points), Filled: true})
-	}
-}
+func (c *Chart) Area(class string, points ...Point) { c.path(class, true, points) }
 
 // Band fills what lies between two lines.
 func (c *Chart) Band(class string, high, low []Point) {
 	back := slices.Clone(low)
 	slices.Reverse(back)
-	c.Area(class, append(slices.Clone(high), back...)...)
+	c.Area(class, slices.Concat(high, back)...)
 }
 
 // Bar fills the rectangle between two corners, unless it is too thin to be seen.
@@ -88,13 +81,11 @@ func (c *Chart) Bar(class string, from, to Point) {
 	}
 }
 
-// Dot draws a circle.
-func (c *Chart) Dot(class string, at Point, radius float64) {
-	c.add(Part{Class: class, Points: []Point{c.Place(at)}, Radius: radius})
-}
-
-// marks are the shapes that tell series apart: circles, and regular polygons turned by a share of the angle between their corners.
+// marks are the shapes that tell series apart: a circle, and polygons turned by a share of the angle between corners.
 var marks = []struct{ corners, turn float64 }{{}, {4, 0.5}, {3, 0}, {4, 0}, {3, 0.5}, {5, 0}, {6, 0}}
+
+// Dot draws a circle.
+func (c *Chart) Dot(class string, at Point, radius float64) { c.Mark(class, 0, at, radius) }
 
 // Mark draws the n-th shape of mark; after the last comes the first again.
 func (c *Chart) Mark(class string, n int, at Point, radius float64) {
@@ -102,23 +93,24 @@ func (c *Chart) Mark(class string, n int, at Point, radius float64) {
 }
 
 func (c *Chart) mark(class string, n int, at Point, radius float64) {
-	shape := marks[n%len(marks)]
-	if shape.corners == 0 {
-		c.add(Part{Class: class, Points: []Point{at}, Radius: radius})
+	if !at.isNumber() {
 		return
 	}
-	p := Part{Class: class, Filled: true}
+	p, shape := Part{Class: class, Filled: true}, marks[n%len(marks)]
+	if shape.corners == 0 {
+		p = Part{Class: class, Points: []Point{at}, Radius: radius}
+	}
 	for i := range int(shape.corners) {
 		sin, cos := math.Sincos(2 * math.Pi * (float64(i) + shape.turn) / shape.corners)
 		p.Points = append(p.Points, Point{at.X + 1.25*radius*sin, at.Y - 1.25*radius*cos})
 	}
-	c.add(p)
+	c.Parts = append(c.Parts, p)
 }
 
 // Text writes at a place in pixels. The classes mid and end centre the text there, or end it.
 func (c *Chart) Text(class string, at Point, text string) {
-	if text != "" {
-		c.add(Part{Class: class, Points: []Point{at}, Text: text})
+	if text != "" && at.isNumber() {
+		c.Parts = append(c.Parts, Part{Class: class, Points: []Point{at}, Text: text})
 	}
 }
 
@@ -136,74 +128,88 @@ func (c *Chart) Link(class, href, name string, draw func()) {
 	c.Parts = append(c.Parts[:n], link)
 }
 
-// AxisX draws the base of the chart with ticks, and says below what they are.
+// AxisX draws the base of the chart with ticks, and names the axis below.
 func (c *Chart) AxisX(name string, ticks ...Tick) {
 	base := c.Height - c.Bottom
-	c.add(Part{Class: "ax", Points: []Point{{c.Left, base}, {c.Width - c.Right, base}}})
+	line := func(from, to Point) { c.Parts = append(c.Parts, Part{Class: "ax", Points: []Point{from, to}}) }
+	line(Point{c.Left, base}, Point{c.Width - c.Right, base})
 	for _, t := range ticks {
 		x := c.Place(Point{X: t.At}).X
-		c.add(Part{Class: "ax", Points: []Point{{x, base}, {x, base + 4}}})
+		line(Point{x, base}, Point{x, base + 4})
 		c.Text("mid", Point{x, base + 18}, t.Label)
 	}
 	c.Text("mid", Point{(c.Left + c.Width - c.Right) / 2, base + 36}, name)
 }
 
-// AxisY draws a line across the chart for each tick with its label at the left, and says above what they are.
+// AxisY draws a line across the chart for each tick with its label at the left, and names the axis above.
 func (c *Chart) AxisY(name string, ticks ...Tick) {
 	for _, t := range ticks {
-		y := c.Place(Point{Y: t.At}).Y
-		c.add(Part{Class: "gr", Points: []Point{{c.Left, y}, {c.Width - c.Right, y}}})
-		c.Text("end", Point{c.Left - 8, y + 4}, t.Label)
+		c.Line("gr", Point{c.X.From, t.At}, Point{c.X.To, t.At})
+		c.Label("end", Point{c.X.From, t.At}, Point{-8, 4}, t.Label)
 	}
 	c.Text("", Point{0, c.Top - 14}, name)
 }
 
-// Key explains a line, a mark or both. Line and Mark are their classes, and Shape is that of Chart.Mark.
+// Key explains a line, a mark or both. Line and Mark are their classes, and Shape is the number of the mark.
 type Key struct {
 	Text, Line, Mark string
 	Shape            int
 }
 
-// Legend explains what is drawn, below the chart, which grows by it.
+// Legend explains what is drawn, below the chart, which grows.
 func (c *Chart) Legend(keys ...Key) {
 	const row, sample, gap = 18.0, 28.0, 16.0
-	wide := 0.0
+	wide := 1.0
 	for _, k := range keys {
 		wide = max(wide, sample+TextWidth(k.Text)+gap)
 	}
-	columns := max(1, min(len(keys), int((c.Width-c.Left)/max(wide, 1))))
+	columns := max(1, min(len(keys), int((c.Width-c.Left)/wide)))
 	for i, k := range keys {
-		x, y := c.Left+float64(i%columns)*wide, c.Height+12+float64(i/columns)*row
+		at := Point{c.Left + float64(i%columns)*wide, c.Height + 12 + float64(i/columns)*row}
 		if k.Line != "" {
-			c.add(Part{Class: k.Line, Points: []Point{{x, y - 4}, {x + 22, y - 4}}})
+			line := []Point{{at.X, at.Y - 4}, {at.X + 22, at.Y - 4}}
+			c.Parts = append(c.Parts, Part{Class: k.Line, Points: line})
 		}
 		if k.Mark != "" {
-			c.mark(k.Mark, k.Shape, Point{x + 11, y - 4}, 4)
+			c.mark(k.Mark, k.Shape, Point{at.X + 11, at.Y - 4}, 4)
 		}
-		c.Text("", Point{x + sample, y}, k.Text)
+		c.Text("", Point{at.X + sample, at.Y}, k.Text)
 	}
 	grown := 4 + row*float64((len(keys)+columns-1)/columns)
 	c.Height, c.Bottom = c.Height+grown, c.Bottom+grown
 }
 
-// Series is a line with a mark at each point and, unless Low and High are empty, its interval.
+// Estimate is a value at X with an interval, which is not drawn unless High is above Low.
+type Estimate struct{ X, Y, Low, High float64 }
+
+// Curve draws a line through estimates over the band of their intervals.
+func (c *Chart) Curve(band, line string, estimates []Estimate) {
+	var low, high, middle []Point
+	for _, e := range estimates {
+		low, high, middle = append(low, At(e.X, e.Low)), append(high, At(e.X, e.High)), append(middle, At(e.X, e.Y))
+	}
+	c.Band(band, high, low)
+	c.Line(line, middle...)
+}
+
+// Series is a line with a mark and an interval at each estimate.
 type Series struct {
 	Name      string
-	Points    []Point
-	Low, High []float64
+	Estimates []Estimate
 }
 
 // seriesClasses is the number of colours and dashes that style.css has for series.
 const seriesClasses = 7
 
-// Plot draws series on axes, told apart by colours, dashes and marks, and returns what explains them. The spans are those of the
-// points with their intervals where the chart has none yet; without ticks of x, whole numbers are marked.
+// Plot draws series on axes, told apart by colours, dashes and marks, and returns what explains them. Spans that the chart
+// does not have yet cover the series. Without ticks of x, whole numbers are marked.
 func (c *Chart) Plot(x, y string, ticks []Tick, all ...Series) (keys []Key) {
 	var xs, ys []float64
 	for _, s := range all {
-		ys = append(append(ys, s.Low...), s.High...)
-		for _, p := range s.Points {
-			xs, ys = append(xs, p.X), append(ys, p.Y)
+		for _, e := range s.Estimates {
+			if xs, ys = append(xs, e.X), append(ys, e.Y); e.High > e.Low {
+				ys = append(ys, e.Low, e.High)
+			}
 		}
 	}
 	if ticks == nil {
@@ -218,32 +224,46 @@ func (c *Chart) Plot(x, y string, ticks []Tick, all ...Series) (keys []Key) {
 	c.AxisY(y, c.Y.Ticks(5, 0)...)
 	c.AxisX(x, ticks...)
 	for n, s := range all {
-		own := "s" + strconv.Itoa(n%seriesClasses)
-		for i := range s.Low {
-			c.Line("w "+own, Point{s.Points[i].X, s.Low[i]}, Point{s.Points[i].X, s.High[i]})
+		own := " s" + strconv.Itoa(n%seriesClasses)
+		var line []Point
+		for _, e := range s.Estimates {
+			if line = append(line, At(e.X, e.Y)); e.High > e.Low {
+				c.Line("w"+own, At(e.X, e.Low), At(e.X, e.High))
+			}
+			c.Mark("m"+own, n, At(e.X, e.Y), 3)
 		}
-		c.Line("s "+own, s.Points...)
-		for _, p := range s.Points {
-			c.Mark("m "+own, n, p, 3)
-		}
-		keys = append(keys, Key{Text: s.Name, Line: "s " + own, Mark: "m " + own, Shape: n})
+		c.Line("s"+own, line...)
+		keys = append(keys, Key{Text: s.Name, Line: "s" + own, Mark: "m" + own, Shape: n})
 	}
 	return keys
 }
 
+// Stack returns a picture of charts without links, each below the one before.
+func Stack(all ...*Chart) *Chart {
+	out := &Chart{}
+	for _, c := range all {
+		for _, p := range c.Parts {
+			p.Points = slices.Clone(p.Points)
+			for i := range p.Points {
+				p.Points[i].Y += out.Height
+			}
+			out.Parts = append(out.Parts, p)
+		}
+		out.Width, out.Height = max(out.Width, c.Width), out.Height+c.Height
+	}
+	return out
+}
+
 // TextWidth returns about how wide a text is, in pixels.
 func TextWidth(text string) (width float64) {
-	const narrow, wide = "ijl.,:;'|!()[]ft I/r-", "mwMW@%—"
 	for _, r := range text {
 		switch {
 		case r >= 0x1100: // scripts of East Asia
 			width += 12
-		case strings.ContainsRune(narrow, r):
+		case strings.ContainsRune("ijl.,:;'|!()[]ft I/r-", r):
 			width += 3.6
-		case strings.ContainsRune(wide, r):
-			width += 10.5
-		case unicode.IsUpper(r):
-			width += 8.3
+		case unicode.IsUpper(r) || strings.ContainsRune("mw@%—", r):
+			width += 9
 		default:
 			width += 6.7
 		}
@@ -258,23 +278,4 @@ func Shorten(text string, most int) string {
 		letters = append(letters[:most-1], '…')
 	}
 	return string(letters)
-}
-
-// Style returns the style sheet: the palette and the rules of charts.
-func Style() template.CSS { return template.CSS(style) }
-
-// Stack returns a picture of charts, each below the one before.
-func Stack(all ...*Chart) *Chart {
-	out := &Chart{}
-	for _, c := range all {
-		for _, p := range c.Parts {
-			p.Points = slices.Clone(p.Points)
-			for i := range p.Points {
-				p.Points[i].Y += out.Height
-			}
-			out.add(p)
-		}
-		out.Width, out.Height = max(out.Width, c.Width), out.Height+c.Height
-	}
-	return out
 }

@@ -32,7 +32,8 @@ func TestTicks(t *testing.T) {
 	f(chart.Span{From: 4.5, To: 5.5}, 14, 1, "5")
 	f(chart.Span{From: 1, To: 30}, 14, 1, "5 10 15 20 25 30")
 	f(chart.Span{From: 0, To: 0.3}, 3, 0, "0.0 0.1 0.2 0.3")
-	f(chart.Span{From: 1e17, To: 1e17 + 64}, 5, 0, "100000000000000000 100000000000000016 100000000000000032 100000000000000064")
+	f(chart.Span{From: 1e17, To: 1e17 + 64}, 5, 0,
+		"100000000000000000 100000000000000016 100000000000000032 100000000000000064")
 	f(chart.Span{From: math.Inf(-1), To: math.Inf(1)}, 5, 0, "")
 	f(chart.Span{From: math.NaN(), To: 1}, 5, 0, "")
 }
@@ -71,7 +72,15 @@ func TestParts(t *testing.T) {
 	}
 	at := chart.At
 	f(func(c *chart.Chart) { c.Line("l", at(0, 0), at(1, 10)) }, `<path class="l" d="M10 40L100 0"/>`)
-	f(func(c *chart.Chart) { c.Line("l", at(0, 0)) }, "")
+	f(func(c *chart.Chart) { c.Line("l", at(0, 0)) }, `<path class="l" d="M10 40h0"/>`)
+	f(func(c *chart.Chart) { c.Line("l") }, "")
+	none := at(math.NaN(), 0)
+	f(func(c *chart.Chart) { c.Line("l", at(0, 0), none, at(0, 5), at(1, 0)) }, `<path class="l" d="M10 40h0M10 20L100 40"/>`)
+	f(func(c *chart.Chart) { c.Area("l", at(0, 0), none, at(0, 5), at(1, 0)) }, `<path class="l" d="M10 40V20L100 40Z"/>`)
+	f(func(c *chart.Chart) { c.Dot("d", none, 3); c.Label("", none, at(1, 1), "x") }, "")
+	f(func(c *chart.Chart) {
+		c.Curve("b", "l", []chart.Estimate{{X: 0, Y: 5, Low: 0, High: 10}, {X: 1, Y: 5, Low: 5, High: 10}})
+	}, `<path class="b" d="M10 0H100V20L10 40Z"/><path class="l" d="M10 20H100"/>`)
 	f(func(c *chart.Chart) { c.Line("l", at(-5, 3), at(9, 99)) }, `<path class="l" d="M10 28L100 0"/>`)
 	f(func(c *chart.Chart) {
 		c.Band("b", []chart.Point{at(0, 8), at(1, 9)}, []chart.Point{at(0, 1), at(1, 2)})
@@ -81,7 +90,8 @@ func TestParts(t *testing.T) {
 	f(func(c *chart.Chart) { c.Dot("d", at(1, 0), 3) }, `<circle class="d" cx="100" cy="40" r="3"/>`)
 	f(func(c *chart.Chart) { c.Mark("m", 7, at(1, 0), 3) }, `<circle class="m" cx="100" cy="40" r="3"/>`)
 	f(func(c *chart.Chart) { c.Mark("m", 3, at(0.5, 5), 4) }, `<path class="m" d="M55 15L60 20L55 25L50 20Z"/>`)
-	f(func(c *chart.Chart) { c.Label("end", at(0, 0), at(-1, 2), "a < b") }, `<text class="end" x="9" y="42">a &lt; b</text>`)
+	f(func(c *chart.Chart) { c.Label("end", at(0, 0), at(-1, 2), "a < b") },
+		`<text class="end" x="9" y="42">a &lt; b</text>`)
 	f(func(c *chart.Chart) {
 		c.Link("on", "/a?b&c", `"x"`, func() { c.Dot("", at(0, 0), 1) })
 	}, `<a class="on" href="/a?b&amp;c" aria-label="&#34;x&#34;"><circle cx="10" cy="40" r="1"/></a>`)
@@ -110,10 +120,11 @@ func TestElement(t *testing.T) {
 	f(`<svg class="ch" viewBox="0 0 100 50" width="100" height="50" role="img" aria-label="A. B &lt; C."`)
 	c.Link("", "/a", "b", func() {})
 	f(`<svg class="ch" viewBox="0 0 100 50" width="100" height="50" role="group" aria-label="A. B &lt; C."`)
+	const stretched = ` preserveAspectRatio="none"`
 	c.Title, c.Class = "", "stretch"
-	f(`<svg class="ch stretch" viewBox="0 0 100 50" width="100" height="50" aria-hidden="true" preserveAspectRatio="none"`)
+	f(`<svg class="ch stretch" viewBox="0 0 100 50" width="100" height="50" aria-hidden="true"` + stretched)
 	c.Legend(chart.Key{Text: "x"})
-	f(`<svg class="ch stretch" viewBox="0 0 100 72" width="100" height="72" aria-hidden="true" preserveAspectRatio="none"`)
+	f(`<svg class="ch stretch" viewBox="0 0 100 72" width="100" height="72" aria-hidden="true"` + stretched)
 }
 
 // TestSeries: series differ by marks, and all but the first by dashes too, for eyes and paper without colour.
@@ -123,25 +134,26 @@ func TestSeries(t *testing.T) {
 	var all []chart.Series
 	for i := range 7 {
 		y := float64(i)
-		all = append(all, chart.Series{
-			Name: "s", Points: []chart.Point{chart.At(1, y), chart.At(2, y)}, Low: []float64{y - 1, y - 1}, High: []float64{y + 1, y + 1},
-		})
+		all = append(all, chart.Series{Name: "s", Estimates: []chart.Estimate{
+			{X: 1, Y: y, Low: y - 1, High: y + 1}, {X: 2, Y: y, Low: y - 1, High: y + 1}, {X: 3, Y: y},
+		}})
 	}
 	c.Legend(c.Plot("x", "y", nil, all...)...)
-	if c.Y != (chart.Span{From: -2, To: 8}) || c.X.From >= 1 || c.X.To <= 2 {
+	if c.Y != (chart.Span{From: -2, To: 8}) || c.X.From >= 1 || c.X.To <= 3 {
 		t.Errorf("spans %v and %v", c.X, c.Y)
 	}
+	svg, style := string(c.SVG()), string(chart.Style())
 	shapes, dashes := map[string]bool{}, map[string]bool{}
-	for _, m := range regexp.MustCompile(`<(path|circle) class="m s\d"[^>]*`).FindAllStringSubmatch(string(c.SVG()), -1) {
-		shapes[regexp.MustCompile(`[\d.]+|s\d`).ReplaceAllString(m[0], "")] = true
+	for _, m := range regexp.MustCompile(`<(path|circle) class="m s\d"[^>]*`).FindAllString(svg, -1) {
+		shapes[regexp.MustCompile(`[\d.]+|s\d`).ReplaceAllString(m, "")] = true
 	}
-	for _, m := range regexp.MustCompile(`\.s\d\{[^}]*?(stroke-dasharray:[^}]*)?\}`).FindAllStringSubmatch(string(chart.Style()), -1) {
+	for _, m := range regexp.MustCompile(`\.s\d\{[^}]*?(stroke-dasharray:[^}]*)?\}`).FindAllStringSubmatch(style, -1) {
 		dashes[m[1]] = true
 	}
 	if len(shapes) < 5 || len(dashes) != len(all) {
 		t.Errorf("%d shapes and %d dashes", len(shapes), len(dashes))
 	}
-	if n := strings.Count(string(c.SVG()), `class="w s`); n != 2*len(all) {
+	if n := strings.Count(svg, `class="w s`); n != 2*len(all) {
 		t.Errorf("%d intervals", n)
 	}
 }
@@ -149,11 +161,14 @@ func TestSeries(t *testing.T) {
 // TestAnything: whatever a chart is given, it is well formed, stands in its frame, and holds nothing foreign.
 func TestAnything(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`<script>"'&`, "\x00\x1b\b\ufffe", "קלק مرحبا \u202e 日本", "\xff", strings.Repeat("long ", 99)} {
+	texts := []string{`<script>"'&`, "\x00\x1b\b\ufffe", "קלק مرحبا \u202e 日本", "\xff", strings.Repeat("long ", 99)}
+	for _, text := range texts {
 		for _, v := range []float64{0, math.NaN(), math.Inf(1), math.Inf(-1), 1e308, -1e308, 5e-324} {
 			c := small()
 			c.Title, c.Desc = text, text
-			keys := c.Plot(text, text, nil, chart.Series{Name: text, Points: []chart.Point{chart.At(v, v), chart.At(1, v)}, Low: []float64{v, v}, High: []float64{v, 1}})
+			keys := c.Plot(text, text, nil, chart.Series{Name: text, Estimates: []chart.Estimate{
+				{X: v, Y: v, Low: v, High: v}, {X: 1, Y: v, Low: v, High: 1},
+			}})
 			c.Link("", text, text, func() { c.Text("", chart.At(1, 2), text) })
 			c.Legend(keys...)
 			for _, document := range []string{string(c.SVG()), string(c.Document())} {
@@ -179,7 +194,10 @@ func TestDocument(t *testing.T) {
 	c := small()
 	c.Line("med", chart.At(0, 0), chart.At(1, 1))
 	document := string(c.Document())
-	for _, want := range []string{` xmlns="http://www.w3.org/2000/svg"`, ".med{stroke:#0d4f86;", "text{font:12px -apple-system", `viewBox="-8 -8 116 66" width="116" height="66"`, `d="M-8 -8h116v66H-8Z"`} {
+	for _, want := range []string{
+		` xmlns="http://www.w3.org/2000/svg"`, ".med{stroke:#0d4f86;", "text{font:12px -apple-system",
+		`viewBox="-8 -8 116 66" width="116" height="66"`, `class="hole" d="M-8-8h`,
+	} {
 		if !strings.Contains(document, want) {
 			t.Errorf("the document lacks %q", want)
 		}

@@ -42,13 +42,7 @@ func (s Span) Round(n float64) Span {
 }
 
 // share returns how far along the span a value lies, between 0 and 1.
-func (s Span) share(v float64) float64 {
-	share := (v - s.From) / (s.To - s.From)
-	if math.IsNaN(share) {
-		return 0
-	}
-	return min(max(share, 0), 1)
-}
+func (s Span) share(v float64) float64 { return min(max((v-s.From)/(s.To-s.From), 0), 1) }
 
 // Tick is a place on an axis with its label.
 type Tick struct {
@@ -58,7 +52,7 @@ type Tick struct {
 
 // Ticks returns about n ticks at multiples of 1, 2 or 5 times a power of ten, which is at least the least.
 func (s Span) Ticks(n, least float64) (ticks []Tick) {
-	const slack, most = 1e-9, 100 // of a step, by rounding; of a span that is no range of numbers
+	const slack, most = 1e-9, 100 // of a step, by rounding; ticks, if the span is no range of numbers
 	step := s.step(n, least)
 	decimals := max(0, int(-math.Floor(math.Log10(step)+slack)))
 	first := math.Ceil(s.From/step - slack)
@@ -67,7 +61,7 @@ func (s Span) Ticks(n, least float64) (ticks []Tick) {
 		if !(at <= s.To+slack*step) {
 			break
 		}
-		label := strconv.FormatFloat(at+0, 'f', decimals, 64) // without the sign of −0
+		label := strconv.FormatFloat(at+0, 'f', decimals, 64) // + 0: without the sign of −0
 		ticks = append(ticks, Tick{at, strings.Replace(label, "-", "−", 1)})
 	}
 	return ticks

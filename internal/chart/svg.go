@@ -2,11 +2,11 @@ package chart
 
 import (
 	_ "embed"
-	"fmt"
 	"html"
 	"html/template"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,46 +15,44 @@ import (
 //go:embed style.css
 var style string
 
+// Style returns the style sheet: the palette and the rules of charts.
+func Style() template.CSS { return template.CSS(style) }
+
 // SVG returns the chart as an element of a page that has the Style.
 func (c *Chart) SVG() template.HTML {
 	return template.HTML(c.element("", "", 0)) //nolint:gosec // all texts in it are escaped
 }
 
-// Document returns the chart as a file that needs nothing else, on a ground of its own.
+// Document returns the chart as a file that needs nothing else, with a ground and a rim of its own.
 func (c *Chart) Document() []byte {
-	palette, rules, _ := strings.Cut(style, "/* Charts")
+	palette, rules, _ := strings.Cut(style, "/* Charts. */\n")
 	light, _, _ := strings.Cut(palette, "@media")
 	rules, _, _ = strings.Cut(rules, "@media")
-	_, rules, _ = strings.Cut(rules, "*/")
-	var pairs []string
+	replace := []string{".ch ", "", "\n", ""}
 	for _, m := range regexp.MustCompile(`(--[\w-]+):([^;}]+)`).FindAllStringSubmatch(light, -1) {
-		pairs = append(pairs, "var("+m[1]+")", m[2])
+		replace = append(replace, "var("+m[1]+")", m[2])
 	}
-	rules = strings.NewReplacer(append(pairs, ".ch ", "", "\n", "")...).Replace(rules)
-	const rim = 8
-	ground := fmt.Sprintf(`<style>%s</style><path class="hole" d="M-8 -8h%sv%sH-8Z"/>`, rules, pixel(c.Width+2*rim), pixel(c.Height+2*rim))
-	return []byte(c.element(` xmlns="http://www.w3.org/2000/svg"`, ground, rim) + "\n")
+	head := "<style>" + strings.NewReplacer(replace...).Replace(rules) + `</style><path class="hole" d="M-8-8h9999v9999H-8Z"/>`
+	return []byte(c.element("http://www.w3.org/2000/svg", head, 8) + "\n")
 }
 
-func (c *Chart) element(attributes, head string, rim float64) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg%s class="%s" viewBox="%[3]s %[3]s %[4]s %[5]s" width="%[4]s" height="%[5]s"`,
-		attributes, strings.TrimSpace("ch "+c.Class), pixel(-rim), pixel(c.Width+2*rim), pixel(c.Height+2*rim))
-	role := "img"
-	for i := range c.Parts {
-		if c.Parts[i].Href != "" {
-			role = "group"
-		}
+func (c *Chart) element(namespace, head string, rim float64) string {
+	role, label, hidden, ratio := "img", strings.TrimSpace(c.Title+". "+c.Desc), "", ""
+	if slices.ContainsFunc(c.Parts, func(p Part) bool { return p.Href != "" }) {
+		role = "group"
 	}
 	if c.Title == "" {
-		b.WriteString(` aria-hidden="true"`)
-	} else {
-		fmt.Fprintf(&b, ` role="%s" aria-label="%s"`, role, escape(strings.TrimSpace(c.Title+". "+c.Desc)))
+		role, label, hidden = "", "", "true"
 	}
 	if strings.Contains(c.Class, "stretch") {
-		b.WriteString(` preserveAspectRatio="none"`)
+		ratio = "none"
 	}
-	b.WriteString(">" + head)
+	var b strings.Builder
+	x, width, height := pixel(-rim), pixel(c.Width+2*rim), pixel(c.Height+2*rim)
+	tag(&b, "svg", ">", "xmlns", namespace, "class", strings.TrimSpace("ch "+c.Class),
+		"viewBox", x+" "+x+" "+width+" "+height, "width", width, "height", height,
+		"role", role, "aria-label", label, "aria-hidden", hidden, "preserveAspectRatio", ratio)
+	b.WriteString(head)
 	for i := range c.Parts {
 		c.Parts[i].write(&b)
 	}
@@ -63,49 +61,51 @@ func (c *Chart) element(attributes, head string, rim float64) string {
 }
 
 func (p *Part) write(b *strings.Builder) {
-	tag := func(name string) {
-		b.WriteString("<" + name)
-		attribute(b, "class", p.Class)
+	x, y, turn, opacity := "", "", "", ""
+	if len(p.Points) > 0 {
+		x, y = pixel(p.Points[0].X), pixel(p.Points[0].Y)
+	}
+	if p.Upright {
+		turn = "rotate(-90 " + x + " " + y + ")"
+	}
+	if p.Opacity > 0 {
+		opacity = strconv.FormatFloat(p.Opacity, 'f', 2, 64)
 	}
 	switch {
 	case p.Href != "":
-		tag("a")
-		attribute(b, "href", p.Href)
-		attribute(b, "aria-label", p.Text)
-		b.WriteString(">")
+		tag(b, "a", ">", "class", p.Class, "href", p.Href, "aria-label", p.Text)
 		for i := range p.Parts {
 			p.Parts[i].write(b)
 		}
 		b.WriteString("</a>")
-	case p.Radius > 0:
-		tag("circle")
-		fmt.Fprintf(b, ` cx="%s" cy="%s" r="%s"/>`, pixel(p.Points[0].X), pixel(p.Points[0].Y), pixel(p.Radius))
 	case p.Text != "":
-		tag("text")
-		x, y := pixel(p.Points[0].X), pixel(p.Points[0].Y)
-		fmt.Fprintf(b, ` x="%s" y="%s"`, x, y)
-		if p.Upright {
-			attribute(b, "transform", "rotate(-90 "+x+" "+y+")")
-		}
-		b.WriteString(">" + escape(p.Text) + "</text>")
+		tag(b, "text", ">", "class", p.Class, "x", x, "y", y, "transform", turn)
+		b.WriteString(escape(p.Text) + "</text>")
+	case p.Radius > 0:
+		tag(b, "circle", "/>", "class", p.Class, "cx", x, "cy", y, "r", pixel(p.Radius))
 	default:
-		tag("path")
-		if p.Opacity > 0 {
-			attribute(b, "fill-opacity", strconv.FormatFloat(p.Opacity, 'f', 2, 64))
-		}
-		attribute(b, "d", p.path())
-		b.WriteString("/>")
+		tag(b, "path", "/>", "class", p.Class, "fill-opacity", opacity, "d", p.path())
 	}
 }
 
-// path returns the line through the points, in as few letters as it takes.
+// path returns the line through the points, in as few letters as it takes. Round ends make a dot of a lone point.
 func (p *Part) path() string {
 	var b strings.Builder
 	var before [2]string
-	for i, at := range p.Points {
+	length := 0 // of a run of numbers
+	end := func() {
+		if length == 1 {
+			b.WriteString("h0")
+		}
+		length = 0
+	}
+	for _, at := range p.Points {
 		x, y := pixel(at.X), pixel(at.Y)
 		switch {
-		case i == 0:
+		case !at.isNumber():
+			end()
+			continue
+		case length == 0:
 			b.WriteString("M" + x + " " + y)
 		case y == before[1]:
 			b.WriteString("H" + x)
@@ -114,18 +114,23 @@ func (p *Part) path() string {
 		default:
 			b.WriteString("L" + x + " " + y)
 		}
-		before = [2]string{x, y}
+		before, length = [2]string{x, y}, length+1
 	}
-	if p.Filled {
+	if end(); p.Filled {
 		b.WriteString("Z")
 	}
 	return b.String()
 }
 
-func attribute(b *strings.Builder, name, value string) {
-	if value != "" {
-		b.WriteString(" " + name + `="` + escape(value) + `"`)
+// tag writes a tag with those of its attributes, in pairs of name and value, that are not empty.
+func tag(b *strings.Builder, name, end string, attributes ...string) {
+	b.WriteString("<" + name)
+	for i := 0; i < len(attributes); i += 2 {
+		if attributes[i+1] != "" {
+			b.WriteString(" " + attributes[i] + `="` + escape(attributes[i+1]) + `"`)
+		}
 	}
+	b.WriteString(end)
 }
 
 func pixel(v float64) string {

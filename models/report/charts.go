@@ -18,18 +18,6 @@ func newChart(title string, x, y chart.Span) *chart.Chart {
 	}
 }
 
-// Wilson returns the 95 % interval of a share of n (Wilson 1927, J. Am. Stat. Assoc. 22).
-func Wilson(share float64, n int) (low, high float64) {
-	const z = 1.959964 // of the normal distribution, at .975
-	if n == 0 {
-		return 0, 1
-	}
-	m := float64(n)
-	middle := (share + z*z/(2*m)) / (1 + z*z/m)
-	half := z / (1 + z*z/m) * math.Sqrt(share*(1-share)/m+z*z/(4*m*m))
-	return max(0, middle-half), min(1, middle+half)
-}
-
 // CalibrationChart draws the share admitted against the probability: the smooth curve with its band, the tenths of the notes, and
 // below them how often each probability was given.
 func (r *Report) CalibrationChart() *chart.Chart {
@@ -38,17 +26,15 @@ func (r *Report) CalibrationChart() *chart.Chart {
 	c.Height = 410
 	c.AxisY("share admitted", chart.Shares()...)
 	c.AxisX("probability given", chart.Shares()...)
-	var low, high, curve []chart.Point
+	var curve []chart.Estimate
 	for _, p := range r.Calibration {
-		low, high = append(low, chart.At(p.Predicted, p.Low)), append(high, chart.At(p.Predicted, p.High))
-		curve = append(curve, chart.At(p.Predicted, p.Observed))
+		curve = append(curve, chart.Estimate{X: p.Predicted, Y: p.Observed, Low: p.Low, High: p.High})
 	}
-	c.Band("b80", high, low)
 	c.Line("now", chart.At(0, 0), chart.At(1, 1))
-	c.Line("med", curve...)
+	c.Curve("b80", "med", curve)
 	var worst eval.Bin
 	for _, b := range r.Bins {
-		low, high := Wilson(b.Observed, b.N)
+		low, high := eval.Wilson(b.Observed, float64(b.N))
 		c.Line("whisk", chart.At(b.Predicted, low), chart.At(b.Predicted, high))
 		c.Dot("open", chart.At(b.Predicted, b.Observed), 3.5)
 		if worst.N == 0 || math.Abs(b.Observed-b.Predicted) > math.Abs(worst.Observed-worst.Predicted) {
@@ -128,23 +114,23 @@ func (r *Report) DecisionChart() *chart.Chart {
 	c := newChart("Decision curve", chart.Span{To: r.Decision[n-1].Threshold}, chart.Span{From: below * high, To: high})
 	c.Height, c.Bottom = 390, 84
 	c.AxisY("net benefit: admissions found for 100 patients, less needless work", c.Y.Ticks(5, 0.1)...)
-	var low, top, model, all []chart.Point
+	var model []chart.Estimate
+	var all []chart.Point
 	for _, d := range r.Decision {
-		low, top = append(low, chart.At(d.Threshold, 100*d.Model.Low)), append(top, chart.At(d.Threshold, 100*d.Model.High))
-		model = append(model, chart.At(d.Threshold, 100*d.Model.Value))
+		m := d.Model
+		model = append(model, chart.Estimate{X: d.Threshold, Y: 100 * m.Value, Low: 100 * m.Low, High: 100 * m.High})
 		if y := 100 * d.TreatAll.Value; y > c.Y.From {
 			all = append(all, chart.At(d.Threshold, y))
 		}
 	}
-	c.Band("b80", top, low)
 	c.Line("ax", chart.At(0, 0), chart.At(c.X.To, 0))
-	c.Line("ea", all...)
-	c.Line("med", model...)
 	c.Label("end", chart.At(c.X.To, 0), chart.At(0, 14), "admit nobody")
+	c.Curve("b80", "med", model)
+	c.Label("strong", chart.At(model[n/5].X, model[n/5].High), chart.At(6, -6), "the model, 95 %")
 	if len(all) > 0 {
+		c.Line("ea", all...)
 		c.Label("", all[len(all)-1], chart.At(6, -4), "admit all")
 	}
-	c.Label("strong", top[n/5], chart.At(6, -6), "the model, 95 %")
 	r.drawThreshold(c)
 	c.AxisX("threshold", slices.DeleteFunc(chart.Shares(), func(t chart.Tick) bool { return t.At > c.X.To })...)
 	for _, a := range assessed {
@@ -158,7 +144,8 @@ func (r *Report) DecisionChart() *chart.Chart {
 		return cmp.Compare(math.Abs(a.Threshold-own), math.Abs(b.Threshold-own))
 	})
 	c.Desc = fmt.Sprintf("At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting all "+
-		"and 0 of admitting nobody.", percent(own), number(100*nearest.Model.Value, 1), number(100*nearest.TreatAll.Value, 1))
+		"and 0 of admitting nobody.",
+		percent(own), number(100*nearest.Model.Value, 1), number(100*nearest.TreatAll.Value, 1))
 	return c
 }
 
@@ -168,16 +155,10 @@ func (r *Report) ROCChart() *chart.Chart {
 	c.AxisY("of those admitted, how many are called", chart.Shares()...)
 	c.AxisX("of those not admitted, how many are called", chart.Shares()...)
 	c.Line("now", chart.At(0, 0), chart.At(1, 1))
-	curve := []chart.Point{chart.At(0, 0)}
-	for _, k := range r.Ranking {
-		curve = append(curve, chart.At(1-k.Specificity, k.Sensitivity))
-	}
-	c.Line("med", curve...)
-	r.drawRanking(c, 12, func(o *eval.Operating) chart.Point {
-		return chart.At(1-known(o.Specificity), known(o.Sensitivity))
-	})
-	c.Desc = "The area under the curve is " + ranged(r.Metrics.AUROC, 3) + "."
-	c.Label("end strong", chart.At(1, 0), chart.At(-6, -12), "AUROC "+ranged(r.Metrics.AUROC, 3))
+	r.drawRanking(c, 12, func(k RankingPoint) chart.Point { return chart.At(1-k.Specificity, k.Sensitivity) })
+	area := ranged(r.Metrics.AUROC, 3)
+	c.Label("end strong", chart.At(1, 0), chart.At(-6, -12), "AUROC "+area)
+	c.Desc = "The area under the curve is " + area + "."
 	return c
 }
 
@@ -186,41 +167,44 @@ func (r *Report) PrecisionChart() *chart.Chart {
 	c := newChart("Precision and recall", chart.Unit, chart.Unit)
 	c.AxisY("of those called, how many are admitted (PPV)", chart.Shares()...)
 	c.AxisX("of those admitted, how many are called", chart.Shares()...)
-	prevalence := r.Metrics.Prevalence.Value
-	c.Line("now", chart.At(0, prevalence), chart.At(1, prevalence))
-	c.Label("", chart.At(0, prevalence), chart.At(6, -6), "prevalence "+percent(prevalence))
-	var curve []chart.Point
-	for _, k := range r.Ranking {
-		curve = append(curve, chart.At(k.Sensitivity, k.PPV))
-	}
-	c.Line("med", curve...)
-	r.drawRanking(c, -6, func(o *eval.Operating) chart.Point { return chart.At(known(o.Sensitivity), known(o.PPV)) })
-	c.Desc = "The area under the curve is " + ranged(r.Metrics.AUPRC, 3) + "."
-	c.Label("end strong", chart.At(1, 1), chart.At(-6, 14), "AUPRC "+ranged(r.Metrics.AUPRC, 3))
+	share := r.Metrics.Prevalence.Value
+	c.Line("now", chart.At(0, share), chart.At(1, share))
+	c.Label("", chart.At(0, share), chart.At(6, -6), "prevalence "+percent(share))
+	r.drawRanking(c, -6, func(k RankingPoint) chart.Point { return chart.At(k.Sensitivity, k.PPV) })
+	area := ranged(r.Metrics.AUPRC, 3)
+	c.Label("end strong", chart.At(1, 1), chart.At(-6, 14), "AUPRC "+area)
+	c.Desc = "The area under the curve is " + area + "."
 	return c
 }
 
-// known returns the value of an estimate, NaN for none.
-func known(e *eval.Estimate) float64 {
-	if e == nil {
-		return math.NaN()
+// drawRanking draws the ranking as a curve with the thresholds on it, the model's own full, and labels at this height.
+func (r *Report) drawRanking(c *chart.Chart, height float64, place func(RankingPoint) chart.Point) {
+	curve := []chart.Point{place(RankingPoint{Specificity: 1, PPV: math.NaN()})}
+	for _, k := range r.Ranking {
+		curve = append(curve, place(k))
 	}
-	return e.Value
-}
-
-// drawRanking draws the thresholds on a curve, the model's own full, with labels at a height above or below it.
-func (r *Report) drawRanking(c *chart.Chart, height float64, of func(*eval.Operating) chart.Point) {
+	c.Line("med", curve...)
 	dot, text := "pt", "strong"
-	for i := range r.Thresholds {
-		if at := of(&r.Thresholds[i]); !math.IsNaN(at.X + at.Y) {
-			c.Dot(dot, at, 4.5)
-			c.Label(text, at, chart.At(8, height), "from "+percent(r.Thresholds[i].Threshold))
-		}
+	for _, o := range r.Thresholds {
+		at := place(RankingPoint{
+			Sensitivity: orNone(o.Sensitivity).Value, Specificity: orNone(o.Specificity).Value, PPV: orNone(o.PPV).Value,
+		})
+		c.Dot(dot, at, 4.5)
+		c.Label(text, at, chart.At(8, height), "from "+percent(o.Threshold))
 		dot, text = "open", ""
 	}
 }
 
-// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; nil without any.
+// orNone returns an estimate, or one that is not drawn for nil.
+func orNone(e *eval.Estimate) eval.Estimate {
+	if e == nil {
+		return eval.Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	}
+	return *e
+}
+
+// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; nil without
+// any.
 func (r *Report) ForestChart() *chart.Chart {
 	const row, names, panel, gap = 22.0, 190.0, 170.0, 24.0
 	shown := r.shown()
@@ -230,41 +214,39 @@ func (r *Report) ForestChart() *chart.Chart {
 	rows := append([]Subgroup{{Grouping: "all notes", Metrics: r.Metrics, Threshold: &r.Thresholds[0]}}, shown...)
 	n := float64(len(rows))
 	c := &chart.Chart{
-		Title: "AUROC, observed to expected admissions and sensitivity of each subgroup", Width: names + 3*(panel+gap),
-		Height: row*n + 66, Top: 26, Bottom: 40, Y: chart.Span{From: n - 0.5, To: -0.5},
+		Title: "AUROC, observed to expected admissions and sensitivity of each subgroup", Class: "forest",
+		Width: names + 3*(panel+gap), Height: row*n + 66, Top: 26, Bottom: 40, Y: chart.Span{From: n - 0.5, To: -0.5},
 	}
 	for i, g := range rows {
-		c.Label("", chart.At(0, float64(i)), chart.At(4, 4), chart.Shorten(g.Grouping+" "+g.Level, 30))
+		c.Text("", chart.At(4, c.Top+row*(float64(i)+0.5)+4), chart.Shorten(g.Grouping+" "+g.Level, 30))
 	}
 	for i, of := range []struct {
 		name      string
-		get       func(*Subgroup) *eval.Estimate
 		reference float64 // NaN for the value of all notes
+		get       func(*Subgroup) *eval.Estimate
 	}{
-		{"AUROC", func(g *Subgroup) *eval.Estimate { return g.Metrics.AUROC }, math.NaN()},
-		{"observed / expected", func(g *Subgroup) *eval.Estimate { return g.Metrics.ObservedExpected }, 1},
-		{"sensitivity", func(g *Subgroup) *eval.Estimate { return g.Threshold.Sensitivity }, math.NaN()},
+		{"AUROC", math.NaN(), func(g *Subgroup) *eval.Estimate { return g.Metrics.AUROC }},
+		{"observed / expected", 1, func(g *Subgroup) *eval.Estimate { return g.Metrics.ObservedExpected }},
+		{"sensitivity", math.NaN(), func(g *Subgroup) *eval.Estimate { return g.Threshold.Sensitivity }},
 	} {
 		if math.IsNaN(of.reference) {
-			of.reference = known(of.get(&rows[0]))
+			of.reference = orNone(of.get(&rows[0])).Value
+		}
+		ends := []float64{of.reference}
+		for j := range rows {
+			e := orNone(of.get(&rows[j]))
+			ends = append(ends, e.Low, e.High)
 		}
 		c.Left = names + float64(i)*(panel+gap)
 		c.Right = c.Width - c.Left - panel
-		ends := []float64{of.reference}
-		for j := range rows {
-			if e := of.get(&rows[j]); e != nil {
-				ends = append(ends, e.Low, e.High)
-			}
-		}
 		c.X = chart.Cover(ends...).Pad(0.05)
 		c.Text("strong mid", chart.At(c.Left+panel/2, 16), of.name)
 		c.AxisX("", c.X.Ticks(4, 0)...)
 		c.Line("now", chart.At(of.reference, n-0.5), chart.At(of.reference, -0.5))
 		for j := range rows {
-			if e := of.get(&rows[j]); e != nil {
-				c.Line("whisk", chart.At(e.Low, float64(j)), chart.At(e.High, float64(j)))
-				c.Dot("pt", chart.At(e.Value, float64(j)), 3.5)
-			}
+			e := orNone(of.get(&rows[j]))
+			c.Line("whisk", chart.At(e.Low, float64(j)), chart.At(e.High, float64(j)))
+			c.Dot("pt", chart.At(e.Value, float64(j)), 3.5)
 		}
 	}
 	return c

@@ -400,17 +400,3 @@ func TestTooGood(t *testing.T) {
 		t.Errorf("warnings %q", r.Warnings)
 	}
 }
-
-// TestWilson holds the interval against values of R's binom package as binom.confint(…, methods = "wilson") defines them.
-func TestWilson(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		share     float64
-		n         int
-		low, high float64
-	}{{0, 10, 0, 0.2775328}, {0.5, 10, 0.2365931, 0.7634069}, {1, 10, 0.7224672, 1}, {0, 0, 0, 1}} {
-		if low, high := report.Wilson(c.share, c.n); math.Abs(low-c.low) > 1e-6 || math.Abs(high-c.high) > 1e-6 {
-			t.Errorf("Wilson(%v, %d) = %v, %v, want %v, %v", c.share, c.n, low, high, c.low, c.high)
-		}
-	}
-}

@@ -249,7 +249,9 @@ func quoted(names []string) string {
 
 // shown returns the subgroups with figures.
 func (r *Report) shown() []Subgroup {
-	return slices.DeleteFunc(slices.Clone(r.Subgroups), func(g Subgroup) bool { return g.Suppressed })
+	return slices.DeleteFunc(slices.Clone(r.Subgroups), func(g Subgroup) bool {
+		return g.Suppressed || g.Metrics == nil || g.Threshold == nil
+	})
 }
 
 // named is how many small subgroups of a grouping are named; the others are counted.

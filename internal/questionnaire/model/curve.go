@@ -20,7 +20,8 @@ func (s *Summary) Choices() (lowest, fewest Point) {
 // model if there is one. There must be candidates.
 func (s *Summary) Curve(width float64) *chart.Chart {
 	c := &chart.Chart{
-		Title: "Cross-validated error over the number of factors", Width: width, Height: 300, Left: 56, Right: 12, Top: 30, Bottom: 44,
+		Title: "Cross-validated error over the number of factors", Width: width, Height: 300,
+		Left: 56, Right: 12, Top: 30, Bottom: 44,
 	}
 	points := slices.SortedStableFunc(slices.Values(s.BCV), func(a, b Point) int {
 		return cmp.Or(cmp.Compare(a.Beta, b.Beta), cmp.Compare(a.Factors, b.Factors))
@@ -31,8 +32,9 @@ func (s *Summary) Curve(width float64) *chart.Chart {
 			all = append(all, chart.Series{Name: fmt.Sprintf("β = %v", p.Beta)})
 		}
 		line := &all[len(all)-1]
-		line.Points = append(line.Points, chart.At(float64(p.Factors), p.Error))
-		line.Low, line.High = append(line.Low, p.Error-p.StandardError), append(line.High, p.Error+p.StandardError)
+		line.Estimates = append(line.Estimates, chart.Estimate{
+			X: float64(p.Factors), Y: p.Error, Low: p.Error - p.StandardError, High: p.Error + p.StandardError,
+		})
 	}
 	keys := c.Plot("factors", "mean squared error of held-out answers", nil, all...)
 	lowest, fewest := s.Choices()
@@ -40,7 +42,8 @@ func (s *Summary) Curve(width float64) *chart.Chart {
 	c.Line("limit", chart.At(c.X.From, bound), chart.At(c.X.To, bound))
 	c.Mark("least", 0, chart.At(float64(lowest.Factors), lowest.Error), 7)
 	c.Mark("least", 1, chart.At(float64(fewest.Factors), fewest.Error), 7)
-	keys = append(keys, chart.Key{Text: "lowest error", Mark: "least"}, chart.Key{Text: "one standard error", Mark: "least", Shape: 1},
+	keys = append(keys, chart.Key{Text: "lowest error", Mark: "least"},
+		chart.Key{Text: "one standard error", Mark: "least", Shape: 1},
 		chart.Key{Text: "lowest + its standard error", Line: "limit"})
 	for _, p := range points {
 		if p.Factors == s.Factors && p.Beta == s.Beta {

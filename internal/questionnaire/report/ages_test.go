@@ -102,7 +102,7 @@ func TestAgesLeaveOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	curves := sheet{&f.Model}.ages(0)
-	if len(curves) != 2 || len(curves[0].Points) != 2 || len(curves[1].Points) != 1 || curves[1].Points[0].X != 0 {
+	if len(curves) != 2 || len(curves[0].Estimates) != 2 || len(curves[1].Estimates) != 1 || curves[1].Estimates[0].X != 0 {
 		t.Errorf("curves %+v", curves)
 	}
 	if panels := (sheet{&f.Model}).agePanels(); len(panels) != 1 {

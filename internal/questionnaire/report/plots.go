@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
@@ -41,9 +39,10 @@ func stability(e *evaluate.Evaluation) *chart.Chart {
 		if n == 0 {
 			ticks = append(ticks, chart.Tick{At: percent, Label: fmt.Sprintf("%.0f", percent)})
 		}
-		line := &all[n]
-		line.Points = append(line.Points, chart.At(percent+float64(n), m.Mean)) // side by side, so that no bar hides another
-		line.Low, line.High = append(line.Low, m.Mean-m.Deviation), append(line.High, min(m.Mean+m.Deviation, 1))
+		all[n].Estimates = append(all[n].Estimates, chart.Estimate{
+			X: percent + float64(n), // side by side, so that no bar hides another
+			Y: m.Mean, Low: m.Mean - m.Deviation, High: min(m.Mean+m.Deviation, 1),
+		})
 	}
 	c.Legend(c.Plot("% of the participants", "correlation with the whole", ticks, all...)...)
 	return c
@@ -54,14 +53,14 @@ const mostAges = 7
 
 // largest returns the largest y, 0 without any.
 func largest(s chart.Series) (top float64) {
-	for _, p := range s.Points {
-		top = max(top, p.Y)
+	for _, e := range s.Estimates {
+		top = max(top, e.Y)
 	}
 	return top
 }
 
-// ages returns a line for each item, in their order: its loadings on a factor over the numbers of the bins, with their intervals
-// if there are any. A bin that left the item out has no point.
+// ages returns a line for each item, in their order: its loadings on a factor over the numbers of the bins, with their
+// intervals if there are any. A bin that left the item out has no estimate.
 func (m sheet) ages(factor int) []chart.Series {
 	names := questionnaire.Names(m.Items)
 	var curves []chart.Series
@@ -69,12 +68,11 @@ func (m sheet) ages(factor int) []chart.Series {
 		curve := chart.Series{Name: item.Name}
 		for b := range m.Visits.Bins() {
 			if j := slices.Index(names, m.Visits.ItemName(item.Name, b)); j >= 0 {
-				q := m.Loadings().At(j, factor)
-				curve.Points = append(curve.Points, chart.At(float64(b), q))
+				e := chart.Estimate{X: float64(b), Y: m.Loadings().At(j, factor)}
 				if b := m.Summary.Bootstrap; b != nil {
-					curve.Low = append(curve.Low, min(q, b.Loadings.Low[j][factor]))
-					curve.High = append(curve.High, max(q, b.Loadings.High[j][factor]))
+					e.Low, e.High = min(e.Y, b.Loadings.Low[j][factor]), max(e.Y, b.Loadings.High[j][factor])
 				}
+				curve.Estimates = append(curve.Estimates, e)
 			}
 		}
 		curves = append(curves, curve)
@@ -89,13 +87,12 @@ func (m sheet) agesTable() []byte {
 	}
 	for t, name := range model.FactorNames(m.Loadings()) {
 		for _, curve := range m.ages(t) {
-			for i, p := range curve.Points {
-				bin := int(p.X)
-				row := []string{name, curve.Name, model.Cell(m.Visits.Edges[bin]), model.Cell(m.Visits.Edges[bin+1]), model.Cell(p.Y)}
-				if curve.Low != nil {
-					row = append(row, model.Cell(curve.Low[i]), model.Cell(curve.High[i]))
+			for _, e := range curve.Estimates {
+				row := []string{name, curve.Name}
+				for _, v := range []float64{m.Visits.Edges[int(e.X)], m.Visits.Edges[int(e.X)+1], e.Y, e.Low, e.High} {
+					row = append(row, model.Cell(v))
 				}
-				rows = append(rows, row)
+				rows = append(rows, row[:len(rows[0])])
 			}
 		}
 	}
@@ -109,10 +106,12 @@ func (m sheet) agePanels() (panels []*chart.Chart) {
 	for b := range bins {
 		ticks = append(ticks, chart.Tick{At: float64(b), Label: m.Visits.Label(b)})
 	}
-	values := []float64{0, mat.Min(m.Loadings()), mat.Max(m.Loadings())}
-	if b := m.Summary.Bootstrap; b != nil {
-		for j := range b.Loadings.Low {
-			values = append(append(values, b.Loadings.Low[j][:m.Summary.Factors]...), b.Loadings.High[j][:m.Summary.Factors]...)
+	values := []float64{0}
+	for factor := range m.Summary.Factors {
+		for _, curve := range m.ages(factor) {
+			for _, e := range curve.Estimates {
+				values = append(values, e.Y, e.Low, e.High)
+			}
 		}
 	}
 	for factor := range m.Summary.Factors {
@@ -128,8 +127,8 @@ func (m sheet) agePanels() (panels []*chart.Chart) {
 		for _, curve := range curves[:min(len(curves), mostAges)] {
 			if top := largest(curve); top > 0 && top >= model.TopShare*largest(curves[0]) {
 				curve.Name = chart.Shorten(curve.Name, longestKey)
-				for i := range curve.Points { // side by side, so that no bar hides another
-					curve.Points[i].X += 0.03 * float64(len(all))
+				for i := range curve.Estimates { // side by side, so that no bar hides another
+					curve.Estimates[i].X += 0.03 * float64(len(all))
 				}
 				all = append(all, curve)
 			}
@@ -145,8 +144,9 @@ func (m sheet) compact() *chart.Chart {
 	c := newPlot("Variance explained over the number of items")
 	line := chart.Series{Name: "explained"}
 	for i, item := range m.Summary.Compact {
-		line.Points = append(line.Points, chart.At(float64(i+1), item.Explained))
-		line.Low, line.High = append(line.Low, min(item.Low, item.Explained)), append(line.High, max(item.High, item.Explained))
+		line.Estimates = append(line.Estimates, chart.Estimate{
+			X: float64(i + 1), Y: item.Explained, Low: item.Low, High: item.High,
+		})
 	}
 	c.Y = chart.Unit
 	c.Legend(c.Plot("items", "share of the scores' variance", nil, line)...)
@@ -162,7 +162,7 @@ func (r *Ranking) scree() *chart.Chart {
 	all := []chart.Series{{Name: "eigenvalues"}, {Name: "95 % of random answers"}}
 	for n, values := range [][]float64{r.Eigenvalues, r.Reference} {
 		for i, v := range values[:min(len(values), mostScree)] {
-			all[n].Points = append(all[n].Points, chart.At(float64(i+1), v))
+			all[n].Estimates = append(all[n].Estimates, chart.Estimate{X: float64(i + 1), Y: v})
 		}
 	}
 	c.Y = chart.Cover(0, slices.Max(r.Eigenvalues), slices.Max(r.Reference)).Round(5)

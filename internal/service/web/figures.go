@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,7 +25,8 @@ type figuresPage struct {
 	Warnings                        []string
 	Measures                        []measureRow
 	Operating                       []operatingRow
-	Calibration, Decision, ROC      *chart.Chart
+	Calibration, Decision           *chart.Chart
+	ROC, Forest                     *chart.Chart
 	Bins                            []binRow
 	Benefits                        []benefitRow
 	Groups                          []groupRow
@@ -56,13 +56,7 @@ type benefitRow struct{ Assess, Threshold, Model, Exact, Interval, All string }
 type groupRow struct {
 	Grouping, Level, Notes string
 	Suppressed             bool
-	AUROC, Observed        groupMeasure
-}
-
-// groupMeasure is a measure of a subgroup with its chart.
-type groupMeasure struct {
-	measureRow
-	Chart template.HTML // empty if unknown
+	AUROC, Observed        measureRow
 }
 
 // shiftRow tells what changed since the version before.
@@ -129,12 +123,12 @@ func (page *figuresPage) fill(r *report.Report) {
 	for i := range r.Thresholds {
 		page.Operating = append(page.Operating, newOperatingRow(&r.Thresholds[i], i == 0))
 	}
-	page.Calibration, page.Decision = r.CalibrationChart(), r.DecisionChart()
+	page.Calibration, page.Decision, page.Forest = r.CalibrationChart(), r.DecisionChart(), r.ForestChart()
 	if len(r.Ranking) > 0 {
 		page.ROC = r.ROCChart()
 	}
 	for _, b := range r.Bins {
-		low, high := report.Wilson(b.Observed, b.N)
+		low, high := eval.Wilson(b.Observed, float64(b.N))
 		page.Bins = append(page.Bins, binRow{percent(b.Low) + " to " + percent(b.High) + " %", percent(b.Observed) + " %", exact(b.Observed), percent(low) + " to " + percent(high), grouped(b.N)})
 	}
 	for i, d := range r.Decision {
@@ -146,7 +140,17 @@ func (page *figuresPage) fill(r *report.Report) {
 			number(100*d.Model.Low, 1) + " to " + number(100*d.Model.High, 1), number(100*d.TreatAll.Value, 1),
 		})
 	}
-	page.Groups = newGroupRows(r)
+	for _, g := range slices.Concat([]report.Subgroup{{Grouping: "All notes", Metrics: m}}, r.Subgroups) {
+		row := groupRow{Grouping: capital(g.Grouping), Level: g.Level, Suppressed: g.Suppressed || g.Metrics == nil}
+		if !row.Suppressed {
+			row.Notes, row.AUROC = grouped(g.Metrics.N), estimated("", g.Metrics.AUROC, "")
+			row.Observed = estimated("", g.Metrics.ObservedExpected, "")
+		}
+		page.Groups = append(page.Groups, row)
+	}
+	if len(page.Groups) == 1 { // all notes alone
+		page.Groups = nil
+	}
 	for _, s := range r.Shifts {
 		page.Shifts = append(page.Shifts, shiftRow{s.Name, optional(s.Before), optional(s.Now), optional(s.PSI), optional(s.Chance)})
 	}
@@ -300,7 +304,7 @@ func (p *Pages) figuresCSV(w http.ResponseWriter, r *http.Request) {
 		out.Add(figure, series, exact(x), exact(e.Value), exact(e.Low), exact(e.High), strconv.Itoa(notes))
 	}
 	for _, b := range f.Bins {
-		low, high := report.Wilson(b.Observed, b.N)
+		low, high := eval.Wilson(b.Observed, float64(b.N))
 		line("calibration", "tenths", b.Predicted, eval.Estimate{Value: b.Observed, Low: low, High: high}, b.N)
 	}
 	for _, c := range f.Calibration {

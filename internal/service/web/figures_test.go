@@ -111,8 +111,8 @@ func TestFigures(t *testing.T) {
 			t.Errorf("the page lacks the exact %v", e)
 		}
 	}
-	// One more is in the legend.
-	if strings.Count(body, `class="whisk"`) != len(r.Bins)+1+2*groups || strings.Count(body, "<svg") < 3+4 {
+	// One more is in the legend; the forest plot has three measures.
+	if strings.Count(body, `class="whisk"`) != len(r.Bins)+1+3*groups || strings.Count(body, "<svg") < 3+4 {
 		t.Errorf("%d whiskers", strings.Count(body, `class="whisk"`))
 	}
 	if bad := regexp.MustCompile(` style=| on[a-z]+=|https?:|ZgotmplZ|NaN|Inf`).FindString(body); bad != "" {

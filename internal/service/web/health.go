@@ -162,39 +162,31 @@ func highest(points []health.Point, of func(*health.Point) float64) float64 {
 	return most
 }
 
-// hourline draws the values in the last hour before the last point, from 0 to most. What is not known is a gap, and a value between
-// two gaps a dot.
+// hourline draws the values in the last hour before the last point, from 0 to most. What is not known leaves a gap.
 func hourline(points []health.Point, of func(*health.Point) float64, most float64) template.HTML {
 	if math.IsInf(most, 1) || most == 0 {
 		most = 1
 	}
 	c := &chart.Chart{
-		Class: "stretch", Width: 240, Height: 28, Top: 2, Bottom: 2, X: chart.Span{From: -hourSpan.Seconds()}, Y: chart.Span{To: most},
+		Class: "stretch", Width: 240, Height: 28, Top: 2, Bottom: 2,
+		X: chart.Span{From: -hourSpan.Seconds()}, Y: chart.Span{To: most},
 	}
 	c.Line("ax", chart.At(c.X.From, 0), chart.At(0, 0))
-	var run []chart.Point
-	end := func() {
-		if len(run) == 1 {
-			const wide = 0.006 // of the chart, so that the dot is seen
-			run = append(run, chart.At(run[0].X+wide*hourSpan.Seconds(), run[0].Y))
-		}
-		c.Line("run", run...)
-		run = nil
-	}
+	var line []chart.Point
 	var before time.Time
 	for i := range points {
-		at, v := points[i].At, of(&points[i])
-		back := points[len(points)-1].At.Sub(at)
-		if math.IsNaN(v) || back > hourSpan {
-			end()
-			continue
-		}
+		at, back := points[i].At, points[len(points)-1].At.Sub(points[i].At)
 		if at.Sub(before) > hourGap {
-			end()
+			line = append(line, chart.At(0, math.NaN()))
 		}
-		run, before = append(run, chart.At(-back.Seconds(), v)), at
+		if v := of(&points[i]); back <= hourSpan {
+			line = append(line, chart.At(-back.Seconds(), v))
+			if !math.IsNaN(v) {
+				before = at
+			}
+		}
 	}
-	end()
+	c.Line("run", line...)
 	return c.SVG()
 }
 
