@@ -105,7 +105,7 @@ func TestAgesLeaveOut(t *testing.T) {
 	if len(curves) != 2 || len(curves[0].Estimates) != 2 || len(curves[1].Estimates) != 1 || curves[1].Estimates[0].X != 0 {
 		t.Errorf("curves %+v", curves)
 	}
-	if panels := (sheet{&f.Model}).agePanels(); len(panels) != 1 {
+	if panels := (sheet{&f.Model}).AgePanels(); len(panels) != 1 {
 		t.Errorf("%d panels", len(panels))
 	}
 }

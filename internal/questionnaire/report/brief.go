@@ -24,8 +24,8 @@ type brief struct {
 	Scores string // a sentence on them
 }
 
-// briefs describes the factors.
-func (m sheet) briefs() []brief {
+// Briefs describes the factors.
+func (m sheet) Briefs() []brief {
 	var all []brief
 	for _, c := range m.Columns()[:m.Summary.Factors] {
 		b := brief{Name: c.Name, Items: c.Top[:min(briefItems, len(c.Top))]}
@@ -80,8 +80,8 @@ func (m sheet) spread(f *model.FactorFit) string {
 	return how
 }
 
-// title names the model.
-func (m sheet) title() string {
+// Title names the model.
+func (m sheet) Title() string {
 	return fmt.Sprintf("%s of %s", count(m.Summary.Factors, "factor"), count(len(m.Items), "item"))
 }
 
@@ -92,8 +92,8 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what
 }
 
-// words tells in short what was found.
-func (m sheet) words() string {
+// Words tells in short what was found.
+func (m sheet) Words() string {
 	s := &m.Summary
 	factors, verb := count(s.Factors, "factor"), "explain"
 	switch {
@@ -113,8 +113,8 @@ func (m sheet) words() string {
 	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
 }
 
-// sure lists how sure the numbers are.
-func (m sheet) sure() []string {
+// Sure lists how sure the numbers are.
+func (m sheet) Sure() []string {
 	s := &m.Summary
 	var all []string
 	lowest, highest := math.Inf(1), math.Inf(-1)

@@ -99,8 +99,8 @@ func (m sheet) agesTable() []byte {
 	return model.CSV(rows)
 }
 
-// agePanels returns a plot for each factor: the curves of the items that load on it most, all on the same scale.
-func (m sheet) agePanels() (panels []*chart.Chart) {
+// AgePanels returns a plot for each factor: the curves of the items that load on it most, all on the same scale.
+func (m sheet) AgePanels() (panels []*chart.Chart) {
 	bins := m.Visits.Bins()
 	var ticks []chart.Tick
 	for b := range bins {
@@ -139,8 +139,8 @@ func (m sheet) agePanels() (panels []*chart.Chart) {
 	return panels
 }
 
-// compact draws how much of the scores the items of the compact set explain, over their number, with intervals.
-func (m sheet) compact() *chart.Chart {
+// Compact draws how much of the scores the items of the compact set explain, over their number, with intervals.
+func (m sheet) Compact() *chart.Chart {
 	c := newPlot("Variance explained over the number of items")
 	line := chart.Series{Name: "explained"}
 	for i, item := range m.Summary.Compact {

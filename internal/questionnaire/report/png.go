@@ -27,9 +27,8 @@ const zoom, fontSize = 2, 12
 
 // rasterize returns a heat map as PNG: boxes, lines that run along an axis, and texts.
 func rasterize(c *chart.Chart) ([]byte, error) {
-	size := image.Rect(0, 0, int(math.Ceil(c.Width*zoom)), int(math.Ceil(c.Height*zoom)))
-	picture := image.NewRGBA(size)
-	draw.Draw(picture, size, image.White, image.Point{}, draw.Src)
+	picture := image.NewRGBA(image.Rect(0, 0, dot(c.Width), dot(c.Height)))
+	draw.Draw(picture, picture.Rect, image.White, image.Point{}, draw.Src)
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {
 		return nil, fmt.Errorf("reading the font: %w", err)
@@ -39,20 +38,27 @@ func rasterize(c *chart.Chart) ([]byte, error) {
 		return nil, fmt.Errorf("reading the font: %w", err)
 	}
 	for _, p := range c.Parts {
-		if p.Text != "" {
-			write(picture, face, &p)
+		first, last, ink := p.Points[0], p.Points[len(p.Points)-1], inks[p.Class]
+		at := image.Pt(dot(first.X), dot(first.Y))
+		switch {
+		case p.Text != "":
+			d := font.Drawer{Dst: picture, Src: image.Black, Face: face, Dot: fixed.P(at.X, at.Y)}
+			if p.Upright {
+				d.Dst, d.Dot = upright{picture, at}, fixed.P(0, 0)
+			}
+			d.Dot.X -= map[string]fixed.Int26_6{"end": 2, "mid": 1}[p.Class] * d.MeasureString(p.Text) / 2
+			d.DrawString(p.Text)
 			continue
-		}
-		ink, first, last := inks[p.Class], p.Points[0], p.Points[len(p.Points)-1]
-		if p.Filled {
+		case p.Filled:
 			last = p.Points[2]
-		} else { // as thick as a pixel of the chart
-			first, last = chart.At(first.X-0.5, first.Y-0.5), chart.At(last.X+0.5, last.Y+0.5)
+		default: // as thick as a pixel of the chart
+			at = at.Sub(image.Pt(zoom/2, zoom/2))
+			last = chart.At(last.X+0.5, last.Y+0.5)
 		}
 		if p.Opacity > 0 {
 			ink.A = uint8(math.Round(255 * p.Opacity))
 		}
-		box := image.Rect(dot(first.X), dot(first.Y), dot(last.X), dot(last.Y))
+		box := image.Rectangle{Min: at, Max: image.Pt(dot(last.X), dot(last.Y))}
 		draw.Draw(picture, box, image.NewUniform(ink), image.Point{}, draw.Over)
 	}
 	var b bytes.Buffer
@@ -64,24 +70,13 @@ func rasterize(c *chart.Chart) ([]byte, error) {
 
 func dot(pixel float64) int { return int(math.Round(pixel * zoom)) }
 
-// write writes a text, from below to above if it is upright.
-func write(picture draw.Image, face font.Face, p *chart.Part) {
-	const above, below = 2 * fontSize * zoom, fontSize * zoom // of the base of letters
-	width := font.MeasureString(face, p.Text).Ceil()
-	start := map[string]int{"end": -width, "mid": -width / 2}[p.Class]
-	line := image.NewAlpha(image.Rect(0, -above, width, below))
-	d := font.Drawer{Dst: line, Src: image.Opaque, Face: face, Dot: fixed.P(0, 0)}
-	d.DrawString(p.Text)
-	x, y := dot(p.Points[0].X), dot(p.Points[0].Y)
-	if !p.Upright {
-		draw.DrawMask(picture, line.Rect.Add(image.Pt(x+start, y)), image.Black, image.Point{}, line, line.Rect.Min, draw.Over)
-		return
-	}
-	turned := image.NewAlpha(image.Rect(-above, -width, below, 0))
-	for i := range width {
-		for j := -above; j < below; j++ {
-			turned.SetAlpha(j, -1-i, line.AlphaAt(i, j))
-		}
-	}
-	draw.DrawMask(picture, turned.Rect.Add(image.Pt(x, y-start)), image.Black, image.Point{}, turned, turned.Rect.Min, draw.Over)
+// upright draws on a picture from a place on, turned to the left.
+type upright struct {
+	picture draw.Image
+	origin  image.Point
 }
+
+func (u upright) ColorModel() color.Model       { return u.picture.ColorModel() }
+func (u upright) Bounds() image.Rectangle       { return image.Rect(-1e4, -1e4, 1e4, 1e4) }
+func (u upright) At(x, y int) color.Color       { return u.picture.At(u.origin.X+y, u.origin.Y-x) }
+func (u upright) Set(x, y int, ink color.Color) { u.picture.Set(u.origin.X+y, u.origin.Y-x, ink) }

@@ -26,29 +26,12 @@ var reportTemplate string
 // mostMissing is the largest number of items that a report names for their missing answers.
 const mostMissing = 10
 
-// page is what the template of a report shows.
+// page is what the template of a report shows, with the methods of its sheet.
 type page struct {
-	*model.Model
-	Title, Method  string
-	Words          string // on what was found
-	Briefs         []brief
-	Reversals      bool // some item is reversed
-	Sure           []string
-	Penalized      bool // by β
-	Scale          questionnaire.Range
-	Style          template.CSS
-	HeatMap        *chart.Chart
-	Suggested      string       // factors by parallel analysis, "" if that did not choose
-	OnePage        bool         // the heat map is printed on one page
-	Curve          *chart.Chart // nil without cross-validation
-	Lowest, Fewest model.Point
-	Ages           []*chart.Chart // of a model of visits, one for each factor
-	Columns        []model.Column
-	MostMissing    []row
-	All            []row
-	Evaluation     *evaluate.Evaluation
-	Stability      *chart.Chart // nil without evaluation
-	Compact        *chart.Chart // nil without a compact set
+	sheet
+	Lowest, Fewest   model.Point // of the cross-validation
+	All, MostMissing []row
+	Evaluation       *evaluate.Evaluation
 }
 
 // row is an item with the fit of its answers.
@@ -69,14 +52,11 @@ const (
 	CompactPlot = "compact.svg"
 )
 
-// mostOnPage is the largest number of items whose heat map can be read on one page of paper.
-const mostOnPage = 90
-
 // Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
 // evaluation may be nil.
 func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	s := sheet{m}
-	heatMap := s.heatMap().chart()
+	heatMap := s.HeatMap()
 	files := map[string][]byte{HeatMapFile: heatMap.Document()}
 	var err error
 	if files[HeatMapImage], err = rasterize(heatMap); err != nil {
@@ -84,17 +64,25 @@ func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	}
 	if m.Visits != nil {
 		files[AgesFile] = s.agesTable()
-		files[AgesPlot] = chart.Stack(s.agePanels()...).Document()
+		files[AgesPlot] = chart.Stack(s.AgePanels()...).Document()
 	}
 	if len(m.Summary.Compact) > 0 {
-		files[CompactPlot] = s.compact().Document()
+		files[CompactPlot] = s.Compact().Document()
 	}
 	files[File], err = s.page(e)
 	return files, err
 }
 
-// sheet draws a model.
+// sheet draws a model, and says in words what it is. The template calls its exported methods.
 type sheet struct{ *model.Model }
+
+// Penalized reports whether the fit had β.
+func (m sheet) Penalized() bool { return m.Summary.Method == model.MethodICQF }
+
+// Reversals reports whether some item is reversed.
+func (m sheet) Reversals() bool {
+	return slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed })
+}
 
 // ErrEvaluation is wrapped by the errors about an evaluation that does not belong to the model.
 var ErrEvaluation = errors.New("not an evaluation of this questionnaire")
@@ -156,35 +144,20 @@ func correlations(m evaluate.Measure) error {
 }
 
 func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
-	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" || i.Subscale != "" })
+	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool {
+		return i.Text != "" || i.Subscale != ""
+	})
 	t, err := template.New(File).Funcs(template.FuncMap{
-		"percent": percent, "short": short, "few": few, "number": number, "inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
+		"percent": percent, "short": short, "few": few, "number": number, "count": count,
+		"style": chart.Style, "stability": stability,
+		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
 	}).Parse(reportTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the template of the report: %w", err)
 	}
-	p := page{
-		Model: m.Model, Title: m.title(), Method: m.Summary.MethodInFull(), Words: m.words(), Briefs: m.briefs(), Sure: m.sure(),
-		Penalized: m.Summary.Method == model.MethodICQF, Style: chart.Style(),
-		Reversals: slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Reversed }),
-		Scale:     m.Summary.Settings.Range, HeatMap: m.heatMap().chart(), OnePage: len(m.Items) <= mostOnPage,
-		Columns: m.Columns(), Evaluation: e,
-	}
-	if n := m.Summary.Parallel; n != nil {
-		p.Suggested = count(*n, "factor")
-	}
+	p := page{sheet: m, Evaluation: e}
 	if len(m.Summary.BCV) > 0 {
 		p.Lowest, p.Fewest = m.Summary.Choices()
-		p.Curve = m.Summary.Curve(plotWidth)
-	}
-	if e != nil {
-		p.Stability = stability(e)
-	}
-	if len(m.Summary.Compact) > 0 {
-		p.Compact = m.compact()
-	}
-	if m.Visits != nil {
-		p.Ages = m.agePanels()
 	}
 	order, _ := m.arrange()
 	for _, j := range order {

@@ -213,7 +213,7 @@ func TestReportOfHostileNames(t *testing.T) {
 		}
 	}
 	const widest = 1300 // pixels
-	if c := (sheet{m}).heatMap().chart(); c.Width > widest {
+	if c := (sheet{m}).HeatMap(); c.Width > widest {
 		t.Errorf("a heat map %v wide, want at most %v", c.Width, widest)
 	}
 }
