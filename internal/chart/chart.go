@@ -27,7 +27,8 @@ type Chart struct {
 	Parts                    []Part
 }
 
-// Part is one of: a line through Points, the area that they surround, a circle about the first one, a text at it, a link.
+// Part is one of: a line through Points, the area that they surround, a circle about the first one, a text at it, a
+// link.
 type Part struct {
 	Class   string
 	Points  []Point
@@ -201,8 +202,8 @@ type Series struct {
 // seriesClasses is the number of colours and dashes that style.css has for series.
 const seriesClasses = 7
 
-// Plot draws series on axes, told apart by colours, dashes and marks, and returns what explains them. Spans that the chart
-// does not have yet cover the series. Without ticks of x, whole numbers are marked.
+// Plot draws series on axes, told apart by colours, dashes and marks, and returns what explains them. Spans that the
+// chart does not have yet cover the series. Without ticks of x, whole numbers are marked.
 func (c *Chart) Plot(x, y string, ticks []Tick, all ...Series) (keys []Key) {
 	var xs, ys []float64
 	for _, s := range all {

@@ -75,8 +75,9 @@ func TestParts(t *testing.T) {
 	f(func(c *chart.Chart) { c.Line("l", at(0, 0)) }, `<path class="l" d="M10 40h0"/>`)
 	f(func(c *chart.Chart) { c.Line("l") }, "")
 	none := at(math.NaN(), 0)
-	f(func(c *chart.Chart) { c.Line("l", at(0, 0), none, at(0, 5), at(1, 0)) }, `<path class="l" d="M10 40h0M10 20L100 40"/>`)
-	f(func(c *chart.Chart) { c.Area("l", at(0, 0), none, at(0, 5), at(1, 0)) }, `<path class="l" d="M10 40V20L100 40Z"/>`)
+	gap := []chart.Point{at(0, 0), none, at(0, 5), at(1, 0)}
+	f(func(c *chart.Chart) { c.Line("l", gap...) }, `<path class="l" d="M10 40h0M10 20L100 40"/>`)
+	f(func(c *chart.Chart) { c.Area("l", gap...) }, `<path class="l" d="M10 40V20L100 40Z"/>`)
 	f(func(c *chart.Chart) { c.Dot("d", none, 3); c.Label("", none, at(1, 1), "x") }, "")
 	f(func(c *chart.Chart) {
 		c.Curve("b", "l", []chart.Estimate{{X: 0, Y: 5, Low: 0, High: 10}, {X: 1, Y: 5, Low: 5, High: 10}})

@@ -32,8 +32,9 @@ func (c *Chart) Document() []byte {
 	for _, m := range regexp.MustCompile(`(--[\w-]+):([^;}]+)`).FindAllStringSubmatch(light, -1) {
 		replace = append(replace, "var("+m[1]+")", m[2])
 	}
-	head := "<style>" + strings.NewReplacer(replace...).Replace(rules) + `</style><path class="hole" d="M-8-8h9999v9999H-8Z"/>`
-	return []byte(c.element("http://www.w3.org/2000/svg", head, 8) + "\n")
+	rules = strings.NewReplacer(replace...).Replace(rules)
+	ground := `<path class="hole" d="M-8-8h9999v9999H-8Z"/>`
+	return []byte(c.element("http://www.w3.org/2000/svg", "<style>"+rules+"</style>"+ground, 8) + "\n")
 }
 
 func (c *Chart) element(namespace, head string, rim float64) string {

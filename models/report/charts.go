@@ -18,8 +18,8 @@ func newChart(title string, x, y chart.Span) *chart.Chart {
 	}
 }
 
-// CalibrationChart draws the share admitted against the probability: the smooth curve with its band, the tenths of the notes, and
-// below them how often each probability was given.
+// CalibrationChart draws the share admitted against the probability: the smooth curve with its band, the tenths of the
+// notes, and below them how often each probability was given.
 func (r *Report) CalibrationChart() *chart.Chart {
 	const floor, middle, room = -0.22, -0.11, 0.09 // admitted stand above the middle, others below it
 	c := newChart("Calibration", chart.Unit, chart.Span{From: floor, To: 1})
@@ -143,8 +143,8 @@ func (r *Report) DecisionChart() *chart.Chart {
 	nearest := slices.MinFunc(r.Decision, func(a, b eval.BenefitPoint) int {
 		return cmp.Compare(math.Abs(a.Threshold-own), math.Abs(b.Threshold-own))
 	})
-	c.Desc = fmt.Sprintf("At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting all "+
-		"and 0 of admitting nobody.",
+	c.Desc = fmt.Sprintf("At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting "+
+		"all and 0 of admitting nobody.",
 		percent(own), number(100*nearest.Model.Value, 1), number(100*nearest.TreatAll.Value, 1))
 	return c
 }
@@ -187,7 +187,8 @@ func (r *Report) drawRanking(c *chart.Chart, height float64, place func(RankingP
 	dot, text := "pt", "strong"
 	for _, o := range r.Thresholds {
 		at := place(RankingPoint{
-			Sensitivity: orNone(o.Sensitivity).Value, Specificity: orNone(o.Specificity).Value, PPV: orNone(o.PPV).Value,
+			Sensitivity: orNone(o.Sensitivity).Value, Specificity: orNone(o.Specificity).Value,
+			PPV: orNone(o.PPV).Value,
 		})
 		c.Dot(dot, at, 4.5)
 		c.Label(text, at, chart.At(8, height), "from "+percent(o.Threshold))
@@ -203,8 +204,8 @@ func orNone(e *eval.Estimate) eval.Estimate {
 	return *e
 }
 
-// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; nil without
-// any.
+// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; nil
+// without any.
 func (r *Report) ForestChart() *chart.Chart {
 	const row, names, panel, gap = 22.0, 190.0, 170.0, 24.0
 	shown := r.shown()

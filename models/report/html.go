@@ -13,7 +13,8 @@ import (
 var pageTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged, "share": shareRange, "days": days, "figure": figure,
+	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged,
+	"share": shareRange, "days": days, "figure": figure,
 	"site":      func(text string) string { return orElse(text, missing) },
 	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
 	"on":        evaluatedOn,

@@ -8,16 +8,16 @@ import (
 	"github.com/wardcast/wardcast/internal/chart"
 )
 
-// Choices returns the candidate with the lowest cross-validated error, and the one with the fewest factors within one standard
-// error of it. There must be candidates.
+// Choices returns the candidate with the lowest cross-validated error, and the one with the fewest factors within one
+// standard error of it. There must be candidates.
 func (s *Summary) Choices() (lowest, fewest Point) {
 	less := func(a, b Point) int { return cmp.Compare(a.Error, b.Error) }
 	of := slices.DeleteFunc(slices.Clone(s.BCV), func(p Point) bool { return p.Factors != s.OneStandardErrorFactors })
 	return slices.MinFunc(s.BCV, less), slices.MinFunc(of, less)
 }
 
-// Curve draws the cross-validated error over the number of factors: a line for each β with standard errors, the choices, and the
-// model if there is one. There must be candidates.
+// Curve draws the cross-validated error over the number of factors: a line for each β with standard errors, the
+// choices, and the model if there is one. There must be candidates.
 func (s *Summary) Curve(width float64) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Cross-validated error over the number of factors", Width: width, Height: 300,

@@ -16,8 +16,8 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
 
-// Two factors of three items each over three bins of age, the first growing with age as 1:2:3, the other falling so. Nobody
-// is seen in all bins: a participant comes twice, in two neighbouring ones.
+// Two factors of three items each over three bins of age, the first growing with age as 1:2:3, the other falling so.
+// Nobody is seen in all bins: a participant comes twice, in two neighbouring ones.
 func TestAges(t *testing.T) {
 	t.Parallel()
 	const participants, answered, highest, tolerance = 200, 3, 9, 0.15
@@ -102,7 +102,8 @@ func TestAgesLeaveOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	curves := sheet{&f.Model}.ages(0)
-	if len(curves) != 2 || len(curves[0].Estimates) != 2 || len(curves[1].Estimates) != 1 || curves[1].Estimates[0].X != 0 {
+	if len(curves) != 2 || len(curves[0].Estimates) != 2 || len(curves[1].Estimates) != 1 ||
+		curves[1].Estimates[0].X != 0 {
 		t.Errorf("curves %+v", curves)
 	}
 	if panels := (sheet{&f.Model}).AgePanels(); len(panels) != 1 {

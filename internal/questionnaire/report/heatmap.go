@@ -26,8 +26,8 @@ type group struct {
 	first, size int
 }
 
-// arrange orders the items by subscale as in the file, then by the factor that they load on most, then by falling loading, whatever
-// its sign.
+// arrange orders the items by subscale as in the file, then by the factor that they load on most, then by falling
+// loading, whatever its sign.
 func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	factor := make([]int, len(m.Items))
@@ -90,8 +90,8 @@ func (m sheet) heatMap() (h heatMap) {
 	return h
 }
 
-// HeatMap draws the loadings: subscales and items on the left, the items' texts on the right, and the names of the factors
-// and confounds above and below, under a bar of colours.
+// HeatMap draws the loadings: subscales and items on the left, the items' texts on the right, and the names of the
+// factors and confounds above and below, under a bar of colours.
 func (m sheet) HeatMap() *chart.Chart {
 	h := m.heatMap()
 	name := func(s string) string { return chart.Shorten(s, longestName) }
@@ -128,7 +128,8 @@ func (m sheet) HeatMap() *chart.Chart {
 		c.Parts = append(c.Parts, chart.Part{Class: class, Points: []chart.Point{from, to}})
 	}
 	upright := func(class string, x, y float64, text string) {
-		c.Parts = append(c.Parts, chart.Part{Class: class, Points: []chart.Point{chart.At(x, y)}, Text: text, Upright: true})
+		at := []chart.Point{chart.At(x, y)}
+		c.Parts = append(c.Parts, chart.Part{Class: class, Points: at, Text: text, Upright: true})
 	}
 	for r, j := range h.order {
 		y := top + float64(r)*cellSize

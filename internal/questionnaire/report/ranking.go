@@ -29,14 +29,14 @@ type Ranking struct {
 	Eigenvalues, Reference []float64
 	// Regressed means that what the confounds explain was subtracted before.
 	Regressed bool
-	// Points and Fewest are those of a cross-validation: the error of each candidate, and the number of factors of the fewest
-	// within one standard error of the lowest.
+	// Points and Fewest are those of a cross-validation: the error of each candidate, and the number of factors of the
+	// fewest within one standard error of the lowest.
 	Points []model.Point
 	Fewest int
 }
 
-// RankingFiles returns the files of a report on the number of factors and their contents: one page that asks for nothing else
-// and runs nothing and, if there are eigenvalues, the scree plot.
+// RankingFiles returns the files of a report on the number of factors and their contents: one page that asks for
+// nothing else and runs nothing and, if there are eigenvalues, the scree plot.
 func RankingFiles(r *Ranking) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	choice := model.Summary{BCV: r.Points, OneStandardErrorFactors: r.Fewest}

@@ -36,7 +36,8 @@ func TestRankingFiles(t *testing.T) {
 		t.Errorf("%d plots, or an address", n)
 	}
 	scree := files[report.ScreeFile]
-	if !bytes.Contains(scree, []byte(`<path class="s s1"`)) || !regexp.MustCompile(`\.s1\{[^}]*stroke-dasharray`).Match(scree) {
+	if !bytes.Contains(scree, []byte(`<path class="s s1"`)) ||
+		!regexp.MustCompile(`\.s1\{[^}]*stroke-dasharray`).Match(scree) {
 		t.Error("the reference is not dashed")
 	}
 

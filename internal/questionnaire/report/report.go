@@ -52,8 +52,8 @@ const (
 	CompactPlot = "compact.svg"
 )
 
-// Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing. The
-// evaluation may be nil.
+// Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing.
+// The evaluation may be nil.
 func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	s := sheet{m}
 	heatMap := s.HeatMap()
@@ -87,8 +87,8 @@ func (m sheet) Reversals() bool {
 // ErrEvaluation is wrapped by the errors about an evaluation that does not belong to the model.
 var ErrEvaluation = errors.New("not an evaluation of this questionnaire")
 
-// ReadEvaluation reads an Evaluation in JSON. The error wraps ErrEvaluation if its items or its number of factors are not the
-// model's, and for any other JSON.
+// ReadEvaluation reads an Evaluation in JSON. The error wraps ErrEvaluation if its items or its number of factors are
+// not the model's, and for any other JSON.
 func ReadEvaluation(m *model.Model, path string) (*evaluate.Evaluation, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

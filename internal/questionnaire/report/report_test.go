@@ -326,7 +326,8 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// The first page tells what the factors are, whom they are from and how sure the numbers are, with intervals if there are any.
+// The first page tells what the factors are, whom they are from and how sure the numbers are, with intervals if there
+// are any.
 func TestFirstPage(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
@@ -369,8 +370,8 @@ func TestFirstPage(t *testing.T) {
 	}
 }
 
-// Loadings of factor analysis may be below 0: the largest of either sign define a factor, the heat map marks those below 0, and
-// what confounds add, which is on another scale, is not in it.
+// Loadings of factor analysis may be below 0: the largest of either sign define a factor, the heat map marks those
+// below 0, and what confounds add, which is on another scale, is not in it.
 func TestReportOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()

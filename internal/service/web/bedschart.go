@@ -29,7 +29,8 @@ var (
 // outcomes is the number of dots: few enough to be counted at a glance (Kay et al. 2016, CHI).
 const outcomes = 20
 
-// newDots draws a distribution as equally likely counts, those above the free beds as rings. free is −1 if it is unknown.
+// newDots draws a distribution as equally likely counts, those above the free beds as rings. free is −1 if it is
+// unknown.
 func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 	var counts [outcomes]int
 	short := 0
@@ -53,7 +54,8 @@ func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 		heights[(n-low)/wide]++
 	}
 	c := &chart.Chart{
-		Title: "Beds needed by " + by + ", as 20 equally likely outcomes", Desc: fmt.Sprintf("Middle %d.", o.Total.Median),
+		Title: "Beds needed by " + by + ", as 20 equally likely outcomes",
+		Desc:  fmt.Sprintf("Middle %d.", o.Total.Median),
 		Class: size.class, Width: size.width, Height: size.height, Left: 12, Right: 12, Top: 44, Bottom: 46,
 		X: chart.Span{From: -0.5, To: float64(columns) - 0.5}, Y: chart.Span{To: size.height - 44 - 46}, // of y: pixels
 	}
@@ -137,7 +139,8 @@ func (page *bedsPage) strip(o *outlook) template.HTML {
 	const stands = 0.009 // by which a bar stands out, so that one of a single count is seen; a share of the width
 	most := float64(max(page.Most, 1))
 	c := &chart.Chart{
-		Class: "mini", Width: 232, Height: 30, Left: 4, Right: 4, X: chart.Span{To: most + 0.5}, Y: chart.Span{From: 30, To: 0},
+		Class: "mini", Width: 232, Height: 30, Left: 4, Right: 4,
+		X: chart.Span{To: most + 0.5}, Y: chart.Span{From: 30, To: 0},
 	}
 	c.Line("gr", chart.At(0, 15), chart.At(most+0.5, 15))
 	if o.Calibrated {

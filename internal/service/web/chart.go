@@ -30,7 +30,9 @@ func drawBars(class string, tables ...[]barRow) {
 	scale := chart.Cover(values...)
 	for _, t := range tables {
 		for i := range t {
-			c := &chart.Chart{Class: "stretch", Width: 100, Height: 14, Left: 1.5, Right: 1.5, X: scale, Y: chart.Span{From: 14, To: 0}}
+			c := &chart.Chart{
+				Class: "stretch", Width: 100, Height: 14, Left: 1.5, Right: 1.5, X: scale, Y: chart.Span{From: 14, To: 0},
+			}
 			of := class
 			if t[i].value < 0 {
 				of = "fd"

@@ -53,7 +53,8 @@ func drawSteps(steps []topicindex.Step) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Coefficient over versions", Width: 446, Height: 132, Left: 20, Right: 40, Top: 14, Bottom: 32,
 		Desc: "From " + signed(first.Coefficient) + " on " + first.CreatedAt.UTC().Format("2 Jan 2006") + " to " +
-			signed(now.Coefficient) + " on " + now.CreatedAt.UTC().Format("2 Jan 2006") + ". The same facts are in the table below.",
+			signed(now.Coefficient) + " on " + now.CreatedAt.UTC().Format("2 Jan 2006") +
+			". The same facts are in the table below.",
 		X: chart.Span{To: float64(last)}.Pad(0.03),
 	}
 	values, line := []float64{0}, []chart.Point(nil)

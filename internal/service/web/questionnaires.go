@@ -109,7 +109,8 @@ func (p *Pages) questionnaires(w http.ResponseWriter, r *http.Request) {
 	p.write(w, r, view{template: "questionnaires", title: "Questionnaires", here: "Questionnaires", data: page})
 }
 
-// questionnaire returns the one that is asked for, else the first; nil if there is none at all. It answers if there is none of that name.
+// questionnaire returns the one that is asked for, else the first; nil if there is none at all. It answers if there is
+// none of that name.
 func (p *Pages) questionnaire(w http.ResponseWriter, r *http.Request) (*Questionnaire, bool) {
 	all, name := p.options.Questionnaires(), r.URL.Query().Get("name")
 	if name == "" && len(all) == 0 {

@@ -166,7 +166,8 @@ func (page *topicsPage) add(t *classifier.Topic, at place, a *asked) {
 	page.All = append(page.All, v)
 }
 
-// choose chooses a topic: the one that is asked for, else the one that matches best, else the strongest. It draws the map.
+// choose chooses a topic: the one that is asked for, else the one that matches best, else the strongest. It draws the
+// map.
 func (page *topicsPage) choose(wanted string, topics []classifier.Topic) {
 	if wanted == "" {
 		wanted = strconv.Itoa(page.hits.best)
