@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
@@ -213,10 +214,7 @@ func mapWord(label string) string {
 	if tagged && strings.HasPrefix(status, "denied") {
 		word = "no " + word
 	}
-	if runes := []rune(word); len(runes) > longestWord {
-		word = string(runes[:longestWord-1]) + "…"
-	}
-	return word
+	return chart.Shorten(word, longestWord)
 }
 
 // push moves what overlaps apart, in the direction in which it overlaps less, and all into the map. It reports whether any moved.
