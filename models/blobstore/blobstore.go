@@ -1,17 +1,16 @@
-// Package blobstore opens stores of models by their place: a directory, or a bucket at a service that stores objects. It
-// links the clients of these services, which package models does not:
+// Package blobstore opens stores of models by their place: a directory, or a bucket at a service that stores objects.
+// It links the clients of these services, which package models does not:
 //
 //	models, /srv/models, file:///srv/models   a directory
 //	s3://bucket/folder?region=eu-central-1    Amazon S3, or another server that speaks its protocol:
 //	                                          &endpoint=https://…&use_path_style=true
 //	gs://bucket/folder                        Google Cloud Storage
 //
-// Credentials come from the environment, as the clients of the services find them. The parameters of a URL are those of
-// gocloud.dev/blob.
+// docs/commands/models.md lists the parameters of a URL and where credentials are looked for.
 //
-// A folder is written with its last file last, and files that change are written on the condition that they are still those
-// which were read: If-Match at S3, the generation at Google. Nothing is ever deleted, so that the key of a writer needs no
-// right to do so.
+// A folder is written with its last file last, and files that change are written on the condition that they are still
+// those which were read: If-Match at S3, the generation at Google. Nothing is ever deleted, so that the key of a writer
+// needs no right to do so.
 package blobstore
 
 import (
@@ -24,13 +23,17 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
-
-	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 
 	"github.com/wardcast/wardcast/models"
 )
+
+// services open a bucket by its name and the parameters of its URL.
+var services = map[string]func(ctx context.Context, bucket string, o *options) (service, error){
+	"s3": openS3,
+	"gs": openGoogle,
+}
 
 // Open returns the store at a place. It opens no connection to a service yet.
 func Open(ctx context.Context, place string) (*models.Store, error) {
@@ -47,148 +50,162 @@ func Open(ctx context.Context, place string) (*models.Store, error) {
 		}
 		return models.OpenDir(u.Path), nil
 	}
-	condition, ok := conditions[u.Scheme]
+	open, ok := services[u.Scheme]
 	if !ok {
 		return nil, fmt.Errorf("opening the model store: %q: must be a folder or a URL of s3, gs or file", place)
 	}
-	folder := strings.Trim(u.Path, "/")
-	u.Path = ""
-	if query := u.Query(); u.Scheme == "s3" && !query.Has(checksumValidation) {
-		query.Set(checksumValidation, "when_required")
-		u.RawQuery = query.Encode()
+	if u.Host == "" {
+		return nil, fmt.Errorf("opening the model store: %q: the name of the bucket is missing", place)
 	}
-	b, err := blob.OpenBucket(ctx, u.String())
+	o := &options{values: u.Query()}
+	b := new(bucket)
+	if b.service, err = open(ctx, u.Host, o); err == nil {
+		err = o.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the model store %q: %w", place, err)
 	}
-	if folder != "" {
-		b = blob.PrefixedBucket(b, folder+"/")
+	if folder := strings.Trim(u.Path, "/"); folder != "" {
+		b.top = folder + "/"
 	}
-	return models.New(&bucket{b, condition}), nil
+	return models.New(b), nil
 }
-
-// checksumValidation is the parameter of s3:// for what is checked of each object. By default the client warns of every object
-// that the server has no checksum for, on standard error, and the store compares SHA-256 itself.
-const checksumValidation = "response_checksum_validation"
 
 // IsURL reports whether a place of a store is a URL rather than the path of a directory.
 func IsURL(place string) bool { return strings.Contains(place, "://") }
 
-// condition returns what makes a write fail unless the object still is the one that r reads; false if r does not tell.
-type condition func(r *blob.Reader) (beforeWrite func(as func(any) bool) error, ok bool)
+// options reads the parameters of a URL.
+type options struct {
+	values url.Values
+	err    error
+}
+
+func (o *options) text(name string) string {
+	value := o.values.Get(name)
+	o.values.Del(name)
+	return value
+}
+
+func (o *options) flag(name string) bool {
+	text := o.text(name)
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		o.err = fmt.Errorf("parameter %s must be true or false, not %q", name, text)
+	}
+	return value
+}
+
+// check returns an error if a parameter was wrong or nobody asked for it.
+func (o *options) check() error {
+	for name := range o.values {
+		return fmt.Errorf("unknown parameter %q", name)
+	}
+	return o.err
+}
+
+// service reads and writes the objects of a bucket.
+type service interface {
+	// list returns the names of all objects that begin with the prefix, or, unless recursive, of those without another
+	// slash, and of the folders, which end in a slash.
+	list(ctx context.Context, prefix string, recursive bool) ([]string, error)
+	// get returns an object and its version, "" if the service does not report it. The error wraps fs.ErrNotExist if
+	// there is no such object.
+	get(ctx context.Context, name string, limit int64) ([]byte, version, error)
+	// put writes an object if it has the version that is given. If it has not, the error wraps models.ErrConflict.
+	put(ctx context.Context, name string, data []byte, now version) error
+}
+
+// version is what a service names the present content of an object by: its entity tag or its generation.
+type version string
+
+const (
+	anyVersion version = "*" // or no object
+	noObject   version = ""
+)
 
 // bucket implements models.Bucket.
 type bucket struct {
-	blobs     *blob.Bucket
-	condition condition
+	service
+	top string // "" or a folder with a slash
 }
 
-// probe is written to find out whether something can be.
-const probe = ".probe"
+const (
+	// probe is written to find out whether something can be.
+	probe = ".probe"
+
+	// contentType is that of all objects; without it a service would guess it from the data.
+	contentType = "application/octet-stream"
+)
 
 var (
 	errTooLarge = errors.New("must be at most")
-	// errUnversioned is returned if a service does not tell what a conditional write needs.
-	errUnversioned = errors.New("the service does not tell the version of an object")
+	// errUnversioned is returned if a service does not report what a conditional write needs.
+	errUnversioned = errors.New("the service does not report the version of an object")
 )
 
-// options are those of all writes. Without a type the content would be guessed from the data.
-func options() *blob.WriterOptions {
-	return &blob.WriterOptions{ContentType: "application/octet-stream"}
+// Prepare implements models.Bucket.
+func (b *bucket) Prepare(ctx context.Context) error { return b.put(ctx, b.top+probe, nil, anyVersion) }
+
+// Folders implements models.Bucket.
+func (b *bucket) Folders(ctx context.Context, folder string) ([]string, error) {
+	names, err := b.names(ctx, folder, false)
+	for i, name := range names {
+		names[i] = path.Base(name)
+	}
+	return names, err
 }
 
-func (b *bucket) Prepare(ctx context.Context) error {
-	return b.blobs.WriteAll(ctx, probe, nil, options())
+// Files implements models.Bucket.
+func (b *bucket) Files(ctx context.Context, folder string) ([]string, error) {
+	return b.names(ctx, folder, true)
 }
 
-// list calls add with each object below a folder, without hidden ones.
-func (b *bucket) list(ctx context.Context, folder, delimiter string, add func(*blob.ListObject)) error {
-	prefix := ""
+// names lists the files below a folder, or the folders in it, without hidden ones.
+func (b *bucket) names(ctx context.Context, folder string, files bool) (names []string, err error) {
+	prefix := b.top
 	if folder != "" {
-		prefix = folder + "/"
+		prefix += folder + "/"
 	}
-	objects := b.blobs.List(&blob.ListOptions{Prefix: prefix, Delimiter: delimiter})
-	for {
-		o, err := objects.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if below := strings.TrimPrefix(o.Key, prefix); !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") {
-			add(o)
+	keys, err := b.list(ctx, prefix, files)
+	for _, key := range keys {
+		below := strings.TrimPrefix(key, prefix)
+		// Some tools make an object whose name ends in a slash to show a folder.
+		isFile := !strings.HasSuffix(key, "/")
+		if isFile == files && below != "" && !strings.HasPrefix(below, ".") && !strings.Contains(below, "/.") {
+			names = append(names, strings.TrimPrefix(key, b.top))
 		}
 	}
-}
-
-func (b *bucket) Folders(ctx context.Context, folder string) (names []string, err error) {
-	err = b.list(ctx, folder, "/", func(o *blob.ListObject) {
-		if o.IsDir {
-			names = append(names, path.Base(o.Key))
-		}
-	})
 	slices.Sort(names)
 	return names, err
 }
 
-func (b *bucket) Files(ctx context.Context, folder string) (names []string, err error) {
-	err = b.list(ctx, folder, "", func(o *blob.ListObject) {
-		if !strings.HasSuffix(o.Key, "/") { // what some tools make to show a folder
-			names = append(names, o.Key)
-		}
-	})
-	slices.Sort(names)
-	return names, err
-}
-
+// Read implements models.Bucket.
 func (b *bucket) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
-	data, _, err := b.read(ctx, name, limit)
+	data, _, err := b.get(ctx, b.top+name, limit)
 	return data, err
 }
 
-// read returns an object and the reader that read it, which is closed.
-func (b *bucket) read(ctx context.Context, name string, limit int64) (_ []byte, _ *blob.Reader, err error) {
-	r, err := b.blobs.NewReader(ctx, name, nil)
-	if gcerrors.Code(err) == gcerrors.NotFound {
-		return nil, nil, fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	if r.Size() > limit {
-		return nil, nil, fmt.Errorf("%d bytes, %w %d", r.Size(), errTooLarge, limit)
-	}
-	data := make([]byte, r.Size())
-	_, err = io.ReadFull(r, data)
-	return data, r, err
-}
-
+// Swap implements models.Bucket.
 func (b *bucket) Swap(ctx context.Context, name string, before, after []byte) error {
-	o := options()
 	if before == nil {
-		o.IfNotExist = true
-	} else {
-		now, r, err := b.read(ctx, name, int64(len(before)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errTooLarge), err == nil && !bytes.Equal(now, before):
-			return models.ErrConflict
-		case err != nil:
-			return err
-		}
-		var ok bool
-		if o.BeforeWrite, ok = b.condition(r); !ok {
-			return errUnversioned
-		}
+		return b.put(ctx, b.top+name, after, noObject)
 	}
-	err := b.blobs.WriteAll(ctx, name, after, o)
-	if gcerrors.Code(err) == gcerrors.FailedPrecondition {
+	data, now, err := b.get(ctx, b.top+name, int64(len(before)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errTooLarge), err == nil && !bytes.Equal(data, before):
 		return models.ErrConflict
+	case err != nil:
+		return err
+	case now == "":
+		return errUnversioned
 	}
-	return err
+	return b.put(ctx, b.top+name, after, now)
 }
 
+// AddFolder implements models.Bucket.
 func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string][]byte, last string) error {
 	sealed := path.Join(folder, last)
 	now, err := b.Read(ctx, sealed, int64(len(files[last])))
@@ -197,7 +214,7 @@ func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string]
 			if name == last {
 				continue
 			}
-			if err := b.blobs.WriteAll(ctx, path.Join(folder, name), data, options()); err != nil {
+			if err := b.put(ctx, b.top+path.Join(folder, name), data, anyVersion); err != nil {
 				return err
 			}
 		}
@@ -210,4 +227,17 @@ func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string]
 		err = fmt.Errorf("%q is another: %w", folder, fs.ErrExist)
 	}
 	return err
+}
+
+// readAll reads an object of a known size.
+func readAll(object io.Reader, size, limit int64) ([]byte, error) {
+	switch {
+	case size < 0:
+		return nil, errors.New("the service does not report the size of an object")
+	case size > limit:
+		return nil, fmt.Errorf("%d bytes, %w %d", size, errTooLarge, limit)
+	}
+	data := make([]byte, size)
+	_, err := io.ReadFull(object, data)
+	return data, err
 }

@@ -2,53 +2,86 @@ package blobstore
 
 import (
 	"context"
+	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
-
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/memblob"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// exclusive is a bucket in memory, which has no conditional writes: a lock stands in for them.
-type exclusive struct {
-	*bucket
-	mu sync.Mutex
+// memory is a service that keeps objects by name, each with the number of the write it comes from.
+type memory struct {
+	mu      sync.Mutex
+	objects map[string]object
+	writes  int
 }
 
-func (e *exclusive) Swap(ctx context.Context, name string, before, after []byte) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.bucket.Swap(ctx, name, before, after)
+type object struct {
+	data []byte
+	now  version
 }
 
-func always(*blob.Reader) (func(func(any) bool) error, bool) { return nil, true }
+func (m *memory) list(_ context.Context, prefix string, recursive bool) (names []string, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name := range m.objects {
+		below, ok := strings.CutPrefix(name, prefix)
+		if folder, _, found := strings.Cut(below, "/"); found && !recursive {
+			name = prefix + folder + "/"
+		}
+		if ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (m *memory) get(_ context.Context, name string, limit int64) ([]byte, version, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, ok := m.objects[name]
+	if !ok {
+		return nil, "", fs.ErrNotExist
+	}
+	data, err := readAll(strings.NewReader(string(o.data)), int64(len(o.data)), limit)
+	return data, o.now, err
+}
+
+func (m *memory) put(_ context.Context, name string, data []byte, now version) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now != anyVersion && m.objects[name].now != now {
+		return models.ErrConflict
+	}
+	m.writes++
+	m.objects[name] = object{data: slices.Clone(data), now: version(strconv.Itoa(m.writes))}
+	return nil
+}
+
+func newMemory() *memory { return &memory{objects: map[string]object{}} }
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) models.Bucket {
-		blobs := blob.PrefixedBucket(memblob.OpenBucket(nil), "folder/")
-		t.Cleanup(func() { _ = blobs.Close() })
-		return &exclusive{bucket: &bucket{blobs, always}}
-	})
+	storetest.Run(t, func(*testing.T) models.Bucket { return &bucket{service: newMemory(), top: "folder/"} })
 }
 
 // TestStoppedFolder: files of a version that was never completed are no version, and do not stand in its way.
 func TestStoppedFolder(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	b := &exclusive{bucket: &bucket{memblob.OpenBucket(nil), always}}
+	b := &bucket{service: newMemory()}
 	s := models.New(b)
 	served := storetest.Serve(t, s, storetest.Bundle(bundle.Other, 1))
 	next := storetest.Bundle(bundle.Other, 2)
 	if _, err := models.OpenDir(t.TempDir()).Save(ctx, next); err != nil { // tells its version
 		t.Fatal(err)
 	}
-	if err := b.blobs.WriteAll(ctx, bundle.Other+"/"+next.Version+"/card.md", []byte("half"), nil); err != nil {
+	if err := b.put(ctx, bundle.Other+"/"+next.Version+"/card.md", []byte("half"), anyVersion); err != nil {
 		t.Fatal(err)
 	}
 	if damaged, err := s.Verify(ctx, nil); err != nil || len(damaged) > 0 {
@@ -78,13 +111,17 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for place, want := range map[string]string{
-		"ftp://host/x":        "must be a folder or a URL of s3, gs or file",
-		"mem://":              "must be a folder or a URL of s3, gs or file",
-		"file://host/x":       "a folder is file:///path",
-		"file://":             "a folder is file:///path",
-		"s3://b?regio=x":      "regio",
-		"s3://b/%zz":          "invalid URL escape",
-		"s3://b?fips=perhaps": "fips",
+		"ftp://host/x":                    "must be a folder or a URL of s3, gs or file",
+		"mem://":                          "must be a folder or a URL of s3, gs or file",
+		"file://host/x":                   "a folder is file:///path",
+		"file://":                         "a folder is file:///path",
+		"s3:///b":                         "the name of the bucket is missing",
+		"s3://b?regio=x":                  `unknown parameter "regio"`,
+		"s3://b/%zz":                      "invalid URL escape",
+		"s3://b?fips=perhaps":             `parameter fips must be true or false, not "perhaps"`,
+		"s3://b?endpoint=host:1":          `parameter endpoint must be http://host or https://host, not "host:1"`,
+		"s3://b?ssetype=none":             `parameter ssetype must be AES256 or aws:kms, not "none"`,
+		"gs://b?anonymous=true&grpc=true": `unknown parameter "grpc"`,
 	} {
 		if _, err := Open(t.Context(), place); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", place, err, want)
