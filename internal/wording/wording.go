@@ -1,4 +1,3 @@
-// Package wording writes numbers for people, the same way on pages, in reports and in messages.
 package wording
 
 import (
