@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,7 +25,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 type questionnaireCmd struct {
@@ -369,9 +367,9 @@ func printFactors(w io.Writer, s *model.Summary) error {
 }
 
 // printGoodness prints how well a factor analysis fits, "-" for what is not defined.
-func printGoodness(w io.Writer, g *factoranalysis.GoodnessOfFit) error {
+func printGoodness(w io.Writer, g *model.GoodnessOfFit) error {
 	interval := "-"
-	if !math.IsNaN(g.RMSEA.Low) && !math.IsNaN(g.RMSEA.High) {
+	if g.RMSEA.Low.Defined() && g.RMSEA.High.Defined() {
 		interval = threeDecimals(g.RMSEA.Low) + " to " + threeDecimals(g.RMSEA.High)
 	}
 	if _, err := fmt.Fprintln(w); err != nil {

@@ -74,7 +74,7 @@ func marked(name string, reversed bool) string {
 }
 
 // pValue formats a p value, "-" for NaN.
-func pValue(p float64) string {
+func pValue[F ~float64](p F) string {
 	if p < .001 {
 		return "<0.001"
 	}
@@ -82,13 +82,13 @@ func pValue(p float64) string {
 }
 
 // threeDecimals formats a number, "-" for NaN.
-func threeDecimals(v float64) string { return decimals(v, 3) }
+func threeDecimals[F ~float64](v F) string { return decimals(v, 3) }
 
-func decimals(v float64, places int) string {
-	if math.IsNaN(v) {
+func decimals[F ~float64](v F, places int) string {
+	if math.IsNaN(float64(v)) {
 		return "-"
 	}
-	return strconv.FormatFloat(v, 'f', places, 64)
+	return strconv.FormatFloat(float64(v), 'f', places, 64)
 }
 
 func bounds(i questionnaire.Interval) string {

@@ -2,6 +2,7 @@ package questionnaire
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -45,6 +46,29 @@ func Names(items []Item) []string {
 		names[j] = item.Name
 	}
 	return names
+}
+
+// Figure is a number that JSON holds as null if it is not finite, and reads back as NaN.
+type Figure float64
+
+// Defined reports whether the number is finite.
+func (f Figure) Defined() bool { return !math.IsNaN(float64(f)) && !math.IsInf(float64(f), 0) }
+
+// MarshalJSON implements json.Marshaler.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	if !f.Defined() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(f))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *Figure) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*f = Figure(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(data, (*float64)(f))
 }
 
 // Interval is an interval of confidence.

@@ -1,7 +1,9 @@
 package questionnaire
 
 import (
+	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -54,5 +56,18 @@ func TestParseLabelsRefusesOneTwice(t *testing.T) {
 	}
 	if _, err := ParseLabels([]string{"ill", "smoke", "ill=1"}); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a label twice: error %v, want ErrOptions", err)
+	}
+}
+
+// What is not defined is null in JSON, and comes back as NaN.
+func TestFigure(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal([]Figure{0.1, Figure(math.NaN()), Figure(math.Inf(-1)), 1e-7})
+	if err != nil || string(text) != "[0.1,null,null,1e-7]" {
+		t.Errorf("%s, error %v", text, err)
+	}
+	back := make([]Figure, 4)
+	if err := json.Unmarshal(text, &back); err != nil || back[0] != 0.1 || back[1].Defined() || back[2].Defined() || back[3] != 1e-7 {
+		t.Errorf("%v, error %v", back, err)
 	}
 }

@@ -1,7 +1,6 @@
 package factoranalysis
 
 import (
-	"encoding/json"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -16,7 +15,7 @@ import (
 // "A note on the multiplying factors for various χ² approximations", 1954. F₀ and χ₀² are those of uncorrelated items, with
 // df₀ = p(p−1)/2, k = 0 and Σ = I. The definitions are those of R's psych, and CFI, which it lacks, is Bentler's.
 //
-// What is not defined is NaN, and null in JSON: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or
+// What is not defined is NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or
 // if pairs of items have no correlation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
 type GoodnessOfFit struct {
 	// ChiSquare and P test whether k factors suffice; P is the probability of a larger chi-square if they do.
@@ -157,57 +156,4 @@ func noncentral(x, df, lambda float64) float64 {
 		below += math.Exp((df/2+j-1)*logHalf - half - log)
 	}
 	return min(1, sum)
-}
-
-// fit is GoodnessOfFit in JSON.
-type fit struct {
-	RMSR      *float64 `json:"rmsr"`
-	RMSEA     interval `json:"rmsea"`
-	TLI       *float64 `json:"tli"`
-	CFI       *float64 `json:"cfi"`
-	BIC       *float64 `json:"bic"`
-	ChiSquare *float64 `json:"chi_square"`
-	DF        int      `json:"df"`
-	P         *float64 `json:"p"`
-}
-
-type interval struct {
-	Value *float64 `json:"value"`
-	Low   *float64 `json:"low"`
-	High  *float64 `json:"high"`
-}
-
-// MarshalJSON writes null for what is not defined.
-func (g GoodnessOfFit) MarshalJSON() ([]byte, error) {
-	defined := func(v float64) *float64 {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil
-		}
-		return &v
-	}
-	return json.Marshal(fit{
-		RMSR: defined(g.RMSR), TLI: defined(g.TLI), CFI: defined(g.CFI), BIC: defined(g.BIC),
-		RMSEA:     interval{defined(g.RMSEA.Value), defined(g.RMSEA.Low), defined(g.RMSEA.High)},
-		ChiSquare: defined(g.ChiSquare), DF: g.DF, P: defined(g.P),
-	})
-}
-
-// UnmarshalJSON reads null as NaN.
-func (g *GoodnessOfFit) UnmarshalJSON(data []byte) error {
-	var f fit
-	if err := json.Unmarshal(data, &f); err != nil {
-		return err
-	}
-	value := func(v *float64) float64 {
-		if v == nil {
-			return math.NaN()
-		}
-		return *v
-	}
-	*g = GoodnessOfFit{
-		RMSR: value(f.RMSR), TLI: value(f.TLI), CFI: value(f.CFI), BIC: value(f.BIC),
-		RMSEA:     Interval{value(f.RMSEA.Value), value(f.RMSEA.Low), value(f.RMSEA.High)},
-		ChiSquare: value(f.ChiSquare), DF: f.DF, P: value(f.P),
-	}
-	return nil
 }

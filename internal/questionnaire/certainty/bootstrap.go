@@ -142,7 +142,7 @@ func partsOf(l *fit.Learnt) parts {
 	switch f := l.Factors().(type) {
 	case *icqf.Model:
 		p.confounds, p.weights = f.ConfoundLoadings, f.Weights
-	case *model.FA:
+	case *fit.FA:
 		p.confounds, p.phi = f.ConfoundLoadings, f.Phi
 	}
 	return p

@@ -210,7 +210,7 @@ func TestThreadsKeepTheBits(t *testing.T) {
 func TestBootstrapLeavesOutWhatCannotBeLearned(t *testing.T) {
 	t.Parallel()
 	o := options(noise(1, 20), 1, model.MethodFA, 0)
-	o.Extraction = factoranalysis.MaximumLikelihood
+	o.Extraction = string(factoranalysis.MaximumLikelihood)
 	of := learn(t, o)
 	const replicates = 200
 	b, err := (certainty.Settings{Replicates: replicates}).Bootstrap(t.Context(), o, of)

@@ -346,7 +346,7 @@ func TestCoverageScores(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				alone, err := f.Factors().StandardErrors(of.answers)
+				alone, err := fit.FactorsOf(&f.Model).StandardErrors(of.answers)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -391,7 +391,7 @@ func TestCoverageOblimin(t *testing.T) {
 	var h hits
 	for seed := range uint64(samples) {
 		o := options(plantNormal(0)(seed+1, 250).answers, 3, model.MethodFA, 0)
-		o.Rotation = factoranalysis.RotateOblimin
+		o.Rotation = string(factoranalysis.RotateOblimin)
 		b, err := certainty.Settings{Replicates: replicates}.Bootstrap(t.Context(), o, learn(t, o))
 		if err != nil {
 			t.Fatal(err)

@@ -149,7 +149,7 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 type prediction struct {
 	study *fit.Study
 	parts
-	model model.Factors
+	model fit.Factors
 	// base is what nothing makes of each item, and loadings, k×p, what each factor adds to it if its score is 1.
 	base     []float64
 	loadings *mat.Dense
@@ -181,7 +181,7 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 	}
 	p.added = linalg.ColumnMeans(added)
 	if p.confounds != nil {
-		_, p.regression, err = model.WithoutConfounds(given, p.known(l.Rows))
+		_, p.regression, err = fit.WithoutConfounds(given, p.known(l.Rows))
 	}
 	return p, err
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
 func evaluateOptions(t *testing.T) Options {
@@ -163,7 +162,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		t.Errorf("the error does not say how to name the positive value, %s: %v", want, err)
 	}
 	o = evaluateOptions(t)
-	o.Methods, o.Correlation = []string{"sums", "fa"}, factoranalysis.Polychoric
+	o.Methods, o.Correlation = []string{"sums", "fa"}, model.Polychoric
 	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "polychoric") {
 		t.Errorf("polychoric correlations with a confound: %v", err)

@@ -139,7 +139,7 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 // kind returns the kind of correlations that criteria rest on.
 func (o *Options) kind() factoranalysis.Kind {
 	if o.Method == model.MethodFA {
-		return cmp.Or(o.Correlation, factoranalysis.Pearson)
+		return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))
 	}
 	return factoranalysis.Pearson
 }
@@ -182,6 +182,6 @@ func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	if o.Method != model.MethodFA || s.Known == nil {
 		return x, nil
 	}
-	rest, _, err := model.WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order))
+	rest, _, err := WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order))
 	return rest, err
 }

@@ -43,7 +43,7 @@ func TestCriteria(t *testing.T) {
 func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
-	o.Columns.Confounds, o.Method, o.Betas, o.Factors, o.Correlation = nil, model.MethodFA, nil, []int{1, 2}, factoranalysis.Polychoric
+	o.Columns.Confounds, o.Method, o.Betas, o.Factors, o.Correlation = nil, model.MethodFA, nil, []int{1, 2}, model.Polychoric
 	r, err := fit.Rank(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

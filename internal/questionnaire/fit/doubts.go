@@ -26,11 +26,11 @@ const tuned = 2
 const approximated = 0.02
 
 // approximate says why chi-square, and what is computed from it, may not have its distribution.
-func (l *Learnt) approximate(kind factoranalysis.Kind, missing float64) (doubts []string) {
+func (l *Learnt) approximate(kind string, missing float64) (doubts []string) {
 	if missing >= approximated {
 		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low", 100*missing, len(l.Rows)))
 	}
-	if kind == factoranalysis.Polychoric {
+	if kind == model.Polychoric {
 		doubts = append(doubts, "chi-square of polychoric correlations has another distribution than that of Pearson's: P is too small, and the interval of RMSEA too narrow", "standard errors of scores are those of the continuous responses that polychoric correlations assume, not of answers in a few categories: they are too small, and reliabilities too high")
 	}
 	return doubts
@@ -38,7 +38,7 @@ func (l *Learnt) approximate(kind factoranalysis.Kind, missing float64) (doubts 
 
 // doubts returns why the loadings of a factor analysis of this kind of correlations, with this share of the answers missing, may mean
 // little.
-func (l *Learnt) doubts(kind factoranalysis.Kind, missing float64) (doubts []string) {
+func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	if l.fa == nil {
 		return nil
 	}

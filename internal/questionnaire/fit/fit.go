@@ -17,7 +17,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -74,7 +73,7 @@ type Outcome struct {
 // CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations: what
 // confounds leave of the answers has no categories for polychoric ones.
 func (o *Options) CheckCorrelation() error {
-	if o.Correlation == factoranalysis.Polychoric && len(o.Columns.Confounds) > 0 {
+	if o.Correlation == model.Polychoric && len(o.Columns.Confounds) > 0 {
 		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: omit --confounds or use --correlation pearson", questionnaire.ErrOptions)
 	}
 	return nil
@@ -225,7 +224,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.known(s.Order)}, scores); err != nil {
 		return nil, err
 	}
-	errs, err := m.Factors().StandardErrors(answers)
+	errs, err := FactorsOf(&m).StandardErrors(answers)
 	if err != nil {
 		return nil, fmt.Errorf("describing the scores: %w", err)
 	}
@@ -352,7 +351,7 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 
 // describe fills in the summary of the items.
 func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
-	r, err := m.Factors().Reconstruct(scores, data.Confounds)
+	r, err := FactorsOf(m).Reconstruct(scores, data.Confounds)
 	if err != nil {
 		return fmt.Errorf("describing the fit: %w", err)
 	}

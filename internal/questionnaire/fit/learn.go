@@ -34,7 +34,7 @@ type Learnt struct {
 	objective  float64 // with all penalties, that of an intercept too
 	// What each method leaves: one of these, or both for l1-nmf.
 	icqf *icqf.Result
-	fa   *model.FA
+	fa   *FA
 	fit  *factoranalysis.GoodnessOfFit
 	l1   *solver.Result
 }
@@ -72,7 +72,7 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 }
 
 // Factors returns what scores participants by their answers to the Items.
-func (l *Learnt) Factors() model.Factors {
+func (l *Learnt) Factors() Factors {
 	if l.fa != nil {
 		return l.fa
 	}
@@ -141,10 +141,10 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 
 // learnFA analyses the factors of the answers less what the confounds add.
 func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
-	l.fa = &model.FA{}
+	l.fa = &FA{threads: o.Threads}
 	x, regressed := l.study.AnswersOf(l.Rows, l.Items), 0
 	if known := l.known(l.Rows); known != nil {
-		if x, l.fa.ConfoundLoadings, err = model.WithoutConfounds(x, known); err != nil {
+		if x, l.fa.ConfoundLoadings, err = WithoutConfounds(x, known); err != nil {
 			return err
 		}
 		regressed = independent(known) - 1 // the intercept is a mean
@@ -163,7 +163,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 	}
 	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
-		Factors: factors, Extraction: o.Extraction, Rotation: o.Rotation, Correlation: o.Correlation, Regressed: regressed, Threads: o.Threads,
+		Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction), Rotation: factoranalysis.Rotation(o.Rotation),
+		Correlation: factoranalysis.Kind(o.Correlation), Regressed: regressed, Threads: o.Threads,
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
 		reason := errors.New(at.Reason)
@@ -178,7 +179,11 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	if err != nil {
 		return err
 	}
-	l.fa.Scorer, l.fit = m.Scorer, &m.Fit
+	l.fit = &m.Fit
+	l.fa.FA = model.FA{
+		Loadings: m.Loadings, Phi: m.Phi, Uniquenesses: m.Uniquenesses, Means: m.Means, Deviations: m.Deviations,
+		ScoreCorrelations: m.ScoreCorrelations, ConfoundLoadings: l.fa.ConfoundLoadings,
+	}
 	_, p := x.Dims()
 	pairs := p*(p-1)/2 - len(m.Correlations.Unknown)
 	l.objective = m.Fit.RMSR * m.Fit.RMSR * float64(pairs) // half the sum of squares off the diagonal, each twice
@@ -232,8 +237,8 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	m.Summary.Iterations, m.Summary.Objective = l.iterations, l.objective
 	switch {
 	case l.fa != nil:
-		m.Confounds, m.FA = l.study.confounds, l.fa
-		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi), m.Accounted(), l.fit
+		m.Confounds, m.FA = l.study.confounds, &l.fa.FA
+		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi), l.fa.accounted(), goodness(l.fit)
 		alone, err = l.Score(l.Rows)
 		return alone, alone, err
 	case l.l1 != nil:
@@ -263,6 +268,16 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 		scores = alone
 	}
 	return scores, alone, err
+}
+
+// goodness returns the goodness of fit as a summary holds it.
+func goodness(g *factoranalysis.GoodnessOfFit) *model.GoodnessOfFit {
+	figure := func(v float64) questionnaire.Figure { return questionnaire.Figure(v) }
+	return &model.GoodnessOfFit{
+		RMSR:  figure(g.RMSR),
+		RMSEA: model.RMSEA{Value: figure(g.RMSEA.Value), Low: figure(g.RMSEA.Low), High: figure(g.RMSEA.High)},
+		TLI:   figure(g.TLI), CFI: figure(g.CFI), BIC: figure(g.BIC), ChiSquare: figure(g.ChiSquare), DF: g.DF, P: figure(g.P),
+	}
 }
 
 // rowsOf returns the rows of a matrix.

@@ -98,7 +98,7 @@ func TestAccounted(t *testing.T) {
 		extraction, rotation, _ := strings.Cut(name, " ")
 		f, err := fit.Fit(t.Context(), fit.Options{
 			Input: filepath.Join("..", "..", "..", "solver", "factoranalysis", "testdata", "answers.csv"), Columns: answers.Columns{Items: []string{"q*"}},
-			Method: model.MethodFA, Factors: []int{3}, Learning: model.Learning{Extraction: factoranalysis.Extraction(extraction), Rotation: factoranalysis.Rotation(rotation)},
+			Method: model.MethodFA, Factors: []int{3}, Learning: model.Learning{Extraction: extraction, Rotation: rotation},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestFactorAnalysisTakesConfoundsOut(t *testing.T) {
 	first := func(confounds bool) float64 {
 		f := questionnairetest.Fit(t, rows, func(o *fit.Options) {
 			o.Method, o.Betas = model.MethodFA, nil
-			o.Factors, o.Rotation = []int{1}, factoranalysis.RotateNone
+			o.Factors, o.Rotation = []int{1}, string(factoranalysis.RotateNone)
 			if !confounds {
 				o.Columns.Confounds = nil
 			}
@@ -185,7 +185,7 @@ func TestMethodsChoose(t *testing.T) {
 func TestPolychoricRefusesConfounds(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
-	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, factoranalysis.Polychoric
+	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
 	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
 	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "polychoric") {
 		t.Errorf("polychoric correlations with a confound: %v", err)
@@ -201,7 +201,7 @@ func TestPolychoricNamesTheItem(t *testing.T) {
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
 	o.Columns = answers.Columns{Items: []string{"?", "!id"}}
-	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, factoranalysis.Polychoric
+	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
 	for _, o.Factors = range [][]int{{1}, nil} { // nil asks parallel analysis
 		_, err := fit.Fit(t.Context(), o)
 		if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "c" || !strings.Contains(err.Error(), "more than 30 different answers") {

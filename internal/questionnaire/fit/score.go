@@ -66,11 +66,11 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	var values, errs *mat.Dense
 	switch hasErrors := m.FA != nil || m.ICQF.Noise != nil; {
 	case hasErrors && (o.errors(m) || o.Judge):
-		values, errs, err = m.ScoreErrors(t.Answers, known)
+		values, errs, err = scoreErrors(m, t.Answers, known)
 	case o.errors(m):
 		return nil, questionnaire.ErrNoErrors
 	default:
-		if values, err = m.Factors().Score(t.Answers, known); err == nil && hasErrors {
+		if values, err = FactorsOf(m).Score(t.Answers, known); err == nil && hasErrors {
 			errs, err = errorsOfFew(m, t.Answers)
 		}
 	}

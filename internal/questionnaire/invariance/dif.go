@@ -15,7 +15,6 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
-	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -253,7 +252,7 @@ func (m *matcher) confounds() *basis {
 
 // factorCovariance returns that of factor analysis, otherwise that of the scores, k×k.
 func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
-	if fa, ok := both.Factors().(*model.FA); ok {
+	if fa, ok := both.Factors().(*fit.FA); ok {
 		return fa.Phi, nil
 	}
 	scores, err := both.Score(r.both)

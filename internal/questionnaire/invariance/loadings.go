@@ -14,7 +14,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/solver/align"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -216,13 +215,13 @@ func (r *run) learn(ctx context.Context, rows []int, threads int) (*fit.Learnt, 
 // answers less what the confounds add. Polychoric loadings, which are of no answers, get that of both groups together.
 func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	units := make([]float64, len(l.Items))
-	_, ok := l.Factors().(*model.FA)
+	_, ok := l.Factors().(*fit.FA)
 	switch {
 	case !ok:
 		for row := range units {
 			units[row] = 1
 		}
-	case r.o.Correlation == factoranalysis.Polychoric:
+	case r.o.Correlation == model.Polychoric:
 		for row, j := range l.Items {
 			units[row] = r.deviations[j]
 		}
@@ -242,7 +241,7 @@ func (r *run) rest(rows, items []int) (*mat.Dense, error) {
 	if r.study.Known == nil {
 		return x, nil
 	}
-	rest, _, err := model.WithoutConfounds(x, linalg.SelectRows(r.study.Known, rows))
+	rest, _, err := fit.WithoutConfounds(x, linalg.SelectRows(r.study.Known, rows))
 	return rest, err
 }
 

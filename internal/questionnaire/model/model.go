@@ -71,46 +71,14 @@ type Model struct {
 	Summary    Summary               `json:"summary"`
 	CreatedAt  time.Time             `json:"created_at"`
 
-	// ICQF scores for MethodICQF and MethodL1, and FA, nil for these, for MethodFA. Their numbers stand in LoadingsFile. SHA256 is
-	// that of SumsFile once the model is loaded.
+	// ICQF is what MethodICQF and MethodL1 learn, and FA, nil for these, what MethodFA does. Their numbers stand in LoadingsFile.
+	// SHA256 is that of SumsFile once the model is loaded.
 	ICQF   icqf.Model `json:"-"`
 	FA     *FA        `json:"-"`
 	SHA256 string     `json:"-"`
 }
 
-// Factors scores participants by what a method has learned.
-type Factors interface {
-	// Score returns the scores, n×k, from answers, n×p with NaN for a missing one, and confounds, n×c or nil.
-	Score(answers, confounds *mat.Dense) (*mat.Dense, error)
-	// StandardErrors returns those of the scores, n×k, from the answers.
-	StandardErrors(answers *mat.Dense) (*mat.Dense, error)
-	// Reconstruct returns the answers that scores and confounds make, n×p.
-	Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error)
-}
-
-// Factors returns what scores by the model.
-func (m *Model) Factors() Factors {
-	if m.FA != nil {
-		return m.FA
-	}
-	return &m.ICQF
-}
-
-// ScoreErrors returns the scores of Factors and their standard errors, n×k, with those of the loadings. It returns the errors of
-// Factors.
-func (m *Model) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
-	if m.FA != nil {
-		scores, errs, err = m.FA.ScoreErrors(answers, confounds)
-	} else if scores, err = m.ICQF.Score(answers, confounds); err == nil {
-		errs, err = m.ICQF.StandardErrors(answers)
-	}
-	if err == nil {
-		m.CountLoadings(errs)
-	}
-	return scores, errs, err
-}
-
-// CountLoadings turns standard errors of Factors, n×k, which count loadings as known, into those of WithLoadings.
+// CountLoadings turns standard errors of scores, n×k, which count loadings as known, into those of WithLoadings.
 func (m *Model) CountLoadings(errs *mat.Dense) {
 	errs.Apply(func(_, t int, e float64) float64 { return m.WithLoadings(t, e) }, errs)
 }
@@ -146,17 +114,6 @@ func (m *Model) ConfoundLoadings() *mat.Dense {
 		return m.FA.ConfoundLoadings
 	}
 	return m.ICQF.ConfoundLoadings
-}
-
-// Accounted returns the variance that each factor of factor analysis accounts for, nil for other methods.
-func (m *Model) Accounted() (all []Accounted) {
-	if m.FA == nil {
-		return nil
-	}
-	for _, v := range m.FA.Accounted() {
-		all = append(all, Accounted{SSLoadings: v, Proportion: v / float64(len(m.Items))})
-	}
-	return all
 }
 
 // Fitted is a model with the scores of the participants that it was learnt from.
@@ -450,8 +407,12 @@ func (s *Summary) checkFactors() error {
 			return fmt.Errorf("correlations of other factors than the %d of the model", s.Factors)
 		}
 	}
-	if n := len(s.Accounted); n != 0 && n != s.Factors {
-		return fmt.Errorf("%d factors that account for variance, must be %d", n, s.Factors)
+	accounted := 0
+	if s.Method == MethodFA {
+		accounted = s.Factors
+	}
+	if n := len(s.Accounted); n != accounted {
+		return fmt.Errorf("%d factors that account for variance, must be %d", n, accounted)
 	}
 	for e := s.ExplainedBy; e != nil; e = e.CrossValidated {
 		if len(e.Factors) != s.Factors {

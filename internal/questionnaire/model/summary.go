@@ -5,7 +5,6 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -47,9 +46,9 @@ type Summary struct {
 	// EmptyFactors counts the factors whose scores or loadings are all 0. They come last.
 	EmptyFactors int `json:"empty_factors"`
 	// FactorCorrelations, k×k, Accounted, by factor, and Fit are those of factor analysis.
-	FactorCorrelations [][]float64                   `json:"factor_correlations,omitempty"`
-	Accounted          []Accounted                   `json:"accounted,omitempty"`
-	Fit                *factoranalysis.GoodnessOfFit `json:"fit,omitempty"`
+	FactorCorrelations [][]float64    `json:"factor_correlations,omitempty"`
+	Accounted          []Accounted    `json:"accounted,omitempty"`
+	Fit                *GoodnessOfFit `json:"fit,omitempty"`
 	// Parallel is the number of factors that parallel analysis suggests, if that chose it; nil otherwise.
 	Parallel *int `json:"parallel,omitempty"`
 	// Warnings are sentences for whoever reads the result.
@@ -64,8 +63,8 @@ type Summary struct {
 func (s *Summary) MethodInFull() string {
 	switch s.Method {
 	case MethodFA:
-		correlation := string(s.Settings.Correlation)
-		if s.Settings.Correlation == factoranalysis.Pearson {
+		correlation := s.Settings.Correlation
+		if correlation == Pearson {
 			correlation = "Pearson"
 		}
 		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction, s.Settings.Rotation, correlation)
@@ -152,6 +151,25 @@ type Accounted struct {
 	Proportion float64 `json:"proportion"`
 }
 
+// GoodnessOfFit is factoranalysis.GoodnessOfFit as JSON holds it.
+type GoodnessOfFit struct {
+	RMSR      questionnaire.Figure `json:"rmsr"`
+	RMSEA     RMSEA                `json:"rmsea"`
+	TLI       questionnaire.Figure `json:"tli"`
+	CFI       questionnaire.Figure `json:"cfi"`
+	BIC       questionnaire.Figure `json:"bic"`
+	ChiSquare questionnaire.Figure `json:"chi_square"`
+	DF        int                  `json:"df"`
+	P         questionnaire.Figure `json:"p"`
+}
+
+// RMSEA is a value with the bounds of its interval of 90 %.
+type RMSEA struct {
+	Value questionnaire.Figure `json:"value"`
+	Low   questionnaire.Figure `json:"low"`
+	High  questionnaire.Figure `json:"high"`
+}
+
 // Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
 type Known struct {
 	Name      string  `json:"name"`
@@ -182,6 +200,12 @@ type CompactItem struct {
 	Correlations []float64 `json:"correlations"`
 }
 
+// The correlations that factor analysis may rest on.
+const (
+	Pearson    = "pearson"
+	Polychoric = "polychoric"
+)
+
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
 	// Input is the path of the answers, seen from the folder of the model once it is written; for a second stage, the names
@@ -197,11 +221,11 @@ type Settings struct {
 // values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent, 1 and icqf.DefaultMaxIter.
 type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
-	Extraction    factoranalysis.Extraction `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
-	Rotation      factoranalysis.Rotation   `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax" usedby:"fa"`
-	Correlation   factoranalysis.Kind       `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
-	Ridge         float64                   `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
-	BoundLoadings bool                      `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
+	Extraction    string  `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
+	Rotation      string  `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax" usedby:"fa"`
+	Correlation   string  `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
+	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
+	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
 	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
 	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of icqf on the intercept, which there is with confounds, like all others." usedby:"icqf"`
 	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,l1-nmf,cross-validation"`

@@ -179,14 +179,14 @@ func (m *Model) Columns() []Column {
 	}
 	within := sizes.Slice(0, len(m.Items), 0, k)
 	longest := max(mat.Max(within), -mat.Min(within))
-	columns, accounted := make([]Column, len(names)), m.Accounted()
+	columns := make([]Column, len(names))
 	for c, name := range names {
 		columns[c].Name = name
 		if c < m.Summary.Factors {
 			columns[c].Name = "Factor " + strconv.Itoa(c+1)
 			columns[c].Fit = &m.Summary.FactorFits[c]
-			if accounted != nil {
-				columns[c].Accounted = &accounted[c]
+			if m.FA != nil {
+				columns[c].Accounted = &m.Summary.Accounted[c]
 			}
 		}
 		size := func(j int) float64 { return math.Abs(sizes.At(j, c)) }

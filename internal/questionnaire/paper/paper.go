@@ -96,12 +96,12 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	if s.EmptyFactors > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("%d factors are empty.", s.EmptyFactors))
 	}
-	if accounted := m.Accounted(); accounted != nil {
+	if m.FA != nil {
 		words := make([]string, len(t.Columns)-s.Factors-1)
 		sums, shares := Row{Words: slices.Clone(words)}, Row{Words: words}
 		sums.Words[0], shares.Words[0] = "SS loadings", "Proportion"
 		var sum, share float64
-		for _, a := range accounted {
+		for _, a := range s.Accounted {
 			sums.Numbers, shares.Numbers = append(sums.Numbers, a.SSLoadings), append(shares.Numbers, a.Proportion)
 			sum, share = sum+a.SSLoadings, share+a.Proportion
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 	"github.com/wardcast/wardcast/internal/table"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
@@ -90,7 +89,7 @@ func TestNoteOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	m := signed()
 	m.Summary.Method = model.MethodFA
-	m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = factoranalysis.MaximumLikelihood, factoranalysis.RotateOblimin, factoranalysis.Pearson
+	m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "ml", "oblimin", model.Pearson
 	const want = "method: factor analysis (ml, oblimin rotation, Pearson correlations)."
 	if got := LoadingsToPrint(m, 0).Notes[0]; !strings.Contains(got, want) {
 		t.Errorf("note %q, want %q in it", got, want)
@@ -103,7 +102,8 @@ func TestCommunalities(t *testing.T) {
 	t.Parallel()
 	m := signed()
 	m.Summary.Method = model.MethodFA
-	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: m.ICQF.Loadings, Phi: mat.NewDense(2, 2, []float64{1, .5, .5, 1}), Uniquenesses: []float64{.17, 1, .8, .51}}}
+	m.FA = &model.FA{Loadings: m.ICQF.Loadings, Uniquenesses: []float64{.17, 1, .8, .51}}
+	m.Summary.Accounted = []model.Accounted{{SSLoadings: .65, Proportion: .1625}, {SSLoadings: .83, Proportion: .2075}}
 	const want = `| Item | Text | Factor 1 | Factor 2 | Communality |
 | :--- | :--- | ---: | ---: | ---: |
 | c | Line break |  |  | 0.49 |

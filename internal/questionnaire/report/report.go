@@ -187,11 +187,11 @@ func few(n int) string {
 }
 
 // number writes a number to three digits, a dash if there is none.
-func number(v float64) string {
-	if math.IsNaN(v) {
+func number(v questionnaire.Figure) string {
+	if !v.Defined() {
 		return "–"
 	}
-	return strconv.FormatFloat(v, 'f', 3, 64)
+	return strconv.FormatFloat(float64(v), 'f', 3, 64)
 }
 
 // short writes a number to four digits.

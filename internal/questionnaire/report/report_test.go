@@ -21,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
-	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -376,11 +375,13 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
 	loadings := mat.NewDense(4, 2, []float64{-0.9, 0, 0.7, 0.1, 0.2, -0.8, 0, 0.6})
-	m.FA = &model.FA{Scorer: factoranalysis.Scorer{Loadings: loadings, Phi: linalg.Identity(2)}, ConfoundLoadings: m.ICQF.ConfoundLoadings}
+	m.FA = &model.FA{Loadings: loadings, Phi: linalg.Identity(2), ConfoundLoadings: m.ICQF.ConfoundLoadings}
+	m.Summary.Accounted = []model.Accounted{{SSLoadings: 1.34, Proportion: 0.335}, {SSLoadings: 1.01, Proportion: 0.2525}}
 	m.Summary.Method, m.Summary.BCV, m.Summary.Parallel = model.MethodFA, nil, new(2)
 	m.Summary.FactorCorrelations = [][]float64{{1, 0.25}, {0.25, 1}}
-	m.Summary.Fit = &factoranalysis.GoodnessOfFit{
-		RMSR: 0.03, RMSEA: factoranalysis.Interval{Value: 0.05, Low: 0.04, High: 0.06}, TLI: 0.95, CFI: 0.96, ChiSquare: 12.5, DF: 7, BIC: math.NaN(),
+	m.Summary.Fit = &model.GoodnessOfFit{
+		RMSR: 0.03, RMSEA: model.RMSEA{Value: 0.05, Low: 0.04, High: 0.06}, TLI: 0.95, CFI: 0.96, ChiSquare: 12.5, DF: 7,
+		BIC: questionnaire.Figure(math.NaN()),
 	}
 	h := sheet{m}.heatMap()
 	if diff := cmp.Diff([]string{"factor1", "factor2"}, h.columns); diff != "" || h.largest != 0.9 {
