@@ -62,6 +62,7 @@ func (b *Bundle) Encode() (map[string][]byte, error) {
 	return files, nil
 }
 
+// FileOf describes a file of this content.
 func FileOf(data []byte) File {
 	sum := sha256.Sum256(data)
 	return File{SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
