@@ -13,4 +13,6 @@
 //
 // Shape mismatches panic with a constant "linalg: ..." string: they are errors of the calling code, never of
 // the data. Constructors that take data from outside return errors. Nothing here reads or writes files.
+//
+// Functions of this package may change from one release to the next. Callers of the solvers need none of them.
 package linalg
