@@ -1,24 +1,19 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
 )
 
-// sound fails the test unless the store verifies, and returns the generation that is served, which loads; "" if none is.
+// sound fails the test unless the store verifies and what is served loads, and returns that generation, "" if none is.
 func sound(t *testing.T, when string, b models.Bucket) string {
 	t.Helper()
 	s := models.New(b)
@@ -40,63 +35,8 @@ func sound(t *testing.T, when string, b models.Bucket) string {
 	return g.Name
 }
 
-// testLife promotes, refuses and rolls back.
-func testLife(t *testing.T, b models.Bucket) {
-	ctx := t.Context()
-	s := models.New(b)
-	if _, err := s.Champion(ctx); !errors.Is(err, models.ErrNotFound) {
-		t.Errorf("champion of an empty store: %v", err)
-	}
-	first := Serve(t, s, Bundle(bundle.Other, 1), Bundle("cough", 2))
-	second := Add(t, s, Bundle("cough", 3))
-	if err := s.Refuse(ctx, second, models.Change{From: first.Name, By: "gate", Why: "worse"}); err != nil {
-		t.Fatal(err)
-	}
-	third := Serve(t, s, Bundle("cough", 4))
-	if err := s.Promote(ctx, models.Change{To: second.Name, From: first.Name}); !errors.Is(err, models.ErrConflict) {
-		t.Errorf("promoting from what is not served: %v", err)
-	}
-	if err := s.Rollback(ctx, models.Change{From: third.Name, By: "ops", Why: "odd"}); err != nil {
-		t.Fatal(err)
-	}
-	if got := sound(t, "in the end", b); got != first.Name {
-		t.Errorf("served %q, want %q", got, first.Name)
-	}
-	list, err := models.List(ctx, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, v := range list {
-		got = append(got, fmt.Sprint(v.Model, " ", v.CreatedAt.Second(), " ", v.Status, " ", v.Reason))
-	}
-	if d := cmp.Diff([]string{"_other 1 champion it is a test", "cough 2 champion it is a test", "cough 3 refused worse", "cough 4 superseded it is a test"}, got); d != "" {
-		t.Error(d)
-	}
-	names, err := s.Generations(ctx)
-	if d := cmp.Diff([]string{first.Name, second.Name, third.Name}, names); d != "" || err != nil {
-		t.Error(err, d)
-	}
-	events, err := s.History(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var actions []models.Action
-	for _, e := range events {
-		actions = append(actions, e.Action)
-	}
-	if d := cmp.Diff([]models.Action{models.Promoted, models.Refused, models.Promoted, models.RolledBack}, actions); d != "" {
-		t.Error(d)
-	}
-	for i, want := range []string{first.Name, first.Name, third.Name, first.Name} {
-		if g, err := s.ServedAt(ctx, events[i].Time); err != nil || g.Name != want {
-			t.Errorf("served at event %d: %v, %v", i, g, err)
-		}
-	}
-}
-
-// testRacingPromotions has several writers promote generations of their own from the same one: one wins, and the others are
-// told.
+// testRacingPromotions has several writers promote generations of their own from the same one: one wins, and the others
+// get a conflict.
 func testRacingPromotions(t *testing.T, b models.Bucket) {
 	s := models.New(b)
 	first := Serve(t, s, Bundle(bundle.Other, 0))
@@ -132,68 +72,6 @@ func testRacingPromotions(t *testing.T, b models.Bucket) {
 	if len(effective) != 2 || effective[1].By != won.Load().Name {
 		t.Errorf("changes in effect: %+v", effective)
 	}
-}
-
-// testBeds adds fits of beds, next to models, and has one changed.
-func testBeds(t *testing.T, b models.Bucket) {
-	ctx := t.Context()
-	s := models.New(b)
-	Serve(t, s, Bundle(bundle.Other, 1))
-	if versions, err := s.BedsVersions(ctx); err != nil || len(versions) > 0 {
-		t.Errorf("before the first: %v, %v", versions, err)
-	}
-	if _, err := s.SaveBeds(ctx, time.Now(), []byte(`{"visits":`)); err == nil {
-		t.Error("half a fit is saved")
-	}
-	created := time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
-	var want []string
-	for i := range 3 {
-		fit := fmt.Appendf(nil, `{"visits":%d}`, i)
-		version, err := s.SaveBeds(ctx, created.AddDate(0, 0, i), fit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := s.SaveBeds(ctx, created.AddDate(0, 0, i), fit); err != nil || again != version {
-			t.Errorf("saved again: %q, %v", again, err)
-		}
-		if got, err := s.LoadBeds(ctx, version); err != nil || string(got) != string(fit) {
-			t.Errorf("%s, %v", got, err)
-		}
-		want = append(want, version)
-	}
-	versions, err := s.BedsVersions(ctx)
-	if d := cmp.Diff(want, versions); d != "" || err != nil {
-		t.Error(err, d)
-	}
-	sound(t, "with fits of beds", b)
-	if names, err := s.Models(ctx); err != nil || len(names) != 1 {
-		t.Errorf("models %v, %v", names, err)
-	}
-	if _, err := s.LoadBeds(ctx, "../"+bundle.Other); !errors.Is(err, models.ErrNotFound) {
-		t.Error(err)
-	}
-	for i, file := range []string{"fit.json", "manifest.json"} {
-		name := path.Join("beds", want[i], file)
-		data, err := b.Read(ctx, name, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Swap(ctx, name, data, bytes.ToUpper(data)); err != nil {
-			t.Fatal(err)
-		}
-		damaged, ok := errors.AsType[*models.FileError](loadBeds(ctx, s, want[i]))
-		if !ok || damaged.File != name {
-			t.Errorf("%s was changed: %v", name, damaged)
-		}
-	}
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 2 {
-		t.Errorf("verify found %v, %v", found, err)
-	}
-}
-
-func loadBeds(ctx context.Context, s *models.Store, version string) error {
-	_, err := s.LoadBeds(ctx, version)
-	return err
 }
 
 // testRacingRecords has many writers add to the history at once.
@@ -254,10 +132,15 @@ func (s *stopping) AddFolder(ctx context.Context, folder string, files map[strin
 	return s.write(func() error { return s.Bucket.AddFolder(ctx, folder, files, last) })
 }
 
-// Stop calls act on stores whose writer is stopped at the first write, at the second, and so on, before and after the write
-// takes effect. Each time check is told of the bucket that is left. prepare returns a bucket to begin with. Stop ends when
-// act ends before it is stopped, and returns how often it was.
-func Stop(t *testing.T, prepare func() models.Bucket, act func(*models.Store) error, check func(when string, left models.Bucket)) int {
+// Stop calls act on stores whose writer is stopped at the first write, at the second, and so on, before and after the
+// write takes effect. Each time check gets the bucket that is left. prepare returns a bucket to begin with. Stop ends
+// when act ends before it is stopped, and returns how often it was.
+func Stop(
+	t *testing.T,
+	prepare func() models.Bucket,
+	act func(*models.Store) error,
+	check func(when string, left models.Bucket),
+) int {
 	t.Helper()
 	for i := 0; ; i++ {
 		b := &stopping{Bucket: prepare(), writes: i / 2, after: i%2 == 1}
@@ -322,7 +205,8 @@ func testStoppedWriters(t *testing.T, open func(t *testing.T) models.Bucket) {
 		}
 		Stop(t, func() models.Bucket {
 			b := open(t)
-			first, second = Serve(t, models.New(b), Bundle(bundle.Other, 0)), Serve(t, models.New(b), Bundle(bundle.Other, 1))
+			first = Serve(t, models.New(b), Bundle(bundle.Other, 0))
+			second = Serve(t, models.New(b), Bundle(bundle.Other, 1))
 			return b
 		}, roll, func(when string, left models.Bucket) {
 			if got := sound(t, when, left); got != first.Name && got != second.Name {
