@@ -12,19 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
+	"github.com/wardcast/wardcast/internal/files"
 )
 
-const (
-	lockFile   = ".lock"
-	tempPrefix = ".tmp-"
-
-	// lockPoll is how often a writer looks whether the lock is free.
-	lockPoll = 20 * time.Millisecond
-)
+const tempPrefix = ".tmp-"
 
 // Dir is the Bucket on a directory. Files and folders are written to a temporary name, synced and renamed; writers exclude
 // each other by a lock, readers need none. What it creates is for its owner only, or, if the directory has the
@@ -33,14 +25,6 @@ type Dir string
 
 // path returns the place of a file or folder of the bucket.
 func (d Dir) path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
-
-// modes returns the permissions of new folders and files.
-func (d Dir) modes() (folder, file fs.FileMode) {
-	if info, err := os.Stat(string(d)); err == nil && info.Mode()&fs.ModeSetgid != 0 {
-		return 0o750 | fs.ModeSetgid, 0o640
-	}
-	return 0o700, 0o600
-}
 
 // Prepare implements Bucket.
 func (d Dir) Prepare(context.Context) error {
@@ -153,7 +137,7 @@ func reason(err error) error {
 // Swap implements Bucket.
 func (d Dir) Swap(ctx context.Context, name string, before, after []byte) error {
 	folder, file := path.Split(name)
-	return d.locked(ctx, folder, "."+file, func() error {
+	return d.locked(ctx, folder, "."+file, func(f files.Folder) error {
 		now, err := d.Read(ctx, name, math.MaxInt64)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -164,143 +148,44 @@ func (d Dir) Swap(ctx context.Context, name string, before, after []byte) error 
 		if (now == nil) != (before == nil) || !bytes.Equal(now, before) {
 			return ErrConflict
 		}
-		return errors.Join(d.write(folder, file, after), syncDir(d.path(folder)), syncDir(string(d)))
+		return errors.Join(f.Write(name, after), f.Sync(folder, ""))
 	})
 }
 
-// write writes and syncs a file, completely or not at all.
-func (d Dir) write(folder, file string, data []byte) error {
-	_, mode := d.modes()
-	at := d.path(folder)
-	f, err := renameio.NewPendingFile(filepath.Join(at, file), renameio.WithTempDir(at), renameio.WithPermissions(mode), renameio.WithExistingPermissions())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }() // of a file that was not renamed
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	before, err := os.Stat(filepath.Join(at, file))
-	if errors.Is(err, fs.ErrNotExist) {
-		before, err = os.Stat(at)
-	}
-	if err == nil {
-		err = keepOwner(f.Name(), before)
-	}
-	if err != nil {
-		return err
-	}
-	return f.CloseAtomicallyReplace()
-}
-
-// makeFolder creates a folder of the bucket if it is missing.
-func (d Dir) makeFolder(folder string) error {
-	if _, err := os.Stat(d.path(folder)); err == nil {
-		return nil
-	}
-	mode, _ := d.modes()
-	if err := os.MkdirAll(d.path(folder), mode.Perm()); err != nil {
-		return err
-	}
-	top, err := os.Stat(string(d))
-	for folder = path.Clean(folder); err == nil && folder != "."; folder = path.Dir(folder) {
-		err = keepOwner(d.path(folder), top)
-	}
-	return err
-}
-
 // AddFolder implements Bucket.
-func (d Dir) AddFolder(ctx context.Context, folder string, files map[string][]byte, last string) error {
+func (d Dir) AddFolder(ctx context.Context, folder string, contents map[string][]byte, last string) error {
 	parent, _ := path.Split(folder)
-	return d.locked(ctx, parent, tempPrefix, func() error {
+	return d.locked(ctx, parent, tempPrefix, func(f files.Folder) error {
 		if _, err := os.Lstat(d.path(folder)); err == nil {
 			now, err := d.Read(ctx, path.Join(folder, last), math.MaxInt64)
-			if err == nil && !bytes.Equal(now, files[last]) {
+			if err == nil && !bytes.Equal(now, contents[last]) {
 				err = fmt.Errorf("%q is another: %w", folder, fs.ErrExist)
 			}
 			return err
 		}
-		return d.addFolder(ctx, parent, folder, files)
-	})
-}
-
-// addFolder writes the files under a temporary name and renames the folder.
-func (d Dir) addFolder(ctx context.Context, parent, folder string, files map[string][]byte) (err error) {
-	temp, err := os.MkdirTemp(d.path(parent), tempPrefix)
-	if err != nil {
-		return err
-	}
-	defer func() {
+		temp, err := f.Stage(ctx, parent, tempPrefix, contents)
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(temp))
-		}
-	}()
-	above, err := os.Stat(d.path(parent))
-	if err == nil {
-		err = keepOwner(temp, above)
-	}
-	mode, _ := d.modes()
-	if err := errors.Join(err, os.Chmod(temp, mode)); err != nil {
-		return err
-	}
-	for name, data := range files {
-		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := d.write(path.Join(parent, filepath.Base(temp)), name, data); err != nil {
-			return err
+		if err := os.Rename(temp, d.path(folder)); err != nil {
+			return errors.Join(err, os.RemoveAll(temp))
 		}
-	}
-	if err := syncDir(temp); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, d.path(folder)); err != nil {
-		return err
-	}
-	return errors.Join(syncDir(d.path(parent)), syncDir(string(d)))
+		return f.Sync(parent, "")
+	})
 }
 
 // locked creates the folder and calls write while it excludes other writers of the bucket, with the temporary files of dead
 // ones removed, whose names begin with prefix.
-func (d Dir) locked(ctx context.Context, folder, prefix string, write func() error) (err error) {
+func (d Dir) locked(ctx context.Context, folder, prefix string, write func(files.Folder) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := d.makeFolder(folder); err != nil {
+	f := files.Folder{Path: string(d), Folders: 0o700, Files: 0o600, Lock: 0o600}
+	if info, err := os.Stat(string(d)); err == nil && info.Mode()&fs.ModeSetgid != 0 {
+		f.Folders, f.Files = 0o750|fs.ModeSetgid, 0o640
+	}
+	if err := f.Make(folder); err != nil {
 		return err
 	}
-	lock := flock.New(d.path(lockFile), flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return fmt.Errorf("locking the model store: %w", err)
-	}
-	defer func() { _ = lock.Close() }() // a lock that cannot be released ends with the process
-	top, err := os.Stat(string(d))
-	if err == nil {
-		err = keepOwner(d.path(lockFile), top)
-	}
-	if err != nil {
-		return err
-	}
-	left, err := filepath.Glob(filepath.Join(escapeGlob(d.path(folder)), escapeGlob(prefix)+"*"))
-	for _, at := range left {
-		err = errors.Join(err, os.RemoveAll(at))
-	}
-	if err != nil {
-		return fmt.Errorf("clearing temporary files: %w", err)
-	}
-	return write()
-}
-
-// escapeGlob returns the pattern that matches the text alone.
-func escapeGlob(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
-}
-
-func syncDir(at string) (err error) {
-	f, err := os.Open(at)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return f.Sync()
+	return f.Locked(ctx, folder, prefix, func() error { return write(f) })
 }

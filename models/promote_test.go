@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/files"
 )
 
 // generations adds so many generations of one model, none of which is served.
@@ -296,7 +297,7 @@ func TestPermissions(t *testing.T) {
 			save(t, s, b)
 			serve(t, s, b)
 			err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-				if err != nil || path == dir || e.Name() == lockFile {
+				if err != nil || path == dir || e.Name() == files.LockFile {
 					return err
 				}
 				info, err := e.Info()

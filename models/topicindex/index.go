@@ -14,9 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/gofrs/flock"
+	"github.com/wardcast/wardcast/internal/files"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/models"
@@ -28,9 +27,6 @@ const format = "2"
 
 // buildPrefix begins the names of folders in which an index is made, or lies that lacks some versions.
 const buildPrefix = ".build-"
-
-// lockRetry is how often a process looks whether another has made the index.
-const lockRetry = 50 * time.Millisecond
 
 // ErrClosed is returned by an Index after Close.
 var ErrClosed = errors.New("the topic index is closed")
@@ -167,11 +163,11 @@ func (x *Index) Refresh(ctx context.Context) error {
 		return errors.Join(damage, fmt.Errorf("making the folder of the topic index: %w", err))
 	}
 	// Of several processes one makes the index, the others open it.
-	lock := flock.New(filepath.Join(x.config.Folder, ".lock"))
-	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return errors.Join(damage, fmt.Errorf("locking the folder of the topic index: %w", err))
+	unlock, err := files.Lock(ctx, filepath.Join(x.config.Folder, files.LockFile), 0o600)
+	if err != nil {
+		return errors.Join(damage, err)
 	}
-	defer func() { _ = lock.Unlock() }() // which closing the file does as well
+	defer unlock()
 	next, left, err := x.obtain(ctx, key, list, factors)
 	damage = errors.Join(damage, left)
 	if err != nil {

@@ -13,27 +13,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/gofrs/flock"
-
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-const (
-	// stagingDir is where a fit is written before it replaces an older one, on the same file system as its place.
-	stagingDir = ".fit"
-	// lockFile stays: if it were removed, two writers could lock two files with this name.
-	lockFile = ".lock"
-	// lockPoll is how often a writer looks whether the lock is free.
-	lockPoll = 20 * time.Millisecond
-)
+// stagingPrefix begins the name of the folder where a fit is written before it replaces an older one, on the same file system.
+const stagingPrefix = ".fit-"
 
-// files names everything that some fit writes; those that vouch for others come first.
-func files() []string {
+// names lists everything that some fit writes; those that vouch for others come first.
+func names() []string {
 	return []string{
 		model.ResultFile, model.SumsFile, model.ModelFile, model.LoadingsFile, model.ScoresFile, model.TableFile,
 		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, model.IntervalsFile, report.CompactPlot, report.AgesFile, report.AgesPlot,
@@ -42,7 +34,7 @@ func files() []string {
 
 // Check returns an error if a fit that writes into the folder would replace a file that it reads.
 func Check(dir string, inputs ...string) error {
-	for _, name := range files() {
+	for _, name := range names() {
 		for _, input := range inputs {
 			if path := filepath.Join(dir, name); Same(path, input) {
 				return fmt.Errorf("%q is read and would be replaced; take another output folder", path)
@@ -60,7 +52,7 @@ func CheckFile(path, dir string, inputs ...string) error {
 			return fmt.Errorf("%q is read and would be replaced; take another file", path)
 		}
 	}
-	for _, name := range files() {
+	for _, name := range names() {
 		if Same(path, filepath.Join(dir, name)) || filepath.Base(path) == name && Same(filepath.Dir(path), dir) {
 			return fmt.Errorf("%q is a file of the model; take another one", path)
 		}
@@ -82,23 +74,10 @@ func Same(a, b string) bool {
 // error leaves the older one as it was. Then it removes all of the older fit before the new files come, so that wherever the
 // process ends, no file stands next to those of another fit. It waits for another writer. The summary's path of the input
 // becomes that from the folder.
-func Write(ctx context.Context, dir string, f *model.Fitted) (err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
+func Write(ctx context.Context, dir string, f *model.Fitted) error {
+	if err := makeFolder(dir); err != nil {
+		return err
 	}
-	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o644)) // whoever may write into the folder may lock it
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return fmt.Errorf("locking the output folder %q: %w", dir, err)
-	}
-	defer func() { _ = lock.Close() }() // a lock that cannot be released ends with the process
-	staging := filepath.Join(dir, stagingDir)
-	if err := os.RemoveAll(staging); err != nil { // of a writer that was killed
-		return fmt.Errorf("clearing away an unfinished fit: %w", err)
-	}
-	if err := os.Mkdir(staging, 0o700); err != nil {
-		return fmt.Errorf("writing into the output folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 	if f.Summary.Settings.InputSHA256 != "" { // a second stage has no input of its own
 		f.Summary.Settings.Input = from(dir, f.Input)
 	}
@@ -111,17 +90,25 @@ func Write(ctx context.Context, dir string, f *model.Fitted) (err error) {
 		return err
 	}
 	maps.Copy(contents, drawn)
-	if err := writeAll(staging, contents); err != nil {
-		return err
+	place := files.Folder{Path: dir, Folders: 0o700, Files: 0o644, Lock: 0o644} // whoever may write into the folder may lock it
+	return place.Locked(ctx, "", stagingPrefix, func() error {
+		staging, err := place.Stage(ctx, "", stagingPrefix, contents)
+		if err != nil {
+			return fmt.Errorf("writing into the output folder: %w", err)
+		}
+		return errors.Join(swap(dir, staging), os.RemoveAll(staging))
+	})
+}
+
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
 	}
-	return swap(dir, staging)
+	return nil
 }
 
 // WriteReport writes the report of a model into a folder, which it makes if missing. The evaluation may be nil.
 func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
 	contents, err := report.Files(m, e)
 	if err != nil {
 		return err
@@ -131,9 +118,6 @@ func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
 
 // WriteRanking writes a report on the number of factors into a folder, which it makes if missing.
 func WriteRanking(dir string, r *report.Ranking) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making the output folder: %w", err)
-	}
 	contents, err := report.RankingFiles(r)
 	if err != nil {
 		return err
@@ -142,6 +126,9 @@ func WriteRanking(dir string, r *report.Ranking) error {
 }
 
 func writeAll(dir string, contents map[string][]byte) error {
+	if err := makeFolder(dir); err != nil {
+		return err
+	}
 	for name, data := range contents {
 		if err := WriteFile(filepath.Join(dir, name), data); err != nil {
 			return err
@@ -152,12 +139,12 @@ func writeAll(dir string, contents map[string][]byte) error {
 
 // swap replaces all files of an older fit: those that vouch for others go first and come last.
 func swap(dir, staging string) error {
-	for _, name := range files() {
+	for _, name := range names() {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replacing %q: %w", name, err)
 		}
 	}
-	for _, name := range slices.Backward(files()) {
+	for _, name := range slices.Backward(names()) {
 		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replacing %q: %w", name, err)
 		}

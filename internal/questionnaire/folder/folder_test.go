@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -26,8 +27,8 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// names returns those of the files in a folder, in ascending order.
-func names(t *testing.T, dir string) []string {
+// listed returns the names of the files in a folder, in ascending order.
+func listed(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,8 +79,8 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 		if err := Write(t.Context(), dir, c.Fitted); err != nil {
 			t.Fatal(err)
 		}
-		want := slices.Sorted(slices.Values(append(slices.DeleteFunc(files(), func(name string) bool { return slices.Contains(c.without, name) }), other, lockFile)))
-		if diff := cmp.Diff(want, names(t, dir)); diff != "" {
+		want := slices.Sorted(slices.Values(append(slices.DeleteFunc(names(), func(name string) bool { return slices.Contains(c.without, name) }), other, files.LockFile)))
+		if diff := cmp.Diff(want, listed(t, dir)); diff != "" {
 			t.Errorf("files differ from those wanted:\n%s", diff)
 		}
 	}
@@ -92,7 +93,7 @@ func TestWriteInPart(t *testing.T) {
 	if err := Write(t.Context(), older, questionnairetest.Fit(t, questionnairetest.Rows(1), nil)); err != nil {
 		t.Fatal(err)
 	}
-	for _, stuck := range slices.DeleteFunc(files(), func(name string) bool { return name == report.AgesFile || name == report.AgesPlot }) {
+	for _, stuck := range slices.DeleteFunc(names(), func(name string) bool { return name == report.AgesFile || name == report.AgesPlot }) {
 		t.Run(stuck, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -113,7 +114,7 @@ func TestWriteInPart(t *testing.T) {
 				t.Error("a result stands beside files in part")
 			}
 			of := map[bool][]string{} // the older fit, or the newer one
-			for _, name := range files() {
+			for _, name := range names() {
 				data, err := os.ReadFile(filepath.Join(dir, name))
 				if err != nil {
 					continue
@@ -132,12 +133,12 @@ func TestWriteInPart(t *testing.T) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, name := range names(t, dir) {
+	for _, name := range listed(t, dir) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name != lockFile {
+		if name != files.LockFile {
 			all[name] = string(data)
 		}
 	}
@@ -168,10 +169,11 @@ func TestWriteThatFailsLeavesTheOlder(t *testing.T) {
 func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, stagingDir), 0o700); err != nil {
+	const staging = stagingPrefix + "4711"
+	if err := os.Mkdir(filepath.Join(dir, staging), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{filepath.Join(stagingDir, ".scores.csv5236"), filepath.Join(stagingDir, model.ScoresFile), ".scores.csv.swp"} {
+	for _, name := range []string{filepath.Join(staging, ".scores.csv5236"), filepath.Join(staging, model.ScoresFile), ".scores.csv.swp"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("p1"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -180,8 +182,8 @@ func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := contents(t, dir)
-	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(files())-5+1 { // without compact set, intervals and ages
-		t.Errorf("the folder holds %v", names(t, dir))
+	if _, ok := got[".scores.csv.swp"]; !ok || len(got) != len(names())-5+1 { // without compact set, intervals and ages
+		t.Errorf("the folder holds %v", listed(t, dir))
 	}
 }
 
@@ -208,7 +210,7 @@ func TestWriteAtOnce(t *testing.T) {
 		}
 		got := contents(t, dir)
 		if !slices.ContainsFunc(alone, func(want map[string]string) bool { return cmp.Equal(want, got) }) {
-			t.Fatalf("%v are not those of one fit", names(t, dir))
+			t.Fatalf("%v are not those of one fit", listed(t, dir))
 		}
 	}
 }
@@ -217,18 +219,18 @@ func TestWriteAtOnce(t *testing.T) {
 func TestWriteWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	other := flock.New(filepath.Join(dir, lockFile))
+	other := flock.New(filepath.Join(dir, files.LockFile))
 	if err := other.Lock(); err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*lockPoll)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := Write(ctx, dir, questionnairetest.Fit(t, questionnairetest.Rows(1), nil)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 	if got := contents(t, dir); len(got) > 0 {
-		t.Errorf("written beside another one: %v", names(t, dir))
+		t.Errorf("written beside another one: %v", listed(t, dir))
 	}
 }
 
