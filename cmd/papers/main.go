@@ -37,7 +37,10 @@ type grammar struct {
 	cli.Logging
 }
 
-func main() {
+func main() { os.Exit(cli.Main(run)) }
+
+// run runs a command line and returns its exit code.
+func run(ctx context.Context, process *cli.Process) int {
 	var g grammar
 	var parts []string
 	for _, p := range sonmf.Parts() {
@@ -57,7 +60,7 @@ Each command prints tables with the papers' figures next to ours. Equal seeds gi
 			"minDF": strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
 		},
 	}
-	os.Exit(program.Run())
+	return program.Run(ctx, process)
 }
 
 // printing is the flag of the format of standard output.

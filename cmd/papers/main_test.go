@@ -7,7 +7,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-var program = &clitest.Program{Name: "papers"}
+var program = &clitest.Program{Name: "papers", Run: run}
 
 var (
 	succeed = program.Succeed

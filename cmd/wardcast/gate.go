@@ -33,7 +33,7 @@ func (f *gateFlags) Validate() error {
 // open returns the gatekeeper of a store. by is the command.
 func (f *gateFlags) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string) *train.Gatekeeper {
 	return &train.Gatekeeper{
-		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(),
+		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(d.Args),
 		Created: time.Now().UTC().Truncate(time.Second), Logger: d.Log,
 	}
 }

@@ -33,7 +33,7 @@ type change struct {
 
 // request returns what the flags ask for.
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
-	return &serving.Request{To: to, By: operator(), Why: c.Why, Command: commandLine(), DryRun: c.DryRun, Logger: d.Log}
+	return &serving.Request{To: to, By: operator(), Why: c.Why, Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log}
 }
 
 // print says what was changed, or would be.

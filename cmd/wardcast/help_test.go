@@ -16,9 +16,11 @@ import (
 // shell runs a line of bash in a folder, with the program on the path.
 func shell(t *testing.T, dir, line string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "bash", "-c", "set -e; "+line)
-	program := command(t.Context(), t).Path
-	c.Dir, c.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+	c, program, path := exec.CommandContext(t.Context(), "bash", "-c", "set -e; "+line), command(t.Context(), t), t.TempDir()
+	if err := os.Symlink(program.Path, filepath.Join(path, "wardcast")); err != nil {
+		t.Fatal(err)
+	}
+	c.Dir, c.Env = dir, append(program.Env, "PATH="+path+":"+os.Getenv("PATH"))
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)

@@ -19,7 +19,6 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/demo"
 	"github.com/wardcast/wardcast/internal/lab/sample"
 	"github.com/wardcast/wardcast/internal/lab/synth"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models"
@@ -147,7 +146,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	log, err := obs.NewLogger(d.Err, "error")
+	log, err := cli.NewLogger(d.Err, "error")
 	if err != nil {
 		return err
 	}
@@ -189,7 +188,7 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Port < 0 || c.Port > math.MaxUint16 {
 		return cli.Usage(fmt.Errorf("--port %d is not a port", c.Port))
 	}
-	log, err := obs.NewLogger(d.Err, "warn")
+	log, err := cli.NewLogger(d.Err, "warn")
 	if err != nil {
 		return err
 	}

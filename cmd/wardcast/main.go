@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -64,20 +65,26 @@ type grammar struct {
 	cli.Logging
 }
 
-func main() {
-	// kafka-go keeps its codecs in process-wide variables. Its default level of snappy takes about twice as long as
-	// this one.
-	compress.SnappyCodec.Compression = snappy.FasterCompression
+func main() { os.Exit(cli.Main(run)) }
+
+// run runs a command line and returns its exit code.
+func run(ctx context.Context, process *cli.Process) int {
+	if process.Own {
+		// kafka-go keeps its codecs in process-wide variables. Its default level of snappy takes about twice as long as
+		// this one.
+		compress.SnappyCodec.Compression = snappy.FasterCompression
+	}
 	var g grammar
 	program := cli.Program{
-		Name:        "wardcast",
-		Description: "Probability of admission from triage notes, with the words behind it. Data goes to stdout, logs and progress to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused.",
-		Grammar:     &g,
-		Logging:     &g.Logging,
-		Vars:        defaults(),
-		Usage:       []error{factorize.ErrOptions, questionnaire.ErrOptions, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
+		Name: "wardcast",
+		Description: "Probability of admission from triage notes, with the words behind it. Data goes to stdout, logs and progress to stderr. " +
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused.",
+		Grammar: &g,
+		Logging: &g.Logging,
+		Vars:    defaults(),
+		Usage:   []error{factorize.ErrOptions, questionnaire.ErrOptions, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
 	}
-	os.Exit(program.Run())
+	return program.Run(ctx, process)
 }
 
 // defaults are values for help texts and flags, from the packages that own them.

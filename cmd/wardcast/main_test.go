@@ -21,11 +21,11 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-var program = &clitest.Program{Name: "wardcast"}
+var program = &clitest.Program{Name: "wardcast", Run: run}
 
 var (
 	command  = program.Command
-	wardcast = program.Run
+	wardcast = program.Call
 	succeed  = program.Succeed
 	fail     = program.Fail
 )

@@ -16,9 +16,9 @@ func operator() string {
 }
 
 // commandLine returns how the program was called, for the history of a store.
-func commandLine() string {
+func commandLine(args []string) string {
 	words := []string{"wardcast"}
-	for _, arg := range os.Args[1:] {
+	for _, arg := range args {
 		if arg == "" || strings.ContainsAny(arg, " \t\n'\"$`\\*?;&|<>()") {
 			arg = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}

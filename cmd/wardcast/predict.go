@@ -19,7 +19,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models/blobstore"
@@ -190,7 +189,7 @@ func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, 
 // predict scores a batch. It returns cli.ErrReported if some notes could not be scored.
 func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
 	bar := &cli.Progress{}
-	if c.Text == nil && (c.Out != "" || !obs.Terminal(d.Out)) { // predictions on the terminal are the progress
+	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal are the progress
 		bar = cli.NewProgress(d, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }

@@ -90,7 +90,7 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 
 // once retrains once. It reads the configuration and the files anew each time.
 func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location) error {
-	holdLess()
+	holdLess(d)
 	began := time.Now()
 	job := &retrain.Job{Version: version, Logger: d.Log}
 	result, err := c.retrain(ctx, d, job, began.In(zone))

@@ -13,7 +13,6 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
 type serveCmd struct {
@@ -31,11 +30,11 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 	}
 	log := d.Log
 	if !logLevelGiven(command) {
-		if log, err = obs.NewLogger(d.Err, cfg.Log.Level); err != nil {
+		if log, err = cli.NewLogger(d.Err, cfg.Log.Level); err != nil {
 			return err
 		}
 	}
-	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: obs.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, ShowNotes: c.ShowNotes, Insecure: c.Insecure})
+	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: app.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, ShowNotes: c.ShowNotes, Insecure: c.Insecure})
 	if err != nil {
 		return err
 	}

@@ -188,15 +188,15 @@ type trainCmd struct {
 
 // holdLess makes the garbage collector run twice as often, unless GOGC says how often. Training holds large arrays
 // without pointers, which cost it little time, and would wait for as much garbage again.
-func holdLess() {
+func holdLess(d *cli.Deps) {
 	const percent = 50
-	if os.Getenv("GOGC") == "" {
+	if d.Own && os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
 }
 
 func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
-	holdLess()
+	holdLess(d)
 	s, err := c.settings()
 	if err != nil {
 		return err

@@ -14,8 +14,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
-
-	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
 // Format is how data is printed: table or json.
@@ -101,7 +99,7 @@ const logEvery = time.Minute
 
 // NewProgress returns a bar on d.Err if that is a terminal, otherwise one for d.Log.
 func NewProgress(d *Deps, what string) *Progress {
-	if !obs.Terminal(d.Err) {
+	if !Terminal(d.Err) {
 		return &Progress{log: d.Log, what: what, logged: time.Now()}
 	}
 	return NewBar(d.Err, what)

@@ -56,7 +56,7 @@ func TestProgressInTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		p := NewProgress(&Deps{Err: io.Discard, Log: slog.New(slog.NewTextHandler(&log, nil))}, "fits")
+		p := NewProgress(&Deps{Process: Process{Err: io.Discard}, Log: slog.New(slog.NewTextHandler(&log, nil))}, "fits")
 		for done := range 150 { // one a second
 			p.Set(done, 200)
 			time.Sleep(time.Second) //nolint:forbidigo // the clock of synctest

@@ -14,8 +14,6 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/wardcast/wardcast/internal/service/obs"
 )
 
 // Exit codes other than 0.
@@ -25,11 +23,20 @@ const (
 	ExitRefused = 3
 )
 
-// Deps is what commands work with.
-type Deps struct {
+// Process is what stands for the process around a command line, which may be a test.
+type Process struct {
+	Args     []string // without the name of the program
 	In       io.Reader
 	Out, Err io.Writer
-	Log      *slog.Logger
+	// Own is true for a process of the operating system that runs this command line alone: it may change settings of
+	// the runtime and of libraries.
+	Own bool
+}
+
+// Deps is what commands work with.
+type Deps struct {
+	Process
+	Log *slog.Logger
 }
 
 // ErrReported ends a command with ExitFailed after it has said why.
@@ -77,30 +84,46 @@ type Program struct {
 	Usage []error
 }
 
-// Run runs the command line of the process and returns its exit code. The first signal ends the context of the command;
-// a second one has its default effect.
-func (p *Program) Run() int {
-	options := slices.Concat(lists, []kong.Option{kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help), kong.Description(p.Description)})
-	parser, err := kong.New(p.Grammar, options...)
-	if err != nil {
-		return p.fail(err, ExitFailed)
+// Main runs the command line of this process and returns its exit code. The first signal ends the context that run gets; a
+// second one has its default effect.
+func Main(run func(context.Context, *Process) int) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	return run(ctx, &Process{Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Own: true})
+}
+
+// Run runs a command line and returns its exit code. It uses nothing of the process but what it is given, so that several
+// may run at a time.
+func (p *Program) Run(ctx context.Context, process *Process) int {
+	fail := func(err error, code int) int {
+		fmt.Fprintf(process.Err, "%s: %v\n", p.Name, err)
+		return code
 	}
-	command, err := parser.Parse(os.Args[1:])
+	done := false // after --help
+	parser, err := kong.New(p.Grammar, slices.Concat(lists, []kong.Option{
+		kong.Name(p.Name), p.Vars, kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Help(help),
+		kong.Description(p.Description), kong.Writers(process.Out, process.Err), kong.Exit(func(int) { done = true }),
+	})...)
+	if err != nil {
+		return fail(err, ExitFailed)
+	}
+	command, err := parser.Parse(process.Args)
+	if done {
+		return 0
+	}
 	if err == nil {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
-		return p.fail(plain(withHelpHint(withFileHint(err), p.Name)), ExitUsage)
+		return fail(plain(withHelpHint(withFileHint(err), p.Name)), ExitUsage)
 	}
-	log, err := obs.NewLogger(os.Stderr, p.Logging.LogLevel)
+	log, err := NewLogger(process.Err, p.Logging.LogLevel)
 	if err != nil {
-		return p.fail(err, ExitUsage)
+		return fail(err, ExitUsage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop)
 	command.BindTo(ctx, (*context.Context)(nil))
-	switch err := command.Run(&Deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Log: log}); {
+	switch err := command.Run(&Deps{Process: *process, Log: log}); {
 	case err == nil:
 		return 0
 	case errors.Is(err, ErrReported):
@@ -112,11 +135,11 @@ func (p *Program) Run() int {
 		if i, ok := errors.AsType[*InterruptedError](err); ok {
 			cause = fmt.Errorf("%w: %s", cause, i.Leaves)
 		}
-		return p.fail(cause, ExitFailed)
+		return fail(cause, ExitFailed)
 	case p.usage(err):
-		return p.fail(err, ExitUsage)
+		return fail(err, ExitUsage)
 	default:
-		return p.fail(err, ExitFailed)
+		return fail(err, ExitFailed)
 	}
 }
 
@@ -205,12 +228,8 @@ func help(options kong.HelpOptions, command *kong.Context) error {
 }
 
 func (p *Program) usage(err error) bool {
-	return errors.As(err, new(UsageError)) || slices.ContainsFunc(p.Usage, func(sentinel error) bool { return errors.Is(err, sentinel) })
-}
-
-func (p *Program) fail(err error, code int) int {
-	fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
-	return code
+	is := func(sentinel error) bool { return errors.Is(err, sentinel) }
+	return errors.As(err, new(UsageError)) || slices.ContainsFunc(p.Usage, is)
 }
 
 // refuseRepeated returns an error for a second file after a flag that takes one, because --input of other commands may

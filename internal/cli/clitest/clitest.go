@@ -1,56 +1,66 @@
-// Package clitest runs a program of cmd as a process, for the tests of its command line.
+// Package clitest runs command lines of a program of cmd, for their tests: in the test's process, or in one of their own.
 package clitest
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/cli"
 )
 
 // Patience is how long anything may take before a test gives up.
 const Patience = 2 * time.Minute
 
-// Program is the program in the folder of the test. It is built once and without the race detector's costs, which every
-// process would pay; what runs in it is tested with the detector by the packages below.
+// asProgram is the variable in whose presence the test binary is the program itself.
+const asProgram = "CLITEST_PROGRAM"
+
+// Program is the program in the folder of the test.
 type Program struct {
 	Name string
-
-	once sync.Once
-	dir  string
-	err  error
+	Run  func(context.Context, *cli.Process) int
 }
 
-// Main runs the tests of a package, takes the built program away and returns the exit code.
+// Main runs the tests of a package, or the program if this is a process of Command, and returns the exit code. Tests fail
+// if a command leaves something in the temporary folder.
 func (p *Program) Main(m *testing.M) int {
-	defer func() { _ = os.RemoveAll(p.dir) }()
-	return m.Run()
-}
-
-func (p *Program) build() {
-	if p.dir, p.err = os.MkdirTemp("", p.Name+"-test-"); p.err != nil {
-		return
+	if os.Getenv(asProgram) != "" {
+		return cli.Main(p.Run)
 	}
-	c := exec.CommandContext(context.Background(), "go", "build", "-buildvcs=false", "-o", p.dir, ".")
-	c.Stderr = os.Stderr
-	p.err = c.Run()
+	dir, err := os.MkdirTemp("", p.Name+"-test-")
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir) //nolint:usetesting // for all tests, before any begins
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	code := m.Run()
+	if left, err := os.ReadDir(dir); code == 0 && (err != nil || len(left) > 0) {
+		fmt.Fprintf(os.Stderr, "commands leave %v in the temporary folder: %v\n", left, err)
+		return 1
+	}
+	return code
 }
 
-// Command returns the program with these arguments, to be started.
+// Command returns the program as a process of its own, to be started: the binary of the test.
 func (p *Program) Command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	p.once.Do(p.build)
-	if p.err != nil {
-		t.Fatalf("building %s: %v", p.Name, p.err)
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return exec.CommandContext(ctx, filepath.Join(p.dir, p.Name), args...)
+	c := exec.CommandContext(ctx, binary, args...)
+	c.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+t.TempDir()) // where a killed process may leave something
+	return c
 }
 
 // Ran is what a command left.
@@ -59,33 +69,23 @@ type Ran struct {
 	Code           int
 }
 
-// Run runs the program to its end, with stdin.
-func (p *Program) Run(t *testing.T, stdin string, args ...string) Ran {
+// Call runs a command line in the test's process, with stdin.
+func (p *Program) Call(t *testing.T, stdin string, args ...string) Ran {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
 	defer cancel()
-	c := p.Command(ctx, t, args...)
-	temporary := t.TempDir()
-	c.Env = append(os.Environ(), "TMPDIR="+temporary)
 	var out, log bytes.Buffer
-	c.Stdin, c.Stdout, c.Stderr = strings.NewReader(stdin), &out, &log
-	err := c.Run()
-	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok || ctx.Err() != nil {
-		t.Fatalf("%s %s: %v", p.Name, strings.Join(args, " "), err)
+	code := p.Run(ctx, &cli.Process{Args: args, In: strings.NewReader(stdin), Out: &out, Err: &log})
+	if ctx.Err() != nil {
+		t.Fatalf("%s %s: %v", p.Name, strings.Join(args, " "), ctx.Err())
 	}
-	if strings.Contains(log.String(), "goroutine ") {
-		t.Errorf("%s %s panics:\n%s", p.Name, strings.Join(args, " "), &log)
-	}
-	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("%s %s leaves %v in the temporary folder: %v", p.Name, strings.Join(args, " "), left, err)
-	}
-	return Ran{out.String(), log.String(), c.ProcessState.ExitCode()}
+	return Ran{out.String(), log.String(), code}
 }
 
 // Succeed runs the command, which must exit 0, and returns its stdout.
 func (p *Program) Succeed(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
-	r := p.Run(t, stdin, args...)
+	r := p.Call(t, stdin, args...)
 	if r.Code != 0 {
 		t.Fatalf("%s %s exits %d, want 0: %s", p.Name, strings.Join(args, " "), r.Code, r.Stderr)
 	}
@@ -95,13 +95,14 @@ func (p *Program) Succeed(t *testing.T, stdin string, args ...string) string {
 // Fail runs the command, which must exit so, print no data and name what is wrong.
 func (p *Program) Fail(t *testing.T, code int, args []string, want ...string) {
 	t.Helper()
-	r := p.Run(t, "", args...)
+	r := p.Call(t, "", args...)
+	said := fmt.Sprintf("%s %s", p.Name, strings.Join(args, " "))
 	if r.Code != code || r.Stdout != "" {
-		t.Errorf("%s %s exits %d with %d bytes of data, want %d and none: %s", p.Name, strings.Join(args, " "), r.Code, len(r.Stdout), code, r.Stderr)
+		t.Errorf("%s exits %d with %d bytes of data, want %d and none: %s", said, r.Code, len(r.Stdout), code, r.Stderr)
 	}
 	for _, w := range want {
 		if !strings.Contains(r.Stderr, w) {
-			t.Errorf("%s %s says %q, want %q in it", p.Name, strings.Join(args, " "), r.Stderr, w)
+			t.Errorf("%s says %q, want %q in it", said, r.Stderr, w)
 		}
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/train"
 )
@@ -111,7 +110,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	defer broker.Close()
 	cfg.Kafka.Brokers = []string{broker.Addr()}
-	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: obs.NewRegistry(o.Version), Listener: listener, CreateTopics: true, ShowNotes: true, TopicIndex: filepath.Join(dir, "topics")})
+	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: app.NewRegistry(o.Version), Listener: listener, CreateTopics: true, ShowNotes: true, TopicIndex: filepath.Join(dir, "topics")})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
@@ -194,7 +193,7 @@ func (s *simulation) run(ctx context.Context) (err error) {
 // start starts the scorers and what reads their predictions.
 func (s *simulation) start(ctx context.Context, parts *errgroup.Group) (all []*app.App, err error) {
 	for range scorers {
-		a, err := app.New(ctx, app.Options{Config: s.config, Logger: s.Logger, Registry: obs.NewRegistry(s.Version), CreateTopics: true})
+		a, err := app.New(ctx, app.Options{Config: s.config, Logger: s.Logger, Registry: app.NewRegistry(s.Version), CreateTopics: true})
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -177,7 +176,7 @@ func TestAlertsFire(t *testing.T) {
 			t.Cleanup(fake.Close)
 			x := &trouble{site: newSite(t), fake: fake}
 			x.config.Kafka.Brokers, x.config.Kafka.ReadyAfterStall = fake.ListenAddrs(), 500*time.Millisecond
-			x.registry = obs.NewRegistry("test")
+			x.registry = app.NewRegistry("test")
 			x.options.Registry = x.registry
 			x.start().ready()
 			x.c = x.stream()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -127,4 +128,17 @@ func (m *modelMetrics) use(models []inUse) {
 	}
 	m.reloads.WithLabelValues("ok").Inc()
 	m.reloaded.SetToCurrentTime()
+}
+
+// NewRegistry returns a registry with the metrics of the process and of the Go runtime, and
+// wardcast_build_info{version}.
+func NewRegistry(version string) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "wardcast_build_info", Help: "Constant 1, labelled with the version of the binary.",
+		ConstLabels: prometheus.Labels{"version": version},
+	})
+	info.Set(1)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	return r
 }

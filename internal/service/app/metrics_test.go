@@ -21,7 +21,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/obs"
 	"github.com/wardcast/wardcast/internal/service/textfile"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
@@ -35,7 +34,7 @@ func whole(t *testing.T) *site {
 	s := newSite(t)
 	s.questionnaires()
 	s.config.Shadow.Generation, s.config.HTTP.Listen = config.LatestChallenger, ingesttest.FreeAddress(t)
-	s.registry = obs.NewRegistry("test")
+	s.registry = app.NewRegistry("test")
 	s.options.Registry = s.registry
 	return s
 }

@@ -1,5 +1,4 @@
-// Package obs makes the logger and the metrics registry of a process.
-package obs
+package cli
 
 import (
 	"fmt"
@@ -8,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/term"
 )
 
@@ -39,14 +36,4 @@ func newHandler(w io.Writer, l slog.Level, people bool) slog.Handler {
 func Terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// NewRegistry returns a registry with the metrics of the process and of the Go runtime, and
-// wardcast_build_info{version}.
-func NewRegistry(version string) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	info := prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_build_info", Help: "Constant 1, labelled with the version of the binary.", ConstLabels: prometheus.Labels{"version": version}})
-	info.Set(1)
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
-	return r
 }
