@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/wardcast/wardcast/cmd/papers/internal/icqf"
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
 	"github.com/wardcast/wardcast/cmd/papers/internal/smf"
@@ -55,7 +53,7 @@ Each command prints tables with the papers' figures next to ours. Equal seeds gi
 		Grammar: &g,
 		Logging: &g.Logging,
 		Usage:   []error{report.ErrSettings, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
-		Vars: kong.Vars{
+		Vars: map[string]string{
 			"parts": strings.Join(parts, ","), "triageMethods": strings.Join(sonmf.TriageMethods(), ","), "icqfMethods": strings.Join(icqf.Methods(), ","),
 			"minDF": strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
 		},

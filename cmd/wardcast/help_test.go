@@ -17,10 +17,11 @@ import (
 func shell(t *testing.T, dir, line string) string {
 	t.Helper()
 	c, program, path := exec.CommandContext(t.Context(), "bash", "-c", "set -e; "+line), command(t.Context(), t), t.TempDir()
+	c.Dir, c.Env = dir, program.Env
 	if err := os.Symlink(program.Path, filepath.Join(path, "wardcast")); err != nil {
 		t.Fatal(err)
 	}
-	c.Dir, c.Env = dir, append(program.Env, "PATH="+path+":"+os.Getenv("PATH"))
+	c.Env = append(c.Env, "PATH="+path+":"+os.Getenv("PATH"))
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Errorf("%s: %v\n%s", line, err, out)
@@ -31,7 +32,7 @@ func shell(t *testing.T, dir, line string) string {
 // leaves returns the commands that do something, by name.
 func leaves(t *testing.T) map[string]*kong.Node {
 	t.Helper()
-	parser, err := kong.New(&grammar{}, kong.Name("wardcast"), defaults())
+	parser, err := kong.New(&grammar{}, kong.Name("wardcast"), cli.Variables(defaults()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	_ "time/tzdata" // containers without time zones know them too
 
-	"github.com/alecthomas/kong"
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
 
@@ -88,9 +87,9 @@ func run(ctx context.Context, process *cli.Process) int {
 }
 
 // defaults are values for help texts and flags, from the packages that own them.
-func defaults() kong.Vars {
+func defaults() map[string]string {
 	s, explain := train.Default(), config.Default().Scoring
-	return kong.Vars{
+	return map[string]string{
 		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments), "minEvents": strconv.Itoa(s.MinEvents),
 		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","), "runs": strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds), "draws": strconv.Itoa(rank.DefaultDraws),
 		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
@@ -98,7 +97,6 @@ func defaults() kong.Vars {
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
 		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
 		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
-		"groupHelp": "Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too.",
 		"bootstrap": strconv.Itoa(invariance.DefaultBootstrap), "leastBootstrap": strconv.Itoa(invariance.LeastBootstrap),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),

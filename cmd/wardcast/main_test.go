@@ -104,7 +104,7 @@ func broken(t *testing.T) string {
 // TestHelp asks every command for help.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&grammar{}, defaults())
+	parser, err := kong.New(&grammar{}, cli.Variables(defaults()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type answerFlags struct {
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
 	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
 	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`
-	Group          []string `help:"${groupHelp}" placeholder:"LIST"`
+	Group          []string `help:"${groupHelp=Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too.}" placeholder:"LIST"`
 	Codebook       string   `help:"Table that describes items, with the columns item, text, subscale, min, max, reverse; or a data dictionary of REDCap; or keys of psych as JSON." type:"existingfile" placeholder:"FILE"`
 }
 

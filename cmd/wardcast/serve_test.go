@@ -31,7 +31,7 @@ func TestLogLevel(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		parser, err := kong.New(&grammar{}, defaults())
+		parser, err := kong.New(&grammar{}, cli.Variables(defaults()))
 		if err != nil {
 			t.Fatal(err)
 		}

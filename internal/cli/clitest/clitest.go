@@ -36,7 +36,7 @@ func (p *Program) Main(m *testing.M) int {
 	}
 	dir, err := os.MkdirTemp("", p.Name+"-test-")
 	if err == nil {
-		err = os.Setenv("TMPDIR", dir) //nolint:usetesting // for all tests, before any begins
+		err = os.Setenv("TMPDIR", dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/models"
 )
 
