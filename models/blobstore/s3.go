@@ -80,33 +80,44 @@ func keysFor(o *options, region string) credentials.Provider {
 	if o.flag("anonymous") {
 		return &credentials.Static{Value: credentials.Value{SignerType: credentials.SignatureAnonymous}}
 	}
-	files := &credentials.FileAWSCredentials{Profile: profile}
+	files := place{name: "shared files", provider: &credentials.FileAWSCredentials{Profile: profile}}
 	if profile != "" {
-		return &keys{places: []credentials.Provider{files}}
+		return &keys{places: []place{files}}
 	}
-	return &keys{places: []credentials.Provider{&credentials.EnvAWS{}, files, &credentials.IAM{Region: region}}}
+	return &keys{places: []place{
+		{name: "environment", provider: &credentials.EnvAWS{}},
+		files,
+		{name: "role of the pod, container or instance", provider: &credentials.IAM{Region: region}},
+	}}
 }
 
 // keys is a credentials.Chain that says why it found no key: Chain would go on without one.
 type keys struct {
-	places []credentials.Provider
+	places []place
 	found  credentials.Provider
+}
+
+// place is where a key for S3 may be.
+type place struct {
+	name     string
+	provider credentials.Provider
 }
 
 // RetrieveWithCredContext implements credentials.Provider.
 func (k *keys) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
-	err := errors.New("no key for S3 found")
-	for _, place := range k.places {
-		key, reason := place.RetrieveWithCredContext(c)
+	missing := errors.New("no key for S3")
+	for _, p := range k.places {
+		key, err := p.provider.RetrieveWithCredContext(c)
 		switch {
-		case reason == nil && key.AccessKeyID != "":
-			k.found = place
+		case err == nil && key.AccessKeyID != "":
+			k.found = p.provider
 			return key, nil
-		case reason != nil && !errors.Is(reason, fs.ErrNotExist):
-			err = fmt.Errorf("%w; %w", err, reason)
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+			err = errors.New("none")
 		}
+		missing = fmt.Errorf("%w; %s: %w", missing, p.name, err)
 	}
-	return credentials.Value{}, err
+	return credentials.Value{}, missing
 }
 
 // Retrieve implements credentials.Provider.

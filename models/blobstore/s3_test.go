@@ -78,7 +78,7 @@ func TestS3(t *testing.T) {
 			t.Error("written with the keys of another profile")
 		}
 		_, err := create(t, url("", "profile=none"))
-		if err == nil || !strings.Contains(err.Error(), "no key for S3 found") {
+		if err == nil || !strings.Contains(err.Error(), "no key for S3; shared files: ") {
 			t.Errorf("a profile that does not exist: %v", err)
 		}
 	})
