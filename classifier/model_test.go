@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ func vectorizer(tb testing.TB) *textproc.Vectorizer {
 // withPieces returns a vectorizer that knows the pieces of the words of v too.
 func withPieces(t fataler, v *textproc.Vectorizer) *textproc.Vectorizer {
 	t.Helper()
+	if with, ok := pieced.Load(v); ok {
+		return with.(*textproc.Vectorizer) //nolint:forcetypeassert // nothing else is stored
+	}
 	var docs []textproc.Document
 	for _, term := range v.Vocabulary() {
 		docs = append(docs, textproc.Document{Text: term.Surface[0]})
@@ -48,8 +52,12 @@ func withPieces(t fataler, v *textproc.Vectorizer) *textproc.Vectorizer {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	pieced.Store(v, with)
 	return with
 }
+
+// pieced keeps what withPieces returned, since properties draw hundreds of models of one vectorizer.
+var pieced sync.Map
 
 // pieceParts are smallParts with pieces of words.
 func pieceParts(tb testing.TB) Parts {

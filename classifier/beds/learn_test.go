@@ -167,7 +167,7 @@ func TestManyWards(t *testing.T) {
 // TestLearnOfMissingOutcomes: patients whose outcome never comes are forecast in vain, which the judgement shows.
 func TestLearnOfMissingOutcomes(t *testing.T) {
 	t.Parallel()
-	h := exponentials(98)
+	h := exponentials(60)
 	for i := range h.Visits {
 		if v := &h.Visits[i]; i%5 == 0 {
 			v.Decided, v.Admitted, v.Ward = time.Time{}, false, ""

@@ -24,12 +24,12 @@ import (
 )
 
 // visits is how many visits of the hospital are enough for models of single complaints.
-const visits = 1500
+const visits = 1200
 
 // nightly returns a retraining that takes a moment. Its models of single complaints are made whether they are better or not.
 func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
 	fit := train.Default()
-	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 120, 10, 3, train.Always
+	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 80, 10, 3, train.Always
 	fit.ChooseText = false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
@@ -179,15 +179,15 @@ func TestShardsReadTheSame(t *testing.T) {
 // TestShardsOneByOne: one after the other, the last one joins. A shard of an earlier night does not wait for tonight's.
 func TestShardsOneByOne(t *testing.T) {
 	t.Parallel()
-	_, source := hospital(t, visits)
+	_, source := hospital(t, tinyVisits)
 	store := models.OpenDir(t.TempDir())
 	for i, want := range []int{1, 0} {
-		r, err := nightly(store, source, retrain.Shard{Index: i, Count: 2}).Run(t.Context())
+		r, err := tiny(store, source, retrain.Shard{Index: i, Count: 2}).Run(t.Context())
 		if err != nil || len(r.Missing) != want || (r.Promotion != nil) != (want == 0) {
 			t.Fatalf("shard %d: %+v, %v", i, r, err)
 		}
 	}
-	late := nightly(store, source, retrain.Shard{Index: 1, Count: 2})
+	late := tiny(store, source, retrain.Shard{Index: 1, Count: 2})
 	late.Settings.AsOf = late.Settings.AsOf.Add(-time.Hour)
 	_, err := late.Run(t.Context())
 	if _, superseded := errors.AsType[*retrain.SupersededError](err); !superseded {

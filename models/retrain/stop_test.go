@@ -111,6 +111,9 @@ func TestStoppedAtEveryCall(t *testing.T) {
 		"last shard":  {[]retrain.Shard{{Index: 0, Count: 2}, {Index: 1, Count: 2}}},
 	} {
 		for _, kind := range []fault{stopped, once, lost} {
+			if kind != stopped && name != "last shard" && os.Getenv("WARDCAST_LONG") == "" {
+				continue // its calls are among those of the last shard
+			}
 			t.Run(fmt.Sprintf("%s/%s", name, kind), func(t *testing.T) {
 				t.Parallel()
 				var source retrain.Source = known
@@ -143,7 +146,7 @@ func stopAtEveryCall(t *testing.T, from string, old *models.Generation, kind fau
 	step := 1
 	switch long := os.Getenv("WARDCAST_LONG") != ""; {
 	case !long:
-		step = 29 // a sample, with calls of every kind over the nine runs
+		step = 47 // a sample, with calls of every kind over the runs
 	case kind != stopped:
 		step = 3 // which takes a third of the time, and meets every kind of call
 	}

@@ -1,10 +1,12 @@
 package topicindex
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,18 +31,30 @@ type planted struct {
 	beta             []float64            // coefficients of the topics
 }
 
-// bundle returns the version as training saves it.
-func (p *planted) bundle(tb testing.TB) *bundle.Bundle {
-	tb.Helper()
-	docs := make([]textproc.Document, len(p.notes))
-	for i, n := range p.notes {
+// learned keeps what was learned from notes, since learning it takes longer than all the rest.
+var learned sync.Map
+
+func vectorizerOf(notes []string) (*textproc.Vectorizer, error) {
+	key := strings.Join(notes, "\n")
+	if v, ok := learned.Load(key); ok {
+		return v.(*textproc.Vectorizer), nil //nolint:forcetypeassert // nothing else is stored
+	}
+	docs := make([]textproc.Document, len(notes))
+	for i, n := range notes {
 		docs[i] = textproc.Document{Text: n}
 	}
 	settings := textproc.DefaultSettings()
 	settings.MinDF, settings.MaxDF, settings.NGrams = 1, 1, 1
 	v, _, err := textproc.Fit(docs, settings)
+	learned.Store(key, v)
+	return v, err
+}
+
+// bundle returns the version as training saves it.
+func (p *planted) bundle() (*bundle.Bundle, error) {
+	v, err := vectorizerOf(p.notes)
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	columns := map[string]int{}
 	for j, t := range v.Vocabulary() {
@@ -51,7 +65,7 @@ func (p *planted) bundle(tb testing.TB) *bundle.Bundle {
 		for term, w := range ws {
 			j, ok := columns[term]
 			if !ok {
-				tb.Fatalf("no term %q among %v", term, columns)
+				return nil, fmt.Errorf("no term %q among %v", term, columns)
 			}
 			topics.Set(j, t, w)
 		}
@@ -62,42 +76,56 @@ func (p *planted) bundle(tb testing.TB) *bundle.Bundle {
 	}
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: v, Topics: topics,
-		Heads: []classifier.Head{{Beta: beta, Gamma: []float64{}}}, Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
+		Heads:       []classifier.Head{{Beta: beta, Gamma: []float64{}}},
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
 	}
-	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: p.model, Complaint: p.complaint, CreatedAt: day0.AddDate(0, 0, p.day)}}
-	if err := parts.ToBundle(b); err != nil {
-		tb.Fatal(err)
+	b := &bundle.Bundle{
+		Manifest: bundle.Manifest{Name: p.model, Complaint: p.complaint, CreatedAt: day0.AddDate(0, 0, p.day)},
 	}
-	return b
+	return b, parts.ToBundle(b)
 }
 
-// add saves versions and serves them as one generation. It returns their names.
+// add serves versions as one generation. It returns their names.
 func add(tb testing.TB, s *models.Store, all ...planted) []string {
 	tb.Helper()
+	names, err := serveNamed(tb.Context(), s, all...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return names
+}
+
+func serve(ctx context.Context, s *models.Store, all ...planted) error {
+	_, err := serveNamed(ctx, s, all...)
+	return err
+}
+
+// serveNamed saves versions and serves them as one generation. It returns their names.
+func serveNamed(ctx context.Context, s *models.Store, all ...planted) (names []string, err error) {
 	before := ""
-	switch served, err := s.Champion(tb.Context()); {
+	switch served, err := s.Champion(ctx); {
 	case err == nil:
 		before = served.Name
 	case !errors.Is(err, models.ErrNotFound):
-		tb.Fatal(err)
+		return nil, err
 	}
 	g := &models.Generation{CreatedAt: day0.AddDate(0, 0, all[0].day), By: "test", Models: map[string]models.Member{}}
-	var names []string
 	for _, p := range all {
-		name, err := s.Save(tb.Context(), p.bundle(tb))
+		b, err := p.bundle()
 		if err != nil {
-			tb.Fatal(err)
+			return nil, err
+		}
+		name, err := s.Save(ctx, b)
+		if err != nil {
+			return nil, err
 		}
 		names = append(names, name)
 		g.Models[p.model] = models.Member{Complaint: p.complaint, Version: name}
 	}
-	if err := s.AddGeneration(tb.Context(), g); err != nil {
-		tb.Fatal(err)
+	if err := s.AddGeneration(ctx, g); err != nil {
+		return nil, err
 	}
-	if err := s.Promote(tb.Context(), models.Change{From: before, To: g.Name, By: "test"}); err != nil {
-		tb.Fatal(err)
-	}
-	return names
+	return names, s.Promote(ctx, models.Change{From: before, To: g.Name, By: "test"})
 }
 
 // many returns versions with so many topics in all, 25 each, of words drawn from 20,000.

@@ -8,8 +8,8 @@ import (
 // Fifty clients search while versions are added, and each search is answered by one index as a whole.
 func TestSwapUnderClients(t *testing.T) {
 	t.Parallel()
-	x, s := filled(t, []planted{breath, falls})
-	const clients, swaps = 50, 4
+	x, s := usual(t)
+	const clients, swaps = 50, 2
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range clients {

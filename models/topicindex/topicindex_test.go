@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,6 +35,51 @@ var (
 		{"hip": .9, "fracture": .3, "dyspnea": .1}, {"fracture": .8, "wrist": .5, "chest_pain": .3},
 	}}
 )
+
+// usual returns an index of a store with one generation of breath and falls. It is made once, and copied.
+func usual(t *testing.T) (*Index, *models.Store) {
+	t.Helper()
+	from, err := made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	s := models.OpenDir(filepath.Join(dir, "models"))
+	return open(t, Config{Store: s, Folder: filepath.Join(dir, "index")}), s
+}
+
+// made returns the folder that usual copies.
+var made = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp(shared, "usual")
+	if err != nil {
+		return "", err
+	}
+	ctx := context.Background()
+	s := models.OpenDir(filepath.Join(dir, "models"))
+	if err := errors.Join(s.Create(ctx), serve(ctx, s, breath, falls)); err != nil {
+		return "", err
+	}
+	x := New(Config{Store: s, Folder: filepath.Join(dir, "index")})
+	return dir, errors.Join(x.Refresh(ctx), x.Close())
+})
+
+// shared is a folder for what tests share.
+var shared string
+
+func TestMain(m *testing.M) {
+	var err error
+	if shared, err = os.MkdirTemp("", "topicindex"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(shared); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
 
 // filled returns an index of a store with these generations.
 func filled(t *testing.T, generations ...[]planted) (*Index, *models.Store) {
@@ -79,7 +125,7 @@ func names(t *testing.T, x *Index, q Query) []string {
 
 func TestSearchFindsPlantedTopics(t *testing.T) {
 	t.Parallel()
-	x, _ := filled(t, []planted{breath, falls})
+	x, _ := usual(t)
 	for text, want := range map[string][]string{
 		"dyspnea":             {"_other/1", "_other/3", "fall/1"}, // by weight
 		"sob":                 {"_other/1", "_other/3", "fall/1"},
@@ -115,7 +161,7 @@ func TestStemsAreOurs(t *testing.T) {
 
 func TestSearchRestrictsAndCounts(t *testing.T) {
 	t.Parallel()
-	x, _ := filled(t, []planted{breath, falls})
+	x, _ := usual(t)
 	r, err := x.Search(t.Context(), Query{Text: "dyspnea", Limit: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +250,7 @@ func TestServedTopicsComeFirst(t *testing.T) {
 
 func TestLike(t *testing.T) {
 	t.Parallel()
-	x, _ := filled(t, []planted{breath, falls})
+	x, _ := usual(t)
 	if got := names(t, x, Query{Like: &Ref{Model: "fall", Topic: 1}}); !cmp.Equal(got, []string{"fall/2", "_other/1", "_other/3"}) {
 		t.Errorf("like fall/1: %v", got)
 	}
@@ -337,7 +383,7 @@ func TestSearchWaits(t *testing.T) {
 // A word with a typing error that textproc cannot correct is told with what was searched in its place; the beginning of a word is no error.
 func TestCorrections(t *testing.T) {
 	t.Parallel()
-	x, _ := filled(t, []planted{breath, falls})
+	x, _ := usual(t)
 	for text, want := range map[string][]Correction{
 		"hipp": {{"hipp", []string{"hip"}}}, "fractuer dyspnea": {}, "fracturs": {}, "lacer": {}, "lacerration pain": {}, "": {},
 	} {
@@ -361,7 +407,11 @@ func TestHistory(t *testing.T) {
 	}
 	x, s := filled(t, version(0, []map[string]float64{lung, cut}, 1, -.5), version(1, []map[string]float64{cut}, -.5), version(2, []map[string]float64{cut, moved}, -.4, 1.25))
 	refused := version(3, []map[string]float64{lung}, 9)
-	if _, err := s.Save(t.Context(), refused[0].bundle(t)); err != nil {
+	b, err := refused[0].bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Save(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Refresh(t.Context()); err != nil {

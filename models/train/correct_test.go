@@ -115,13 +115,16 @@ func TestCorrectLearnsNothingFromNoise(t *testing.T) {
 // Folds must not let the shares of admissions of complaints through, which chance makes: a model of shuffled outcomes knew something
 // by them.
 func TestShuffledOutcomesAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains on many notes")
+	}
 	t.Parallel()
 	rows, _ := generated(t, 0, 1500)
 	rows = shuffled(rows)
 	for i := range rows {
 		rows[i].Complaint = fmt.Sprintf("complaint %d", i%40)
 	}
-	_, e, err := enter(t, models.OpenDir(t.TempDir()), rows, job().Created, nil)
+	_, e, err := entering(t, models.OpenDir(t.TempDir()), rows)
 	if err != nil || e.Served != nil || e.Verdict.Decision != gate.Refuse {
 		t.Fatalf("%+v, error %v", e, err)
 	}

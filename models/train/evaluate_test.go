@@ -181,7 +181,7 @@ func TestEvaluateMajority(t *testing.T) {
 
 // TestEvaluateSameBits is not parallel: it changes GOMAXPROCS.
 func TestEvaluateSameBits(t *testing.T) {
-	rows, truth := generated(t, 0, 300)
+	rows, truth := generated(t, 0, 200)
 	repeats, err := CrossValidation(rows, 2, 1, 1)
 	if err != nil {
 		t.Fatal(err)

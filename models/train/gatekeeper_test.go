@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,23 +23,71 @@ import (
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// enter trains on rows and has the gatekeeper judge the result out of fold.
-func enter(t *testing.T, store *models.Store, rows []Row, created time.Time, change func(*Gatekeeper)) (*Trained, *Promotion, error) {
-	t.Helper()
-	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
-	j := job()
-	j.Created = created
+// skilled and ignorant are trained once for all tests of the gatekeeper: on notes, and on the same notes with each other's
+// outcomes.
+var (
+	skilled  = sync.OnceValues(func() (*Candidate, error) { return trainOnce(false) })
+	ignorant = sync.OnceValues(func() (*Candidate, error) { return trainOnce(true) })
+)
+
+// knownNotes is how many notes they learned from.
+const knownNotes = 600
+
+func trainOnce(mixed bool) (*Candidate, error) {
+	rows, _, err := notesOf(0, knownNotes)
+	if err != nil {
+		return nil, err
+	}
+	if mixed {
+		rows = shuffled(rows)
+	}
 	s := small()
 	s.PerComplaint = Never
-	out, err := Train(t.Context(), d, s, j)
+	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
+	out, err := Train(context.Background(), d, s, job())
+	if err != nil {
+		return nil, err
+	}
+	return &Candidate{Trained: out, Notes: d, Probabilities: out.OutOfFold}, nil
+}
+
+// candidate returns a copy of what was trained once, created at a time.
+func candidate(t *testing.T, of func() (*Candidate, error), created time.Time) Candidate {
+	t.Helper()
+	c, err := of()
 	if err != nil {
 		t.Fatal(err)
 	}
-	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: created}
+	out := *c.Trained
+	out.Bundles = []*bundle.Bundle{new(*out.Bundles[0])}
+	out.Bundles[0].Manifest.CreatedAt = created
+	out.Outcomes = slices.Clone(out.Outcomes)
+	return Candidate{Trained: &out, Notes: c.Notes, Probabilities: slices.Clone(c.Probabilities)}
+}
+
+// enter has the gatekeeper judge a candidate out of fold.
+func enter(t *testing.T, store *models.Store, c Candidate, change func(*Gatekeeper)) (*Promotion, error) {
+	t.Helper()
+	gatekeeper := Gatekeeper{
+		Store: store, Gate: gate.Default(), By: "test", Created: c.Bundles[0].Manifest.CreatedAt,
+	}
 	if change != nil {
 		change(&gatekeeper)
 	}
-	e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
+	return gatekeeper.Promote(t.Context(), c)
+}
+
+// entering trains on rows and has the gatekeeper judge the result out of fold.
+func entering(t *testing.T, store *models.Store, rows []Row) (*Trained, *Promotion, error) {
+	t.Helper()
+	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
+	s := small()
+	s.PerComplaint = Never
+	out, err := Train(t.Context(), d, s, job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := enter(t, store, Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}, nil)
 	return out, e, err
 }
 
@@ -62,31 +112,33 @@ func champions(t *testing.T, store *models.Store) string {
 
 // A training of shuffled outcomes is refused, first or not; forced, it is served with its reason in the history; a good one
 // is served again.
-func TestDoor(t *testing.T) {
+func TestGatekeeper(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 1200)
 	store, at := models.OpenDir(t.TempDir()), job().Created
-	_, e, err := enter(t, store, shuffled(rows), at, nil)
+	e, err := enter(t, store, candidate(t, ignorant, at), nil)
 	if err != nil || e.Served != nil || e.Verdict.Decision != gate.Refuse {
 		t.Fatalf("shuffled outcomes: %+v, error %v", e, err)
 	}
 	if _, err := store.Champion(t.Context()); !errors.Is(err, models.ErrNotFound) {
 		t.Fatalf("a refused first model: champion with error %v", err)
 	}
-	_, e, err = enter(t, store, rows, at.Add(time.Hour), nil)
+	e, err = enter(t, store, candidate(t, skilled, at.Add(time.Hour)), nil)
 	if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
 		t.Fatalf("a good first model: %+v, error %v", e, err)
 	}
 	good := e.Candidate.Name
-	_, e, err = enter(t, store, shuffled(rows), at.Add(2*time.Hour), nil)
+	e, err = enter(t, store, candidate(t, ignorant, at.Add(2*time.Hour)), nil)
 	if err != nil || e.Served != nil || champions(t, store) != good {
 		t.Fatalf("shuffled outcomes against a champion: %+v, error %v", e, err)
 	}
-	_, e, err = enter(t, store, shuffled(rows), at.Add(3*time.Hour), func(d *Gatekeeper) { d.Force, d.Why = true, "a test" })
+	e, err = enter(t, store, candidate(t, ignorant, at.Add(3*time.Hour)), func(d *Gatekeeper) {
+		d.Force, d.Why = true, "a test"
+	})
 	if err != nil || e.Served != e.Candidate || champions(t, store) != e.Candidate.Name {
 		t.Fatalf("forced: %+v, error %v", e, err)
 	}
-	if _, e, err = enter(t, store, rows, at.Add(4*time.Hour), nil); err != nil || e.Served != e.Candidate {
+	e, err = enter(t, store, candidate(t, skilled, at.Add(4*time.Hour)), nil)
+	if err != nil || e.Served != e.Candidate {
 		t.Fatalf("a good model after a bad one: %+v, error %v", e, err)
 	}
 	events, err := store.History(t.Context())
@@ -106,12 +158,12 @@ func TestDoor(t *testing.T) {
 }
 
 // A champion whose probabilities are off, and whose order is right, is recalibrated.
-func TestDoorRecalibrates(t *testing.T) {
-	long(t)
+func TestGatekeeperRecalibrates(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 2400)
 	store, at := models.OpenDir(t.TempDir()), job().Created
-	out, e, err := enter(t, store, rows, at, nil)
+	trained := candidate(t, skilled, at)
+	out := trained.Trained
+	e, err := enter(t, store, trained, nil)
 	if err != nil || e.Served == nil {
 		t.Fatalf("%+v, error %v", e, err)
 	}
@@ -176,17 +228,10 @@ func TestDoorRecalibrates(t *testing.T) {
 // TestReportOnLaterNotes: where the notes came later than those that a model learned from, its card and report are about them, the
 // gate's verdict included.
 func TestReportOnLaterNotes(t *testing.T) {
-	long(t)
 	t.Parallel()
-	rows, _ := generated(t, 0, 800)
-	later, _ := generated(t, 800, 1200)
+	later, _ := generated(t, knownNotes, knownNotes+400)
 	store := models.OpenDir(t.TempDir())
-	s := small()
-	s.PerComplaint = Never
-	out, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s, job())
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := candidate(t, skilled, job().Created).Trained
 	d := Data{Rows: later, Aux: auxColumns(), Pooled: true}
 	p, err := out.Probabilities(d)
 	if err != nil {
@@ -212,19 +257,17 @@ func TestReportOnLaterNotes(t *testing.T) {
 	if err := json.Unmarshal(b.Report, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Kind != report.Later || r.Metrics.N != 400 || r.Data.Training.Notes != 800 || r.Words == 0 || r.Verdict == nil {
+	if r.Kind != report.Later || r.Metrics.N != 400 || r.Data.Training.Notes != knownNotes || r.Words == 0 || r.Verdict == nil {
 		t.Errorf("report of %s notes, %d; trained on %d; %d words; verdict %v", r.Kind, r.Metrics.N, r.Data.Training.Notes, r.Words, r.Verdict)
 	}
 }
 
 // A training that another one overtakes changes nothing, and tells who was faster.
-func TestDoorIsOvertaken(t *testing.T) {
-	long(t)
+func TestGatekeeperIsOvertaken(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 1200)
 	store, at := models.OpenDir(t.TempDir()), job().Created
 	var slow Gatekeeper
-	_, first, err := enter(t, store, rows, at, func(d *Gatekeeper) {
+	first, err := enter(t, store, candidate(t, skilled, at), func(d *Gatekeeper) {
 		if err := d.Begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +276,7 @@ func TestDoorIsOvertaken(t *testing.T) {
 	if err != nil || first.Served == nil {
 		t.Fatalf("%+v, error %v", first, err)
 	}
-	_, e, err := enter(t, store, rows, at.Add(time.Hour), func(d *Gatekeeper) { *d = slow })
+	e, err := enter(t, store, candidate(t, skilled, at.Add(time.Hour)), func(d *Gatekeeper) { *d = slow })
 	if !errors.Is(err, models.ErrConflict) || !strings.Contains(err.Error(), `by "night shift"`) || e != nil {
 		t.Errorf("entry %+v, error %v", e, err)
 	}
@@ -256,19 +299,12 @@ func foreign(t *testing.T, store *models.Store, b *bundle.Bundle, name string) m
 	return models.Member{Version: version, Complaint: name}
 }
 
-// TestDoorUnreadableChampion: without force a champion that this program cannot read is an error before the training; with force
+// TestGatekeeperUnreadableChampion: without force a champion that this program cannot read is an error before the training; with force
 // it is replaced, and what cannot be read is left out.
-func TestDoorUnreadableChampion(t *testing.T) {
+func TestGatekeeperUnreadableChampion(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 800)
-	s := small()
-	s.PerComplaint = Never
-	d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
-	out, err := Train(t.Context(), d, s, job())
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := out.Bundles[0]
+	good := candidate(t, skilled, job().Created)
+	own := good.Bundles[0]
 	for name, c := range map[string]struct {
 		members func(*models.Store) map[string]models.Member
 		harm    string // file pattern to spoil
@@ -320,9 +356,9 @@ func TestDoorUnreadableChampion(t *testing.T) {
 			if err := gatekeeper.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
 				t.Fatalf("begun with force: %v; log %s", err, &log)
 			}
-			trained := &Trained{Bundles: []*bundle.Bundle{new(*own)}, Outcomes: []Outcome{out.Outcomes[0], {Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"}}}
-			trained.Bundles[0].Manifest.CreatedAt = gatekeeper.Created
-			e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: trained, Notes: d, Probabilities: slices.Clone(out.OutOfFold)})
+			next := candidate(t, skilled, gatekeeper.Created)
+			next.Outcomes = append(next.Outcomes, Outcome{Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"})
+			e, err := gatekeeper.Promote(t.Context(), next)
 			if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
 				t.Fatalf("%+v, error %v", e, err)
 			}
@@ -352,18 +388,9 @@ func sound(t *testing.T, store *models.Store, b *bundle.Bundle, name string) mod
 // TestRefusalIsRecorded: stopped at any write, a training leaves no refused generation without its refusal in the history.
 func TestRefusalIsRecorded(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 600)
 	first := t.TempDir()
-	if _, e, err := enter(t, models.OpenDir(first), rows, job().Created, nil); err != nil || e.Served == nil {
+	if e, err := enter(t, models.OpenDir(first), candidate(t, skilled, job().Created), nil); err != nil || e.Served == nil {
 		t.Fatalf("%+v, error %v", e, err)
-	}
-	bad := shuffled(rows)
-	d := Data{Rows: bad, Aux: auxColumns(), Pooled: true}
-	s := small()
-	s.PerComplaint = Never
-	out, err := Train(t.Context(), d, s, Job{Created: job().Created.Add(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
 	}
 	stops := storetest.Stop(t, func() models.Bucket {
 		dir := t.TempDir()
@@ -372,9 +399,7 @@ func TestRefusalIsRecorded(t *testing.T) {
 		}
 		return models.Dir(dir)
 	}, func(store *models.Store) error {
-		gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
-		c := Candidate{Trained: &Trained{Bundles: []*bundle.Bundle{new(*out.Bundles[0])}, Outcomes: slices.Clone(out.Outcomes)}, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}
-		e, err := gatekeeper.Promote(t.Context(), c)
+		e, err := enter(t, store, candidate(t, ignorant, job().Created.Add(time.Hour)), nil)
 		if err == nil && e.Served != nil {
 			t.Errorf("served: %s", e.Verdict.Reason)
 		}
@@ -405,12 +430,12 @@ func recorded(t *testing.T, store *models.Store, when string) {
 	}
 }
 
-// TestDoorOfSeveralOutcomes: one intercept and slope cannot mend several outcomes, so a better challenger is served instead.
-func TestDoorOfSeveralOutcomes(t *testing.T) {
+// TestGatekeeperOfSeveralOutcomes: one intercept and slope cannot mend several outcomes, so a better challenger is served instead.
+func TestGatekeeperOfSeveralOutcomes(t *testing.T) {
 	t.Parallel()
 	s := smallSupervised(SMFW)
 	s.PerComplaint = Never
-	d := threeClasses(t, 0, 900)
+	d := threeClasses(t, 0, 600)
 	d.Pooled = true
 	out, err := Train(t.Context(), d, s, job())
 	if err != nil {
@@ -421,7 +446,7 @@ func TestDoorOfSeveralOutcomes(t *testing.T) {
 	if e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}); err != nil || e.Served == nil {
 		t.Fatalf("%+v, error %v", e, err)
 	}
-	later := threeClasses(t, 900, 2700)
+	later := threeClasses(t, 600, 2000)
 	random := rand.New(rand.NewPCG(3, 4))
 	later.Rows = slices.DeleteFunc(later.Rows, func(r Row) bool { return !r.Positive && random.IntN(3) > 0 })
 	later.Pooled = true

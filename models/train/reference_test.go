@@ -131,10 +131,11 @@ func TestReferenceIsOfWhatIsServed(t *testing.T) {
 // TestRecalibrateReference: after a recalibration the same notes are no drift.
 func TestRecalibrateReference(t *testing.T) {
 	t.Parallel()
-	rows, _ := generated(t, 0, 600)
-	s := small()
-	s.PerComplaint = Never
-	b := referred(t, rows, s).Bundles[0]
+	out := candidate(t, skilled, job().Created)
+	if err := out.refer(nil); err != nil {
+		t.Fatal(err)
+	}
+	b := out.Bundles[0]
 	before := referenceOf(t, b)
 	r := eval.Recalibration{Intercept: -0.7, Slope: 1.3}
 	c := *b

@@ -74,14 +74,14 @@ func TestGroupings(t *testing.T) {
 func TestRareNamesAreHidden(t *testing.T) {
 	t.Parallel()
 	const name = "Zyqwert Xyloph"
-	rows, _ := generated(t, 0, 1200)
+	rows, _ := generated(t, 0, 400)
 	for i := range 2 {
 		r := &rows[300*i]
 		r.Complaint, r.Site, r.Aux = name, name, slices.Clone(r.Aux)
 		r.Aux[1] = msg.Text(name)
 	}
 	dir := t.TempDir()
-	out, e, err := enter(t, models.OpenDir(dir), rows, job().Created, nil)
+	out, e, err := entering(t, models.OpenDir(dir), rows)
 	if err != nil || e.Candidate.RareComplaints == 0 || e.Candidate.RareComplaints != out.RareComplaints || len(e.Candidate.Pooled) == 0 {
 		t.Fatalf("generation %+v, error %v", e, err)
 	}
@@ -110,14 +110,16 @@ func TestRareNamesAreHidden(t *testing.T) {
 	}
 }
 
-// TestReportCountsAllNotes: a report by cross-validation tells where the notes are from, what was left out and what was counted,
-// and calls nobody a patient who may be another's visit.
+// TestReportCountsAllNotes: a report by cross-validation says where the notes are from, what was left out and what was counted,
+// and calls nobody a patient who may be another's visit. Its card begins with what the threshold finds, and shows the
+// site's fields.
 func TestReportCountsAllNotes(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 400)
 	s := small()
 	s.PerComplaint = Never
 	j := job()
+	j.Site = &report.Site{Owner: "Head of emergency medicine"}
 	j.About = report.Data{
 		Sources: []string{"notes.csv"}, Exclusions: []report.Exclusion{{Reason: "no text", Notes: 3}},
 		Counts: CountAttenders(rows).Counts(Recurring{Notes: 5}),
@@ -134,7 +136,12 @@ func TestReportCountsAllNotes(t *testing.T) {
 		}
 		shown := map[int]string{0: "unknown", 200: "200"}[patients]
 		b := got.Bundles[0]
-		for _, want := range []string{"**Data sources**: notes.csv", "left out, no text: 3 notes", "notes without a patient id: 400", "under other patients: 5", ") | " + shown + " |"} {
+		for _, want := range []string{
+			"**Data sources**: notes.csv", "left out, no text: 3 notes", "notes without a patient id: 400", "under other patients: 5",
+			") | " + shown + " |", "the model finds ", "of the patients who are admitted, and misses ", "Cross-validated on 400 notes",
+			"- **Owner**: Head of emergency medicine", "| sex F | ", "- **Contact**: to be filled in by the site",
+			"Fewer than 20 admissions, or fewer than 20 other notes: complaint ",
+		} {
 			if !strings.Contains(b.Card, want) {
 				t.Errorf("the card does not say %q", want)
 			}
@@ -148,29 +155,6 @@ func TestReportCountsAllNotes(t *testing.T) {
 		}
 		if n := strings.Count(string(b.Page), `<td class="n">`+shown+`</td></tr>`); n < 2 {
 			t.Errorf("the page says %d times that there are %s patients", n, shown)
-		}
-	}
-}
-
-// TestCardSaysWhatTheThresholdFinds: the cards of a training begin with it, count patients once and show the site's fields.
-func TestCardSaysWhatTheThresholdFinds(t *testing.T) {
-	t.Parallel()
-	rows, _ := generated(t, 0, 400)
-	s := small()
-	s.PerComplaint = Never
-	j := job()
-	j.Site = &report.Site{Owner: "Head of emergency medicine"}
-	got, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	card := got.Bundles[0].Card
-	for _, want := range []string{
-		"the model finds ", "of the patients who are admitted, and misses ", "Cross-validated on 400 notes", "- **Owner**: Head of emergency medicine",
-		"| sex F | ", "Fewer than 20 admissions, or fewer than 20 other notes: complaint ", "- **Contact**: to be filled in by the site",
-	} {
-		if !strings.Contains(card, want) {
-			t.Errorf("the card does not say %q:\n%.3000s", want, card)
 		}
 	}
 }

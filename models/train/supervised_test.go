@@ -241,7 +241,7 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 
 // TestSupervisedSameBits is not parallel: it changes GOMAXPROCS.
 func TestSupervisedSameBits(t *testing.T) {
-	d := threeClasses(t, 0, 300)
+	d := threeClasses(t, 0, 200)
 	s := smallSupervised(SMFW)
 	s.Xi, s.Rank, s.Ranks, s.PerComplaint, s.MinDocuments, s.MinEvents = nil, 2, []int{2, 3}, Always, 60, minClass
 	run := func(processors int) *Trained {
