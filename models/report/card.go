@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Card returns card.md: the report for those who decide on the model's use, with the sections of CHAI's applied model card
@@ -83,7 +85,7 @@ func (c *card) uses() {
 	c.field("Intended use and workflow", s.IntendedUse)
 	c.field("Primary users", s.IntendedUsers)
 	c.field("How to use", "for planning ward beds while patients still wait. Not for decisions about an individual, and not a medical device. A note in which no word is known is answered with `abstained`: its probability rests on the auxiliary values alone")
-	c.field("Threshold", fmt.Sprintf("%s, chosen for %s", number(c.r.Manifest.Threshold, 3), orElse(c.r.Manifest.ThresholdRule, "a rule that is not on record")))
+	c.field("Threshold", fmt.Sprintf("%s, chosen for %s", wording.Fixed(c.r.Manifest.Threshold, 3), orElse(c.r.Manifest.ThresholdRule, "a rule that is not on record")))
 	c.field("Why this threshold", s.ThresholdReason)
 	c.field("Target population", s.TargetPopulation)
 	c.field("Out of scope", s.OutOfScope)
@@ -120,13 +122,13 @@ func (c *card) facts() {
 	c.window(evaluatedOn(r.Kind), d.Evaluation)
 	c.line("\n- events per variable: %s", r.perVariable())
 	for _, x := range d.Exclusions {
-		c.line("- left out, %s: %s notes", plain(x.Reason), grouped(x.Notes))
+		c.line("- left out, %s: %s notes", plain(x.Reason), wording.Grouped(x.Notes, ","))
 	}
 	if len(d.Exclusions) == 0 {
 		c.line("- left out: no notes on record")
 	}
 	for _, x := range d.Counts {
-		c.line("- %s: %s", plain(x.Name), grouped(x.Number))
+		c.line("- %s: %s", plain(x.Name), wording.Grouped(x.Number, ","))
 	}
 	if r.Manifest.Complaint != "" && len(d.Exclusions)+len(d.Counts) > 0 {
 		c.line("- what was left out and counted is of the notes of all complaints")
@@ -158,19 +160,19 @@ func figure(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return number(*v, 3)
+	return wording.Fixed(*v, 3)
 }
 
 func (c *card) window(name string, w Window) {
 	patients := "unknown"
 	if w.Patients > 0 {
-		patients = grouped(w.Patients)
+		patients = wording.Grouped(w.Patients, ",")
 	}
 	share := "–"
 	if w.Notes > 0 {
-		share = fmt.Sprintf("%s (%s)", grouped(w.Events), percent(float64(w.Events)/float64(w.Notes)))
+		share = fmt.Sprintf("%s (%s)", wording.Grouped(w.Events, ","), percent(float64(w.Events)/float64(w.Notes)))
 	}
-	c.line("| %s | %s | %s | %s | %s |", name, orElse(days(w), "unknown"), grouped(w.Notes), share, patients)
+	c.line("| %s | %s | %s | %s | %s |", name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","), share, patients)
 }
 
 func evaluatedOn(k Kind) string {
@@ -192,20 +194,20 @@ func (c *card) metrics() {
 		c.line("| %s | %s | %s | %s |", name, value, perfect, nothing)
 	}
 	row("AUROC", ranged(m.AUROC, 3), "1", "0.5")
-	row("AUPRC", ranged(m.AUPRC, 3), "1", number(m.Prevalence.Value, 3))
-	row("log loss", ranged(&m.LogLoss, 4), "0", number(m.LogLoss.Value-m.Knowledge.Value, 4))
-	row("Brier score", ranged(&m.Brier, 4), "0", number(m.Prevalence.Value*(1-m.Prevalence.Value), 4))
+	row("AUPRC", ranged(m.AUPRC, 3), "1", wording.Fixed(m.Prevalence.Value, 3))
+	row("log loss", ranged(&m.LogLoss, 4), "0", wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
+	row("Brier score", ranged(&m.Brier, 4), "0", wording.Fixed(m.Prevalence.Value*(1-m.Prevalence.Value), 4))
 	row("Brier score, scaled", ranged(m.BrierScaled, 3), "1", "0")
 	c.line("\nSafety and reliability: calibration, and what thresholds find\n\n| measure | value | perfect |\n| --- | --- | --- |")
 	c.line("| calibration in the large (intercept, slope 1) | %s | 0 |", ranged(m.CalibrationIntercept, 3))
 	c.line("| calibration slope | %s | 1 |", ranged(m.CalibrationSlope, 3))
 	c.line("| observed to expected admissions | %s | 1 |", ranged(m.ObservedExpected, 3))
 	if m.CalibrationError != nil {
-		c.line("| mean distance from the smooth calibration curve | %s | 0 |", number(*m.CalibrationError, 4))
+		c.line("| mean distance from the smooth calibration curve | %s | 0 |", wording.Fixed(*m.CalibrationError, 4))
 	}
 	c.line("\n| threshold | called | sensitivity | specificity | PPV | NPV |\n| --- | --- | --- | --- | --- | --- |")
 	for i, at := range r.Thresholds {
-		name := number(at.Threshold, 3)
+		name := wording.Fixed(at.Threshold, 3)
 		if i == 0 {
 			name = "**" + name + "**, its own"
 		}
@@ -219,7 +221,7 @@ func (c *card) metrics() {
 	c.line("\n| group | notes | admitted | AUROC | observed to expected | sensitivity at the threshold |\n| --- | --- | --- | --- | --- | --- |")
 	for _, g := range r.shown() {
 		name := plain(g.Grouping + " " + g.Level)
-		c.line("| %s | %s | %s | %s | %s | %s |", name, grouped(g.Metrics.N), grouped(g.Metrics.Positives), ranged(g.Metrics.AUROC, 3), ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
+		c.line("| %s | %s | %s | %s | %s | %s |", name, wording.Grouped(g.Metrics.N, ","), wording.Grouped(g.Metrics.Positives, ","), ranged(g.Metrics.AUROC, 3), ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
 	}
 	if small := r.small(); small != "" {
 		c.line("\n%s", plain(small))

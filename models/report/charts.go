@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // newChart returns a chart of the size that all figures have but the forest plot.
@@ -43,7 +44,7 @@ func (r *Report) CalibrationChart() *chart.Chart {
 	}
 	if worst.N > 0 {
 		c.Desc = fmt.Sprintf("Farthest from the diagonal: of patients given %s to %s, %s were admitted (%s notes).",
-			percent(worst.Low), percent(worst.High), percent(worst.Observed), grouped(worst.N))
+			percent(worst.Low), percent(worst.High), percent(worst.Observed), wording.Grouped(worst.N, ","))
 	}
 	most := float64(max(1, slices.Max(slices.Concat([]int{0}, r.Risks.Admitted, r.Risks.Others))))
 	for i, edge := range r.Risks.edges() {
@@ -145,7 +146,7 @@ func (r *Report) DecisionChart() *chart.Chart {
 	})
 	c.Desc = fmt.Sprintf("At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting "+
 		"all and 0 of admitting nobody.",
-		percent(own), number(100*nearest.Model.Value, 1), number(100*nearest.TreatAll.Value, 1))
+		percent(own), wording.Fixed(100*nearest.Model.Value, 1), wording.Fixed(100*nearest.TreatAll.Value, 1))
 	return c
 }
 

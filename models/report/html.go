@@ -7,13 +7,15 @@ import (
 	"html/template"
 
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 //go:embed report.html.tmpl
 var pageTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"grouped": grouped, "number": number, "percent": percent, "ranged": ranged,
+	"grouped": func(n int) string { return wording.Grouped(n, ",") }, "number": wording.Fixed,
+	"percent": percent, "ranged": ranged,
 	"share": shareRange, "days": days, "figure": figure,
 	"site":      func(text string) string { return orElse(text, missing) },
 	"isMissing": func(text string) bool { return orElse(text, missing) == missing },

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -40,7 +41,7 @@ func (r *Report) warnings() []string {
 	}
 	if s := at.Sensitivity; s != nil && s.Value < 0.5 {
 		add("At its threshold of %s the model finds fewer than half of the patients who are admitted. The threshold was chosen for %s; a site sets its own from the decision curve.",
-			number(at.Threshold, 3), orElse(r.Manifest.ThresholdRule, "a rule that is not on record"))
+			wording.Fixed(at.Threshold, 3), orElse(r.Manifest.ThresholdRule, "a rule that is not on record"))
 	}
 	if s := m.CalibrationSlope; s != nil && (s.High < 1 || s.Low > 1) && math.Abs(s.Value-1) > slopeOff {
 		direction := "extreme"
@@ -60,7 +61,7 @@ func (r *Report) warnings() []string {
 		add("Measured on %d notes of the rarer outcome; fewer than %d say little.", events, fewEvents)
 	}
 	if r.EventsPerVariable > 0 && r.EventsPerVariable < fewPerVariable {
-		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the figures on later notes, not those on training notes.", number(r.EventsPerVariable, 1))
+		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the figures on later notes, not those on training notes.", wording.Fixed(r.EventsPerVariable, 1))
 	}
 	return out
 }
@@ -82,23 +83,15 @@ func (r *Report) heaviest() string {
 	return ". The words of the greatest weight are " + quoted(r.Heaviest)
 }
 
-// number returns v with so many decimals.
-func number(v float64, digits int) string {
-	if s := strconv.FormatFloat(v, 'f', digits, 64); strings.Trim(s, "-0.") != "" {
-		return strings.Replace(s, "-", "−", 1)
-	}
-	return strconv.FormatFloat(0, 'f', digits, 64)
-}
-
 // percent returns a share as "22.4 %".
-func percent(v float64) string { return number(100*v, 1) + " %" }
+func percent(v float64) string { return wording.Fixed(100*v, 1) + " %" }
 
 // ranged returns an estimate with its interval, "–" for none.
 func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s (%s to %s)", number(e.Value, digits), number(e.Low, digits), number(e.High, digits))
+	return fmt.Sprintf("%s (%s to %s)", wording.Fixed(e.Value, digits), wording.Fixed(e.Low, digits), wording.Fixed(e.High, digits))
 }
 
 // shareRange returns an estimated share with its interval in percent.
@@ -106,26 +99,17 @@ func shareRange(e *eval.Estimate) string {
 	if e == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s %% (%s to %s)", number(100*e.Value, 1), number(100*e.Low, 1), number(100*e.High, 1))
+	return fmt.Sprintf("%s %% (%s to %s)", wording.Fixed(100*e.Value, 1), wording.Fixed(100*e.Low, 1), wording.Fixed(100*e.High, 1))
 }
+
+// missing stands for a field that only the site can fill in.
+const missing = "to be filled in by the site"
 
 func orElse(text, instead string) string {
 	if strings.TrimSpace(text) == "" {
 		return instead
 	}
 	return text
-}
-
-// missing stands for a field that only the site can fill in.
-const missing = "to be filled in by the site"
-
-// grouped returns a whole number with commas.
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // days returns a period, "" if it is unknown.
@@ -143,7 +127,7 @@ func (r *Report) InShort() []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if at.Sensitivity != nil {
 		missed := int(math.Round(100 * (1 - at.Sensitivity.Value)))
-		add("At its threshold of %s the model finds %s of the patients who are admitted, and misses %d in 100.", number(at.Threshold, 3), shareRange(at.Sensitivity), missed)
+		add("At its threshold of %s the model finds %s of the patients who are admitted, and misses %d in 100.", wording.Fixed(at.Threshold, 3), shareRange(at.Sensitivity), missed)
 	}
 	if at.PPV != nil {
 		add("It calls %s of all patients; of those called, %s are admitted.", shareRange(&at.Called), shareRange(at.PPV))
@@ -153,18 +137,18 @@ func (r *Report) InShort() []string {
 	}
 	if o := m.ObservedExpected; o != nil {
 		expected := float64(m.Positives) / o.Value
-		add("It expected %s admissions, and %s happened: %s observed for each one expected.", grouped(int(math.Round(expected))), grouped(m.Positives), ranged(o, 2))
+		add("It expected %s admissions, and %s happened: %s observed for each one expected.", wording.Grouped(int(math.Round(expected)), ","), wording.Grouped(m.Positives, ","), ranged(o, 2))
 	}
-	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4), percent(m.Prevalence.Value), number(m.LogLoss.Value-m.Knowledge.Value, 4))
+	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4), percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
 	return out
 }
 
 // measuredOn tells which notes the figures are from.
 func (r *Report) measuredOn() string {
 	w := r.Data.Evaluation
-	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
+	on := fmt.Sprintf("%s notes with %s admissions", wording.Grouped(w.Notes, ","), wording.Grouped(w.Events, ","))
 	if w.Patients > 0 && w.Patients < w.Notes {
-		on += fmt.Sprintf(", of %s patients", grouped(w.Patients))
+		on += fmt.Sprintf(", of %s patients", wording.Grouped(w.Patients, ","))
 	}
 	if period := days(w); period != "" {
 		on += ", " + period
@@ -199,10 +183,10 @@ func (r *Report) formula() string {
 		features = append(features, fmt.Sprintf("%d topics (%s)", r.Topics, m.Method))
 	}
 	if r.Words > 0 {
-		features = append(features, grouped(r.Words)+" single words")
+		features = append(features, wording.Grouped(r.Words, ",")+" single words")
 	}
 	if r.Pieces > 0 {
-		features = append(features, grouped(r.Pieces)+" pieces of words")
+		features = append(features, wording.Grouped(r.Pieces, ",")+" pieces of words")
 	}
 	for _, a := range m.Aux {
 		features = append(features, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
@@ -212,9 +196,9 @@ func (r *Report) formula() string {
 		made = "supervised factorization: topics and coefficients made together from text and outcomes"
 	}
 	if r.Correction != nil {
-		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other, grouped(*r.Correction))
+		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other, wording.Grouped(*r.Correction, ","))
 	}
-	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made, strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
+	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made, strings.Join(features, ", "), wording.Grouped(r.Terms, ","), m.Weighting, m.Calibration.Kind)
 }
 
 // perVariable tells the events for each coefficient that the notes of training have taught.
@@ -223,9 +207,9 @@ func (r *Report) perVariable() string {
 	case r.Correction != nil && *r.Correction == 0:
 		return "none: the correction is an intercept alone"
 	case r.Correction != nil:
-		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s", number(r.EventsPerVariable, 1), grouped(*r.Correction), bundle.Other)
+		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s", wording.Fixed(r.EventsPerVariable, 1), wording.Grouped(*r.Correction, ","), bundle.Other)
 	}
-	return number(r.EventsPerVariable, 1)
+	return wording.Fixed(r.EventsPerVariable, 1)
 }
 
 // caveat tells what had seen the notes that cross-validation held out; "" for later notes.
