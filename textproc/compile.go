@@ -139,8 +139,8 @@ func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[str
 // insertTriggers puts triggers into the tree. One that is a surface of a concept too keeps its concept.
 func (v *Vectorizer) insertTriggers(c *Concepts, entries map[string]*entry) error {
 	for _, s := range c.Triggers {
-		effect, known := effects[s.Effect]
-		if !known {
+		effect := effectNamed(s.Effect)
+		if effect == none {
 			return fmt.Errorf("trigger %q: unknown effect %q", s.Surface, s.Effect)
 		}
 		if effect == acts {

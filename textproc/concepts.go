@@ -249,7 +249,7 @@ func (c *Concepts) addSense(fields []string) error {
 }
 
 func (c *Concepts) addTrigger(fields []string) error {
-	if _, known := effects[fields[1]]; !known {
+	if effectNamed(fields[1]) == none {
 		return fmt.Errorf("unknown effect %q", fields[1])
 	}
 	c.Triggers = append(c.Triggers, Trigger{foldString(fields[0]), fields[1], fields[2]})

@@ -170,7 +170,7 @@ func TestTriggersOnce(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, trigger := range Builtin().Triggers {
 		key := trigger.Surface
-		if effects[trigger.Effect] == acts {
+		if effectNamed(trigger.Effect) == acts {
 			key += " acts"
 		}
 		if seen[key] {

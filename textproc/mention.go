@@ -130,7 +130,7 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if effect == free && e.terms == nil && !t.besideFinding(i) {
 		return i
 	}
-	before := effect == exposed || effect == ends || effect == stops || effect == until // what they do counts for their own mention
+	before := effectRules[effect].traits&precedes != 0
 	if before {
 		t.trigger(i, next, effect)
 	}
@@ -143,7 +143,7 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if e.ends {
 		t.trigger(i, next, stops)
 	}
-	if e.terms == nil && !e.dropped && (effect == none || effect > visible) {
+	if e.terms == nil && !e.dropped && (effect == none || effectRules[effect].traits&keepsTerm != 0) {
 		return i
 	}
 	return next
@@ -174,6 +174,7 @@ func (t *Transformer) isNumber(i int) bool {
 
 // trigger records that lexemes [i,next) have an effect on what stands near them.
 func (t *Transformer) trigger(i, next int, e effect) {
-	t.status = t.status || e < present || e == kin // the others only end what these begin
-	t.events = append(t.events, event{kind: triggered, effect: e, lex: int32(i), end: int32(next)})
+	traits := effectRules[e].traits
+	t.status = t.status || traits&begins != 0
+	t.events = append(t.events, event{kind: triggered, effect: e, traits: traits, lex: int32(i), end: int32(next)})
 }

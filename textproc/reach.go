@@ -108,7 +108,7 @@ func (t *Transformer) follows(i int) bool {
 		case comma, ended, listOpened, listItem, listLine:
 			return false
 		case triggered:
-			if e.effect >= visible {
+			if e.traits&keepsTerm != 0 {
 				return false
 			}
 		}
@@ -119,7 +119,7 @@ func (t *Transformer) follows(i int) bool {
 // tested reports whether a test or what it looks for stands straight before event i.
 func (t *Transformer) tested(i int) bool {
 	at := i - 1
-	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].kind == triggered && t.events[at].effect >= visible) {
+	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].traits&keepsTerm != 0) {
 		at--
 	}
 	if at < 0 || t.events[at].kind != mentioned {
@@ -159,18 +159,14 @@ func (t *Transformer) bare(i int, past bool) bool {
 		case plusAfter, plusBefore:
 			return false
 		case triggered:
-			switch e.effect {
-			case historical, after:
-				if !past {
-					return false
-				}
-			case self: // "sob pt has", not "shortly pt was"
+			switch {
+			case e.effect == self: // "sob pt has", not "shortly pt was"
 				return known && !past
-			case stops: // "or cough but has" ends the item; "seizure today" is none of the past
+			case e.effect == stops: // "or cough but has" ends the item; "seizure today" is none of the past
 				return said && !past
-			case over, maybe:
+			case e.traits&notAlone != 0, e.traits&aloneInPast != 0 && !past:
 				return false
-			case deny, denies, not:
+			case e.traits&endsItem != 0:
 				return true
 			}
 		}

@@ -1,0 +1,280 @@
+package textproc
+
+import "math"
+
+// effect is what a trigger does. A new one is a constant, a row of effectRules with the function that changes the
+// scope, a line in the header of concepts/status.tsv, and a case of TestEffects.
+type effect uint8
+
+const (
+	none effect = iota
+	deny
+	denies
+	not
+	absent
+	free
+	negative
+	denied
+	maybe
+	unsure
+	either
+	historical
+	after
+	over
+	otherPerson
+	exposed
+	present
+	kin
+	has
+	tells
+	self
+	until
+	ends
+	stops
+	acts // of words, not of surfaces
+)
+
+// traits say what follows from an effect besides its change of the scope. They are copied to the events.
+type traits uint8
+
+const (
+	begins    traits = 1 << iota // may give a status; the other effects only end what these begin
+	keepsTerm                    // its words may be terms too
+	precedes                     // its event goes before the mention of its own surface, for which it counts
+	nearKin                      // may stand between a person and what the person has
+
+	// What it makes of the item of a list in which it stands, if that is a list of denials or of the past (see bare).
+	endsItem    // the item ends before it, and stands alone
+	notAlone    // no item with it stands alone
+	aloneInPast // one does in a list of the past alone
+)
+
+// effectRule is all that is known of an effect.
+type effectRule struct {
+	name   string // in concepts/status.tsv
+	traits traits
+	change func(t *Transformer, s *scope, i int) // by the trigger of event i
+}
+
+var effectRules = [...]effectRule{
+	deny:        {"deny", begins | endsItem, denyNext},
+	denies:      {"denies", begins | endsItem, denyNext},
+	not:         {"not", begins | endsItem, denyNext},
+	absent:      {"absent", begins, before(Negated, false)},
+	free:        {"free", begins, before(Negated, true)},
+	negative:    {"negative", begins, denyTested},
+	denied:      {"denied", begins, denyEither},
+	maybe:       {"maybe", begins | notAlone, func(_ *Transformer, s *scope, _ int) { s.uncertain = true }},
+	unsure:      {"unsure", begins, before(Uncertain, false)},
+	either:      {"either", begins, doubtBoth},
+	historical:  {"past", begins | aloneInPast, beginPast},
+	after:       {"after", begins | aloneInPast, beginAfter},
+	over:        {"over", begins | notAlone, pastBefore},
+	otherPerson: {"other", begins, beginOther},
+	exposed:     {"exposed", begins | precedes, exposeTested},
+	present:     {"present", 0, affirmTested},
+	kin:         {"kin", begins | keepsTerm | nearKin, nameKin},
+	has:         {"has", keepsTerm | nearKin, giveToKin},
+	tells:       {"tells", keepsTerm | nearKin, endByTelling},
+	self:        {"self", keepsTerm, returnToPatient},
+	until:       {"until", keepsTerm | precedes, affirmUntil},
+	ends:        {"end", keepsTerm | precedes, func(_ *Transformer, s *scope, _ int) { s.endClause() }},
+	stops:       {"stop", keepsTerm | precedes, endAll},
+	acts:        {name: "acts"},
+}
+
+// effectNamed returns the effect of a name in concepts/status.tsv, or none.
+func effectNamed(name string) effect {
+	for e := deny; int(e) < len(effectRules); e++ {
+		if effectRules[e].name == name {
+			return e
+		}
+	}
+	return none
+}
+
+// scope is what holds at a place of the note.
+type scope struct {
+	denial
+	history
+	kinship
+	uncertain bool
+	sign      int8 // of the next mention: -1 denied, 1 affirmed
+}
+
+// denial is what a scope knows of denials.
+type denial struct {
+	denied  int  // how many more mentions are denied
+	fresh   bool // nothing has been said since the denial
+	passes  bool // the denial passes commas
+	listing bool // it is of a word that lists: denies, negative for
+	refused bool // a denial, or a surface with its own no, has gone before in the sentence
+}
+
+// history is what a scope knows of the past.
+type history struct {
+	past       bool
+	begun      bool // something has been said since the word for the past
+	mechanisms bool // that are of today in spite of past
+	listed     bool // a comma came since past
+}
+
+// kinship is what a scope knows of other people.
+type kinship struct {
+	another    bool // another person's
+	family     bool // it passes commas: family hx: mi, cva
+	kinHistory bool // it passes commas before diseases: mother with hx of dm, htn
+	kin        int  // lexeme of a person, -1 if none is near
+}
+
+// newScope returns that of the start of a sentence.
+func newScope() scope { return scope{kinship: kinship{kin: -1}} }
+
+// maxDenied is how many mentions a denial reaches, but for "denies" and "negative for". Lists in triage notes are
+// longer than NegEx's five words.
+const maxDenied = 8
+
+// open begins a denial. Where each item of a list has its own, none passes a comma: no fever, no cough, rash.
+func (s *scope) open(e effect) {
+	s.denied, s.fresh, s.passes, s.listing = maxDenied, true, e != not && (e == denies || !s.refused), e == denies
+	if s.listing {
+		s.denied = math.MaxInt
+	}
+	s.refused, s.sign = true, 0
+}
+
+// settle ends a denial of which something has been said.
+func (s *scope) settle() {
+	if !s.fresh {
+		s.denied = 0
+	}
+}
+
+// endClause ends what a verb or a conjunction ends.
+func (s *scope) endClause() {
+	s.kin, s.uncertain = -1, false
+	s.settle()
+}
+
+// apply changes the scope by the trigger of event i.
+func (t *Transformer) apply(s *scope, i int) {
+	e := &t.events[i]
+	if e.traits&nearKin == 0 && s.kin >= 0 && int(e.lex) > s.kin+2 {
+		s.kin = -1
+	}
+	effectRules[e.effect].change(t, s, i)
+}
+
+// before returns the change of an effect that gives a status to what stands before; straight before, if only is set.
+func before(status Status, only bool) func(*Transformer, *scope, int) {
+	return func(t *Transformer, _ *scope, i int) { t.backward(i, status, only) }
+}
+
+func denyNext(t *Transformer, s *scope, i int) {
+	if t.answers(i) {
+		t.backward(i, Negated, false)
+		return
+	}
+	s.open(t.events[i].effect)
+}
+
+func denyEither(t *Transformer, s *scope, i int) {
+	if t.follows(i) {
+		s.open(denies)
+		return
+	}
+	t.backward(i, Negated, false)
+	t.denyTriad(i)
+}
+
+func denyTested(t *Transformer, s *scope, i int) {
+	begins := i > 0 && t.events[i-1].kind == comma
+	listed := begins && i+1 < len(t.events) && t.events[i+1].kind == mentioned // pos etoh, neg drugs
+	switch {
+	case t.tested(i):
+		t.backward(i, Negated, true)
+	case t.follows(i), listed:
+		s.open(deny)
+	default:
+		t.backward(i, Negated, false)
+	}
+}
+
+func affirmTested(t *Transformer, s *scope, i int) {
+	s.denied, s.sign = 0, 0
+	if t.tested(i) || t.isMark(int(t.events[i].lex)-1, '?') { // flu pos, cough? yes
+		t.backward(i, Affirmed, true)
+	}
+}
+
+func doubtBoth(t *Transformer, s *scope, i int) {
+	t.backward(i, Uncertain, false)
+	s.uncertain = true
+}
+
+func beginPast(t *Transformer, s *scope, i int) {
+	if !t.current(i) {
+		s.history = history{past: true}
+		s.kinHistory = s.another
+	}
+}
+
+func beginAfter(t *Transformer, s *scope, i int) {
+	s.history = history{past: !t.isActivity(int(t.events[i].end)), mechanisms: true}
+	s.denied = 0
+}
+
+func pastBefore(t *Transformer, s *scope, i int) {
+	if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
+		s.history = history{past: true}
+	}
+}
+
+func beginOther(t *Transformer, s *scope, i int) {
+	s.another, s.family = true, t.is(int(t.events[i].lex), "family", "fhx")
+	s.settle()
+}
+
+func exposeTested(t *Transformer, _ *scope, i int) {
+	if t.tested(i) { // covid exposure
+		t.backward(i, OtherPerson, true)
+	}
+}
+
+func nameKin(t *Transformer, s *scope, i int) { s.kin = int(t.events[i].end) }
+
+func giveToKin(t *Transformer, s *scope, i int) {
+	lex := int(t.events[i].lex)
+	if s.kin >= 0 && lex <= s.kin+1 {
+		s.another, s.family, s.kinHistory = true, false, false
+	}
+	s.kin = -1
+	if !s.fresh {
+		s.denied, s.past = 0, s.past && !t.is(lex, "with", "w", "has")
+	}
+	if t.is(lex, "with", "w") {
+		s.uncertain = false
+	}
+}
+
+func endByTelling(_ *Transformer, s *scope, _ int) {
+	s.endClause()
+	s.another = false
+}
+
+func returnToPatient(_ *Transformer, s *scope, _ int) {
+	s.kin, s.another, s.past = -1, false, s.past && !s.begun
+	s.settle()
+}
+
+func affirmUntil(t *Transformer, s *scope, i int) {
+	if s.denied > 0 && !s.fresh || t.saysDenied(i-1) {
+		t.backward(i, Affirmed, false)
+	}
+	s.denied, s.uncertain, s.kin = 0, false, -1
+}
+
+func endAll(_ *Transformer, s *scope, _ int) {
+	s.endClause()
+	s.past, s.another = false, false
+}
