@@ -86,7 +86,7 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	for j, t := range vocabulary {
 		idf[j] = s.IDF.value(patients, t.DF)
 	}
-	return New(draft.settings, vocabulary, idf)
+	return draft, draft.setVocabulary(vocabulary, idf, nil)
 }
 
 // countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that

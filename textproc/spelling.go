@@ -27,7 +27,7 @@ const minSpelled = 5
 // speller finds the word that was meant by a misspelled one, by the words that both become when a letter is left out (SymSpell's
 // idea): those are equal for a wrong, missing, surplus or swapped letter.
 type speller struct {
-	deletes map[string][]*word
+	deletes map[string][]*word // nil until all words are known that may be meant
 }
 
 // add makes w a candidate.
@@ -51,7 +51,7 @@ func variants(s string, yield func(string)) {
 // correct returns the one concept word at a Damerau distance of 1 with the same first letter, or nil if none or several are there.
 // Words of one meaning count as one.
 func (s *speller) correct(raw string) *word {
-	if len(raw) < minSpelled || !ascii(raw) {
+	if s.deletes == nil || len(raw) < minSpelled || !ascii(raw) {
 		return nil
 	}
 	if _, common := english()[raw]; common {

@@ -52,15 +52,16 @@ type event struct {
 
 // assignStatus gives every mention its status.
 func (t *Transformer) assignStatus() {
-	s := newScope()
+	t.scope = newScope()
+	s := &t.scope
 	var heading scope // of a list over lines
 	for i := range t.events {
 		e := &t.events[i]
 		switch e.kind {
 		case mentioned:
-			t.mention(&s, i)
+			t.mention(s, i)
 		case comma:
-			s.uncertain, s.another, s.sign = false, s.another && t.continuesKin(&s, i+1), 0
+			s.uncertain, s.another, s.sign = false, s.another && t.continuesKin(s, i+1), 0
 			s.listed = true
 			if !s.passes || s.denied > 0 && (!t.bare(i+1, false) || !s.listing && t.placed(i+1)) {
 				s.denied = 0
@@ -70,12 +71,12 @@ func (t *Transformer) assignStatus() {
 			}
 			s.kin = -1
 		case ended:
-			s = newScope()
+			*s = newScope()
 		case listOpened:
 			s.sign, s.kin = 0, -1
-			heading = s
+			heading = *s
 		case listItem:
-			s = heading
+			*s = heading
 		case listLine:
 			s.sign, s.kin = 0, -1
 		case colon: // r/o cva: slurred speech, but not r/o: cva
@@ -100,7 +101,7 @@ func (t *Transformer) assignStatus() {
 			}
 			s.denied, s.sign = 0, 0
 		case triggered:
-			t.apply(&s, i)
+			t.apply(s, i)
 		}
 	}
 	t.chronic()

@@ -46,6 +46,7 @@ type Transformer struct {
 	mentions []mention
 	events   []event
 	arena    []*term // terms of measurements
+	scope    scope   // of the place being read; here, so that no row allocates one
 	clause   int32
 	young    bool // a child's age stands in the note
 	status   bool // something may be other than affirmed

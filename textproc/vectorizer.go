@@ -100,19 +100,24 @@ func New(s Settings, vocabulary []Term, idf []float64, pieces ...Piece) (*Vector
 	if err != nil {
 		return nil, err
 	}
+	return v, v.setVocabulary(vocabulary, idf, pieces)
+}
+
+// setVocabulary gives a vectorizer without a vocabulary its columns and pieces.
+func (v *Vectorizer) setVocabulary(vocabulary []Term, idf []float64, pieces []Piece) error {
 	v.idf = slices.Clone(idf)
 	v.vocabulary = make([]Term, len(vocabulary))
 	v.columns = make(map[string]int32, len(vocabulary))
 	for j, t := range vocabulary {
 		switch _, again := v.columns[t.Text]; {
 		case t.Text == "" || !utf8.ValidString(t.Text):
-			return nil, fmt.Errorf("%w: the term of column %d is empty or not UTF-8", ErrVocabulary, j)
+			return fmt.Errorf("%w: the term of column %d is empty or not UTF-8", ErrVocabulary, j)
 		case again:
-			return nil, fmt.Errorf("%w: the term of column %d appears twice", ErrVocabulary, j)
+			return fmt.Errorf("%w: the term of column %d appears twice", ErrVocabulary, j)
 		case t.DF < 0:
-			return nil, fmt.Errorf("%w: column %d has a document frequency of %d", ErrVocabulary, j, t.DF)
+			return fmt.Errorf("%w: column %d has a document frequency of %d", ErrVocabulary, j, t.DF)
 		case !(idf[j] >= 0) || math.IsInf(idf[j], 1):
-			return nil, fmt.Errorf("%w: column %d has an idf of %v", ErrVocabulary, j, idf[j])
+			return fmt.Errorf("%w: column %d has an idf of %v", ErrVocabulary, j, idf[j])
 		}
 		v.columns[t.Text] = int32(j)
 		t.Surface = slices.Clone(t.Surface)
@@ -128,7 +133,7 @@ func New(s Settings, vocabulary []Term, idf []float64, pieces ...Piece) (*Vector
 			}
 		}
 	}
-	return v, v.setPieces(pieces)
+	return v.setPieces(pieces)
 }
 
 // newVectorizer returns a vectorizer without a vocabulary.
