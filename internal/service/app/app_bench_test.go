@@ -36,7 +36,7 @@ func benchHandle(b *testing.B, h ingest.Handler, values [][]byte) {
 }
 
 func BenchmarkHandleNote(b *testing.B) {
-	trained, err := trainOnce[0]()
+	trained, err := trained()
 	if err != nil {
 		b.Fatal(err)
 	}

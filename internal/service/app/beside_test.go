@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"os"
@@ -84,16 +85,9 @@ func TestListOfChampions(t *testing.T) {
 	other := sleeper.start().ready()
 
 	// Another generation, in which one complaint has lost its model.
-	next := s.save(generation(t, 1))
-	lost := ""
-	g := &models.Generation{CreatedAt: next[0].Manifest.CreatedAt, Models: map[string]models.Member{}}
-	for _, b := range next {
-		if b.Manifest.Name != bundle.Other && lost == "" {
-			lost = b.Manifest.Name
-			continue
-		}
-		g.Models[b.Manifest.Name] = models.Member{Version: b.Version}
-	}
+	next := storetest.Add(t, s.store, generation(t, 1)...)
+	g := &models.Generation{CreatedAt: next.CreatedAt, Models: maps.Clone(next.Models)}
+	maps.DeleteFunc(g.Models, func(name string, _ models.Member) bool { return name != bundle.Other && len(g.Models) == len(first) })
 	for name := range first {
 		if _, stays := g.Models[name]; !stays {
 			t.Logf("%s has no model any more", name)
@@ -144,7 +138,7 @@ func TestNoListOfChampions(t *testing.T) {
 		return strings.Contains(s.log.String(), "new models are found by looking into the store every 20ms") && strings.Contains(s.log.String(), topics.Models)
 	})
 	s.await("the log tells of the outcomes", func() bool { return strings.Contains(s.log.String(), "the calibration is not watched") })
-	s.promote(s.save(generation(t, 1))...)
+	s.promote(generation(t, 1)...)
 	s.await("the swap", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
 	c := s.stream()
 	c.send(notes(t, 0, 20)...)
@@ -327,7 +321,7 @@ func TestDriftOfTheStream(t *testing.T) {
 		t.Errorf("share of unknown values of sex: %v", got)
 	}
 	// What the models count goes on when a generation takes them over, and begins anew for other models.
-	s.promote(s.save(generation(t, 1))[1:]...)
+	s.promote(generation(t, 1)[1:]...)
 	s.await("the swap", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
 	if got := s.metric("wardcast_drift_notes", bundle.Other); got == 0 {
 		t.Error("the model of all complaints forgot its notes")

@@ -6,9 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,15 +39,28 @@ import (
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
-	"github.com/wardcast/wardcast/models"
+	modelstore "github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/storetest"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/textproc"
 )
 
-// No goroutine is excused but the workers that bleve starts as it is loaded: consumer, broker and HTTP server must all be gone.
+// TestMain lets tests wait side by side: most of their time goes by in brokers. No goroutine is excused but the workers that
+// bleve starts as it is loaded: consumer, broker and HTTP server must all be gone.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
+	if err := flag.Set("test.parallel", "8"); err != nil { // of the command line, which is read later, another number counts
+		panic(err)
+	}
+	code := m.Run()
+	if folder := stored.Load(); folder != nil {
+		_ = os.RemoveAll(*folder)
+	}
+	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker")); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // secret stands in every note that a test streams, and may stand in no log and no metric.
@@ -55,15 +71,14 @@ const (
 	noteSeed      = 1
 )
 
-// trainOnce trains small models: one for all complaints and some for complaints of their own.
-var trainOnce = [2]func() (*train.Trained, error){
-	sync.OnceValues(func() (*train.Trained, error) { return trainModels(4) }),
-	sync.OnceValues(func() (*train.Trained, error) { return trainModels(6) }),
-}
-
 var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
 
-func trainModels(rank int) (*train.Trained, error) {
+// stored is the folder of the store that trained makes, nil before.
+var stored atomic.Pointer[string]
+
+// trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain as can be,
+// since every start of a scorer reads it.
+var trained = sync.OnceValues(func() (*train.Trained, error) {
 	g, err := newGenerator()
 	if err != nil {
 		return nil, err
@@ -73,37 +88,46 @@ func trainModels(rank int) (*train.Trained, error) {
 		return nil, err
 	}
 	s := train.Default()
-	s.Rank, s.Text.MinDF, s.PerComplaint, s.MinDocuments, s.MinEvents, s.ChooseText = rank, 3, train.Always, 60, 10, false
+	s.Rank, s.PerComplaint, s.MinDocuments, s.MinEvents, s.ChooseText, s.Pieces = 4, train.Always, 60, 10, false, false
+	s.Text.Concepts, s.Text.Spelling = textproc.Builtin().WithoutConcepts(), false
 	data := train.Data{Rows: rows, Aux: sample.Aux()}
-	created := time.Date(2026, 1, rank, 0, 0, 0, 0, time.UTC)
-	trained, err := train.Train(context.Background(), data, s, train.Job{Created: created, Version: "test"})
+	created := time.Date(2026, 1, 4, 0, 0, 0, 0, time.UTC)
+	models, err := train.Train(context.Background(), data, s, train.Job{Created: created, Version: "test"})
 	if err != nil {
 		return nil, err
 	}
+	folder, err := os.MkdirTemp("", "wardcast")
+	if err != nil {
+		return nil, err
+	}
+	stored.Store(&folder)
 	// The gatekeeper describes the notes that drift is measured against.
-	dir, err := os.MkdirTemp("", "wardcast")
-	if err != nil {
-		return nil, err
+	gatekeeper := train.Gatekeeper{
+		Store: modelstore.OpenDir(folder), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created,
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	gatekeeper := train.Gatekeeper{Store: models.OpenDir(dir), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created}
-	_, err = gatekeeper.Promote(context.Background(), train.Candidate{Trained: trained, Notes: data, Probabilities: slices.Clone(trained.OutOfFold)})
-	return trained, err
-}
+	_, err = gatekeeper.Promote(context.Background(), train.Candidate{
+		Trained: models, Notes: data, Probabilities: slices.Clone(models.OutOfFold),
+	})
+	return models, err
+})
 
-// generation returns copies of the models of training 0 or 1, which differ in everything.
+// generation returns copies of the trained models, or, for 1, of models that were made two days later and predict otherwise.
 func generation(t *testing.T, i int) []*bundle.Bundle {
 	t.Helper()
-	trained, err := trainOnce[i]()
+	models, err := trained()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(trained.Bundles) < 2 {
-		t.Fatalf("%d models trained, want some beside that of all complaints", len(trained.Bundles))
+	if len(models.Bundles) < 2 {
+		t.Fatalf("%d models trained, want some beside that of all complaints", len(models.Bundles))
 	}
 	var bundles []*bundle.Bundle
-	for _, b := range trained.Bundles {
+	for _, b := range models.Bundles {
 		c := *b
+		c.Manifest.CreatedAt = c.Manifest.CreatedAt.AddDate(0, 0, 2*i)
+		c.Tensors = maps.Clone(c.Tensors)
+		intercept := c.Tensors["intercept"]
+		c.Tensors["intercept"] = bundle.Tensor{Shape: intercept.Shape, Data: []float64{intercept.Data[0] + float64(i)/4}}
 		bundles = append(bundles, &c)
 	}
 	return bundles
@@ -113,7 +137,7 @@ func generation(t *testing.T, i int) []*bundle.Bundle {
 type site struct {
 	*testing.T
 	dir      string
-	store    *models.Store
+	store    *modelstore.Store
 	config   config.Config
 	options  app.Options
 	log      *ingesttest.Log
@@ -121,14 +145,17 @@ type site struct {
 	http     *http.Client
 }
 
-// newSite returns a site with the models of training 0 as champions.
+// newSite returns a site with the trained models as champions.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{T: t, dir: t.TempDir(), config: config.Default(), log: &ingesttest.Log{}, registry: prometheus.NewRegistry()}
 	s.config.Models.Store, s.config.Models.Poll = filepath.Join(s.dir, "models"), 20*time.Millisecond
 	s.config.HTTP.Listen = ""
-	s.store = models.OpenDir(s.config.Models.Store)
-	s.promote(s.save(generation(t, 0))...)
+	s.store = modelstore.OpenDir(s.config.Models.Store)
+	generation(t, 0)
+	if err := os.CopyFS(s.config.Models.Store, os.DirFS(*stored.Load())); err != nil {
+		t.Fatal(err)
+	}
 	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true, TopicIndex: filepath.Join(s.dir, "topics")}
 	transport := &http.Transport{}
 	s.http = &http.Client{Transport: transport, Timeout: ingesttest.Patience}
@@ -144,17 +171,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// save adds versions to the store.
-func (s *site) save(bundles []*bundle.Bundle) []*bundle.Bundle {
-	s.Helper()
-	for _, b := range bundles {
-		if _, err := s.store.Save(s.Context(), b); err != nil {
-			s.Fatal(err)
-		}
-	}
-	return bundles
-}
-
+// promote stores models, and serves them beside those of other names.
 func (s *site) promote(bundles ...*bundle.Bundle) {
 	s.Helper()
 	storetest.Serve(s, s.store, bundles...)

@@ -308,7 +308,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("the page Health says %q", said)
 	}
 
-	storetest.Add(t, s.store, s.save(generation(t, 1))...)
+	storetest.Add(t, s.store, generation(t, 1)...)
 	b.open("/models")
 	b.shoot("models")
 	b.run(chromedp.Click(".head .acts .btn"))
@@ -393,7 +393,7 @@ func TestViewerPages(t *testing.T) {
 	}
 	s.config.HTTP.Listen, s.options.Listener = listener.Addr().String(), listener
 	scorer := s.start().ready()
-	storetest.Add(t, s.store, s.save(generation(t, 1))...)
+	storetest.Add(t, s.store, generation(t, 1)...)
 	b := s.newBrowser("http://" + s.config.HTTP.Listen)
 	before, err := s.store.Champion(t.Context())
 	if err != nil {

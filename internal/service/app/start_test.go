@@ -57,7 +57,7 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.config.Kafka.Brokers = []string{"127.0.0.1:1"}
-	s.promote(s.save(generation(t, 0))...)
+	s.promote(generation(t, 0)...)
 	if _, err := app.New(t.Context(), s.options); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestUnknownAux(t *testing.T) {
 	b := generation(t, 1)[0]
 	b.Manifest.Aux = slices.Clone(b.Manifest.Aux)
 	b.Manifest.Aux[0].Name = "shoe_size"
-	s.promote(s.save([]*bundle.Bundle{b})...)
+	s.promote([]*bundle.Bundle{b}...)
 	if _, err := app.New(t.Context(), s.options); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestSwap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.broker()
-	next := s.save(generation(t, 1))
+	next := generation(t, 1)
 	r := s.start().ready()
 	c := s.stream()
 

@@ -64,7 +64,7 @@ type viewed struct {
 
 func newViewed(b *testing.B) *viewed {
 	b.Helper()
-	trained, err := trainOnce[0]()
+	trained, err := trained()
 	if err != nil {
 		b.Fatal(err)
 	}
