@@ -38,6 +38,9 @@ type Options struct {
 	ShowNotes bool
 	// Insecure allows non-loopback addresses without TLS and tokens.
 	Insecure bool
+
+	// Tests that wait for these set others; 0 is the constant of the name.
+	labelInterval, shadowTimeout time.Duration
 }
 
 // App scores the configured streams.
@@ -122,7 +125,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 		name: "list of champions", without: fmt.Sprintf("new models are found by looking into the store every %v", o.Config.Models.Poll), run: list.run,
 	})
 	if o.Config.Shadow.Generation != "" {
-		t.shadow = newShadow(o.Config, t, o.Logger, o.Registry)
+		t.shadow = newShadow(o, t)
 		t.shadow.producer = ingest.NewProducer(a.client, t.shadow.log)
 		s.others = append(s.others, ingest.Topic{Name: topics.Shadow})
 		a.tasks = append(a.tasks, task{name: "shadow", without: "no challenger scores in the shadow", run: func(ctx context.Context) error {

@@ -2,12 +2,18 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
+
+// Hasten shortens what a test would wait for.
+func (o *Options) Hasten() {
+	o.labelInterval, o.shadowTimeout = 20*time.Millisecond, 100*time.Millisecond
+}
 
 // NewResponseHandler returns what answers responses.
 func NewResponseHandler(ctx context.Context, c *config.Config, r *prometheus.Registry) (ingest.Handler, error) {

@@ -157,6 +157,7 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true, TopicIndex: filepath.Join(s.dir, "topics")}
+	s.options.Hasten()
 	transport := &http.Transport{}
 	s.http = &http.Client{Transport: transport, Timeout: ingesttest.Patience}
 	t.Cleanup(func() {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -44,7 +45,7 @@ func newLabels(client *ingest.Client, o *Options) ([]task, error) {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(max(labelInterval, labelShare*time.Since(began))):
+			case <-time.After(max(cmp.Or(o.labelInterval, labelInterval), labelShare*time.Since(began))):
 			}
 		}
 	}

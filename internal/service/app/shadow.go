@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type shadow struct {
 	topic    string
 	triage   *triage
 	producer *ingest.Producer
+	timeout  time.Duration // of writing
 	log      *slog.Logger
 
 	queue   chan ingest.Record      // copies
@@ -59,10 +61,15 @@ const (
 )
 
 // newShadow returns a shadow without a challenger yet.
-func newShadow(c *config.Config, t *triage, log *slog.Logger, r prometheus.Registerer) *shadow {
-	in := promauto.With(r)
+func newShadow(o *Options, t *triage) *shadow {
+	in := promauto.With(o.Registry)
 	s := &shadow{
-		which: c.Shadow.Generation, topic: c.Kafka.Topics.Shadow, triage: t, log: log.With("component", "shadow"), queue: make(chan ingest.Record, shadowQueue),
+		which:   o.Config.Shadow.Generation,
+		topic:   o.Config.Kafka.Topics.Shadow,
+		triage:  t,
+		timeout: cmp.Or(o.shadowTimeout, shadowTimeout),
+		log:     o.Logger.With("component", "shadow"),
+		queue:   make(chan ingest.Record, shadowQueue),
 		scored:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_shadow_predictions_total", Help: "Predictions of the challenger that were written."}),
 		dropped: in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_shadow_dropped_total", Help: "Notes that the challenger did not score, or whose shadow prediction was not written."}, []string{"reason"}),
 		info:    in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_shadow_info", Help: "Constant 1 for the challenger that scores in the shadow."}, []string{"generation"}),
@@ -203,7 +210,7 @@ func (s *shadow) score(ctx context.Context) {
 		}
 		answers = append(answers, out)
 	}
-	ctx, cancel := context.WithTimeout(ctx, shadowTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if err := s.producer.Produce(ctx, s.topic, answers); err != nil {
 		s.dropped.WithLabelValues(shadowUnwritten).Add(float64(len(answers)))

@@ -14,7 +14,9 @@ import (
 // TestShadowMemory: notes of any size wait for the challenger up to a number of bytes, and leave their room when they are scored.
 func TestShadowMemory(t *testing.T) {
 	t.Parallel()
-	s := newShadow(&config.Config{}, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	s := newShadow(&Options{
+		Config: &config.Config{}, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
+	}, nil)
 	s.handler.Store(&Handler{})
 	large := &ingest.Record{Value: make([]byte, 1<<20), Time: time.Now()}
 	for range shadowQueue {

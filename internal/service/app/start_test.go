@@ -184,7 +184,7 @@ func TestAsksForItsTopics(t *testing.T) {
 	s.config.Kafka.Brokers = fake.ListenAddrs()
 	r := s.start().ready()
 	before := named.Load()
-	s.await("more requests", func() bool { return named.Load() > before+10 })
+	s.await("more requests", func() bool { return named.Load() > before+2 })
 	r.stop()
 	if n := all.Load(); n > 0 {
 		t.Errorf("%d of %d requests are for all topics of the cluster", n, named.Load())
