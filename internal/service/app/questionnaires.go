@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/responses"
 	"github.com/wardcast/wardcast/internal/service/config"
-	pages "github.com/wardcast/wardcast/internal/service/web"
+	pages "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 )
 
 // questionnaires answers responses with scores, by the current model of their instrument.

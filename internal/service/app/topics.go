@@ -11,7 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire/factors"
 	"github.com/wardcast/wardcast/internal/service/config"
-	pages "github.com/wardcast/wardcast/internal/service/web"
+	pages "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/topicindex"

@@ -22,6 +22,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	pages "github.com/wardcast/wardcast/internal/service/web"
+	livepage "github.com/wardcast/wardcast/internal/service/web/live"
+	qpage "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 )
 
 const (
@@ -112,9 +114,9 @@ func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
 type web struct {
 	*listening
 	api    *httpapi.API
-	live   *httpapi.Live // nil if no notes are scored
-	feed   *pages.Feed   // the same for the pages
-	topics *topicSearch  // the same
+	live   *httpapi.Live  // nil if no notes are scored
+	feed   *livepage.Feed // the same for the pages
+	topics *topicSearch   // the same
 	// monitor tells whether anything is late or lost.
 	monitor *health.Monitor
 	log     *slog.Logger
@@ -127,7 +129,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		return nil, err
 	}
 	w := &web{listening: l, log: a.Logger.With("component", "http")}
-	listed := func() []pages.Questionnaire { return nil }
+	listed := func() []qpage.Questionnaire { return nil }
 	var streams []health.Stream
 	for _, s := range a.streams {
 		watched := s.watched()
@@ -150,7 +152,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	}
 	for _, s := range a.streams {
 		if t, ok := s.source.(*triage); ok {
-			w.live, w.feed = httpapi.NewLive(), pages.NewFeed(a.ShowNotes)
+			w.live, w.feed = httpapi.NewLive(), livepage.NewFeed(a.ShowNotes)
 			s.published = func(note, prediction []byte) {
 				w.live.Publish(prediction)
 				w.feed.Publish(note, prediction)
@@ -161,11 +163,14 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 			}
 			options.Topics = w.topics
 			options.Triage = &httpapi.Triage{Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: s.hint}
-			p, err := pages.New(pages.Options{Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: options.Demand, Zone: zone, Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed, Topics: w.topics.Index, Changed: s.hint, Logger: w.log})
+			options.Routes, err = pages.Routes(pages.Options{
+				Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: options.Demand, Zone: zone,
+				Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
+				Topics: w.topics.Index, Changed: s.hint, Logger: w.log,
+			})
 			if err != nil {
 				return nil, err
 			}
-			options.Routes = p.Routes()
 		}
 	}
 	w.api, err = httpapi.New(options)
@@ -200,7 +205,7 @@ func remark(refused error) string {
 	return fmt.Sprintf("%s: %v", what, refused)
 }
 
-// replay implements pages.Replay.
+// replay implements the Replay of the page Health.
 func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error) {
 	for _, s := range a.streams {
 		if s.name == stream {

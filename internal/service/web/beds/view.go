@@ -1,0 +1,347 @@
+package beds
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	forecast "github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/wording"
+)
+
+// view is what the template shows.
+type view struct {
+	*query
+	zone   *time.Location
+	now    time.Time
+	asOf   time.Time
+	Failed string // why there is no forecast
+	// configured are the free beds of wards that the forecasts come with, for those that nobody typed.
+	configured map[string]int
+
+	Sub       string // below the heading
+	Stale     bool   // outcomes do not come
+	Old       bool   // the count was made long ago
+	Not       string // the moment, if it is not now
+	Windows   []frame.Choice
+	Spans     []frame.Choice // windows of the form
+	Lead      *lead
+	Wards     []wardRow
+	Most      int // beds, at the end of the strips
+	Hours     *fan
+	Huddle    []huddleLine
+	Remarks   []string
+	CSV, JSON string
+	AllWards  string // address of all wards together, if the page is about one
+	FreeAll   string
+}
+
+// lead is the sentence that answers, with its dots.
+type lead struct {
+	Where, By, Expect, Likely, Free, Chance string
+	Tightest                                []wardRow
+	Trust, Counted, Usual                   string
+	At                                      int64 // milliseconds
+	Wide, Narrow                            *chart.Chart
+}
+
+// wardRow is a ward in the table.
+type wardRow struct {
+	Name, Href, Here, Expect, Likely, Chance string
+	Typed, Error                             string
+	Selected, Warn                           bool
+	Strip                                    template.HTML
+
+	chance, mean float64 // chance is −1 if it is unknown
+}
+
+// outlook is a forecast with its distribution.
+type outlook struct {
+	*msg.BedDemand
+	total forecast.Distribution
+}
+
+func newOutlook(b *msg.BedDemand) outlook {
+	return outlook{b, forecast.Distribution{Offset: b.Total.PMF.Offset, P: b.Total.PMF.P}}
+}
+
+// warnFrom is the chance of a shortage from which a ward has a warning.
+const warnFrom = 0.5
+
+// clock returns the time of day on the site's wall clock.
+func (page *view) clock(t time.Time) string { return t.In(page.zone).Format("15:04") }
+
+// by returns the end of a window, with its day unless that is the day of the count.
+func (page *view) by(window time.Duration) string {
+	from, to := page.asOf.In(page.zone), page.asOf.Add(window).In(page.zone)
+	next := from.AddDate(0, 0, 1).Format(time.DateOnly)
+	switch day := to.Format(time.DateOnly); {
+	case day == from.Format(time.DateOnly):
+		return page.clock(to)
+	case day == next && page.clock(to) == "00:00":
+		return "midnight"
+	case day == next && page.At.IsZero():
+		return page.clock(to) + " tomorrow"
+	}
+	return to.Format("15:04 on 2 Jan")
+}
+
+// fill fills in the forecasts.
+func (page *view) fill(d *demanded) {
+	page.CSV, page.JSON = page.linkTo("/beds.csv", "", ""), page.api()
+	if len(d.wards) == 0 {
+		page.Failed = "There is no forecast yet."
+		return
+	}
+	page.asOf = d.asOf
+	all := newOutlook(&d.wards[0])
+	chosen := all
+	for i := range d.wards {
+		if d.wards[i].Ward == page.Ward {
+			chosen = newOutlook(&d.wards[i])
+		}
+	}
+	page.configured = map[string]int{}
+	for i := range d.wards {
+		if w := &d.wards[i]; len(w.Exceed) > 0 {
+			page.configured[w.Ward] = w.Exceed[0].Beds
+		}
+	}
+	page.table(d.wards)
+	page.windows()
+	page.lead(&chosen)
+	page.Hours = newFan(page, d.hours, chosen.Calibrated)
+	page.remarks(&all)
+}
+
+// noHistory is the beds_version of forecasts that rest on no history of the site.
+const noHistory = "generic"
+
+// remarks says what to know of the count.
+func (page *view) remarks(all *outlook) {
+	n := all.Waiting.Patients
+	page.Stale = all.OutcomesStale
+	page.Sub = "From the " + wording.Count(n, "patient") + " now waiting"
+	switch generic := all.BedsVersion == noHistory; {
+	case n == 0 && generic:
+		page.Sub = "Nobody waiting"
+	case n == 0:
+		page.Sub = "Nobody waiting. Expected arrivals only"
+	case !page.Waiting && !generic:
+		page.Sub += " and those still expected"
+	}
+	page.Sub += "."
+	if all.BedsVersion == noHistory {
+		page.Sub += " There is no history of this site yet: those still to come are not counted."
+	}
+	if all.Abstained > 0 {
+		page.Remarks = append(page.Remarks,
+			"Not predicted: "+frame.Grouped(all.Abstained)+" of those waiting, who count with the average of their complaint.")
+	}
+	if all.TimedOut > 0 {
+		page.Remarks = append(page.Remarks, wording.Count(all.TimedOut, "patient")+
+			" left the count since yesterday, having waited too long without an outcome.")
+	}
+	switch age := page.now.Sub(page.asOf); {
+	case !page.At.IsZero():
+		page.Not = page.asOf.In(page.zone).Format("2 Jan 2006 15:04")
+	case age > oldAfter:
+		page.Old = true
+	}
+}
+
+// checkedWindows are those whose ranges are compared with what came.
+var checkedWindows = []time.Duration{4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
+
+// windows fills in the choice of windows.
+func (page *view) windows() {
+	for _, d := range checkedWindows {
+		value := short(d)
+		if d == httpapi.DefaultWindow {
+			value = ""
+		}
+		page.Windows = append(page.Windows,
+			frame.Choice{Name: page.linkTo("/beds", "window", value), Label: page.by(d), Current: d == page.Window})
+	}
+	spans := []time.Duration{page.Window}
+	for _, hours := range []time.Duration{1, 2, 4, 6, 8, 12, 16, 24, 48} {
+		spans = append(spans, hours*time.Hour)
+	}
+	slices.Sort(spans)
+	for _, d := range slices.Compact(spans) {
+		label := spelled(d) + " (by " + page.by(d) + ")"
+		page.Spans = append(page.Spans, frame.Choice{Name: short(d), Label: label, Current: d == page.Window})
+	}
+}
+
+// freeOf returns the free beds of a ward: those that were typed, or that the configuration names. Those of all are the sum if each
+// ward has its own.
+func (page *view) freeOf(ward string) (n int, known bool) {
+	if n, known = page.free[ward]; !known {
+		n, known = page.configured[ward]
+	}
+	if known || ward != msg.AllWards || len(page.Wards) == 0 {
+		return n, known
+	}
+	for _, w := range page.Wards {
+		beds, known := page.freeOf(w.Name)
+		if !known {
+			return 0, false
+		}
+		n += beds
+	}
+	return n, true
+}
+
+// table fills in the wards, the likeliest shortage first, and the text of the huddle.
+func (page *view) table(list []msg.BedDemand) {
+	for i := range list[1:] {
+		o := newOutlook(&list[i+1])
+		free, _ := page.freeOf(o.Ward)
+		page.Most = max(page.Most, o.Total.Interval95[1], free)
+	}
+	lines := map[string]huddleLine{}
+	for i := range list[1:] {
+		o := newOutlook(&list[i+1])
+		page.Wards = append(page.Wards, page.row(&o))
+		lines[o.Ward] = page.line(&o)
+	}
+	slices.SortStableFunc(page.Wards, func(a, b wardRow) int {
+		return cmp.Or(cmp.Compare(b.chance, a.chance), cmp.Compare(b.mean, a.mean))
+	})
+	for _, w := range page.Wards {
+		page.Huddle = append(page.Huddle, lines[w.Name])
+	}
+	all := newOutlook(&list[0])
+	page.Huddle = append(page.Huddle, page.line(&all))
+	page.FreeAll = page.typed[msg.AllWards]
+	if n, known := page.freeOf(msg.AllWards); known && page.FreeAll == "" {
+		page.FreeAll = strconv.Itoa(n)
+	}
+}
+
+func (page *view) row(o *outlook) wardRow {
+	w := wardRow{
+		Name: o.Ward, Href: page.linkTo("/beds", "ward", o.Ward), Here: wording.Fixed(o.Waiting.Mean, 1),
+		Expect: wording.Fixed(o.Total.Mean, 1), Likely: frame.Unknown, Chance: frame.Unknown,
+		Typed: page.typed[o.Ward], Error: page.Errors["free."+o.Ward], Selected: o.Ward == page.Ward,
+		Strip: page.strip(o), chance: -1, mean: o.Total.Mean,
+	}
+	if o.Calibrated {
+		w.Likely = ranged(o.Total.Interval80)
+	}
+	if n, known := page.freeOf(o.Ward); known {
+		if w.Typed == "" {
+			w.Typed = strconv.Itoa(n)
+		}
+		w.chance = o.total.Exceed(n)
+		w.Chance, w.Warn = frame.Percent(w.chance)+" %", w.chance >= warnFrom
+	}
+	return w
+}
+
+// ranged returns an interval of counts.
+func ranged(i [2]int) string {
+	if i[0] == i[1] {
+		return strconv.Itoa(i[0])
+	}
+	return fmt.Sprintf("%d to %d", i[0], i[1])
+}
+
+// likely is the probability that planning for a ward's 90th percentile suffices.
+const likely = 0.9
+
+// huddleLine is a ward in one line, as it is read out in a huddle.
+type huddleLine struct{ Name, Text string }
+
+func (page *view) line(o *outlook) huddleLine {
+	name := o.Ward
+	if name == msg.AllWards {
+		name = "All wards"
+	}
+	text := fmt.Sprintf(": %.0f expected by %s", o.Total.Mean, page.by(page.Window))
+	if o.Calibrated {
+		text += fmt.Sprintf(", plan for %d (9 in 10)", o.total.Quantile(likely))
+	}
+	text += fmt.Sprintf(", %.0f of those already here", o.Waiting.Mean)
+	if o.UsualMean.Set {
+		text += fmt.Sprintf(", usual %.0f", o.UsualMean.Value)
+	}
+	if n, known := page.freeOf(o.Ward); known {
+		text += fmt.Sprintf("; more than %d: %s %%", n, frame.Percent(o.total.Exceed(n)))
+	}
+	return huddleLine{name, text + "."}
+}
+
+// lead fills in the answer about a ward, or all.
+func (page *view) lead(o *outlook) {
+	l := &lead{
+		By: page.by(page.Window), Expect: wording.Count(int(math.Round(o.Total.Mean)), "bed"),
+		Counted: page.clock(page.asOf) + " " + page.asOf.In(page.zone).Format("MST"), At: page.asOf.UnixMilli(),
+	}
+	if o.Ward != msg.AllWards {
+		l.Where, page.AllWards = o.Ward, page.linkTo("/beds", "ward", "")
+	}
+	if o.UsualMean.Set {
+		l.Usual = wording.Short(o.UsualMean.Value, 0)
+	}
+	c := o.Coverage80
+	switch {
+	case o.Calibrated:
+		l.Likely = ranged(o.Total.Interval80)
+		l.Trust = fmt.Sprintf("“Most likely” means 8 times in 10. The range held in %s %% of the last %d forecasts.",
+			frame.Percent(c.Share), c.N)
+	case !slices.Contains(checkedWindows, page.Window):
+		l.Trust = "No range is shown: only forecasts for 4, 8 and 24 hours are compared with what came."
+	case c.N < forecast.CalibrationWindow:
+		l.Trust = fmt.Sprintf("No range is shown yet, and the chances are not yet checked: "+
+			"%d of %d forecasts have been compared with what came.", c.N, forecast.CalibrationWindow)
+	default:
+		l.Trust = fmt.Sprintf("No range is shown: it held in %s %% of the last %d forecasts, too far from 80 %%. "+
+			"Take the chances with care.", frame.Percent(c.Share), c.N)
+	}
+	free, known := page.freeOf(o.Ward)
+	if known {
+		l.Free, l.Chance = strconv.Itoa(free), frame.Percent(o.total.Exceed(free))
+	} else {
+		free = -1
+	}
+	if o.Ward == msg.AllWards {
+		l.Tightest = page.tightest()
+	}
+	l.Wide, l.Narrow = newDots(o, free, l.By, wideDots), newDots(o, free, l.By, narrowDots)
+	page.Lead = l
+}
+
+// mostTight bounds the wards that the answer names.
+const mostTight = 3
+
+// tightest returns the wards that will probably be short, or else the one that is nearest to it.
+func (page *view) tightest() (tight []wardRow) {
+	for _, w := range page.Wards {
+		if w.chance < 0 || len(tight) == mostTight || len(tight) > 0 && !w.Warn {
+			break
+		}
+		tight = append(tight, w)
+	}
+	return tight
+}
+
+// LinkTo returns the address of the page with one of its parameters changed, or left out if the value is empty.
+func (page *view) LinkTo(name, value string) string { return page.linkTo("/beds", name, value) }
+
+// Moment returns the chosen moment as the browser's field writes it, "" for now.
+func (page *view) Moment() string {
+	if page.At.IsZero() {
+		return ""
+	}
+	return page.At.In(page.zone).Format(momentLayout)
+}

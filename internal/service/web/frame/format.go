@@ -1,0 +1,106 @@
+package frame
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/wording"
+)
+
+// functions are those of templates, by the names of ours.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"capital": func(v any) string { return Capital(fmt.Sprint(v)) },
+		"hundred": func(v float64, decimals int) string { return wording.Short(100*v, decimals) },
+		"count":   wording.Count, "day": Day, "exact": Exact, "fixed": Fixed, "grouped": func(v any) string { return Grouped(int(value(v))) },
+		"percent": Percent, "share": Share, "short": wording.Short, "signed": Signed, "stamp": Stamp,
+	}
+}
+
+// Exact returns a number as messages print it, "" for one that is not finite or not known: the argument is a float64 or a pointer.
+func Exact(v any) string {
+	x := value(v)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return ""
+	}
+	return string(msg.Number(x).AppendJSON(nil))
+}
+
+// value returns a number, NaN for nil.
+func value(v any) float64 {
+	switch v := v.(type) {
+	case int:
+		return float64(v)
+	case float64:
+		return v
+	case *float64:
+		if v != nil {
+			return *v
+		}
+	}
+	return math.NaN()
+}
+
+// Unknown stands for a number that is not known.
+const Unknown = "–"
+
+// Fixed returns a measure of quality, or a pointer to one, with three decimals.
+func Fixed(v any) string {
+	x := value(v)
+	if math.IsNaN(x) {
+		return Unknown
+	}
+	return wording.Fixed(x, 3)
+}
+
+// Signed returns a contribution or a coefficient with its sign and two decimals.
+func Signed(v float64) string { return wording.Signed(v, 2) }
+
+// Percent returns a probability as whole percent. No estimate is certain: the ends are "<1" and ">99".
+func Percent(p float64) string {
+	switch {
+	case p < 0.01:
+		return "<1"
+	case p > 0.99:
+		return ">99"
+	}
+	return strconv.Itoa(int(math.Round(100 * p)))
+}
+
+// Share returns a share, or a pointer to one, in percent with one decimal.
+func Share(v any) string {
+	x := value(v)
+	if math.IsNaN(x) {
+		return "unknown"
+	}
+	return wording.Fixed(100*x, 1) + " %"
+}
+
+// Capital returns words of ours with a capital letter and without underscores.
+func Capital(s string) string { return wording.Capital(strings.ReplaceAll(s, "_", " ")) }
+
+// Grouped returns a count with a thin space between thousands.
+func Grouped(n int) string { return wording.Grouped(n, "\u202f") }
+
+// Stamp returns a time in UTC to the minute.
+func Stamp(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") }
+
+// Day returns a day in UTC.
+func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
+
+// ModelLabel returns the name of a model for people.
+func ModelLabel(name, complaint string) string {
+	switch {
+	case name == bundle.Other:
+		return "All complaints"
+	case complaint != "":
+		return complaint
+	}
+	return name
+}

@@ -1,0 +1,186 @@
+// Package frame is what all pages have in common: the document around them with the top bar, the style sheet and the script, and how
+// numbers and times are written on them. Pages lie in rooms of their own, which stand on this package and never on each other.
+//
+// A room embeds its template, which defines "page", and answers each request with a View of it, or with a problem, CSV or JSON of
+// package httpapi. In templates an indented line continues the one before it: neither the line break nor the indentation reaches the
+// page, but for a space before what is not an element.
+package frame
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+)
+
+var (
+	//go:embed frame.html
+	document string
+	//go:embed text.html
+	textPage string
+)
+
+// Options say what the frame shows around each page.
+type Options struct {
+	State      func() State
+	Generation func() string // in use
+	Logger     *slog.Logger
+}
+
+// State is what the top bar says.
+type State struct {
+	Ready bool   `json:"ready"`
+	Text  string `json:"text"`
+}
+
+// Frame draws pages.
+type Frame struct {
+	Options
+	base   *template.Template
+	pages  []*Page
+	static map[string]asset
+	assets string // changes with the style sheet or the script
+}
+
+// Page is a page of the top bar.
+type Page struct {
+	*Frame
+	Path, Title string
+	Role        httpapi.Role // that it needs
+	text        *Template
+}
+
+// Template is the document with the template of a page.
+type Template struct {
+	page *Page
+	set  *template.Template
+}
+
+// New returns a frame without pages.
+func New(o Options) *Frame {
+	f := &Frame{Options: o, base: template.Must(template.New("").Funcs(functions()).Parse(joined(document)))}
+	f.static, f.assets = readStatic()
+	return f
+}
+
+// Add adds a page at the end of the top bar.
+func (f *Frame) Add(path, title string, role httpapi.Role) *Page {
+	p := &Page{Frame: f, Path: path, Title: title, Role: role}
+	p.text = p.Template(textPage)
+	f.pages = append(f.pages, p)
+	return p
+}
+
+// Template returns the document with these templates, of which one defines "page". It panics if one cannot be read.
+func (p *Page) Template(texts ...string) *Template {
+	set := template.Must(p.base.Clone())
+	for _, text := range texts {
+		template.Must(set.Parse(joined(text)))
+	}
+	return &Template{p, set}
+}
+
+// An indented line continues the one before.
+var (
+	elements = regexp.MustCompile(`\n[\t ]+([<{])`)
+	words    = regexp.MustCompile(`\n[\t ]+`)
+)
+
+func joined(text string) string {
+	return words.ReplaceAllString(elements.ReplaceAllString(text, "$1"), " ")
+}
+
+// Route returns the route of the page itself.
+func (p *Page) Route(answer httpapi.Answering) httpapi.Route {
+	path := p.Path
+	if path == "/" {
+		path = "/{$}"
+	}
+	return httpapi.Route{Pattern: "GET " + path, Role: p.Role, Handler: answer}
+}
+
+// Get returns a route below a page, which viewers may ask for.
+func Get(path string, answer httpapi.Answering) httpapi.Route {
+	return httpapi.Route{Pattern: "GET " + path, Role: httpapi.Viewer, Handler: answer}
+}
+
+// Choice is an entry of a menu with its value, or an address with its text.
+type Choice struct {
+	Name, Label string
+	Current     bool
+}
+
+// View is an answer with a page.
+type View struct {
+	*Template
+	Title, Class string
+	Status       int // 0 is 200
+	Data         any
+}
+
+// View returns the page with data.
+func (t *Template) View(data any) *View { return &View{Template: t, Title: t.page.Title, Data: data} }
+
+// Text is a page of plain text, or of a message if there is none.
+type Text struct{ Heading, Sub, Back, BackTo, Text, Message string }
+
+// Text returns a page of plain text that leads back to this page unless it leads elsewhere.
+func (p *Page) Text(t Text) *View {
+	if t.Back == "" {
+		t.Back, t.BackTo = p.Path, "Back to "+p.Title
+	}
+	v := p.text.View(t)
+	v.Title = t.Heading
+	return v
+}
+
+// Missing returns the answer that something a page is asked for is not there.
+func (p *Page) Missing(message string) *View {
+	v := p.Text(Text{Heading: "Not found", Message: message})
+	v.Status = http.StatusNotFound
+	return v
+}
+
+// ServeHTTP sends the page.
+func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	page := v.page
+	data := struct {
+		*View
+		Here       *Page
+		Pages      []*Page
+		Assets     string
+		Generation string
+		Now        time.Time
+		State      State
+	}{
+		View: v, Here: page, Pages: page.pages, Assets: page.assets, Generation: page.Generation(), Now: time.Now(),
+		State: page.State(),
+	}
+	if r.URL.Query().Get("wall") == "1" {
+		v.Class += " wall"
+	}
+	var out bytes.Buffer
+	if err := v.set.ExecuteTemplate(&out, "frame", data); err != nil {
+		page.Logger.Error("a page cannot be drawn", "page", v.Title, "err", err)
+		httpapi.Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Referrer-Policy", "same-origin") // so that a form tells its origin
+	send(w, r, v.Status, out.Bytes(), nil)
+}
+
+// Part draws one of the templates for a stream, or for several pages.
+func (t *Template) Part(name string, data any) template.HTML {
+	var out bytes.Buffer
+	if err := t.set.ExecuteTemplate(&out, name, data); err != nil {
+		t.page.Logger.Error("a part of a page cannot be drawn", "part", name, "err", err)
+		return ""
+	}
+	return template.HTML(out.String()) //nolint:gosec // a template has escaped it
+}

@@ -1,0 +1,80 @@
+package frame_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/service/web/webtest"
+)
+
+// The most bytes that the style sheet and the script take, compressed.
+const (
+	mostStyle  = 6 << 10
+	mostScript = 20 << 10
+)
+
+// TestStatic: the style sheet and the script are small, compressed, kept only at their own address, and ask no other host. Nothing moves
+// for those who want no motion.
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	s := webtest.New(t)
+	p := s.Page("/page", "Page")
+	template := p.Template(`{{define "page"}}<p>` + "\n\t" + `<b>{{.}}</b>` + "\n\t" + `and text` + "\n" + `</p>{{end}}`)
+	s.Serve([]httpapi.Route{p.Static(), p.Route(func(r *http.Request) http.Handler {
+		return template.View(r.URL.Query().Get("q"))
+	})})
+	_, _, page := s.Ask(webtest.Viewer, "/page?"+url.Values{"q": {"<i>"}}.Encode(), nil)
+	if want := "<main id=\"main\">\n<p><b>&lt;i&gt;</b> and text\n</p>\n"; !strings.Contains(page, want) {
+		t.Errorf("the page lacks %q:\n%s", want, page)
+	}
+	if want := `<a href="/page" aria-current="page">Page</a>`; strings.Count(page, want) != 2 {
+		t.Errorf("the top bar and the menu lack %q:\n%s", want, page)
+	}
+	own := regexp.MustCompile(`"/static/([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(own) != 2 {
+		t.Fatalf("the page has the assets %q", own)
+	}
+	for _, a := range []struct {
+		path, kind string
+		most       int
+	}{{own[0][1], "text/css", mostStyle}, {own[1][1], "text/javascript", mostScript}} {
+		name, _, _ := strings.Cut(a.path, "?")
+		for path, kept := range map[string]bool{a.path: true, name: false, name + "?v=x": false} {
+			status, header, body := s.Ask("", "/static/"+path, nil)
+			if status != 200 || strings.Contains(header.Get("Cache-Control"), "immutable") != kept ||
+				header.Get("Content-Type") != a.kind+"; charset=utf-8" {
+				t.Errorf("%s: %d %v", path, status, header)
+			}
+			if bad := webtest.Elsewhere.FindString(body); bad != "" {
+				t.Errorf("%s asks for %s", path, bad)
+			}
+			for line := range strings.Lines(body) {
+				moves := a.kind == "text/css" && regexp.MustCompile(`animation|transition|@keyframes`).MatchString(line)
+				if moves && !strings.HasPrefix(line, "@media (prefers-reduced-motion:no-preference)") {
+					t.Errorf("this moves for those who want no motion: %s", line)
+				}
+			}
+		}
+		_, header, small := s.Ask("", "/static/"+a.path, nil, "Accept-Encoding", "br, gzip")
+		if n := len(small); header.Get("Content-Encoding") != "gzip" || n == 0 || n > a.most {
+			t.Errorf("%s has %d bytes compressed, want at most %d: %v", a.path, n, a.most, header)
+		}
+	}
+	if status, _, _ := s.Ask("", "/static/web.go", nil); status != http.StatusNotFound {
+		t.Errorf("web.go: %d", status)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "<1", 0.0099: "<1", 0.01: "1", 0.495: "50", 0.99: "99", 0.9901: ">99", 1: ">99"} {
+		if got := frame.Percent(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+// Package live is the page Live: the latest predictions as they are published, and what moved one of them. The text of notes is shown
+// only if the Feed keeps it. Rows have addresses that are numbers of this process, never visits.
+package live
+
+import (
+	_ "embed"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/service/web/prediction"
+	"github.com/wardcast/wardcast/internal/wording"
+)
+
+//go:embed live.html
+var html string
+
+// room answers for the page and its stream.
+type room struct {
+	*frame.Page
+	feed *Feed
+	view *frame.Template
+}
+
+// New returns the routes of the page.
+func New(p *frame.Page, feed *Feed) []httpapi.Route {
+	h := &room{Page: p, feed: feed, view: p.Template(prediction.HTML, html)}
+	page, stream := p.Route(h.page), frame.Get("/live/feed", h.stream)
+	page.Predictions, stream.Predictions, stream.Stream = true, true, true
+	return []httpapi.Route{page, stream, frame.Get("/live/state", h.state)}
+}
+
+// State returns what the top bar says of the notes that come, once they are read.
+func State(feed *Feed, ready func() (remarks string, err error)) frame.State {
+	if _, err := ready(); err != nil {
+		return frame.State{Text: "notes are not being read yet"}
+	}
+	n, all := feed.perMinute(time.Now())
+	text := wording.Count(n, "note") + " a minute"
+	if !all {
+		text = "over " + text
+	}
+	return frame.State{Ready: true, Text: text}
+}
+
+// state answers with what the top bar says, for pages without a stream.
+func (h *room) state(*http.Request) http.Handler { return httpapi.JSON(h.State()) }
+
+// view is what the template shows.
+type view struct {
+	Rows      []template.HTML
+	Last      string // id of the newest
+	Counts    counts
+	Chosen    *prediction.Row
+	Gone      bool // the chosen row is not kept any more
+	ShowNotes bool
+}
+
+// counts are numbers of rows by kind.
+type counts struct{ All, Admit, Close, None int }
+
+// page shows the latest predictions, and what moved one of them.
+func (h *room) page(r *http.Request) http.Handler {
+	list, last := h.feed.latest(pageRows, 0)
+	data := &view{Last: h.feed.id(last), ShowNotes: h.feed.notes}
+	v := h.view.View(data)
+	v.Class = "live"
+	var chosen *published
+	if wanted := r.URL.Query().Get("row"); wanted != "" {
+		v.Class += " row"
+		if n, err := strconv.ParseUint(wanted, 10, 64); err == nil {
+			chosen = h.feed.at(n)
+		}
+		data.Gone = chosen == nil
+	} else if len(list) > 0 {
+		chosen = list[0]
+	}
+	if chosen != nil {
+		data.Chosen = chosen.row()
+		data.Chosen.Selected = true
+	}
+	for _, f := range list {
+		html := h.draw(f)
+		data.Counts.add(f.kind)
+		if f == chosen {
+			html = h.view.Part("row", data.Chosen)
+		}
+		data.Rows = append(data.Rows, html)
+	}
+	return v
+}
+
+// add counts a row of these kinds.
+func (c *counts) add(kinds string) {
+	c.All++
+	for kind := range strings.FieldsSeq(kinds) {
+		switch kind {
+		case "admit":
+			c.Admit++
+		case "close":
+			c.Close++
+		case "none":
+			c.None++
+		}
+	}
+}
+
+// draw draws the row of a prediction, once for all pages and streams that show it.
+func (h *room) draw(f *published) template.HTML {
+	f.once.Do(func() {
+		r := f.row()
+		f.html, f.kind = h.view.Part("row", r), r.Kind()
+	})
+	return f.html
+}
+
+// renderRows writes rows for streams.
+func (h *room) renderRows(list []*published, more int) []byte {
+	data := struct {
+		Rows []template.HTML
+		More int
+	}{More: more}
+	for _, f := range list {
+		data.Rows = append(data.Rows, h.draw(f))
+	}
+	return []byte(h.view.Part("batch", data))
+}
+
+// row returns what was published. A prediction that cannot be read, which no version of wardcast writes, is a row that says so.
+func (f *published) row() *prediction.Row {
+	var p msg.Prediction
+	if err := json.Unmarshal(f.value, &p); err != nil {
+		return &prediction.Row{
+			Number: f.number, Title: "Prediction cannot be read", At: f.at, P: prediction.Probability{None: true},
+		}
+	}
+	note := &msg.Note{}
+	if f.note == nil || msg.DecodeNote(f.note, note) != nil {
+		note = nil
+	}
+	r := prediction.NewRow(&p, note)
+	r.Number, r.At = f.number, f.at
+	return r
+}

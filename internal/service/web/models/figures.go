@@ -1,0 +1,264 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/models/report"
+)
+
+// figuresView shows what a version of a model is worth: the figures of its report.
+type figuresView struct {
+	Name, Label, Version, Path string
+	Missing                    string // why there are no figures
+	Report                     *report.Report
+	Later                      bool // they are measured on later notes
+	Measures                   []measure
+	Calibration, Decision      *chart.Chart
+	ROC, Forest                *chart.Chart
+	Bins                       []bin
+	Benefits                   []benefit
+	Groups                     []report.Subgroup // all notes first; none if they are alone
+	Sparks                     []spark
+	Versions                   []version
+}
+
+// measure is a measure, and what it means.
+type measure struct {
+	Name     string
+	Estimate *eval.Estimate // nil if it is undefined
+	Means    string
+	Alone    bool // without an interval
+}
+
+// bin is a tenth of the notes with Wilson's interval.
+type bin struct {
+	eval.Bin
+	Least, Most float64
+}
+
+// benefit is a point of the decision curve, in admissions for each 100 patients.
+type benefit struct{ eval.BenefitPoint }
+
+// Assess returns how many patients one assesses to find an admission.
+func (b benefit) Assess() string { return wording.Short(1/b.Threshold, 1) }
+
+// version is a version in the table behind the sparklines.
+type version struct {
+	*facts
+	Name    string
+	Current bool
+}
+
+// figures shows the figures of a version.
+func (h *room) figures(r *http.Request) http.Handler {
+	b, missing := h.bundle(r)
+	if missing != nil {
+		return missing
+	}
+	data := &figuresView{
+		Name: b.Manifest.Name, Label: frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint), Version: b.Version,
+		Path: pathOf(b.Manifest.Name, b.Version),
+	}
+	var figures report.Report
+	switch err := json.Unmarshal(b.Report, &figures); {
+	case len(b.Report) == 0:
+		data.Missing = noReport
+	case err != nil || figures.Metrics == nil || len(figures.Thresholds) == 0:
+		data.Missing = "The report of this version cannot be read by this wardcast."
+	default:
+		data.fill(&figures)
+	}
+	if err := data.history(r.Context(), h, b.Manifest.Name); err != nil && r.Context().Err() == nil {
+		h.Logger.Error("the versions of a model cannot be read", "err", err)
+	}
+	v := h.figuresView.View(data)
+	v.Title = "Figures of " + data.Label
+	return v
+}
+
+// fill fills in the report.
+func (data *figuresView) fill(r *report.Report) {
+	m := r.Metrics
+	data.Report, data.Later = r, r.Kind == report.Later
+	data.Measures = []measure{
+		{Name: "AUROC", Estimate: m.AUROC,
+			Means: "chance that a patient who was admitted has the higher probability of two; 0.5 is a coin"},
+		{Name: "AUPRC", Estimate: m.AUPRC, Means: "precision over all sensitivities; the share admitted is a coin"},
+		{Name: "Brier score", Estimate: &m.Brier, Means: "mean squared error of the probability; less is better"},
+		{Name: "Scaled Brier score", Estimate: m.BrierScaled, Means: "1 is perfect, 0 knows only the share admitted"},
+		{Name: "Log loss", Estimate: &m.LogLoss, Means: "punishes confident errors; less is better"},
+		{Name: "Calibration slope", Estimate: m.CalibrationSlope, Means: "1 is right; below 1 the probabilities are too extreme"},
+		{Name: "Calibration intercept", Estimate: m.CalibrationIntercept,
+			Means: "0 is right; above 0 too few admissions are expected"},
+		{Name: "Observed / expected", Estimate: m.ObservedExpected, Means: "admissions for each one expected; 1 is right"},
+	}
+	if e := m.CalibrationError; e != nil {
+		data.Measures = append(data.Measures, measure{
+			Name: "Calibration error", Estimate: &eval.Estimate{Value: *e}, Alone: true,
+			Means: "mean distance between probability and share admitted",
+		})
+	}
+	data.Calibration, data.Decision, data.Forest = r.CalibrationChart(), r.DecisionChart(), r.ForestChart()
+	if len(r.Ranking) > 0 {
+		data.ROC = r.ROCChart()
+	}
+	for _, b := range r.Bins {
+		low, high := eval.Wilson(b.Observed, float64(b.N))
+		data.Bins = append(data.Bins, bin{b, low, high})
+	}
+	for i := 0; i < len(r.Decision); i += benefitRows {
+		if r.Decision[i].Threshold > 0 {
+			data.Benefits = append(data.Benefits, benefit{r.Decision[i]})
+		}
+	}
+	if len(r.Subgroups) > 0 {
+		data.Groups = append([]report.Subgroup{{Grouping: "All notes", Metrics: m}}, r.Subgroups...)
+	}
+}
+
+// benefitRows is the step between the points of the decision curve in its table.
+const benefitRows = 5
+
+// sparkVersions bounds the versions of the sparklines and their table.
+const sparkVersions = 12
+
+// facts are what a manifest says of a model and its figures. What it lacks is nil.
+type facts struct {
+	AUROC    *float64                     `json:"auroc"`
+	Interval *struct{ Low, High float64 } `json:"auroc_95"`
+	Brier    *float64                     `json:"brier"`
+	Slope    *float64                     `json:"calibration_slope"`
+
+	Trained  time.Time
+	Notes    int
+	Admitted *float64 // share
+}
+
+func newFacts(metrics json.RawMessage, t bundle.Training, trained time.Time) *facts {
+	f := &facts{}
+	_ = json.Unmarshal(metrics, f) // what it lacks is unknown
+	f.Trained, f.Notes = trained, t.Documents
+	if t.Documents > 0 {
+		admitted := float64(t.Positives) / float64(t.Documents)
+		f.Admitted = &admitted
+	}
+	return f
+}
+
+// factCache keeps the facts of manifests, which never change.
+type factCache struct {
+	mu    sync.Mutex
+	known map[string]*facts // by model and version
+}
+
+// factsOf reads the facts of a version's manifest, once.
+func (h *room) factsOf(ctx context.Context, model, version string) (*facts, error) {
+	c := &h.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := pathOf(model, version)
+	if f := c.known[key]; f != nil {
+		return f, nil
+	}
+	m, err := h.store.Manifest(ctx, model, version)
+	if err != nil {
+		return &facts{}, err
+	}
+	if c.known == nil {
+		c.known = map[string]*facts{}
+	}
+	c.known[key] = newFacts(m.Metrics, m.Training, m.CreatedAt)
+	return c.known[key], nil
+}
+
+// history fills in the latest versions up to this one. One that cannot be read leaves a gap.
+func (data *figuresView) history(ctx context.Context, h *room, model string) (damage error) {
+	names, err := h.store.Versions(ctx, model)
+	if err != nil {
+		return err
+	}
+	later, found := slices.BinarySearch(names, data.Version)
+	if found {
+		later++
+	}
+	for _, name := range names[max(0, later-sparkVersions):later] {
+		f, err := h.factsOf(ctx, model, name)
+		if err != nil {
+			damage = err
+		}
+		data.Versions = append(data.Versions, version{f, name, name == data.Version})
+	}
+	if len(data.Versions) > 1 {
+		data.Sparks = sparks(data.Versions)
+	}
+	return damage
+}
+
+// reportJSON answers with the report, as the training wrote it.
+func (h *room) reportJSON(r *http.Request) http.Handler {
+	b, missing := h.bundle(r)
+	switch {
+	case missing != nil:
+		return missing
+	case len(b.Report) == 0:
+		return h.Missing(noReport)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(b.Report) // the client is gone
+	})
+}
+
+// figuresCSV answers with what the charts show, one value a line.
+func (h *room) figuresCSV(r *http.Request) http.Handler {
+	b, missing := h.bundle(r)
+	if missing != nil {
+		return missing
+	}
+	var f report.Report
+	if json.Unmarshal(b.Report, &f) != nil || f.Metrics == nil {
+		return h.Missing("This version has no report that can be read.")
+	}
+	out := httpapi.NewCSV("figures.csv", "figure", "series", "x", "value", "low", "high", "notes")
+	line := func(figure, series string, x float64, e *eval.Estimate, notes int) {
+		if e != nil {
+			out.Add(figure, series, frame.Exact(x), frame.Exact(e.Value), frame.Exact(e.Low), frame.Exact(e.High),
+				strconv.Itoa(notes))
+		}
+	}
+	for _, b := range f.Bins {
+		low, high := eval.Wilson(b.Observed, float64(b.N))
+		line("calibration", "tenths", b.Predicted, &eval.Estimate{Value: b.Observed, Low: low, High: high}, b.N)
+	}
+	n := f.Metrics.N
+	for _, c := range f.Calibration {
+		line("calibration", "smooth", c.Predicted, &eval.Estimate{Value: c.Observed, Low: c.Low, High: c.High}, n)
+	}
+	for _, d := range f.Decision {
+		line("decision", "model", d.Threshold, &d.Model, n)
+		line("decision", "all", d.Threshold, &d.TreatAll, n)
+	}
+	for _, k := range f.Ranking {
+		line("roc", "model", 1-k.Specificity, &eval.Estimate{Value: k.Sensitivity, Low: k.Sensitivity, High: k.Sensitivity}, n)
+	}
+	for _, g := range f.Subgroups {
+		if g.Metrics != nil {
+			name := g.Grouping + " " + g.Level
+			line("subgroup auroc", name, 0, g.Metrics.AUROC, g.Metrics.N)
+			line("subgroup observed/expected", name, 0, g.Metrics.ObservedExpected, g.Metrics.N)
+		}
+	}
+	return out
+}

@@ -1,0 +1,252 @@
+// Package models is the page Models: the models in use with their measures, the generations of the store and what happened to it, and
+// below it the figures, the report and the card of each version, and the forms with which operators promote and roll back.
+package models
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/serving"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/models"
+)
+
+var (
+	//go:embed models.html
+	html string
+	//go:embed figures.html
+	figuresHTML string
+	//go:embed change.html
+	changeHTML string
+)
+
+// room answers for the page and what lies below it.
+type room struct {
+	*frame.Page
+	store                        *models.Store
+	set                          func() *scoring.Set
+	changing                     httpapi.Changing
+	view, figuresView, askedView *frame.Template
+	cache                        factCache
+}
+
+// New returns the routes of the page. changed is called when another generation is served.
+func New(p *frame.Page, store *models.Store, set func() *scoring.Set, changed func()) []httpapi.Route {
+	h := &room{
+		Page: p, store: store, set: set,
+		changing: httpapi.Changing{Store: store, Changed: changed, Logger: p.Logger},
+		view:     p.Template(html), figuresView: p.Template(figuresHTML), askedView: p.Template(changeHTML),
+	}
+	routes := []httpapi.Route{
+		p.Route(h.page),
+		frame.Get("/models/{model}/{version}", h.figures),
+		frame.Get("/models/{model}/{version}/figures.csv", h.figuresCSV),
+		frame.Get("/models/{model}/{version}/report.json", h.reportJSON),
+		frame.Get("/models/{model}/{version}/report", h.report),
+		frame.Get("/models/{model}/{version}/card", h.card),
+	}
+	for _, a := range []*action{
+		{"/models/promote", "Promote a generation", "Promote", serving.Promote},
+		{"/models/rollback", "Roll back", "Roll back", serving.Rollback},
+	} {
+		ask := func(r *http.Request) http.Handler { return h.ask(r, a) }
+		change := func(r *http.Request) http.Handler { return h.change(r, a) }
+		routes = append(routes,
+			httpapi.Route{Pattern: "GET " + a.path, Role: httpapi.Operator, Handler: httpapi.Answering(ask)},
+			httpapi.Route{Pattern: "POST " + a.path, Role: httpapi.Operator, Handler: httpapi.Answering(change)})
+	}
+	return routes
+}
+
+// view is what the template shows.
+type view struct {
+	InUse, Champion string // generations
+	Newest          string // the one that a promotion without a name takes, "" if there is none
+	Operator        bool
+	CanRollBack     bool
+	NoOther         bool // there is none to go back to
+	Done, Damage    string
+	Models          []modelView
+	Generations     []generationView
+	History         []eventView
+}
+
+// modelView is a model in use.
+type modelView struct {
+	*facts
+	Name, Label, Version, Path string
+}
+
+type generationView struct {
+	models.GenerationInfo
+	Tone          string
+	InUse, Served bool
+}
+
+type eventView struct {
+	models.Event
+	Sign, What string
+}
+
+// maxListed bounds the generations and events on the page.
+const maxListed = 30
+
+// page shows what scores notes, the generations and their history.
+func (h *room) page(r *http.Request) http.Handler {
+	ctx, set := r.Context(), h.set()
+	data := &view{InUse: set.Generation, Operator: httpapi.CallerOf(ctx).Is(httpapi.Operator)}
+	for _, name := range slices.Sorted(maps.Keys(set.Models)) {
+		about, version := set.About[name], set.Versions[name]
+		data.Models = append(data.Models, modelView{
+			facts: newFacts(about.Metrics, about.Training, set.Created[name]), Name: name, Version: version,
+			Label: frame.ModelLabel(name, about.Complaint), Path: pathOf(name, version),
+		})
+	}
+	if err := data.read(ctx, h.store); err != nil && ctx.Err() == nil {
+		h.Logger.Error("the model store cannot be read", "err", err)
+		data.Damage = "the store cannot be read now; the log says why"
+	}
+	data.Done = map[string]string{
+		"promote":  "Promoted. The history below has your reason.",
+		"rollback": "Rolled back. The history below has your reason.",
+	}[r.URL.Query().Get("done")]
+	return h.view.View(data)
+}
+
+// pathOf returns the address of the figures of a version.
+func pathOf(model, version string) string {
+	return "/models/" + url.PathEscape(model) + "/" + url.PathEscape(version)
+}
+
+// read fills in what the store holds. Damage is reported on the page, and the rest is shown.
+func (data *view) read(ctx context.Context, store *models.Store) error {
+	all, damage := models.ListGenerations(ctx, store)
+	if all == nil && damage != nil {
+		return damage
+	}
+	events, err := store.History(ctx)
+	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged {
+		return err
+	}
+	if errors.Join(damage, err) != nil {
+		data.Damage = "some files cannot be read"
+	}
+	objections, err := store.Objections(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(all))
+	for i, g := range all {
+		names[i] = g.Name
+		if g.Status == models.ChampionStatus {
+			data.Champion = g.Name
+		}
+		data.Generations = append(data.Generations, newGenerationView(g, data.InUse, objections[g.Name]))
+	}
+	slices.Reverse(data.Generations)
+	data.Generations = data.Generations[:min(maxListed, len(data.Generations))]
+	if len(names) > 0 {
+		if to, err := serving.Promotable(names, data.Champion, objections); err == nil && to != data.Champion {
+			data.Newest = to
+		}
+	}
+	latest := false // whether the last change to what is served is listed
+	for _, e := range slices.Backward(events[max(0, len(events)-maxListed):]) {
+		v := eventView{e, "●", frame.Capital(string(e.Action))}
+		switch {
+		case e.Action == models.Refused:
+			v.Sign = "✕"
+		case e.Abandoned:
+			v.What += ", but never took effect:"
+		case e.To == data.Champion && !latest:
+			v.Sign, latest = "◆", true
+		}
+		data.History = append(data.History, v)
+	}
+	_, err = store.Before(ctx)
+	data.CanRollBack, data.NoOther = err == nil, errors.Is(err, models.ErrNotFound) && data.Champion != ""
+	return nil
+}
+
+// newGenerationView returns a generation; objection is why it is not to be served without a reason, "" if it may be.
+func newGenerationView(g models.GenerationInfo, inUse, objection string) generationView {
+	v := generationView{GenerationInfo: g, Tone: "n", InUse: g.Name == inUse, Served: g.Status == models.ChampionStatus}
+	switch {
+	case v.Served:
+		v.Tone = "ok"
+	case g.Status == models.RefusedStatus:
+		v.Tone = "warn"
+	case strings.HasPrefix(objection, "was rolled back"):
+		v.Status, v.Tone = "rolled back", "warn"
+	}
+	return v
+}
+
+// bundle reads a version of a model, or returns the answer that there is none.
+func (h *room) bundle(r *http.Request) (*bundle.Bundle, http.Handler) {
+	b, err := h.store.Describe(r.Context(), r.PathValue("model"), r.PathValue("version"))
+	if err == nil {
+		return b, nil
+	}
+	_, damaged := errors.AsType[*models.FileError](err)
+	if r.Context().Err() == nil && (damaged || !errors.Is(err, models.ErrNotFound)) {
+		h.Logger.Error("a version cannot be read", "err", err)
+	}
+	return nil, h.Missing("The store has no such version, or cannot read it; the log says why.")
+}
+
+// card shows the card of a version.
+func (h *room) card(r *http.Request) http.Handler {
+	b, missing := h.bundle(r)
+	if missing != nil {
+		return missing
+	}
+	return h.Text(frame.Text{
+		Heading: "Card of " + frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint), Sub: "Version " + b.Version, Text: b.Card,
+		Message: "This version has no card.",
+	})
+}
+
+// styleBlock is the style sheet of a report.
+var styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+
+// noReport is what a version that an earlier wardcast made is answered with.
+const noReport = "This version has no report: an earlier wardcast made it."
+
+// report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads nothing, and only
+// style sheets that stand in it apply, by their hash.
+func (h *room) report(r *http.Request) http.Handler {
+	b, missing := h.bundle(r)
+	switch {
+	case missing != nil:
+		return missing
+	case len(b.Page) == 0:
+		return h.Missing(noReport)
+	}
+	styles := []string{"style-src"}
+	for _, m := range styleBlock.FindAllSubmatch(b.Page, -1) {
+		sum := sha256.Sum256(m[1])
+		styles = append(styles, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+	}
+	if len(styles) == 1 {
+		styles = append(styles, "'none'")
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; "+strings.Join(styles, " ")+
+			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(b.Page) // the client is gone
+	})
+}

@@ -1,0 +1,280 @@
+package prediction
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/wording"
+)
+
+// HTML is the templates: probability, note, remarks, vitals, why and key.
+//
+//go:embed prediction.html
+var HTML string
+
+// Row is a prediction as a page shows it.
+type Row struct {
+	Number   uint64
+	Title    string // its complaint
+	Who      string // age, sex and acuity
+	At       time.Time
+	P        Probability
+	Segments []mark // the note, if it may be shown
+	Words    []mark // else the words that moved the prediction, by size
+	Vitals   []vital
+	Warnings []string
+	Reason   *reason
+	Why      Why
+	Model    string
+	Selected bool
+}
+
+// reason is why there is no prediction.
+type reason struct{ Head, Text string }
+
+// Probability is a probability of admission next to its threshold.
+type Probability struct {
+	None, Admit      bool
+	Word             string
+	Value, Threshold float64
+}
+
+// closeCall is how near to its threshold a probability is a close call.
+const closeCall = 0.1
+
+// Kind is what the page Live filters by: admit, close, none.
+func (r *Row) Kind() string {
+	var kinds []string
+	if r.P.Admit {
+		kinds = append(kinds, "admit")
+	}
+	if !r.P.None && math.Abs(r.P.Value-r.P.Threshold) <= closeCall {
+		kinds = append(kinds, "close")
+	}
+	if r.P.None {
+		kinds = append(kinds, "none")
+	}
+	return strings.Join(kinds, " ")
+}
+
+func newProbability(p *msg.Prediction) Probability {
+	out := Probability{
+		None: p.Abstained, Admit: !p.Abstained && p.Decision == msg.Admit, Word: "Likely discharge",
+		Value: p.Admission(), Threshold: p.Threshold,
+	}
+	switch {
+	case out.Admit && out.Value >= 0.5:
+		out.Word = "Likely admission"
+	case out.Admit:
+		out.Word = "Above threshold"
+	case out.Value >= 0.5:
+		out.Word = "Below threshold"
+	}
+	return out
+}
+
+// Percent returns the probability as whole percent.
+func (p Probability) Percent() string { return frame.Percent(p.Value) }
+
+// Width is how much of the meter is filled, in percent, and Tick where its threshold stands.
+func (p Probability) Width() string { return fmt.Sprintf("%.1f", 100*p.Value) }
+
+// Tick is where the threshold stands, in percent.
+func (p Probability) Tick() string { return fmt.Sprintf("%.1f", 100*p.Threshold) }
+
+// NewRow returns a prediction as a page shows it; note is nil if it may not be shown.
+func NewRow(p *msg.Prediction, note *msg.Note) *Row {
+	r := &Row{
+		Title: cmp.Or(p.Complaint, "Complaint not given"), P: newProbability(p), Model: p.Model.Name + " · " + p.Model.Version,
+		Why: newWhy(p, note),
+	}
+	if note != nil {
+		r.Segments = segments(note.Text, p.Evidence)
+	}
+	for i := range p.Evidence {
+		if e := &p.Evidence[i]; e.Text != "" && step(e.Contribution) > 0 {
+			r.Words = append(r.Words, newMark(e, e.Text))
+		}
+	}
+	patient := note
+	if patient == nil {
+		patient = patientOf(p)
+	}
+	r.Who, r.Vitals = who(patient), vitals(patient)
+	if p.Abstained {
+		r.Reason = abstained(p)
+	}
+	for _, w := range p.Warnings {
+		r.Warnings = append(r.Warnings, warned(w))
+	}
+	return r
+}
+
+// patientOf returns what a prediction itself says about the patient: the values that its model uses.
+func patientOf(p *msg.Prediction) *msg.Note {
+	n := &msg.Note{}
+	for _, a := range p.Aux {
+		if v, ok := a.Value.Number(); ok && n.Number(a.Name) != nil {
+			*n.Number(a.Name) = msg.Some(v)
+		}
+		if v, ok := a.Value.Text(); ok && n.Word(a.Name) != nil {
+			*n.Word(a.Name) = v
+		}
+	}
+	return n
+}
+
+func who(n *msg.Note) string {
+	age, acuity := "", ""
+	if n.Age.Set {
+		age = wording.Short(n.Age.Value, 0)
+	}
+	if n.Acuity.Set {
+		acuity = "acuity " + wording.Short(n.Acuity.Value, 0)
+	}
+	return strings.Trim(strings.TrimSpace(age+" "+n.Sex)+" · "+acuity, " ·")
+}
+
+func abstained(p *msg.Prediction) *reason {
+	if p.AbstainReason == "no_known_terms" {
+		return &reason{"No known words", "The model knows none of its words. Read the note."}
+	}
+	known := frame.Percent(p.KnownTermShare)
+	return &reason{strings.ReplaceAll(p.AbstainReason, "_", " "), "The model knows " + known + " % of its words. Read the note."}
+}
+
+func warned(w msg.Warning) string {
+	name := fieldName(w.Field)
+	switch w.Code {
+	case msg.ValueOutOfRange:
+		return name + " is out of range and was left out."
+	case msg.ValueBadTime:
+		return name + " is not a time and was left out."
+	case msg.ValueUnknownLevel, msg.ValueUnknownComplaint:
+		return name + " has a value that the model does not know."
+	}
+	return name + ": " + strings.ReplaceAll(string(w.Code), "_", " ") + "."
+}
+
+// field is a field of a note for people.
+type field struct {
+	name, short, unit string
+	// low and high are the values from which the National Early Warning Score 2 gives a vital sign 3 points, its most: Royal
+	// College of Physicians, NEWS 2, 2017, chart 1, oxygen scale 1.
+	low, high float64
+}
+
+// never is a bound that no value reaches.
+var never = math.Inf(1)
+
+// fields are the fields of a note by their names in messages.
+var fields = map[string]field{
+	"arrived_at": {name: "Arrival"}, "age": {name: "Age"}, "sex": {name: "Sex"}, "acuity": {name: "Acuity"}, "site": {name: "Site"},
+	bundle.ComplaintColumn: {name: "Complaint"},
+	"vitals.sbp":           {name: "Systolic BP", low: 90, high: 220},
+	"vitals.dbp":           {name: "Diastolic BP", low: -never, high: never},
+	"vitals.hr":            {name: "Heart rate", short: "HR", low: 40, high: 131},
+	"vitals.rr":            {name: "Respiratory rate", short: "RR", low: 8, high: 25},
+	"vitals.temp_c":        {name: "Temperature", short: "Temp", unit: " °C", low: 35, high: never},
+	"vitals.spo2":          {name: "SpO₂", unit: " %", low: 91, high: never},
+}
+
+func fieldName(field string) string { return cmp.Or(fields[field].name, field) }
+
+// vital is a measurement at triage.
+type vital struct {
+	Name, Value string
+	Out         bool // the score gives it 3 points
+}
+
+// newsAge is the age from which the score applies.
+const newsAge = 16
+
+// vitals returns the measurements of a note, in the order in which they are read out.
+func vitals(n *msg.Note) (list []vital) {
+	adult := n.Age.Set && n.Age.Value >= newsAge
+	add := func(name string) {
+		f, v := fields[name], n.Number(name)
+		if v.Set {
+			value := wording.Short(v.Value, 1) + f.unit
+			list = append(list, vital{cmp.Or(f.short, f.name), value, adult && (v.Value <= f.low || v.Value >= f.high)})
+		}
+	}
+	add("vitals.sbp")
+	if high, low := n.Vitals.SBP, n.Vitals.DBP; high.Set && low.Set {
+		list[0].Name, list[0].Value = "BP", wording.Short(high.Value, 0)+"/"+wording.Short(low.Value, 0)
+	} else {
+		add("vitals.dbp")
+	}
+	for _, name := range []string{"vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2"} {
+		add(name)
+	}
+	return list
+}
+
+// mark is a piece of a note; with a Class one that moved the prediction.
+type mark struct {
+	Text, Class, Tag, Hint string
+	Denied                 bool
+}
+
+// steps are the contributions from which the tint is deeper, in log-odds. They are fixed, so that patients can be compared.
+var steps = []float64{0.05, 0.25, 0.5}
+
+// step returns the depth of the tint, 0 for none.
+func step(contribution float64) int {
+	n := 0
+	for n < len(steps) && math.Abs(contribution) >= steps[n] {
+		n++
+	}
+	return n
+}
+
+func newMark(e *msg.Evidence, text string) mark {
+	side := "a"
+	if e.Contribution < 0 {
+		side = "d"
+	}
+	m := mark{Text: text, Tag: Tag(e.Status), Denied: e.Status == "negated"}
+	m.Hint = frame.Signed(e.Contribution) + " log-odds"
+	if m.Tag != "" {
+		m.Hint += ", " + m.Tag
+	}
+	if n := step(e.Contribution); n > 0 {
+		m.Class = fmt.Sprintf("%s %s%d", side, side, n)
+	}
+	return m
+}
+
+// segments cuts a note at its evidence. What moved the prediction too little for a tint is plain text.
+func segments(text string, evidence []msg.Evidence) (list []mark) {
+	runes := []rune(text)
+	parts := slices.DeleteFunc(slices.Clone(evidence), func(e msg.Evidence) bool {
+		return e.Start < 0 || e.End <= e.Start || e.End > len(runes) || step(e.Contribution) == 0
+	})
+	slices.SortFunc(parts, func(a, b msg.Evidence) int { return cmp.Compare(a.Start, b.Start) })
+	at := 0
+	for i := range parts {
+		e := &parts[i]
+		if e.Start < at {
+			continue
+		}
+		if e.Start > at {
+			list = append(list, mark{Text: string(runes[at:e.Start])})
+		}
+		list = append(list, newMark(e, string(runes[e.Start:e.End])))
+		at = e.End
+	}
+	if at < len(runes) {
+		list = append(list, mark{Text: string(runes[at:])})
+	}
+	return list
+}

@@ -1,0 +1,311 @@
+package topics
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/service/web/prediction"
+	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/topicindex"
+)
+
+const (
+	maxQuery    = 500 // bytes, as in the API
+	maxName     = 200 // bytes of a name in an address
+	foundRows   = 20
+	facetValues = 8
+)
+
+// finding is what a search of the topics of all versions found.
+type finding struct {
+	Heading, Total, CSV, JSON string
+	Facets                    []facet
+	Rows                      []foundRow
+}
+
+// facet are the values of a field that results have. Each restricts the results to it, or lifts that.
+type facet struct {
+	Name   string
+	Values []facetValue
+}
+
+type facetValue struct {
+	frame.Choice
+	Count int
+}
+
+// foundRow is a topic that was found.
+type foundRow struct {
+	*topicindex.Result
+	Name, Of, Href, Like, Words string
+}
+
+// asked is what an address of the page asks for.
+type asked struct {
+	values url.Values
+	query  topicindex.Query
+	long   bool // what it searches for is too long
+}
+
+// tooLong is what a search that is too long is answered with.
+const tooLong = "The search is too long: it may have 500 bytes."
+
+// newAsked reads the address. Values that are too long are left out; if that is what to search for, long says so.
+func newAsked(values url.Values) *asked {
+	a := &asked{values: url.Values{}}
+	for _, name := range []string{"q", "like", "model", "direction", "complaint", "version", "method", "t"} {
+		most := maxName
+		if name == "q" {
+			most = maxQuery
+		}
+		switch v := strings.TrimSpace(values.Get(name)); {
+		case v != "" && len(v) <= most:
+			a.values.Set(name, v)
+		case name == "q" && v != "":
+			a.long = true
+		}
+	}
+	a.query = topicindex.Query{
+		Text: a.values.Get("q"), Complaint: a.values.Get("complaint"), Version: a.values.Get("version"),
+		Method: a.values.Get("method"), Direction: classifier.Direction(a.values.Get("direction")), Limit: foundRows,
+	}
+	if ref, err := topicindex.ParseRef(a.values.Get("like")); err == nil {
+		a.query.Like = &ref
+	}
+	return a
+}
+
+// href returns the address with other values, given as names and values by turns; "" takes a value out.
+func (a *asked) href(path string, changes ...string) string {
+	values := maps.Clone(a.values)
+	for i := 0; i < len(changes); i += 2 {
+		values.Del(changes[i])
+		if changes[i+1] != "" {
+			values.Set(changes[i], changes[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// name returns the name of a topic, which topicindex.ParseRef reads.
+func name(r topicindex.Ref) string { return r.Model + "/" + r.Version + "/" + strconv.Itoa(r.Topic) }
+
+// hits are the topics of the model on the map that match, by number.
+type hits struct {
+	best   int // 0 if none matches
+	topics map[int]bool
+	meant  []topicindex.Correction
+}
+
+// hits returns the topics of a version that match the words of an address.
+func (h *room) hits(ctx context.Context, a *asked, model, version string) (*hits, error) {
+	found := &hits{topics: map[int]bool{}}
+	if a.query.Text == "" {
+		return found, nil
+	}
+	all, err := h.index.Search(ctx, topicindex.Query{
+		Text: a.query.Text, Direction: a.query.Direction, Model: model, Version: version, Limit: topicindex.MaxLimit,
+	})
+	if err != nil {
+		return found, err
+	}
+	for i := range all.Results {
+		n := all.Results[i].Topic.Topic
+		found.best = cmp.Or(found.best, n)
+		found.topics[n] = true
+	}
+	found.meant = all.Corrections
+	return found, nil
+}
+
+// find searches all versions for what an address asks; nil if it asks for nothing.
+func (h *room) find(ctx context.Context, a *asked) (*finding, error) {
+	if a.query.Text == "" && a.query.Like == nil {
+		return nil, nil
+	}
+	found, err := h.index.Search(ctx, a.query)
+	if err != nil {
+		return nil, err
+	}
+	f := &finding{
+		Heading: "“" + a.query.Text + "” in all versions", Total: wording.Count(found.Total, "topic"),
+		CSV: a.href("/topics/found.csv", "t", "", "model", ""), Facets: a.facets(&found.Facets),
+	}
+	api := []string{"t", "", "model", "", "limit", strconv.Itoa(topicindex.MaxLimit)}
+	if a.query.Like != nil {
+		f.Heading = "Topics like " + strconv.Itoa(a.query.Like.Topic) + " of " + a.query.Like.Model
+		api = append(api, "q", "")
+	}
+	f.JSON = a.href("/v1/topics/search", api...)
+	if found.Total > len(found.Results) {
+		f.Total += ", the best " + strconv.Itoa(len(found.Results))
+	}
+	for i := range found.Results {
+		f.Rows = append(f.Rows, a.row(&found.Results[i]))
+	}
+	return f, nil
+}
+
+// row returns a result for people.
+func (a *asked) row(r *topicindex.Result) foundRow {
+	topic, ref := strconv.Itoa(r.Topic.Topic), topicindex.Ref{Model: r.Model, Version: r.Version, Topic: r.Topic.Topic}
+	row := foundRow{
+		Result: r, Name: prediction.TopicName(r.Label), Of: frame.ModelLabel(r.Model, r.Complaint), Words: wrote(&r.Topic),
+		Like: a.href("/topics", "q", "", "t", "", "like", name(ref)),
+	}
+	if n := len(r.Also); n > 0 {
+		row.Of += ", and " + wording.Count(n, "other")
+	}
+	switch {
+	case r.Complaint == "": // a factor of a questionnaire
+		row.Href = "/questionnaires?" + url.Values{"name": {r.Model}, "factor": {topic}}.Encode() + "#loadings"
+	case r.Status == models.ChampionStatus:
+		row.Href = a.href("/topics", "model", r.Model, "t", topic)
+	}
+	return row
+}
+
+// facets returns the counts by field, each with an address that restricts the results.
+func (a *asked) facets(f *topicindex.Facets) []facet {
+	var all []facet
+	for _, field := range []struct {
+		name, title string
+		counts      []topicindex.Facet
+	}{
+		{"complaint", "Complaint", f.Complaint}, {"version", "Version", f.Version}, {"direction", "Toward", f.Direction},
+		{"method", "Method", f.Method},
+	} {
+		values := make([]facetValue, 0, facetValues)
+		for _, c := range field.counts[:min(len(field.counts), facetValues)] {
+			v := facetValue{frame.Choice{Label: c.Value, Current: a.values.Get(field.name) == c.Value}, c.Count}
+			switch {
+			case c.Value == bundle.Other:
+				v.Label = "All complaints"
+			case field.name == "version":
+				v.Label = versionLabel(c.Value)
+			}
+			if v.Current {
+				c.Value = ""
+			}
+			v.Name = a.href("/topics", field.name, c.Value, "t", "")
+			values = append(values, v)
+		}
+		if len(values) > 1 || len(values) == 1 && values[0].Current {
+			all = append(all, facet{field.title, values})
+		}
+	}
+	return all
+}
+
+// versionLabel returns the name of a version for people.
+func versionLabel(version string) string {
+	const layout = "2006-01-02T15-04-05Z"
+	if len(version) < len(layout) {
+		return version
+	}
+	at, err := time.Parse(layout, version[:len(layout)])
+	if err != nil {
+		return version
+	}
+	return frame.Stamp(at) + strings.ReplaceAll(version[len(layout):], "-", " · ")
+}
+
+// wrote returns what nurses wrote for the heaviest words of a topic.
+func wrote(t *classifier.Topic) string {
+	var all []string
+	for i := range t.Terms[:min(5, len(t.Terms))] {
+		name, tag, _ := prediction.TermName(&t.Terms[i])
+		if surface := t.Terms[i].Surface; len(surface) > 0 && !strings.Contains(t.Terms[i].Term, ":") {
+			name = surface[0]
+		}
+		all = append(all, strings.TrimSpace(tag+" "+name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// unanswered returns why the search did not answer, "" if it did. What is not the caller's fault is logged.
+func (h *room) unanswered(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, topicindex.ErrQuery):
+		return "There is no such topic."
+	}
+	if !errors.Is(err, context.Canceled) { // the caller has gone
+		h.Logger.Error("topics cannot be searched", "err", err)
+	}
+	return "The search does not answer now; the log says why. Try again in a moment."
+}
+
+// foundCSV answers with what a search of all versions found.
+func (h *room) foundCSV(r *http.Request) http.Handler {
+	a := newAsked(r.URL.Query())
+	if a.long {
+		return h.failed(http.StatusBadRequest, tooLong)
+	}
+	a.query.Limit = topicindex.MaxLimit
+	return h.csvOf(func() ([]topicindex.Step, error) {
+		found, err := h.index.Search(r.Context(), a.query)
+		if err != nil {
+			return nil, err
+		}
+		steps := make([]topicindex.Step, len(found.Results))
+		for i, result := range found.Results {
+			steps[i].Result = result
+		}
+		return steps, nil
+	})
+}
+
+// historyCSV answers with how a topic moved over versions.
+func (h *room) historyCSV(r *http.Request) http.Handler {
+	ref, err := topicindex.ParseRef(r.URL.Query().Get("topic"))
+	if err != nil {
+		return h.Missing(h.unanswered(err))
+	}
+	return h.csvOf(func() ([]topicindex.Step, error) { return h.index.History(r.Context(), ref) })
+}
+
+func (h *room) failed(status int, message string) http.Handler {
+	v := h.Text(frame.Text{Heading: h.Title, Message: message})
+	v.Status = status
+	return v
+}
+
+// csvOf answers with topics that the index returns.
+func (h *room) csvOf(ask func() ([]topicindex.Step, error)) http.Handler {
+	if !h.index.Ready() {
+		return h.failed(http.StatusServiceUnavailable, h.unanswered(errors.New("the index of topics is being made")))
+	}
+	all, err := ask()
+	switch {
+	case errors.Is(err, topicindex.ErrQuery):
+		return h.Missing(h.unanswered(err))
+	case err != nil:
+		return h.failed(http.StatusServiceUnavailable, h.unanswered(err))
+	}
+	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic",
+		"label", "coefficient", "prevalence", "direction", "score", "similarity")
+	for i := range all {
+		s := &all[i]
+		out.Add(s.Model, s.Version, s.Generation, s.Complaint, s.Method, string(s.Status),
+			s.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), strconv.Itoa(s.Topic.Topic), s.Label, frame.Exact(s.Coefficient),
+			frame.Exact(s.Prevalence), string(s.Direction), frame.Exact(s.Score), frame.Exact(s.Similarity))
+	}
+	return out
+}

@@ -1,0 +1,250 @@
+package topics
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/web/prediction"
+)
+
+const (
+	mapWidth, mapHeight = 640, 540
+	// circleShare is the share of the map that circles cover.
+	circleShare        = 0.2
+	leastRadius        = 18 // holds a coefficient
+	mostRadius         = 46
+	circleGap          = 5
+	labelHeight        = 17  // of a word below its circle
+	letter             = 6.4 // width of one, on average
+	longestWord        = 12
+	lineHeight         = 13
+	valueWidth         = 5 * letter
+	pushes             = 300
+	epsilon            = 1e-9
+	defaultRadiusShare = 0.02 // of a topic whose share of notes is unknown
+)
+
+// place is where a topic lies on the map: its circle, and the word in it or below it.
+type place struct {
+	x, y, r float64
+	word    string
+	inside  bool // the word fits into the circle
+}
+
+// width and height are those of the circle with its word.
+func (p *place) width() float64 {
+	if p.inside {
+		return 2 * p.r
+	}
+	return max(2*p.r, p.wordWidth())
+}
+
+func (p *place) wordWidth() float64 { return letter * float64(utf8.RuneCountInString(p.word)) }
+
+func (p *place) height() float64 {
+	if p.inside {
+		return 2 * p.r
+	}
+	return 2*p.r + labelHeight
+}
+
+// cache keeps the topics of the models in use, and their maps.
+type cache struct {
+	mu     sync.Mutex
+	set    *scoring.Set
+	topics map[*classifier.Model]*drawnTopics
+}
+
+// drawnTopics are the topics of a model with their places on the map.
+type drawnTopics struct {
+	topics []classifier.Topic
+	places []place
+}
+
+// of returns the topics of a model of a set.
+func (c *cache) of(set *scoring.Set, m *classifier.Model) *drawnTopics {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.set != set {
+		c.set, c.topics = set, map[*classifier.Model]*drawnTopics{}
+	}
+	if c.topics[m] == nil {
+		d := &drawnTopics{topics: m.Topics(keptWords)}
+		if len(d.topics) > 0 {
+			d.places = layout(similarities(m.Parts().Topics), d.topics)
+		}
+		c.topics[m] = d
+	}
+	return c.topics[m]
+}
+
+// similarities returns the k×k cosines between the absolute weights of k topics, p×k. They are 1 less the squared Hellinger distance
+// of the squared weights, taken as distributions over words: topics that are orthogonal by sign alone are near.
+func similarities(topics mat.Matrix) *mat.SymDense {
+	p, k := topics.Dims()
+	columns := make([][]float64, k)
+	for t := range columns {
+		columns[t] = make([]float64, p)
+		for j := range p {
+			columns[t][j] = math.Abs(topics.At(j, t))
+		}
+		if n := floats.Norm(columns[t], 2); n > 0 {
+			floats.Scale(1/n, columns[t])
+		}
+	}
+	c := mat.NewSymDense(k, nil)
+	for i := range k {
+		c.SetSym(i, i, 1)
+		for j := range i {
+			c.SetSym(i, j, min(1, floats.Dot(columns[i], columns[j])))
+		}
+	}
+	return c
+}
+
+// layout returns where topics lie: their principal coordinates (Gower 1966, Biometrika 53), stretched over the map, with overlaps
+// pushed apart. The same model has the same map.
+func layout(similarity *mat.SymDense, topics []classifier.Topic) []place {
+	k := len(topics)
+	places := make([]place, k)
+	x, y := coordinates(similarity)
+	stretch(x, mapWidth)
+	stretch(y, mapHeight)
+	var total float64
+	for t := range topics {
+		places[t] = place{x: x[t], y: y[t], r: math.Sqrt(prevalence(&topics[t]))}
+		total += places[t].r * places[t].r
+	}
+	scale := math.Sqrt(circleShare * mapWidth * mapHeight / (math.Pi * max(total, epsilon)))
+	for t := range places {
+		p := &places[t]
+		p.r, p.word = min(max(p.r*scale, leastRadius), mostRadius), mapWord(topics[t].Label)
+		chord := math.Sqrt(max(0, p.r*p.r-lineHeight*lineHeight))
+		p.inside = max(p.wordWidth(), valueWidth)/2 < chord
+	}
+	for range pushes {
+		if !push(places) {
+			break
+		}
+	}
+	return places
+}
+
+func prevalence(t *classifier.Topic) float64 {
+	if t.Prevalence == nil {
+		return defaultRadiusShare
+	}
+	return *t.Prevalence
+}
+
+// coordinates returns the first two principal coordinates of things with these similarities.
+func coordinates(similarity *mat.SymDense) (x, y []float64) {
+	k := similarity.SymmetricDim()
+	x, y = make([]float64, k), make([]float64, k)
+	means, mean := make([]float64, k), 0.0
+	for i := range k {
+		for j := range k {
+			means[i] += similarity.At(i, j) / float64(k)
+		}
+		mean += means[i] / float64(k)
+	}
+	centred := mat.NewSymDense(k, nil)
+	for i := range k {
+		for j := range i + 1 {
+			centred.SetSym(i, j, similarity.At(i, j)-means[i]-means[j]+mean)
+		}
+	}
+	var eigen mat.EigenSym
+	if k < 3 || !eigen.Factorize(centred, true) {
+		for i := range k { // a row
+			x[i] = float64(i)
+		}
+		return x, y
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	for n, to := range [][]float64{x, y} {
+		mat.Col(to, k-1-n, &vectors)
+		if i := floats.MaxIdx(absolute(to)); to[i] < 0 { // the sign is arbitrary
+			floats.Scale(-1, to)
+		}
+	}
+	return x, y
+}
+
+func absolute(v []float64) []float64 {
+	out := slices.Clone(v)
+	for i := range out {
+		out[i] = math.Abs(out[i])
+	}
+	return out
+}
+
+// stretch spreads values over the inner part of a length: partly where they lie, partly by their ranks, so that a few far topics do
+// not crowd the others.
+func stretch(v []float64, length float64) {
+	low, high := floats.Min(v), floats.Max(v)
+	order := make([]int, len(v))
+	floats.Argsort(slices.Clone(v), order)
+	place := make([]float64, len(v))
+	for rank, i := range order {
+		place[i] = 0.5
+		if high-low > epsilon {
+			place[i] = 0.35*(v[i]-low)/(high-low) + 0.65*float64(rank)/float64(max(1, len(v)-1))
+		}
+	}
+	for i := range v {
+		v[i] = length * (0.08 + 0.84*place[i])
+	}
+}
+
+// mapWord returns the first word of a topic's label, short enough for the map.
+func mapWord(label string) string {
+	word, _, _ := strings.Cut(label, ", ")
+	word, status, tagged := strings.Cut(word, " (")
+	word = prediction.Spoken(word)
+	if tagged && strings.HasPrefix(status, "denied") {
+		word = "no " + word
+	}
+	return chart.Shorten(word, longestWord)
+}
+
+// push moves what overlaps apart, in the direction in which it overlaps less, and all into the map. It reports whether any
+// moved.
+func push(places []place) bool {
+	moved := false
+	for i := range places {
+		for j := range i {
+			a, b := &places[i], &places[j]
+			dx, dy := a.x-b.x, (a.y-a.r+a.height()/2)-(b.y-b.r+b.height()/2)
+			overX := (a.width()+b.width())/2 + circleGap - math.Abs(dx)
+			overY := (a.height()+b.height())/2 + circleGap - math.Abs(dy)
+			if overX <= 0 || overY <= 0 {
+				continue
+			}
+			moved = true
+			if overX < overY {
+				shift := math.Copysign(overX/2, dx)
+				a.x, b.x = a.x+shift, b.x-shift
+			} else {
+				shift := math.Copysign(overY/2, dy)
+				a.y, b.y = a.y+shift, b.y-shift
+			}
+		}
+	}
+	for i := range places {
+		p := &places[i]
+		p.x = min(max(p.x, p.width()/2+circleGap), mapWidth-p.width()/2-circleGap)
+		p.y = min(max(p.y, p.r+circleGap), mapHeight-p.height()+p.r-circleGap)
+	}
+	return moved
+}

@@ -1,0 +1,284 @@
+// Package topics is the page Topics: the topics of a model in use as a map, the words of one of them and how it moved over versions, and
+// the search of the topics of all versions.
+package topics
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"html/template"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/service/web/prediction"
+	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/models/topicindex"
+)
+
+//go:embed topics.html
+var html string
+
+const (
+	topicWords = 12 // of the chosen topic
+	keptWords  = 40 // of each sign, for tables and CSV
+)
+
+// room answers for the page.
+type room struct {
+	*frame.Page
+	set   func() *scoring.Set
+	index *topicindex.Index
+	view  *frame.Template
+	cache cache
+}
+
+// New returns the routes of the page.
+func New(p *frame.Page, set func() *scoring.Set, index *topicindex.Index) []httpapi.Route {
+	h := &room{Page: p, set: set, index: index, view: p.Template(html)}
+	return []httpapi.Route{
+		p.Route(h.page), frame.Get("/topics.csv", h.csv), frame.Get("/topics/found.csv", h.foundCSV),
+		frame.Get("/topics/history.csv", h.historyCSV),
+	}
+}
+
+// view is what the template shows.
+type view struct {
+	Query, Direction string
+	Matches, Nothing string
+	Meant            []frame.Choice // words that may be meant, with their addresses
+	Remark           string         // why the search does not answer, "" if it does
+	Models           []frame.Choice
+	Map              template.HTML
+	Chosen           *topicView
+	Moved            *movement // of the chosen topic; nil if the index does not know it
+	Like             string    // address of the topics like the chosen one
+	Found            *finding
+	All              []topicView
+	CSV, JSON        string
+
+	hits *hits
+}
+
+// topicView is a topic as the page shows it.
+type topicView struct {
+	*classifier.Topic
+	Name, Wrote, Href string
+	Selected          bool
+	Words             []frame.BarRow
+
+	hit   bool
+	place place
+}
+
+// Side is the class of the direction in which it pushes.
+func (v *topicView) Side() string {
+	return map[classifier.Direction]string{classifier.TowardAdmission: "on", classifier.TowardDischarge: "off"}[v.Direction]
+}
+
+// model returns the model in use of this name, or the answer that there is none.
+func (h *room) model(name string) (*scoring.Set, *classifier.Model, http.Handler) {
+	set := h.set()
+	if m := set.Models[name]; m != nil {
+		return set, m, nil
+	}
+	return nil, nil, h.Missing("No model of that name is in use.")
+}
+
+// page shows the topics of a model in use: map, words of one topic, table.
+func (h *room) page(r *http.Request) http.Handler {
+	q := r.URL.Query()
+	model := cmp.Or(q.Get("model"), bundle.Other)
+	set, m, missing := h.model(model)
+	if missing != nil {
+		return missing
+	}
+	a, version := newAsked(q), m.Info().Version
+	data := &view{
+		Query: a.query.Text, Direction: string(a.query.Direction), CSV: "/topics.csv?model=" + url.QueryEscape(model),
+		JSON: "/v1/models/" + url.PathEscape(model) + "/topics",
+	}
+	for _, other := range slices.Sorted(maps.Keys(set.Models)) {
+		label := frame.ModelLabel(other, set.About[other].Complaint)
+		data.Models = append(data.Models, frame.Choice{Name: other, Label: label, Current: other == model})
+	}
+	h.search(r.Context(), data, a, model, version)
+	drawn := h.cache.of(set, m)
+	for i := range drawn.topics {
+		data.add(&drawn.topics[i], drawn.places[i], a)
+	}
+	slices.SortStableFunc(data.All, func(a, b topicView) int {
+		return cmp.Compare(math.Abs(b.Coefficient), math.Abs(a.Coefficient))
+	})
+	data.choose(q.Get("t"))
+	if data.Chosen != nil {
+		h.follow(r.Context(), data, a, topicindex.Ref{Model: model, Version: version, Topic: data.Chosen.Topic.Topic})
+	}
+	v := h.view.View(data)
+	if a.long {
+		data.Remark, v.Status = tooLong, http.StatusBadRequest
+	}
+	return v
+}
+
+// search fills in what the index finds.
+func (h *room) search(ctx context.Context, data *view, a *asked, model, version string) {
+	data.hits = &hits{}
+	if !h.index.Ready() {
+		if data.Query != "" || a.query.Like != nil {
+			data.Remark = "The search is being prepared. Try again in a moment."
+		}
+		return
+	}
+	var err error
+	data.hits, err = h.hits(ctx, a, model, version)
+	if err == nil {
+		data.Found, err = h.find(ctx, a)
+	}
+	data.Remark = h.unanswered(err)
+	if data.Query == "" || err != nil {
+		return
+	}
+	data.Matches = wording.Count(len(data.hits.topics), "topic") + " with “" + data.Query + "”"
+	if len(data.hits.topics) == 0 {
+		data.Nothing = "No topic of this model holds “" + data.Query + "”."
+	}
+	for _, c := range data.hits.meant {
+		for _, word := range c.Meant {
+			href := a.href("/topics", "q", strings.ReplaceAll(data.Query, c.Word, word), "t", "")
+			data.Meant = append(data.Meant, frame.Choice{Name: href, Label: word})
+		}
+	}
+}
+
+// follow fills in how the chosen topic moved over versions.
+func (h *room) follow(ctx context.Context, data *view, a *asked, ref topicindex.Ref) {
+	if !h.index.Ready() {
+		return
+	}
+	data.Like = a.href("/topics", "q", "", "t", strconv.Itoa(ref.Topic), "like", name(ref))
+	steps, err := h.index.History(ctx, ref)
+	if err != nil && !errors.Is(err, topicindex.ErrQuery) { // a version that was just promoted is not in the index yet
+		h.unanswered(err)
+	}
+	data.Moved = newMovement(steps, ref)
+}
+
+// add adds a topic, unless it pushes in another direction than is asked for.
+func (data *view) add(t *classifier.Topic, at place, a *asked) {
+	if data.Direction != "" && data.Direction != string(t.Direction) {
+		return
+	}
+	data.All = append(data.All, topicView{
+		Topic: t, Name: prediction.TopicName(t.Label), Wrote: wrote(t), Href: a.href("/topics", "t", strconv.Itoa(t.Topic)),
+		place: at, hit: data.hits.topics[t.Topic],
+	})
+}
+
+// choose chooses a topic: the one that is asked for, else the one that matches best, else the strongest. It draws the map.
+func (data *view) choose(wanted string) {
+	if wanted == "" {
+		wanted = strconv.Itoa(data.hits.best)
+	}
+	for i := range data.All {
+		if v := &data.All[i]; data.Chosen == nil || strconv.Itoa(v.Topic.Topic) == wanted {
+			data.Chosen = v
+		}
+	}
+	if data.Chosen != nil {
+		data.Chosen.Selected, data.Chosen.Words = true, words(data.Chosen.Topic)
+	}
+	data.draw()
+}
+
+// words returns the words of a topic, with what each adds to the log-odds per unit of its own value.
+func words(t *classifier.Topic) []frame.BarRow {
+	var rows []frame.BarRow
+	for i := range t.Terms[:min(topicWords, len(t.Terms))] {
+		name, tag, wrote := prediction.TermName(&t.Terms[i])
+		push := t.Terms[i].Weight * t.Coefficient
+		r := frame.NewBarRow(name, push, frame.Signed(push))
+		r.Tag, r.Denied = tag, tag == "denied"
+		if sub := strings.Join(wrote[:min(4, len(wrote))], ", "); sub != name {
+			r.Sub = sub
+		}
+		rows = append(rows, r)
+	}
+	frame.DrawBars("fa", rows)
+	return rows
+}
+
+// draw draws the map. Circles stand in the order of strength, which is that of the tabulator key.
+func (data *view) draw() {
+	c := &chart.Chart{
+		Title: "Map of topics", Class: "map", Width: mapWidth, Height: mapHeight,
+		Desc: "Near means similar words. Size is how common a topic is. The same facts are in the table below.",
+		X:    chart.Span{To: mapWidth}, Y: chart.Span{From: mapHeight, To: 0},
+	}
+	var most float64
+	for i := range data.All {
+		most = max(most, math.Abs(data.All[i].Coefficient))
+	}
+	for i := range data.All {
+		v := &data.All[i]
+		at, class, value, word := v.place, "", 4.0, v.place.r+12
+		if at.inside {
+			value, word = 12, -2
+		}
+		switch {
+		case v.Selected:
+			class = "on"
+		case v.hit:
+			class = "hit"
+		}
+		coefficient := frame.Signed(v.Coefficient)
+		name := v.Name + ", coefficient " + coefficient + ", " + frame.Share(v.Prevalence) + " of notes"
+		c.Link(class, v.Href, name, func() {
+			c.Dot(fill(v.Coefficient, most), chart.At(at.x, at.y), at.r)
+			c.Text("mid", chart.At(at.x, at.y+value), coefficient)
+			c.Text("mid", chart.At(at.x, at.y+word), at.word)
+		})
+	}
+	data.Map = c.SVG()
+}
+
+// fill returns the class of the colour of a coefficient: its direction, and its share of the largest.
+func fill(v, most float64) string {
+	if most == 0 || math.Abs(v) < most/6 {
+		return "pn"
+	}
+	depth := min(3, 1+int(3*math.Abs(v)/most))
+	if v < 0 {
+		return "pd" + strconv.Itoa(depth)
+	}
+	return "pa" + strconv.Itoa(depth)
+}
+
+// csv answers with the words of all topics of a model.
+func (h *room) csv(r *http.Request) http.Handler {
+	model := r.URL.Query().Get("model")
+	set, m, missing := h.model(model)
+	if missing != nil {
+		return missing
+	}
+	out := httpapi.NewCSV("topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence", "term", "surface",
+		"status", "weight")
+	for _, t := range h.cache.of(set, m).topics {
+		for _, x := range t.Terms {
+			out.Add(model, m.Info().Version, strconv.Itoa(t.Topic), t.Label, frame.Exact(t.Coefficient),
+				frame.Exact(t.Prevalence), x.Term, strings.Join(x.Surface, "|"), x.Status, frame.Exact(x.Weight))
+		}
+	}
+	return out
+}

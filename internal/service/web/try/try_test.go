@@ -1,0 +1,41 @@
+package try
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/web/webtest"
+)
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	s := webtest.New(t)
+	_, _, set := webtest.Store(t)
+	s.Serve(New(s.Page("/try", "Try a note"), func() *scoring.Set { return set }, classifier.Options{}))
+	try := func(status int, has string, form ...string) webtest.Case {
+		values := url.Values{}
+		for i := 0; i < len(form); i += 2 {
+			values.Set(form[i], form[i+1])
+		}
+		return webtest.Case{Path: "/try", Form: values, Status: status, Has: has}
+	}
+	s.Check(map[string]webtest.Case{
+		"empty":             {Path: "/try", Status: 200, Has: "Nothing to predict yet."},
+		"a note":            try(200, "Why ", "text", "hip pain", "age", "78"),
+		"after a word":      try(200, "After “hip” it rose from 62 % to 78 %.", "text", "pain hip"),
+		"what it was":       try(200, "<td>denied</td>", "text", "no hip pain"),
+		"the example":       try(200, `value="138/74"`, "example", "1"),
+		"a decimal comma":   try(200, "Why 78 %", "text", "hip", "temp", "36,8"),
+		"an age too high":   try(200, "Age is out of range and was left out.", "text", "hip pain", "age", "999"),
+		"an unknown note":   try(200, "Not predicted", "text", webtest.Secret),
+		"nonsense":          try(400, "such as 138/74", "text", webtest.Secret, "bp", webtest.Secret),
+		"half a pressure":   try(400, "such as 138/74", "text", "hip", "bp", "138"),
+		"no number":         try(400, "Write degrees, such as 36.8.", "text", "hip", "temp", "inf"),
+		"too long a note":   try(400, "longer than 64 KiB", "text", strings.Repeat("x ", 33<<10)),
+		"too long a reason": try(400, "longer than 200 characters", "complaint", strings.Repeat("x", 201)),
+		"too much":          try(400, "too large", "text", strings.Repeat("x", maxForm)),
+	})
+}
