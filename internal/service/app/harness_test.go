@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,10 +51,12 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // of the command line, which is read later, another number counts
 		panic(err)
 	}
-	code := m.Run()
-	if folder := stored.Load(); folder != nil {
-		_ = os.RemoveAll(*folder)
+	var err error
+	if scratch, err = os.MkdirTemp("", "wardcast"); err != nil {
+		panic(err)
 	}
+	code := m.Run()
+	_ = os.RemoveAll(scratch)
 	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -73,8 +74,8 @@ const (
 
 var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
 
-// stored is the folder of the store that trained makes, nil before.
-var stored atomic.Pointer[string]
+// scratch is a folder for what all tests share: models, the store that trained makes.
+var scratch string
 
 // trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain as can be,
 // since every start of a scorer reads it.
@@ -96,14 +97,9 @@ var trained = sync.OnceValues(func() (*train.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "wardcast")
-	if err != nil {
-		return nil, err
-	}
-	stored.Store(&folder)
 	// The gatekeeper describes the notes that drift is measured against.
 	gatekeeper := train.Gatekeeper{
-		Store: modelstore.OpenDir(folder), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created,
+		Store: modelstore.OpenDir(filepath.Join(scratch, "models")), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created,
 	}
 	_, err = gatekeeper.Promote(context.Background(), train.Candidate{
 		Trained: models, Notes: data, Probabilities: slices.Clone(models.OutOfFold),
@@ -153,7 +149,7 @@ func newSite(t *testing.T) *site {
 	s.config.HTTP.Listen = ""
 	s.store = modelstore.OpenDir(s.config.Models.Store)
 	generation(t, 0)
-	if err := os.CopyFS(s.config.Models.Store, os.DirFS(*stored.Load())); err != nil {
+	if err := os.CopyFS(s.config.Models.Store, os.DirFS(filepath.Join(scratch, "models"))); err != nil {
 		t.Fatal(err)
 	}
 	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true, TopicIndex: filepath.Join(s.dir, "topics")}

@@ -88,8 +88,31 @@ func (s *site) refit(instrument, fit string) {
 func (s *site) questionnaires() {
 	s.Helper()
 	s.config.Questionnaires.Models = map[string]string{mind: filepath.Join(s.dir, mind), brief: filepath.Join(s.dir, brief)}
-	s.refit(mind, mind)
-	s.refit(brief, brief)
+	for instrument, path := range s.config.Questionnaires.Models {
+		written, err := outputs[instrument]()
+		if err == nil {
+			err = os.CopyFS(path, os.DirFS(written))
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// outputs are the folders of the first fit of each instrument, for sites to copy: the figures take longest.
+var outputs = map[string]func() (string, error){
+	mind:  sync.OnceValues(func() (string, error) { return output(mind) }),
+	brief: sync.OnceValues(func() (string, error) { return output(brief) }),
+}
+
+func output(instrument string) (string, error) {
+	path := filepath.Join(scratch, instrument)
+	f, err := fits[instrument]()
+	if err != nil {
+		return "", err
+	}
+	own := *f
+	return path, folder.Write(context.Background(), path, &own)
 }
 
 // responses returns a client that reads the scores from their beginning.
