@@ -23,7 +23,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	pages "github.com/wardcast/wardcast/internal/service/web"
 	livepage "github.com/wardcast/wardcast/internal/service/web/live"
-	qpage "github.com/wardcast/wardcast/internal/service/web/questionnaires"
+	questionnairepage "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 )
 
 const (
@@ -129,7 +129,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		return nil, err
 	}
 	w := &web{listening: l, log: a.Logger.With("component", "http")}
-	listed := func() []qpage.Questionnaire { return nil }
+	listed := func() []questionnairepage.Questionnaire { return nil }
 	var streams []health.Stream
 	for _, s := range a.streams {
 		watched := s.watched()

@@ -266,8 +266,8 @@ func (f *fixed) Forecasts(_ context.Context, q *httpapi.DemandQuery) ([]httpapi.
 // TestCache: viewers of the same page cost one forecast; the hours are of the same moment.
 func TestCache(t *testing.T) {
 	t.Parallel()
-	real := demand(t)
-	all, err := real.Forecasts(t.Context(), &httpapi.DemandQuery{Window: 8 * time.Hour, Waiting: true, Coming: true})
+	ward := demand(t)
+	all, err := ward.Forecasts(t.Context(), &httpapi.DemandQuery{Window: 8 * time.Hour, Waiting: true, Coming: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,12 +286,12 @@ func TestCache(t *testing.T) {
 		t.Errorf("asked %d times", len(d.asked))
 	}
 	for _, q := range d.asked[1:] {
-		if !q.At.Equal(real.now) || q.Ward != msg.AllWards {
+		if !q.At.Equal(ward.now) || q.Ward != msg.AllWards {
 			t.Errorf("asked for %+v", q)
 		}
 	}
 	for i := range maxEntries + 2 {
-		of(&query{Window: time.Hour, Ward: msg.AllWards, At: real.now.Add(-time.Duration(i) * time.Minute)})
+		of(&query{Window: time.Hour, Ward: msg.AllWards, At: ward.now.Add(-time.Duration(i) * time.Minute)})
 	}
 	if n := len(c.entries); n > maxEntries {
 		t.Errorf("%d entries are kept", n)

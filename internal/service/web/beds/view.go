@@ -172,8 +172,8 @@ func (page *view) windows() {
 			frame.Choice{Name: page.linkTo("/beds", "window", value), Label: page.by(d), Current: d == page.Window})
 	}
 	spans := []time.Duration{page.Window}
-	for _, hours := range []time.Duration{1, 2, 4, 6, 8, 12, 16, 24, 48} {
-		spans = append(spans, hours*time.Hour)
+	for _, hours := range []int{1, 2, 4, 6, 8, 12, 16, 24, 48} {
+		spans = append(spans, time.Duration(hours)*time.Hour)
 	}
 	slices.Sort(spans)
 	for _, d := range slices.Compact(spans) {

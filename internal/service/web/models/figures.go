@@ -93,15 +93,19 @@ func (data *figuresView) fill(r *report.Report) {
 	m := r.Metrics
 	data.Report, data.Later = r, r.Kind == report.Later
 	data.Measures = []measure{
-		{Name: "AUROC", Estimate: m.AUROC,
-			Means: "chance that a patient who was admitted has the higher probability of two; 0.5 is a coin"},
+		{
+			Name: "AUROC", Estimate: m.AUROC,
+			Means: "chance that a patient who was admitted has the higher probability of two; 0.5 is a coin",
+		},
 		{Name: "AUPRC", Estimate: m.AUPRC, Means: "precision over all sensitivities; the share admitted is a coin"},
 		{Name: "Brier score", Estimate: &m.Brier, Means: "mean squared error of the probability; less is better"},
 		{Name: "Scaled Brier score", Estimate: m.BrierScaled, Means: "1 is perfect, 0 knows only the share admitted"},
 		{Name: "Log loss", Estimate: &m.LogLoss, Means: "punishes confident errors; less is better"},
 		{Name: "Calibration slope", Estimate: m.CalibrationSlope, Means: "1 is right; below 1 the probabilities are too extreme"},
-		{Name: "Calibration intercept", Estimate: m.CalibrationIntercept,
-			Means: "0 is right; above 0 too few admissions are expected"},
+		{
+			Name: "Calibration intercept", Estimate: m.CalibrationIntercept,
+			Means: "0 is right; above 0 too few admissions are expected",
+		},
 		{Name: "Observed / expected", Estimate: m.ObservedExpected, Means: "admissions for each one expected; 1 is right"},
 	}
 	if e := m.CalibrationError; e != nil {

@@ -187,7 +187,9 @@ func (a *asked) facets(f *topicindex.Facets) []facet {
 		name, title string
 		counts      []topicindex.Facet
 	}{
-		{"complaint", "Complaint", f.Complaint}, {"version", "Version", f.Version}, {"direction", "Toward", f.Direction},
+		{"complaint", "Complaint", f.Complaint},
+		{"version", "Version", f.Version},
+		{"direction", "Toward", f.Direction},
 		{"method", "Method", f.Method},
 	} {
 		values := make([]facetValue, 0, facetValues)
