@@ -226,6 +226,7 @@ func TestShadowInTrouble(t *testing.T) {
 	s.create(topics.Notes, topics.Predictions, topics.DeadLetters)
 	challenger := storetest.Add(t, s.store, generation(t, 1)...)
 	s.config.Shadow.Generation = challenger.Name
+	s.options.ShortenShadow(100 * time.Millisecond)
 	r := s.start().ready()
 	s.await("the challenger", func() bool { return s.metric("wardcast_shadow_info") == 1 })
 	c := s.stream()

@@ -11,9 +11,10 @@ import (
 )
 
 // Hasten shortens what a test would wait for.
-func (o *Options) Hasten() {
-	o.labelInterval, o.shadowTimeout = 20*time.Millisecond, 100*time.Millisecond
-}
+func (o *Options) Hasten() { o.labelInterval = 20 * time.Millisecond }
+
+// ShortenShadow bounds how long the writing of shadow predictions may take.
+func (o *Options) ShortenShadow(timeout time.Duration) { o.shadowTimeout = timeout }
 
 // NewResponseHandler returns what answers responses.
 func NewResponseHandler(ctx context.Context, c *config.Config, r *prometheus.Registry) (ingest.Handler, error) {
