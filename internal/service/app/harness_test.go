@@ -45,23 +45,31 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
+// scratch is a folder for what all tests share: models, the store that trained makes, and the outputs of fits.
+var scratch string
+
 // TestMain lets tests wait side by side: most of their time goes by in brokers. No goroutine is excused but the workers that
 // bleve starts as it is loaded: consumer, broker and HTTP server must all be gone.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil { // of the command line, which is read later, another number counts
-		panic(err)
-	}
+	goleak.VerifyTestMain(
+		withScratch{m}, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"),
+	)
+}
+
+// withScratch are tests that share the folder scratch.
+type withScratch struct{ *testing.M }
+
+// Run implements goleak.TestingM.
+func (m withScratch) Run() int {
 	var err error
 	if scratch, err = os.MkdirTemp("", "wardcast"); err != nil {
 		panic(err)
 	}
-	code := m.Run()
-	_ = os.RemoveAll(scratch)
-	if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker")); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
+	defer func() { _ = os.RemoveAll(scratch) }()
+	if err := flag.Set("test.parallel", "8"); err != nil { // the command line is read later, and another number there counts
+		panic(err)
 	}
-	os.Exit(code)
+	return m.M.Run()
 }
 
 // secret stands in every note that a test streams, and may stand in no log and no metric.
@@ -73,9 +81,6 @@ const (
 )
 
 var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
-
-// scratch is a folder for what all tests share: models, the store that trained makes.
-var scratch string
 
 // trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain as can be,
 // since every start of a scorer reads it.
