@@ -87,7 +87,9 @@ func TestListOfChampions(t *testing.T) {
 	// Another generation, in which one complaint has lost its model.
 	next := storetest.Add(t, s.store, generation(t, 1)...)
 	g := &models.Generation{CreatedAt: next.CreatedAt, Models: maps.Clone(next.Models)}
-	maps.DeleteFunc(g.Models, func(name string, _ models.Member) bool { return name != bundle.Other && len(g.Models) == len(first) })
+	maps.DeleteFunc(g.Models, func(name string, _ models.Member) bool {
+		return name != bundle.Other && len(g.Models) == len(first)
+	})
 	for name := range first {
 		if _, stays := g.Models[name]; !stays {
 			t.Logf("%s has no model any more", name)

@@ -48,8 +48,8 @@ import (
 // scratch is a folder for what all tests share: models, the store that trained makes, and the outputs of fits.
 var scratch string
 
-// TestMain lets tests wait side by side: most of their time goes by in brokers. No goroutine is excused but the workers that
-// bleve starts as it is loaded: consumer, broker and HTTP server must all be gone.
+// TestMain excuses no goroutine but the workers that bleve starts as it is loaded: consumer, broker and HTTP server must
+// all be gone.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(
 		withScratch{m}, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"),
@@ -59,14 +59,14 @@ func TestMain(m *testing.M) {
 // withScratch are tests that share the folder scratch.
 type withScratch struct{ *testing.M }
 
-// Run implements goleak.TestingM.
+// Run implements goleak.TestingM. Tests wait side by side, since most of their time goes by in brokers.
 func (m withScratch) Run() int {
 	var err error
 	if scratch, err = os.MkdirTemp("", "wardcast"); err != nil {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	if err := flag.Set("test.parallel", "8"); err != nil { // the command line is read later, and another number there counts
+	if err := flag.Set("test.parallel", "8"); err != nil { // -parallel on the command line is read later, and counts
 		panic(err)
 	}
 	return m.M.Run()
@@ -82,8 +82,8 @@ const (
 
 var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
 
-// trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain as can be,
-// since every start of a scorer reads it.
+// trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain as
+// can be, since every start of a scorer reads it.
 var trained = sync.OnceValues(func() (*train.Trained, error) {
 	g, err := newGenerator()
 	if err != nil {
@@ -104,7 +104,12 @@ var trained = sync.OnceValues(func() (*train.Trained, error) {
 	}
 	// The gatekeeper describes the notes that drift is measured against.
 	gatekeeper := train.Gatekeeper{
-		Store: modelstore.OpenDir(filepath.Join(scratch, "models")), Gate: gate.Default(), Force: true, By: "test", Why: "test", Created: created,
+		Store:   modelstore.OpenDir(filepath.Join(scratch, "models")),
+		Gate:    gate.Default(),
+		Force:   true,
+		By:      "test",
+		Why:     "test",
+		Created: created,
 	}
 	_, err = gatekeeper.Promote(context.Background(), train.Candidate{
 		Trained: models, Notes: data, Probabilities: slices.Clone(models.OutOfFold),
@@ -112,7 +117,8 @@ var trained = sync.OnceValues(func() (*train.Trained, error) {
 	return models, err
 })
 
-// generation returns copies of the trained models, or, for 1, of models that were made two days later and predict otherwise.
+// generation returns copies of the trained models, or, for 1, of models that were made two days later and predict
+// otherwise.
 func generation(t *testing.T, i int) []*bundle.Bundle {
 	t.Helper()
 	models, err := trained()
@@ -127,8 +133,8 @@ func generation(t *testing.T, i int) []*bundle.Bundle {
 		c := *b
 		c.Manifest.CreatedAt = c.Manifest.CreatedAt.AddDate(0, 0, 2*i)
 		c.Tensors = maps.Clone(c.Tensors)
-		intercept := c.Tensors["intercept"]
-		c.Tensors["intercept"] = bundle.Tensor{Shape: intercept.Shape, Data: []float64{intercept.Data[0] + float64(i)/4}}
+		was := c.Tensors["intercept"]
+		c.Tensors["intercept"] = bundle.Tensor{Shape: was.Shape, Data: []float64{was.Data[0] + float64(i)/4}}
 		bundles = append(bundles, &c)
 	}
 	return bundles
