@@ -283,7 +283,7 @@ func TestPages(t *testing.T) {
 	b.run(chromedp.SendKeys("#text", "hip pain, unable to bear weight"))
 	b.until(`document.querySelector("#result .p .v")`)
 	before := b.is(`document.querySelector("#result .tot .num").textContent`)
-	b.run(chromedp.SendKeys("#text", ", hypotensive, found on floor"))
+	b.run(chromedp.SendKeys("#text", ", hypotensive, found on floor, fell, confused, short of breath, chest pain, leg shortened + rotated"))
 	b.until(fmt.Sprintf(`document.querySelector("#result .tot .num").textContent !== %q`, before))
 	b.run(chromedp.Click("button[name=example]"))
 	b.until(`document.querySelector("#age").value === "82" && document.querySelector("#reading tbody tr")`)
