@@ -74,11 +74,8 @@ func TestMain(m *testing.M) {
 	if shared, err = os.MkdirTemp("", "topicindex"); err != nil {
 		panic(err)
 	}
-	code := m.Run()
-	if err := os.RemoveAll(shared); err != nil {
-		panic(err)
-	}
-	os.Exit(code)
+	defer func() { _ = os.RemoveAll(shared) }()
+	m.Run()
 }
 
 // filled returns an index of a store with these generations.
