@@ -31,7 +31,6 @@ var (
 	ErrNumbered       = errors.New("its participants have no ids to match those of other files")
 	ErrNotShared      = errors.New("no participant in common with the other questionnaires")
 	ErrNoOwnAnswers   = errors.New("a second stage has no answers to choose a compact set from: name the fits that it was made from")
-	ErrNoErrors       = errors.New("the model is of an earlier version, without what standard errors are made of: fit it again")
 	ErrOtherScores    = errors.New("not the scores that the fit wrote")
 	ErrOtherAnswers   = errors.New("not the answers that the model was fitted to: the SHA-256 differs")
 )

@@ -323,18 +323,13 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 	width := len(questionnaire.Columns(confounds))
 	c = mat.NewDense(len(t.IDs), width, nil)
 	column := 0
-	spelling := questionnaire.NewMissing(nil)
 	for k := range confounds {
 		confound := &confounds[k]
 		cut := Beyond{Confound: confound.Name}
-		levels := make([]string, len(confound.Levels)) // models of earlier versions have them as in the file
-		for l, level := range confound.Levels {
-			levels[l] = spelling.Spelled(level)
-		}
 		for i, v := range t.confounds[k] {
 			dst := c.RawRowView(i)[column : column+confound.Width()]
 			if confound.Kind == questionnaire.Categorical {
-				at := slices.Index(levels, v.level)
+				at := slices.Index(confound.Levels, v.level)
 				if at < 0 {
 					return nil, nil, &table.Error{File: t.File, Line: t.Lines[i], Column: confound.Name, Err: questionnaire.ErrNewLevel}
 				}

@@ -119,8 +119,7 @@ func unreliable(fits []model.FactorFit) (warnings []string) {
 	return warnings
 }
 
-// vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without scores. There are
-// none without standard errors and for models of earlier versions.
+// vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without scores.
 func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [][]int {
 	all, out := make([][]int, len(fits)), map[int]bool{}
 	for _, line := range without {
@@ -128,7 +127,7 @@ func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [
 	}
 	for t, f := range fits {
 		for i, line := range lines {
-			if errs != nil && !out[line] && !f.Measures(errs.At(i, t)) {
+			if !out[line] && !f.Measures(errs.At(i, t)) {
 				all[t] = append(all[t], line)
 			}
 		}

@@ -24,7 +24,7 @@ type Scored struct {
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
 	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are above
-	// model.FactorFit.Limit. Nobody is among them for a model of a version without standard errors. See Scoring.Judge.
+	// model.FactorFit.Limit. See Scoring.Judge.
 	Vague [][]int
 }
 
@@ -53,7 +53,7 @@ type Table struct {
 // Score scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
 // and other columns may be. A participant's scores depend on that participant's row alone.
 //
-// The errors are those of answers.ReadItems, a level of a confound that was not in training, and questionnaire.ErrNoErrors.
+// The errors are those of answers.ReadItems, and a level of a confound that was not in training.
 func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	t, err := Answers(m, path, answers.Columns{ID: o.ID, Missing: o.Missing, OmitIncomplete: o.OmitIncomplete})
 	if err != nil {
@@ -64,15 +64,10 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 		return nil, err
 	}
 	var values, errs *mat.Dense
-	switch hasErrors := m.FA != nil || m.ICQF.Noise != nil; {
-	case hasErrors && (o.errors(m) || o.Judge):
+	if o.errors(m) || o.Judge {
 		values, errs, err = scoreErrors(m, t.Answers, known)
-	case o.errors(m):
-		return nil, questionnaire.ErrNoErrors
-	default:
-		if values, err = FactorsOf(m).Score(t.Answers, known); err == nil && hasErrors {
-			errs, err = errorsOfFew(m, t.Answers)
-		}
+	} else if values, err = FactorsOf(m).Score(t.Answers, known); err == nil {
+		errs, err = errorsOfFew(m, t.Answers)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("scoring %q: %w", path, err)

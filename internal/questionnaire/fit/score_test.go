@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -169,30 +168,6 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 	}
 	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), fit.Scoring{}); err != nil {
 		t.Errorf("scoring without the item: %v", err)
-	}
-}
-
-// A model of an earlier version scores as that version did, and has no standard errors.
-func TestScoreByAnEarlierModel(t *testing.T) {
-	t.Parallel()
-	m, err := model.Load("testdata/format1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := fit.Score(m, "testdata/format1-answers.csv", fit.Scoring{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := os.ReadFile("testdata/format1-scores.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ids, want := numbers(t, table); !slices.Equal(ids, got.IDs) || questionnairetest.Distance(want, got.Values) > 1e-12 {
-		t.Errorf("scores\n%v\nwant\n%v", mat.Formatted(got.Values), mat.Formatted(want))
-	}
-	_, err = fit.Score(m, "testdata/format1-answers.csv", fit.Scoring{Table: fit.Table{StandardErrors: true}})
-	if !errors.Is(err, questionnaire.ErrNoErrors) {
-		t.Errorf("standard errors: %v, want %v", err, questionnaire.ErrNoErrors)
 	}
 }
 

@@ -27,8 +27,8 @@ type Bootstrap struct {
 	// FactorCorrelations is k×k, nil unless the model has any.
 	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
 	// Scores says for each factor how far a participant's score in a replicate is from that in the fit (root mean square): what
-	// the loadings, which are learned from a sample, add to the error of a score. It is empty in models of earlier versions.
-	Scores []float64 `json:"scores,omitempty"`
+	// the loadings, which are learned from a sample, add to the error of a score.
+	Scores []float64 `json:"scores"`
 }
 
 // The congruence of loadings, their cosine, from which on two factors are fairly similar, and equal: U. Lorenzo-Seva and J. M. F.
@@ -65,7 +65,7 @@ func (b *Bootstrap) check(m *Model) error {
 	if len(b.Factors) != s.Factors {
 		return fmt.Errorf("a bootstrap of %d factors, must be %d", len(b.Factors), s.Factors)
 	}
-	if len(b.Scores) != 0 && (len(b.Scores) != s.Factors || !(floats.Min(b.Scores) >= 0)) {
+	if len(b.Scores) != s.Factors || !(floats.Min(b.Scores) >= 0) {
 		return fmt.Errorf("errors %v of the scores of %d factors", b.Scores, s.Factors)
 	}
 	return nil

@@ -34,12 +34,8 @@ const (
 	ResultFile   = "result.json"
 )
 
-// Format is the version of model.json. Load reads a later minor version, "2.N", without its unknown fields. In a model of
-// oldFormat β and the ridge are themselves the weights of the scores' penalties, whatever the number of answers.
-const (
-	Format    = "2"
-	oldFormat = "1"
-)
+// Format is the version of model.json. Load reads a later minor version, "2.N", without its unknown fields.
+const Format = "2"
 
 // The tensors of LoadingsFile.
 const (
@@ -85,7 +81,7 @@ func (m *Model) CountLoadings(errs *mat.Dense) {
 
 // WithLoadings returns √(e² + u²) for a standard error e of a score, with u of Bootstrap.Scores; e without a bootstrap.
 func (m *Model) WithLoadings(factor int, e float64) float64 {
-	if b := m.Summary.Bootstrap; b != nil && len(b.Scores) > 0 {
+	if b := m.Summary.Bootstrap; b != nil {
 		return math.Hypot(e, b.Scores[factor])
 	}
 	return e
@@ -275,11 +271,8 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		return nil, err
 	}
 	major, _, _ := strings.Cut(m.Format, ".")
-	if major != Format && major != oldFormat {
-		return nil, fmt.Errorf("format %q, must be %q or %q", m.Format, Format, oldFormat)
-	}
-	if major == oldFormat {
-		m.Summary.Penalties = Penalties{Scores: m.Summary.Beta, ScoresRidge: m.Summary.Settings.Ridge}
+	if major != Format {
+		return nil, fmt.Errorf("format %q, must be %q: fit the model again", m.Format, Format)
 	}
 	if err := m.check(); err != nil {
 		return nil, err
@@ -305,39 +298,29 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 		Loadings: loadings, ConfoundLoadings: confounds,
 		L1: m.Summary.Penalties.Scores, L2: m.Summary.Penalties.ScoresRidge, Answers: m.Summary.Penalties.Answers,
 	}
-	for name, to := range map[string]*[]float64{tensorWeights: &m.ICQF.Weights, tensorNoise: &m.ICQF.Noise} {
-		if _, ok := all[name]; !ok {
-			continue
-		}
-		if *to, err = all.Float64(name, p); err != nil {
+	if m.ICQF.Noise, err = all.Float64(tensorNoise, p); err != nil {
+		return nil, fmt.Errorf("%w: fit the model again", err)
+	}
+	if _, ok := all[tensorWeights]; ok { // there are none if all items have one range
+		if m.ICQF.Weights, err = all.Float64(tensorWeights, p); err != nil {
 			return nil, err
 		}
-		if floats.Min(*to) < 0 {
-			return nil, fmt.Errorf("a value below 0 in %q", name)
-		}
 	}
-	if _, ok := all[tensorCalibration]; ok {
-		k := m.Summary.Factors
-		values, err := all.Float64(tensorCalibration, 2, k)
-		if err != nil {
-			return nil, err
-		}
-		if floats.Min(values[:k]) < 0 {
-			return nil, fmt.Errorf("a value below 0 in %q", tensorCalibration)
-		}
-		m.ICQF.Calibration = &icqf.Calibration{Information: values[:k], Shifts: values[k:]}
+	k := m.Summary.Factors
+	values, err := all.Float64(tensorCalibration, 2, k)
+	if err != nil {
+		return nil, fmt.Errorf("%w: fit the model again", err)
 	}
-	if all, _ := m.AllLoadings(); mat.Min(all) < 0 {
-		return nil, errors.New("a loading below 0")
+	m.ICQF.Calibration = &icqf.Calibration{Information: values[:k], Shifts: values[k:]}
+	every, _ := m.AllLoadings()
+	if mat.Min(every) < 0 || floats.Min(slices.Concat(m.ICQF.Noise, m.ICQF.Weights, values[:k])) < 0 {
+		return nil, errors.New("a loading, a noise, a weight or an information below 0")
 	}
 	return m, nil
 }
 
 // matrix returns the named tensor as an r×c matrix.
 func matrix(all safetensors.Tensors, name string, r, c int) (*mat.Dense, error) {
-	if _, ok := all[name]; !ok {
-		return nil, fmt.Errorf("tensor %q is missing", name)
-	}
 	values, err := all.Float64(name, r, c)
 	if err != nil {
 		return nil, err

@@ -123,8 +123,7 @@ type ItemFit struct {
 // in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
 	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit. The answers of the
-	// others hold less than a quarter of the usual information on the factor: their scores are no measurements. Both are 0 in
-	// models of earlier versions, whose figures are about everybody.
+	// others hold less than a quarter of the usual information on the factor: their scores are no measurements.
 	Participants int     `json:"participants"`
 	Limit        float64 `json:"standard_error_limit"`
 
@@ -139,10 +138,8 @@ type FactorFit struct {
 	Reliability   float64 `json:"reliability"`
 }
 
-// Measures reports whether a score with this standard error is a measurement. All are for models of earlier versions.
-func (f *FactorFit) Measures(standardError float64) bool {
-	return f.Limit <= 0 || standardError <= f.Limit
-}
+// Measures reports whether a score with this standard error is a measurement.
+func (f *FactorFit) Measures(standardError float64) bool { return standardError <= f.Limit }
 
 // Accounted is the variance of the standardized answers that a factor of factor analysis accounts for: in items, the diagonal of
 // ΦΛᵀΛ, and as a share of all items. Over the factors these sum to the communalities and to their mean.

@@ -206,7 +206,10 @@ func Model() *model.Model {
 		ICQF: icqf.Model{
 			Loadings:         mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
 			ConfoundLoadings: mat.NewDense(4, 5, []float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
-			L1:               0.1, Answers: 3.75,
+			L1:               0.1,
+			Answers:          3.75,
+			Noise:            []float64{0.25, 0.5, 0.125, 0.25},
+			Calibration:      &icqf.Calibration{Information: []float64{8.5, 0}, Shifts: []float64{-0.25, 0}},
 		},
 		Summary: model.Summary{
 			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25, Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,

@@ -61,12 +61,12 @@ func (m sheet) spread(f *model.FactorFit) string {
 	if m.FA != nil {
 		how = fmt.Sprintf("The standard deviation of the scores is %.2f.", f.Deviation)
 	}
-	if f.StandardError == 0 { // a model from before standard errors
+	if f.StandardError == 0 { // of no score
 		return how
 	}
 	const normal = 1.96
 	how += fmt.Sprintf(" A single score is known to about ±%.2f (95 %%", normal*f.StandardError)
-	if b := m.Summary.Bootstrap; b == nil || len(b.Scores) == 0 {
+	if b := m.Summary.Bootstrap; b == nil {
 		how += ", if the loadings are right"
 	}
 	how += fmt.Sprintf("); reliability %.2f", f.Reliability)

@@ -363,7 +363,7 @@ func TestFirstPage(t *testing.T) {
 			t.Errorf("the first page lacks %q", want)
 		}
 	}
-	s.Bootstrap.Scores = nil
+	s.Bootstrap = nil
 	if want := "±0.20 (95 %, if the loadings are right); reliability 0.85"; !strings.Contains(rendered(t, m, nil), want) {
 		t.Errorf("without errors of the loadings the first page lacks %q", want)
 	}
