@@ -173,3 +173,12 @@ func Take[T any](all []T, at []int) []T {
 	}
 	return out
 }
+
+// Resample draws n of the rows 0 … n−1 with replacement.
+func Resample(random *rand.Rand, n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = random.IntN(n)
+	}
+	return rows
+}

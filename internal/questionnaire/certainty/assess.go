@@ -36,7 +36,7 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 		return err
 	}
 	if failed > 0 {
-		summary.Warnings = append(summary.Warnings, fmt.Sprintf("for the cross-validated variance that factors explain, the method cannot learn without %d of %d parts of the participants, which do not count", failed, folds))
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf("for the cross-validated variance that factors explain, the method cannot learn without %d of %d parts of the participants, which do not count", failed, mostFolds))
 	}
 	if summary.Bootstrap, err = s.Bootstrap(ctx, o, of); err != nil {
 		return err

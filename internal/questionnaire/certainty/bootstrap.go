@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -120,12 +121,7 @@ func each(ctx context.Context, o *fit.Options, count int, progress func(done, to
 
 // draw returns as many of the rows as there are, with replacement.
 func draw(rows []int, seed, number uint64) []int {
-	random := rand.New(rand.NewPCG(seed, bootstrapStream+number))
-	drawn := make([]int, len(rows))
-	for i := range drawn {
-		drawn[i] = rows[random.IntN(len(rows))]
-	}
-	return drawn
+	return folds.Take(rows, folds.Resample(rand.New(rand.NewPCG(seed, bootstrapStream+number)), len(rows)))
 }
 
 // parts are what a fit has learned about its items.

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// folds is the number of groups of participants, and of items, that a cross-validation holds out; less if there are fewer.
-	folds = 10
+	// mostFolds is the number of groups of participants, and of items, that a cross-validation holds out; less if there are fewer.
+	mostFolds = 10
 
 	foldStream = 0x666f_6c64
 )
@@ -62,7 +62,7 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome, progres
 	random := rand.New(rand.NewPCG(o.Seed, foldStream))
 	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	items := random.Perm(len(of.Study.Items))
-	groups := min(folds, len(order))
+	groups := min(mostFolds, len(order))
 	divisions, errs := make([]*division, groups), make([]error, groups)
 	err = each(ctx, o, groups, progress, func(ctx context.Context, alone *fit.Options, fold int) error {
 		var train, held []int
@@ -114,7 +114,7 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 	}
 	places, _ := partsOf(of.Learnt).places(p.parts)
 	d := newDivision(len(places))
-	groups := min(folds, len(l.Items))
+	groups := min(mostFolds, len(l.Items))
 	for g := range groups {
 		var hidden []int // places among the items of l
 		for at, i := range l.Items {

@@ -200,7 +200,7 @@ func TestWriteAtOnce(t *testing.T) {
 		alone = append(alone, contents(t, dir))
 	}
 	dir := t.TempDir()
-	for range 5 {
+	for range 2 {
 		var g errgroup.Group
 		for _, f := range fits {
 			g.Go(func() error { return Write(t.Context(), dir, f) })

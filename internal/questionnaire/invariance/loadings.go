@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -325,14 +326,7 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 // bootstrap draws as many participants of each group as there are, with replacement, in the order of the study.
 func (r *run) bootstrap(random *rand.Rand) (rows [2][]int) {
 	for g, all := range r.groups {
-		at := make([]int, len(all))
-		for i := range at {
-			at[i] = random.IntN(len(all))
-		}
-		slices.Sort(at)
-		for _, i := range at {
-			rows[g] = append(rows[g], all[i])
-		}
+		rows[g] = folds.Take(all, slices.Sorted(slices.Values(folds.Resample(random, len(all)))))
 	}
 	return rows
 }

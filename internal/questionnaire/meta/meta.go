@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -376,13 +377,9 @@ const draws = 1000
 // interval returns the ends of the 95 % percentile interval of what is explained, from participants drawn with replacement
 // (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
 func (e *estimation) interval(seed uint64) (low, high float64) {
-	random, n := rand.New(rand.NewPCG(seed, 1)), len(e.all)
-	shares, rows := make([]float64, draws), make([]int, n)
+	random, shares := rand.New(rand.NewPCG(seed, 1)), make([]float64, draws)
 	for d := range shares {
-		for i := range rows {
-			rows[i] = random.IntN(n)
-		}
-		shares[d] = e.explained(rows)
+		shares[d] = e.explained(folds.Resample(random, len(e.all)))
 	}
 	slices.Sort(shares)
 	return questionnaire.Quantile(shares, 0.025), questionnaire.Quantile(shares, 0.975)
