@@ -121,7 +121,7 @@ func TestLeastPermissions(t *testing.T) {
 	r := newRules(t)
 	challenger(t, r.store)
 	config := r.config("wardcast", fmt.Sprintf("shadow: {generation: latest}\nquestionnaires: {models: {%s: %s}}\n", instrument, fitted(t)))
-	serve := start(t, "serve", "--config", config, "--create-topics").ready()
+	serve := launch(t, "serve", "--config", config, "--create-topics").ready()
 	serve.says("a challenger scores in the shadow")
 	const n = 50
 	r.notes(0, n)
@@ -182,7 +182,7 @@ func (r *rules) startsDenied(config string) {
 
 func (r *rules) lacksOutput(config string, write ingesttest.Permission) {
 	r.t.Helper()
-	serve := start(r.t, "serve", "--config", config)
+	serve := launch(r.t, "serve", "--config", config)
 	const named = `the brokers deny Write on topic "triage.predictions"`
 	ingesttest.Await(r.t, "readiness to name it", func() bool {
 		status, body := r.page("/readyz")
@@ -207,7 +207,7 @@ func (r *rules) createDenied(config string) {
 	if err != nil || len(acls) == 0 {
 		r.t.Fatal(err, acls)
 	}
-	start(r.t, "serve", "--config", config, "--create-topics").ready().stop()
+	launch(r.t, "serve", "--config", config, "--create-topics").ready().stop()
 	if res, err := r.Admin.DeleteTopics(r.t.Context(), "triage.predictions.shadow"); err != nil || res.Error() != nil {
 		r.t.Fatal(err, res.Error())
 	}

@@ -21,8 +21,8 @@ func TestBedDemandSurvives(t *testing.T) {
 	t.Parallel()
 	folder, broker, api := filepath.Join(t.TempDir(), "broker"), ingesttest.FreeAddress(t), ingesttest.FreeAddress(t)
 	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, trained(t), api))
-	serve := func() *process {
-		return start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics").ready()
+	serve := func(how func(*testing.T, ...string) *running) *running {
+		return how(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics").ready()
 	}
 	ask := func(query string) string {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestBedDemandSurvives(t *testing.T) {
 		}
 		return string(body)
 	}
-	first := serve()
+	first := serve(start)
 	var notes []*kgo.Record
 	for i := range 20 {
 		n := msg.Note{VisitID: fmt.Sprint(secret, i), ArrivedAt: time.Now().Add(-time.Duration(i) * time.Minute).UTC().Format(time.RFC3339), Complaint: "Fall", Text: "fell at home"}
@@ -57,7 +57,7 @@ func TestBedDemandSurvives(t *testing.T) {
 	at := "&at=" + time.Now().UTC().Format(time.RFC3339)
 	before := ask(at)
 	first.kill()
-	again := serve()
+	again := serve(launch)
 	if after := ask(at); after != before {
 		t.Errorf("before SIGKILL:\n%s\nafter:\n%s", before, after)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/wardcast/wardcast/internal/cli"
 )
@@ -32,10 +34,7 @@ func shell(t *testing.T, dir, line string) string {
 // leaves returns the commands that do something, by name.
 func leaves(t *testing.T) map[string]*kong.Node {
 	t.Helper()
-	parser, err := kong.New(&grammar{}, kong.Name("wardcast"), cli.Variables(defaults()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser, _ := newParser(t)
 	found := map[string]*kong.Node{}
 	for _, node := range parser.Model.Leaves(true) {
 		found[strings.TrimPrefix(node.FullPath(), "wardcast ")] = node
@@ -83,6 +82,8 @@ func TestExamples(t *testing.T) {
 // TestCompletion completes command lines in bash.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
+	var script, wants strings.Builder
+	script.WriteString("source <(wardcast completion bash)\n")
 	for line, want := range map[string]string{
 		"wardcast pre":                  "predict",
 		"wardcast models ''":            "list show card diff promote rollback history verify",
@@ -95,9 +96,11 @@ func TestCompletion(t *testing.T) {
 		"wardcast completion z":         "zsh",
 		"wardcast __com":                "",
 	} {
-		got := shell(t, t.TempDir(), `source <(wardcast completion bash); COMP_WORDS=(`+line+`); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wardcast; echo "${COMPREPLY[@]}"`)
-		if got = strings.TrimSuffix(got, "\n"); got != want {
-			t.Errorf("%q completes to %q, want %q", line, got, want)
-		}
+		fmt.Fprintf(&script, "COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _wardcast\n", line)
+		fmt.Fprintf(&script, "echo %s: \"${COMPREPLY[*]}\"\n", line)
+		fmt.Fprintf(&wants, "%s: %s\n", strings.ReplaceAll(line, "''", ""), want)
+	}
+	if diff := cmp.Diff(wants.String(), shell(t, t.TempDir(), script.String())); diff != "" {
+		t.Errorf("completed (-want +got):\n%s", diff)
 	}
 }

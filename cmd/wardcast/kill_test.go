@@ -43,10 +43,10 @@ type stream struct {
 	essence func(answer string) string
 }
 
-// startBroker runs the embedded broker as a process and returns its address.
+// startBroker runs the embedded broker and returns its address.
 func startBroker(t *testing.T) string {
 	t.Helper()
-	return start(t, "broker", "--dir", t.TempDir(), "--listen", "127.0.0.1:0").says(`"msg":"ready","listen":"([^"]+)"`)
+	return launch(t, "broker", "--dir", t.TempDir(), "--listen", "127.0.0.1:0").says(`"msg":"ready","listen":"([^"]+)"`)
 }
 
 // newStream makes the topics and the configuration for scorers of notes with this model store.
@@ -114,10 +114,10 @@ func reader(t *testing.T, bootstrap string, s *stream) *kgo.Client {
 	return ingesttest.Reader(t, strings.Split(bootstrap, ","), s.answered, s.dlq)
 }
 
-// scorer starts one that reads the stream.
-func (s *stream) scorer() *process {
+// scorer starts one that reads the stream. how is start or launch.
+func (s *stream) scorer(how func(*testing.T, ...string) *running) *running {
 	s.t.Helper()
-	return start(s.t, "serve", "--config", s.config)
+	return how(s.t, "serve", "--config", s.config)
 }
 
 // badEvery is how often a message is cut short.
@@ -285,7 +285,7 @@ func TestKill(t *testing.T) {
 // kill sends so many messages while it kills so often.
 func kill(t *testing.T, s *stream, kills, total int) {
 	t.Helper()
-	scorers := [2]*process{s.scorer(), s.scorer()}
+	scorers := [2]*running{s.scorer(start), s.scorer(start)}
 	for _, p := range scorers {
 		p.ready()
 	}
@@ -302,16 +302,16 @@ func kill(t *testing.T, s *stream, kills, total int) {
 		switch {
 		case done == kills:
 		case done%4 == 1:
-			*one = s.scorer()
+			*one = s.scorer(start)
 			s.read(time.Duration(done)*20*time.Millisecond, func() bool { return false }) // some moment of its start
 			(*one).kill()
 			done++
 		default:
 			(*other).kill()
-			*other = s.scorer()
+			*other = s.scorer(start)
 			done++
 		}
-		*one = s.scorer()
+		*one = s.scorer(start)
 	}
 	s.settle()
 	killed := time.Since(began)
@@ -321,7 +321,7 @@ func kill(t *testing.T, s *stream, kills, total int) {
 	}
 	s.send(burst)
 	scorers[0].stop() // drains in the midst of it, and the other takes over
-	scorers[0] = s.scorer()
+	scorers[0] = s.scorer(start)
 	s.send(total - len(s.sent))
 	scorers[0].ready()
 	s.settle()

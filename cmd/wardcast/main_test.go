@@ -40,7 +40,8 @@ func long(t *testing.T) {
 	}
 }
 
-const trainingNotes = 800
+// What the store of the function trained is trained on, and the number of its topics.
+const trainingNotes, trainedTopics = 800, 6
 
 var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: 1}) })
 
@@ -54,7 +55,7 @@ var trainOnce = sync.OnceValues(func() (*train.Trained, error) {
 		return nil, err
 	}
 	s := train.Default()
-	s.Rank, s.Text.MinDF, s.Alpha, s.ChooseText = 6, 3, .1, false // much ridge keeps many features
+	s.Rank, s.Text.MinDF, s.Alpha, s.ChooseText = trainedTopics, 3, .1, false // much ridge keeps many features
 	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
 })
 
@@ -101,13 +102,21 @@ func broken(t *testing.T) string {
 	return dir
 }
 
-// TestHelp asks every command for help.
-func TestHelp(t *testing.T) {
-	t.Parallel()
-	parser, err := kong.New(&grammar{}, cli.Variables(defaults()))
+// newParser returns a parser of command lines, and what it fills in.
+func newParser(t *testing.T) (*kong.Kong, *grammar) {
+	t.Helper()
+	g := &grammar{}
+	parser, err := kong.New(g, kong.Name("wardcast"), cli.Variables(defaults()))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return parser, g
+}
+
+// TestHelp asks every command for help.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	parser, _ := newParser(t)
 	for _, leaf := range parser.Model.Leaves(true) {
 		path := slices.DeleteFunc(strings.Fields(leaf.Path()), func(word string) bool { return strings.HasPrefix(word, "<") || strings.HasPrefix(word, "[") })
 		if leaf.Help == "" {

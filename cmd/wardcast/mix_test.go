@@ -58,12 +58,12 @@ func TestServeMixesNoGenerations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fast := strings.Replace(string(config), "models: {", "models: {poll: 100ms, ", 1)
+	fast := strings.Replace(string(config), "models: {", "models: {poll: 50ms, ", 1)
 	if err := os.WriteFile(s.config, []byte(fast), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.scorer().ready()
-	const changes = 8
+	s.scorer(launch).ready()
+	const changes = 4
 	seen := 0
 	for i := range changes {
 		s.send(50)

@@ -53,14 +53,11 @@ func TestSynth(t *testing.T) {
 // TestModels goes the way of a model: trained, looked at, used, damaged and refused.
 func TestModels(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.csv", synthetic(t, "900", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "600", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
-	args := []string{"train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--min-documents", "40", "--min-events", "10", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical"}
-	if got := succeed(t, "", args...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
-		t.Errorf("train prints %q, want a table with the model of all complaints", got)
-	}
-	again := clitest.Object(t, succeed(t, "", append(args, "--force", "--why", "the same notes again", "--output=json")...))
-	reports, _ := again["models"].([]any)
+	made := clitest.Object(t, succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "3", "--min-df", "5", "--n-grams", "1", "--alpha", "0",
+		"--min-documents", "60", "--min-events", "10", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical", "--output=json"))
+	reports, _ := made["models"].([]any)
 	if len(reports) < 3 {
 		t.Fatalf("train reports %d models, want one for each complaint", len(reports))
 	}
@@ -359,7 +356,7 @@ func TestTableErrors(t *testing.T) {
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	notes := clitest.File(t, "notes.csv", synthetic(t, "300", "csv"))
-	args := []string{"evaluate", "--input", notes, "--methods", "majority,bow,sonmf", "--ranks", "2,3", "--folds", "2", "--min-df", "3"}
+	args := []string{"evaluate", "--input", notes, "--methods", "majority,bow,sonmf", "--ranks", "2,3", "--folds", "2", "--min-df", "3", "--n-grams", "1"}
 	table := succeed(t, "", args...)
 	if !strings.HasPrefix(table, "COMPLAINT ") || strings.Count(table, "\n") != 1+4 {
 		t.Errorf("evaluate prints %q, want a line for majority, bow and each rank", table)
@@ -373,7 +370,7 @@ func TestEvaluate(t *testing.T) {
 		clitest.WantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc", "auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
 	}
 	all := strings.Join(methods.Names(), ",")
-	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2", "--folds", "2", "--min-df", "10", "--output=json"))["scores"].([]any)
+	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2", "--folds", "2", "--min-df", "10", "--n-grams", "1", "--output=json"))["scores"].([]any)
 	for i, name := range methods.Names() {
 		score, _ := every[i].(map[string]any)
 		weighting := "tf-idf"
@@ -389,13 +386,13 @@ func TestEvaluate(t *testing.T) {
 		"share":     {"--split-time", "67%"},
 		"time":      {"--split-time", "2026-01-02T09:00:00Z"},
 	} {
-		got, _ := clitest.Object(t, succeed(t, "", append([]string{"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--output=json"}, split...)...))["scores"].([]any)
+		got, _ := clitest.Object(t, succeed(t, "", append([]string{"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--n-grams", "1", "--output=json"}, split...)...))["scores"].([]any)
 		score, _ := got[0].(map[string]any)
 		if n, _ := score["notes"].(float64); n < 50 || n > 150 {
 			t.Errorf("%s: %v notes tested, want about 100", name, n)
 		}
 	}
-	perComplaint, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds", "2", "--min-df", "3", "--per-complaint=always", "--min-documents", "30", "--output=json"))["scores"].([]any)
+	perComplaint, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds", "2", "--min-df", "3", "--n-grams", "1", "--per-complaint=always", "--min-documents", "30", "--output=json"))["scores"].([]any)
 	if len(perComplaint) < 2 {
 		t.Errorf("%d scores under --per-complaint, want some beside that of all complaints", len(perComplaint))
 	}

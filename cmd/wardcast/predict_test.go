@@ -131,7 +131,7 @@ func TestPredictFiles(t *testing.T) {
 	dir := trained(t)
 	rows := [][]string{{"visit_id", "text", "Age", "sex"}, {"v1", "fall, hip pain", "80", "F"}, {"v2", "cough", "", "M"}, {"v3", "fall", "30.5", ""}}
 	want := withoutTime(succeed(t, `{"visit_id":"v1","text":"fall, hip pain","age":80,"sex":"F"}`+"\n"+`{"visit_id":"v2","text":"cough","sex":"M"}`+"\n"+`{"schema_version":"1","visit_id":"v3","text":"fall","age":30.5}`+"\n", "predict", "--model-dir", dir))
-	for _, in := range inFormats(t, rows) {
+	for i, in := range inFormats(t, rows) {
 		if got := withoutTime(succeed(t, "", "predict", "--model-dir", dir, "--input", in)); got != want {
 			t.Errorf("%s gives %s\nwant %s", in, got, want)
 		}
@@ -142,22 +142,22 @@ func TestPredictFiles(t *testing.T) {
 		if got := withoutTime(string(clitest.Read(t, out))); got != want {
 			t.Errorf("%s to JSON lines gives %s\nwant %s", in, got, want)
 		}
-		for _, name := range []string{"out.csv", "out.parquet", "out.tsv.gz"} {
-			out := filepath.Join(t.TempDir(), name)
-			succeed(t, "", "predict", "--model-dir", dir, "--input", in, "--out", out)
-			predicted := cells(t, out)
-			if len(predicted) != 3 {
-				t.Fatalf("%s to %s gives %d rows", in, name, len(predicted))
-			}
-			for i, line := range strings.Split(strings.TrimSpace(want), "\n") {
-				p := clitest.Object(t, line)
-				model := p["model"].(map[string]any)
-				if d := cmp.Diff(map[string]string{
-					"visit_id": p["visit_id"].(string), "probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string), "logit": fmt.Sprint(p["logit"]),
-					"model": model["name"].(string), "version": model["version"].(string), "abstained": fmt.Sprint(p["abstained"]), "warnings": "[]", "evidence": evidence(t, line), "error": "",
-				}, predicted[i]); d != "" {
-					t.Errorf("%s to %s, row %d: %s", in, name, i, d)
-				}
+		name := []string{"out.csv", "out.parquet", "out.tsv.gz"}[i] // each format is read, and each is written
+		out = filepath.Join(t.TempDir(), name)
+		succeed(t, "", "predict", "--model-dir", dir, "--input", in, "--out", out)
+		predicted := cells(t, out)
+		if len(predicted) != 3 {
+			t.Fatalf("%s to %s gives %d rows", in, name, len(predicted))
+		}
+		for i, line := range strings.Split(strings.TrimSpace(want), "\n") {
+			p := clitest.Object(t, line)
+			model := p["model"].(map[string]any)
+			if d := cmp.Diff(map[string]string{
+				"visit_id": p["visit_id"].(string), "probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string),
+				"logit": fmt.Sprint(p["logit"]), "model": model["name"].(string), "version": model["version"].(string),
+				"abstained": fmt.Sprint(p["abstained"]), "warnings": "[]", "evidence": evidence(t, line), "error": "",
+			}, predicted[i]); d != "" {
+				t.Errorf("%s to %s, row %d: %s", in, name, i, d)
 			}
 		}
 	}

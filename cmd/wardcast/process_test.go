@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,98 +15,124 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-// process is a command that runs beside the test, and what it has said.
-type process struct {
+// running is a command that runs beside the test, and what it has said.
+type running struct {
 	ingesttest.Log
 	t    *testing.T
-	cmd  *exec.Cmd
 	done chan struct{}
+	code int // once it is done
+
+	send func(os.Signal) // asks it to end
+	end  func()          // ends it at once
 }
 
-// start starts a command that is killed at the end of the test, if not before.
-func start(t *testing.T, args ...string) *process {
+// start starts a command as a process of its own, which ends with the test, if not before.
+func start(t *testing.T, args ...string) *running {
 	t.Helper()
-	p := &process{t: t, cmd: command(context.WithoutCancel(t.Context()), t, args...), done: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = p, p
-	if err := p.cmd.Start(); err != nil {
+	c := command(context.WithoutCancel(t.Context()), t, args...)
+	r := &running{
+		t: t, done: make(chan struct{}),
+		send: func(s os.Signal) { _ = c.Process.Signal(s) }, // it may have ended
+		end:  func() { _ = c.Process.Kill() },
+	}
+	c.Stdout, c.Stderr = r, r
+	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() {
-		defer close(p.done)
-		_ = p.cmd.Wait() // its state tells
+		defer close(r.done)
+		_ = c.Wait() // the code says it
+		r.code = c.ProcessState.ExitCode()
 	}()
-	t.Cleanup(func() {
-		p.kill()
-		text := p.String()
-		if t.Failed() {
-			t.Logf("log of wardcast %s:\n%s", args[0], text)
+	return r.watched(args[0])
+}
+
+// launch starts a command in the test's process, where nothing but its context can end it.
+func launch(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	r := &running{t: t, done: make(chan struct{}), send: func(os.Signal) { cancel() }, end: cancel}
+	go func() {
+		defer close(r.done)
+		r.code = run(ctx, &cli.Process{Args: args, In: strings.NewReader(""), Out: r, Err: r})
+	}()
+	return r.watched(args[0])
+}
+
+// watched ends the command with the test, and reads its log.
+func (r *running) watched(name string) *running {
+	r.t.Cleanup(func() {
+		r.kill()
+		text := r.String()
+		if r.t.Failed() {
+			r.t.Logf("log of wardcast %s:\n%s", name, text)
 		}
 		if strings.Contains(text, secret) || strings.Contains(text, "goroutine ") {
-			t.Errorf("the log of wardcast %s tells of a patient, or of a panic", args[0])
+			r.t.Errorf("the log of wardcast %s holds something of a patient, or a panic", name)
 		}
 	})
-	return p
+	return r
 }
 
 // says waits until the command has said what matches, and returns the first group.
-func (p *process) says(pattern string) string {
-	p.t.Helper()
+func (r *running) says(pattern string) string {
+	r.t.Helper()
 	deadline := time.NewTimer(clitest.Patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for re := regexp.MustCompile(pattern); ; {
-		if m := re.FindStringSubmatch(p.String()); m != nil {
+		if m := re.FindStringSubmatch(r.String()); m != nil {
 			return m[len(m)-1]
 		}
 		select {
 		case <-tick.C:
-		case <-p.done:
-			p.t.Fatalf("wardcast ended with %v before it said %s", p.cmd.ProcessState, pattern)
+		case <-r.done:
+			if !re.MatchString(r.String()) {
+				r.t.Fatalf("wardcast exited %d before it said %s", r.code, pattern)
+			}
 		case <-deadline.C:
-			p.t.Fatalf("wardcast did not say %s within %v", pattern, clitest.Patience)
+			r.t.Fatalf("wardcast did not say %s within %v", pattern, clitest.Patience)
 		}
 	}
 }
 
 // ready waits until the command says that it is.
-func (p *process) ready() *process {
-	p.t.Helper()
-	p.says(`"msg":"ready"`)
-	return p
+func (r *running) ready() *running {
+	r.t.Helper()
+	r.says(`"msg":"ready"`)
+	return r
 }
 
 // kill ends the command at once, wherever it is.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
-	<-p.done
+func (r *running) kill() {
+	r.end()
+	<-r.done
 }
 
 // drainTime is how long a command may take to end after a signal.
 const drainTime = 30 * time.Second
 
 // signal sends one that must end the command in time.
-func (p *process) signal(s os.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Errorf("stopping: %v", err)
-	}
+func (r *running) signal(s os.Signal) {
+	r.t.Helper()
+	r.send(s)
 	limit := time.NewTimer(drainTime)
 	defer limit.Stop()
 	select {
-	case <-p.done:
+	case <-r.done:
 	case <-limit.C:
-		p.t.Errorf("wardcast does not end within %v of %v", drainTime, s)
-		p.kill()
+		r.t.Errorf("wardcast does not end within %v of %v", drainTime, s)
+		r.kill()
 	}
 }
 
 // stop ends the command by SIGTERM; it must exit 0 in time.
-func (p *process) stop() {
-	p.t.Helper()
-	p.signal(syscall.SIGTERM)
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.t.Errorf("wardcast exits %d on SIGTERM, want 0", code)
+func (r *running) stop() {
+	r.t.Helper()
+	r.signal(syscall.SIGTERM)
+	if r.code != 0 {
+		r.t.Errorf("wardcast exits %d on SIGTERM, want 0", r.code)
 	}
 }
 
@@ -118,7 +143,7 @@ func TestInterrupt(t *testing.T) {
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
 	p.signal(os.Interrupt)
-	if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+	if code, said := p.code, p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }
@@ -130,7 +155,7 @@ func TestInterruptedTraining(t *testing.T) {
 	p := start(t, "train", "--input", input, "--model-dir", filepath.Join(t.TempDir(), "models"), "--ridge", "0", "--method", "smf-w", "--rank", "5,10,20")
 	p.says("a ridge of 0") // and goes on for minutes
 	p.signal(os.Interrupt)
-	if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received: what is served did not change\n") {
+	if code, said := p.code, p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received: what is served did not change\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }

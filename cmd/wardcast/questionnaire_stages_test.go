@@ -99,11 +99,8 @@ func TestQuestionnaireInterrupted(t *testing.T) {
 	for _, out := range []string{finished, fresh} {
 		p := start(t, append(fit, out, "--rel-tol", "0", "--max-iter", "2000000000")...)
 		p.says("participants without answers") // and goes on for hours
-		if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
-		<-p.done
-		if code, said := p.cmd.ProcessState.ExitCode(), p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+		p.signal(os.Interrupt)
+		if code, said := p.code, p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 			t.Errorf("exits %d and says %q", code, said)
 		}
 	}

@@ -114,7 +114,7 @@ func TestServeQuestionnaires(t *testing.T) {
 	if out := succeed(t, "", "check-config", config); !strings.Contains(out, "is valid") {
 		t.Errorf("check-config says %q", out)
 	}
-	p := start(t, "serve", "--config", config, "--embedded-broker", filepath.Join(t.TempDir(), "broker"), "--create-topics").ready()
+	p := launch(t, "serve", "--config", config, "--embedded-broker", filepath.Join(t.TempDir(), "broker"), "--create-topics").ready()
 	s := newResponses(t, address, model)
 	// The topics that serve has made.
 	s.Close()

@@ -83,7 +83,7 @@ func killRetrain(t *testing.T, kills, shards int) {
 }
 
 // outlive returns when the time is over, the command ends, or done.
-func (p *process) outlive(limit time.Duration, done func() bool) {
+func (p *running) outlive(limit time.Duration, done func() bool) {
 	timer, tick := time.NewTimer(limit), time.NewTicker(2*time.Millisecond)
 	defer timer.Stop()
 	defer tick.Stop()
@@ -99,7 +99,7 @@ func (p *process) outlive(limit time.Duration, done func() bool) {
 }
 
 // runs reports whether the command is still running.
-func (p *process) runs() bool {
+func (p *running) runs() bool {
 	select {
 	case <-p.done:
 		return false

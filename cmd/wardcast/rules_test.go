@@ -58,9 +58,11 @@ func TestRetrainRules(t *testing.T) {
 // TestTrainByTheConfiguredRule: a rule that no training passes refuses a model that the default rule would serve.
 func TestTrainByTheConfiguredRule(t *testing.T) {
 	t.Parallel()
-	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "800", "csv")), filepath.Join(t.TempDir(), "models")
-	flags := []string{"train", "--input", notes, "--rank", "5", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--config"}
-	succeed(t, "", append(flags, ruled(t, ""))...)
+	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "500", "csv")), filepath.Join(t.TempDir(), "models")
+	flags := []string{"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--config"}
+	if got := succeed(t, "", append(flags, ruled(t, ""))...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
+		t.Errorf("train prints %q, want a table with the model of all complaints", got)
+	}
 	if card := succeed(t, "", "models", "card", "--model-dir", dir); !strings.Contains(card, "Head of emergency medicine") {
 		t.Error("the card does not name the owner")
 	}
@@ -110,8 +112,8 @@ func TestRetrainRefusesFlags(t *testing.T) {
 // and then the log and the history tell it.
 func TestTrainOnFewAdmissions(t *testing.T) {
 	t.Parallel()
-	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "800", "csv")), filepath.Join(t.TempDir(), "models")
-	run := []string{"train", "--input", notes, "--rank", "5", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--min-events", "400"}
+	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "500", "csv")), filepath.Join(t.TempDir(), "models")
+	run := []string{"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--min-events", "400"}
 	r := wardcast(t, "", run...)
 	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "it takes at least 400 of each") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
@@ -128,7 +130,7 @@ func TestTrainOnFewAdmissions(t *testing.T) {
 // TestTrainOnLeakedOutcomes: text that was written after triage is served, but not without a word.
 func TestTrainOnLeakedOutcomes(t *testing.T) {
 	t.Parallel()
-	lines := strings.Split(strings.TrimSpace(synthetic(t, "800", "jsonl")), "\n")
+	lines := strings.Split(strings.TrimSpace(synthetic(t, "500", "jsonl")), "\n")
 	for i, line := range lines {
 		var note map[string]any
 		if err := json.Unmarshal([]byte(line), &note); err != nil {
@@ -144,7 +146,7 @@ func TestTrainOnLeakedOutcomes(t *testing.T) {
 		lines[i] = string(b)
 	}
 	notes, dir := clitest.File(t, "notes.jsonl", strings.Join(lines, "\n")), filepath.Join(t.TempDir(), "models")
-	r := wardcast(t, "", "train", "--input", notes, "--rank", "5", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir)
+	r := wardcast(t, "", "train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir)
 	if r.Code != 0 || !strings.Contains(r.Stderr, "too good to be true") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}

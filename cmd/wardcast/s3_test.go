@@ -18,18 +18,18 @@ func TestStoreInBucket(t *testing.T) {
 	succeed(t, "", "train", "--input", notes, "--rank", "5", "--per-complaint", "never", "--model-dir", store)
 
 	s := newStream(t, startBroker(t), store)
-	scorer := s.scorer().ready()
+	scorer := s.scorer(launch).ready()
 	s.send(200)
 	s.settle()
 	s.verdict()
 
 	retrain := append([]string{"retrain", "--force", "--why", "a test", "--model-dir", store}, past(t, pastNotes)...)
-	both := []*process{start(t, retrain...), start(t, retrain...)}
+	both := []*running{launch(t, retrain...), launch(t, retrain...)}
 	codes := map[int]int{}
 	for _, p := range both {
 		<-p.done
-		codes[p.cmd.ProcessState.ExitCode()]++
-		if p.cmd.ProcessState.ExitCode() != 0 {
+		codes[p.code]++
+		if p.code != 0 {
 			p.says(`what is served changed while this training ran.*promoted at .* by "[^"]*, retrain"`)
 		}
 	}
@@ -41,7 +41,7 @@ func TestStoreInBucket(t *testing.T) {
 	succeed(t, "", append([]string{"models", "verify"}, at...)...)
 	scorer.says(`(?s)"msg":"new models in use".*"msg":"new models in use"`)
 	after := newStream(t, s.bootstrap, store)
-	after.scorer().ready()
+	after.scorer(launch).ready()
 	after.send(200)
 	after.settle()
 	after.verdict()

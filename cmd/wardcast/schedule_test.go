@@ -24,7 +24,7 @@ func past(t *testing.T, notes int) []string {
 // pastNotes is how many notes are enough to be trained and judged on in a moment.
 const pastNotes = 1200
 
-// TestSchedule retrains every second: a night that fails does not end the schedule, and a signal ends it without an error.
+// TestSchedule retrains every second: a night that fails does not end the schedule, and its end is no error.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	flags, dir := past(t, pastNotes), filepath.Join(t.TempDir(), "models")
@@ -36,7 +36,7 @@ func TestSchedule(t *testing.T) {
 	if err := os.WriteFile(notes, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, append([]string{"retrain", "--schedule", "@every 1s", "--time-zone", "Europe/Berlin", "--model-dir", dir}, flags...)...)
+	p := launch(t, append([]string{"retrain", "--schedule", "@every 1s", "--time-zone", "Europe/Berlin", "--model-dir", dir}, flags...)...)
 	p.says(`"msg":"this run failed; the next one is tried"`)
 	if err := os.WriteFile(notes, text, 0o600); err != nil {
 		t.Fatal(err)

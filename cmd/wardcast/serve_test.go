@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
@@ -31,10 +29,7 @@ func TestLogLevel(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		parser, err := kong.New(&grammar{}, cli.Variables(defaults()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		parser, _ := newParser(t)
 		command, err := parser.Parse(c.args)
 		if err != nil {
 			t.Fatal(err)

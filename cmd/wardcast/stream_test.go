@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-// TestServe runs the scorer with its own broker as a process, and kills it.
+// TestServe runs the scorer with its own broker as a process, and kills it. Another one ends by SIGTERM.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), ingesttest.FreeAddress(t)
@@ -25,7 +26,7 @@ func TestServe(t *testing.T) {
 	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics", "--log-level", "info").ready()
 	s := newStream(t, address, store)
 	// A stream of its own in the same broker, for a scorer without one.
-	second := s.scorer().ready()
+	second := s.scorer(start).ready()
 	s.send(200)
 	s.settle()
 	s.verdict()
@@ -34,7 +35,7 @@ func TestServe(t *testing.T) {
 	before := len(s.predictions)
 	s.Close()
 	first.kill()
-	again := start(t, "serve", "--config", config, "--embedded-broker", folder, "--log-level", "info").ready() // the topics are there
+	again := launch(t, "serve", "--config", config, "--embedded-broker", folder, "--log-level", "info").ready() // the topics are there
 	kept := *s
 	kept.Client, kept.predictions, kept.dead = reader(t, address, s), nil, nil
 	kept.settle()
@@ -127,11 +128,11 @@ func TestBench(t *testing.T) {
 	notes := clitest.File(t, "notes.jsonl", synthetic(t, "30", "jsonl"))
 	for name, args := range map[string][]string{"as fast as it goes": nil, "at a rate": {"--rate", "2000", "--input", notes}} {
 		began := time.Now()
-		r := clitest.Object(t, succeed(t, "", append([]string{"bench", "stream", "--notes", "2000", "--model-dir", store, "--output=json"}, args...)...))
+		r := clitest.Object(t, succeed(t, "", append([]string{"bench", "stream", "--notes", "1000", "--model-dir", store, "--output=json"}, args...)...))
 		took := time.Since(began).Seconds()
 		clitest.WantFields(t, "bench stream", r, "notes", "lost", "per_second", "echo_per_second", "ratio", "latency_ms", "rate")
 		number := func(field string) float64 { v, _ := r[field].(float64); return v }
-		if number("notes") != 2000 || number("lost") != 0 || number("dead_letters") != 0 {
+		if number("notes") != 1000 || number("lost") != 0 || number("dead_letters") != 0 {
 			t.Errorf("%s: %v notes, %v lost, %v dead letters", name, r["notes"], r["lost"], r["dead_letters"])
 		}
 		latency, _ := r["latency_ms"].(map[string]any)
@@ -142,7 +143,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: latencies %v are no quantiles", name, latency)
 		}
 		// It cannot have been slower than what it claims, nor faster than what it was asked for.
-		if rate := number("per_second"); rate <= 0 || took < 2000/rate || number("rate") > 0 && rate > number("rate") {
+		if rate := number("per_second"); rate <= 0 || took < 1000/rate || number("rate") > 0 && rate > number("rate") {
 			t.Errorf("%s: %v notes/s claimed, %.1f s taken", name, rate, took)
 		}
 		if ratio := number("per_second") / number("echo_per_second"); number("ratio") != ratio {
@@ -157,8 +158,17 @@ func TestBench(t *testing.T) {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	const most = 60 // notes of 2 s at 30 notes/s; a loaded machine sends fewer
-	out := succeed(t, "", "demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0")
-	lines := strings.Split(strings.TrimSpace(out), "\n")
+	parser, g := newParser(t)
+	if _, err := parser.Parse([]string{"demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0"}); err != nil {
+		t.Fatal(err)
+	}
+	g.Demo.Training = 1000
+	var out, said strings.Builder
+	d := &cli.Deps{Process: cli.Process{Out: &out, Err: &said}, Log: slog.New(slog.DiscardHandler)}
+	if err := g.Demo.Run(t.Context(), d); err != nil || !strings.Contains(said.String(), "Training on 1000 generated notes.") {
+		t.Fatal(err, &said)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	predictions := 0
 	for _, line := range lines[:len(lines)-1] {
 		p := clitest.Object(t, line)

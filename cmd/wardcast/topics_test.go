@@ -29,16 +29,13 @@ type shownTopic struct {
 
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.csv", synthetic(t, "1500", "csv"))
-	dir := filepath.Join(t.TempDir(), "models")
-	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "4", "--min-df", "3", "--per-complaint", "never", "--words", "none")
-
+	dir := trained(t)
 	var list []shownTopic
 	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "list", "--model-dir", dir, "--output=json")), &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 4 {
-		t.Fatalf("%d topics, want 4", len(list))
+	if len(list) != trainedTopics {
+		t.Fatalf("%d topics, want 6", len(list))
 	}
 	var shown struct {
 		Model, Version string
@@ -99,7 +96,7 @@ func TestTopics(t *testing.T) {
 		}
 	}
 
-	if got := succeed(t, "", "topics", "list", "--model-dir", dir, "--model", "_other"); !strings.HasPrefix(got, "MODEL ") || strings.Count(got, "\n") != 5 {
+	if got := succeed(t, "", "topics", "list", "--model-dir", dir, "--model", "_other"); !strings.HasPrefix(got, "MODEL ") || strings.Count(got, "\n") != 1+trainedTopics {
 		t.Errorf("topics list prints %q", got)
 	}
 	got := succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--topic", "2", "--terms", "3", "--version", shown.Version)
@@ -107,8 +104,8 @@ func TestTopics(t *testing.T) {
 		t.Errorf("topics show prints %q", got)
 	}
 
-	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "5"}, "has 4 topics")
-	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "0"}, "has 4 topics")
+	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "7"}, "has 6 topics")
+	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--topic", "0"}, "has 6 topics")
 	fail(t, cli.ExitUsage, []string{"topics", "show", "--model-dir", dir, "_other", "--terms", "0"}, "--terms 0")
 	fail(t, cli.ExitFailed, []string{"topics", "show", "--model-dir", dir, "nobody"}, "nobody")
 	fail(t, cli.ExitFailed, []string{"topics", "list", "--model-dir", dir, "--model", "nobody"}, "nobody")
@@ -116,9 +113,7 @@ func TestTopics(t *testing.T) {
 
 func TestTopicsSearch(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.csv", synthetic(t, "800", "csv"))
-	dir, index := filepath.Join(t.TempDir(), "models"), filepath.Join(t.TempDir(), "index")
-	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "3", "--min-df", "3", "--per-complaint", "never", "--words", "none", "--n-grams", "1")
+	dir, index := trained(t), filepath.Join(t.TempDir(), "index")
 	search := func(args ...string) string {
 		return succeed(t, "", append([]string{"topics", "search", "--model-dir", dir, "--index", index}, args...)...)
 	}
@@ -137,7 +132,7 @@ func TestTopicsSearch(t *testing.T) {
 		return r
 	}
 	all := found()
-	if all.Total != 3 || len(all.Results) != 3 || len(all.Facets["model"]) != 1 || all.Facets["model"][0].Count != 3 {
+	if all.Total != trainedTopics || len(all.Results) != trainedTopics || len(all.Facets["model"]) != 1 || all.Facets["model"][0].Count != trainedTopics {
 		t.Fatalf("all topics: %+v", all)
 	}
 	// The heaviest word of a topic finds it before the others.
@@ -152,7 +147,7 @@ func TestTopicsSearch(t *testing.T) {
 	if got := search("--since-word", all.Results[0].Terms[0].Surface[0]); strings.Count(got, "\n") != 2 || !strings.Contains(got, "_other") {
 		t.Errorf("--since-word prints %q", got)
 	}
-	if got := found("--like", "_other/1"); got.Total > 2 {
+	if got := found("--like", "_other/1"); got.Total >= trainedTopics {
 		t.Errorf("like topic 1: %+v", got)
 	}
 	failing := []string{"topics", "search", "--model-dir", dir, "--index", index}

@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,7 @@ type Options struct {
 	Port     int           `help:"Port for the pages, the API and metrics; if it is in use, a free one." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
 	Nights   int           `help:"Simulate so many days instead, with a retraining every night and a rollback at the end." default:"0"`
+	Training int           `kong:"-"` // number of notes to train on; 0 is sample.Notes
 	Version  string        `kong:"-"`
 	Logger   *slog.Logger  `kong:"-"`
 	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.
@@ -89,8 +91,9 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	cfg.Models.Store = filepath.Join(dir, "models")
 	cfg.HTTP.Listen = listener.Addr().String()
 	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.", cfg.HTTP.Listen)
-	o.Say("Training on %d generated notes.", sample.Notes)
-	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), o.Progress)
+	training := sample.Options{Notes: cmp.Or(o.Training, sample.Notes), Progress: o.Progress}
+	o.Say("Training on %d generated notes.", training.Notes)
+	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), training)
 	if ctx.Err() != nil {
 		return nil, nil // stopped before the first prediction
 	}

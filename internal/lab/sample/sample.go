@@ -3,6 +3,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,21 +51,26 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 	return rows, nil
 }
 
-// Notes is how many generated notes Train trains on.
+// Notes is how many generated notes Train trains on if nothing else is said.
 const Notes = 6000
+
+// Options configure a training. The zero value is the default.
+type Options struct {
+	Notes    int
+	Progress train.Progress
+}
 
 // Train trains on the first notes of the generator, saves the models in the store and promotes them: first that for all
 // complaints alone, then all of them. The settings are the
 // defaults, but for the text, which is that of single words: trying phrases too doubles the wait for the first prediction.
-// progress may be nil.
-func Train(ctx context.Context, g *synth.Generator, store *models.Store, progress train.Progress) (*train.Trained, error) {
-	rows, err := Rows(g, Notes)
+func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Options) (*train.Trained, error) {
+	rows, err := Rows(g, cmp.Or(o.Notes, Notes))
 	if err != nil {
 		return nil, err
 	}
 	settings := train.Default()
 	settings.ChooseText = false
-	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
+	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
