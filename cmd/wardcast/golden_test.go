@@ -5,11 +5,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -273,9 +273,7 @@ func ordinal() []byte {
 	return out
 }
 
-// TestGolden pins every number that the commands of golden write. A commit that changes a number on purpose also
-// rewrites the golden files with -update. With -artifacts, go test keeps the files that are hashed, so that you can
-// compare those of two trees.
+// TestGolden pins every number that the commands of golden write: see renewal. With -artifacts, go test keeps the files.
 //
 // The bits depend on the instructions. GOAMD64=v3 and arm64 round sums of products in another way, and so do the kernels
 // in Go, which run without AVX2 or with the tag purego. AVX2 and AVX-512 give the same bits, on any number of threads.
@@ -297,7 +295,7 @@ func TestGolden(t *testing.T) {
 					runIn(t, dir, words)
 				}
 			}
-			got, path := sums(t, dir), filepath.Join("testdata", "golden", group+".json")
+			got, path := summaries(t, dir), filepath.Join("testdata", "golden", group+".json")
 			if *update {
 				data, err := json.MarshalIndent(got, "", "  ")
 				if err != nil {
@@ -305,19 +303,19 @@ func TestGolden(t *testing.T) {
 				}
 				write(t, path, append(data, '\n'))
 			}
-			var want map[string]string
+			var want map[string]summary
 			if err := json.Unmarshal(clitest.Read(t, path), &want); err != nil {
 				t.Fatal(err)
 			}
-			for name := range want {
-				if _, ok := got[name]; !ok {
-					t.Errorf("%s is missing", name)
+			names := maps.Clone(got)
+			maps.Copy(names, want)
+			for _, name := range slices.Sorted(maps.Keys(names)) {
+				if said := differences(got[name], want[name]); said != "" {
+					t.Errorf("%s %s", name, said)
 				}
 			}
-			for name, sum := range got {
-				if sum != want[name] {
-					t.Errorf("%s has the SHA-256 %.8s, want %.8s", name, sum, want[name])
-				}
+			if t.Failed() {
+				t.Log(renewal)
 			}
 		})
 	}
@@ -366,11 +364,11 @@ func write(t *testing.T, path string, data []byte) {
 // versionName matches the name of a model's version.
 var versionName = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{6}\b`)
 
-// sums returns the SHA-256 of each data file below dir by its name. Of a model's versions it takes the champion alone,
-// under the name "champion".
-func sums(t *testing.T, dir string) map[string]string {
+// summaries describes each data file below dir by its name. Of a model's versions it takes the champion alone, under the
+// name "champion".
+func summaries(t *testing.T, dir string) map[string]summary {
 	t.Helper()
-	kept, found := t.ArtifactDir(), map[string]string{}
+	kept, found := t.ArtifactDir(), map[string]summary{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -400,7 +398,7 @@ func sums(t *testing.T, dir string) map[string]string {
 		}
 		name := versionName.ReplaceAllString(strings.TrimPrefix(path, dir+"/"), "champion")
 		write(t, filepath.Join(kept, name), data)
-		found[name] = fmt.Sprintf("%x", sha256.Sum256(data))
+		found[name] = summarize(t, name, data)
 		return nil
 	})
 	if err != nil {
