@@ -17,16 +17,16 @@ import (
 )
 
 // renewal is what to do about golden files that differ.
-const renewal = `The golden files pin every number that the commands write. A commit that was to change no number is wrong if they differ.
-One that changes numbers on purpose renews them by
+const renewal = `The golden files pin every number that the commands write. A commit that was to change no number is wrong if
+they differ. One that changes numbers on purpose renews them by
 
 	WARDCAST_LONG=1 go test ./cmd/wardcast -run TestGolden -update
 
-and says in its message which numbers change, by how much and why; a reviewer reads the diff of testdata/golden. To compare the
-files themselves, run both trees with -artifacts -outputdir DIR.`
+and says in its message which numbers change, by how much and why; a reviewer reads the diff of testdata/golden. To
+compare the files themselves, run both trees with -artifacts -outputdir DIR.`
 
-// summary describes a file by its parts, so that a golden file can say which of them differ: the columns of a table, the
-// outer fields of JSON, the tensors of a model.
+// summary describes a file by its parts, so that a golden file can say which of them differ: the columns of a table,
+// the outer fields of JSON, the tensors of a model.
 type summary map[string]string
 
 const (
@@ -183,7 +183,8 @@ func differences(got, want summary) string {
 	if more := len(lines) - most; more > 0 {
 		lines = append(lines[:most], fmt.Sprintf("and %d parts more", more))
 	}
-	return fmt.Sprintf("differs (%s, was %s; %d parts are the same):\n\t%s", got[whole], want[whole], same, strings.Join(lines, "\n\t"))
+	return fmt.Sprintf("differs (%s, was %s; %d parts are the same):\n\t%s", got[whole], want[whole], same,
+		strings.Join(lines, "\n\t"))
 }
 
 // TestGoldenSaysWhatChanged: the failure of a golden test names the columns, fields and tensors that differ, and how.
@@ -191,7 +192,8 @@ func TestGoldenSaysWhatChanged(t *testing.T) {
 	t.Parallel()
 	tensor := func(v float64) string {
 		var b bytes.Buffer
-		if err := safetensors.Write(&b, safetensors.Tensors{"topics": {Shape: []int{1, 2}, Data: []float64{1, v}}}, nil); err != nil {
+		if err := safetensors.Write(&b, safetensors.Tensors{"topics": {Shape: []int{1, 2}, Data: []float64{1, v}}},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -200,10 +202,20 @@ func TestGoldenSaysWhatChanged(t *testing.T) {
 		name, before, now string
 		want              []string
 	}{
-		{"scores.csv", "id,factor1\na,1\nb,2\n", "id,factor1\na,1\nb,4\n", []string{"factor1: 2 values, mean 2.5 #", "was 2 values, mean 1.5 #", "1 parts are the same"}},
-		{"x.csv", "1,2\n3,4\n", "1,2\n3,4\n5,6\n", []string{"12 bytes", "was 8 bytes", "column 2: 3 values, mean 4 #", "was 2 values, mean 3 #"}},
-		{"x.mtx", "%%MatrixMarket\n2 2 1\n1 1 5\n", "%%MatrixMarket\n2 2 1\n1 1 6\n", []string{"value: 2 values, mean 3.5 #", "2 parts"}},
-		{"result.json", `{"objective":1.5,"settings":{"rank":2}}`, `{"objective":1.25,"settings":{"rank":2,"seed":1}}`, []string{".objective: 1.25, was 1.5", ".settings.seed is new: 1"}},
+		{
+			"scores.csv", "id,factor1\na,1\nb,2\n", "id,factor1\na,1\nb,4\n",
+			[]string{"factor1: 2 values, mean 2.5 #", "was 2 values, mean 1.5 #", "1 parts are the same"},
+		},
+		{
+			"x.csv", "1,2\n3,4\n", "1,2\n3,4\n5,6\n",
+			[]string{"12 bytes", "was 8 bytes", "column 2: 3 values, mean 4 #", "was 2 values, mean 3 #"},
+		},
+		{
+			"x.mtx", "%%MatrixMarket\n2 2 1\n1 1 5\n", "%%MatrixMarket\n2 2 1\n1 1 6\n",
+			[]string{"value: 2 values, mean 3.5 #", "2 parts"},
+		},
+		{"result.json", `{"objective":1.5,"settings":{"rank":2}}`, `{"objective":1.25,"settings":{"rank":2,` +
+			`"seed":1}}`, []string{".objective: 1.25, was 1.5", ".settings.seed is new: 1"}},
 		{"p.jsonl", "{\"p\":1}\n{\"p\":2}\n", "{\"p\":1}\n{ \"p\":2}\n", []string{"only the order or the spelling"}},
 		{"p.jsonl", "{\"p\":1,\"q\":[]}\n", "{\"q\":[null]}\n", []string{".p is gone: it was 1", ".q is new: <nil>"}},
 		{"m.safetensors", tensor(2), tensor(4), []string{"tensor topics [1 2]: 2 values, mean 2.5 #"}},
@@ -215,7 +227,8 @@ func TestGoldenSaysWhatChanged(t *testing.T) {
 			}
 		}
 	}
-	if s := summarize(t, "a.csv", []byte("1\n")); differences(s, s) != "" || differences(s, nil) != "is new" || differences(nil, s) != "is missing" {
+	if s := summarize(t, "a.csv", []byte("1\n")); differences(s, s) != "" || differences(s, nil) != "is new" ||
+		differences(nil, s) != "is missing" {
 		t.Error("a file that is the same, new or missing is not said to be so")
 	}
 }

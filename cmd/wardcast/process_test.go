@@ -143,7 +143,8 @@ func TestInterrupt(t *testing.T) {
 	p := start(t, "evaluate", "--input", input, "--repeats", "1000")
 	p.says("rows without text") // and goes on for minutes
 	p.signal(os.Interrupt)
-	if code, said := p.code, p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
+	if code, said := p.code, p.String(); code != cli.ExitFailed ||
+		!strings.HasSuffix(said, "\nwardcast: interrupt signal received\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }
@@ -152,10 +153,12 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptedTraining(t *testing.T) {
 	t.Parallel()
 	input := clitest.File(t, "notes.csv", synthetic(t, "4000", "csv"))
-	p := start(t, "train", "--input", input, "--model-dir", filepath.Join(t.TempDir(), "models"), "--ridge", "0", "--method", "smf-w", "--rank", "5,10,20")
+	p := start(t, "train", "--input", input, "--model-dir", filepath.Join(t.TempDir(), "models"), "--ridge", "0",
+		"--method", "smf-w", "--rank", "5,10,20")
 	p.says("a ridge of 0") // and goes on for minutes
 	p.signal(os.Interrupt)
-	if code, said := p.code, p.String(); code != cli.ExitFailed || !strings.HasSuffix(said, "\nwardcast: interrupt signal received: what is served did not change\n") {
+	if code, said := p.code, p.String(); code != cli.ExitFailed ||
+		!strings.HasSuffix(said, "\nwardcast: interrupt signal received: what is served did not change\n") {
 		t.Errorf("exits %d and says %q", code, said)
 	}
 }

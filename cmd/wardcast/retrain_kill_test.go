@@ -83,7 +83,7 @@ func killRetrain(t *testing.T, kills, shards int) {
 }
 
 // outlive returns when the time is over, the command ends, or done.
-func (p *running) outlive(limit time.Duration, done func() bool) {
+func (r *running) outlive(limit time.Duration, done func() bool) {
 	timer, tick := time.NewTimer(limit), time.NewTicker(2*time.Millisecond)
 	defer timer.Stop()
 	defer tick.Stop()
@@ -91,7 +91,7 @@ func (p *running) outlive(limit time.Duration, done func() bool) {
 		select {
 		case <-timer.C:
 			return
-		case <-p.done:
+		case <-r.done:
 			return
 		case <-tick.C:
 		}
@@ -99,9 +99,9 @@ func (p *running) outlive(limit time.Duration, done func() bool) {
 }
 
 // runs reports whether the command is still running.
-func (p *running) runs() bool {
+func (r *running) runs() bool {
 	select {
-	case <-p.done:
+	case <-r.done:
 		return false
 	default:
 		return true

@@ -49,7 +49,8 @@ func parseRanks(s string) (all []int, err error) {
 		low, errLow := strconv.Atoi(strings.TrimSpace(first))
 		high, errHigh := strconv.Atoi(strings.TrimSpace(last))
 		if errLow != nil || errHigh != nil || low < 1 || high < low || high > maxFactors {
-			return nil, fmt.Errorf("%q is neither auto nor numbers of factors from 1 to %d, as in 5, 2:20 or 3,5,8", s, maxFactors)
+			return nil, fmt.Errorf("%q is neither auto nor numbers of factors from 1 to %d, as in 5, 2:20 or 3,5,8", s,
+				maxFactors)
 		}
 		for k := low; k <= high; k++ {
 			all = append(all, k)

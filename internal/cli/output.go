@@ -82,8 +82,8 @@ func Digits(v *float64, decimals int) string {
 	return strconv.FormatFloat(*v, 'f', decimals, 64)
 }
 
-// Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing. It is safe
-// for concurrent use.
+// Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing.
+// It is safe for concurrent use.
 type Progress struct {
 	mu     sync.Mutex // the bar's own lock does not cover the whole of its Set
 	bar    *progressbar.ProgressBar
@@ -107,11 +107,13 @@ func NewProgress(d *Deps, what string) *Progress {
 
 // NewBar returns a bar on w, even if that is not a terminal.
 func NewBar(w io.Writer, what string) *Progress {
-	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))}
+	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(true))}
 }
 
-// Set shows how much of the total is done; a total of 0 is unknown. Another total, or one that begins again at 0 or 1, is a new
-// stage, of which the bar begins anew.
+// Set shows how much of the total is done; a total of 0 is unknown. Another total, or one that begins again at 0 or 1,
+// is a new stage, of which the bar begins anew.
 func (p *Progress) Set(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -41,7 +41,9 @@ func TestProgressOfStages(t *testing.T) {
 	for _, s := range []struct {
 		done, total int
 		want        string
-	}{{9, 10, "9/10"}, {10, 10, ""}, {0, 5000, "0/5000"}, {298, 5000, "298/5000"}, {1, 10, "1/10"}, {10, 10, ""}, {2, 5000, "2/5000"}, {3, 6000, "3/6000"}} {
+	}{{9, 10, "9/10"}, {10, 10, ""}, {0, 5000, "0/5000"}, {298, 5000, "298/5000"}, {1, 10, "1/10"}, {10, 10, ""}, {
+		2, 5000, "2/5000",
+	}, {3, 6000, "3/6000"}} {
 		before := len(drawn.String())
 		bar.Set(s.done, s.total)
 		if got := drawn.String()[before:]; !strings.Contains(got, s.want) {
@@ -56,14 +58,17 @@ func TestProgressInTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		p := NewProgress(&Deps{Process: Process{Err: io.Discard}, Log: slog.New(slog.NewTextHandler(&log, nil))}, "fits")
+		p := NewProgress(&Deps{Process: Process{Err: io.Discard}, Log: slog.New(slog.NewTextHandler(&log, nil))},
+			"fits")
 		for done := range 150 { // one a second
 			p.Set(done, 200)
 			time.Sleep(time.Second) //nolint:forbidigo // the clock of synctest
 		}
 		p.Finish()
-		const first, second = `msg="still at work" what=fits done=60 of=200`, `msg="still at work" what=fits done=120 of=200`
-		if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, first) || !strings.Contains(got, second) {
+		const first, second = `msg="still at work" what=fits done=60 of=200`,
+			`msg="still at work" what=fits done=120 of=200`
+		if got := log.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, first) ||
+			!strings.Contains(got, second) {
 			t.Errorf("150 of 200 fits, one a second, are logged as\n%s", got)
 		}
 	})
@@ -84,12 +89,13 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]string{
-		"file":                  "",
-		"file --output json":    "",
-		"file -o table":         "",
-		"file --output=x.csv":   "--output is a format (table or json); to write a file use --out",
-		"file -o x.csv":         "--output is a format (table or json); to write a file use --out",
-		"print --output x.json": "--output is a format (table or json); to write a file redirect standard output, as in > FILE",
+		"file":                "",
+		"file --output json":  "",
+		"file -o table":       "",
+		"file --output=x.csv": "--output is a format (table or json); to write a file use --out",
+		"file -o x.csv":       "--output is a format (table or json); to write a file use --out",
+		"print --output x.json": "--output is a format (table or json); to write a file redirect standard output, as " +
+			"in > FILE",
 	} {
 		_, err := parser.Parse(strings.Fields(line))
 		got := ""

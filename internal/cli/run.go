@@ -84,8 +84,8 @@ type Program struct {
 	Usage []error
 }
 
-// Main runs the command line of this process and returns its exit code. The first signal ends the context that run gets; a
-// second one has its default effect.
+// Main runs the command line of this process and returns its exit code. The first signal ends the context that run
+// gets; a second one has its default effect.
 func Main(run func(context.Context, *Process) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -93,8 +93,8 @@ func Main(run func(context.Context, *Process) int) int {
 	return run(ctx, &Process{Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Own: true})
 }
 
-// Run runs a command line and returns its exit code. It uses nothing of the process but what it is given, so that several
-// may run at a time.
+// Run runs a command line and returns its exit code. It uses nothing of the process but what it is given, so that
+// several may run at a time.
 func (p *Program) Run(ctx context.Context, process *Process) int {
 	fail := func(err error, code int) int {
 		_, _ = fmt.Fprintf(process.Err, "%s: %v\n", p.Name, err) // nobody is left to hear of it
@@ -143,8 +143,8 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 	}
 }
 
-// Variables returns an option that puts the values of variables into the tags of a grammar. kong.Vars do that too, but kong
-// expands all variables anew for each of hundreds of flags, which takes longer than most commands.
+// Variables returns an option that puts the values of variables into the tags of a grammar. kong.Vars do that too, but
+// kong expands all variables anew for each of hundreds of flags, which takes longer than most commands.
 func Variables(vars map[string]string) kong.Option {
 	var pairs []string
 	for name, value := range vars {
@@ -166,8 +166,8 @@ func Variables(vars map[string]string) kong.Option {
 	})
 }
 
-// withHelpHint adds where the commands are listed to an error before any command is named, as in "help" and "--version",
-// unless the error suggests what was meant.
+// withHelpHint adds where the commands are listed to an error before any command is named, as in "help" and
+// "--version", unless the error suggests what was meant.
 func withHelpHint(err error, program string) error {
 	parsing, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || parsing.Context.Command() != "" || strings.Contains(err.Error(), "did you mean") {
@@ -190,12 +190,13 @@ func withFileHint(err error) error {
 	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
 }
 
-// jargon is what kong says of values and files that are missing or of another kind, as regular expressions, and the same in plain
-// words.
+// jargon is what kong says of values and files that are missing or of another kind, as regular expressions, and the
+// same in plain words.
 var jargon = []struct {
 	kong, plain string
 }{
-	{`(--[\w-]+): expected \w+ value but got "(-[\d.][^"]*)".*`, "$1 needs a value; one that begins with a hyphen is written $1=$2"},
+	{`(--[\w-]+): expected \w+ value but got "(-[\d.][^"]*)".*`, "$1 needs a value; one that begins with a hyphen is " +
+		"written $1=$2"},
 	{`: (expected \w+ value but got|missing value,).*`, " needs a value"},
 	{`^<folder>.*: stat (.*): no such file or directory`, "$1: no such folder"},
 	{`^<.*>.*: stat (.*): no such file or directory`, "$1: no such file"},

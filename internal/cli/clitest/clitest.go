@@ -1,4 +1,5 @@
-// Package clitest runs command lines of a program of cmd, for their tests: in the test's process, or in one of their own.
+// Package clitest runs command lines of a program of cmd, for their tests: in the test's process, or in one of their
+// own.
 package clitest
 
 import (
@@ -28,8 +29,8 @@ type Program struct {
 	Run  func(context.Context, *cli.Process) int
 }
 
-// Main runs the tests of a package, or the program if this is a process of Command, and returns the exit code. Tests fail
-// if a command leaves something in the temporary folder.
+// Main runs the tests of a package, or the program if this is a process of Command, and returns the exit code. Tests
+// fail if a command leaves something in the temporary folder.
 func (p *Program) Main(m *testing.M) int {
 	if os.Getenv(asProgram) != "" {
 		return cli.Main(p.Run)

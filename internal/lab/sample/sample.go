@@ -42,7 +42,10 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading a generated note: %w", err)
 		}
-		row := train.Row{Patient: n.PatientID, Visit: n.VisitID, Complaint: n.Complaint, Site: n.Site, Text: n.Text, Arrived: arrived, Positive: n.Admitted}
+		row := train.Row{
+			Patient: n.PatientID, Visit: n.VisitID, Complaint: n.Complaint, Site: n.Site, Text: n.Text,
+			Arrived: arrived, Positive: n.Admitted,
+		}
 		for _, a := range Aux() {
 			row.Aux = append(row.Aux, scoring.Value(&n.Note, a.Name))
 		}
@@ -61,8 +64,8 @@ type Options struct {
 }
 
 // Train trains on the first notes of the generator, saves the models in the store and promotes them: first that for all
-// complaints alone, then all of them. The settings are the
-// defaults, but for the text, which is that of single words: trying phrases too doubles the wait for the first prediction.
+// complaints alone, then all of them. The settings are the defaults, but for the text, which is that of single words:
+// trying phrases too doubles the wait for the first prediction.
 func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Options) (*train.Trained, error) {
 	rows, err := Rows(g, cmp.Or(o.Notes, Notes))
 	if err != nil {
@@ -70,7 +73,8 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	}
 	settings := train.Default()
 	settings.ChooseText = false
-	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings, train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
+	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
+		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -88,17 +92,20 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 // by is who made the models.
 const by = "sample"
 
-// promoteFirst serves, before a generation, the model for all complaints alone, so that there is one to go back to. It returns its name,
-// "" if that model is all there is.
+// promoteFirst serves, before a generation, the model for all complaints alone, so that there is one to go back to. It
+// returns its name, "" if that model is all there is.
 func promoteFirst(ctx context.Context, store *models.Store, g *models.Generation) (name string, err error) {
 	if len(g.Models) == 1 {
 		return "", nil
 	}
-	first := &models.Generation{CreatedAt: g.CreatedAt.Add(-time.Second), By: by, Models: map[string]models.Member{bundle.Other: g.Models[bundle.Other]}}
+	first := &models.Generation{CreatedAt: g.CreatedAt.Add(-time.Second), By: by, Models: map[string]models.Member{
+		bundle.Other: g.Models[bundle.Other],
+	}}
 	if err := store.AddGeneration(ctx, first); err != nil {
 		return "", err
 	}
-	return first.Name, store.Promote(ctx, models.Change{To: first.Name, By: by, Why: "generated notes: the model for all complaints alone"})
+	return first.Name, store.Promote(ctx,
+		models.Change{To: first.Name, By: by, Why: "generated notes: the model for all complaints alone"})
 }
 
 // Pause waits for d, or returns the error of ctx if that ends first.
@@ -158,7 +165,8 @@ func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
 func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) error, topics ...string) error {
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
-	known, err := (&kafka.Client{Addr: kafka.TCP(brokers...), Transport: transport}).Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
+	known, err := (&kafka.Client{Addr: kafka.TCP(brokers...), Transport: transport}).Metadata(ctx,
+		&kafka.MetadataRequest{Topics: topics})
 	if err != nil {
 		return fmt.Errorf("reading predictions: %w", err)
 	}
@@ -166,7 +174,10 @@ func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) err
 	for _, topic := range known.Topics {
 		for _, partition := range topic.Partitions {
 			readers.Go(func() error {
-				reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: topic.Name, Partition: partition.ID, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond})
+				reader := kafka.NewReader(kafka.ReaderConfig{
+					Brokers: brokers, Topic: topic.Name,
+					Partition: partition.ID, MinBytes: 1, MaxBytes: 10 << 20, MaxWait: 500 * time.Millisecond,
+				})
 				defer func() { _ = reader.Close() }() // nothing is left to read
 				for {
 					m, err := reader.ReadMessage(ctx)

@@ -34,7 +34,8 @@ func TestRowsAreWhatFilesHold(t *testing.T) {
 	if err != nil || len(want) != n {
 		t.Fatalf("%d rows, %v", len(want), err)
 	}
-	for name, export := range map[string]func(context.Context, io.Writer, *synth.Generator, int) error{"notes.csv": synth.WriteCSV, "notes.jsonl": synth.WriteJSONL} {
+	for name, export := range map[string]func(context.Context, io.Writer, *synth.Generator,
+		int) error{"notes.csv": synth.WriteCSV, "notes.jsonl": synth.WriteJSONL} {
 		path := filepath.Join(t.TempDir(), name)
 		f, err := os.Create(path)
 		if err != nil {
