@@ -6,7 +6,7 @@ package bundle
 import (
 	"encoding/json"
 
-	"github.com/wardcast/wardcast/solver/safetensors"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
 // Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model and
@@ -17,7 +17,7 @@ type Bundle struct {
 	Tensors    Tensors
 	Evaluation json.RawMessage
 	Card       string // Markdown
-	// Report and Page are what the card is drawn from, as JSON and as a page of HTML. Versions made before there were any have none.
+	// Report and Page are what the card is drawn from, as JSON and as a page of HTML. A version may have none.
 	Report json.RawMessage
 	Page   []byte
 

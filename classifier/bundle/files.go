@@ -11,7 +11,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/wardcast/wardcast/solver/safetensors"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
 // Encode returns the bundle's files by name, and sets the fields that depend on them: format, hashes, files, version.

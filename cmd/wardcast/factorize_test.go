@@ -17,8 +17,8 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 	"github.com/wardcast/wardcast/solver/methods"
-	"github.com/wardcast/wardcast/solver/safetensors"
 )
 
 // matrices is one matrix, documents by terms, in the forms that factorize reads; of 0 and 1 if asked for.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wardcast/wardcast/solver/safetensors"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
 // renewal is what to do about golden files that differ.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/wardcast/wardcast/internal/factorize"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 	"github.com/wardcast/wardcast/solver/methods"
-	"github.com/wardcast/wardcast/solver/safetensors"
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/safetensors"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
 // The files of the output folder.

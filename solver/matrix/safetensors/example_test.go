@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/wardcast/wardcast/solver/safetensors"
+	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
 func Example() {
