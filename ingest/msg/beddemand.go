@@ -1,7 +1,5 @@
 package msg
 
-import "strconv"
-
 // BedDemand is the forecast of the admissions to a ward that are decided within some hours, as it goes to the compacted
 // KafkaTopic triage.bed-demand. Its key is BedDemandKey.
 type BedDemand struct {
@@ -91,51 +89,15 @@ func appendKeyPart(dst []byte, s string) []byte {
 	return dst
 }
 
-// AppendJSON appends the forecast as one JSON object to dst, in the bytes that encoding/json writes without HTML escapes;
-// nil slices become []. Numbers keep all their digits, so that sums and quantiles of the probabilities come out as stated.
-// It allocates only to grow dst.
-func (b *BedDemand) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, b.SchemaVersion, `,"site":`, b.Site)
-	dst = appendText(dst, `,"ward":`, b.Ward)
-	dst = appendText(dst, `,"as_of":`, b.AsOf)
-	dst = appendNumber(dst, `,"horizon_hours":`, b.HorizonHours)
-	dst = appendInt(dst, `,"waiting":{"patients":`, b.Waiting.Patients)
-	dst = appendNumber(dst, `,"mean":`, b.Waiting.Mean)
-	dst = appendNumber(dst, `},"coming":{"mean":`, b.Coming.Mean)
-	dst = b.Total.appendJSON(append(dst, `},"total":`...))
-	dst = appendList(dst, `,"exceed":[`, b.Exceed, (*DemandAbove).appendJSON)
-	dst = appendOptional(dst, `,"usual_mean":`, b.UsualMean)
-	dst = appendInt(dst, `,"abstained":`, b.Abstained)
-	dst = appendInt(dst, `,"timed_out":`, b.TimedOut)
-	dst = strconv.AppendBool(append(dst, `,"outcomes_stale":`...), b.OutcomesStale)
-	dst = strconv.AppendBool(append(dst, `,"calibrated":`...), b.Calibrated)
-	dst = appendInt(dst, `,"coverage80":{"n":`, b.Coverage80.N)
-	dst = appendNumber(dst, `,"share":`, b.Coverage80.Share)
-	dst = appendNumber(dst, `},"sigma":`, b.Sigma)
-	dst = appendNumber(dst, `,"k":`, b.K)
-	dst = appendNumber(dst, `,"delta":`, b.Delta)
-	dst = appendTexts(dst, `,"models":[`, b.Models)
-	dst = appendText(dst, `,"beds_version":`, b.BedsVersion)
-	return append(dst, '}')
-}
+// AppendJSON appends the forecast as one JSON object to dst, in the bytes that encoding/json writes without HTML
+// escapes; nil slices become []. Numbers keep all their digits, so that sums and quantiles of the probabilities come
+// out as stated. It allocates only to grow dst.
+func (b *BedDemand) AppendJSON(dst []byte) []byte { return bedDemandCodec.append(dst, b) }
 
-func (t *DemandTotal) appendJSON(dst []byte) []byte {
-	dst = appendNumber(dst, `{"mean":`, t.Mean)
-	dst = appendInt(dst, `,"median":`, t.Median)
-	dst = appendPair(dst, `,"interval80":[`, t.Interval80)
-	dst = appendPair(dst, `,"interval95":[`, t.Interval95)
-	dst = appendInt(dst, `,"pmf":{"offset":`, t.PMF.Offset)
-	dst = appendList(dst, `,"p":[`, t.PMF.P, func(p *float64, dst []byte) []byte { return appendFloat(dst, *p) })
-	dst = appendNumber(dst, `},"tail":`, t.Tail)
-	return append(dst, '}')
-}
-
-func appendPair(dst []byte, name string, pair [2]int) []byte {
-	return append(appendInt(appendInt(dst, name, pair[0]), ",", pair[1]), ']')
-}
-
-func (a *DemandAbove) appendJSON(dst []byte) []byte {
-	dst = appendInt(dst, `{"beds":`, a.Beds)
-	dst = appendNumber(dst, `,"probability":`, a.Probability)
-	return append(dst, '}')
+// DecodeBedDemand reads a message of triage.bed-demand into b, whose former contents are lost. It does not keep data.
+// The rules and the order of errors are those of DecodeNote; ward, as_of and total are the required fields. Numbers
+// that are absent or null are 0; one that should be an integer and is not is WrongType.
+func DecodeBedDemand(data []byte, b *BedDemand) error {
+	*b = BedDemand{}
+	return bedDemandCodec.decode(data, &b.SchemaVersion, b, "ward", "as_of", "total")
 }

@@ -14,52 +14,9 @@ type Champion struct {
 // fields.
 func DecodeChampion(data []byte, c *Champion) error {
 	*c = Champion{}
-	var d decoder
-	err := d.message(data, &c.SchemaVersion, func(name string) bool {
-		switch name {
-		case "schema_version":
-			return d.text(name, &c.SchemaVersion, MaxField)
-		case "generation":
-			return d.text(name, &c.Generation, MaxField)
-		case "model":
-			return d.model(&c.Model)
-		}
-		return d.Skip(1)
-	})
-	switch {
-	case err != nil:
-		return err
-	case blank(c.Generation):
-		return &Error{MissingField, "generation"}
-	case blank(c.Model.Name):
-		return &Error{MissingField, "model.name"}
-	case blank(c.Model.Version):
-		return &Error{MissingField, "model.version"}
-	}
-	return nil
-}
-
-// model reads the name, version, method and hash of a model.
-func (d *decoder) model(m *Model) bool {
-	*m = Model{}
-	return d.fields("model", func(name string) bool {
-		switch name {
-		case "name":
-			return d.text("model.name", &m.Name, MaxField)
-		case "version":
-			return d.text("model.version", &m.Version, MaxField)
-		case "method":
-			return d.text("model.method", &m.Method, MaxField)
-		case "sha256":
-			return d.text("model.sha256", &m.SHA256, MaxField)
-		}
-		return d.Skip(2)
-	})
+	return championCodec.decode(data, &c.SchemaVersion, c, "generation", "model.name", "model.version")
 }
 
 // AppendJSON appends the message as one JSON object to dst; an empty SchemaVersion is written as SchemaVersion. It
 // allocates only to grow dst.
-func (c *Champion) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, c.SchemaVersion, `,"generation":`, c.Generation)
-	return append(c.Model.appendJSON(append(dst, `,"model":`...)), '}')
-}
+func (c *Champion) AppendJSON(dst []byte) []byte { return championCodec.append(dst, c) }

@@ -2,7 +2,6 @@ package msg
 
 import (
 	"cmp"
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -158,73 +157,6 @@ func (d *decoder) mistyped(name string) bool {
 		d.wrong = name
 	}
 	return d.Skip(1)
-}
-
-// number reads the number of a name; null reads as 0.
-func (d *decoder) number(name string, dst *float64) bool {
-	var o Optional
-	ok := d.float("", name, &o)
-	*dst = o.Value
-	return ok
-}
-
-// mostInteger is the largest number up to which float64 holds all integers; counts of patients stay far below it.
-const mostInteger = 1 << 53
-
-// integer reads a number that must be an integer; null reads as 0.
-func (d *decoder) integer(name string, dst *int) bool {
-	var v float64
-	ok := d.number(name, &v)
-	if v != math.Trunc(v) || math.Abs(v) > mostInteger || math.Abs(v) > math.MaxInt {
-		d.refuse(name)
-		return ok
-	}
-	*dst = int(v)
-	return ok
-}
-
-// boolean reads true or false; null reads as false.
-func (d *decoder) boolean(name string, dst *bool) bool {
-	*dst = false
-	switch d.Peek() {
-	case 't':
-		*dst = true
-		return d.Literal("true")
-	case 'f':
-		return d.Literal("false")
-	case 'n':
-		return d.Literal("null")
-	}
-	return d.mistyped(name)
-}
-
-// elements reads a list; null reads as an empty one.
-func (d *decoder) elements(name string, element func() bool) bool {
-	switch d.Peek() {
-	case '[':
-		return d.Array(element)
-	case 'n':
-		return d.Literal("null")
-	}
-	return d.mistyped(name)
-}
-
-// pair reads a list of two integers.
-func (d *decoder) pair(name string, dst *[2]int) bool {
-	*dst = [2]int{}
-	n := 0
-	null := d.Peek() == 'n'
-	ok := d.elements(name, func() bool {
-		n++
-		if n > len(dst) {
-			return d.Skip(2)
-		}
-		return d.integer(name, &dst[n-1])
-	})
-	if n != len(dst) && !null {
-		d.refuse(name)
-	}
-	return ok
 }
 
 // refuse records a field of the wrong type whose value was read.

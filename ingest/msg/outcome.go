@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,53 +74,16 @@ func DecodeOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o
 // SchemaVersion.
 func DecodeOwnOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o, SchemaVersion) }
 
-// decodeOutcome decodes an outcome; version is that of an outcome without one.
 func decodeOutcome(data []byte, o *Outcome, version string) error {
 	*o = Outcome{SchemaVersion: version}
-	var d decoder
-	err := d.message(data, &o.SchemaVersion, func(name string) bool {
-		switch name {
-		case "schema_version":
-			return d.text(name, &o.SchemaVersion, MaxField)
-		case "visit_id":
-			return d.text(name, &o.VisitID, MaxField)
-		case "disposition":
-			return d.text(name, (*string)(&o.Disposition), MaxField)
-		case "status":
-			return d.text(name, (*string)(&o.Status), MaxField)
-		case "ward":
-			return d.text(name, &o.Ward, MaxField)
-		case "decided_at":
-			return d.text(name, &o.DecidedAt, MaxField)
-		case "recorded_at":
-			return d.text(name, &o.RecordedAt, MaxField)
-		}
-		return d.Skip(1)
-	})
-	if err != nil {
+	if err := outcomeCodec.decode(data, &o.SchemaVersion, o, "visit_id", "disposition"); err != nil {
 		return err
 	}
-	return o.check()
-}
-
-// check returns what the fields lack, and fills in the status.
-func (o *Outcome) check() error {
-	switch {
-	case blank(o.VisitID):
-		return &Error{MissingField, "visit_id"}
-	case blank(string(o.Disposition)):
-		return &Error{MissingField, "disposition"}
-	}
-	switch o.Disposition {
-	case Admitted, Discharged, Transferred, Died, Left:
-	default:
+	o.Status = cmp.Or(o.Status, Final)
+	if !slices.Contains(Dispositions(), o.Disposition) {
 		return &Error{WrongType, "disposition"}
 	}
-	switch o.Status {
-	case "":
-		o.Status = Final
-	case Final, Corrected, Cancelled:
-	default:
+	if !slices.Contains([]OutcomeStatus{Final, Corrected, Cancelled}, o.Status) {
 		return &Error{WrongType, "status"}
 	}
 	return nil
@@ -127,12 +91,4 @@ func (o *Outcome) check() error {
 
 // AppendJSON appends the outcome as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is
 // written as SchemaVersion. It allocates only to grow dst.
-func (o *Outcome) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, o.SchemaVersion, `,"visit_id":`, o.VisitID)
-	dst = appendText(dst, `,"disposition":`, string(o.Disposition))
-	dst = appendField(dst, `,"status":`, string(o.Status))
-	dst = appendField(dst, `,"ward":`, o.Ward)
-	dst = appendField(dst, `,"decided_at":`, o.DecidedAt)
-	dst = appendField(dst, `,"recorded_at":`, o.RecordedAt)
-	return append(dst, '}')
-}
+func (o *Outcome) AppendJSON(dst []byte) []byte { return outcomeCodec.append(dst, o) }

@@ -1,51 +1,85 @@
 package msg
 
-// Scored is what a prediction must tell to be held against the outcome of its visit.
+// Scored is what a prediction must hold to be compared with the outcome of its visit.
 type Scored struct {
-	VisitID  string
-	ScoredAt string // RFC 3339, not checked
-	Model    Model
+	VisitID  string `json:"visit_id"`
+	ScoredAt string `json:"scored_at"` // RFC 3339, not checked
+	Model    Model  `json:"model"`
 	// Admission is the calibrated probability of admission, as Prediction.Admission returns it.
-	Admission float64
+	Admission float64 `json:"-"`
+}
+
+// Arrival is what a prediction holds about a patient who waits for a decision.
+type Arrival struct {
+	Scored
+	ArrivedAt string   `json:"arrived_at"` // RFC 3339, not checked
+	Complaint string   `json:"complaint"`
+	Abstained bool     `json:"abstained"`
+	Site      string   `json:"-"`       // "" unless the model reads it
+	Age       Optional `json:"-"`       // absent unless the model reads it
+	Classes   []Class  `json:"classes"` // of a model of several outcomes
+}
+
+type scoredMessage struct {
+	Scored
+	probabilities
+}
+
+type arrivalMessage struct {
+	Arrival
+	probabilities
+	Aux []struct {
+		Name  string `json:"name"`
+		Value Value  `json:"value"`
+	} `json:"aux"`
+}
+
+type probabilities struct {
+	SchemaVersion        string   `json:"schema_version"`
+	Probability          Optional `json:"probability"`
+	AdmissionProbability Optional `json:"admission_probability"`
+}
+
+func (p *probabilities) admission() (float64, error) {
+	v := p.Probability
+	if p.AdmissionProbability.Set {
+		v = p.AdmissionProbability
+	}
+	switch {
+	case !v.Set:
+		return 0, &Error{MissingField, "probability"}
+	case !(v.Value >= 0 && v.Value <= 1):
+		return 0, &Error{WrongType, "probability"}
+	}
+	return v.Value, nil
 }
 
 // DecodeScored reads a prediction into s, whose former contents are lost. It skips the explanation and does not keep
 // data. The rules and the order of errors are those of DecodeNote; visit_id and a probability in [0,1] are required.
-func DecodeScored(data []byte, s *Scored) error {
-	*s = Scored{}
-	var d decoder
-	var version string
-	var probability, admission Optional
-	err := d.message(data, &version, func(name string) bool {
-		switch name {
-		case "schema_version":
-			return d.text(name, &version, MaxField)
-		case "visit_id":
-			return d.text(name, &s.VisitID, MaxField)
-		case "scored_at":
-			return d.text(name, &s.ScoredAt, MaxField)
-		case "model":
-			return d.model(&s.Model)
-		case "probability":
-			return d.float("", name, &probability)
-		case "admission_probability":
-			return d.float("", name, &admission)
+func DecodeScored(data []byte, s *Scored) (err error) {
+	var m scoredMessage
+	if err = scoredCodec.decode(data, &m.SchemaVersion, &m, "visit_id"); err == nil {
+		m.Admission, err = m.admission()
+	}
+	*s = m.Scored
+	return err
+}
+
+// DecodeArrival reads a prediction into a, whose former contents are lost, as DecodeScored does, with what a forecast
+// of beds needs. Fields of the explanation that are of another type are skipped.
+func DecodeArrival(data []byte, a *Arrival) (err error) {
+	var m arrivalMessage
+	if err = arrivalCodec.decode(data, &m.SchemaVersion, &m, "visit_id"); err == nil {
+		m.Admission, err = m.admission()
+	}
+	for _, x := range m.Aux {
+		switch x.Name {
+		case "age":
+			m.Age.Value, m.Age.Set = x.Value.Number()
+		case "site":
+			m.Site, _ = x.Value.Text()
 		}
-		return d.Skip(1)
-	})
-	if admission.Set {
-		probability = admission
 	}
-	s.Admission = probability.Value
-	switch {
-	case err != nil:
-		return err
-	case blank(s.VisitID):
-		return &Error{MissingField, "visit_id"}
-	case !probability.Set:
-		return &Error{MissingField, "probability"}
-	case !(s.Admission >= 0 && s.Admission <= 1):
-		return &Error{WrongType, "probability"}
-	}
-	return nil
+	*a = m.Arrival
+	return err
 }

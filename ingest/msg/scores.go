@@ -35,38 +35,4 @@ type Loading struct {
 
 // AppendJSON appends the scores as one JSON object to dst, by the rules of Prediction.AppendJSON. Nil slices become [],
 // or are left out if they are optional.
-func (s *Scores) AppendJSON(dst []byte) []byte {
-	dst = appendHead(dst, s.SchemaVersion, `,"response_id":`, s.ResponseID)
-	dst = appendField(dst, `,"participant_id":`, s.ParticipantID)
-	dst = appendText(dst, `,"instrument":`, s.Instrument)
-	dst = appendField(dst, `,"answered_at":`, s.AnsweredAt)
-	dst = appendText(dst, `,"scored_at":`, s.ScoredAt)
-	dst = s.Model.appendJSON(append(dst, `,"model":`...))
-	dst = appendList(dst, `,"scores":[`, s.Scores, (*Score).appendJSON)
-	dst = appendInt(dst, `,"answered":`, s.Answered)
-	dst = appendInt(dst, `,"items":`, s.Items)
-	if s.UnknownItems != 0 {
-		dst = appendInt(dst, `,"unknown_items":`, s.UnknownItems)
-	}
-	if len(s.Beyond) > 0 {
-		dst = appendTexts(dst, `,"beyond":[`, s.Beyond)
-	}
-	return append(dst, '}')
-}
-
-func (s *Score) appendJSON(dst []byte) []byte {
-	dst = appendText(dst, `{"factor":`, s.Factor)
-	dst = appendNumber(dst, `,"score":`, s.Score)
-	dst = appendList(dst, `,"items":[`, s.Items, (*Loading).appendJSON)
-	return append(dst, '}')
-}
-
-func (l *Loading) appendJSON(dst []byte) []byte {
-	dst = appendText(dst, `{"item":`, l.Item)
-	dst = appendField(dst, `,"text":`, l.Text)
-	if l.Reversed {
-		dst = append(dst, `,"reversed":true`...)
-	}
-	dst = appendNumber(dst, `,"loading":`, l.Loading)
-	return append(dst, '}')
-}
+func (s *Scores) AppendJSON(dst []byte) []byte { return scoresCodec.append(dst, s) }
