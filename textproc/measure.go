@@ -9,6 +9,7 @@ import (
 // measure is a kind of number that notes hold. Its values become one term for each range, "hr:111-130".
 type measure struct {
 	name     string
+	spoken   string  // before the number, for people; "" if they do not say the number
 	least    float64 // plausible values; others are dropped
 	most     float64
 	limits   []float64 // range i holds values less than limits[i], the last one the rest
@@ -32,7 +33,8 @@ const worstPain = 10
 // for heights and speeds; of NCHS for ages from 8 years, ESI below. Those of durations, oxygen and lactate are ours.
 var (
 	heartRate = &measure{
-		name: "hr", least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
+		name: "hr", spoken: "HR",
+		least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
 		ranges: []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
 		keys: []string{
 			"hr", "pulse", "heart rate", "pulse rate", "p", "tachycardia", "tachycardic", "tachy", "bradycardia",
@@ -40,22 +42,26 @@ var (
 		}, concepts: true, needs: besideVital,
 	}
 	breathing = &measure{
-		name: "rr", least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
+		name: "rr", spoken: "RR",
+		least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
 		ranges:   []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
 		keys:     []string{"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r", "tachypnea", "tachypneic"},
 		concepts: true, needs: besideVital,
 	}
 	systolic = &measure{
-		name: "sbp", least: 30, most: 320, limits: []float64{91, 101, 111, 180, 220}, normal: 3, child: true, vital: true,
+		name: "sbp", spoken: "systolic BP",
+		least: 30, most: 320, limits: []float64{91, 101, 111, 180, 220}, normal: 3, child: true, vital: true,
 		ranges: []string{"<=90", "91-100", "101-110", "111-179", "180-219", ">=220"},
 		keys:   []string{"bp", "blood pressure", "sbp", "systolic", "bps"},
 	}
 	diastolic = &measure{
-		name: "dbp", least: 10, most: 220, limits: []float64{120.5}, ranges: []string{"", ">120"}, vital: true,
+		name: "dbp", spoken: "diastolic BP",
+		least: 10, most: 220, limits: []float64{120.5}, ranges: []string{"", ">120"}, vital: true,
 		keys: []string{"dbp", "diastolic"},
 	}
 	temperature = &measure{
-		name: "temp", least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
+		name: "temp", spoken: "temp",
+		least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
 		ranges: []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
 		keys: []string{
 			"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "low grade fever", "febrile",
@@ -63,7 +69,7 @@ var (
 		}, concepts: true, needs: warm,
 	}
 	saturation = &measure{
-		name: "spo2", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
+		name: "spo2", spoken: "SpO₂", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
 		ranges: []string{"<=91", "92-93", "94-95", ">=96"},
 		keys: []string{
 			"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulse oximetry",
@@ -73,11 +79,11 @@ var (
 		concepts: true, needs: saturated,
 	}
 	coma = &measure{
-		name: "gcs", least: 3, most: 15, limits: []float64{9, 13, 15}, normal: 3,
+		name: "gcs", spoken: "GCS", least: 3, most: 15, limits: []float64{9, 13, 15}, normal: 3,
 		ranges: []string{"3-8", "9-12", "13-14", "15"}, keys: []string{"gcs", "glasgow coma scale", "glasgow coma score", "glasgow"},
 	}
 	glucose = &measure{
-		name: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
+		name: "glucose", spoken: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
 		keys: []string{
 			"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar",
@@ -88,29 +94,33 @@ var (
 		concepts: true,
 	}
 	painScore = &measure{
-		name: "pain", least: 0, most: worstPain, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
+		name: "pain", spoken: "pain",
+		least: 0, most: worstPain, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
 		keys:     []string{"pain", "pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain"},
 		concepts: true, needs: rated,
 	}
 	a1c = &measure{
-		name: "a1c", least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"},
+		name: "a1c", spoken: "A1C",
+		least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"},
 		keys: []string{"a1c", "hba1c", "hgba1c", "hgb a1c"},
 	}
 	inr = &measure{
-		name: "inr", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05},
+		name: "inr", spoken: "INR", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05},
 		ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: []string{"inr"},
 	}
 	potassium = &measure{
-		name: "k", least: 1.2, most: 12, limits: []float64{2.5, 3.5, 5.5, 6, 6.5}, normal: 2,
+		name: "k", spoken: "potassium", least: 1.2, most: 12, limits: []float64{2.5, 3.5, 5.5, 6, 6.5}, normal: 2,
 		ranges: []string{"<2.5", "2.5-3.4", "3.5-5.4", "5.5-5.9", "6.0-6.4", ">=6.5"},
 		keys:   []string{"k", "k+", "potassium"}, needs: decimalOrSign,
 	}
 	lactate = &measure{
-		name: "lactate", least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"},
+		name: "lactate", spoken: "lactate",
+		least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"},
 		keys: []string{"lactate", "lactic", "lactic acid"},
 	}
 	orientation = &measure{
-		name: "orient", least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
+		name: "orient", spoken: "oriented ×",
+		least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
 		keys: []string{
 			"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented",
 			"alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented", "alert/oriented",
@@ -118,16 +128,31 @@ var (
 		}, concepts: true, needs: crossed,
 	}
 	duration = &measure{
-		name: "dur", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
+		name: "dur", spoken: "for", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
 		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"}, keys: []string{"pod", "post op day", "postop day"}, concepts: true,
 	}
-	count     = &measure{name: "count", least: 1, most: 99, limits: []float64{1.5, 2.5}, ranges: []string{"1", "2", ">=3"}}
-	gestation = &measure{name: "ga", least: 1, most: 44, limits: []float64{14, 28, 37}, ranges: []string{"<14", "14-27", "28-36", ">=37"}}
-	oxygen    = &measure{name: "o2", least: .25, most: 70, limits: []float64{5, 10}, ranges: []string{"1-4l", "5-9l", ">=10l"}}
-	height    = &measure{name: "height", least: 1, most: 500, limits: []float64{10.5, 20.5}, ranges: []string{"<=10ft", "11-20ft", ">20ft"}}
-	speed     = &measure{name: "speed", least: 1, most: 200, limits: []float64{20.5}, ranges: []string{"<=20mph", ">20mph"}}
-	age       = &measure{
-		name: "age", most: 120, limits: []float64{.25, 3, 8, 18, 45, 65, 75, 85}, // years
+	count = &measure{
+		name: "count", spoken: "×",
+		least: 1, most: 99, limits: []float64{1.5, 2.5}, ranges: []string{"1", "2", ">=3"},
+	}
+	gestation = &measure{
+		name: "ga", spoken: "gestation, weeks",
+		least: 1, most: 44, limits: []float64{14, 28, 37}, ranges: []string{"<14", "14-27", "28-36", ">=37"},
+	}
+	oxygen = &measure{
+		name: "o2", spoken: "oxygen",
+		least: .25, most: 70, limits: []float64{5, 10}, ranges: []string{"1-4l", "5-9l", ">=10l"},
+	}
+	height = &measure{
+		name: "height", spoken: "height",
+		least: 1, most: 500, limits: []float64{10.5, 20.5}, ranges: []string{"<=10ft", "11-20ft", ">20ft"},
+	}
+	speed = &measure{
+		name: "speed", spoken: "speed",
+		least: 1, most: 200, limits: []float64{20.5}, ranges: []string{"<=20mph", ">20mph"},
+	}
+	age = &measure{
+		name: "age", spoken: "age", most: 120, limits: []float64{.25, 3, 8, 18, 45, 65, 75, 85}, // years
 		ranges: []string{"<3mo", "3-35mo", "3-7y", "8-17y", "18-44y", "45-64y", "65-74y", "75-84y", ">=85y"},
 	}
 	sex   = &measure{name: "sex", most: 1, limits: []float64{.5}, ranges: []string{"f", "m"}}
@@ -141,6 +166,14 @@ var (
 	}
 	measureTerms = numberTerms(measures)
 )
+
+// SpokenMeasure returns what people say before the number in a term of this kind, as in "hr:51-90"; "" for no number.
+func SpokenMeasure(kind string) string {
+	if i := slices.IndexFunc(measures, func(m *measure) bool { return m.name == kind }); i >= 0 {
+		return measures[i].spoken
+	}
+	return ""
+}
 
 // numberTerms gives every measure the numbers of its terms and returns how many there are.
 func numberTerms(measures []*measure) int {

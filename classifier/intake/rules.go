@@ -24,22 +24,20 @@ type Rules struct {
 	Levels map[string]map[string][]string `yaml:"levels"`
 }
 
-// Default returns the rules of a site that has none of its own. The ranges hold all that is measured in living patients of any age;
-// codes for missing values such as 999, 0 and −1, fractions instead of percent, and degrees Fahrenheit are outside.
+// Default returns the rules of a site that has none of its own. The ranges of vital signs are those of
+// msg.VitalSigns.
 func Default() Rules {
+	ranges := map[string][]float64{
+		"age":    {0, 122}, // years; the longest life on record is 122 years (Robine and Allard 1998)
+		"acuity": {1, 5},   // ESI, Manchester, ATS, CTAS and KTAS have five levels
+	}
+	for _, v := range msg.VitalSigns() {
+		ranges["vitals."+v.Name] = v.Range[:]
+	}
 	return Rules{
 		// Dates that programs put in place of a missing one are earlier: 1899, 1900, 1970, 1980.
 		Arrived: []string{"1990-01-01", "2100-01-01"},
-		Ranges: map[string][]float64{
-			"age":           {0, 122},   // years; the longest life on record is 122 years (Robine and Allard 1998)
-			"acuity":        {1, 5},     // ESI, Manchester, ATS, CTAS and KTAS have five levels
-			"vitals.sbp":    {30, 320},  // mmHg; no cuff measures less, hypertensive crises stay below
-			"vitals.dbp":    {10, 220},  // mmHg; as above
-			"vitals.hr":     {15, 300},  // 1/min; a slow escape rhythm; atrial flutter conducted 1:1
-			"vitals.rr":     {2, 120},   // 1/min; agonal breathing; a newborn in distress
-			"vitals.temp_c": {24, 46.5}, // °C; colder patients show no vital signs (Durrer 2003); survived (Slovis 1982)
-			"vitals.spo2":   {30, 100},  // %; the least on the top of Everest was 34 (Grocott 2009)
-		},
+		Ranges:  ranges,
 		// M and F of HL7 version 2 and of English notes; 1, 2 and 0 of ISO/IEC 5218; W of German ones.
 		Levels: map[string]map[string][]string{
 			"sex": {

@@ -100,6 +100,7 @@ func defaults() map[string]string {
 		"bootstrap": strconv.Itoa(invariance.DefaultBootstrap), "leastBootstrap": strconv.Itoa(invariance.LeastBootstrap),
 		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
 		"vitals":      strings.Join(msg.VitalNames(), ", "),
+		"noteColumns": "age:numeric,sex:categorical,acuity:numeric,vitals." + strings.Join(msg.VitalNames(), ":numeric,vitals.") + ":numeric",
 		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
 		"maxAttempts": strconv.Itoa(deadletter.DefaultMaxAttempts),
 		"windowDays":  strconv.Itoa(config.Default().Retrain.WindowDays),

@@ -38,7 +38,7 @@ type retrainCmd struct {
 	MinDocuments *int      `help:"Notes that a complaint needs for a separate model (default: ${minDocuments})." placeholder:"N"`
 	MinEvents    *int      `help:"Notes of each outcome that a complaint needs for a separate model (default: ${minEvents})." placeholder:"N"`
 	MetricsFile  string    `help:"Write the result as metrics to this file, FILE.prom, in the folder of node_exporter's textfile collector." placeholder:"FILE"`
-	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"age:numeric,sex:categorical,acuity:numeric,vitals.sbp:numeric,vitals.dbp:numeric,vitals.hr:numeric,vitals.rr:numeric,vitals.temp_c:numeric,vitals.spo2:numeric" placeholder:"NAME:KIND"`
+	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"${noteColumns}" placeholder:"NAME:KIND"`
 	gateFlags
 	cli.Output
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -198,7 +199,12 @@ func TestNoteFields(t *testing.T) {
 		*n.Number("vitals." + name) = Some(float64(i))
 	}
 	*n.Number("age"), *n.Number("acuity"), *n.Word("sex"), *n.Word("site") = Some(78), Some(2), "F", "A"
-	want := Note{Age: Some(78), Acuity: Some(2), Sex: "F", Site: "A", Vitals: Vitals{Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)}}
+	want := Note{Age: Some(78), Acuity: Some(2), Sex: "F", Site: "A", Vitals: n.Vitals}
+	for i, v := range VitalSigns() {
+		if got := v.In(&n); *got != Some(float64(i)) {
+			t.Errorf("%s: got %v", v.Name, got)
+		}
+	}
 	if n != want {
 		t.Errorf("got %+v, want %+v", n, want)
 	}
@@ -222,12 +228,15 @@ func noteGen() *rapid.Generator[Note] {
 			}
 			return Some(rapid.Float64().Filter(func(v float64) bool { return !math.IsInf(v, 0) }).Draw(t, name))
 		}
-		return Note{
+		n := Note{
 			SchemaVersion: rapid.SampledFrom([]string{"1", "1.0", "1.42"}).Draw(t, "version"),
 			VisitID:       "v" + str("visit"), Site: str("site"), ArrivedAt: str("arrived"), Complaint: str("complaint"),
-			Text: str("text") + "x", Age: num("age"), Sex: str("sex"), Acuity: num("acuity"),
-			Vitals: Vitals{num("sbp"), num("dbp"), num("hr"), num("rr"), num("temp"), num("spo2")}, PatientID: str("patient"),
+			Text: str("text") + "x", Age: num("age"), Sex: str("sex"), Acuity: num("acuity"), PatientID: str("patient"),
 		}
+		for _, v := range VitalSigns() {
+			*v.In(&n) = num(v.Name)
+		}
+		return n
 	})
 }
 
@@ -304,8 +313,11 @@ func fixedText(e *Error) bool {
 	default:
 		return false
 	}
-	switch strings.TrimPrefix(e.Field, "vitals.") {
-	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals", "sbp", "dbp", "hr", "rr", "temp_c", "spo2",
+	if vital, ok := strings.CutPrefix(e.Field, "vitals."); ok {
+		return slices.Contains(VitalNames(), vital)
+	}
+	switch e.Field {
+	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals",
 		"response_id", "participant_id", "instrument", "answered_at", "answers", "confounds",
 		"disposition", "status", "ward", "decided_at", "recorded_at",
 		"generation", "scored_at", "model", "model.name", "model.version", "model.method", "model.sha256", "probability", "admission_probability":

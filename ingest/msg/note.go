@@ -52,16 +52,6 @@ type Note struct {
 	PatientID string `json:"patient_id,omitzero"`
 }
 
-// Vitals are the measurements at triage, as they came: package intake says which values count.
-type Vitals struct {
-	SBP   Optional `json:"sbp,omitzero"`    // systolic blood pressure, mmHg
-	DBP   Optional `json:"dbp,omitzero"`    // diastolic blood pressure, mmHg
-	HR    Optional `json:"hr,omitzero"`     // heart rate, 1/min
-	RR    Optional `json:"rr,omitzero"`     // respiratory rate, 1/min
-	TempC Optional `json:"temp_c,omitzero"` // body temperature, °C
-	SpO2  Optional `json:"spo2,omitzero"`   // oxygen saturation, %
-}
-
 // Number returns the number of the note that an auxiliary column of this name
 // holds (age, acuity, vitals.hr and so on), nil for no such field.
 func (n *Note) Number(name string) *Optional {
@@ -112,28 +102,6 @@ func NumberNames() []string {
 
 // WordNames returns the names by which Word finds all texts of a note.
 func WordNames() []string { return []string{"sex", "site"} }
-
-// VitalNames returns the names of the vitals.
-func VitalNames() []string { return []string{"sbp", "dbp", "hr", "rr", "temp_c", "spo2"} }
-
-// Number returns the vital of this name, nil if it is none of VitalNames.
-func (v *Vitals) Number(name string) *Optional {
-	switch name {
-	case "sbp":
-		return &v.SBP
-	case "dbp":
-		return &v.DBP
-	case "hr":
-		return &v.HR
-	case "rr":
-		return &v.RR
-	case "temp_c":
-		return &v.TempC
-	case "spo2":
-		return &v.SpO2
-	}
-	return nil
-}
 
 // DecodeNote reads a note from the JSON object in data into n, whose former
 // contents are lost. It does not keep data.
@@ -216,18 +184,7 @@ func (n *Note) AppendJSON(dst []byte) []byte {
 	dst = appendOptional(dst, `,"age":`, n.Age)
 	dst = appendField(dst, `,"sex":`, n.Sex)
 	dst = appendOptional(dst, `,"acuity":`, n.Acuity)
-	if n.Vitals != (Vitals{}) {
-		dst = append(dst, `,"vitals":{`...)
-		start := len(dst)
-		dst = appendOptional(dst, `,"sbp":`, n.Vitals.SBP)
-		dst = appendOptional(dst, `,"dbp":`, n.Vitals.DBP)
-		dst = appendOptional(dst, `,"hr":`, n.Vitals.HR)
-		dst = appendOptional(dst, `,"rr":`, n.Vitals.RR)
-		dst = appendOptional(dst, `,"temp_c":`, n.Vitals.TempC)
-		dst = appendOptional(dst, `,"spo2":`, n.Vitals.SpO2)
-		dst = append(dst[:start], dst[start+1:]...) // the first comma
-		dst = append(dst, '}')
-	}
+	dst = n.Vitals.appendJSON(dst)
 	dst = appendField(dst, `,"patient_id":`, n.PatientID)
 	return append(dst, '}')
 }

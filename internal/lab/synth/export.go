@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -37,16 +38,18 @@ func WriteOutcomes(ctx context.Context, w io.Writer, g *Generator, n int) error 
 
 // csvHeader names the columns of WriteCSV: first those that training reads by default, then the vital signs, which are
 // nested in the message.
-const csvHeader = "visit_id,patient_id,arrived_at,site,complaint,text,age,sex,acuity,vitals.sbp,vitals.dbp,vitals.hr,vitals.rr,vitals.temp_c,vitals.spo2,label,true_probability\n"
+func csvHeader() string {
+	return "visit_id,patient_id,arrived_at,site,complaint,text,age,sex,acuity,vitals." +
+		strings.Join(msg.VitalNames(), ",vitals.") + ",label,true_probability\n"
+}
 
 // WriteCSV writes a line of column names and the next n notes, one per line. A missing number is an empty cell.
 func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
-	if _, err := io.WriteString(w, csvHeader); err != nil {
+	if _, err := io.WriteString(w, csvHeader()); err != nil {
 		return fmt.Errorf("writing notes: %w", err)
 	}
 	return export(ctx, w, n, func(dst []byte) []byte {
 		note := g.Next()
-		v := &note.Vitals
 		for _, s := range []string{note.VisitID, note.PatientID, note.ArrivedAt, note.Site, note.Complaint} {
 			dst = append(append(dst, s...), ',')
 		}
@@ -55,8 +58,9 @@ func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
 		dst = append(dst, '"', ',')
 		dst = appendCell(dst, note.Age)
 		dst = append(append(dst, note.Sex...), ',')
-		for _, o := range []msg.Optional{note.Acuity, v.SBP, v.DBP, v.HR, v.RR, v.TempC, v.SpO2} {
-			dst = appendCell(dst, o)
+		dst = appendCell(dst, note.Acuity)
+		for _, v := range msg.VitalSigns() {
+			dst = appendCell(dst, *v.In(&note.Note))
 		}
 		dst = append(dst, label(&note), ',')
 		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)

@@ -152,7 +152,7 @@ func abstained(p *msg.Prediction) *reason {
 }
 
 func warned(w msg.Warning) string {
-	name := fieldName(w.Field)
+	name, _ := fieldName(w.Field)
 	switch w.Code {
 	case msg.ValueOutOfRange:
 		return name + " is out of range and was left out."
@@ -164,35 +164,28 @@ func warned(w msg.Warning) string {
 	return name + ": " + strings.ReplaceAll(string(w.Code), "_", " ") + "."
 }
 
-// field is a field of a note for people.
-type field struct {
-	name, short, unit string
-	// low and high are the values from which the National Early Warning Score 2 gives a vital sign 3 points, its most: Royal
-	// College of Physicians, NEWS 2, 2017, chart 1, oxygen scale 1.
-	low, high float64
+// fieldName returns the name of a note's field for people, and the unit behind its values.
+func fieldName(field string) (name, suffix string) {
+	for _, v := range msg.VitalSigns() {
+		if field == "vitals."+v.Name {
+			return v.Title, v.Suffix
+		}
+	}
+	switch field {
+	case "arrived_at":
+		return "Arrival", ""
+	case bundle.ComplaintColumn:
+		return "Complaint", ""
+	case "age", "sex", "acuity", "site":
+		return strings.ToUpper(field[:1]) + field[1:], ""
+	}
+	return field, ""
 }
-
-// never is a bound that no value reaches.
-var never = math.Inf(1)
-
-// fields are the fields of a note by their names in messages.
-var fields = map[string]field{
-	"arrived_at": {name: "Arrival"}, "age": {name: "Age"}, "sex": {name: "Sex"}, "acuity": {name: "Acuity"}, "site": {name: "Site"},
-	bundle.ComplaintColumn: {name: "Complaint"},
-	"vitals.sbp":           {name: "Systolic BP", low: 90, high: 220},
-	"vitals.dbp":           {name: "Diastolic BP", low: -never, high: never},
-	"vitals.hr":            {name: "Heart rate", short: "HR", low: 40, high: 131},
-	"vitals.rr":            {name: "Respiratory rate", short: "RR", low: 8, high: 25},
-	"vitals.temp_c":        {name: "Temperature", short: "Temp", unit: " °C", low: 35, high: never},
-	"vitals.spo2":          {name: "SpO₂", unit: " %", low: 91, high: never},
-}
-
-func fieldName(field string) string { return cmp.Or(fields[field].name, field) }
 
 // vital is a measurement at triage.
 type vital struct {
 	Name, Value string
-	Out         bool // the score gives it 3 points
+	Out         bool // the National Early Warning Score 2 gives it 3 points
 }
 
 // newsAge is the age from which the score applies.
@@ -201,21 +194,18 @@ const newsAge = 16
 // vitals returns the measurements of a note, in the order in which they are read out.
 func vitals(n *msg.Note) (list []vital) {
 	adult := n.Age.Set && n.Age.Value >= newsAge
-	add := func(name string) {
-		f, v := fields[name], n.Number(name)
-		if v.Set {
-			value := wording.Short(v.Value, 1) + f.unit
-			list = append(list, vital{cmp.Or(f.short, f.name), value, adult && (v.Value <= f.low || v.Value >= f.high)})
+	sbp, dbp := n.Vitals.SBP, n.Vitals.DBP
+	pressure := sbp.Set && dbp.Set
+	for _, v := range msg.VitalSigns() {
+		o := v.In(n)
+		shown := vital{v.Short, wording.Short(o.Value, 1) + v.Suffix, adult && v.Out(o.Value)}
+		switch {
+		case !o.Set || pressure && v.Name == "dbp":
+			continue
+		case pressure && v.Name == "sbp":
+			shown.Name, shown.Value = "BP", wording.Short(sbp.Value, 0)+"/"+wording.Short(dbp.Value, 0)
 		}
-	}
-	add("vitals.sbp")
-	if high, low := n.Vitals.SBP, n.Vitals.DBP; high.Set && low.Set {
-		list[0].Name, list[0].Value = "BP", wording.Short(high.Value, 0)+"/"+wording.Short(low.Value, 0)
-	} else {
-		add("vitals.dbp")
-	}
-	for _, name := range []string{"vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2"} {
-		add(name)
+		list = append(list, shown)
 	}
 	return list
 }

@@ -11,14 +11,6 @@ import (
 // measured is the term of a number: its kind and the range.
 var measured = regexp.MustCompile(`^(child:)?([a-z0-9]+):(<=|>=|<|>)?([0-9.]+)(?:-([0-9.]+))?(h|d|l|ft|mph|mo|y)?$`)
 
-// kinds are the words before a number, by the kind of its term.
-var kinds = map[string]string{
-	"hr": "HR", "rr": "RR", "sbp": "systolic BP", "dbp": "diastolic BP", "temp": "temp", "spo2": "SpO₂", "gcs": "GCS",
-	"glucose": "glucose", "pain": "pain", "a1c": "A1C", "inr": "INR", "k": "potassium", "lactate": "lactate",
-	"orient": "oriented ×", "dur": "for", "count": "×", "ga": "gestation, weeks", "o2": "oxygen", "height": "height",
-	"speed": "speed", "age": "age",
-}
-
 // units are the words behind a number.
 var units = map[string]string{
 	"": "", "h": " hours", "d": " days", "l": " L", "ft": " ft", "mph": " mph", "mo": " months", "y": " years",
@@ -37,14 +29,18 @@ func Spoken(term string) string {
 		return name
 	}
 	m := measured.FindStringSubmatch(term)
-	if m == nil || kinds[m[2]] == "" {
+	kind := ""
+	if m != nil {
+		kind = textproc.SpokenMeasure(m[2])
+	}
+	if kind == "" {
 		return strings.ReplaceAll(strings.TrimPrefix(term, "side:"), "_", " ")
 	}
 	sign := map[string]string{"<=": "≤", ">=": "≥"}[m[3]]
 	if sign == "" {
 		sign = m[3]
 	}
-	text := kinds[m[2]] + " " + sign + m[4]
+	text := kind + " " + sign + m[4]
 	if m[5] != "" {
 		text += "–" + m[5]
 	}

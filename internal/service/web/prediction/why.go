@@ -71,9 +71,9 @@ func bar(name string, v float64) frame.BarRow { return frame.NewBarRow(name, v, 
 
 // auxName returns the name and value of what is known about a patient.
 func auxName(a *msg.Aux) string {
-	name := fieldName(a.Name)
+	name, suffix := fieldName(a.Name)
 	if v, ok := a.Value.Number(); ok {
-		return name + " " + wording.Short(v, 1) + fields[a.Name].unit
+		return name + " " + wording.Short(v, 1) + suffix
 	}
 	if v, ok := a.Value.Text(); ok && v != "" {
 		return name + " " + v

@@ -66,16 +66,24 @@ type field struct {
 
 // fields returns those of the form in their order.
 func fields() []field {
-	return []field{
+	list := []field{
 		{Name: "age", Label: "Age", Mode: "numeric", of: "age", want: "a number of years, such as 82"},
 		{Name: "sex", Label: "Sex", Choices: []string{"F", "M"}},
 		{Name: "acuity", Label: "Acuity", Choices: []string{"1", "2", "3", "4", "5"}, of: "acuity", want: "1 to 5"},
 		{Name: "bp", Label: "BP", Mode: "text"},
-		{Name: "hr", Label: "HR", Mode: "numeric", of: "vitals.hr", want: "beats a minute, such as 96"},
-		{Name: "rr", Label: "RR", Mode: "numeric", of: "vitals.rr", want: "breaths a minute, such as 18"},
-		{Name: "temp", Label: "Temp °C", Mode: "decimal", of: "vitals.temp_c", want: "degrees, such as 36.8"},
-		{Name: "spo2", Label: "SpO₂ %", Mode: "numeric", of: "vitals.spo2", want: "percent, such as 97"},
 	}
+	for _, v := range msg.VitalSigns() {
+		mode := "numeric"
+		if strings.Contains(v.Example, ".") {
+			mode = "decimal"
+		}
+		if v.Unit != "mmHg" { // the pressures share a field
+			list = append(list, field{
+				Name: v.Name, Label: v.Short + v.Suffix, Mode: mode, of: "vitals." + v.Name, want: v.Example,
+			})
+		}
+	}
+	return list
 }
 
 // reading is what the model makes of a note's words.
