@@ -8,17 +8,41 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// Names of the SASL mechanisms that Connection accepts.
-const (
-	SASLPlain       = "plain"
-	SASLSCRAMSHA256 = "scram-sha-256"
-	SASLSCRAMSHA512 = "scram-sha-512"
-)
+// login says how to log in with a password.
+type login struct {
+	name string
+	with func(user, password string) (sasl.Mechanism, error)
+}
+
+var logins = []login{
+	{"plain", func(user, password string) (sasl.Mechanism, error) {
+		return plain.Mechanism{Username: user, Password: password}, nil
+	}},
+	{"scram-sha-256", func(user, password string) (sasl.Mechanism, error) {
+		return scram.Mechanism(scram.SHA256, user, password)
+	}},
+	{"scram-sha-512", func(user, password string) (sasl.Mechanism, error) {
+		return scram.Mechanism(scram.SHA512, user, password)
+	}},
+}
+
+// Mechanisms returns the names of the SASL mechanisms.
+func Mechanisms() (names []string) {
+	for _, l := range logins {
+		names = append(names, l.name)
+	}
+	return names
+}
 
 // Connection says how to reach a Kafka cluster. With only Brokers set, it is
 // plain text without a login.
@@ -46,7 +70,7 @@ type TLS struct {
 
 // SASL holds the login. There is none if Mechanism is empty.
 type SASL struct {
-	// Mechanism is plain, scram-sha-256 or scram-sha-512.
+	// Mechanism is one of Mechanisms.
 	Mechanism string
 	User      string
 	Password  Secret
@@ -72,17 +96,13 @@ func (c Connection) Check() (errs []error) {
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		bad("tls: cert_file and key_file go together")
 	}
-	switch c.SASL.Mechanism {
-	case "":
-		if c.SASL != (SASL{}) {
-			bad("sasl.mechanism: there is no mechanism, but other keys of sasl are set")
-		}
-	case SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512:
-		if c.SASL.Password != "" && c.SASL.PasswordFile != "" {
-			bad("sasl: password and password_file exclude each other")
-		}
-	default:
-		bad("sasl.mechanism: %q is unknown; use %s, %s or %s", c.SASL.Mechanism, SASLPlain, SASLSCRAMSHA256, SASLSCRAMSHA512)
+	switch m := c.SASL.Mechanism; {
+	case m == "" && c.SASL != (SASL{}):
+		bad("sasl.mechanism: there is no mechanism, but other keys of sasl are set")
+	case m != "" && !slices.Contains(Mechanisms(), m):
+		bad("sasl.mechanism: %q is unknown; use one of %s", m, strings.Join(Mechanisms(), ", "))
+	case c.SASL.Password != "" && c.SASL.PasswordFile != "":
+		bad("sasl: password and password_file exclude each other")
 	}
 	return errs
 }

@@ -51,7 +51,7 @@ func certificate(t *testing.T) (*tls.Config, string) {
 // TestSecuredCluster answers a stream over TLS with each SASL mechanism.
 func TestSecuredCluster(t *testing.T) {
 	t.Parallel()
-	for _, mechanism := range []string{ingest.SASLPlain, ingest.SASLSCRAMSHA256, ingest.SASLSCRAMSHA512} {
+	for _, mechanism := range ingest.Mechanisms() {
 		t.Run(mechanism, func(t *testing.T) {
 			t.Parallel()
 			server, ca := certificate(t)

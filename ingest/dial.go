@@ -9,12 +9,11 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"github.com/wardcast/wardcast/internal/reload"
 )
@@ -151,11 +150,6 @@ func (d *dialer) mechanism() (sasl.Mechanism, error) {
 			return nil, err
 		}
 	}
-	switch s.Mechanism {
-	case SASLSCRAMSHA256:
-		return scram.Mechanism(scram.SHA256, s.User, password)
-	case SASLSCRAMSHA512:
-		return scram.Mechanism(scram.SHA512, s.User, password)
-	}
-	return plain.Mechanism{Username: s.User, Password: password}, nil
+	i := slices.Index(Mechanisms(), s.Mechanism)
+	return logins[i].with(s.User, password) // Check has looked for it
 }

@@ -32,8 +32,18 @@ func (e *TooLargeError) Error() string {
 // Unwrap returns Kafka's error.
 func (e *TooLargeError) Unwrap() error { return kafka.MessageSizeTooLarge }
 
+var compressions = []struct {
+	name  string
+	codec kafka.Compression
+}{{"none", 0}, {"snappy", kafka.Snappy}, {"lz4", kafka.Lz4}, {"zstd", kafka.Zstd}}
+
 // Compressions returns the names of the compressions of messages.
-func Compressions() []string { return []string{"none", "snappy", "lz4", "zstd"} }
+func Compressions() (names []string) {
+	for _, c := range compressions {
+		names = append(names, c.name)
+	}
+	return names
+}
 
 // codec returns the compression of that name; "" is none.
 func codec(name string) (kafka.Compression, error) {
@@ -41,7 +51,7 @@ func codec(name string) (kafka.Compression, error) {
 	if i < 0 {
 		return 0, fmt.Errorf("unknown compression %q: use one of %s", name, strings.Join(Compressions(), ", "))
 	}
-	return [...]kafka.Compression{0, kafka.Snappy, kafka.Lz4, kafka.Zstd}[i], nil
+	return compressions[i].codec, nil
 }
 
 // Producer writes messages and waits until all in-sync replicas have them. It is safe for concurrent use.

@@ -62,7 +62,7 @@ func TestCreateTopicsEnds(t *testing.T) {
 // TestSessions: logins that last for a second are renewed on the connections that there are, in one generation of the group.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	for _, mechanism := range []string{ingest.SASLPlain, ingest.SASLSCRAMSHA512} {
+	for _, mechanism := range []string{"plain", "scram-sha-512"} {
 		t.Run(mechanism, func(t *testing.T) {
 			t.Parallel()
 			var logins atomic.Int64

@@ -44,7 +44,7 @@ type Kafka struct {
 	Brokers        []string      `yaml:"brokers"` // host:port, at least one
 	Group          string        `yaml:"group"`
 	Topics         Topics        `yaml:"topics"`
-	Compression    string        `yaml:"compression"`     // of predictions: none, snappy, lz4, zstd
+	Compression    string        `yaml:"compression"`     // of predictions: one of ingest.Compressions
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
 	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the scorer is not ready.
 	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
@@ -65,7 +65,7 @@ type Topics struct {
 
 // SASL is the login to the brokers.
 type SASL struct {
-	Mechanism    string `yaml:"mechanism"` // "" (none), plain, scram-sha-256, scram-sha-512
+	Mechanism    string `yaml:"mechanism"` // "" or one of ingest.Mechanisms
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"` // a file that holds only the password
 	PasswordEnv  string `yaml:"password_env"`  // or the environment variable that holds it

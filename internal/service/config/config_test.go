@@ -301,6 +301,15 @@ func TestExample(t *testing.T) {
 	if d := cmp.Diff(&want, got); d != "" {
 		t.Errorf("deploy/wardcast.yaml is not at the defaults (-want +got):\n%s", d)
 	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "wardcast.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][]string{ingest.Compressions(), ingest.Mechanisms()} {
+		if list := strings.Join(names, ", ") + "\n"; !strings.Contains(string(text), list) {
+			t.Errorf("deploy/wardcast.yaml does not list %s", list)
+		}
+	}
 }
 
 // TestKubernetesExample reads the two files of the ConfigMap as the pods do.
