@@ -203,7 +203,7 @@ func (c codec) appendObject(dst []byte, v reflect.Value) []byte {
 }
 
 func (m *member) appendValue(dst []byte, v reflect.Value) []byte {
-	if o, ok := v.Addr().Interface().(*Optional); ok {
+	if o, ok := reflect.TypeAssert[*Optional](v.Addr()); ok {
 		return appendFloat(dst, o.Value)
 	}
 	switch v.Kind() {
