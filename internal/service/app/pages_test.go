@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/web"
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
@@ -278,8 +280,15 @@ func TestPages(t *testing.T) {
 
 	b.beds(c)
 
+	for _, p := range web.Pages() {
+		b.open(p.Path)
+		if current := b.is(`document.querySelector(".nav [aria-current=page]").textContent`); current != p.Title {
+			t.Errorf("%s is called %q in the top bar, want %q", p.Path, current, p.Title)
+		}
+		b.shoot(cmp.Or(strings.Trim(p.Path, "/"), "live") + "-first")
+	}
+
 	b.open("/try")
-	b.shoot("try-empty")
 	b.run(chromedp.SendKeys("#text", "hip pain, unable to bear weight"))
 	b.until(`document.querySelector("#result .p .v")`)
 	before := b.is(`document.querySelector("#result .tot .num").textContent`)
@@ -299,11 +308,8 @@ func TestPages(t *testing.T) {
 	b.shoot("topics")
 	b.special("topics")
 
-	b.open("/questionnaires")
-	b.shoot("questionnaires-empty")
-	b.open("/health")
-	b.shoot("health")
 	b.wall("/health", "health")
+	b.open("/health")
 	if said := b.is(`document.querySelector("#health .say").textContent`); !strings.HasPrefix(said, "All well") {
 		t.Errorf("the page Health says %q", said)
 	}
