@@ -26,10 +26,10 @@ type AuxValues struct {
 	MinPatients int
 }
 
-// NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline (Harrell 2015,
-// Regression Modeling Strategies, section 2.4.5), capped at values that MinPatients patients reach. Numbers in a categorical column (acuity 1 to 5) are levels by
-// their shortest decimal text. Features are centred by their means, so that a missing value and an unknown level contribute
-// exactly nothing.
+// NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline
+// (Harrell 2015, Regression Modeling Strategies, section 2.4.5), capped at values that MinPatients patients reach.
+// Numbers in a categorical column (acuity 1 to 5) are levels by their shortest decimal text. Features are centred by
+// their means, so that a missing value and an unknown level contribute exactly nothing.
 func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 	c := bundle.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
 	if a.Kind == bundle.Categorical {
@@ -80,8 +80,8 @@ func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 	return c
 }
 
-// common returns the position, from the low end for a step of 1 and from the high one for −1, up to which MinPatients patients lie
-// in the order, or all of fewer.
+// common returns the position, from the low end for a step of 1 and from the high one for −1, up to which MinPatients
+// patients lie in the order, or all of fewer.
 func (a *AuxValues) common(patients []string, order []int, step int) int {
 	seen, at := map[string]bool{}, 0
 	if step < 0 {
@@ -95,7 +95,8 @@ func (a *AuxValues) common(patients []string, order []int, step int) int {
 	return at
 }
 
-// knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three of them differ.
+// knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three of them
+// differ.
 func knots(values []float64) []float64 {
 	var at []float64
 	quantiles := []float64{0.05, 0.275, 0.5, 0.725, 0.95}
@@ -125,7 +126,8 @@ func checkAux(c *bundle.AuxColumn) error {
 		return fmt.Errorf("%w: auxiliary column %q has the unknown kind %q", ErrModel, c.Name, c.Kind)
 	}
 	if len(c.Mean) != width(c) {
-		return fmt.Errorf("%w: auxiliary column %q has %d means, %d levels and %d knots", ErrModel, c.Name, len(c.Mean), len(c.Levels), len(c.Knots))
+		return fmt.Errorf("%w: auxiliary column %q has %d means, %d levels and %d knots", ErrModel, c.Name, len(c.Mean),
+			len(c.Levels), len(c.Knots))
 	}
 	if n := len(c.Range); n != 0 && (n != 2 || !(c.Range[0] <= c.Range[1])) {
 		return fmt.Errorf("%w: auxiliary column %q has the range %v", ErrModel, c.Name, c.Range)
@@ -151,7 +153,8 @@ func checkAux(c *bundle.AuxColumn) error {
 	return nil
 }
 
-// rawTo stores the features of v in dst. It returns false for a value that is missing, of the wrong type, or of an unknown level.
+// rawTo stores the features of v in dst. It returns false for a value that is missing, of the wrong type, or of an
+// unknown level.
 func rawTo(dst []float64, c *bundle.AuxColumn, v msg.Value) bool {
 	if c.Kind == bundle.Numeric {
 		x, ok := v.Number()
@@ -168,8 +171,8 @@ func rawTo(dst []float64, c *bundle.AuxColumn, v msg.Value) bool {
 	return known
 }
 
-// splineTo stores x, within the range of the column, and the curved terms of its restricted cubic spline: for knots t₁…t_k and
-// j ≤ k−2, with u₊ = max(u, 0),
+// splineTo stores x, within the range of the column, and the curved terms of its restricted cubic spline: for knots
+// t₁…t_k and j ≤ k−2, with u₊ = max(u, 0),
 //
 //	[ (x−t_j)³₊ − (x−t_{k−1})³₊·(t_k−t_j)/(t_k−t_{k−1}) + (x−t_k)³₊·(t_{k−1}−t_j)/(t_k−t_{k−1}) ] / (t_k−t₁)²
 func splineTo(dst []float64, c *bundle.AuxColumn, x float64) {
@@ -212,8 +215,8 @@ func levelIn(c *bundle.AuxColumn, v msg.Value) drift.Level {
 	return drift.Unknown
 }
 
-// Complaint returns the value of bundle.ComplaintColumn. Spellings that differ only in case and white space give the same
-// value.
+// Complaint returns the value of bundle.ComplaintColumn. Spellings that differ only in case and white space give the
+// same value.
 func Complaint(spelled string) msg.Value {
 	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {
 		return msg.Text(folded)

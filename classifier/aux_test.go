@@ -20,7 +20,10 @@ func TestNewAuxColumn(t *testing.T) {
 		want bundle.AuxColumn
 	}{
 		"numeric": {
-			AuxValues{Kind: bundle.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")}, Patients: []string{"a", "b", "c", "d"}},
+			AuxValues{
+				Kind: bundle.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")},
+				Patients: []string{"a", "b", "c", "d"},
+			},
 			bundle.AuxColumn{Kind: bundle.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
 		},
 		"numeric, never there": {
@@ -28,19 +31,33 @@ func TestNewAuxColumn(t *testing.T) {
 			bundle.AuxColumn{Kind: bundle.Numeric, Mean: []float64{0}},
 		},
 		"categorical": {
-			AuxValues{Kind: bundle.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")}, Patients: []string{"a", "b", "c", "d", "e"}},
+			AuxValues{
+				Kind: bundle.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")},
+				Patients: []string{"a", "b", "c", "d", "e"},
+			},
 			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{1. / 3, 2. / 3}},
 		},
 		"levels that are numbers": {
-			AuxValues{Kind: bundle.Categorical, Values: []msg.Value{number(3), text("3"), number(2.5), number(10)}, Patients: []string{"a", "b", "c", "d"}},
-			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"10", "2.5", "3"}, Mean: []float64{0.25, 0.25, 0.5}},
+			AuxValues{
+				Kind: bundle.Categorical, Values: []msg.Value{number(3), text("3"), number(2.5), number(10)},
+				Patients: []string{"a", "b", "c", "d"},
+			},
+			bundle.AuxColumn{
+				Kind: bundle.Categorical, Levels: []string{"10", "2.5", "3"}, Mean: []float64{0.25, 0.25, 0.5},
+			},
 		},
 		"levels of too few visits": {
-			AuxValues{Kind: bundle.Categorical, MinPatients: 2, Values: []msg.Value{text("F"), text("F"), text("M"), text("M"), text("X")}, Patients: []string{"a", "b", "c", "c", "d"}},
+			AuxValues{
+				Kind: bundle.Categorical, MinPatients: 2,
+				Values:   []msg.Value{text("F"), text("F"), text("M"), text("M"), text("X")},
+				Patients: []string{"a", "b", "c", "c", "d"},
+			},
 			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"F"}, Mean: []float64{1}},
 		},
 		"no level at all": {
-			AuxValues{Kind: bundle.Categorical, MinPatients: 2, Values: []msg.Value{text("F")}, Patients: []string{"a"}},
+			AuxValues{
+				Kind: bundle.Categorical, MinPatients: 2, Values: []msg.Value{text("F")}, Patients: []string{"a"},
+			},
 			bundle.AuxColumn{Kind: bundle.Categorical, Mean: []float64{}},
 		},
 	} {
@@ -65,7 +82,11 @@ func TestNewAuxColumn(t *testing.T) {
 func TestFeaturesAreCentred(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []bundle.AuxKind{bundle.Numeric, bundle.Categorical} {
-		a := AuxValues{Name: "acuity", Kind: kind, Values: []msg.Value{msg.Number(1), msg.Number(2), msg.Number(2), {}, msg.Number(5)}, Patients: []string{"a", "b", "c", "d", "e"}}
+		a := AuxValues{
+			Name: "acuity", Kind: kind,
+			Values:   []msg.Value{msg.Number(1), msg.Number(2), msg.Number(2), {}, msg.Number(5)},
+			Patients: []string{"a", "b", "c", "d", "e"},
+		}
 		c := NewAuxColumn(a)
 		sums, features := make([]float64, len(c.Mean)), make([]float64, len(c.Mean))
 		for _, v := range a.Values {
@@ -87,15 +108,16 @@ func TestRangeOfPatients(t *testing.T) {
 	t.Parallel()
 	a := AuxValues{Name: "age", Kind: bundle.Numeric, MinPatients: 2}
 	for i, age := range []float64{107, 107, 107, 40, 30, 20, 1, 1} {
-		a.Values, a.Patients = append(a.Values, msg.Number(age)), append(a.Patients, []string{"old", "old", "old", "a", "b", "c", "young", "young"}[i])
+		a.Values, a.Patients = append(a.Values, msg.Number(age)),
+			append(a.Patients, []string{"old", "old", "old", "a", "b", "c", "young", "young"}[i])
 	}
 	if c := NewAuxColumn(a); c.Range[0] != 20 || c.Range[1] != 40 {
 		t.Errorf("range %v, want 20 to 40", c.Range)
 	}
 }
 
-// TestSpline: a number counts as it is, its curves are 0 up to the first knot and straight behind the last, and nothing moves
-// outside the range of training.
+// TestSpline: a number counts as it is, its curves are 0 up to the first knot and straight behind the last, and nothing
+// moves outside the range of training.
 func TestSpline(t *testing.T) {
 	t.Parallel()
 	a := AuxValues{Name: "age", Kind: bundle.Numeric, MinPatients: 3}

@@ -120,7 +120,8 @@ func Load(b *bundle.Bundle) (*Model, error) {
 		return fail(fmt.Errorf("reading text settings: %w", err))
 	}
 	if text.Tokenizer != textproc.Tokenizer {
-		return fail(fmt.Errorf("%w: it reads notes as %q does, this program as %q: train it again with wardcast train --force --why TEXT", ErrVersion, text.Tokenizer, textproc.Tokenizer))
+		return fail(fmt.Errorf("%w: it reads notes as %q does, this program as %q: train it again with wardcast "+
+			"train --force --why TEXT", ErrVersion, text.Tokenizer, textproc.Tokenizer))
 	}
 	vocabulary := make([]textproc.Term, len(b.Vocabulary))
 	for j, t := range b.Vocabulary {
@@ -132,7 +133,10 @@ func Load(b *bundle.Bundle) (*Model, error) {
 		}
 	}
 	p, k := len(vocabulary), m.Rank
-	parts := Parts{Info: msg.Model{Name: m.Name, Version: b.Version, Method: m.Method, SHA256: b.SHA256}, Aux: m.Aux, Calibration: m.Calibration, Threshold: m.Threshold}
+	parts := Parts{
+		Info: msg.Model{Name: m.Name, Version: b.Version, Method: m.Method, SHA256: b.SHA256}, Aux: m.Aux,
+		Calibration: m.Calibration, Threshold: m.Threshold,
+	}
 	var err error
 	read := func(name string, shape ...int) []float64 {
 		if err != nil {

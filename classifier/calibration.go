@@ -16,8 +16,8 @@ import (
 // ErrCalibration is returned for a calibration that is not a rising map into [0, 1].
 var ErrCalibration = errors.New("malformed calibration")
 
-// Calibrate returns the calibrated probability of a logit: the logistic function of it or of a linear map of it (Platt), or the
-// line through the isotonic map's points, constant outside them. It never decreases.
+// Calibrate returns the calibrated probability of a logit: the logistic function of it or of a linear map of it
+// (Platt), or the line through the isotonic map's points, constant outside them. It never decreases.
 func Calibrate(c *bundle.Calibration, logit float64) float64 {
 	switch c.Kind {
 	case bundle.Platt:
@@ -58,10 +58,12 @@ func checkCalibration(c *bundle.Calibration, kappa int) error {
 		}
 	case bundle.Isotonic:
 		if len(c.Logits) == 0 || len(c.Logits) != len(c.Probabilities) {
-			return fmt.Errorf("%w: isotonic with %d logits and %d probabilities", ErrCalibration, len(c.Logits), len(c.Probabilities))
+			return fmt.Errorf("%w: isotonic with %d logits and %d probabilities", ErrCalibration, len(c.Logits),
+				len(c.Probabilities))
 		}
 		for i, p := range c.Probabilities {
-			if !(p >= 0 && p <= 1) || math.IsNaN(c.Logits[i]) || math.IsInf(c.Logits[i], 0) || i > 0 && !(c.Logits[i] > c.Logits[i-1] && p >= c.Probabilities[i-1]) {
+			if !(p >= 0 && p <= 1) || math.IsNaN(c.Logits[i]) || math.IsInf(c.Logits[i], 0) ||
+				i > 0 && !(c.Logits[i] > c.Logits[i-1] && p >= c.Probabilities[i-1]) {
 				return fmt.Errorf("%w: isotonic point %d does not rise within [0, 1]", ErrCalibration, i)
 			}
 		}
@@ -87,9 +89,9 @@ const (
 	plattRidge = 1e-12
 )
 
-// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's targets
-// (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is replaced by 0:
-// the probability must not fall when the logit rises.
+// fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's
+// targets (n₊+1)/(n₊+2) and 1/(n₋+2), which keep a finite even if the logits separate the classes. A negative slope is
+// replaced by 0: the probability must not fall when the logit rises.
 func fitPlatt(logits []float64, positive []bool) bundle.Calibration {
 	var n1, n0 float64
 	for _, y := range positive {
@@ -140,9 +142,9 @@ func fitPlatt(logits []float64, positive []bool) bundle.Calibration {
 // plattDone reports whether no coefficient changed by plattTolerance.
 func plattDone(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < plattTolerance }
 
-// fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of its logits; between
-// points the map is linear, so that notes keep their order. Probabilities stay 1/(n+2) away from 0 and 1, which no n notes can
-// prove. Up to that, and to the lines between the points, their sum is that of the outcomes.
+// fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of its logits;
+// between points the map is linear, so that notes keep their order. Probabilities stay 1/(n+2) away from 0 and 1, which
+// no n notes can prove. Up to that, and to the lines between the points, their sum is that of the outcomes.
 func fitIsotonic(logits []float64, positive []bool) bundle.Calibration {
 	sorted, order := slices.Clone(logits), make([]int, len(logits))
 	floats.ArgsortStable(sorted, order)

@@ -36,7 +36,9 @@ func TestCalibrate(t *testing.T) {
 	t.Parallel()
 	none := bundle.Calibration{Kind: bundle.Uncalibrated}
 	platt := bundle.Calibration{Kind: bundle.Platt, Slope: 2, Intercept: -1}
-	points := bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{-1, 1, 2}, Probabilities: []float64{0.2, 0.4, 0.9}}
+	points := bundle.Calibration{
+		Kind: bundle.Isotonic, Logits: []float64{-1, 1, 2}, Probabilities: []float64{0.2, 0.4, 0.9},
+	}
 	one := bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{1}, Probabilities: []float64{0.3}}
 	for _, c := range []struct {
 		by          *bundle.Calibration
@@ -73,14 +75,24 @@ func TestFitIsotonicKnown(t *testing.T) {
 		positive              []bool
 		points, probabilities []float64
 	}{
-		"one violation":    {[]float64{1, 2, 3, 4}, []bool{false, true, false, true}, []float64{1, 2.5, 4}, []float64{1. / 6, 0.5, 5. / 6}},
-		"in any order":     {[]float64{4, 2, 3, 1}, []bool{true, true, false, false}, []float64{1, 2.5, 4}, []float64{1. / 6, 0.5, 5. / 6}},
-		"all against":      {[]float64{1, 2, 3, 4}, []bool{true, true, false, false}, []float64{2.5}, []float64{0.5}},
-		"equal logits":     {[]float64{2, 2, 2, 2}, []bool{true, false, false, false}, []float64{2}, []float64{0.25}},
-		"ties, then more":  {[]float64{0, 1, 1, 2}, []bool{false, true, false, true}, []float64{0, 1, 2}, []float64{1. / 6, 0.5, 5. / 6}},
-		"ties that pool":   {[]float64{0, 0, 1, 1}, []bool{true, true, true, false}, []float64{0.5}, []float64{0.75}},
-		"separable":        {[]float64{-1, -1, 1, 1}, []bool{false, false, true, true}, []float64{-1, 1}, []float64{1. / 6, 5. / 6}},
-		"chain of pooling": {[]float64{1, 2, 3, 4, 5}, []bool{false, true, true, false, false}, []float64{1, 3.5}, []float64{1. / 7, 0.5}},
+		"one violation": {[]float64{1, 2, 3, 4}, []bool{false, true, false, true}, []float64{1, 2.5, 4}, []float64{
+			1. / 6, 0.5, 5. / 6,
+		}},
+		"in any order": {[]float64{4, 2, 3, 1}, []bool{true, true, false, false}, []float64{1, 2.5, 4}, []float64{
+			1. / 6, 0.5, 5. / 6,
+		}},
+		"all against":  {[]float64{1, 2, 3, 4}, []bool{true, true, false, false}, []float64{2.5}, []float64{0.5}},
+		"equal logits": {[]float64{2, 2, 2, 2}, []bool{true, false, false, false}, []float64{2}, []float64{0.25}},
+		"ties, then more": {
+			[]float64{0, 1, 1, 2}, []bool{false, true, false, true}, []float64{0, 1, 2}, []float64{1. / 6, 0.5, 5. / 6},
+		},
+		"ties that pool": {[]float64{0, 0, 1, 1}, []bool{true, true, true, false}, []float64{0.5}, []float64{0.75}},
+		"separable": {
+			[]float64{-1, -1, 1, 1}, []bool{false, false, true, true}, []float64{-1, 1}, []float64{1. / 6, 5. / 6},
+		},
+		"chain of pooling": {[]float64{
+			1, 2, 3, 4, 5,
+		}, []bool{false, true, true, false, false}, []float64{1, 3.5}, []float64{1. / 7, 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -143,12 +155,18 @@ func TestFitPlattSpecialCases(t *testing.T) {
 		positive []bool
 		slope    func(float64) bool
 	}{
-		"all logits equal": {[]float64{2, 2, 2, 2}, []bool{true, false, false, false}, func(a float64) bool { return a >= 0 }},
-		"all zero":         {[]float64{0, 0, 0, 0}, []bool{true, false, true, false}, func(a float64) bool { return a == 0 }},
-		"separable":        {[]float64{-2, -1, 1, 2}, []bool{false, false, true, true}, func(a float64) bool { return a > 0 && a < 100 }},
-		"against":          {[]float64{-2, -1, 1, 2}, []bool{true, true, false, false}, func(a float64) bool { return a == 0 }},
-		"far apart":        {[]float64{-1e6, 1e6}, []bool{false, true}, func(a float64) bool { return a > 0 && a < 1 }},
-		"one class":        {[]float64{1, 2, 3}, []bool{true, true, true}, func(a float64) bool { return a >= 0 && a < 1 }},
+		"all logits equal": {
+			[]float64{2, 2, 2, 2}, []bool{true, false, false, false}, func(a float64) bool { return a >= 0 },
+		},
+		"all zero": {[]float64{0, 0, 0, 0}, []bool{true, false, true, false}, func(a float64) bool { return a == 0 }},
+		"separable": {
+			[]float64{-2, -1, 1, 2}, []bool{false, false, true, true}, func(a float64) bool { return a > 0 && a < 100 },
+		},
+		"against": {
+			[]float64{-2, -1, 1, 2}, []bool{true, true, false, false}, func(a float64) bool { return a == 0 },
+		},
+		"far apart": {[]float64{-1e6, 1e6}, []bool{false, true}, func(a float64) bool { return a > 0 && a < 1 }},
+		"one class": {[]float64{1, 2, 3}, []bool{true, true, true}, func(a float64) bool { return a >= 0 && a < 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,7 +196,8 @@ func TestFitCalibrationProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]bundle.CalibrationKind{bundle.Platt, bundle.Isotonic}).Draw(t, "kind")
 		// Few distinct logits tie often.
-		logit := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }), rapid.Float64Range(-30, 30))
+		logit := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }),
+			rapid.Float64Range(-30, 30))
 		logits := rapid.SliceOfN(logit, 1, 60).Draw(t, "logits")
 		positive := rapid.SliceOfN(rapid.Bool(), len(logits), len(logits)).Draw(t, "positive")
 		c := fitted(t, kind, logits, positive)

@@ -17,8 +17,8 @@ import (
 //
 //	dst = softmax(0, a·η_1 + b_1, …, a·η_κ + b_κ)
 //
-// with one slope a for all and an offset b_c for each, a = 1 and b = 0 without calibration. They are in [0, 1] and sum to 1
-// up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst is one longer than logOdds, and no alias of it.
+// with one slope a for all and an offset b_c for each, a = 1 and b = 0 without calibration. They are in [0, 1] and sum
+// to 1 up to rounding. For κ = 1 dst[1] is Calibrate's, bit by bit. dst is one longer than logOdds, and no alias of it.
 func CalibrateTo(dst []float64, c *bundle.Calibration, logOdds []float64) {
 	if c.Kind == bundle.Isotonic {
 		dst[1] = Calibrate(c, logOdds[0])
@@ -57,9 +57,9 @@ func softmax(x []float64) {
 }
 
 // FitClasses returns the calibration of the given kind that maps out-of-fold log-odds, n×κ, of the classes against the
-// reference to labels in 0…κ, 0 being the reference. Isotonic maps exist for κ = 1 only. Platt's keeps, for each class, the
-// sum of its probabilities at that of its smoothed targets, unless its slope is 0. The error wraps ErrCalibration. The cost
-// is O(nκ²) for each of about ten steps.
+// reference to labels in 0…κ, 0 being the reference. Isotonic maps exist for κ = 1 only. Platt's keeps, for each class,
+// the sum of its probabilities at that of its smoothed targets, unless its slope is 0. The error wraps ErrCalibration.
+// The cost is O(nκ²) for each of about ten steps.
 func FitClasses(kind bundle.CalibrationKind, logOdds *mat.Dense, labels []int) (bundle.Calibration, error) {
 	n, kappa := logOdds.Dims()
 	if n == 0 || n != len(labels) {
@@ -68,7 +68,8 @@ func FitClasses(kind bundle.CalibrationKind, logOdds *mat.Dense, labels []int) (
 	positive := make([]bool, n)
 	for i, label := range labels {
 		if label < 0 || label > kappa {
-			return bundle.Calibration{}, fmt.Errorf("%w: label %d is %d, must be one of %d classes", ErrCalibration, i, label, kappa+1)
+			return bundle.Calibration{}, fmt.Errorf("%w: label %d is %d, must be one of %d classes", ErrCalibration,
+				i, label, kappa+1)
 		}
 		if err := finite("log-odds", logOdds.RawRowView(i)); err != nil {
 			return bundle.Calibration{}, fmt.Errorf("%w: row %d: %w", ErrCalibration, i, err)
@@ -97,8 +98,8 @@ type plattClasses struct {
 	hessian  *mat.SymDense
 }
 
-// target is that of class c in a row of the given class: Laplace's (n_c+1)/(n_c+κ+1) for its own, the rest in equal parts
-// for the others. For κ = 1 they are Platt's.
+// target is that of class c in a row of the given class: Laplace's (n_c+1)/(n_c+κ+1) for its own, the rest in equal
+// parts for the others. For κ = 1 they are Platt's.
 func (f *plattClasses) target(label, c int) float64 {
 	share := 1 / (f.counts[label] + float64(len(f.counts)))
 	if c == label {
@@ -168,8 +169,8 @@ func (f *plattClasses) step(step, theta []float64) bool {
 	return true
 }
 
-// fitPlattClasses minimises the log loss by Newton steps with halving, as fitPlatt does in the two unknowns of yes and no. A
-// slope that comes out negative is replaced by 0, and the probabilities by (n_c+1)/(n+κ+1).
+// fitPlattClasses minimises the log loss by Newton steps with halving, as fitPlatt does in the two unknowns of yes and
+// no. A slope that comes out negative is replaced by 0, and the probabilities by (n_c+1)/(n+κ+1).
 func fitPlattClasses(logOdds *mat.Dense, labels []int) bundle.Calibration {
 	_, kappa := logOdds.Dims()
 	f := &plattClasses{

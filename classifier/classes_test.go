@@ -22,10 +22,16 @@ func TestCalibrateTo(t *testing.T) {
 		logOdds []float64
 		want    []float64
 	}{
-		"all equal":          {bundle.Calibration{}, []float64{0, 0}, []float64{1. / 3, 1. / 3, 1. / 3}},
-		"none":               {bundle.Calibration{}, []float64{math.Log(2), math.Log(5)}, []float64{1. / 8, 2. / 8, 5. / 8}},
-		"platt":              {platt, []float64{0.5 + math.Log(2)/2, -0.5 + math.Log(5)/2}, []float64{1. / 8, 2. / 8, 5. / 8}},
-		"far above":          {bundle.Calibration{}, []float64{1000, 999}, []float64{0, 1 / (1 + math.Exp(-1)), 1 / (1 + math.E)}},
+		"all equal": {bundle.Calibration{}, []float64{0, 0}, []float64{1. / 3, 1. / 3, 1. / 3}},
+		"none": {
+			bundle.Calibration{}, []float64{math.Log(2), math.Log(5)}, []float64{1. / 8, 2. / 8, 5. / 8},
+		},
+		"platt": {
+			platt, []float64{0.5 + math.Log(2)/2, -0.5 + math.Log(5)/2}, []float64{1. / 8, 2. / 8, 5. / 8},
+		},
+		"far above": {
+			bundle.Calibration{}, []float64{1000, 999}, []float64{0, 1 / (1 + math.Exp(-1)), 1 / (1 + math.E)},
+		},
 		"far below":          {bundle.Calibration{}, []float64{-1000, -1e300}, []float64{1, 0, 0}},
 		"overflow":           {platt, []float64{1e308, -1e308}, []float64{0, 1, 0}},
 		"overflow, by all":   {platt, []float64{-1e308, -1e308}, []float64{1, 0, 0}},
@@ -93,8 +99,8 @@ func fittedClasses(t fataler, logOdds *mat.Dense, labels []int) bundle.Calibrati
 // noSlope is where rounding decides whether a slope is cut to 0, at which the probabilities jump by up to 1/n.
 const noSlope = 1e-6
 
-// residuals are the sums over the rows of probability − target of each class but the reference, with the log-odds first,
-// by formulas of their own.
+// residuals are the sums over the rows of probability − target of each class but the reference, with the log-odds
+// first, by formulas of their own.
 func residuals(c *bundle.Calibration, logOdds *mat.Dense, labels []int) []float64 {
 	n, kappa := logOdds.Dims()
 	counts := make([]float64, kappa+1)
@@ -139,7 +145,8 @@ func TestFitClassesStationary(t *testing.T) {
 func TestFitPlattClassesOfTwo(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		logit := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }), rapid.Float64Range(-30, 30))
+		logit := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }),
+			rapid.Float64Range(-30, 30))
 		logits := rapid.SliceOfN(logit, 1, 60).Draw(t, "logits")
 		positive := rapid.SliceOfN(rapid.Bool(), len(logits), len(logits)).Draw(t, "positive")
 		labels := make([]int, len(logits))
@@ -159,7 +166,8 @@ func TestFitPlattClassesOfTwo(t *testing.T) {
 				t.Fatalf("at %v: %v of %+v, %v of %+v", x, p[1], got, Calibrate(&want, x), want)
 			}
 		}
-		if c := fittedClasses(t, logOdds, labels); c.Slope != want.Slope || c.Intercept != want.Intercept || c.Offsets != nil {
+		if c := fittedClasses(t, logOdds, labels); c.Slope != want.Slope || c.Intercept != want.Intercept ||
+			c.Offsets != nil {
 			t.Fatalf("got %+v, want Platt's %+v", c, want)
 		}
 	})
@@ -170,10 +178,13 @@ func TestFitClassesProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kappa := rapid.IntRange(2, 4).Draw(t, "kappa")
 		labels := rapid.SliceOfN(rapid.IntRange(0, kappa), 1, 40).Draw(t, "labels")
-		value := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }), rapid.Float64Range(-30, 30))
-		logOdds := mat.NewDense(len(labels), kappa, rapid.SliceOfN(value, len(labels)*kappa, len(labels)*kappa).Draw(t, "log-odds"))
+		value := rapid.OneOf(rapid.Map(rapid.IntRange(-4, 4), func(i int) float64 { return float64(i) }),
+			rapid.Float64Range(-30, 30))
+		logOdds := mat.NewDense(len(labels), kappa,
+			rapid.SliceOfN(value, len(labels)*kappa, len(labels)*kappa).Draw(t, "log-odds"))
 		c := fittedClasses(t, logOdds, labels)
-		if sums := residuals(&c, logOdds, labels); c.Slope > 0 && floats.Norm(sums, math.Inf(1)) > 1e-6*float64(len(labels)) {
+		if sums := residuals(&c, logOdds, labels); c.Slope > 0 &&
+			floats.Norm(sums, math.Inf(1)) > 1e-6*float64(len(labels)) {
 			t.Fatalf("%+v: the residuals sum to %v", c, sums)
 		}
 		// The names of the classes are exchangeable, the reference's too.
@@ -198,7 +209,8 @@ func TestFitClassesProperties(t *testing.T) {
 			CalibrateTo(q, &other, again.RawRowView(i))
 			for c, to := range at {
 				if math.Abs(p[c]-q[to]) > 1e-6 {
-					t.Fatalf("row %d: class %d has %v of %+v, and %v of %+v as class %d", i, c, p[c], c, q[to], other, to)
+					t.Fatalf("row %d: class %d has %v of %+v, and %v of %+v as class %d", i, c, p[c], c,
+						q[to], other, to)
 				}
 			}
 		}
@@ -213,9 +225,14 @@ func TestFitClassesSpecialCases(t *testing.T) {
 	}{
 		"all equal": {[]float64{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, func(a float64) bool { return a >= 0 }},
 		"all zero":  {make([]float64, 12), func(a float64) bool { return a == 0 }},
-		"separable": {[]float64{-3, -3, -3, -3, 3, -3, 3, -3, -3, 3, -3, 3}, func(a float64) bool { return a > 0.1 && a < 100 }},
-		"against":   {[]float64{3, 3, 3, 3, -3, 3, -3, 3, 3, -3, 3, -3}, func(a float64) bool { return a == 0 }},
-		"far apart": {[]float64{-1e6, -1e6, -1e6, -1e6, 1e6, -1e6, 1e6, -1e6, -1e6, 1e6, -1e6, 1e6}, func(a float64) bool { return a > 0 && a < 1 }},
+		"separable": {
+			[]float64{-3, -3, -3, -3, 3, -3, 3, -3, -3, 3, -3, 3}, func(a float64) bool { return a > 0.1 && a < 100 },
+		},
+		"against": {[]float64{3, 3, 3, 3, -3, 3, -3, 3, 3, -3, 3, -3}, func(a float64) bool { return a == 0 }},
+		"far apart": {
+			[]float64{-1e6, -1e6, -1e6, -1e6, 1e6, -1e6, 1e6, -1e6, -1e6, 1e6, -1e6, 1e6},
+			func(a float64) bool { return a > 0 && a < 1 },
+		},
 	} {
 		logOdds, labels := mat.NewDense(6, 2, c.logOdds), []int{0, 0, 1, 1, 2, 2}
 		got := fittedClasses(t, logOdds, labels)

@@ -44,8 +44,12 @@ func benchModel(b *testing.B, rank int) (*Model, []synth.Note) {
 	p := len(v.Vocabulary())
 	parts := Parts{
 		Vectorizer: v,
-		Aux:        []bundle.AuxColumn{{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}}, {Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}}},
-		Heads:      []Head{{Words: normal(p), Gamma: normal(3)}}, Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5,
+		Aux: []bundle.AuxColumn{
+			{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}},
+			{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
+		},
+		Heads:       []Head{{Words: normal(p), Gamma: normal(3)}},
+		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5,
 	}
 	if rank > 0 {
 		parts.Topics, parts.Heads[0].Beta = mat.NewDense(p, rank, normal(p*rank)), normal(rank)
@@ -56,12 +60,13 @@ func benchModel(b *testing.B, rank int) (*Model, []synth.Note) {
 func BenchmarkScore(b *testing.B) {
 	for _, rank := range []int{0, 25, 50, 200} {
 		for _, limits := range []Limits{{}, {Topics: 3, Terms: 5, Words: 10}} {
-			b.Run(fmt.Sprintf("k=%d/shown=%d,%d,%d", rank, limits.Topics, limits.Terms, limits.Words), func(b *testing.B) {
-				m, notes := benchModel(b, rank)
-				s := m.Scorer(Options{Limits: limits})
-				var p msg.Prediction
-				eachNote(b, notes, func(text string, aux []msg.Value) { s.Score(text, aux, &p) })
-			})
+			b.Run(fmt.Sprintf("k=%d/shown=%d,%d,%d", rank, limits.Topics, limits.Terms, limits.Words),
+				func(b *testing.B) {
+					m, notes := benchModel(b, rank)
+					s := m.Scorer(Options{Limits: limits})
+					var p msg.Prediction
+					eachNote(b, notes, func(text string, aux []msg.Value) { s.Score(text, aux, &p) })
+				})
 		}
 	}
 }

@@ -13,7 +13,9 @@ import (
 
 func ExampleModel_Scorer() {
 	settings := textproc.DefaultSettings()
-	vectorizer, err := textproc.New(settings, []textproc.Term{{Text: "hip"}, {Text: "rotat", Surface: []string{"rotated"}}, {Text: "wound"}}, []float64{1, 1, 1})
+	vectorizer, err := textproc.New(settings,
+		[]textproc.Term{{Text: "hip"}, {Text: "rotat", Surface: []string{"rotated"}}, {Text: "wound"}},
+		[]float64{1, 1, 1})
 	if err != nil {
 		fmt.Println(err)
 		return

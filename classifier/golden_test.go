@@ -27,11 +27,13 @@ func TestExplanationGolden(t *testing.T) {
 		aux     []msg.Value
 	}{
 		{small, Options{}, "83F fall from bed, R hip pain, leg rotated", aux},
-		{small, Options{Limits: Limits{Topics: 1, Terms: 2, Words: 1}}, "83F fall from bed, R hip pain, leg rotated", aux},
+		{small, Options{Limits: Limits{Topics: 1, Terms: 2, Words: 1}}, "83F fall from bed, R hip pain, leg " +
+			"rotated", aux},
 		{small, Options{Class: "admitted"}, "denies chest pain; coughs", []msg.Value{{}, msg.Text("X")}},
 		{small, Options{}, "zebra", []msg.Value{{}, {}}},
 		{several, Options{}, "83F fall from bed, R hip pain, leg rotated", aux},
-		{several, Options{Limits: Limits{Topics: 1, Terms: 2, Words: 1}, Class: "transferred"}, "83F fall from bed, R hip pain, leg rotated", aux},
+		{several, Options{Limits: Limits{Topics: 1, Terms: 2, Words: 1}, Class: "transferred"}, "83F fall from bed, " +
+			"R hip pain, leg rotated", aux},
 		{several, Options{Class: "discharged"}, "denies chest pain; coughs", []msg.Value{{}, msg.Text("X")}},
 		{several, Options{}, "zebra", []msg.Value{{}, {}}},
 	} {

@@ -121,7 +121,10 @@ func New(parts Parts) (*Model, error) {
 	}
 	if parts.Classes != nil {
 		for _, h := range parts.Heads {
-			m.turned = append(m.turned, Head{Beta: turned(h.Beta), Words: turned(h.Words), Grams: turned(h.Grams), Gamma: turned(h.Gamma), Intercept: 0 - h.Intercept, columns: turned(h.columns)})
+			m.turned = append(m.turned, Head{
+				Beta: turned(h.Beta), Words: turned(h.Words), Grams: turned(h.Grams),
+				Gamma: turned(h.Gamma), Intercept: 0 - h.Intercept, columns: turned(h.columns),
+			})
 		}
 	}
 	m.labels = make([]string, m.rank)
@@ -131,8 +134,8 @@ func New(parts Parts) (*Model, error) {
 	return m, nil
 }
 
-// checkClasses returns an error that wraps ErrModel unless there is one head for each class except the reference, and every
-// class has a name and a mark of admission.
+// checkClasses returns an error that wraps ErrModel unless there is one head for each class except the reference, and
+// every class has a name and a mark of admission.
 func (p *Parts) checkClasses() error {
 	if p.Classes == nil && p.Admission == nil {
 		if len(p.Heads) != 1 {
@@ -141,7 +144,8 @@ func (p *Parts) checkClasses() error {
 		return nil
 	}
 	if n := len(p.Classes); len(p.Heads) != n-1 || len(p.Admission) != n {
-		return fmt.Errorf("%w: %d heads and %d marks of admission for %d classes", ErrModel, len(p.Heads), len(p.Admission), n)
+		return fmt.Errorf("%w: %d heads and %d marks of admission for %d classes", ErrModel, len(p.Heads),
+			len(p.Admission), n)
 	}
 	if err := bundle.CheckAdmission(p.Classes, p.admissionClasses()); err != nil {
 		return fmt.Errorf("%w: %w", ErrModel, err)
@@ -160,17 +164,19 @@ func (p *Parts) admissionClasses() []string {
 	return names
 }
 
-// checkHead returns an error that wraps ErrModel for a head that does not fit k topics, p terms and q auxiliary features,
-// or holds a value that is not finite.
+// checkHead returns an error that wraps ErrModel for a head that does not fit k topics, p terms and q auxiliary
+// features, or holds a value that is not finite.
 func (p *Parts) checkHead(at, k, terms, q int) error {
 	h := &p.Heads[at]
 	switch {
 	case len(h.Beta) != k:
 		return fmt.Errorf("%w: %d coefficients for %d topics in head %d", ErrModel, len(h.Beta), k, at)
 	case h.Words != nil && len(h.Words) != terms:
-		return fmt.Errorf("%w: %d word coefficients for a vocabulary of %d in head %d", ErrModel, len(h.Words), terms, at)
+		return fmt.Errorf("%w: %d word coefficients for a vocabulary of %d in head %d", ErrModel,
+			len(h.Words), terms, at)
 	case h.Grams != nil && len(h.Grams) != len(p.Vectorizer.Pieces()):
-		return fmt.Errorf("%w: %d coefficients for %d pieces of words in head %d", ErrModel, len(h.Grams), len(p.Vectorizer.Pieces()), at)
+		return fmt.Errorf("%w: %d coefficients for %d pieces of words in head %d", ErrModel, len(h.Grams),
+			len(p.Vectorizer.Pieces()), at)
 	case (h.Grams == nil) != (p.Heads[0].Grams == nil):
 		return fmt.Errorf("%w: coefficients of pieces of words in some heads only", ErrModel)
 	case (h.Words == nil) != (p.Heads[0].Words == nil):
@@ -178,7 +184,9 @@ func (p *Parts) checkHead(at, k, terms, q int) error {
 	case len(h.Gamma) != q:
 		return fmt.Errorf("%w: %d auxiliary coefficients for %d features in head %d", ErrModel, len(h.Gamma), q, at)
 	}
-	if err := cmp.Or(finite("coefficients", h.Beta), finite("word coefficients", h.Words), finite("coefficients of pieces of words", h.Grams), finite("auxiliary coefficients", h.Gamma), finite("intercept", []float64{h.Intercept})); err != nil {
+	if err := cmp.Or(finite("coefficients", h.Beta), finite("word coefficients", h.Words),
+		finite("coefficients of pieces of words", h.Grams), finite("auxiliary coefficients", h.Gamma),
+		finite("intercept", []float64{h.Intercept})); err != nil {
 		return fmt.Errorf("%w: head %d: %w", ErrModel, at, err)
 	}
 	return nil
@@ -196,8 +204,9 @@ func (m *Model) effects(h *Head) []float64 {
 	return all
 }
 
-// Words returns the n words that move the log-odds most, through topics and by themselves, of either sign, the strongest
-// first; for several classes those of the first class against the reference. Words without an effect are left out.
+// Words returns the n words that move the log-odds most, through topics and by themselves, of either sign, the
+// strongest first; for several classes those of the first class against the reference. Words without an effect are left
+// out.
 func (m *Model) Words(n int) []string {
 	effects := m.effects(&m.parts.Heads[0])
 	columns := make([]int, 0, len(effects))
@@ -206,7 +215,8 @@ func (m *Model) Words(n int) []string {
 			columns = append(columns, j)
 		}
 	}
-	slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(math.Abs(effects[b]), math.Abs(effects[a])) })
+	slices.SortStableFunc(columns,
+		func(a, b int) int { return cmp.Compare(math.Abs(effects[b]), math.Abs(effects[a])) })
 	words := make([]string, 0, n)
 	for _, j := range columns[:min(n, len(columns))] {
 		words = append(words, m.parts.Vectorizer.Label(j))
@@ -236,9 +246,9 @@ func finite(name string, values []float64) error {
 	return nil
 }
 
-// label names topic t by the words of largest positive weight, because its direction, its prevalence and a positive score
-// belong to that end; the two ends of a topic of mixed signs mean different things. Only a topic without positive weights
-// is named by the words of the other end.
+// label names topic t by the words of largest positive weight, because its direction, its prevalence and a positive
+// score belong to that end; the two ends of a topic of mixed signs mean different things. Only a topic without positive
+// weights is named by the words of the other end.
 func (m *Model) label(t int) string {
 	all := m.weights(t)
 	mixed := slices.ContainsFunc(all, func(w termWeight) bool { return w.weight > 0 })

@@ -84,13 +84,18 @@ func smallParts(tb testing.TB) Parts {
 	words := make([]float64, 10)
 	words[4], words[6], words[8] = 0.25, -0.5, 1
 	return Parts{
-		Info:       msg.Model{Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf", SHA256: strings.Repeat("3f9c1a00", 8)},
+		Info: msg.Model{
+			Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf",
+			SHA256: strings.Repeat("3f9c1a00", 8),
+		},
 		Vectorizer: v, Topics: topics, Prevalence: []float64{0.5, 0.25, 0},
 		Aux: []bundle.AuxColumn{
 			{Name: "age", Kind: bundle.Numeric, Mean: []float64{52}},
 			{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{0.5, 0.5}},
 		},
-		Heads:       []Head{{Beta: []float64{1.5, -0.75, 0}, Words: words, Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25}},
+		Heads: []Head{
+			{Beta: []float64{1.5, -0.75, 0}, Words: words, Gamma: []float64{0.02, 0.125, -0.125}, Intercept: -1.25},
+		},
 		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1.5, Intercept: 0.25}, Threshold: 0.5,
 	}
 }
@@ -101,7 +106,8 @@ func severalParts(tb testing.TB) Parts {
 	parts := smallParts(tb)
 	words := make([]float64, 10)
 	words[1], words[4] = 0.5, -0.25
-	parts.Heads = append(parts.Heads, Head{Beta: []float64{-0.5, 1.25, 0.25}, Words: words, Gamma: []float64{-0.01, 0.25, 0.5}, Intercept: -0.75})
+	parts.Heads = append(parts.Heads,
+		Head{Beta: []float64{-0.5, 1.25, 0.25}, Words: words, Gamma: []float64{-0.01, 0.25, 0.5}, Intercept: -0.75})
 	parts.Classes, parts.Admission = []string{"discharged", "admitted", "transferred"}, []bool{false, true, true}
 	parts.Calibration = bundle.Calibration{Kind: bundle.Platt, Slope: 1.25, Offsets: []float64{0.25, -0.5}}
 	return parts
@@ -123,36 +129,38 @@ func TestNewRefuses(t *testing.T) {
 		want   error
 		change func(*Parts)
 	}{
-		"topics of other terms":       {ErrModel, func(p *Parts) { p.Topics = mat.NewDense(9, 3, nil) }},
-		"too few coefficients":        {ErrModel, func(p *Parts) { p.Heads[0].Beta = p.Heads[0].Beta[:2] }},
-		"coefficients, no topics":     {ErrModel, func(p *Parts) { p.Topics = nil }},
-		"words of other terms":        {ErrModel, func(p *Parts) { p.Heads[0].Words = p.Heads[0].Words[:9] }},
-		"too few aux coefficients":    {ErrModel, func(p *Parts) { p.Heads[0].Gamma = p.Heads[0].Gamma[:2] }},
-		"threshold below":             {ErrModel, func(p *Parts) { p.Threshold = -0.1 }},
-		"threshold above":             {ErrModel, func(p *Parts) { p.Threshold = 1.1 }},
-		"threshold NaN":               {ErrModel, func(p *Parts) { p.Threshold = nan }},
-		"topics NaN":                  {ErrModel, func(p *Parts) { p.Topics.Set(1, 1, nan) }},
-		"coefficient infinite":        {ErrModel, func(p *Parts) { p.Heads[0].Beta[0] = inf }},
-		"word NaN":                    {ErrModel, func(p *Parts) { p.Heads[0].Words[0] = nan }},
-		"aux coefficient infinite":    {ErrModel, func(p *Parts) { p.Heads[0].Gamma[0] = -inf }},
-		"intercept NaN":               {ErrModel, func(p *Parts) { p.Heads[0].Intercept = nan }},
-		"calibration kind":            {ErrCalibration, func(p *Parts) { p.Calibration.Kind = "magic" }},
-		"platt falls":                 {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
-		"platt slope NaN":             {ErrCalibration, func(p *Parts) { p.Calibration.Slope = nan }},
-		"platt slope infinite":        {ErrCalibration, func(p *Parts) { p.Calibration.Slope = inf }},
-		"platt intercept NaN":         {ErrCalibration, func(p *Parts) { p.Calibration.Intercept = nan }},
-		"isotonic without points":     {ErrCalibration, isotonic(nil, nil)},
-		"isotonic uneven":             {ErrCalibration, isotonic([]float64{0}, []float64{0, 1})},
-		"isotonic falls":              {ErrCalibration, isotonic([]float64{0, 1}, []float64{0.5, 0.25})},
-		"isotonic logits repeat":      {ErrCalibration, isotonic([]float64{1, 1}, []float64{0.25, 0.5})},
-		"isotonic above 1":            {ErrCalibration, isotonic([]float64{1}, []float64{1.5})},
-		"isotonic probability NaN":    {ErrCalibration, isotonic([]float64{1}, []float64{nan})},
-		"isotonic logit NaN":          {ErrCalibration, isotonic([]float64{nan}, []float64{0.5})},
-		"isotonic logit infinite":     {ErrCalibration, isotonic([]float64{-inf, 0}, []float64{0.25, 0.5})},
-		"no vectorizer":               {ErrModel, func(p *Parts) { p.Vectorizer = nil }},
-		"aux mean NaN":                {ErrModel, func(p *Parts) { p.Aux[0].Mean[0] = nan }},
-		"aux kind":                    {ErrModel, func(p *Parts) { p.Aux[0].Kind = "ordinal" }},
-		"numeric aux without mean":    {ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Heads[0].Gamma = nil, p.Heads[0].Gamma[1:] }},
+		"topics of other terms":    {ErrModel, func(p *Parts) { p.Topics = mat.NewDense(9, 3, nil) }},
+		"too few coefficients":     {ErrModel, func(p *Parts) { p.Heads[0].Beta = p.Heads[0].Beta[:2] }},
+		"coefficients, no topics":  {ErrModel, func(p *Parts) { p.Topics = nil }},
+		"words of other terms":     {ErrModel, func(p *Parts) { p.Heads[0].Words = p.Heads[0].Words[:9] }},
+		"too few aux coefficients": {ErrModel, func(p *Parts) { p.Heads[0].Gamma = p.Heads[0].Gamma[:2] }},
+		"threshold below":          {ErrModel, func(p *Parts) { p.Threshold = -0.1 }},
+		"threshold above":          {ErrModel, func(p *Parts) { p.Threshold = 1.1 }},
+		"threshold NaN":            {ErrModel, func(p *Parts) { p.Threshold = nan }},
+		"topics NaN":               {ErrModel, func(p *Parts) { p.Topics.Set(1, 1, nan) }},
+		"coefficient infinite":     {ErrModel, func(p *Parts) { p.Heads[0].Beta[0] = inf }},
+		"word NaN":                 {ErrModel, func(p *Parts) { p.Heads[0].Words[0] = nan }},
+		"aux coefficient infinite": {ErrModel, func(p *Parts) { p.Heads[0].Gamma[0] = -inf }},
+		"intercept NaN":            {ErrModel, func(p *Parts) { p.Heads[0].Intercept = nan }},
+		"calibration kind":         {ErrCalibration, func(p *Parts) { p.Calibration.Kind = "magic" }},
+		"platt falls":              {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
+		"platt slope NaN":          {ErrCalibration, func(p *Parts) { p.Calibration.Slope = nan }},
+		"platt slope infinite":     {ErrCalibration, func(p *Parts) { p.Calibration.Slope = inf }},
+		"platt intercept NaN":      {ErrCalibration, func(p *Parts) { p.Calibration.Intercept = nan }},
+		"isotonic without points":  {ErrCalibration, isotonic(nil, nil)},
+		"isotonic uneven":          {ErrCalibration, isotonic([]float64{0}, []float64{0, 1})},
+		"isotonic falls":           {ErrCalibration, isotonic([]float64{0, 1}, []float64{0.5, 0.25})},
+		"isotonic logits repeat":   {ErrCalibration, isotonic([]float64{1, 1}, []float64{0.25, 0.5})},
+		"isotonic above 1":         {ErrCalibration, isotonic([]float64{1}, []float64{1.5})},
+		"isotonic probability NaN": {ErrCalibration, isotonic([]float64{1}, []float64{nan})},
+		"isotonic logit NaN":       {ErrCalibration, isotonic([]float64{nan}, []float64{0.5})},
+		"isotonic logit infinite":  {ErrCalibration, isotonic([]float64{-inf, 0}, []float64{0.25, 0.5})},
+		"no vectorizer":            {ErrModel, func(p *Parts) { p.Vectorizer = nil }},
+		"aux mean NaN":             {ErrModel, func(p *Parts) { p.Aux[0].Mean[0] = nan }},
+		"aux kind":                 {ErrModel, func(p *Parts) { p.Aux[0].Kind = "ordinal" }},
+		"numeric aux without mean": {
+			ErrModel, func(p *Parts) { p.Aux[0].Mean, p.Heads[0].Gamma = nil, p.Heads[0].Gamma[1:] },
+		},
 		"levels do not match means":   {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"F"} }},
 		"levels do not ascend":        {ErrModel, func(p *Parts) { p.Aux[1].Levels = []string{"M", "F"} }},
 		"no head":                     {ErrModel, func(p *Parts) { p.Heads = nil }},
@@ -173,9 +181,11 @@ func TestNewRefuses(t *testing.T) {
 		want   error
 		change func(*Parts)
 	}{
-		"a head too few":            {ErrModel, func(p *Parts) { p.Heads = p.Heads[:1] }},
-		"no names":                  {ErrModel, func(p *Parts) { p.Classes = nil }},
-		"one name":                  {ErrModel, func(p *Parts) { p.Classes, p.Admission, p.Heads = p.Classes[:1], p.Admission[:1], nil }},
+		"a head too few": {ErrModel, func(p *Parts) { p.Heads = p.Heads[:1] }},
+		"no names":       {ErrModel, func(p *Parts) { p.Classes = nil }},
+		"one name": {
+			ErrModel, func(p *Parts) { p.Classes, p.Admission, p.Heads = p.Classes[:1], p.Admission[:1], nil },
+		},
 		"a name twice":              {ErrModel, func(p *Parts) { p.Classes[2] = p.Classes[0] }},
 		"a name empty":              {ErrModel, func(p *Parts) { p.Classes[1] = "" }},
 		"a name of two lines":       {bundle.ErrClassName, func(p *Parts) { p.Classes[1] = "a\nb" }},
@@ -197,7 +207,8 @@ func TestNewRefuses(t *testing.T) {
 		"offsets, not calibrated":   {ErrCalibration, func(p *Parts) { p.Calibration.Kind = bundle.Uncalibrated }},
 		"platt falls, with offsets": {ErrCalibration, func(p *Parts) { p.Calibration.Slope = -1 }},
 		"two classes with an offset": {ErrCalibration, func(p *Parts) {
-			p.Classes, p.Admission, p.Heads, p.Calibration.Offsets = p.Classes[:2], p.Admission[:2], p.Heads[:1], []float64{0}
+			p.Classes, p.Admission, p.Heads, p.Calibration.Offsets = p.Classes[:2], p.Admission[:2],
+				p.Heads[:1], []float64{0}
 		}},
 	} {
 		t.Run("several outcomes, "+name, func(t *testing.T) {
@@ -221,14 +232,16 @@ func isotonic(logits, probabilities []float64) func(*Parts) {
 func TestNewAcceptsEveryKindOfHead(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Parts){
-		"all":             func(*Parts) {},
-		"no topics":       func(p *Parts) { p.Topics, p.Heads[0].Beta, p.Prevalence = nil, nil, nil },
-		"no prevalence":   func(p *Parts) { p.Prevalence = nil },
-		"no words":        func(p *Parts) { p.Heads[0].Words = nil },
-		"no aux":          func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
-		"a level unknown": func(p *Parts) { p.Aux[1].Levels, p.Aux[1].Mean, p.Heads[0].Gamma = nil, nil, p.Heads[0].Gamma[:1] },
-		"uncalibrated":    func(p *Parts) { p.Calibration = bundle.Calibration{Kind: bundle.Uncalibrated} },
-		"isotonic":        isotonic([]float64{-1, 1}, []float64{0.1, 0.9}),
+		"all":           func(*Parts) {},
+		"no topics":     func(p *Parts) { p.Topics, p.Heads[0].Beta, p.Prevalence = nil, nil, nil },
+		"no prevalence": func(p *Parts) { p.Prevalence = nil },
+		"no words":      func(p *Parts) { p.Heads[0].Words = nil },
+		"no aux":        func(p *Parts) { p.Aux, p.Heads[0].Gamma = nil, nil },
+		"a level unknown": func(p *Parts) {
+			p.Aux[1].Levels, p.Aux[1].Mean, p.Heads[0].Gamma = nil, nil, p.Heads[0].Gamma[:1]
+		},
+		"uncalibrated": func(p *Parts) { p.Calibration = bundle.Calibration{Kind: bundle.Uncalibrated} },
+		"isotonic":     isotonic([]float64{-1, 1}, []float64{0.1, 0.9}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +272,8 @@ func TestWeightsAndLabel(t *testing.T) {
 	if want := []int{1, 7, 2, 5, 8, 0}; !slices.Equal(columns, want) {
 		t.Errorf("terms %v, want %v: by |weight|, ties by column", columns, want)
 	}
-	// Direction and prevalence are of the positive end, though the largest weight is negative: its words name the topic.
+	// Direction and prevalence are of the positive end, though the largest weight is negative: its words name the
+	// topic.
 	parts.Topics.Set(0, 2, -0.2)
 	parts.Topics.Set(1, 2, -0.3)
 	m = newModel(t, parts)
@@ -273,7 +287,9 @@ func TestWeightsAndLabel(t *testing.T) {
 // bundleOf is the bundle of parts as a store keeps it.
 func bundleOf(tb testing.TB, parts Parts) *bundle.Bundle {
 	tb.Helper()
-	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: parts.Info.Name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	b := &bundle.Bundle{
+		Manifest: bundle.Manifest{Name: parts.Info.Name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
+	}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
 	}
@@ -319,7 +335,9 @@ func TestStoreRoundTrip(t *testing.T) {
 			}
 			parts.Info.Version, parts.Info.SHA256 = version, saved.SHA256
 			fresh := newModel(t, parts)
-			for _, text := range []string{"Hip pain after fall, leg rotated", "denies chest pain", "nothing known", "fever, cough; dizzy"} {
+			for _, text := range []string{
+				"Hip pain after fall, leg rotated", "denies chest pain", "nothing known", "fever, cough; dizzy",
+			} {
 				aux := []msg.Value{msg.Number(83.1), msg.Text("F")}[:len(parts.Aux)]
 				want, got := answer(fresh, text, aux), answer(loaded, text, aux)
 				if want != got {
@@ -333,7 +351,8 @@ func TestStoreRoundTrip(t *testing.T) {
 	}
 }
 
-// TestYesNoBundleBytes holds the files of yes/no models, by the hash of their manifest, which holds the hashes of the others.
+// TestYesNoBundleBytes holds the files of yes/no models, by the hash of their manifest, which holds the hashes of the
+// others.
 func TestYesNoBundleBytes(t *testing.T) {
 	t.Parallel()
 	parts := smallParts(t)
@@ -358,7 +377,8 @@ func TestYesNoBundleBytes(t *testing.T) {
 		}
 	}
 	check("9c542bf2a8918b260f5fbe2bec437301f67b977e68152f5bff71d91e1b6e9812")
-	parts.Topics, parts.Prevalence, parts.Heads = nil, nil, []Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
+	parts.Topics, parts.Prevalence, parts.Heads = nil, nil,
+		[]Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
 	check("65485b2ae0773cb7f0d6f5ba93674be9561e766db2e6c89defc42b3ac6e2210a")
 }
 
@@ -374,7 +394,8 @@ func TestLoadEarlierFormat(t *testing.T) {
 	t.Parallel()
 	b := bundleOf(t, smallParts(t))
 	b.Manifest.Text = bytes.Replace(b.Manifest.Text, []byte(textproc.Tokenizer), []byte("wardcast-1"), 1)
-	if m, err := Load(b); m != nil || !errors.Is(err, ErrVersion) || !strings.HasSuffix(err.Error(), "train it again with wardcast train --force --why TEXT") {
+	if m, err := Load(b); m != nil || !errors.Is(err, ErrVersion) ||
+		!strings.HasSuffix(err.Error(), "train it again with wardcast train --force --why TEXT") {
 		t.Errorf("Load: %v", err)
 	}
 }
@@ -427,9 +448,11 @@ func TestLoadRefuses(t *testing.T) {
 		"levels do not ascend":   func(b *bundle.Bundle) { b.Manifest.Aux[1].Levels = []string{"M", "F"} },
 		"levels without means":   func(b *bundle.Bundle) { b.Manifest.Aux[1].Mean = nil },
 		"numeric with two means": func(b *bundle.Bundle) { b.Manifest.Aux[0].Mean = []float64{1, 2} },
-		"calibration":            func(b *bundle.Bundle) { b.Manifest.Calibration = bundle.Calibration{Kind: bundle.Isotonic} },
-		"calibration falls":      func(b *bundle.Bundle) { b.Manifest.Calibration.Slope = -1 },
-		"threshold":              func(b *bundle.Bundle) { b.Manifest.Threshold = 2 },
+		"calibration": func(b *bundle.Bundle) {
+			b.Manifest.Calibration = bundle.Calibration{Kind: bundle.Isotonic}
+		},
+		"calibration falls": func(b *bundle.Bundle) { b.Manifest.Calibration.Slope = -1 },
+		"threshold":         func(b *bundle.Bundle) { b.Manifest.Threshold = 2 },
 	} {
 		refuse(name, smallParts, change)
 	}
@@ -440,14 +463,22 @@ func TestLoadRefuses(t *testing.T) {
 		"classes, an empty list": func(b *bundle.Bundle) { b.Manifest.Classes = []string{} },
 		"no classes":             func(b *bundle.Bundle) { b.Manifest.Classes = nil },
 		"yes and no":             func(b *bundle.Bundle) { b.Manifest.Classes, b.Manifest.AdmissionClasses = nil, nil },
-		"a class without a name": func(b *bundle.Bundle) { b.Manifest.Classes = []string{"discharged", "", "transferred"} },
-		"a class twice":          func(b *bundle.Bundle) { b.Manifest.Classes = []string{"discharged", "discharged", "transferred"} },
-		"no class of admission":  func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = nil },
-		"admission unknown":      func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "died"} },
-		"admission twice":        func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "admitted"} },
-		"all of admission":       func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = b.Manifest.Classes },
+		"a class without a name": func(b *bundle.Bundle) {
+			b.Manifest.Classes = []string{"discharged", "", "transferred"}
+		},
+		"a class twice": func(b *bundle.Bundle) {
+			b.Manifest.Classes = []string{"discharged", "discharged", "transferred"}
+		},
+		"no class of admission": func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = nil },
+		"admission unknown":     func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = []string{"admitted", "died"} },
+		"admission twice": func(b *bundle.Bundle) {
+			b.Manifest.AdmissionClasses = []string{"admitted", "admitted"}
+		},
+		"all of admission": func(b *bundle.Bundle) { b.Manifest.AdmissionClasses = b.Manifest.Classes },
 		"isotonic": func(b *bundle.Bundle) {
-			b.Manifest.Calibration = bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{0}, Probabilities: []float64{0.5}}
+			b.Manifest.Calibration = bundle.Calibration{
+				Kind: bundle.Isotonic, Logits: []float64{0}, Probabilities: []float64{0.5},
+			}
 		},
 		"offsets too few":           func(b *bundle.Bundle) { b.Manifest.Calibration.Offsets = []float64{0} },
 		"offset infinite":           func(b *bundle.Bundle) { b.Manifest.Calibration.Offsets[0] = math.Inf(1) },

@@ -20,8 +20,8 @@ const NoKnownTerms = "no_known_terms"
 // Other is the label of the entry that holds everything beyond a limit.
 const Other = "(other)"
 
-// Limits caps how many topics, terms of a topic, single words and parts of the note an explanation names; the others become one entry named
-// Other. 0 is no limit. Help is that of flags.
+// Limits caps how many topics, terms of a topic, single words and parts of the note an explanation names; the others
+// become one entry named Other. 0 is no limit. Help is that of flags.
 type Limits struct {
 	Topics   int `help:"Topics that an explanation names. One entry sums the others; 0 names all." default:"${topics}"`
 	Terms    int `help:"Terms that an explanation names for each topic. One entry sums the others; 0 names all." default:"${terms}"`
@@ -72,14 +72,15 @@ func (m *Model) Scorer(o Options) *Scorer {
 	}
 	return &Scorer{
 		columns: o.Intake.Columns(m.parts.Aux), values: make([]msg.Value, len(m.parts.Aux)),
-		model: m, limits: o.Limits, class: slices.Index(m.parts.Classes, o.Class), text: m.parts.Vectorizer.Transformer(),
-		scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)), topics: make([]float64, m.rank),
-		logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
+		model: m, limits: o.Limits, class: slices.Index(m.parts.Classes, o.Class),
+		text:   m.parts.Vectorizer.Transformer(),
+		scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)),
+		topics: make([]float64, m.rank), logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
 	}
 }
 
-// Probability returns the calibrated probability of admission in [0, 1] without its explanation. aux holds one value per
-// auxiliary column. The cost is the text's length plus (known terms)·k.
+// Probability returns the calibrated probability of admission in [0, 1] without its explanation. aux holds one value
+// per auxiliary column. The cost is the text's length plus (known terms)·k.
 func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 	parts := &s.model.parts
 	logit, row := s.read(text, aux)
@@ -96,8 +97,8 @@ func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 	return min(sum, 1)
 }
 
-// read reads a note: its auxiliary features and the log-odds of the first head. It returns them and the row of the text, which is
-// valid until the next call.
+// read reads a note: its auxiliary features and the log-odds of the first head. It returns them and the row of the
+// text, which is valid until the next call.
 func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	row := s.text.Row(text)
 	s.known, s.tokens = row.Known, row.Tokens
@@ -125,8 +126,8 @@ func (s *Scorer) logOdd(h *Head, row textproc.Row) float64 {
 	return logit
 }
 
-// calibrate computes the log-odds and probabilities of all classes for the note that was read; first is the log-odds of the
-// first head.
+// calibrate computes the log-odds and probabilities of all classes for the note that was read; first is the log-odds of
+// the first head.
 func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	s.logOdds[0] = first
 	for c := 1; c < len(s.logOdds); c++ {
@@ -135,8 +136,9 @@ func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	CalibrateTo(s.probabilities, &s.model.parts.Calibration, s.logOdds)
 }
 
-// Score fills in p, whose slices it reuses, except for the note's own fields and the time. Warnings are those of levels that the model
-// does not know. aux holds one value per auxiliary column. Entries are ordered by |contribution|, ties by topic or column; of equally probable classes the first is explained.
+// Score fills in p, whose slices it reuses, except for the note's own fields and the time. Warnings are those of levels
+// that the model does not know. aux holds one value per auxiliary column. Entries are ordered by |contribution|, ties
+// by topic or column; of equally probable classes the first is explained.
 func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	parts := &s.model.parts
 	logit, row := s.read(text, aux)
@@ -192,14 +194,16 @@ func (s *Scorer) warn(p *msg.Prediction) {
 	}
 }
 
-// Reading returns what the note that was scored last, by Score, looks like to the model, for a comparison with its training.
-// p is that of the call. The levels are valid until the next call.
+// Reading returns what the note that was scored last, by Score, looks like to the model, for a comparison with its
+// training. p is that of the call. The levels are valid until the next call.
 func (s *Scorer) Reading(p *msg.Prediction) drift.Note {
-	return drift.Note{Score: p.Admission(), Topic: drift.MainTopic(s.scores), Known: s.known, Tokens: s.tokens, Unknown: s.levels}
+	return drift.Note{
+		Score: p.Admission(), Topic: drift.MainTopic(s.scores), Known: s.known, Tokens: s.tokens, Unknown: s.levels,
+	}
 }
 
-// chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head. The
-// reference is explained against the most probable other class, by the head of that class with the sign turned.
+// chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head.
+// The reference is explained against the most probable other class, by the head of that class with the sign turned.
 func (s *Scorer) chooseClass(p *msg.Prediction) *Head {
 	m := s.model
 	p.Classes = p.Classes[:0]
@@ -244,7 +248,8 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	for _, t := range shown {
 		topic := next(&p.Topics)
 		topic.Topic, topic.Label = t+1, m.labels[t]
-		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(beta[t]), msg.Round(s.topics[t])
+		topic.Score, topic.Coefficient, topic.Contribution = msg.Round(s.scores[t]), msg.Round(beta[t]),
+			msg.Round(s.topics[t])
 		s.terms = s.terms[:0]
 		for c, j := range row.Columns {
 			s.terms = append(s.terms, beta[t]*m.topics[int(j)*m.rank+t]*row.Values[c])
@@ -253,7 +258,10 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 		shown, rest, more := s.termRank.largest(s.terms, s.limits.Terms)
 		for _, c := range shown {
 			j := row.Columns[c]
-			topic.Terms = append(topic.Terms, msg.Term{Term: m.terms[j].Text, Surface: m.terms[j].Surface, Weight: msg.Round(m.topics[int(j)*m.rank+t]), Contribution: msg.Round(s.terms[c]), Head: m.heads[j]})
+			topic.Terms = append(topic.Terms, msg.Term{
+				Term: m.terms[j].Text, Surface: m.terms[j].Surface,
+				Weight: msg.Round(m.topics[int(j)*m.rank+t]), Contribution: msg.Round(s.terms[c]), Head: m.heads[j],
+			})
 		}
 		if more {
 			topic.Terms = append(topic.Terms, msg.Term{Term: Other, Contribution: rest})
@@ -261,7 +269,8 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	}
 	if more {
 		topic := next(&p.Topics)
-		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: append(topic.Terms[:0], msg.Term{Term: Other, Contribution: rest})}
+		*topic = msg.Topic{Label: Other, Contribution: rest, Terms: append(topic.Terms[:0],
+			msg.Term{Term: Other, Contribution: rest})}
 	}
 }
 
@@ -330,8 +339,8 @@ func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Pr
 		part := &s.parts[i]
 		e := next(&p.Evidence)
 		*e = msg.Evidence{
-			Start: s.positions[2*i], End: s.positions[2*i+1], Status: part.Status.String(), Contribution: msg.Round(part.Contribution),
-			Terms: append(e.Terms[:0], part.Terms...),
+			Start: s.positions[2*i], End: s.positions[2*i+1], Status: part.Status.String(),
+			Contribution: msg.Round(part.Contribution), Terms: append(e.Terms[:0], part.Terms...),
 		}
 		if part.Printable {
 			e.Text = text[part.Start:part.End]
@@ -348,7 +357,9 @@ func (s *Scorer) explainAux(h *Head, p *msg.Prediction) {
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
 		width := len(c.Mean)
-		p.Aux = append(p.Aux, msg.Aux{Name: c.Name, Value: s.values[i], Contribution: msg.Round(dot(h.Gamma[at:at+width], s.aux[at:at+width]))})
+		p.Aux = append(p.Aux, msg.Aux{
+			Name: c.Name, Value: s.values[i], Contribution: msg.Round(dot(h.Gamma[at:at+width], s.aux[at:at+width])),
+		})
 		at += width
 	}
 }
@@ -359,9 +370,9 @@ const maxInsertions = 32
 // ranking is memory for choosing the largest of some contributions.
 type ranking []int
 
-// largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum of the
-// others; more tells whether there are others that are not 0. If only one value is left over, it is shown itself. limit 0
-// is no limit. The cost is one pass and a few insertions, or a sort for a large limit.
+// largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum of
+// the others; more tells whether there are others that are not 0. If only one value is left over, it is shown itself.
+// limit 0 is no limit. The cost is one pass and a few insertions, or a sort for a large limit.
 func (r *ranking) largest(values []float64, limit int) (shown []int, rest float64, more bool) {
 	nonzero, total := 0, 0.0
 	for _, v := range values {
@@ -380,7 +391,8 @@ func (r *ranking) largest(values []float64, limit int) (shown []int, rest float6
 				shown = append(shown, i)
 			}
 		}
-		slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(math.Abs(values[b]), math.Abs(values[a])) })
+		slices.SortStableFunc(shown,
+			func(a, b int) int { return cmp.Compare(math.Abs(values[b]), math.Abs(values[a])) })
 	} else {
 		least := 0.0 // size of the last one shown, once the limit is reached
 		for i, v := range values {

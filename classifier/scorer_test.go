@@ -16,11 +16,12 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// drawParts draws a model over the vectorizer: any rank, with or without words and auxiliary columns, of yes and no or of
-// up to four classes.
+// drawParts draws a model over the vectorizer: any rank, with or without words and auxiliary columns, of yes and no or
+// of up to four classes.
 func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	// Eighths meet in ties and cancel; a full range does not.
-	value := rapid.OneOf(rapid.Just(0.0), rapid.Map(rapid.IntRange(-24, 24), func(i int) float64 { return float64(i) / 8 }), rapid.Float64Range(-5, 5))
+	value := rapid.OneOf(rapid.Just(0.0),
+		rapid.Map(rapid.IntRange(-24, 24), func(i int) float64 { return float64(i) / 8 }), rapid.Float64Range(-5, 5))
 	values := func(n int, name string) []float64 { return rapid.SliceOfN(value, n, n).Draw(t, name) }
 	p, g := len(v.Vocabulary()), 0
 	if rapid.Bool().Draw(t, "pieces") {
@@ -44,7 +45,8 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 	if rapid.Bool().Draw(t, "aux") {
 		parts.Aux = []bundle.AuxColumn{
 			{Name: "age", Kind: bundle.Numeric, Mean: values(1, "age mean")},
-			{Name: "acuity", Kind: bundle.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3, "acuity means")},
+			{Name: "acuity", Kind: bundle.Categorical, Levels: []string{"1", "2", "3"}, Mean: values(3,
+				"acuity means")},
 			{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: values(2, "sex means")},
 		}
 	}
@@ -61,10 +63,14 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 		}
 		parts.Heads = append(parts.Heads, h)
 	}
-	calibrations := []bundle.Calibration{{Kind: bundle.Uncalibrated}, {Kind: bundle.Platt, Slope: 0.8, Offsets: []float64{-0.1, 0.3, 2}[:max(n-1, 0)]}}
+	calibrations := []bundle.Calibration{
+		{Kind: bundle.Uncalibrated}, {Kind: bundle.Platt, Slope: 0.8, Offsets: []float64{-0.1, 0.3, 2}[:max(n-1, 0)]},
+	}
 	if n <= 2 {
 		calibrations[1] = bundle.Calibration{Kind: bundle.Platt, Slope: 0.8, Intercept: -0.1}
-		calibrations = append(calibrations, bundle.Calibration{Kind: bundle.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9}})
+		calibrations = append(calibrations, bundle.Calibration{
+			Kind: bundle.Isotonic, Logits: []float64{-2, 0, 1}, Probabilities: []float64{0.1, 0.1, 0.9},
+		})
 	}
 	parts.Calibration = rapid.SampledFrom(calibrations).Draw(t, "calibration")
 	return parts
@@ -72,12 +78,14 @@ func drawParts(t *rapid.T, v *textproc.Vectorizer) Parts {
 
 // drawText draws a note of known, denied and unknown words.
 func drawText(t *rapid.T, name string) string {
-	word := rapid.SampledFrom(strings.Fields("ankle chest cough dizzy fall fever hip pain rotated wound wounds denies no zebra quokka 80yo , ."))
+	word := rapid.SampledFrom(strings.Fields("ankle chest cough dizzy fall fever hip pain rotated wound wounds " +
+		"denies no zebra quokka 80yo , ."))
 	return strings.Join(rapid.SliceOfN(word, 0, 14).Draw(t, name), " ")
 }
 
 func drawAux(t *rapid.T, parts *Parts, name string) []msg.Value {
-	value := rapid.SampledFrom([]msg.Value{{}, msg.Number(1), msg.Number(2.5), msg.Number(83), msg.Text("F"), msg.Text("M"), msg.Text("3"), msg.Text("X"), msg.Text("")})
+	value := rapid.SampledFrom([]msg.Value{{}, msg.Number(1), msg.Number(2.5), msg.Number(83), msg.Text("F"), msg.Text(
+		"M"), msg.Text("3"), msg.Text("X"), msg.Text("")})
 	return rapid.SliceOfN(value, len(parts.Aux), len(parts.Aux)).Draw(t, name)
 }
 
@@ -93,7 +101,8 @@ func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 		logit += w * x[j]
 	}
 	if h.Grams != nil {
-		logit += mat.Dot(mat.NewVecDense(len(h.Grams), h.Grams), mat.DenseCopyOf(parts.Vectorizer.TransformPieces([]string{text})).RowView(0))
+		logit += mat.Dot(mat.NewVecDense(len(h.Grams), h.Grams),
+			mat.DenseCopyOf(parts.Vectorizer.TransformPieces([]string{text})).RowView(0))
 	}
 	at := 0
 	for i, c := range parts.Aux {
@@ -129,7 +138,8 @@ func TestExplanationSumsToLogit(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
-		options := Options{Class: rapid.SampledFrom(append([]string{"", "unknown"}, parts.Classes...)).Draw(t, "class asked")}
+		options := Options{Class: rapid.SampledFrom(append([]string{"", "unknown"}, parts.Classes...)).Draw(t,
+			"class asked")}
 		var full, capped msg.Prediction
 		m.Scorer(options).Score(text, aux, &full)
 		checkSums(t, &full)
@@ -140,7 +150,8 @@ func TestExplanationSumsToLogit(t *testing.T) {
 		}
 		if parts.Classes != nil {
 			checkClasses(t, &parts, logOdds, options.Class, &full)
-		} else if math.Abs(full.Logit-logOdds[0]) > sumTolerance || full.Class != "" || full.Against != "" || len(full.Classes) > 0 || full.AdmissionProbability.Set {
+		} else if math.Abs(full.Logit-logOdds[0]) > sumTolerance || full.Class != "" || full.Against != "" ||
+			len(full.Classes) > 0 || full.AdmissionProbability.Set {
 			t.Fatalf("logit %v, by the formula %v: %+v", full.Logit, logOdds, full)
 		}
 		if p := m.Scorer(options).Probability(text, aux); math.Abs(p-full.Admission()) > sumTolerance {
@@ -151,12 +162,16 @@ func TestExplanationSumsToLogit(t *testing.T) {
 		}
 
 		limit := rapid.IntRange(0, 4)
-		limits := Limits{Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"), Words: limit.Draw(t, "words shown"), Evidence: limit.Draw(t, "parts shown")}
+		limits := Limits{
+			Topics: limit.Draw(t, "topics shown"), Terms: limit.Draw(t, "terms shown"),
+			Words: limit.Draw(t, "words shown"), Evidence: limit.Draw(t, "parts shown"),
+		}
 		options.Limits = limits
 		m.Scorer(options).Score(text, aux, &capped)
 		checkSums(t, &capped)
 		checkPlaces(t, text, &capped)
-		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Class != capped.Class || full.Decision != capped.Decision {
+		if full.Logit != capped.Logit || full.Probability != capped.Probability || full.Class != capped.Class ||
+			full.Decision != capped.Decision {
 			t.Fatalf("limits changed the prediction")
 		}
 		topic := func(x msg.Topic) entry { return entry{x.Label, x.Contribution} }
@@ -193,14 +208,17 @@ func checkClasses(t fataler, parts *Parts, logOdds []float64, asked string, p *m
 			t.Fatalf("%s is held against %s, %s is more probable: %+v", p.Class, p.Against, got.Class, p.Classes)
 		}
 	}
-	if len(p.Classes) != len(parts.Classes) || math.Abs(sum-1) > sumTolerance || math.Abs(admission-p.Admission()) > sumTolerance || !p.AdmissionProbability.Set {
+	if len(p.Classes) != len(parts.Classes) || math.Abs(sum-1) > sumTolerance ||
+		math.Abs(admission-p.Admission()) > sumTolerance || !p.AdmissionProbability.Set {
 		t.Fatalf("%+v sum to %v, to %v of %v of admission", p.Classes, sum, admission, p.AdmissionProbability)
 	}
-	if class < 0 || against < 0 || (class == 0) == (against == 0) || slices.Contains(parts.Classes, asked) && p.Class != asked || p.Probability != p.Classes[class].Probability {
+	if class < 0 || against < 0 || (class == 0) == (against == 0) || slices.Contains(parts.Classes, asked) &&
+		p.Class != asked || p.Probability != p.Classes[class].Probability {
 		t.Fatalf("%q asked, %q against %q is explained at %v", asked, p.Class, p.Against, p.Probability)
 	}
 	const sure = 0.01 // a ratio of smaller ones would show their rounding
-	if ratio := p.Probability / p.Classes[against].Probability; parts.Calibration.Kind == bundle.Uncalibrated && min(p.Probability, p.Classes[against].Probability) > sure && math.Abs(math.Log(ratio)-p.Logit) > sumTolerance {
+	if ratio := p.Probability / p.Classes[against].Probability; parts.Calibration.Kind == bundle.Uncalibrated &&
+		min(p.Probability, p.Classes[against].Probability) > sure && math.Abs(math.Log(ratio)-p.Logit) > sumTolerance {
 		t.Fatalf("logit %v, by the probabilities %v", p.Logit, math.Log(ratio))
 	}
 	odds := append([]float64{0}, logOdds...)
@@ -241,7 +259,8 @@ func checkCap(t fataler, full, capped []entry, limit int) {
 	for _, e := range full[limit:] {
 		rest += e.Contribution
 	}
-	if len(capped) != limit+1 || !slices.Equal(full[:limit], capped[:limit]) || capped[limit].Name != Other || math.Abs(capped[limit].Contribution-rest) > sumTolerance {
+	if len(capped) != limit+1 || !slices.Equal(full[:limit], capped[:limit]) || capped[limit].Name != Other ||
+		math.Abs(capped[limit].Contribution-rest) > sumTolerance {
 		t.Fatalf("at a limit of %d\n%v\nbecame\n%v", limit, full, capped)
 	}
 }
@@ -249,7 +268,8 @@ func checkCap(t fataler, full, capped []entry, limit int) {
 func TestRankingOfManyEntries(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(-9, 9), func(i int) float64 { return float64(i) / 4 }), 0, 120).Draw(t, "values")
+		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(-9, 9), func(i int) float64 { return float64(i) / 4 }), 0,
+			120).Draw(t, "values")
 		limit := rapid.IntRange(0, 60).Draw(t, "limit")
 		var order []int
 		for i, v := range values {
@@ -297,8 +317,10 @@ func TestScorerReuse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			limits := Limits{Topics: rapid.IntRange(0, 3).Draw(t, "topics shown"), Terms: rapid.IntRange(0, 2).Draw(t, "terms shown")}
-			options := Options{Limits: limits, Class: rapid.SampledFrom([]string{"", "home", "ward"}).Draw(t, "class asked")}
+			limits := Limits{Topics: rapid.IntRange(0, 3).Draw(t, "topics shown"), Terms: rapid.IntRange(0,
+				2).Draw(t, "terms shown")}
+			options := Options{Limits: limits, Class: rapid.SampledFrom([]string{"", "home", "ward"}).Draw(t,
+				"class asked")}
 			s := m.Scorer(options)
 			for range 4 {
 				text, aux := drawText(t, "text"), drawAux(t, &parts, "aux")
@@ -309,18 +331,22 @@ func TestScorerReuse(t *testing.T) {
 					t.Fatalf("a scorer that has scored before (+) answers otherwise: %s", d)
 				}
 				if (reused.Words == nil) != (parts.Heads[0].Words == nil && parts.Heads[0].Grams == nil) {
-					t.Fatalf("words %v of a model with words %v and pieces %v", reused.Words, parts.Heads[0].Words, parts.Heads[0].Grams)
+					t.Fatalf("words %v of a model with words %v and pieces %v", reused.Words, parts.Heads[0].Words,
+						parts.Heads[0].Grams)
 				}
 			}
 		}
 	})
 }
 
-// TestScorersShareAModel is for the race detector: scorers of one model, each in its own goroutine, answer as one alone.
+// TestScorersShareAModel is for the race detector: scorers of one model, each in its own goroutine, answer as one
+// alone.
 func TestScorersShareAModel(t *testing.T) {
 	t.Parallel()
 	m := newModel(t, severalParts(t))
-	texts := []string{"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra", "wounds, dizzy"}
+	texts := []string{
+		"hip pain after a fall, ankle rotated, denies chest pain", "cough, fever", "zebra", "wounds, dizzy",
+	}
 	answers := func(class string) string {
 		var p msg.Prediction
 		var out []byte
@@ -407,7 +433,8 @@ func TestAbstain(t *testing.T) {
 		if p.Abstained != c.abstain || p.AbstainReason != reason || p.KnownTermShare != c.share {
 			t.Errorf("%q: abstained %v for %q, share %v", c.text, p.Abstained, p.AbstainReason, p.KnownTermShare)
 		}
-		if len(p.Aux) != 2 || p.Aux[0].Contribution == 0 || p.Decision == "" || p.Probability == 0 || p.Topics == nil && !c.abstain || p.Words == nil {
+		if len(p.Aux) != 2 || p.Aux[0].Contribution == 0 || p.Decision == "" || p.Probability == 0 || p.Topics == nil &&
+			!c.abstain || p.Words == nil {
 			t.Errorf("%q: not every field is there: %+v", c.text, p)
 		}
 		checkSums(t, &p)
@@ -418,7 +445,9 @@ func TestDecisionAtThreshold(t *testing.T) {
 	t.Parallel()
 	parts := smallParts(t)
 	parts.Heads[0].Intercept, parts.Calibration = 0, bundle.Calibration{Kind: bundle.Uncalibrated}
-	for threshold, want := range map[float64]msg.Decision{0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit} {
+	for threshold, want := range map[float64]msg.Decision{
+		0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit,
+	} {
 		parts.Threshold = threshold
 		var p msg.Prediction
 		newModel(t, parts).Scorer(Options{}).Score("zebra", []msg.Value{{}, {}}, &p)

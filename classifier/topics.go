@@ -21,8 +21,9 @@ const (
 type Topic struct {
 	Topic int    `json:"topic"` // from 1, as in predictions
 	Label string `json:"label"` // as in predictions
-	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes, which count as equally probable
-	// on either side, it is the mean coefficient of the classes of admission minus that of the others, 0 for the reference.
+	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes, which count as equally
+	// probable on either side, it is the mean coefficient of the classes of admission minus that of the others, 0 for
+	// the reference.
 	Coefficient float64 `json:"coefficient"`
 	// Coefficients are those of each class against the reference, in the model's order; nil for a yes/no model.
 	Coefficients []ClassCoefficient `json:"coefficients,omitempty"`
@@ -53,7 +54,10 @@ func (m *Model) Topics(n int) []Topic {
 	topics := make([]Topic, m.rank)
 	for t := range topics {
 		b, of := m.coefficients(t)
-		topic := Topic{Topic: t + 1, Label: m.labels[t], Coefficient: msg.Round(b), Coefficients: of, Direction: direction(b), Terms: []TopicTerm{}}
+		topic := Topic{
+			Topic: t + 1, Label: m.labels[t], Coefficient: msg.Round(b), Coefficients: of,
+			Direction: direction(b), Terms: []TopicTerm{},
+		}
 		if m.parts.Prevalence != nil {
 			topic.Prevalence = &m.parts.Prevalence[t]
 		}
@@ -66,7 +70,9 @@ func (m *Model) Topics(n int) []Topic {
 			if *count++; n <= 0 || *count <= n {
 				term := m.terms[w.column]
 				status, _ := textproc.StatusOf(term.Text)
-				topic.Terms = append(topic.Terms, TopicTerm{Term: term.Text, Surface: term.Surface, Status: status.String(), Weight: msg.Round(w.weight)})
+				topic.Terms = append(topic.Terms, TopicTerm{
+					Term: term.Text, Surface: term.Surface, Status: status.String(), Weight: msg.Round(w.weight),
+				})
 			}
 		}
 		topics[t] = topic
@@ -106,9 +112,10 @@ func direction(coefficient float64) Direction {
 	return Nowhere
 }
 
-// Prevalence returns for each of k topics the share of n notes that it leads: those whose score is positive and larger than
-// on any other topic; ties go to the first. Scores are n×k, topics p×k. A score is divided by the length of its topic,
-// which is 1 only for orthonormal topics. The shares sum to at most 1: no topic leads a note without a positive score.
+// Prevalence returns for each of k topics the share of n notes that it leads: those whose score is positive and larger
+// than on any other topic; ties go to the first. Scores are n×k, topics p×k. A score is divided by the length of its
+// topic, which is 1 only for orthonormal topics. The shares sum to at most 1: no topic leads a note without a positive
+// score.
 func Prevalence(scores, topics *mat.Dense) []float64 {
 	n, k := scores.Dims()
 	lengths := make([]float64, k)

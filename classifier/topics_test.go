@@ -21,11 +21,18 @@ func TestTopics(t *testing.T) {
 		return TopicTerm{Term: text, Surface: []string{surface}, Status: "affirmed", Weight: weight}
 	}
 	want := []Topic{
-		{Topic: 1, Label: "pain, cough, fever", Coefficient: 1.5, Prevalence: &half, Direction: TowardAdmission, Terms: []TopicTerm{
-			// Two of each sign; cough before fever, of equal weight, by column.
-			term("chest", "chest", -0.9), term("pain", "pain", 0.7), term("cough", "cough", 0.5), term("wound", "wound", -0.3),
-		}},
-		{Topic: 2, Label: "cough", Coefficient: -0.75, Prevalence: &quarter, Direction: TowardDischarge, Terms: []TopicTerm{term("cough", "cough", 1)}},
+		{
+			Topic: 1, Label: "pain, cough, fever", Coefficient: 1.5, Prevalence: &half, Direction: TowardAdmission,
+			Terms: []TopicTerm{
+				// Two of each sign; cough before fever, of equal weight, by column.
+				term("chest", "chest", -0.9), term("pain", "pain", 0.7), term("cough", "cough", 0.5),
+				term("wound", "wound", -0.3),
+			},
+		},
+		{
+			Topic: 2, Label: "cough", Coefficient: -0.75, Prevalence: &quarter, Direction: TowardDischarge,
+			Terms: []TopicTerm{term("cough", "cough", 1)},
+		},
 		{Topic: 3, Coefficient: 0, Prevalence: &none, Direction: Nowhere, Terms: []TopicTerm{}},
 	}
 	if d := cmp.Diff(want, newModel(t, parts).Topics(2)); d != "" {
@@ -65,12 +72,15 @@ func TestTopicsOfSeveralOutcomes(t *testing.T) {
 	of := func(admitted, transferred float64) []ClassCoefficient {
 		return []ClassCoefficient{{"admitted", admitted}, {"transferred", transferred}}
 	}
-	check(read{0.5, of(1.5, -0.5), TowardAdmission}, read{0.25, of(-0.75, 1.25), TowardAdmission}, read{0.125, of(0, 0.25), TowardAdmission})
+	check(read{0.5, of(1.5, -0.5), TowardAdmission}, read{0.25, of(-0.75, 1.25), TowardAdmission},
+		read{0.125, of(0, 0.25), TowardAdmission})
 	parts.Admission = []bool{false, true, false}
-	check(read{1.75, of(1.5, -0.5), TowardAdmission}, read{-1.375, of(-0.75, 1.25), TowardDischarge}, read{-0.125, of(0, 0.25), TowardDischarge})
+	check(read{1.75, of(1.5, -0.5), TowardAdmission}, read{-1.375, of(-0.75, 1.25), TowardDischarge},
+		read{-0.125, of(0, 0.25), TowardDischarge})
 	// The reference may be what means admission.
 	parts.Admission = []bool{true, false, false}
-	check(read{-0.5, of(1.5, -0.5), TowardDischarge}, read{-0.25, of(-0.75, 1.25), TowardDischarge}, read{-0.125, of(0, 0.25), TowardDischarge})
+	check(read{-0.5, of(1.5, -0.5), TowardDischarge}, read{-0.25, of(-0.75, 1.25), TowardDischarge},
+		read{-0.125, of(0, 0.25), TowardDischarge})
 }
 
 func TestPrevalence(t *testing.T) {

@@ -54,7 +54,9 @@ func TestBrokerComesLate(t *testing.T) {
 // TestStopWhileTheBrokerIsAway: waiting for a broker ends with the context.
 func TestStopWhileTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
-	m := (&cluster{T: t, conn: ingest.Connection{Brokers: []string{"127.0.0.1:1"}}, in: "a", out: "b", dlq: "c", group: "g"}).start(handle(echo))
+	m := (&cluster{
+		T: t, conn: ingest.Connection{Brokers: []string{"127.0.0.1:1"}}, in: "a", out: "b", dlq: "c", group: "g",
+	}).start(handle(echo))
 	m.stop()
 }
 
@@ -240,7 +242,8 @@ func (c *cluster) inSync() {
 func TestShortOutageAtTheStartIsNotLogged(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	fault := c.fake.Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	m := c.start(handle(echo))
 	c.await("attempts", func() bool { return fault.Hits() >= 3 })
 	fault.Remove()

@@ -31,13 +31,15 @@ type backlog struct {
 
 // waiting is the backlog of one partition.
 type waiting struct {
-	next, end int64     // offsets: of the first record without an answer, and after the last record; next is -1 if unknown
-	readable  int64     // offset after the last record that can be read: those of open transactions, and all behind them, come later
-	held      time.Time // since when readable stands still before end; zero if it does not
-	oldest    time.Time // timestamp of the record at next, or of one before; zero if none was read
-	endRead   time.Time // when end was learned; zero for never
-	reading   failure
-	writing   failure
+	// offsets: of the first record without an answer, and after the last record; next is -1 if unknown
+	next, end int64
+	// offset after the last record that can be read: those of open transactions, and all behind them, come later
+	readable int64
+	held     time.Time // since when readable stands still before end; zero if it does not
+	oldest   time.Time // timestamp of the record at next, or of one before; zero if none was read
+	endRead  time.Time // when end was learned; zero for never
+	reading  failure
+	writing  failure
 }
 
 // failure is what keeps a partition from reading or writing; zero for nothing.
@@ -56,9 +58,12 @@ func (t *failure) fail(err error) {
 func newBacklog() *backlog {
 	return &backlog{
 		partitions: make(map[int]*waiting),
-		lag:        prometheus.NewDesc("wardcast_ingest_lag_records", "Records in the input topic without an answer yet.", []string{"partition"}, nil),
-		held:       prometheus.NewDesc("wardcast_ingest_open_transaction_seconds", "How long a producer's open transaction has held back the records of a partition, at most; 0 if none does.", nil, nil),
-		oldest:     prometheus.NewDesc("wardcast_ingest_oldest_unanswered_seconds", "Age of the oldest record that was read and has no answer yet, by its timestamp; 0 if all are answered.", nil, nil),
+		lag: prometheus.NewDesc("wardcast_ingest_lag_records",
+			"Records in the input topic without an answer yet.", []string{"partition"}, nil),
+		held: prometheus.NewDesc("wardcast_ingest_open_transaction_seconds", "How long a producer's open "+
+			"transaction has held back the records of a partition, at most; 0 if none does.", nil, nil),
+		oldest: prometheus.NewDesc("wardcast_ingest_oldest_unanswered_seconds", "Age of the oldest record that was "+
+			"read and has no answer yet, by its timestamp; 0 if all are answered.", nil, nil),
 	}
 }
 
@@ -78,7 +83,8 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 		if w.next < 0 || w.endRead.IsZero() {
 			continue
 		}
-		metrics <- prometheus.MustNewConstMetric(b.lag, prometheus.GaugeValue, float64(max(0, w.end-w.next)), strconv.Itoa(id))
+		metrics <- prometheus.MustNewConstMetric(b.lag, prometheus.GaugeValue, float64(max(0, w.end-w.next)),
+			strconv.Itoa(id))
 		if !w.oldest.IsZero() {
 			oldest = max(oldest, time.Since(w.oldest))
 		}
@@ -152,7 +158,8 @@ func (b *backlog) failRead(id int, err error) {
 	b.update(id, func(w *waiting) { w.reading.fail(err) })
 }
 
-// failWrite tells an error that keeps a partition's answers or dead letters from being written, until answer tells that they are.
+// failWrite tells an error that keeps a partition's answers or dead letters from being written, until answer tells that
+// they are.
 func (b *backlog) failWrite(id int, err error) {
 	b.update(id, func(w *waiting) { w.writing.fail(err) })
 }
@@ -164,20 +171,23 @@ func (b *backlog) failed(after time.Duration) error {
 	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
 		for _, t := range []failure{b.partitions[id].writing, b.partitions[id].reading} {
 			if t.err != nil && time.Since(t.since) >= after {
-				return fmt.Errorf("partition %d has not gone on for %s: %w", id, time.Since(t.since).Round(time.Second), t.err)
+				return fmt.Errorf("partition %d has not gone on for %s: %w", id,
+					time.Since(t.since).Round(time.Second), t.err)
 			}
 		}
 	}
 	return nil
 }
 
-// heldBack returns a sentence on a partition whose records have waited for so long behind an open transaction, "" if there is none.
+// heldBack returns a sentence on a partition whose records have waited for so long behind an open transaction, "" if
+// there is none.
 func (b *backlog) heldBack(after time.Duration) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
 		if w := b.partitions[id]; !w.held.IsZero() && time.Since(w.held) >= after {
-			return fmt.Sprintf("a producer's open transaction has held back records of partition %d for %s", id, time.Since(w.held).Round(time.Second))
+			return fmt.Sprintf("a producer's open transaction has held back records of partition %d for %s", id,
+				time.Since(w.held).Round(time.Second))
 		}
 	}
 	return ""
@@ -232,9 +242,9 @@ func (c *Consumer) watch(ctx context.Context) {
 // topics returns the names of the KafkaTopics.
 func (c *Consumer) topics() []string { return []string{c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters} }
 
-// Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, or not again for ReadyAfterStall, one
-// of its topics does not exist, or a partition could not be read or answered for ReadyAfterStall. A member without partitions is ready:
-// the group has more members than partitions.
+// Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, or not again for
+// ReadyAfterStall, one of its topics does not exist, or a partition could not be read or answered for ReadyAfterStall.
+// A member without partitions is ready: the group has more members than partitions.
 func (c *Consumer) Check() error {
 	if err := c.membership.unready(c.cfg.ReadyAfterStall); err != nil {
 		return err
@@ -245,7 +255,8 @@ func (c *Consumer) Check() error {
 	return c.backlog.failed(c.cfg.ReadyAfterStall)
 }
 
-// Remark returns a sentence on what keeps a consumer that is ready from answering, "" if nothing has for ReadyAfterStall.
+// Remark returns a sentence on what keeps a consumer that is ready from answering, "" if nothing has for
+// ReadyAfterStall.
 func (c *Consumer) Remark() string {
 	return cmp.Or(c.membership.remark(c.cfg.ReadyAfterStall), c.backlog.heldBack(c.cfg.ReadyAfterStall))
 }

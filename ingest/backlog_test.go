@@ -14,8 +14,8 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 )
 
-// lag is what the metrics say waits. It is not a number, which equals none, unless all partitions have a value: a sum would not
-// tell that one is gone.
+// lag is what the metrics say waits. It is not a number, which equals none, unless all partitions have a value: a sum
+// would not tell that one is gone.
 func (m *member) lag() (records, oldest float64) {
 	m.c.Helper()
 	families, err := m.registry.Gather()
@@ -46,9 +46,9 @@ func soonUnready(cfg *ingest.Config) {
 	cfg.ReadyAfterStall, cfg.StallTimeout = 500*time.Millisecond, 5*time.Second
 }
 
-// TestLagInAnOutage: nothing can be published. The lag counts all that waits, also what comes later, and over a new generation of
-// the group; the oldest grows older; the consumer is not ready, and names why. All of it ends with the outage, and nothing is
-// published twice.
+// TestLagInAnOutage: nothing can be published. The lag counts all that waits, also what comes later, and over a new
+// generation of the group; the oldest grows older; the consumer is not ready, and names why. All of it ends with the
+// outage, and nothing is published twice.
 func TestLagInAnOutage(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
@@ -58,7 +58,8 @@ func TestLagInAnOutage(t *testing.T) {
 	c.awaitAnswers(100)
 	c.await("no lag", func() bool { records, oldest := m.lag(); return records == 0 && oldest == 0 })
 
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.NotEnoughReplicas, Count: -1})
+	fault := c.fake.Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.NotEnoughReplicas, Count: -1})
 	c.send(numbered(100, 600)...)
 	c.await("lag", func() bool { records, _ := m.lag(); return records == 500 })
 	c.await("not ready", func() bool { return !m.isReady() })
@@ -72,7 +73,8 @@ func TestLagInAnOutage(t *testing.T) {
 	c.await("the other's partitions", func() bool { return other.metric("assigned_partitions") > 0 })
 	other.stop()
 	c.await("all partitions again", func() bool { return m.metric("assigned_partitions") == testPartitions })
-	c.await("the lag of all of them", func() bool { records, oldest := m.lag(); return records == 600 && oldest > before })
+	c.await("the lag of all of them",
+		func() bool { records, oldest := m.lag(); return records == 600 && oldest > before })
 	fault.Remove()
 	c.awaitAnswers(700)
 	c.await("no lag", func() bool { records, oldest := m.lag(); return records == 0 && oldest == 0 && m.isReady() })
@@ -99,14 +101,17 @@ func TestGoneTopics(t *testing.T) {
 			if output {
 				c.send(numbered(0, 50)...)
 			}
-			c.await("word of it", func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), gone) })
+			c.await("word of it",
+				func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), gone) })
 			c.await("the metrics", func() bool {
 				return m.metric("topic_missing") == 1 && m.metric("topic_missing", gone) == 1 && m.metric("ready") == 0
 			})
-			if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: gone, Partitions: testPartitions}); err != nil {
+			if err := c.client.CreateTopics(t.Context(),
+				ingest.Topic{Name: gone, Partitions: testPartitions}); err != nil {
 				t.Fatal(err)
 			}
-			c.await("ready again", func() bool { return m.isReady() && m.metric("topic_missing") == 0 && m.metric("ready") == 1 })
+			c.await("ready again",
+				func() bool { return m.isReady() && m.metric("topic_missing") == 0 && m.metric("ready") == 1 })
 			if output {
 				c.awaitAnswers(50)
 			}
@@ -115,8 +120,9 @@ func TestGoneTopics(t *testing.T) {
 	}
 }
 
-// TestPermanentErrors: what the brokers refuse until somebody mends it blocks one partition, and only that one: the others are
-// answered at once, no generation ends, nothing is published twice, and the partition goes on soon after the mend.
+// TestPermanentErrors: what the brokers refuse until somebody mends it blocks one partition, and only that one: the
+// others are answered at once, no generation ends, nothing is published twice, and the partition goes on soon after the
+// mend.
 func TestPermanentErrors(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]kfake.Fault{
@@ -153,12 +159,14 @@ func TestPermanentErrors(t *testing.T) {
 				least = n - 1
 			}
 			c.awaitAnswers(least)
-			c.await("the block", func() bool { return m.metric("blocked_partitions") == 1 && m.metric("permanent_errors_total") > 0 })
+			c.await("the block",
+				func() bool { return m.metric("blocked_partitions") == 1 && m.metric("permanent_errors_total") > 0 })
 			c.await("word of it", func() bool {
 				err := m.Check()
 				return err != nil && strings.Contains(err.Error(), fmt.Sprintf("[%d]", f.Err.Code))
 			})
-			time.Sleep(7 * time.Second) //nolint:forbidigo // that nothing happens takes time to show: longer than StallTimeout
+			//nolint:forbidigo // that nothing happens takes time to show: longer than StallTimeout
+			time.Sleep(7 * time.Second)
 			if got := m.metric("rebalances_total"); got != 1 {
 				t.Errorf("%v generations, want 1", got)
 			}
@@ -180,15 +188,20 @@ func TestBlockEndsWithItsGeneration(t *testing.T) {
 	c := newFake(t)
 	m := c.start(handle(echo))
 	c.await("the group", m.isReady)
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Partitions: []int32{0}, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	fault := c.fake.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Partitions: []int32{0},
+		Err: kerr.TopicAuthorizationFailed, Count: -1,
+	})
 	const n = 100
 	c.send(numbered(0, n)...)
 	c.await("the block", func() bool { return m.metric("blocked_partitions") == 1 })
 	other := c.start(handle(echo))
 	c.await("partitions of both", func() bool {
-		return m.metric("assigned_partitions") == testPartitions/2 && other.metric("assigned_partitions") == testPartitions/2
+		return m.metric("assigned_partitions") == testPartitions/2 &&
+			other.metric("assigned_partitions") == testPartitions/2
 	})
-	c.await("the block again", func() bool { return m.metric("blocked_partitions")+other.metric("blocked_partitions") == 1 })
+	c.await("the block again",
+		func() bool { return m.metric("blocked_partitions")+other.metric("blocked_partitions") == 1 })
 	fault.Remove()
 	c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
 	c.await("no block", func() bool { return m.metric("blocked_partitions")+other.metric("blocked_partitions") == 0 })
@@ -196,13 +209,15 @@ func TestBlockEndsWithItsGeneration(t *testing.T) {
 	m.stop()
 }
 
-// TestDeniedMetadata: a user who loses the permission to read a topic no longer sees its partitions. The permission is named.
+// TestDeniedMetadata: a user who loses the permission to read a topic no longer sees its partitions. The permission is
+// named.
 func TestDeniedMetadata(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	m := c.start(handle(echo), soonUnready)
 	c.await("the group", m.isReady)
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	fault := c.fake.Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: c.in, Err: kerr.TopicAuthorizationFailed, Count: -1})
 	named := func(text string) bool { return strings.Contains(text, "deny Read on topic") }
 	c.await("the log names it", func() bool { return named(m.log.String()) })
 	c.await("readiness names it", func() bool { err := m.Check(); return err != nil && named(err.Error()) })
@@ -222,7 +237,8 @@ func TestLagBeforeTheFirstFetch(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	c.send(numbered(0, 100)...)
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Err: kerr.UnknownServerError, Count: -1})
+	fault := c.fake.Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Err: kerr.UnknownServerError, Count: -1})
 	m := c.start(handle(echo))
 	c.await("the lag", func() bool { records, _ := m.lag(); return records == 100 })
 	fault.Remove()
@@ -231,16 +247,20 @@ func TestLagBeforeTheFirstFetch(t *testing.T) {
 	c.wantAll(100, true)
 }
 
-// TestFailuresOutliveGenerations: a partition whose answers cannot be written is not forgiven because it is read again and again.
+// TestFailuresOutliveGenerations: a partition whose answers cannot be written is not forgiven because it is read again
+// and again.
 func TestFailuresOutliveGenerations(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.ReadyAfterStall = 8 * time.Second }) // a generation lasts four
+	// a generation lasts four
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.ReadyAfterStall = 8 * time.Second })
 	c.await("the group", m.isReady)
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.NotEnoughReplicas, Count: -1})
+	fault := c.fake.Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: c.out, Err: kerr.NotEnoughReplicas, Count: -1})
 	rebalance := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1})
 	c.send(numbered(0, 100)...)
-	c.await("word of it", func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), "Replicas") })
+	c.await("word of it",
+		func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), "Replicas") })
 	if m.metric("rebalances_total") < 2 {
 		t.Error("there was one generation only")
 	}
@@ -272,8 +292,8 @@ func TestFailedJoinIsReady(t *testing.T) {
 	m.stop()
 }
 
-// TestNoPartition: a member that the group has no partition for is ready and remarks it. One that cannot join again is not ready, and has
-// none, and is again when it can.
+// TestNoPartition: a member that the group has no partition for is ready and remarks it. One that cannot join again is
+// not ready, and has none, and is again when it can.
 func TestNoPartition(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
@@ -283,7 +303,8 @@ func TestNoPartition(t *testing.T) {
 	}
 	remarks := func() (n int) {
 		for _, m := range members {
-			if strings.Contains(m.Remark(), "no partition") && m.isReady() && m.metric("assigned_partitions") == 0 && m.metric("ready") == 1 {
+			if strings.Contains(m.Remark(), "no partition") && m.isReady() && m.metric("assigned_partitions") == 0 &&
+				m.metric("ready") == 1 {
 				n++
 			}
 		}
@@ -294,7 +315,8 @@ func TestNoPartition(t *testing.T) {
 		m.stop()
 	}
 	m := members[0]
-	c.await("the partitions", func() bool { return m.metric("assigned_partitions") == testPartitions && m.Remark() == "" })
+	c.await("the partitions",
+		func() bool { return m.metric("assigned_partitions") == testPartitions && m.Remark() == "" })
 
 	// A request to join that is never answered gives no error.
 	stop := make(chan struct{})
@@ -305,7 +327,8 @@ func TestNoPartition(t *testing.T) {
 	})
 	c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: 1})
 	c.await("word of it", func() bool {
-		return !m.isReady() && strings.Contains(m.Check().Error(), "joined its group again") && m.metric("assigned_partitions") == 0
+		return !m.isReady() && strings.Contains(m.Check().Error(), "joined its group again") &&
+			m.metric("assigned_partitions") == 0
 	})
 	close(stop)
 	c.await("the group", func() bool { return m.isReady() && m.metric("assigned_partitions") == testPartitions })

@@ -31,13 +31,15 @@ type batch struct {
 
 func newBatch() *batch {
 	// With room for an answer beyond the one that fills it.
-	return &batch{outputs: make([]Output, maxBatchRecords), values: make([]byte, 0, maxBatchOutputBytes+maxBatchOutputBytes/8)}
+	return &batch{outputs: make([]Output, maxBatchRecords), values: make([]byte, 0,
+		maxBatchOutputBytes+maxBatchOutputBytes/8)}
 }
 
 func (b *batch) len() int { return len(b.answers) + len(b.letters) }
 
 func (b *batch) full() bool {
-	return b.n == len(b.outputs) || len(b.input)+recordset.HeaderBytes*b.headers >= maxBatchInputBytes || b.outBytes >= maxBatchOutputBytes
+	return b.n == len(b.outputs) || len(b.input)+recordset.HeaderBytes*b.headers >= maxBatchInputBytes ||
+		b.outBytes >= maxBatchOutputBytes
 }
 
 // lent reports whether an attempt at writing the batch failed. That attempt may still be reading the records, answers
@@ -64,7 +66,8 @@ func (b *batch) reset() {
 		b.outputs[i].reset()
 	}
 	*b = batch{
-		input: b.input[:0], values: b.values[:0], outputs: b.outputs, answers: b.answers[:0], letters: b.letters[:0], verdicts: b.verdicts[:0],
+		input: b.input[:0], values: b.values[:0], outputs: b.outputs, answers: b.answers[:0], letters: b.letters[:0],
+		verdicts: b.verdicts[:0],
 	}
 }
 
@@ -128,8 +131,9 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	b.outBytes += o.size()
 }
 
-// original takes out the headers of an earlier death, and returns how often the message has died, this time included. A dead letter
-// that another tool sent back still has them: they would be taken for those of this death. No record is handled again otherwise.
+// original takes out the headers of an earlier death, and returns how often the message has died, this time included. A
+// dead letter that another tool sent back still has them: they would be taken for those of this death. No record is
+// handled again otherwise.
 func original(headers []Header) (rest []Header, attempts string) {
 	const most = 1_000_000 // a header of somebody else's may hold anything
 	died := 0
@@ -162,10 +166,12 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 		}
 		what, where, partition, offset := panicked(v), stack(), r.Partition, r.Offset
 		p.c.attempts.Add("panic "+where, func(n int) {
-			p.c.log.Error("the handler panicked", "records", n, "partition", partition, "offset", offset, "model", model, "model_version", version, "panic", what, "stack", where)
+			p.c.log.Error("the handler panicked", "records", n, "partition", partition, "offset", offset,
+				"model", model, "model_version", version, "panic", what, "stack", where)
 		})
 		p.worker = p.c.cfg.Handler.NewWorker()
-		err = &Verdict{Reason: ReasonScoringFailed, Stage: "handle", ModelVersion: version, Err: errors.New("the handler panicked")}
+		err = &Verdict{Reason: ReasonScoringFailed, Stage: "handle", ModelVersion: version, Err: errors.New(
+			"the handler panicked")}
 	}()
 	return p.worker.Handle(r, out)
 }

@@ -15,7 +15,10 @@ const serveBrokerEnv = "WARDCAST_TEST_BROKER_DIR"
 
 // serveBroker serves until standard input ends.
 func serveBroker(dir string) {
-	b, err := embedded.Start(embedded.Config{Dir: dir, Listen: os.Getenv("WARDCAST_TEST_BROKER_LISTEN"), Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	b, err := embedded.Start(embedded.Config{
+		Dir: dir, Listen: os.Getenv("WARDCAST_TEST_BROKER_LISTEN"),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -37,8 +37,8 @@ type Client struct {
 	readers   sync.Pool // of these, as *recordset.Reader
 }
 
-// NewClient returns a client; it reads the files of conn, but does not connect. It knows only the topics given, if any are: without
-// any it asks for metadata of all topics of the cluster every second or so, once it is in use.
+// NewClient returns a client; it reads the files of conn, but does not connect. It knows only the topics given, if any
+// are: without any it asks for metadata of all topics of the cluster every second or so, once it is in use.
 func NewClient(conn Connection, topics ...string) (*Client, error) {
 	d, err := newDialer(conn)
 	if err != nil {
@@ -48,7 +48,10 @@ func NewClient(conn Connection, topics ...string) (*Client, error) {
 }
 
 func newClient(d *dialer, topics []string) *Client {
-	t := &kafka.Transport{Dial: d.dial, DialTimeout: 2 * dialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics, ClientID: clientID}
+	t := &kafka.Transport{
+		Dial: d.dial, DialTimeout: 2 * dialTimeout, MetadataTTL: metadataTTL, MetadataTopics: topics,
+		ClientID: clientID,
+	}
 	return &Client{
 		kafka:     &kafka.Client{Addr: kafka.TCP(d.conn.Brokers...), Timeout: requestTimeout, Transport: t},
 		transport: t, dialer: d,
@@ -89,8 +92,8 @@ func pause(ctx context.Context, attempt int) error {
 // permanentPause is how long to wait after an error that does not pass by itself.
 const permanentPause = 5 * time.Second
 
-// permanent reports whether an error is one of a broker that does not pass by itself: somebody must mend a permission, a topic or
-// a message.
+// permanent reports whether an error is one of a broker that does not pass by itself: somebody must mend a permission,
+// a topic or a message.
 func permanent(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	switch code {
@@ -100,9 +103,11 @@ func permanent(err error) bool {
 	return ok && !code.Temporary()
 }
 
-// noPartition reports whether an error says that a topic or partition is not there, as far as the transport or a broker knows.
+// noPartition reports whether an error says that a topic or partition is not there, as far as the transport or a broker
+// knows.
 func noPartition(err error) bool {
-	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) || errors.Is(err, kafka.UnknownTopicOrPartition)
+	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) ||
+		errors.Is(err, kafka.UnknownTopicOrPartition)
 }
 
 // absent explains an error of a request for a partition: who may not see a topic is told that it has no partitions.
@@ -154,19 +159,23 @@ const (
 	DeadLetterMaxMessageBytes = 8 << 20
 )
 
-// CreateTopics creates the topics that do not exist yet, and leaves the others as they are. It is no error if all of them exist and the
-// user may not create any.
+// CreateTopics creates the topics that do not exist yet, and leaves the others as they are. It is no error if all of
+// them exist and the user may not create any.
 func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	req := &kafka.CreateTopicsRequest{}
 	var names []string
 	for _, t := range topics {
 		names = append(names, t.Name)
-		k := kafka.TopicConfig{Topic: t.Name, NumPartitions: cmp.Or(t.Partitions, DefaultPartitions), ReplicationFactor: -1}
+		k := kafka.TopicConfig{
+			Topic: t.Name, NumPartitions: cmp.Or(t.Partitions, DefaultPartitions), ReplicationFactor: -1,
+		}
 		if t.MaxMessageBytes > 0 {
-			k.ConfigEntries = append(k.ConfigEntries, kafka.ConfigEntry{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)})
+			k.ConfigEntries = append(k.ConfigEntries,
+				kafka.ConfigEntry{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(t.MaxMessageBytes)})
 		}
 		if t.Compacted {
-			k.ConfigEntries = append(k.ConfigEntries, kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: "compact"})
+			k.ConfigEntries = append(k.ConfigEntries,
+				kafka.ConfigEntry{ConfigName: "cleanup.policy", ConfigValue: "compact"})
 		}
 		req.Topics = append(req.Topics, k)
 	}
@@ -265,18 +274,20 @@ func (c *Client) partitions(ctx context.Context, names ...string) (map[string]in
 		case t.Error == nil:
 			counts[t.Name] = len(t.Partitions)
 		case !errors.Is(t.Error, kafka.UnknownTopicOrPartition):
-			return nil, fmt.Errorf("reading metadata of topic %q: %w", t.Name, denied(t.Error, "Describe", "topic", t.Name))
+			return nil, fmt.Errorf("reading metadata of topic %q: %w", t.Name,
+				denied(t.Error, "Describe", "topic", t.Name))
 		}
 	}
 	return counts, nil
 }
 
-// bounds returns the first offset of a partition, and the offset after its last record that can be read: those of a transaction
-// that is still open, and all after its first, cannot.
+// bounds returns the first offset of a partition, and the offset after its last record that can be read: those of a
+// transaction that is still open, and all after its first, cannot.
 func (c *Client) bounds(ctx context.Context, topic string, partition int) (first, end int64, err error) {
-	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted, Topics: map[string][]kafka.OffsetRequest{
-		topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
-	}})
+	res, err := c.kafka.ListOffsets(ctx,
+		&kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted, Topics: map[string][]kafka.OffsetRequest{
+			topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
+		}})
 	if err == nil && len(res.Topics[topic]) != 1 {
 		err = errors.New("no answer for the partition")
 	}

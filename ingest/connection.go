@@ -55,8 +55,8 @@ type Connection struct {
 	Logger *slog.Logger
 }
 
-// TLS holds the settings of an encrypted connection. Files are PEM. Each new connection uses what they hold then; if that
-// cannot be used, what they held before.
+// TLS holds the settings of an encrypted connection. Files are PEM. Each new connection uses what they hold then; if
+// that cannot be used, what they held before.
 type TLS struct {
 	Enabled bool `yaml:"enabled"`
 	// CAFile holds the authorities to trust; if empty, the system's are trusted.
@@ -78,8 +78,8 @@ type SASL struct {
 	PasswordFile string
 }
 
-// Check returns all that is wrong with the settings, each error with the key first, as in "tls.key_file: ...". It reads no
-// files and opens no connection.
+// Check returns all that is wrong with the settings, each error with the key first, as in "tls.key_file: ...". It reads
+// no files and opens no connection.
 func (c Connection) Check() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(c.Brokers) == 0 {
@@ -107,7 +107,8 @@ func (c Connection) Check() (errs []error) {
 	return errs
 }
 
-// Probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely cause.
+// Probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely
+// cause.
 func (c Connection) Probe(ctx context.Context) error {
 	d, err := newDialer(c)
 	if err != nil {
@@ -160,8 +161,8 @@ func (c Connection) hint(err error) string {
 	return ""
 }
 
-// hopeless reports whether trying again cannot help: the broker answered and refused the credentials, or certificates do
-// not fit.
+// hopeless reports whether trying again cannot help: the broker answered and refused the credentials, or certificates
+// do not fit.
 func hopeless(err error) bool {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)

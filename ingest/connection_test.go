@@ -56,7 +56,8 @@ func TestSecuredCluster(t *testing.T) {
 			t.Parallel()
 			server, ca := certificate(t)
 			fake, err := kfake.NewCluster(
-				kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}), kfake.GroupMinSessionTimeout(100*time.Millisecond),
+				kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}),
+				kfake.GroupMinSessionTimeout(100*time.Millisecond),
 				kfake.TLS(server), kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "user", password))
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +82,8 @@ func TestSecuredCluster(t *testing.T) {
 			case <-time.After(time.Minute):
 				t.Fatal("Run goes on with a wrong password")
 			}
-			if m.err == nil || !strings.Contains(m.err.Error(), "dialing broker "+conn.Brokers[0]) || strings.Contains(m.err.Error(), "other") {
+			if m.err == nil || !strings.Contains(m.err.Error(), "dialing broker "+conn.Brokers[0]) ||
+				strings.Contains(m.err.Error(), "other") {
 				t.Errorf("Run with a wrong password returns %v, want an error that names the broker", m.err)
 			}
 		})
@@ -107,27 +109,48 @@ func TestProbeNamesTheLikelyCause(t *testing.T) {
 		conn ingest.Connection
 		want string // in the error; "" for none
 	}{
-		"plain":                {ingest.Connection{Brokers: plain}, ""},
-		"second broker":        {ingest.Connection{Brokers: append([]string{"127.0.0.1:1"}, plain...)}, ""},
-		"refused":              {ingest.Connection{Brokers: []string{"127.0.0.1:1"}}, "dialing broker 127.0.0.1:1: "},
-		"plain to TLS":         {ingest.Connection{Brokers: encrypted.ListenAddrs()}, "is TLS needed?"},
-		"TLS to plain":         {ingest.Connection{Brokers: plain, TLS: ingest.TLS{Enabled: true, CAFile: ca}}, "dialing broker"},
-		"unknown authority":    {ingest.Connection{Brokers: encrypted.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: otherCA}}, "certificate"},
-		"wrong name":           {ingest.Connection{Brokers: encrypted.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: ca, ServerName: "kafka.example"}}, "certificate"},
-		"TLS":                  {ingest.Connection{Brokers: encrypted.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: ca}}, ""},
-		"no such file":         {ingest.Connection{Brokers: plain, TLS: ingest.TLS{Enabled: true, CAFile: "no-such-file"}}, "no-such-file"},
-		"half a certificate":   {ingest.Connection{Brokers: plain, TLS: ingest.TLS{Enabled: true, CertFile: ca}}, "key_file"},
-		"TLS forgotten":        {ingest.Connection{Brokers: plain, TLS: ingest.TLS{CAFile: ca}}, "not enabled"},
-		"mechanism":            {ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "gssapi"}}, "gssapi"},
-		"mechanism forgotten":  {ingest.Connection{Brokers: plain, SASL: ingest.SASL{User: "u", Password: password}}, "no mechanism"},
-		"SASL without need":    {ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "plain", User: "u", Password: password}}, "dialing broker"},
-		"no brokers":           {ingest.Connection{}, "no broker"},
-		"wrong SASL mechanism": {ingest.Connection{Brokers: secured.ListenAddrs(), SASL: ingest.SASL{Mechanism: "scram-sha-512", User: "admin", Password: password}}, "dialing broker"},
+		"plain":         {ingest.Connection{Brokers: plain}, ""},
+		"second broker": {ingest.Connection{Brokers: append([]string{"127.0.0.1:1"}, plain...)}, ""},
+		"refused":       {ingest.Connection{Brokers: []string{"127.0.0.1:1"}}, "dialing broker 127.0.0.1:1: "},
+		"plain to TLS":  {ingest.Connection{Brokers: encrypted.ListenAddrs()}, "is TLS needed?"},
+		"TLS to plain": {
+			ingest.Connection{Brokers: plain, TLS: ingest.TLS{Enabled: true, CAFile: ca}}, "dialing broker",
+		},
+		"unknown authority": {
+			ingest.Connection{Brokers: encrypted.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: otherCA}},
+			"certificate",
+		},
+		"wrong name": {ingest.Connection{
+			Brokers: encrypted.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: ca, ServerName: "kafka.example"},
+		}, "certificate"},
+		"TLS": {
+			ingest.Connection{Brokers: encrypted.ListenAddrs(), TLS: ingest.TLS{Enabled: true, CAFile: ca}}, "",
+		},
+		"no such file": {
+			ingest.Connection{Brokers: plain, TLS: ingest.TLS{Enabled: true, CAFile: "no-such-file"}}, "no-such-file",
+		},
+		"half a certificate": {
+			ingest.Connection{Brokers: plain, TLS: ingest.TLS{Enabled: true, CertFile: ca}}, "key_file",
+		},
+		"TLS forgotten": {ingest.Connection{Brokers: plain, TLS: ingest.TLS{CAFile: ca}}, "not enabled"},
+		"mechanism":     {ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "gssapi"}}, "gssapi"},
+		"mechanism forgotten": {
+			ingest.Connection{Brokers: plain, SASL: ingest.SASL{User: "u", Password: password}}, "no mechanism",
+		},
+		"SASL without need": {
+			ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "plain", User: "u", Password: password}},
+			"dialing broker",
+		},
+		"no brokers": {ingest.Connection{}, "no broker"},
+		"wrong SASL mechanism": {ingest.Connection{Brokers: secured.ListenAddrs(), SASL: ingest.SASL{
+			Mechanism: "scram-sha-512", User: "admin", Password: password,
+		}}, "dialing broker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := test.conn.Probe(t.Context())
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			if test.want == "" && err != nil || test.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("Probe returns %v, want an error with %q", err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), password) {
@@ -146,7 +169,8 @@ func TestSecretIsNotShown(t *testing.T) {
 	}
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "password", s.Password, "sasl", s)
-	for _, text := range []string{string(b), log.String(), fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q", s, s, s, s.Password, s.Password)} {
+	for _, text := range []string{string(b), log.String(), fmt.Sprint(s), fmt.Sprintf("%v %+v %#v %s %q", s, s, s,
+		s.Password, s.Password)} {
 		if strings.Contains(text, password) || !strings.Contains(text, "secret") {
 			t.Errorf("shown as %s", text)
 		}

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// rebalanceTimeout is how long brokers wait for a member to end its work when partitions move. A member may need one
-	// heartbeat to learn of it, and drainTimeout to end its work.
+	// rebalanceTimeout is how long brokers wait for a member to end its work when partitions move. A member may need
+	// one heartbeat to learn of it, and drainTimeout to end its work.
 	rebalanceTimeout = 30 * time.Second
 	// drainTimeout bounds the end of a generation, and produceTimeout what is still produced in it.
 	drainTimeout   = 20 * time.Second
@@ -45,8 +45,8 @@ type Config struct {
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Published, unless it is nil, is told the value of each record and of its answer once all in-sync replicas have acknowledged it, from the
-	// goroutine of its partition. It must not wait, nor keep the values.
+	// Published, unless it is nil, is told the value of each record and of its answer once all in-sync replicas have
+	// acknowledged it, from the goroutine of its partition. It must not wait, nor keep the values.
 	Published func(record, answer []byte)
 	// Registerer takes the metrics; it may be nil. It is an error if it has them already.
 	Registerer prometheus.Registerer
@@ -54,14 +54,14 @@ type Config struct {
 	// Compression of the answers is one of Compressions; "" means none.
 	Compression string
 
-	// SessionTimeout is how long a member keeps its partitions after its death; 0 means DefaultSessionTimeout. Heartbeats
-	// go out six times as often.
+	// SessionTimeout is how long a member keeps its partitions after its death; 0 means DefaultSessionTimeout.
+	// Heartbeats go out six times as often.
 	SessionTimeout time.Duration
 	// StallTimeout is how long a partition that has records may neither go on nor try to, as when a handler does not
 	// return, before the consumer joins the group again; 0 means one minute. Requests that fail are attempts.
 	StallTimeout time.Duration
-	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the
-	// consumer is not ready; 0 means 30 s.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before
+	// the consumer is not ready; 0 means 30 s.
 	ReadyAfterStall time.Duration
 	// PartitionWatchInterval is how often the number of partitions is read; 0 means 5 s. It must be longer than
 	// metadataTTL, or old metadata may look like a change.
@@ -80,7 +80,8 @@ func (cfg *Config) validate() error {
 	case cfg.Handler == nil || cfg.Logger == nil:
 		return errors.New("a handler and a logger are required")
 	case cfg.SessionTimeout != 0 && cfg.SessionTimeout < MinSessionTimeout || cfg.SessionTimeout > MaxSessionTimeout:
-		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout, MaxSessionTimeout)
+		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout,
+			MaxSessionTimeout)
 	case cfg.StallTimeout < 0 || cfg.ReadyAfterStall < 0 || cfg.PartitionWatchInterval < 0:
 		return errors.New("a timeout is negative")
 	}
@@ -107,7 +108,8 @@ type Consumer struct {
 	busy       chan struct{}
 	membership membership
 	missing    atomic.Pointer[[]string] // topics that do not exist; nil before it was looked
-	shared     atomic.Pointer[int]      // partitions of the input that this member assigned as the leader; nil if it is not the leader
+	// partitions of the input that this member assigned as the leader; nil if it is not the leader
+	shared atomic.Pointer[int]
 	// These limit the log lines about single records, and about what is tried again and again.
 	records, attempts *loglimit.Limiter
 }
@@ -131,13 +133,16 @@ func New(cfg Config) (*Consumer, error) {
 	log := cfg.Logger.With("component", "ingest")
 	c := &Consumer{
 		cfg: cfg, log: log, metrics: m, client: client, backlog: waiting,
-		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler), busy: make(chan struct{}, max(maxBusy, 4*runtime.GOMAXPROCS(0))),
+		answers: NewProducer(client, log), letters: NewProducer(client, log), workers: newWorkers(cfg.Handler),
+		busy:    make(chan struct{}, max(maxBusy, 4*runtime.GOMAXPROCS(0))),
 		records: loglimit.New(time.Second), attempts: loglimit.New(10 * time.Second),
 	}
 	for _, topic := range c.topics() {
 		m.missing.WithLabelValues(topic)
 	}
-	all.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "wardcast_ingest_ready", Help: "1 while the consumer is ready, as /readyz tells."}, func() float64 { return number(c.Check() == nil) }))
+	all.MustRegister(prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Name: "wardcast_ingest_ready", Help: "1 while the consumer is ready, as /readyz tells."},
+		func() float64 { return number(c.Check() == nil) }))
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd
 	return c, nil
 }
@@ -156,7 +161,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return err
 	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
-		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: c.client.dialer.kafka(), Topics: []string{c.cfg.Input},
+		ID: c.cfg.Group, Brokers: c.cfg.Connection.Brokers, Dialer: c.client.dialer.kafka(),
+		Topics:         []string{c.cfg.Input},
 		SessionTimeout: c.cfg.SessionTimeout, HeartbeatInterval: c.cfg.SessionTimeout / heartbeats,
 		RebalanceTimeout: rebalanceTimeout,
 		JoinGroupBackoff: 500 * time.Millisecond, StartOffset: kafka.FirstOffset,
@@ -187,7 +193,8 @@ func (c *Consumer) prepare(ctx context.Context) error {
 			break
 		}
 		err = c.explain(err)
-		if err := c.wait(ctx, err, func() error { return again(ctx, attempt, err, c.log, "cannot check the topics yet") }); err != nil {
+		if err := c.wait(ctx, err,
+			func() error { return again(ctx, attempt, err, c.log, "cannot check the topics yet") }); err != nil {
 			return err
 		}
 	}
@@ -214,7 +221,8 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 		case err != nil:
 			err = c.explain(err)
 			_ = c.wait(ctx, err, func() error { // it ends with ctx
-				c.attempts.Add("join", func(n int) { c.log.Warn("joining the consumer group", "err", err, "errors", n) })
+				c.attempts.Add("join",
+					func(n int) { c.log.Warn("joining the consumer group", "err", err, "errors", n) })
 				return nil // kafka-go pauses before it tries again
 			})
 			continue
@@ -244,13 +252,14 @@ type sessionError struct {
 }
 
 func (e *sessionError) Error() string {
-	return fmt.Sprintf("kafka.session_timeout: the brokers do not accept %s; it must be between their group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %v", e.timeout, e.err)
+	return fmt.Sprintf("kafka.session_timeout: the brokers do not accept %s; it must be between their "+
+		"group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %v", e.timeout, e.err)
 }
 
 func (e *sessionError) Unwrap() error { return e.err }
 
-// wait keeps, for Check, why the member cannot join. If somebody must mend that, it logs it, once as long as it stays the same, and
-// pauses; otherwise it calls pass.
+// wait keeps, for Check, why the member cannot join. If somebody must mend that, it logs it, once as long as it stays
+// the same, and pauses; otherwise it calls pass.
 func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error {
 	_, forbidden := errors.AsType[*DeniedError](err)
 	_, session := errors.AsType[*sessionError](err)

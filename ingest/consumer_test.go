@@ -30,12 +30,27 @@ func TestDisposition(t *testing.T) {
 		err  error
 		want ingest.Verdict
 	}{
-		"unknown":       {errors.New("x"), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
-		"all":           {refusal(ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}), ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}},
-		"wrapped":       {fmt.Errorf("scoring: %w", refusal(ingest.Verdict{Reason: "no_model", Stage: "route"})), ingest.Verdict{Reason: "no_model", Stage: "route"}},
-		"field":         {refusal(ingest.Verdict{Reason: "wrong_type", Field: "age", Stage: "decode"}), ingest.Verdict{Reason: "wrong_type", Field: "age", Stage: "decode"}},
-		"not a code":    {refusal(ingest.Verdict{Reason: "78F fell", Field: "78F fell", Stage: strings.Repeat("x", 40)}), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
-		"message error": {fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText, Field: "text"}), ingest.Verdict{Reason: "empty_text", Field: "text", Stage: "decode"}},
+		"unknown": {errors.New("x"), ingest.Verdict{Reason: "scoring_failed", Stage: "handle"}},
+		"all": {
+			refusal(ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"}),
+			ingest.Verdict{Reason: "no_model", Stage: "route", ModelVersion: "v1"},
+		},
+		"wrapped": {
+			fmt.Errorf("scoring: %w", refusal(ingest.Verdict{Reason: "no_model", Stage: "route"})),
+			ingest.Verdict{Reason: "no_model", Stage: "route"},
+		},
+		"field": {
+			refusal(ingest.Verdict{Reason: "wrong_type", Field: "age", Stage: "decode"}),
+			ingest.Verdict{Reason: "wrong_type", Field: "age", Stage: "decode"},
+		},
+		"not a code": {
+			refusal(ingest.Verdict{Reason: "78F fell", Field: "78F fell", Stage: strings.Repeat("x", 40)}),
+			ingest.Verdict{Reason: "scoring_failed", Stage: "handle"},
+		},
+		"message error": {
+			fmt.Errorf("decoding: %w", &msg.Error{Reason: msg.EmptyText, Field: "text"}),
+			ingest.Verdict{Reason: "empty_text", Field: "text", Stage: "decode"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +73,10 @@ func TestConfigIsChecked(t *testing.T) {
 		"no handler":    func(cfg *ingest.Config) { cfg.Handler = nil },
 		"negative time": func(cfg *ingest.Config) { cfg.StallTimeout = -1 },
 	} {
-		cfg := ingest.Config{Connection: c.conn, Group: "g", Input: "a", Output: "b", DeadLetters: "c", Handler: handle(echo), Logger: discard}
+		cfg := ingest.Config{
+			Connection: c.conn, Group: "g", Input: "a", Output: "b", DeadLetters: "c",
+			Handler: handle(echo), Logger: discard,
+		}
 		change(&cfg)
 		if _, err := ingest.New(cfg); err == nil {
 			t.Errorf("%s: New accepts it", name)
@@ -69,7 +87,10 @@ func TestConfigIsChecked(t *testing.T) {
 // TestMetricsAreRegisteredOnce: two consumers need registries of their own, or labels that tell them apart.
 func TestMetricsAreRegisteredOnce(t *testing.T) {
 	t.Parallel()
-	cfg := ingest.Config{Connection: newFake(t).conn, Group: "g", Input: "a", Output: "b", DeadLetters: "c", Handler: handle(echo), Logger: discard, Registerer: prometheus.NewRegistry()}
+	cfg := ingest.Config{
+		Connection: newFake(t).conn, Group: "g", Input: "a", Output: "b", DeadLetters: "c",
+		Handler: handle(echo), Logger: discard, Registerer: prometheus.NewRegistry(),
+	}
 	if _, err := ingest.New(cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +166,9 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		}
 		delete(x.headers, "dlq-time")
 		wantHeaders := map[string]string{
-			"dlq-reason": want[x.key], "dlq-stage": "handle", "dlq-source-topic": c.in, "dlq-source-partition": strconv.Itoa(s.partition),
-			"dlq-source-offset": strconv.FormatInt(s.offset, 10), "dlq-attempts": "1", "trace": "t-" + x.key,
+			"dlq-reason": want[x.key], "dlq-stage": "handle", "dlq-source-topic": c.in,
+			"dlq-source-partition": strconv.Itoa(s.partition),
+			"dlq-source-offset":    strconv.FormatInt(s.offset, 10), "dlq-attempts": "1", "trace": "t-" + x.key,
 		}
 		switch x.key {
 		case "refuse", "large":
@@ -210,7 +232,8 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 	if _, n := m.logged(`records=(\d+) reason=scoring_failed stage=`); n != 2 {
 		t.Errorf("the log tells of %d records without a field that could not be scored, want 2:\n%s", n, m.log)
 	}
-	if !strings.Contains(m.log.String(), "index out of range") || !strings.Contains(m.log.String(), "consumer_test.go") {
+	if !strings.Contains(m.log.String(), "index out of range") ||
+		!strings.Contains(m.log.String(), "consumer_test.go") {
 		t.Errorf("the log does not tell where the handler panicked:\n%s", m.log)
 	}
 }
@@ -292,7 +315,8 @@ func TestCreateTopicsKeepsWhatIs(t *testing.T) {
 	if err := c.client.CheckTopics(t.Context(), c.in, c.out); err != nil {
 		t.Error(err)
 	}
-	err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.group + "-twice"}, ingest.Topic{Name: c.group + "-twice"})
+	err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: c.group + "-twice"},
+		ingest.Topic{Name: c.group + "-twice"})
 	if err == nil || !strings.Contains(err.Error(), c.group+"-twice") {
 		t.Errorf("CreateTopics of a topic twice returns %v, want an error that names the topic", err)
 	}

@@ -22,14 +22,14 @@ func (e *DeniedError) Error() string {
 // Unwrap returns Kafka's error.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// denied names the permission that a request needs, if err says that it is lacking. Describe, which Kafka gives to all who may read or
-// write a topic, gives way to what is needed.
+// denied names the permission that a request needs, if err says that it is lacking. Describe, which Kafka gives to all
+// who may read or write a topic, gives way to what is needed.
 func denied(err error, operation, resource, name string) error {
 	if before, ok := errors.AsType[*DeniedError](err); ok {
 		err = before.Err
 	}
 	if errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.GroupAuthorizationFailed) {
-		return &DeniedError{operation, resource, name, err}
+		return &DeniedError{Operation: operation, Resource: resource, Name: name, Err: err}
 	}
 	return err
 }

@@ -25,8 +25,8 @@ const (
 	handshakeTimeout = 5 * time.Second // of TLS, and of a login
 )
 
-// dialer opens connections as a Connection says. They are encrypted and logged in by what the files hold at the time, so that
-// kafka-go need not know how.
+// dialer opens connections as a Connection says. They are encrypted and logged in by what the files hold at the time,
+// so that kafka-go need not know how.
 type dialer struct {
 	conn        Connection
 	authorities *reload.Value[*x509.CertPool]   // nil for the system's
@@ -42,17 +42,26 @@ func newDialer(c Connection) (*dialer, error) {
 	d := &dialer{conn: c}
 	var errs [3]error
 	if file := c.TLS.CAFile; file != "" {
-		d.authorities = &reload.Value[*x509.CertPool]{Files: []string{file}, Read: func() (*x509.CertPool, error) { return readAuthorities(file) }, Refused: c.stale("tls.ca_file")}
+		d.authorities = &reload.Value[*x509.CertPool]{
+			Files: []string{file},
+			Read:  func() (*x509.CertPool, error) { return readAuthorities(file) }, Refused: c.stale("tls.ca_file"),
+		}
 		_, errs[0] = d.authorities.Get()
 	}
 	if cert, key := c.TLS.CertFile, c.TLS.KeyFile; cert != "" {
-		d.certificate = &reload.Value[*tls.Certificate]{Files: []string{cert, key}, Read: func() (*tls.Certificate, error) { return reload.Pair(cert, key) }, Refused: c.stale("tls.cert_file")}
+		d.certificate = &reload.Value[*tls.Certificate]{
+			Files: []string{cert, key}, Read: func() (*tls.Certificate, error) { return reload.Pair(cert, key) },
+			Refused: c.stale("tls.cert_file"),
+		}
 		if _, err := d.certificate.Get(); err != nil {
 			errs[1] = fmt.Errorf("reading client certificate: %w", err)
 		}
 	}
 	if file := c.SASL.PasswordFile; file != "" {
-		d.password = &reload.Value[string]{Files: []string{file}, Read: func() (string, error) { return reload.Secret(file) }, Refused: c.stale("sasl.password_file")}
+		d.password = &reload.Value[string]{
+			Files: []string{file},
+			Read:  func() (string, error) { return reload.Secret(file) }, Refused: c.stale("sasl.password_file"),
+		}
 		if _, err := d.password.Get(); err != nil {
 			errs[2] = fmt.Errorf("reading kafka.sasl.password_file: %w", err)
 		}
@@ -135,7 +144,9 @@ func (d *dialer) tls(address string) (_ *tls.Config, err error) {
 		}
 	}
 	if d.certificate != nil {
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return d.certificate.Get() }
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return d.certificate.Get()
+		}
 	}
 	return c, nil
 }

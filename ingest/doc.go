@@ -6,8 +6,8 @@
 //
 // Delivery is at least once. Nothing is lost.
 //
-//   - Each record is answered or becomes a dead letter. If the handler panics, its record becomes a dead letter, and a new
-//     worker takes over.
+//   - Each record is answered or becomes a dead letter. If the handler panics, its record becomes a dead letter, and a
+//     new worker takes over.
 //   - An offset is committed only when all in-sync replicas have acknowledged the answers or dead letters of its record
 //     and of all records before it. kafka-go has no idempotent producer: an answer whose acknowledgement was lost is
 //     written again. Readers must drop repeats by a stable identifier, which the handler provides.
@@ -22,42 +22,44 @@
 //
 // # Memory
 //
-// It is bounded, whatever is sent. For each partition this package holds one fetched response: 1 MiB, less if there are more
-// than eight partitions, or one larger batch. At most 16 partitions, or four for each processor, have a batch in hand at once:
-// up to 512 records, 1 MiB of input and 800 KiB of answers (or one larger record), and what package recordset decompresses,
-// record by record. A partition whose answers are refused keeps its batch, and makes room for another. A failed attempt at
-// producing keeps its batch until its request ends. There are as many workers as processors.
+// It is bounded, whatever is sent. For each partition this package holds one fetched response: 1 MiB, less if there are
+// more than eight partitions, or one larger batch. At most 16 partitions, or four for each processor, have a batch in
+// hand at once: up to 512 records, 1 MiB of input and 800 KiB of answers (or one larger record), and what package
+// recordset decompresses, record by record. A partition whose answers are refused keeps its batch, and makes room for
+// another. A failed attempt at producing keeps its batch until its request ends. There are as many workers as
+// processors.
 //
 // # Records that cannot be read
 //
-// A record of more than 1 MiB, after decompression, becomes a dead letter with reason too_large and stage read. That is what a
-// topic takes without compression by default, so a site that raised max.message.bytes has no larger ones answered either. A
-// batch that cannot be decompressed in bounded memory, or at all, becomes one dead letter with reason too_large or unreadable
-// for all its records that were not read. Such a letter has an empty value, no headers of the message, the message's key if
-// that is short, its offset, how many offsets it stands for (dlq-lost-offsets), and the size if it is known (dlq-size). The
-// records before and after it are answered in order. Replay and Follow leave such records out, count and log them.
+// A record of more than 1 MiB, after decompression, becomes a dead letter with reason too_large and stage read. That is
+// what a topic takes without compression by default, so a site that raised max.message.bytes has no larger ones
+// answered either. A batch that cannot be decompressed in bounded memory, or at all, becomes one dead letter with
+// reason too_large or unreadable for all its records that were not read. Such a letter has an empty value, no headers
+// of the message, the message's key if that is short, its offset, how many offsets it stands for (dlq-lost-offsets),
+// and the size if it is known (dlq-size). The records before and after it are answered in order. Replay and Follow
+// leave such records out, count and log them.
 //
 // # Dead letters
 //
 // A dead letter is the original key, value and headers, with headers dlq-* added, in place of any it had. It can
 // therefore exceed the limit of its topic although the record was within the limit of its own. Dead letters are
-// compressed, which is nearly always enough. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit is
-// not above the input's. A dead letter that is refused nevertheless blocks its partition until the limit is raised. An
-// answer that is refused as too large becomes a dead letter with reason scoring_failed and stage produce. A dead letter
-// whose record has no key gets topic/partition/offset as its key.
+// compressed, which is nearly always enough. Create their topic with DeadLetterMaxMessageBytes; Run warns if its limit
+// is not above the input's. A dead letter that is refused nevertheless blocks its partition until the limit is raised.
+// An answer that is refused as too large becomes a dead letter with reason scoring_failed and stage produce. A dead
+// letter whose record has no key gets topic/partition/offset as its key.
 //
 // # Errors of brokers
 //
 // A *DeniedError names a permission that is missing. Errors that pass by themselves are retried within a second, for as
-// long as it takes. One that does not (a permission, a setting of a topic) blocks its partition, and only that one: it is
-// logged once, counted by Kafka's code, and tried again every 5 s, so that it is enough to mend the cause. Nothing is
-// published twice meanwhile. Requests that fail are no stall (Config.StallTimeout): joining the group again would not
-// mend them. Check tells of them after Config.ReadyAfterStall.
+// long as it takes. One that does not (a permission, a setting of a topic) blocks its partition, and only that one: it
+// is logged once, counted by Kafka's code, and tried again every 5 s, so that it is enough to mend the cause. Nothing
+// is published twice meanwhile. Requests that fail are no stall (Config.StallTimeout): joining the group again would
+// not mend them. Check tells of them after Config.ReadyAfterStall.
 //
 // # Logins
 //
-// A login that ends after a time (KIP-368) is renewed on its connection. Each login and each new connection uses what the
-// files of passwords and certificates hold then.
+// A login that ends after a time (KIP-368) is renewed on its connection. Each login and each new connection uses what
+// the files of passwords and certificates hold then.
 //
 // # Metrics
 //
@@ -65,11 +67,15 @@
 //	wardcast_ingest_records_total{disposition}          answered, dead_letter
 //	wardcast_ingest_dead_letters_total{reason}          reasons of ingest/msg, or other
 //	wardcast_ingest_handle_seconds                      histogram: one record in the handler
-//	wardcast_ingest_end_to_end_seconds                  histogram: from a record's timestamp to its acknowledged answer
+//	wardcast_ingest_end_to_end_seconds                  histogram: from a record's timestamp to its acknowledged
+//	                                                    answer
 //	wardcast_ingest_in_flight_records                   handled, not yet acknowledged
-//	wardcast_ingest_lag_records{partition}              in the input, not yet answered, those of open transactions too; kept while the group is joined again
-//	wardcast_ingest_oldest_unanswered_seconds           age of the oldest record that was read and is not answered, 0 for none
-//	wardcast_ingest_open_transaction_seconds            how long a producer's open transaction has held back records, 0 for none
+//	wardcast_ingest_lag_records{partition}              in the input, not yet answered, those of open transactions
+//	                                                    too; kept while the group is joined again
+//	wardcast_ingest_oldest_unanswered_seconds           age of the oldest record that was read and is not answered, 0
+//	                                                    for none
+//	wardcast_ingest_open_transaction_seconds            how long a producer's open transaction has held back records,
+//	                                                    0 for none
 //	wardcast_ingest_ready                               1 while Check returns nil
 //	wardcast_ingest_topic_missing{kafka_topic}          1 while a topic does not exist
 //	wardcast_ingest_last_answer_timestamp_seconds       last answer acknowledged; 0 if there was none
@@ -82,6 +88,7 @@
 //	wardcast_ingest_skipped_offsets_total{cause}        retention (records lost to it), absent (nothing was there)
 //	wardcast_ingest_stalls_total                        generations left because a partition tried nothing
 //	wardcast_ingest_blocked_partitions                  waiting until somebody mends what the brokers refuse
-//	wardcast_ingest_permanent_errors_total{code}        errors of brokers that do not pass by themselves, by Kafka's code
+//	wardcast_ingest_permanent_errors_total{code}        errors of brokers that do not pass by themselves, by Kafka's
+//	                                                    code
 //	wardcast_ingest_handler_panics_total                panics recovered
 package ingest

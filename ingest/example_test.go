@@ -8,7 +8,9 @@ import (
 )
 
 func ExampleDisposition() {
-	for _, err := range []error{fmt.Errorf("scoring: %w", &ingest.Verdict{Reason: "no_model", Stage: "route"}), errors.New("anything else")} {
+	for _, err := range []error{
+		fmt.Errorf("scoring: %w", &ingest.Verdict{Reason: "no_model", Stage: "route"}), errors.New("anything else"),
+	} {
 		v := ingest.Disposition(err)
 		fmt.Println(v.Reason, v.Stage)
 	}

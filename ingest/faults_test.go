@@ -72,7 +72,8 @@ func TestFaultsLoseNothing(t *testing.T) {
 			c.send(numbered(n/2, n)...)
 			c.await("all answers", func() bool { return len(count(c.read(c.out))) == n })
 			c.await("commits", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
-			c.await("all faults", func() bool { return fault != nil && fault.Hits() == faults || fault == nil && left.Load() == 0 })
+			c.await("all faults",
+				func() bool { return fault != nil && fault.Hits() == faults || fault == nil && left.Load() == 0 })
 			m.stop()
 			c.wantAll(n, test.once)
 			if m.metric("stalls_total") != 0 {
@@ -160,7 +161,8 @@ func TestRebalance(t *testing.T) {
 	b := c.start(handle(echo))
 	c.send(numbered(n/2, n)...)
 	c.await("two members with partitions", func() bool {
-		return a.metric("assigned_partitions") == testPartitions/2 && b.metric("assigned_partitions") == testPartitions/2
+		return a.metric("assigned_partitions") == testPartitions/2 &&
+			b.metric("assigned_partitions") == testPartitions/2
 	})
 	c.await("half of the answers", func() bool { fell(); return sum(c.ends(c.out)) >= n/2 })
 	a.stop()
@@ -186,7 +188,8 @@ func TestIdleRebalanceCommitsNothing(t *testing.T) {
 		a := c.start(handle(echo))
 		c.await("one member", a.isReady)
 		b := c.start(handle(echo))
-		c.await("another member", func() bool { return b.metric("assigned_partitions") > 0 && a.metric("assigned_partitions") == 2 })
+		c.await("another member",
+			func() bool { return b.metric("assigned_partitions") > 0 && a.metric("assigned_partitions") == 2 })
 		b.stop()
 		a.stop()
 	}
@@ -232,7 +235,8 @@ func TestLateCommitMovesNothingBack(t *testing.T) {
 	c.await("commits of the others", func() bool { return cmp.Equal(c.committed(), c.ends(c.in)) })
 	fell()
 	close(release)
-	c.await("the first member's next generation", func() bool { return a.metric("assigned_partitions") == 2 && a.metric("rebalances_total") > 1 })
+	c.await("the first member's next generation",
+		func() bool { return a.metric("assigned_partitions") == 2 && a.metric("rebalances_total") > 1 })
 	a.stop()
 	b.stop()
 	if p := fell(); p != "" {
@@ -261,17 +265,21 @@ func TestStallLeavesTheGeneration(t *testing.T) {
 	c.awaitAnswers(100)
 	m.stop()
 	c.wantAll(100, false)
-	if lines, _ := m.logged(`level=ERROR msg="a partition with records neither goes on nor tries to.*" component=ingest (?:generation=\d+ )?partition=(\d)`); lines == 0 {
+	if lines, _ := m.logged(`level=ERROR msg="a partition with records neither goes on nor tries to.*" ` +
+		`component=ingest (?:generation=\d+ )?partition=(\d)`); lines == 0 {
 		t.Errorf("no line names the partition:\n%s", m.log)
 	}
 }
 
-// TestFailedFetchIsNoStall: joining the group again would not help a partition that cannot be read, and keep the others waiting.
+// TestFailedFetchIsNoStall: joining the group again would not help a partition that cannot be read, and keep the others
+// waiting.
 func TestFailedFetchIsNoStall(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	const stallTimeout = 2 * time.Second
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1})
+	fault := c.fake.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1,
+	})
 	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
 	c.await("attempts", func() bool { return fault.Hits() > 0 })
 	began := time.Now()

@@ -18,12 +18,13 @@ import (
 const (
 	// fetchMaxWait is how long the broker holds a fetch until a record comes.
 	fetchMaxWait = 500 * time.Millisecond
-	// readCommitted is the isolation level of all fetches: the broker returns no record of a transaction that is still open, and
-	// says which of the others were aborted.
+	// readCommitted is the isolation level of all fetches: the broker returns no record of a transaction that is still
+	// open, and says which of the others were aborted.
 	readCommitted = 1
 
-	// maxRecordBytes is the largest record that the consumer reads. It is what a topic takes without compression unless somebody raised
-	// its max.message.bytes, and leaves room for a text of msg.MaxText with each byte escaped, and all other fields.
+	// maxRecordBytes is the largest record that the consumer reads. It is what a topic takes without compression unless
+	// somebody raised its max.message.bytes, and leaves room for a text of msg.MaxText with each byte escaped, and all
+	// other fields.
 	maxRecordBytes = 1 << 20
 	// maxReadBytes is the same for other readers. Dead letters are a record with some headers more.
 	maxReadBytes = maxRecordBytes + 64<<10
@@ -48,7 +49,8 @@ type fetched struct {
 	buffer  []byte // that holds them
 }
 
-// rawFetch is a request whose answer holds the records as the broker stores them. kafka-go's own decompresses all of them at once.
+// rawFetch is a request whose answer holds the records as the broker stores them. kafka-go's own decompresses all of
+// them at once.
 type rawFetch struct {
 	fetch.Request
 	version int16
@@ -82,7 +84,9 @@ type fetchResponsePartition struct {
 }
 
 // ApiKey implements protocol.Message.
-func (*fetchResponse) ApiKey() protocol.ApiKey { return protocol.Fetch } //nolint:staticcheck,revive // as kafka-go spells it
+//
+//nolint:staticcheck,revive // as kafka-go spells it
+func (*fetchResponse) ApiKey() protocol.ApiKey { return protocol.Fetch }
 
 // Required implements protocol.RawExchanger.
 func (r *rawFetch) Required(versions map[protocol.ApiKey]int16) bool {
@@ -138,9 +142,11 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	answer, err := c.transport.RoundTrip(ctx, c.kafka.Addr, &rawFetch{client: c, Request: fetch.Request{
-		ReplicaID: -1, MaxWaitTime: int32(fetchMaxWait.Milliseconds()), MinBytes: 1, MaxBytes: int32(w.maxBytes), IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,
+		ReplicaID: -1, MaxWaitTime: int32(fetchMaxWait.Milliseconds()), MinBytes: 1, MaxBytes: int32(w.maxBytes),
+		IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: w.topic, Partitions: []fetch.RequestPartition{{
-			Partition: int32(w.partition), CurrentLeaderEpoch: -1, FetchOffset: w.offset, LogStartOffset: -1, PartitionMaxBytes: int32(w.maxBytes),
+			Partition: int32(w.partition), CurrentLeaderEpoch: -1, FetchOffset: w.offset, LogStartOffset: -1,
+			PartitionMaxBytes: int32(w.maxBytes),
 		}}}},
 	}})
 	if err != nil {
@@ -169,6 +175,7 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 	if f.records, ok = c.readers.Get().(*recordset.Reader); !ok {
 		f.records = new(recordset.Reader)
 	}
-	f.records.Reset(records, p.AbortedTransactions, recordset.Limits{From: w.offset, Record: w.maxRecord, Alive: w.alive})
+	f.records.Reset(records, p.AbortedTransactions,
+		recordset.Limits{From: w.offset, Record: w.maxRecord, Alive: w.alive})
 	return f, nil
 }

@@ -24,11 +24,12 @@ type Follow struct {
 	Topic string
 	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
 	From time.Time
-	// Rate is how many records are read per second at most, so that a long topic does not take the processor from others;
-	// 0 means no limit.
+	// Rate is how many records are read per second at most, so that a long topic does not take the processor from
+	// others; 0 means no limit.
 	Rate int
-	// Current is called whenever a partition has been read up to its end, and so again twice a second or so while nothing is
-	// written: all there was is then known. partitions is how many are read. Calls overlap; nil means nobody asks.
+	// Current is called whenever a partition has been read up to its end, and so again twice a second or so while
+	// nothing is written: all there was is then known. partitions is how many are read. Calls overlap; nil means nobody
+	// asks.
 	Current func(partition, partitions int)
 	Logger  *slog.Logger // of requests that failed and are repeated; nil is silent
 }
@@ -36,12 +37,12 @@ type Follow struct {
 // Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx
 // ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
 //
-// If the topic does not exist at the beginning, the error is a *MissingTopicsError, and as soon as the user may not read it,
-// a *DeniedError. If each panics, that is logged and ends
-// Follow with an error: what is read beside a stream must not end the process. A request that fails later is
-// repeated for as long as it takes. If records were deleted before they were read, or the topic was created anew,
-// reading goes on with the oldest record that is there, so records may come again. Records that cannot be read are left out as
-// in a Replay. Memory is one response of at most 256 KiB (or one larger batch) for each partition, and one record.
+// If the topic does not exist at the beginning, the error is a *MissingTopicsError, and as soon as the user may not
+// read it, a *DeniedError. If each panics, that is logged and ends Follow with an error: what is read beside a stream
+// must not end the process. A request that fails later is repeated for as long as it takes. If records were deleted
+// before they were read, or the topic was created anew, reading goes on with the oldest record that is there, so
+// records may come again. Records that cannot be read are left out as in a Replay. Memory is one response of at most
+// 256 KiB (or one larger batch) for each partition, and one record.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
@@ -85,7 +86,10 @@ type follow struct {
 
 // partition reads a partition until ctx ends or each panics.
 func (f *follow) partition(ctx context.Context, id int) error {
-	run := &replay{Replay: Replay{Topic: f.Topic, From: f.From, Logger: f.Logger}, maxBytes: followMaxBytes, client: f.client, each: func(r *Record) error { return f.hand(ctx, r) }}
+	run := &replay{
+		Replay: Replay{Topic: f.Topic, From: f.From, Logger: f.Logger}, maxBytes: followMaxBytes,
+		client: f.client, each: func(r *Record) error { return f.hand(ctx, r) },
+	}
 	part := replayPart{id: id}
 	located := false
 	for attempt := 0; ctx.Err() == nil; {
@@ -130,7 +134,8 @@ func (f *follow) hand(ctx context.Context, r *Record) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = errors.New("what reads a topic panicked")
-			f.Logger.Error("what reads a topic panicked", "kafka_topic", f.Topic, "partition", r.Partition, "offset", r.Offset, "panic", panicked(v), "stack", stack())
+			f.Logger.Error("what reads a topic panicked", "kafka_topic", f.Topic, "partition", r.Partition,
+				"offset", r.Offset, "panic", panicked(v), "stack", stack())
 		}
 	}()
 	if f.Rate > 0 {

@@ -82,7 +82,8 @@ func TestFollow(t *testing.T) {
 	}
 	c.await("the new partition takes a record", func() bool {
 		p.ForceMetadataRefresh() // again and again: brokers learn of a new partition at different times
-		return p.ProduceSync(t.Context(), &kgo.Record{Partition: testPartitions, Key: []byte("k200"), Value: []byte("v")}).FirstErr() == nil
+		return p.ProduceSync(t.Context(),
+			&kgo.Record{Partition: testPartitions, Key: []byte("k200"), Value: []byte("v")}).FirstErr() == nil
 	})
 	c.await("the new partition read", func() bool { return len(w.seen()) == 201 })
 }
@@ -93,7 +94,9 @@ func TestFollowFromATime(t *testing.T) {
 	p := c.producer()
 	begin := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
 	for i := range 20 {
-		p.produce(&kgo.Record{Key: fmt.Appendf(nil, "k%d", i), Value: []byte("v"), Timestamp: begin.Add(time.Duration(i) * time.Minute)})
+		p.produce(&kgo.Record{
+			Key: fmt.Appendf(nil, "k%d", i), Value: []byte("v"), Timestamp: begin.Add(time.Duration(i) * time.Minute),
+		})
 	}
 	c.follow(ingest.Follow{From: begin.Add(15 * time.Minute)}).until(15, 20)
 }
@@ -125,13 +128,14 @@ func TestFollowOutlivesPanics(t *testing.T) {
 			panic("secret " + string(r.Value))
 		}
 	})
-	if err == nil || !strings.Contains(err.Error(), "panicked") || strings.Contains(err.Error()+log.String(), "secret") || !strings.Contains(log.String(), "offset=") {
+	if err == nil || !strings.Contains(err.Error(), "panicked") ||
+		strings.Contains(err.Error()+log.String(), "secret") || !strings.Contains(log.String(), "offset=") {
 		t.Errorf("%v, log:\n%s", err, log)
 	}
 }
 
-// TestFollowIsCurrent: every partition is said to be read to its end, not before what was there is handed on, and again while
-// nothing is written.
+// TestFollowIsCurrent: every partition is said to be read to its end, not before what was there is handed on, and again
+// while nothing is written.
 func TestFollowIsCurrent(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -205,15 +209,18 @@ func TestCompactedTopic(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	name := c.in + "-compacted"
-	if err := c.client.CreateTopics(t.Context(), ingest.Topic{Name: name, Partitions: 1, Compacted: true, MaxMessageBytes: 2 << 20}); err != nil {
+	if err := c.client.CreateTopics(t.Context(),
+		ingest.Topic{Name: name, Partitions: 1, Compacted: true, MaxMessageBytes: 2 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.client.DeleteTopics(context.WithoutCancel(t.Context()), name) })
 	want := map[string]string{"cleanup.policy": "compact", "max.message.bytes": "2097152"}
 	c.await("the settings, at the broker that is asked", func() bool {
-		res, err := c.kafka.DescribeConfigs(t.Context(), &kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
-			{ResourceType: kafka.ResourceTypeTopic, ResourceName: name, ConfigNames: slices.Collect(maps.Keys(want))},
-		}})
+		res, err := c.kafka.DescribeConfigs(t.Context(),
+			&kafka.DescribeConfigsRequest{Resources: []kafka.DescribeConfigRequestResource{
+				{ResourceType: kafka.ResourceTypeTopic, ResourceName: name, ConfigNames: slices.Collect(
+					maps.Keys(want))},
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,8 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	g := newGeneration(c, gen.CommitOffsets, assigned)
 	g.beat = func(ctx context.Context) {
 		// The answer, that a rebalance is in progress, is known already.
-		_, _ = c.client.kafka.Heartbeat(ctx, &kafka.HeartbeatRequest{GroupID: gen.GroupID, GenerationID: gen.ID, MemberID: gen.MemberID})
+		_, _ = c.client.kafka.Heartbeat(ctx,
+			&kafka.HeartbeatRequest{GroupID: gen.GroupID, GenerationID: gen.ID, MemberID: gen.MemberID})
 	}
 	gen.Start(func(ctx context.Context) {
 		g.run(ctx, assigned)
@@ -98,15 +99,19 @@ func (g *generation) changed(ctx context.Context) bool {
 				continue // the broker is away, the topic may be there
 			}
 			if n := counts[g.c.cfg.Input]; n != *g.shared {
-				g.c.log.Warn("the number of partitions of the input topic has changed: joining the group again", "before", *g.shared, "partitions", n)
+				g.c.log.Warn("the number of partitions of the input topic has changed: joining the group again",
+					"before", *g.shared, "partitions", n)
 				return true
 			}
 		}
 	}
 }
 
-func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, assigned []kafka.PartitionAssignment) *generation {
-	g := &generation{c: c, commit: commit, shared: c.shared.Swap(nil), partitions: make(map[int]*progress, len(assigned))}
+func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error,
+	assigned []kafka.PartitionAssignment,
+) *generation {
+	g := &generation{c: c, commit: commit, shared: c.shared.Swap(nil), partitions: make(map[int]*progress,
+		len(assigned))}
 	for _, a := range assigned {
 		g.partitions[a.ID] = &progress{next: -1, committed: -1, moved: time.Now()}
 	}
@@ -117,8 +122,8 @@ func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error, ass
 func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignment) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Records that were handled when the generation ends are still produced, and marked if that succeeds: those of a slow partition within
-	// produceTimeout, those of one whose attempts fail within patience.
+	// Records that were handled when the generation ends are still produced, and marked if that succeeds: those of a
+	// slow partition within produceTimeout, those of one whose attempts fail within patience.
 	patience, impatient := context.WithCancel(context.WithoutCancel(ctx))
 	defer impatient()
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -144,7 +149,8 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			g.commitMarked()
 			if id, ok := g.stalled(); ok {
 				g.c.metrics.stalls.Inc()
-				g.c.log.Error("a partition with records neither goes on nor tries to: joining the group again", "partition", id, "timeout", g.c.cfg.StallTimeout)
+				g.c.log.Error("a partition with records neither goes on nor tries to: joining the group again",
+					"partition", id, "timeout", g.c.cfg.StallTimeout)
 				cancel()
 			}
 		}
@@ -155,8 +161,8 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 	g.revoke()
 }
 
-// drain waits until the workers have ended their work. kafka-go has ended its heartbeats by then, and the session is shorter than that
-// may take.
+// drain waits until the workers have ended their work. kafka-go has ended its heartbeats by then, and the session is
+// shorter than that may take.
 func (g *generation) drain(workers *sync.WaitGroup) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	var beats sync.WaitGroup
@@ -230,8 +236,8 @@ func (g *generation) block(partition int, blocked bool) {
 	p.blocked, p.moved = blocked, time.Now()
 }
 
-// stalled returns a partition that has records and has neither gone on nor tried to for too long, as when a handler does
-// not return. A blocked one does not count: it waits for somebody.
+// stalled returns a partition that has records and has neither gone on nor tried to for too long, as when a handler
+// does not return. A blocked one does not count: it waits for somebody.
 func (g *generation) stalled() (partition int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -260,12 +266,14 @@ func (g *generation) commitMarked() {
 	}
 	if err := g.commit(map[string]map[int]int64{g.c.cfg.Input: marked}); err != nil {
 		result := commitFailed
-		if errors.Is(err, kafka.IllegalGeneration) || errors.Is(err, kafka.UnknownMemberId) || errors.Is(err, kafka.RebalanceInProgress) {
+		if errors.Is(err, kafka.IllegalGeneration) || errors.Is(err, kafka.UnknownMemberId) ||
+			errors.Is(err, kafka.RebalanceInProgress) {
 			result = commitStale
 		}
 		g.c.metrics.commits.WithLabelValues(result).Inc()
 		err = g.c.explain(err)
-		g.c.attempts.Add("commit "+result, func(n int) { g.c.log.Warn("cannot commit offsets", "err", err, "result", result, "errors", n) })
+		g.c.attempts.Add("commit "+result,
+			func(n int) { g.c.log.Warn("cannot commit offsets", "err", err, "result", result, "errors", n) })
 		return
 	}
 	g.c.metrics.commits.WithLabelValues(commitOK).Inc()

@@ -18,7 +18,10 @@ import (
 // testConsumer is a Consumer with what a generation needs.
 func testConsumer() *Consumer {
 	m := newMetrics(nil)
-	return &Consumer{cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler), metrics: m, attempts: loglimit.New(time.Hour)}
+	return &Consumer{
+		cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler),
+		metrics: m, attempts: loglimit.New(time.Hour),
+	}
 }
 
 // TestCommitsFollowMarks holds a generation against a model of it: in whatever
@@ -89,8 +92,8 @@ func TestSentinelIsNotCommitted(t *testing.T) {
 	g.revoke()
 }
 
-// TestBlockedPartitionDoesNotStall: a partition that waits for its dead letter does not end the generation of the others;
-// another one still does, and so does the same one when it goes on and then comes to no end.
+// TestBlockedPartitionDoesNotStall: a partition that waits for its dead letter does not end the generation of the
+// others; another one still does, and so does the same one when it goes on and then comes to no end.
 func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	t.Parallel()
 	g := newGeneration(testConsumer(), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
@@ -120,7 +123,8 @@ func TestPartitionOfAKey(t *testing.T) {
 	const n = 1000
 	for key, hash := range map[string]int32{
 		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
-		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+		"abc": 479470107,
 	} {
 		want := int(hash&0x7fffffff) % n
 		for got := range byPartition([]*Output{{Key: []byte(key)}}, n) {
@@ -135,8 +139,8 @@ func TestPartitionOfAKey(t *testing.T) {
 	}
 }
 
-// TestAnswerStorage: the values of a batch's answers stand side by side in storage that the next batch uses again. That of a
-// record is never written to, and an answer that finds no room has memory of its own.
+// TestAnswerStorage: the values of a batch's answers stand side by side in storage that the next batch uses again. That
+// of a record is never written to, and an answer that finds no room has memory of its own.
 func TestAnswerStorage(t *testing.T) {
 	t.Parallel()
 	input := []byte("key value")
@@ -195,9 +199,11 @@ func TestHopeless(t *testing.T) {
 func TestPermanent(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
-		kafka.TopicAuthorizationFailed: true, kafka.InvalidTimestamp: true, kafka.InvalidRecord: true, &TooLargeError{}: true,
-		kafka.Unknown: false, kafka.OffsetOutOfRange: false, kafka.BrokerNotAvailable: false, kafka.ReplicaNotAvailable: false,
-		kafka.LeaderNotAvailable: false, io.ErrUnexpectedEOF: false, &MissingTopicsError{}: false,
+		kafka.TopicAuthorizationFailed: true, kafka.InvalidTimestamp: true, kafka.InvalidRecord: true,
+		&TooLargeError{}: true,
+		kafka.Unknown:    false, kafka.OffsetOutOfRange: false, kafka.BrokerNotAvailable: false,
+		kafka.ReplicaNotAvailable: false,
+		kafka.LeaderNotAvailable:  false, io.ErrUnexpectedEOF: false, &MissingTopicsError{}: false,
 	} {
 		if got := permanent(fmt.Errorf("writing: %w", err)); got != want {
 			t.Errorf("permanent(%v) is %t, want %t", err, got, want)

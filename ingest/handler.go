@@ -91,15 +91,15 @@ func (o *Output) size() int {
 
 // Handler makes the workers that answer records.
 type Handler interface {
-	// NewWorker returns a worker. There are about as many as processors, whatever the number of partitions. After a panic of
-	// one another takes its place.
+	// NewWorker returns a worker. There are about as many as processors, whatever the number of partitions. After a
+	// panic of one another takes its place.
 	NewWorker() Worker
 }
 
 // Worker answers records of any partition, from one goroutine at a time, so it may own scratch memory.
 type Worker interface {
-	// Handle answers record r in out, or returns an error, which makes r a dead letter: see Disposition. It must be a pure
-	// function of the record, since a record may come again. It must return soon: nothing interrupts it.
+	// Handle answers record r in out, or returns an error, which makes r a dead letter: see Disposition. It must be a
+	// pure function of the record, since a record may come again. It must return soon: nothing interrupts it.
 	Handle(r *Record, out *Output) error
 }
 
@@ -130,9 +130,10 @@ func (v *Verdict) Error() string {
 
 func (v *Verdict) Unwrap() error { return v.Err }
 
-// Disposition returns what goes into the dead letter of a record that failed with err. A *msg.Error in its chain gives its reason
-// and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason, field and stage. Without either the
-// reason is scoring_failed and the stage handle. Neither the error's text nor the record's content is written anywhere.
+// Disposition returns what goes into the dead letter of a record that failed with err. A *msg.Error in its chain gives
+// its reason and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason, field and
+// stage. Without either the reason is scoring_failed and the stage handle. Neither the error's text nor the record's
+// content is written anywhere.
 func Disposition(err error) Verdict {
 	v := Verdict{Reason: ReasonScoringFailed, Stage: "handle"}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {

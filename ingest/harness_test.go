@@ -201,7 +201,8 @@ func (c *cluster) await(what string, f func() bool) {
 // send produces messages to the input topic.
 func (c *cluster) send(messages ...*ingest.Output) {
 	c.Helper()
-	if err := ingest.NewProducer(c.client, slog.New(slog.DiscardHandler)).Produce(c.Context(), c.in, messages); err != nil {
+	if err := ingest.NewProducer(c.client, slog.New(slog.DiscardHandler)).Produce(c.Context(), c.in,
+		messages); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -232,7 +233,10 @@ func (c *cluster) read(topic string) []message {
 		for offset := int64(0); offset < end; {
 			var res *kafka.FetchResponse
 			c.patiently("reading", func() (err error) {
-				res, err = c.kafka.Fetch(c.Context(), &kafka.FetchRequest{Topic: topic, Partition: p, Offset: offset, MinBytes: 1, MaxBytes: 16 << 20, MaxWait: 100 * time.Millisecond})
+				res, err = c.kafka.Fetch(c.Context(), &kafka.FetchRequest{
+					Topic: topic, Partition: p, Offset: offset,
+					MinBytes: 1, MaxBytes: 16 << 20, MaxWait: 100 * time.Millisecond,
+				})
 				if err == nil {
 					err = res.Error
 				}
@@ -252,7 +256,10 @@ func (c *cluster) read(topic string) []message {
 				}
 				key, _ := kafka.ReadAll(r.Key)
 				value, _ := kafka.ReadAll(r.Value)
-				m := message{key: string(key), value: string(value), null: value == nil, headers: map[string]string{}, partition: p, offset: r.Offset}
+				m := message{
+					key: string(key), value: string(value), null: value == nil, headers: map[string]string{},
+					partition: p, offset: r.Offset,
+				}
 				for _, h := range r.Headers {
 					m.headers[h.Key] = string(h.Value)
 				}
@@ -284,7 +291,8 @@ func (c *cluster) ends(topic string) []int64 {
 		requests = append(requests, kafka.LastOffsetOf(i))
 	}
 	c.patiently("listing offsets", func() error {
-		res, err := c.kafka.ListOffsets(c.Context(), &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: requests}})
+		res, err := c.kafka.ListOffsets(c.Context(),
+			&kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: requests}})
 		if err != nil {
 			return err
 		}
@@ -327,7 +335,8 @@ func (c *cluster) committed() []int64 {
 	}
 	var res *kafka.OffsetFetchResponse
 	c.patiently("reading the group's offsets", func() (err error) {
-		res, err = c.kafka.OffsetFetch(c.Context(), &kafka.OffsetFetchRequest{GroupID: c.group, Topics: map[string][]int{c.in: ids}})
+		res, err = c.kafka.OffsetFetch(c.Context(),
+			&kafka.OffsetFetchRequest{GroupID: c.group, Topics: map[string][]int{c.in: ids}})
 		if err == nil {
 			err = res.Error
 		}

@@ -61,7 +61,8 @@ func fill(b *testing.B, client *ingest.Client) {
 	b.Helper()
 	messages := make([]*ingest.Output, benchRecords)
 	for i := range messages {
-		messages[i] = &ingest.Output{Key: fmt.Appendf(nil, "visit-%d", i), Value: fmt.Appendf(nil, "%0*d", benchInputBytes, i)}
+		messages[i] = &ingest.Output{Key: fmt.Appendf(nil, "visit-%d", i), Value: fmt.Appendf(nil, "%0*d",
+			benchInputBytes, i)}
 	}
 	if err := ingest.NewProducer(client, discard).Produce(b.Context(), "in", messages); err != nil {
 		b.Fatal(err)
@@ -146,8 +147,8 @@ func BenchmarkEcho(b *testing.B) {
 // bareLoop copies benchRecords records with kafka-go's group reader and writer.
 func bareLoop(b *testing.B, conn ingest.Connection, out string) {
 	r := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: conn.Brokers, GroupID: out, Topic: "in", StartOffset: kafka.FirstOffset, MaxWait: 100 * time.Millisecond,
-		QueueCapacity: 2000, JoinGroupBackoff: 500 * time.Millisecond,
+		Brokers: conn.Brokers, GroupID: out, Topic: "in", StartOffset: kafka.FirstOffset,
+		MaxWait: 100 * time.Millisecond, QueueCapacity: 2000, JoinGroupBackoff: 500 * time.Millisecond,
 	})
 	transport := &kafka.Transport{}
 	w := &kafka.Writer{
@@ -165,7 +166,9 @@ func bareLoop(b *testing.B, conn ingest.Connection, out string) {
 				b.Fatal(err)
 			}
 			last = append(last, m)
-			batch = append(batch, kafka.Message{Key: m.Key, Value: value, Headers: []kafka.Header{{Key: "ce_id", Value: []byte("0123456789abcdef")}}})
+			batch = append(batch, kafka.Message{
+				Key: m.Key, Value: value, Headers: []kafka.Header{{Key: "ce_id", Value: []byte("0123456789abcdef")}},
+			})
 		}
 		if err := w.WriteMessages(b.Context(), batch...); err != nil {
 			b.Fatal(err)
@@ -209,7 +212,8 @@ func BenchmarkLatency(b *testing.B) {
 				<-time.After(10 * time.Millisecond)
 			}
 			send := func(i int, due time.Time) {
-				m := &ingest.Output{Key: fmt.Appendf(nil, "visit-%d", i), Value: fmt.Appendf(nil, "%0*d", benchInputBytes, due.UnixNano())}
+				m := &ingest.Output{Key: fmt.Appendf(nil, "visit-%d", i), Value: fmt.Appendf(nil, "%0*d",
+					benchInputBytes, due.UnixNano())}
 				if err := producer.Produce(b.Context(), "in", []*ingest.Output{m}); err != nil {
 					b.Error(err)
 				}
@@ -254,7 +258,8 @@ func (w stampWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 
 // readStamps sends how long ago the times in one partition of the output were.
 func readStamps(ctx context.Context, conn ingest.Connection, partition int, taken chan<- time.Duration) {
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: conn.Brokers, Topic: "out", Partition: partition, MaxWait: 100 * time.Millisecond})
+	r := kafka.NewReader(
+		kafka.ReaderConfig{Brokers: conn.Brokers, Topic: "out", Partition: partition, MaxWait: 100 * time.Millisecond})
 	defer func() { _ = r.Close() }()
 	for {
 		m, err := r.ReadMessage(ctx)

@@ -27,13 +27,16 @@ func (c *cluster) join(session time.Duration) net.Conn {
 	protocol.Name, protocol.Metadata = "range", metadata.AppendTo(nil)
 	join := kmsg.NewPtrJoinGroupRequest()
 	join.Version, join.Group, join.ProtocolType = 2, c.group, "consumer"
-	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = int32(session.Milliseconds()), 500 //nolint:gosec // seconds
+	//nolint:gosec // seconds
+	join.SessionTimeoutMillis, join.RebalanceTimeoutMillis = int32(session.Milliseconds()), 500
 	join.Protocols = append(join.Protocols, protocol)
-	found, err := c.kafka.FindCoordinator(c.Context(), &kafka.FindCoordinatorRequest{Key: c.group, KeyType: kafka.CoordinatorKeyTypeConsumer})
+	found, err := c.kafka.FindCoordinator(c.Context(),
+		&kafka.FindCoordinatorRequest{Key: c.group, KeyType: kafka.CoordinatorKeyTypeConsumer})
 	if err != nil || found.Error != nil {
 		c.Fatal(err, found)
 	}
-	conn, err := new(net.Dialer).DialContext(c.Context(), "tcp", net.JoinHostPort(found.Coordinator.Host, strconv.Itoa(found.Coordinator.Port)))
+	conn, err := new(net.Dialer).DialContext(c.Context(), "tcp",
+		net.JoinHostPort(found.Coordinator.Host, strconv.Itoa(found.Coordinator.Port)))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -115,7 +118,8 @@ func TestShortSession(t *testing.T) {
 	c := newCluster(t)
 	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.SessionTimeout = 3 * time.Second })
 	named := func(text string) bool {
-		return strings.Contains(text, "kafka.session_timeout") && strings.Contains(text, "group.min.session.timeout.ms") && strings.Contains(text, "3s")
+		return strings.Contains(text, "kafka.session_timeout") &&
+			strings.Contains(text, "group.min.session.timeout.ms") && strings.Contains(text, "3s")
 	}
 	c.await("the log names it", func() bool { return named(m.log.String()) })
 	c.await("readiness names it", func() bool { err := m.Check(); return err != nil && named(err.Error()) })

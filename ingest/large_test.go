@@ -13,12 +13,14 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 )
 
-// bombs sends three batches to partition 0: small records around one that is large once it is decompressed, the large one
-// alone, and small ones.
+// bombs sends three batches to partition 0: small records around one that is large once it is decompressed, the large
+// one alone, and small ones.
 func (c *cluster) bombs(size int, compression kgo.CompressionCodec) {
 	c.Helper()
-	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(compression), kgo.ProducerBatchMaxBytes(1<<30), kgo.BrokerMaxWriteBytes(1<<30), kgo.ProducerLinger(time.Minute), kgo.MaxBufferedBytes(1<<31-1))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(compression), kgo.ProducerBatchMaxBytes(1<<30), kgo.BrokerMaxWriteBytes(1<<30),
+		kgo.ProducerLinger(time.Minute), kgo.MaxBufferedBytes(1<<31-1))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -29,7 +31,9 @@ func (c *cluster) bombs(size int, compression kgo.CompressionCodec) {
 			if key[:1] == "b" && len(key) > 1 {
 				value = bytes.Repeat([]byte{'0'}, size)
 			}
-			producer.Produce(c.Context(), &kgo.Record{Key: []byte(key), Value: value, Headers: []kgo.RecordHeader{{Key: "own", Value: []byte("h")}}}, nil)
+			producer.Produce(c.Context(), &kgo.Record{
+				Key: []byte(key), Value: value, Headers: []kgo.RecordHeader{{Key: "own", Value: []byte("h")}},
+			}, nil)
 		}
 		if err := producer.Flush(c.Context()); err != nil {
 			c.Fatal(err)
@@ -37,8 +41,8 @@ func (c *cluster) bombs(size int, compression kgo.CompressionCodec) {
 	}
 }
 
-// TestRecordTooLarge: a record that is large only once it is decompressed becomes a dead letter without its value, by its
-// offset. All around it are answered once. Other readers leave it out.
+// TestRecordTooLarge: a record that is large only once it is decompressed becomes a dead letter without its value, by
+// its offset. All around it are answered once. Other readers leave it out.
 func TestRecordTooLarge(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20
@@ -69,11 +73,13 @@ func TestRecordTooLarge(t *testing.T) {
 				delete(l.headers, "dlq-size")
 				delete(l.headers, "dlq-time")
 				headers := map[string]string{
-					"dlq-reason": "too_large", "dlq-stage": "read", "dlq-source-topic": c.in, "dlq-source-partition": "0", "dlq-source-offset": offsets[l.key],
+					"dlq-reason": "too_large", "dlq-stage": "read", "dlq-source-topic": c.in,
+					"dlq-source-partition": "0", "dlq-source-offset": offsets[l.key],
 					"dlq-lost-offsets": "1", "dlq-attempts": "1",
 				}
 				if d := cmp.Diff(headers, l.headers); d != "" || l.value != "" || l.null {
-					t.Errorf("%q, a value of %d bytes, null %t, headers (-want +got):\n%s", l.key, len(l.value), l.null, d)
+					t.Errorf("%q, a value of %d bytes, null %t, headers (-want +got):\n%s", l.key,
+						len(l.value), l.null, d)
 				}
 			}
 			if n := m.metric("dead_letters_total", "too_large"); n != 2 {
@@ -100,12 +106,14 @@ func TestUnreadableBatch(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	c.send(numbered(0, 1)...)
-	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.WithCompressor(breaker{}))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.WithCompressor(breaker{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer producer.Close()
-	if err := producer.ProduceSync(t.Context(), &kgo.Record{Key: []byte("k"), Value: []byte("v")}, &kgo.Record{Key: []byte("k"), Value: []byte("v")}).FirstErr(); err != nil {
+	if err := producer.ProduceSync(t.Context(), &kgo.Record{Key: []byte("k"), Value: []byte("v")},
+		&kgo.Record{Key: []byte("k"), Value: []byte("v")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	c.send(numbered(1, 20)...)
@@ -118,7 +126,8 @@ func TestUnreadableBatch(t *testing.T) {
 	offsets := 0
 	for _, l := range c.read(c.dlq) {
 		n, err := strconv.Atoi(l.headers["dlq-lost-offsets"])
-		if err != nil || l.headers["dlq-reason"] != "unreadable" || l.key != fmt.Sprintf("%s/0/%s", c.in, l.headers["dlq-source-offset"]) {
+		if err != nil || l.headers["dlq-reason"] != "unreadable" ||
+			l.key != fmt.Sprintf("%s/0/%s", c.in, l.headers["dlq-source-offset"]) {
 			t.Errorf("dead letter %q %v", l.key, l.headers)
 		}
 		offsets += n

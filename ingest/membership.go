@@ -52,8 +52,8 @@ func (m *membership) end() {
 	m.joined, m.unable = false, nil
 }
 
-// unready returns an error unless the consumer is in a generation, or its last one ended less than so long ago and may be followed by
-// another.
+// unready returns an error unless the consumer is in a generation, or its last one ended less than so long ago and may
+// be followed by another.
 func (m *membership) unready(after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,5 +79,6 @@ func (m *membership) remark(after time.Duration) string {
 	if m.idle.IsZero() || time.Since(m.idle) < after {
 		return ""
 	}
-	return fmt.Sprintf("no partition has been assigned for %s: the group has more members than the topic has partitions", time.Since(m.idle).Round(time.Second))
+	return fmt.Sprintf("no partition has been assigned for %s: the group has more members than the topic has "+
+		"partitions", time.Since(m.idle).Round(time.Second))
 }

@@ -50,14 +50,15 @@ func TestPanicEndsItsWorker(t *testing.T) {
 		t.Errorf("%d dead letters, want the 4 that panicked", len(dead))
 	}
 	for _, x := range dead {
-		if x.headers["dlq-model-version"] != "v7" || x.headers["dlq-reason"] != "scoring_failed" || x.headers["dlq-stage"] != "handle" {
+		if x.headers["dlq-model-version"] != "v7" || x.headers["dlq-reason"] != "scoring_failed" ||
+			x.headers["dlq-stage"] != "handle" {
 			t.Errorf("headers of a dead letter %v, want the model that panicked", x.headers)
 		}
 	}
 }
 
-// TestPanicStorm: a fault that every record meets is a line or two, which count all of them and name the model, and never what the
-// records hold.
+// TestPanicStorm: a fault that every record meets is a line or two, which count all of them and name the model, and
+// never what the records hold.
 func TestPanicStorm(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -69,11 +70,13 @@ func TestPanicStorm(t *testing.T) {
 	m := c.start(scratchHandler{})
 	c.awaitAnswers(300)
 	m.stop()
-	lines, panics := m.logged(`msg="the handler panicked" component=ingest records=(\d+) partition=\d offset=\d+ model=m model_version=v7 panic=string`)
+	lines, panics := m.logged(`msg="the handler panicked" component=ingest records=(\d+) partition=\d offset=\d+ ` +
+		`model=m model_version=v7 panic=string`)
 	if panics != 300 || lines > 20 {
 		t.Errorf("%d lines tell of %d panics, want few of 300", lines, panics)
 	}
-	if lines, refused := m.logged(`msg="record refused" component=ingest records=(\d+) reason=scoring_failed `); refused != 300 || lines > 20 {
+	if lines, refused := m.logged(
+		`msg="record refused" component=ingest records=(\d+) reason=scoring_failed `); refused != 300 || lines > 20 {
 		t.Errorf("%d lines tell of %d records refused, want few of 300", lines, refused)
 	}
 	if strings.Contains(m.log.String(), patient) {

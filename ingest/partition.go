@@ -22,13 +22,13 @@ const (
 	maxBatchInputBytes  = 1 << 20
 	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
-	// A fetch returns fetchMaxBytes, or less with many partitions: those of all together are fetchTotalBytes, as long as each gets
-	// fetchMinBytes.
+	// A fetch returns fetchMaxBytes, or less with many partitions: those of all together are fetchTotalBytes, as long
+	// as each gets fetchMinBytes.
 	fetchMinBytes, fetchMaxBytes = 128 << 10, 1 << 20
 	fetchTotalBytes              = 8 << 20
 
-	// maxBusy partitions, or four for each processor if that is more, have a batch in hand at once; the others wait with what they
-	// have fetched. So many are enough to keep the processors busy while brokers acknowledge.
+	// maxBusy partitions, or four for each processor if that is more, have a batch in hand at once; the others wait
+	// with what they have fetched. So many are enough to keep the processors busy while brokers acknowledge.
 	maxBusy = 16
 )
 
@@ -54,7 +54,8 @@ type partition struct {
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	label := strconv.Itoa(a.ID)
 	p := &partition{
-		c: g.c, g: g, id: a.ID, next: a.Offset, bytes: max(fetchMinBytes, min(fetchMaxBytes, fetchTotalBytes/len(g.partitions))),
+		c: g.c, g: g, id: a.ID, next: a.Offset,
+		bytes:    max(fetchMinBytes, min(fetchMaxBytes, fetchTotalBytes/len(g.partitions))),
 		consumed: g.c.metrics.consumed.WithLabelValues(label),
 		answers:  *g.c.answers, letters: *g.c.letters,
 	}
@@ -71,8 +72,8 @@ func (p *partition) onWriteError(err error) {
 	p.abandon()
 }
 
-// onError is told each error that keeps the partition from reading or writing. One that does not pass by itself blocks the partition, and
-// only this one, until it goes on.
+// onError is told each error that keeps the partition from reading or writing. One that does not pass by itself blocks
+// the partition, and only this one, until it goes on.
 func (p *partition) onError(err error, what string) {
 	p.leave() // others may go on
 	p.g.attempt(p.id)
@@ -96,8 +97,8 @@ func (p *partition) resume() {
 	}
 }
 
-// run handles records until ctx ends. Records in hand are still written while produce lasts, if that fails until patience ends, and
-// not at all in a blocked partition.
+// run handles records until ctx ends. Records in hand are still written while produce lasts, if that fails until
+// patience ends, and not at all in a blocked partition.
 func (p *partition) run(ctx, patience, produce context.Context) {
 	produce, cancel := context.WithCancel(produce)
 	defer cancel()
@@ -159,9 +160,11 @@ func (p *partition) locate(ctx context.Context) error {
 	case p.next < 0: // nothing committed
 	case p.next < first:
 		p.c.metrics.skipped.WithLabelValues(causeRetention).Add(float64(first - p.next))
-		p.c.log.Error("records were deleted before they were read", "partition", p.id, "offset", p.next, "records", first-p.next)
+		p.c.log.Error("records were deleted before they were read", "partition", p.id, "offset", p.next,
+			"records", first-p.next)
 	case p.next > end:
-		p.c.log.Error("the committed offset is past the end: the topic was truncated or recreated; reading all of it", "partition", p.id, "offset", p.next, "end", end)
+		p.c.log.Error("the committed offset is past the end: the topic was truncated or recreated; reading all of it",
+			"partition", p.id, "offset", p.next, "end", end)
 	default:
 		return kafka.OffsetOutOfRange // from a replica that lagged
 	}
@@ -183,7 +186,10 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 		p.g.attempt(p.id)
 		return ctx.Err()
 	}
-	res, err := p.c.client.fetch(ctx, want{p.c.cfg.Input, p.id, p.next, p.bytes, maxRecordBytes, alive})
+	res, err := p.c.client.fetch(ctx, want{
+		topic: p.c.cfg.Input, partition: p.id, offset: p.next, maxBytes: p.bytes,
+		maxRecord: maxRecordBytes, alive: alive,
+	})
 	if err != nil {
 		return err
 	}
@@ -195,7 +201,8 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 			return err
 		}
 	}
-	// All was read, unless ctx ended. What is behind the last record was not for us: markers and aborted records, or compacted ones.
+	// All was read, unless ctx ended. What is behind the last record was not for us: markers and aborted records, or
+	// compacted ones.
 	if behind := res.records.Passed(); ctx.Err() == nil && behind > p.next {
 		p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(behind - p.next))
 		p.next = behind
@@ -333,9 +340,9 @@ func (p *partition) flush(produce context.Context) error {
 	return nil
 }
 
-// writeDeadLetters writes the dead letters. If one is too large for its topic, the partition waits until somebody raises the limit.
-// Skipping the letter would lose it; ending the process would stop the other partitions, here and, after the next
-// rebalance, everywhere.
+// writeDeadLetters writes the dead letters. If one is too large for its topic, the partition waits until somebody
+// raises the limit. Skipping the letter would lose it; ending the process would stop the other partitions, here and,
+// after the next rebalance, everywhere.
 func (p *partition) writeDeadLetters(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil

@@ -62,8 +62,8 @@ func codec(name string) (kafka.Compression, error) {
 type Producer struct {
 	client *Client
 	log    *slog.Logger
-	// failed is called with the error before each further attempt. If it is nil, an error that does not pass by itself ends
-	// Produce.
+	// failed is called with the error before each further attempt. If it is nil, an error that does not pass by itself
+	// ends Produce.
 	failed func(error)
 	// compression of the batches.
 	compression kafka.Compression
@@ -77,8 +77,8 @@ func NewProducer(client *Client, log *slog.Logger) *Producer {
 // Produce writes messages to topic in their order and returns when all are acknowledged. It retries for as long as the
 // cluster is away; only the end of ctx, a *TooLargeError, or an error that somebody must mend, such as a *DeniedError,
 // stops it. A message whose acknowledgement was lost is written twice. After an error any part of the messages may have
-// been written; another call with them leaves out those that were acknowledged. The messages belong to the producer from
-// the first call on: a request that timed out may still read them after a later one succeeded.
+// been written; another call with them leaves out those that were acknowledged. The messages belong to the producer
+// from the first call on: a request that timed out may still read them after a later one succeeded.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
 		return nil

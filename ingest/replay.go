@@ -27,8 +27,8 @@ type Replay struct {
 	Topic string
 	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
 	From time.Time
-	// Until leaves out the records from this offset on, by partition, and all of partitions that it does not have; nil reads
-	// up to the end that each partition has when the replay begins.
+	// Until leaves out the records from this offset on, by partition, and all of partitions that it does not have; nil
+	// reads up to the end that each partition has when the replay begins.
 	Until []int64
 	// Progress is called after each fetch with the offsets passed and their total; nil means nobody looks.
 	Progress func(done, total int64)
@@ -39,10 +39,11 @@ type Replay struct {
 type Replayed struct {
 	Partitions int   `json:"partitions"`
 	Records    int64 `json:"records"`
-	// Absent counts the offsets that held no record: compaction removed it, its transaction was aborted, or it marks the end of one.
+	// Absent counts the offsets that held no record: compaction removed it, its transaction was aborted, or it marks
+	// the end of one.
 	Absent int64 `json:"absent"`
-	// Lost counts the offsets of records that are logged and left out: they have more than 1 MiB and 64 KiB, or their batch cannot be
-	// decompressed.
+	// Lost counts the offsets of records that are logged and left out: they have more than 1 MiB and 64 KiB, or their
+	// batch cannot be decompressed.
 	Lost int64 `json:"lost"`
 	// Deleted counts the offsets that retention deleted while the replay was under way.
 	Deleted int64 `json:"deleted"`
@@ -88,8 +89,8 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	return run.Replayed, nil
 }
 
-// Ends returns the offset behind the last record of each partition of a topic: a Replay with these as Until reads what is
-// there now. Like a replay, it repeats a request that fails for about 20 seconds.
+// Ends returns the offset behind the last record of each partition of a topic: a Replay with these as Until reads what
+// is there now. Like a replay, it repeats a request that fails for about 20 seconds.
 func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
 	counts, err := c.existing(ctx, topic)
 	if err != nil {
@@ -133,7 +134,9 @@ type errEach struct{ error }
 var errNothing = errors.New("the broker returns no records before the end of the partition")
 
 // retry calls f until it succeeds, or has failed too often.
-func (r *replay) retry(ctx context.Context, p *replayPart, what string, f func(context.Context, *replayPart) error) error {
+func (r *replay) retry(ctx context.Context, p *replayPart, what string,
+	f func(context.Context, *replayPart) error,
+) error {
 	for attempt := 0; ; attempt++ {
 		before := p.next
 		err := f(ctx, p)
@@ -148,7 +151,8 @@ func (r *replay) retry(ctx context.Context, p *replayPart, what string, f func(c
 		}
 		_, forbidden := errors.AsType[*DeniedError](err)
 		if ctx.Err() != nil || attempt == replayAttempts || forbidden || errors.Is(err, errTruncated) {
-			return fmt.Errorf("replaying topic %q, partition %d at offset %d: %w", r.Topic, p.id, p.next, cmp.Or(ctx.Err(), err))
+			return fmt.Errorf("replaying topic %q, partition %d at offset %d: %w", r.Topic, p.id, p.next,
+				cmp.Or(ctx.Err(), err))
 		}
 		log := r.Logger.With("kafka_topic", r.Topic, "partition", p.id, "offset", p.next)
 		if err := again(ctx, attempt, err, log, what); err != nil {
@@ -185,8 +189,11 @@ func (r *replay) bounds(ctx context.Context, p *replayPart) error {
 }
 
 // offsetAt returns the first offset whose record is not older than the request says; found is false if all are older.
-func (c *Client) offsetAt(ctx context.Context, topic string, at kafka.OffsetRequest) (offset int64, found bool, err error) {
-	res, err := c.kafka.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {at}}})
+func (c *Client) offsetAt(ctx context.Context, topic string,
+	at kafka.OffsetRequest,
+) (offset int64, found bool, err error) {
+	res, err := c.kafka.ListOffsets(ctx,
+		&kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {at}}})
 	if err == nil && len(res.Topics[topic]) != 1 {
 		err = errors.New("no answer for the partition")
 	}
@@ -202,12 +209,15 @@ func (c *Client) offsetAt(ctx context.Context, topic string, at kafka.OffsetRequ
 	return 0, false, nil
 }
 
-var errTruncated = errors.New("the topic was truncated or recreated while it was read, or since the offsets up to which to read were noted")
+var errTruncated = errors.New("the topic was truncated or recreated while it was read, or since the offsets up to " +
+	"which to read were noted")
 
 // fetch reads records once. Offsets up to the end that no record has are passed too.
 func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	before := p.next
-	res, err := r.client.fetch(ctx, want{r.Topic, p.id, p.next, r.maxBytes, maxReadBytes, ctx.Err})
+	res, err := r.client.fetch(ctx, want{
+		topic: r.Topic, partition: p.id, offset: p.next, maxBytes: r.maxBytes, maxRecord: maxReadBytes, alive: ctx.Err,
+	})
 	switch {
 	case errors.Is(err, kafka.OffsetOutOfRange):
 		err = r.relocate(ctx, p)
@@ -240,7 +250,8 @@ func (r *replay) read(p *replayPart, records *recordset.Reader) error {
 		switch {
 		case record.Offset >= p.end:
 		case record.Lost != "":
-			r.Logger.Warn("a record cannot be read, and is left out", "kafka_topic", r.Topic, "partition", p.id, "offset", record.Offset, "offsets", record.Offsets, "reason", record.Lost, "bytes", record.Size)
+			r.Logger.Warn("a record cannot be read, and is left out", "kafka_topic", r.Topic, "partition", p.id,
+				"offset", record.Offset, "offsets", record.Offsets, "reason", record.Lost, "bytes", record.Size)
 			r.pass(p, min(record.Offset+record.Offsets, p.end), &r.Lost)
 		default:
 			loaded := newRecord(&record, p.id)

@@ -94,10 +94,12 @@ func TestReplayUntilNotedEnds(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	c.wantKeys(keys, 0, n)
-	if _, got, err := c.replay(ingest.Replay{Until: ends, From: time.Now().Add(time.Hour)}); err != nil || got.Records != 0 {
+	if _, got, err := c.replay(ingest.Replay{Until: ends, From: time.Now().Add(time.Hour)}); err != nil ||
+		got.Records != 0 {
 		t.Errorf("from a time behind: %+v, %v", got, err)
 	}
-	if _, got, err := c.replay(ingest.Replay{Until: ends[:1]}); err != nil || got.Records != ends[0] || got.Partitions != 1 {
+	if _, got, err := c.replay(ingest.Replay{Until: ends[:1]}); err != nil || got.Records != ends[0] ||
+		got.Partitions != 1 {
 		t.Errorf("of one partition: %+v, %v", got, err)
 	}
 	ends[0] += 2 * n
@@ -128,7 +130,8 @@ func TestReplayFromATime(t *testing.T) {
 	const n = 300
 	for i := range n {
 		producer.produce(&kgo.Record{
-			Partition: int32(i % (testPartitions - 1)), Key: fmt.Appendf(nil, "k%d", i), Value: []byte("v"), Timestamp: begin.Add(time.Duration(i) * time.Minute),
+			Partition: int32(i % (testPartitions - 1)), Key: fmt.Appendf(nil, "k%d", i), Value: []byte("v"),
+			Timestamp: begin.Add(time.Duration(i) * time.Minute),
 		})
 	}
 	for name, test := range map[string]struct {
@@ -185,7 +188,8 @@ func TestReplayOfATruncatedStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Deleted == 0 || got.Deleted+got.Records != n-10 || int64(len(keys)) != got.Records || keys["k10"] != 1 || keys[fmt.Sprintf("k%d", n-1)] != 1 {
+	if got.Deleted == 0 || got.Deleted+got.Records != n-10 || int64(len(keys)) != got.Records || keys["k10"] != 1 ||
+		keys[fmt.Sprintf("k%d", n-1)] != 1 {
 		t.Errorf("%+v with %d keys", got, len(keys))
 	}
 }
@@ -231,7 +235,8 @@ func TestReplayOfGaps(t *testing.T) {
 	c.fake.Compact()
 	var done, total int64
 	got, after, err := c.replay(ingest.Replay{Progress: func(d, all int64) { done, total = d, all }})
-	if err != nil || after.Records >= before.Records || len(got) != keys+1 || after.Absent <= before.Absent || after.Records+after.Absent != total || done != total {
+	if err != nil || after.Records >= before.Records || len(got) != keys+1 || after.Absent <= before.Absent ||
+		after.Records+after.Absent != total || done != total {
 		t.Errorf("compacted: %+v after %+v, %d of %d offsets, %v", after, before, done, total, err)
 	}
 }
@@ -251,7 +256,8 @@ func TestReplaySurvivesFaults(t *testing.T) {
 		c.wantKeys(keys, 0, n)
 	}
 	own := errors.New("enough")
-	if _, err := c.client.Replay(t.Context(), ingest.Replay{Topic: c.in}, func(*ingest.Record) error { return own }); !errors.Is(err, own) {
+	if _, err := c.client.Replay(t.Context(), ingest.Replay{Topic: c.in},
+		func(*ingest.Record) error { return own }); !errors.Is(err, own) {
 		t.Errorf("an error of each: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -269,7 +275,10 @@ type producer struct {
 
 func (c *cluster) producer(opts ...kgo.Opt) producer {
 	c.Helper()
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
+	client, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(c.conn.Brokers...), kgo.DefaultProduceTopic(c.in),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	}, opts...)...)
 	if err != nil {
 		c.Fatal(err)
 	}

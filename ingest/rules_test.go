@@ -38,8 +38,9 @@ func on(t *testing.T, k *ingesttest.SecuredKafka) *secured {
 		t.Fatal(err)
 	}
 	s.login = ingest.Connection{
-		Brokers: []string{k.Address}, TLS: ingest.TLS{Enabled: true, CAFile: k.File("ca"), CertFile: k.File(s.user), KeyFile: k.File(s.user)},
-		SASL: ingest.SASL{Mechanism: "scram-sha-512", User: s.user, PasswordFile: file},
+		Brokers: []string{k.Address},
+		TLS:     ingest.TLS{Enabled: true, CAFile: k.File("ca"), CertFile: k.File(s.user), KeyFile: k.File(s.user)},
+		SASL:    ingest.SASL{Mechanism: "scram-sha-512", User: s.user, PasswordFile: file},
 	}
 	s.await("the broker to know the user", func() bool { return s.login.Probe(t.Context()) == nil })
 	return s
@@ -102,10 +103,22 @@ type deniedCase struct {
 }
 
 var deniedCases = map[string]deniedCase{
-	"read":               {func(s *secured) ingesttest.Permission { return s.least()[0] }, func(s *secured) string { return "Read on topic " + strconv.Quote(s.in) }, true},
-	"group":              {func(s *secured) ingesttest.Permission { return s.least()[1] }, func(s *secured) string { return "Read on group " + strconv.Quote(s.group) }, false},
-	"write":              {func(s *secured) ingesttest.Permission { return s.least()[2] }, func(s *secured) string { return "Write on topic " + strconv.Quote(s.out) }, true},
-	"write dead letters": {func(s *secured) ingesttest.Permission { return s.least()[3] }, func(s *secured) string { return "Write on topic " + strconv.Quote(s.dlq) }, true},
+	"read": {
+		func(s *secured) ingesttest.Permission { return s.least()[0] },
+		func(s *secured) string { return "Read on topic " + strconv.Quote(s.in) }, true,
+	},
+	"group": {
+		func(s *secured) ingesttest.Permission { return s.least()[1] },
+		func(s *secured) string { return "Read on group " + strconv.Quote(s.group) }, false,
+	},
+	"write": {
+		func(s *secured) ingesttest.Permission { return s.least()[2] },
+		func(s *secured) string { return "Write on topic " + strconv.Quote(s.out) }, true,
+	},
+	"write dead letters": {
+		func(s *secured) ingesttest.Permission { return s.least()[3] },
+		func(s *secured) string { return "Write on topic " + strconv.Quote(s.dlq) }, true,
+	},
 }
 
 // picky refuses every tenth record.
@@ -132,18 +145,20 @@ func (c deniedCase) starting(s *secured) {
 	c.mended(s, s.join(handle(picky)), 0)
 }
 
-// mended waits until log and readiness name the permission, and gives it back: the member goes on. So many records were sent before. A
-// broker takes a moment to heed what was taken away, so more are sent meanwhile.
+// mended waits until log and readiness name the permission, and gives it back: the member goes on. So many records were
+// sent before. A broker takes a moment to heed what was taken away, so more are sent meanwhile.
 func (c deniedCase) mended(s *secured, m *member, sent int) {
 	s.Helper()
 	s.await("the log names it", func() bool {
 		s.send(numbered(sent, sent+10)...)
 		sent += 10
 		return slices.ContainsFunc(strings.Split(m.log.String(), "\n"), func(line string) bool {
-			return strings.Contains(line, "level=ERROR") && strings.Contains(strings.ReplaceAll(line, `\"`, `"`), c.named(s))
+			return strings.Contains(line, "level=ERROR") &&
+				strings.Contains(strings.ReplaceAll(line, `\"`, `"`), c.named(s))
 		})
 	})
-	s.await("readiness names it", func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), c.named(s)) })
+	s.await("readiness names it",
+		func() bool { err := m.Check(); return err != nil && strings.Contains(err.Error(), c.named(s)) })
 	select {
 	case <-m.done:
 		s.Errorf("Run ended with %v", m.err)
@@ -156,7 +171,8 @@ func (c deniedCase) mended(s *secured, m *member, sent int) {
 	s.wantAll(sent, c.once)
 }
 
-// testRenewal: password and certificate are renewed while a stream is answered, each after a moment in which its file is broken.
+// testRenewal: password and certificate are renewed while a stream is answered, each after a moment in which its file
+// is broken.
 func testRenewal(s *secured) {
 	m := s.join(handle(echo), func(cfg *ingest.Config) {
 		cfg.Connection.Logger = cfg.Logger
@@ -179,7 +195,8 @@ func testRenewal(s *secured) {
 	write(certificate, "-----BEGIN CERT")
 	write(s.login.SASL.PasswordFile, "")
 	other.stop() // m joins again, by a new connection
-	s.await("a login by what the files held before", func() bool { return strings.Count(m.log.String(), "stays in use") >= 2 })
+	s.await("a login by what the files held before",
+		func() bool { return strings.Count(m.log.String(), "stays in use") >= 2 })
 	more()
 	before := m.metric("rebalances_total")
 	const renewed = "zzrenewed"
@@ -224,12 +241,14 @@ func testSlowDrain(s *secured) {
 	})
 	close(joined)
 	s.await("partitions of both", func() bool {
-		return m.metric("assigned_partitions") == testPartitions/2 && other.metric("assigned_partitions") == testPartitions/2
+		return m.metric("assigned_partitions") == testPartitions/2 &&
+			other.metric("assigned_partitions") == testPartitions/2
 	})
 	s.send(numbered(100, 200)...)
 	s.awaitAnswers(200)
 	if stale := m.metric("commits_total", "stale"); stale != 0 || m.metric("rebalances_total") != 2 {
-		s.Errorf("%v commits came too late in %v generations: the member was thrown out\n%s", stale, m.metric("rebalances_total"), m.log)
+		s.Errorf("%v commits came too late in %v generations: the member was thrown out\n%s", stale,
+			m.metric("rebalances_total"), m.log)
 	}
 	other.stop()
 	m.stop()

@@ -18,9 +18,9 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// session is a connection whose login may end after a while: brokers with connections.max.reauth.ms close a connection at the first
-// request after that. kafka-go does not know of it. So a session logs in again (KIP-368), between two requests and before its time is
-// over. Nothing is sent twice by it, and a member keeps its generation.
+// session is a connection whose login may end after a while: brokers with connections.max.reauth.ms close a connection
+// at the first request after that. kafka-go does not know of it. So a session logs in again (KIP-368), between two
+// requests and before its time is over. Nothing is sent twice by it, and a member keeps its generation.
 //
 // As kafka-go writes them, whole requests follow each other, and no other goroutine writes meanwhile.
 type session struct {
@@ -54,8 +54,8 @@ func (s *session) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// renew counts what is to be written, and logs in before it if the session ends soon and no answer is under way. An answer that is
-// waited for puts it off: a broker takes a login after the end of a session too.
+// renew counts what is to be written, and logs in before it if the session ends soon and no answer is under way. An
+// answer that is waited for puts it off: a broker takes a login after the end of a session too.
 func (s *session) renew(b []byte) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,8 @@ func (s *session) login(ctx context.Context) error {
 	}
 	s.ends = time.Time{}
 	if lifetime > 0 {
-		s.ends = time.Now().Add(lifetime * 8 / 10) // the broker began to count before, and a request takes time to arrive
+		// the broker began to count before, and a request takes time to arrive
+		s.ends = time.Now().Add(lifetime * 8 / 10)
 	}
 	return nil
 }
@@ -146,12 +147,14 @@ func saslVersions(conn *protocol.Conn) (map[protocol.ApiKey]int16, error) {
 	return versions, nil
 }
 
-// errLoginClosed is how some brokers refuse a password, and what a login sees of a broker that ends. So it is lasting for who
-// connects for the first time, and passes for a stream that runs.
+// errLoginClosed is how some brokers refuse a password, and what a login sees of a broker that ends. So it is lasting
+// for who connects for the first time, and passes for a stream that runs.
 var errLoginClosed = errors.New("the broker closed the connection during the login: are user and password right?")
 
 // authenticate returns how long the login lasts; 0 is for good.
-func authenticate(ctx context.Context, conn *protocol.Conn, mechanism sasl.Mechanism) (lifetime time.Duration, err error) {
+func authenticate(ctx context.Context, conn *protocol.Conn,
+	mechanism sasl.Mechanism,
+) (lifetime time.Duration, err error) {
 	r, err := conn.RoundTrip(&saslhandshake.Request{Mechanism: mechanism.Name()})
 	if err != nil {
 		return 0, err

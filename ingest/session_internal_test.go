@@ -7,14 +7,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMessages: however a stream is cut, the messages that are over are counted, and it is known when none is under way.
+// TestMessages: however a stream is cut, the messages that are over are counted, and it is known when none is under
+// way.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var stream []byte
 		ends := map[int]int{0: 0} // messages that are over, by position
 		for i, size := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 5).Draw(t, "sizes") {
-			stream = append(binary.BigEndian.AppendUint32(stream, uint32(size)), make([]byte, size)...) //nolint:gosec // small
+			//nolint:gosec // small
+			stream = append(binary.BigEndian.AppendUint32(stream, uint32(size)), make([]byte, size)...)
 			ends[len(stream)] = i + 1
 		}
 		var m messages

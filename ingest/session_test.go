@@ -56,10 +56,12 @@ func TestCreateTopicsEnds(t *testing.T) {
 	t.Parallel()
 	opt, connections := listen(t)
 	c := newFake(t, opt) // which creates topics
-	c.await("the end of all connections", func() bool { return connections.all.Load() > 0 && connections.open.Load() == 0 })
+	c.await("the end of all connections",
+		func() bool { return connections.all.Load() > 0 && connections.open.Load() == 0 })
 }
 
-// TestSessions: logins that last for a second are renewed on the connections that there are, in one generation of the group.
+// TestSessions: logins that last for a second are renewed on the connections that there are, in one generation of the
+// group.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	for _, mechanism := range []string{"plain", "scram-sha-512"} {
@@ -67,8 +69,10 @@ func TestSessions(t *testing.T) {
 			t.Parallel()
 			var logins atomic.Int64
 			opt, connections := listen(t)
-			fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "user", password),
-				kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1", "connections.max.reauth.ms": "1000"}),
+			fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(),
+				kfake.Superuser(strings.ToUpper(mechanism), "user", password),
+				kfake.BrokerConfigs(
+					map[string]string{"default.replication.factor": "1", "connections.max.reauth.ms": "1000"}),
 				opt)
 			if err != nil {
 				t.Fatal(err)
@@ -79,7 +83,9 @@ func TestSessions(t *testing.T) {
 				logins.Add(1)
 				return nil, nil, false
 			})
-			c := attach(t, ingest.Connection{Brokers: fake.ListenAddrs(), SASL: ingest.SASL{Mechanism: mechanism, User: "user", Password: password}}, fake)
+			c := attach(t, ingest.Connection{
+				Brokers: fake.ListenAddrs(), SASL: ingest.SASL{Mechanism: mechanism, User: "user", Password: password},
+			}, fake)
 			m := c.start(handle(echo))
 			sent := 0
 			for logins.Load() < 5*connections.all.Load() {
@@ -91,7 +97,8 @@ func TestSessions(t *testing.T) {
 				t.Errorf("the group was joined %v times, want once", n)
 			}
 			m.stop()
-			if text := m.log.String(); strings.Contains(text, "WARN") || m.metric("produce_retries_total")+m.metric("fetch_errors_total") > 0 {
+			if text := m.log.String(); strings.Contains(text, "WARN") ||
+				m.metric("produce_retries_total")+m.metric("fetch_errors_total") > 0 {
 				t.Errorf("a login that ends is seen:\n%s", text)
 			}
 		})

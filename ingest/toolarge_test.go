@@ -20,7 +20,8 @@ import (
 func (c *cluster) smallDeadLetters() {
 	c.Helper()
 	c.dlq += "-small"
-	if err := c.client.CreateTopics(c.Context(), ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
+	if err := c.client.CreateTopics(c.Context(),
+		ingest.Topic{Name: c.dlq, Partitions: testPartitions, MaxMessageBytes: 1000}); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -32,10 +33,13 @@ func TestDeadLetterTooLarge(t *testing.T) {
 	c := newCluster(t)
 	raise := func(value string) {
 		t.Helper()
-		res, err := c.kafka.IncrementalAlterConfigs(t.Context(), &kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
-			ResourceType: kafka.ResourceTypeTopic, ResourceName: c.dlq,
-			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: "max.message.bytes", Value: value, ConfigOperation: kafka.ConfigOperationSet}},
-		}}})
+		res, err := c.kafka.IncrementalAlterConfigs(t.Context(),
+			&kafka.IncrementalAlterConfigsRequest{Resources: []kafka.IncrementalAlterConfigsRequestResource{{
+				ResourceType: kafka.ResourceTypeTopic, ResourceName: c.dlq,
+				Configs: []kafka.IncrementalAlterConfigsRequestConfig{
+					{Name: "max.message.bytes", Value: value, ConfigOperation: kafka.ConfigOperationSet},
+				},
+			}}})
 		if err != nil || res.Resources[0].Error != nil {
 			t.Fatal(err, res)
 		}
@@ -98,12 +102,15 @@ func TestLimitOfANewTopic(t *testing.T) {
 	t.Parallel()
 	c := newFake(t)
 	c.smallDeadLetters()
-	fault := c.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: c.dlq, Err: kerr.UnknownTopicOrPartition, Count: 2})
+	fault := c.fake.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.DescribeConfigs}, Resource: c.dlq, Err: kerr.UnknownTopicOrPartition, Count: 2,
+	})
 	m := c.start(handle(echo))
 	c.await("the group", m.isReady)
 	m.stop()
 	if fault.Hits() != 2 || !strings.Contains(m.log.String(), "should take larger messages") {
-		t.Errorf("after %d answers of a broker that does not know the topic the limit was not warned of:\n%s", fault.Hits(), m.log)
+		t.Errorf("after %d answers of a broker that does not know the topic the limit was not warned of:\n%s",
+			fault.Hits(), m.log)
 	}
 }
 
@@ -121,7 +128,8 @@ func TestAnswerTooLargeIsADeadLetter(t *testing.T) {
 	c.await("all answers", func() bool { return len(count(append(c.read(c.out), c.read(c.dlq)...))) == 100 })
 	m.stop()
 	for _, x := range c.read(c.dlq) {
-		if x.headers["dlq-reason"] != "scoring_failed" || x.headers["dlq-stage"] != "produce" || !strings.HasPrefix(x.value, "value ") {
+		if x.headers["dlq-reason"] != "scoring_failed" || x.headers["dlq-stage"] != "produce" ||
+			!strings.HasPrefix(x.value, "value ") {
 			t.Errorf("dead letter %s: %.20q, headers %v", x.key, x.value, x.headers)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // transactional returns a producer with transactions.
 func (c *cluster) transactional(id string) *kgo.Client {
 	c.Helper()
-	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.TransactionalID(c.group+id), kgo.DefaultProduceTopic(c.in), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.TransactionalID(c.group+id),
+		kgo.DefaultProduceTopic(c.in), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -28,7 +29,9 @@ func (c *cluster) write(p *kgo.Client, keys ...string) {
 	c.Helper()
 	for partition := range int32(testPartitions) {
 		for _, key := range keys {
-			p.Produce(c.Context(), &kgo.Record{Key: fmt.Appendf(nil, "%s-%d", key, partition), Value: []byte("v"), Partition: partition}, nil)
+			p.Produce(c.Context(),
+				&kgo.Record{Key: fmt.Appendf(nil, "%s-%d", key, partition), Value: []byte("v"), Partition: partition},
+				nil)
 		}
 	}
 	if err := p.Flush(c.Context()); err != nil {
@@ -51,8 +54,8 @@ func (c *cluster) end(p *kgo.Client, commit kgo.TransactionEndTry) {
 	}
 }
 
-// TestAbortedTransactions: what producers took back is no record, for a consumer and for a replay, also where several producers
-// write into one another. What is still open waits, with all that came after it.
+// TestAbortedTransactions: what producers took back is no record, for a consumer and for a replay, also where several
+// producers write into one another. What is still open waits, with all that came after it.
 func TestAbortedTransactions(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -110,7 +113,8 @@ func TestAbortedTransactions(t *testing.T) {
 	}
 }
 
-// TestAbortedOutOfOrder: the transaction that began first is aborted last, and brokers list aborted transactions by their ends.
+// TestAbortedOutOfOrder: the transaction that began first is aborted last, and brokers list aborted transactions by
+// their ends.
 func TestAbortedOutOfOrder(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -127,7 +131,8 @@ func TestAbortedOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestOpenTransaction: what cannot be read yet waits, which is no stall. Metrics and a remark tell of it, and the consumer stays ready.
+// TestOpenTransaction: what cannot be read yet waits, which is no stall. Metrics and a remark tell of it, and the
+// consumer stays ready.
 func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -135,14 +140,16 @@ func TestOpenTransaction(t *testing.T) {
 	c.begin(a)
 	c.write(a, "open")
 	c.send(numbered(0, 100)...) // by somebody else, behind it
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout, cfg.ReadyAfterStall = time.Second, time.Second })
+	m := c.start(handle(echo),
+		func(cfg *ingest.Config) { cfg.StallTimeout, cfg.ReadyAfterStall = time.Second, time.Second })
 	c.await("a member", m.isReady)
 	begun := time.Now()
 	c.await("the time of a stall to pass", func() bool { return time.Since(begun) > 2500*time.Millisecond })
 	c.await("word of it", func() bool {
 		return m.metric("open_transaction_seconds") > 2 && strings.Contains(m.Remark(), "open transaction")
 	})
-	if lag := m.metric("lag_records"); m.metric("stalls_total") > 0 || lag != 100+testPartitions || m.metric("oldest_unanswered_seconds") != 0 || !m.isReady() {
+	if lag := m.metric("lag_records"); m.metric("stalls_total") > 0 || lag != 100+testPartitions ||
+		m.metric("oldest_unanswered_seconds") != 0 || !m.isReady() {
 		t.Errorf("%v stalls, lag %v, %v", m.metric("stalls_total"), lag, m.Check())
 	}
 	c.end(a, kgo.TryCommit)
@@ -158,7 +165,8 @@ func TestOpenTransaction(t *testing.T) {
 func TestTransactionMarkers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.TransactionalID(c.group), kgo.DefaultProduceTopic(c.in))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.conn.Brokers...), kgo.TransactionalID(c.group),
+		kgo.DefaultProduceTopic(c.in))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ func watchOften(cfg *ingest.Config) { cfg.PartitionWatchInterval = 100 * time.Mi
 
 // addPartitions gives the input two more.
 func (c *cluster) addPartitions() error {
-	res, err := c.kafka.CreatePartitions(c.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: c.in, Count: testPartitions + 2}}})
+	res, err := c.kafka.CreatePartitions(c.Context(),
+		&kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: c.in, Count: testPartitions + 2}}})
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,8 @@ func TestPartitionsAreAdded(t *testing.T) {
 	members := []*member{c.start(handle(echo), watchOften), c.start(handle(echo), watchOften)}
 	assigned := func(each float64) func() bool {
 		return func() bool {
-			return !slices.ContainsFunc(members, func(m *member) bool { return m.metric("assigned_partitions") != each })
+			return !slices.ContainsFunc(members,
+				func(m *member) bool { return m.metric("assigned_partitions") != each })
 		}
 	}
 	c.await("both members", assigned(testPartitions/2))

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// workers lends the handler's workers to the partitions, as many as can run at once. A worker's memory would otherwise be
-// there for each partition, and it is most of what a partition needs.
+// workers lends the handler's workers to the partitions, as many as can run at once. A worker's memory would otherwise
+// be there for each partition, and it is most of what a partition needs.
 type workers struct {
 	handler Handler
 	idle    chan Worker // nil is one that has not been made yet
 }
 
-// workerPatience is how long a partition waits for a worker before it gets one more: a handler that does not return must not
-// hold up the other partitions.
+// workerPatience is how long a partition waits for a worker before it gets one more: a handler that does not return
+// must not hold up the other partitions.
 const workerPatience = time.Second
 
 func newWorkers(h Handler) *workers {

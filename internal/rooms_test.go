@@ -16,7 +16,8 @@ const module = "github.com/wardcast/wardcast/"
 // packages returns what each package imports, for all packages that this module links.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		`{{.ImportPath}} {{join .Imports " "}}`, module+"...")
 	list.Stderr = os.Stderr
 	out, err := list.Output()
 	if err != nil {
@@ -61,7 +62,8 @@ func within(path string, patterns ...string) bool {
 // TestLinks holds what the packages of a process must not bring with them, however indirectly.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	kernels, leastSquares := []string{"solver/matrix", "solver/linalg", "solver/matrix/safetensors"}, []string{"solver", "solver/icqf"}
+	kernels, leastSquares := []string{"solver/matrix", "solver/linalg", "solver/matrix/safetensors"},
+		[]string{"solver", "solver/icqf"}
 	imports := packages(t)
 	for _, promise := range []struct {
 		why     string
@@ -70,7 +72,9 @@ func TestLinks(t *testing.T) {
 	}{
 		{
 			why: "a note is scored without a solver",
-			of:  []string{"textproc/...", "ingest/...", "classifier", "internal/service/scoring", "internal/service/config"},
+			of: []string{
+				"textproc/...", "ingest/...", "classifier", "internal/service/scoring", "internal/service/config",
+			},
 			not: []string{"solver/...", "models/train", "models/retrain"},
 			but: kernels,
 		}, {

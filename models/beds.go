@@ -12,8 +12,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// What was learned of a site's history to forecast beds stands beside the models, in beds/<version>: the fit, and a manifest
-// with its checksum. The store reads no meaning into a fit.
+// What was learned of a site's history to forecast beds stands beside the models, in beds/<version>: the fit, and a
+// manifest with its checksum. The store reads no meaning into a fit.
 const (
 	bedsFolder = "beds"
 	fitFile    = "fit.json"
@@ -28,27 +28,30 @@ type bedsManifest struct {
 	Files     map[string]bundle.File `json:"files"`
 }
 
-// SaveBeds adds a fit of beds, which must be JSON, and returns its version. It is added whole or not at all. Saving the same
-// fit of the same time again changes nothing.
+// SaveBeds adds a fit of beds, which must be JSON, and returns its version. It is added whole or not at all. Saving the
+// same fit of the same time again changes nothing.
 func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (version string, err error) {
 	if !json.Valid(fit) || len(fit) > fitLimit {
 		return "", fmt.Errorf("saving a fit of beds: it is no JSON, or larger than %d bytes", fitLimit)
 	}
-	m := bedsManifest{Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second), Files: map[string]bundle.File{fitFile: bundle.FileOf(fit)}}
+	m := bedsManifest{Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second), Files: map[string]bundle.File{
+		fitFile: bundle.FileOf(fit),
+	}}
 	manifest, err := json.MarshalIndent(&m, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("saving a fit of beds: %w", err)
 	}
 	manifest = append(manifest, '\n')
 	version = bundle.VersionName(m.CreatedAt, bundle.FileOf(manifest).SHA256)
-	if err := s.bucket.AddFolder(ctx, path.Join(bedsFolder, version), map[string][]byte{fitFile: fit, bundle.ManifestFile: manifest}, bundle.ManifestFile); err != nil {
+	if err := s.bucket.AddFolder(ctx, path.Join(bedsFolder, version),
+		map[string][]byte{fitFile: fit, bundle.ManifestFile: manifest}, bundle.ManifestFile); err != nil {
 		return "", fmt.Errorf("saving a fit of beds: %w", err)
 	}
 	return version, nil
 }
 
-// BedsVersions returns the versions of fits of beds, oldest first; none is no error. One that is not completely written does not
-// count.
+// BedsVersions returns the versions of fits of beds, oldest first; none is no error. One that is not completely written
+// does not count.
 func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
 	files, err := s.bucket.Files(ctx, bedsFolder)
 	if err != nil {
@@ -56,7 +59,8 @@ func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
 	}
 	var versions []string
 	for _, file := range files {
-		if version := path.Base(path.Dir(file)); path.Join(bedsFolder, version, bundle.ManifestFile) == file && bundle.ValidVersion(version) {
+		if version := path.Base(path.Dir(file)); path.Join(bedsFolder, version, bundle.ManifestFile) == file &&
+			bundle.ValidVersion(version) {
 			versions = append(versions, version)
 		}
 	}
@@ -71,14 +75,16 @@ func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
 	bad := func(file string, err error) error {
 		return fileError(FileError{File: path.Join(bedsFolder, version, file), Err: err})
 	}
-	manifest, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, bundle.ManifestFile), bundle.Limit(bundle.ManifestFile))
+	manifest, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, bundle.ManifestFile),
+		bundle.Limit(bundle.ManifestFile))
 	if err != nil {
 		return nil, bad(bundle.ManifestFile, err)
 	}
 	var m bedsManifest
 	switch {
 	case !bundle.OfVersion(version, bundle.FileOf(manifest).SHA256):
-		return nil, bad(bundle.ManifestFile, errors.New("the manifest was changed: its checksum is not that of its name"))
+		return nil, bad(bundle.ManifestFile,
+			errors.New("the manifest was changed: its checksum is not that of its name"))
 	case json.Unmarshal(manifest, &m) != nil || m.Format != bedsFormat:
 		return nil, bad(bundle.ManifestFile, fmt.Errorf("%w: it is not of %s", bundle.ErrManifest, bedsFormat))
 	}

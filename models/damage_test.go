@@ -76,7 +76,10 @@ func TestDamageIsNamed(t *testing.T) {
 			}
 		},
 	} {
-		for _, file := range []string{bundle.ManifestFile, bundle.VocabularyFile, bundle.TensorsFile, bundle.EvaluationFile, bundle.CardFile, championFile, generationsFolder} {
+		for _, file := range []string{
+			bundle.ManifestFile, bundle.VocabularyFile, bundle.TensorsFile,
+			bundle.EvaluationFile, bundle.CardFile, championFile, generationsFolder,
+		} {
 			if file == championFile && how == "gone" {
 				continue // a store without a champion is sound
 			}
@@ -110,7 +113,8 @@ func TestDamageIsNamed(t *testing.T) {
 					if s.Promote(t.Context(), Change{To: champion.Name}) == nil {
 						t.Error("promoted")
 					}
-					if s.AddGeneration(t.Context(), &Generation{CreatedAt: champion.CreatedAt, By: "x", Models: champion.Models}) == nil {
+					if s.AddGeneration(t.Context(),
+						&Generation{CreatedAt: champion.CreatedAt, By: "x", Models: champion.Models}) == nil {
 						t.Error("a generation with a damaged version was added")
 					}
 				}
@@ -147,7 +151,8 @@ func TestExtraFilesAreNamed(t *testing.T) {
 	if d := cmp.Diff([]string{"Readme", "stray", "generations/notes.txt", "extra.bin"}, names); d != "" {
 		t.Error(d)
 	}
-	if _, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder)); err == nil || !strings.Contains(err.Error(), "extra.bin") {
+	if _, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder)); err == nil ||
+		!strings.Contains(err.Error(), "extra.bin") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -160,7 +165,8 @@ func TestForgedFiles(t *testing.T) {
 	card := []byte("# forged\n")
 	before := bundle.FileOf(read(t, filepath.Join(folder, bundle.CardFile)))
 	write(t, filepath.Join(folder, bundle.CardFile), card)
-	manifest := strings.Replace(string(read(t, filepath.Join(folder, bundle.ManifestFile))), before.SHA256, bundle.FileOf(card).SHA256, 1)
+	manifest := strings.Replace(string(read(t, filepath.Join(folder, bundle.ManifestFile))), before.SHA256,
+		bundle.FileOf(card).SHA256, 1)
 	write(t, filepath.Join(folder, bundle.ManifestFile), []byte(manifest))
 	_, err := s.Load(t.Context(), "chest-pain", filepath.Base(folder))
 	if err == nil || !strings.Contains(err.Error(), bundle.ManifestFile) {
@@ -188,7 +194,9 @@ func TestHostileManifests(t *testing.T) {
 		"admission none": {`"format": "1"`, `"format": "1", "classes": ["a", "b"]`},
 		"admission all":  {`"format": "1"`, `"format": "1", "classes": ["a", "b"], "admission_classes": ["a", "b"]`},
 		"admission else": {`"format": "1"`, `"format": "1", "classes": ["a", "b"], "admission_classes": ["c"]`},
-		"admission more": {`"format": "1"`, `"format": "1", "classes": ["a", "b", "c"], "admission_classes": ["a", "a"]`},
+		"admission more": {
+			`"format": "1"`, `"format": "1", "classes": ["a", "b", "c"], "admission_classes": ["a", "a"]`,
+		},
 		"only admission": {`"format": "1"`, `"format": "1", "admission_classes": ["a"]`},
 		"class a number": {`"format": "1"`, `"format": "1", "classes": [1, 2], "admission_classes": [1]`},
 		"null":           {`{`, `null {`},
@@ -220,7 +228,10 @@ func TestHostileNames(t *testing.T) {
 	ctx := t.Context()
 	s, _, folder := stored(t)
 	version := filepath.Base(folder)
-	for _, model := range []string{"", ".", "..", "../chest-pain", "chest-pain/", "/", "CHEST-PAIN", "chest pain", ".lock", "a\x00b", "generations", "champion"} {
+	for _, model := range []string{
+		"", ".", "..", "../chest-pain", "chest-pain/", "/", "CHEST-PAIN", "chest pain",
+		".lock", "a\x00b", "generations", "champion",
+	} {
 		_, e1 := s.Load(ctx, model, version)
 		_, e2 := s.Versions(ctx, model)
 		for i, err := range []error{e1, e2} {
@@ -228,7 +239,8 @@ func TestHostileNames(t *testing.T) {
 				t.Errorf("%q, call %d: got %v", model, i, err)
 			}
 		}
-		if err := s.AddGeneration(ctx, &Generation{CreatedAt: time.Unix(0, 0), Models: map[string]Member{model: {Version: version}}}); err == nil {
+		if err := s.AddGeneration(ctx,
+			&Generation{CreatedAt: time.Unix(0, 0), Models: map[string]Member{model: {Version: version}}}); err == nil {
 			t.Errorf("%q is a model of a generation", model)
 		}
 	}

@@ -18,9 +18,10 @@ import (
 
 const tempPrefix = ".tmp-"
 
-// Dir is the Bucket on a directory. Files and folders are written to a temporary name, synced and renamed; writers exclude
-// each other by a lock, readers need none. What it creates is for its owner only, or, if the directory has the
-// set-group-ID bit, for its group to read as well. What root writes belongs to the owner of what it replaces, or of the folder.
+// Dir is the Bucket on a directory. Files and folders are written to a temporary name, synced and renamed; writers
+// exclude each other by a lock, readers need none. What it creates is for its owner only, or, if the directory has the
+// set-group-ID bit, for its group to read as well. What root writes belongs to the owner of what it replaces, or of the
+// folder.
 type Dir string
 
 // path returns the place of a file or folder of the bucket.
@@ -174,8 +175,8 @@ func (d Dir) AddFolder(ctx context.Context, folder string, contents map[string][
 	})
 }
 
-// locked creates the folder and calls write while it excludes other writers of the bucket, with the temporary files of dead
-// ones removed, whose names begin with prefix.
+// locked creates the folder and calls write while it excludes other writers of the bucket, with the temporary files of
+// dead ones removed, whose names begin with prefix.
 func (d Dir) locked(ctx context.Context, folder, prefix string, write func(files.Folder) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package models keeps trained models: Generation is the versions, each a bundle.Bundle, that belong together, and Store is
-// where they live, with the generation that is served and the history of that choice. OpenDir opens the store on a
-// directory, New that in another Bucket:
+// Package models keeps trained models: Generation is the versions, each a bundle.Bundle, that belong together, and
+// Store is where they live, with the generation that is served and the history of that choice. OpenDir opens the store
+// on a directory, New that in another Bucket:
 //
 //	<store>/<model>/<version>/manifest.json        what the model is, with the SHA-256 of every other file
 //	                          vocabulary.json      the terms, in the order of the columns
@@ -14,14 +14,14 @@
 //	<store>/history.jsonl                          who promoted, refused or rolled back what, when and why
 //	<store>/.shards/                               what processes that share a training leave for each other
 //
-// A version appears whole or not at all, a generation after its versions, and neither ever changes. The name of each is the
-// time of creation and the first six digits of the SHA-256 of its file, for a version of its manifest, so that the name
-// vouches for the file, and the manifest for the other files. A file that does not match is refused with its name.
+// A version appears whole or not at all, a generation after its versions, and neither ever changes. The name of each is
+// the time of creation and the first six digits of the SHA-256 of its file, for a version of its manifest, so that the
+// name vouches for the file, and the manifest for the other files. A file that does not match is refused with its name.
 //
-// Only champion and history.jsonl change, apart from .shards, which no list shows: the one by compare-and-swap, so that of two
-// writers the second is told, the other by adding a line. A change is recorded before it takes effect. A crash at any moment
-// therefore leaves a store that loads as before or as after the change, and at worst a record of a change that did not take
-// effect, which Event.Abandoned tells.
+// Only champion and history.jsonl change, apart from .shards, which no list shows: the one by compare-and-swap, so that
+// of two writers the second is told, the other by adding a line. A change is recorded before it takes effect. A crash
+// at any moment therefore leaves a store that loads as before or as after the change, and at worst a record of a change
+// that did not take effect, which Event.Abandoned tells.
 //
 // A Store is safe for concurrent use, also by several processes.
 package models

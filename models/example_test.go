@@ -22,7 +22,8 @@ func ExampleOpenDir() {
 	b := &bundle.Bundle{
 		Manifest: bundle.Manifest{
 			Name: bundle.Slug("Chest Pain"), Complaint: "Chest Pain", Method: "sonmf", Rank: 1, Threshold: 0.5,
-			Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
+			Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
+			CreatedAt:   time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
 		},
 		Vocabulary: []bundle.Term{{Text: "pain", Surface: []string{"pain", "pains"}, DF: 12}},
 		Tensors:    bundle.Tensors{"topics": {Shape: []int{1, 1}, Data: []float64{1}}},
@@ -31,7 +32,9 @@ func ExampleOpenDir() {
 	if err != nil {
 		panic(err)
 	}
-	g := &models.Generation{CreatedAt: b.Manifest.CreatedAt, By: "train", Models: map[string]models.Member{b.Manifest.Name: {Version: version}}}
+	g := &models.Generation{CreatedAt: b.Manifest.CreatedAt, By: "train", Models: map[string]models.Member{
+		b.Manifest.Name: {Version: version},
+	}}
 	if err := store.AddGeneration(ctx, g); err != nil {
 		panic(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// Generation is the models that belong together: what one training made, and what it took over from the generation before.
-// A generation that names no version for a complaint has no model of its own for it. It never changes once it is added.
+// Generation is the models that belong together: what one training made, and what it took over from the generation
+// before. A generation that names no version for a complaint has no model of its own for it. It never changes once it
+// is added.
 type Generation struct {
 	Format    string            `json:"format"` // set by AddGeneration
 	Parent    string            `json:"parent,omitempty"`
@@ -25,8 +26,8 @@ type Generation struct {
 	// RareComplaints counts what has no model of its own and is of too few patients to be named.
 	RareComplaints int `json:"rare_complaints,omitempty"`
 
-	// Name is set by AddGeneration and whenever a generation is read: the time of creation and the first six digits of the
-	// SHA-256 of the file, as a version's name is made.
+	// Name is set by AddGeneration and whenever a generation is read: the time of creation and the first six digits of
+	// the SHA-256 of the file, as a version's name is made.
 	Name string `json:"-"`
 }
 
@@ -122,8 +123,8 @@ func parseGeneration(name string, data []byte) (*Generation, error) {
 	return g, nil
 }
 
-// AddGeneration adds a generation, whose versions must be there and sound, and sets its Name and Format. Nothing is served by
-// it before it is promoted. Adding the same generation again changes nothing.
+// AddGeneration adds a generation, whose versions must be there and sound, and sets its Name and Format. Nothing is
+// served by it before it is promoted. Adding the same generation again changes nothing.
 func (s *Store) AddGeneration(ctx context.Context, g *Generation) error {
 	data, err := g.encode()
 	if err == nil {
@@ -163,8 +164,8 @@ func (s *Store) sound(ctx context.Context, g *Generation) error {
 	return errors.Join(errs...)
 }
 
-// Generation reads a generation. The error wraps ErrNotFound if there is none of that name, and is a *FileError if its file
-// is damaged.
+// Generation reads a generation. The error wraps ErrNotFound if there is none of that name, and is a *FileError if its
+// file is damaged.
 func (s *Store) Generation(ctx context.Context, name string) (*Generation, error) {
 	if !bundle.ValidVersion(name) {
 		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
@@ -192,7 +193,8 @@ func (s *Store) Generations(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, file := range files {
-		if name, ok := strings.CutSuffix(path.Base(file), ".json"); ok && generationFile(name) == file && bundle.ValidVersion(name) {
+		if name, ok := strings.CutSuffix(path.Base(file), ".json"); ok && generationFile(name) == file &&
+			bundle.ValidVersion(name) {
 			names = append(names, name)
 		}
 	}

@@ -24,13 +24,14 @@ const (
 
 // Event is a line of the history of a store.
 type Event struct {
-	Time    time.Time `json:"time"`
-	Action  Action    `json:"action"`
-	From    string    `json:"from,omitempty"` // generation that was served then, "" if there was none; that of the history if the champion file was lost
-	To      string    `json:"to,omitempty"`   // generation that was to be served
-	By      string    `json:"by,omitempty"`   // person or program
-	Why     string    `json:"why,omitempty"`
-	Command string    `json:"command,omitempty"`
+	Time   time.Time `json:"time"`
+	Action Action    `json:"action"`
+	// generation that was served then, "" if there was none; that of the history if the champion file was lost
+	From    string `json:"from,omitempty"`
+	To      string `json:"to,omitempty"` // generation that was to be served
+	By      string `json:"by,omitempty"` // person or program
+	Why     string `json:"why,omitempty"`
+	Command string `json:"command,omitempty"`
 
 	// Abandoned says that the change never took effect: its writer was stopped after it recorded the change, or another
 	// writer was faster. It is not stored: later changes, and what is served now, tell.
@@ -49,8 +50,8 @@ const (
 	historyLimit = 64 << 20
 )
 
-// History returns what was recorded for the store, oldest first. Lines that cannot be read are left out and joined in the
-// error, which holds a *FileError for each, also for a last line that was cut off and for a history that was lost.
+// History returns what was recorded for the store, oldest first. Lines that cannot be read are left out and joined in
+// the error, which holds a *FileError for each, also for a last line that was cut off and for a history that was lost.
 func (s *Store) History(ctx context.Context) ([]Event, error) {
 	served, _, err := s.pointer(ctx)
 	_, unknown := errors.AsType[*FileError](err)
@@ -62,7 +63,8 @@ func (s *Store) History(ctx context.Context) ([]Event, error) {
 		return nil, err
 	}
 	if err == nil && served != "" && !slices.ContainsFunc(events, func(e Event) bool { return e.changes() }) {
-		err = &FileError{File: historyFile, Err: fmt.Errorf("%w or empty, though generation %q is served: copy it from a backup", ErrNotFound, served)}
+		err = &FileError{File: historyFile, Err: fmt.Errorf(
+			"%w or empty, though generation %q is served: copy it from a backup", ErrNotFound, served)}
 	}
 	settle(events, served, unknown)
 	return events, err
@@ -118,10 +120,10 @@ func parseLines[T any](data []byte) (all []T, bad []error) {
 // wholeLines cuts off a last line without its end.
 func wholeLines(data []byte) []byte { return data[:bytes.LastIndexByte(data, '\n')+1] }
 
-// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each tells what it
-// started from: what was served then. A change took effect if what was served later proves it, or if what was served next is
-// neither what it changed nor what was served before. Then the champion file was lost, or edited by hand, which must not deny
-// the past. If it is unknown what is served, the last change counts.
+// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each tells
+// what it started from: what was served then. A change took effect if what was served later proves it, or if what was
+// served next is neither what it changed nor what was served before. Then the champion file was lost, or edited by
+// hand, which must not deny the past. If it is unknown what is served, the last change counts.
 func settle(events []Event, served string, unknown bool) {
 	proven := map[int]bool{}
 	latest := map[string]int{} // change to each generation

@@ -22,18 +22,19 @@ const (
 
 // VersionInfo is a version as a list shows it.
 type VersionInfo struct {
-	Model      string        `json:"model"`
-	Version    string        `json:"version"`
-	Champion   bool          `json:"champion"`
-	Status     VersionStatus `json:"status"`
-	Reason     string        `json:"reason"`               // of the refusal, or why the generation has it
-	Generation string        `json:"generation,omitempty"` // the one that is served if it has the version, else the latest that has
-	CreatedAt  time.Time     `json:"created_at"`
+	Model    string        `json:"model"`
+	Version  string        `json:"version"`
+	Champion bool          `json:"champion"`
+	Status   VersionStatus `json:"status"`
+	Reason   string        `json:"reason"` // of the refusal, or why the generation has it
+	// the one that is served if it has the version, else the latest that has
+	Generation string    `json:"generation,omitempty"`
+	CreatedAt  time.Time `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first. It reads the generations and the history, and
-// no version. What is damaged of these is joined in the error, and Champion, Status and Reason rest on the rest. If nothing
-// can be listed, the list is nil.
+// List returns all versions of all models of a store, by model, oldest first. It reads the generations and the history,
+// and no version. What is damaged of these is joined in the error, and Champion, Status and Reason rest on the rest. If
+// nothing can be listed, the list is nil.
 func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {
@@ -152,8 +153,8 @@ type GenerationInfo struct {
 	Reason string // of the refusal
 }
 
-// ListGenerations returns all generations, oldest first. What is damaged is left out and joined in the error. If nothing can be
-// listed, the list is nil.
+// ListGenerations returns all generations, oldest first. What is damaged is left out and joined in the error. If
+// nothing can be listed, the list is nil.
 func ListGenerations(ctx context.Context, s *Store) ([]GenerationInfo, error) {
 	names, err := s.Generations(ctx)
 	if err != nil {

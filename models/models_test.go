@@ -19,12 +19,22 @@ func sample(n int) *bundle.Bundle {
 		Manifest: bundle.Manifest{
 			Name: "chest-pain", Complaint: "Chest Pain", Method: "sonmf", Rank: 2, Weighting: "tf-idf",
 			Text: json.RawMessage(`{"min_df":2}`), Seed: 1<<63 + uint64(n),
-			Training:    bundle.Training{From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Documents: 10, Positives: 3},
-			Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1.1, Intercept: -.1}, Threshold: .4, ThresholdRule: "youden",
-			Aux:       []bundle.AuxColumn{{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}}, {Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{.5, .5}}},
+			Training: bundle.Training{
+				From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Documents: 10, Positives: 3,
+			},
+			Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1.1, Intercept: -.1}, Threshold: .4,
+			ThresholdRule: "youden",
+			Aux: []bundle.AuxColumn{
+				{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}},
+				{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{.5, .5}},
+			},
 			CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 123, time.UTC), Wardcast: "test",
 		},
-		Vocabulary: []bundle.Term{{Text: "chest", Surface: []string{"chest"}, DF: 7}, {Text: "pain", Surface: []string{"pain", "pains"}, DF: 9}, {Text: "sob", DF: 1}},
+		Vocabulary: []bundle.Term{
+			{Text: "chest", Surface: []string{"chest"}, DF: 7},
+			{Text: "pain", Surface: []string{"pain", "pains"}, DF: 9},
+			{Text: "sob", DF: 1},
+		},
 		Tensors: bundle.Tensors{
 			"topics": {Shape: []int{3, 2}, Data: []float64{1, 0, 0, 1, .5, -.5}},
 			"idf":    {Shape: []int{3}, Data: []float64{1, 1.5, 2}},
@@ -71,7 +81,8 @@ func TestSaveAndLoad(t *testing.T) {
 	s := OpenDir(dir)
 	b := sample(0)
 	version := save(t, s, b)
-	if !strings.HasPrefix(version, "2026-11-20T02-00-00Z-") || version != b.Version || !strings.HasSuffix(version, "-"+b.SHA256[:6]) {
+	if !strings.HasPrefix(version, "2026-11-20T02-00-00Z-") || version != b.Version ||
+		!strings.HasSuffix(version, "-"+b.SHA256[:6]) {
 		t.Errorf("version %q, bundle %q %q", version, b.Version, b.SHA256)
 	}
 	got, err := OpenDir(dir).Load(t.Context(), "chest-pain", version)
@@ -90,7 +101,10 @@ func TestSaveAndLoad(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if d := cmp.Diff([]string{"card.md", "evaluation.json", "manifest.json", "report.html", "report.json", "tensors.safetensors", "vocabulary.json"}, names); d != "" {
+	if d := cmp.Diff([]string{
+		"card.md", "evaluation.json", "manifest.json", "report.html", "report.json",
+		"tensors.safetensors", "vocabulary.json",
+	}, names); d != "" {
 		t.Error(d)
 	}
 	if again := save(t, s, sample(0)); again != version {
@@ -115,7 +129,9 @@ func TestSaveRefuses(t *testing.T) {
 		"aux":            func(b *bundle.Bundle) { b.Manifest.Aux[0].Kind = "" },
 		"raw settings":   func(b *bundle.Bundle) { b.Manifest.Text = json.RawMessage("{") },
 		"raw evaluation": func(b *bundle.Bundle) { b.Evaluation = json.RawMessage("{") },
-		"tensor":         func(b *bundle.Bundle) { b.Tensors["topics"] = bundle.Tensor{Shape: []int{4}, Data: []float64{1}} },
+		"tensor": func(b *bundle.Bundle) {
+			b.Tensors["topics"] = bundle.Tensor{Shape: []int{4}, Data: []float64{1}}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

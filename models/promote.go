@@ -17,9 +17,9 @@ const (
 	championLimit = 128 // bytes
 )
 
-// Champion returns the generation that is served, an error that wraps ErrNotFound if there is none. If the champion file or
-// that of the generation is damaged, the error is a *FileError, and the generation holds its Name alone if that is known.
-// Champion reads no version, so that it is cheap to poll for changes.
+// Champion returns the generation that is served, an error that wraps ErrNotFound if there is none. If the champion
+// file or that of the generation is damaged, the error is a *FileError, and the generation holds its Name alone if that
+// is known. Champion reads no version, so that it is cheap to poll for changes.
 func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	name, _, err := s.pointer(ctx)
 	if err != nil {
@@ -30,7 +30,8 @@ func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	}
 	g, err := s.Generation(ctx, name)
 	if errors.Is(err, ErrNotFound) {
-		err = &FileError{File: championFile, Err: fmt.Errorf("it names a generation without its file %q: %w", generationFile(name), ErrNotFound)}
+		err = &FileError{File: championFile, Err: fmt.Errorf("it names a generation without its file %q: %w",
+			generationFile(name), ErrNotFound)}
 	}
 	if err != nil {
 		return &Generation{Name: name}, err
@@ -38,7 +39,8 @@ func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	return g, nil
 }
 
-// pointer reads the champion file: the name of a generation, "" without an error if there is no file, and what it holds.
+// pointer reads the champion file: the name of a generation, "" without an error if there is no file, and what it
+// holds.
 func (s *Store) pointer(ctx context.Context) (name string, held []byte, err error) {
 	held, err = s.bucket.Read(ctx, championFile, championLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,14 +70,16 @@ func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
 	case at < 0:
 		return nil, fmt.Errorf("champion: %w", ErrNotFound)
 	case lost(events):
-		return nil, &FileError{File: championFile, Err: fmt.Errorf("%w, though the history tells of one; promote a generation to mend it", ErrNotFound)}
+		return nil, &FileError{File: championFile, Err: fmt.Errorf(
+			"%w, though the history tells of one; promote a generation to mend it", ErrNotFound)}
 	}
 	// Its writer was stopped, or the file was lost.
-	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again", ErrNotFound, events[at].To)
+	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again",
+		ErrNotFound, events[at].To)
 }
 
-// lost reports whether events tell that there must be a champion file: a change that started from a generation, or a refusal while
-// the generation of a change before was served.
+// lost reports whether events tell that there must be a champion file: a change that started from a generation, or a
+// refusal while the generation of a change before was served.
 func lost(events []Event) bool {
 	promoted := map[string]bool{}
 	for _, e := range events {
@@ -107,12 +111,12 @@ type Change struct {
 	Action Action
 }
 
-// Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served by
-// then, nothing changes and the error wraps ErrConflict and tells who was faster. If c.To is served already, Promote does
-// nothing.
+// Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served
+// by then, nothing changes and the error wraps ErrConflict and tells who was faster. If c.To is served already, Promote
+// does nothing.
 //
-// The change is recorded first: a crash in between leaves a record of a change that did not take effect (Event.Abandoned),
-// never a change without a record.
+// The change is recorded first: a crash in between leaves a record of a change that did not take effect
+// (Event.Abandoned), never a change without a record.
 func (s *Store) Promote(ctx context.Context, c Change) error {
 	if c.Action == "" {
 		c.Action = Promoted
@@ -123,8 +127,8 @@ func (s *Store) Promote(ctx context.Context, c Change) error {
 	return nil
 }
 
-// Rollback makes c.To the generation that is served again, "" for the one that Before returns. It must have been served. All else is
-// as for Promote.
+// Rollback makes c.To the generation that is served again, "" for the one that Before returns. It must have been
+// served. All else is as for Promote.
 func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	c.To, err = s.RollbackTarget(ctx, c.To)
 	if err == nil {
@@ -137,8 +141,8 @@ func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	return nil
 }
 
-// Challenger returns the newest generation that was never served, unless it is older than the one that is. The error wraps
-// ErrNotFound if there is none.
+// Challenger returns the newest generation that was never served, unless it is older than the one that is. The error
+// wraps ErrNotFound if there is none.
 func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 	champion, err := s.Champion(ctx)
 	if err != nil {
@@ -169,10 +173,11 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 	return nil, fmt.Errorf("a challenger: %w", ErrNotFound)
 }
 
-// Refuse adds a generation, as AddGeneration does, that was judged and is not to be served, with the reason. c.To is ignored.
+// Refuse adds a generation, as AddGeneration does, that was judged and is not to be served, with the reason. c.To is
+// ignored.
 //
-// The refusal is recorded first: a crash in between leaves a record of a generation that is not there, never a refused generation
-// without its record.
+// The refusal is recorded first: a crash in between leaves a record of a generation that is not there, never a refused
+// generation without its record.
 func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 	data, err := g.encode()
 	if err == nil {
@@ -216,7 +221,8 @@ func (s *Store) change(ctx context.Context, c Change) error {
 		}
 		served = servedLast(events)
 	}
-	if err := s.record(ctx, Event{Action: c.Action, From: served, To: c.To, By: c.By, Why: c.Why, Command: c.Command}); err != nil {
+	if err := s.record(ctx,
+		Event{Action: c.Action, From: served, To: c.To, By: c.By, Why: c.Why, Command: c.Command}); err != nil {
 		return err
 	}
 	err = s.bucket.Swap(ctx, championFile, held, []byte(c.To+"\n"))
@@ -259,7 +265,8 @@ func (s *Store) conflict(ctx context.Context, served string) error {
 	events, _ := s.History(ctx) // damage is reported elsewhere
 	for _, e := range events {
 		if e.changes() && !e.Abandoned && e.To == served {
-			who = fmt.Sprintf(", %s at %s by %q", strings.ReplaceAll(string(e.Action), "_", " "), e.Time.Format(time.RFC3339), e.By)
+			who = fmt.Sprintf(", %s at %s by %q", strings.ReplaceAll(string(e.Action), "_", " "),
+				e.Time.Format(time.RFC3339), e.By)
 		}
 	}
 	return fmt.Errorf("generation %q is served%s: %w", served, who, ErrConflict)

@@ -41,7 +41,9 @@ func TestRollbackGoesBackOneMore(t *testing.T) {
 	for i, step := range []struct {
 		to, want string // "" is a rollback
 	}{
-		{g[0], g[0]}, {g[1], g[1]}, {g[2], g[2]}, {"", g[1]}, {"", g[0]}, {g[3], g[3]}, {"", g[0]}, {g[1], g[1]}, {g[1], g[1]}, {"", g[0]},
+		{g[0], g[0]}, {g[1], g[1]}, {g[2], g[2]}, {"", g[1]}, {"", g[0]}, {g[3], g[3]}, {"", g[0]}, {g[1], g[1]}, {
+			g[1], g[1],
+		}, {"", g[0]},
 	} {
 		var err error
 		if c := (Change{To: step.to, From: served, Why: "try"}); step.to == "" {
@@ -72,14 +74,16 @@ func TestConflictNamesTheWinner(t *testing.T) {
 	ctx := t.Context()
 	s := OpenDir(t.TempDir())
 	g := generations(t, s, 3)
-	if err := s.Promote(ctx, Change{To: g[1], From: g[0]}); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "no generation is served") {
+	if err := s.Promote(ctx, Change{To: g[1], From: g[0]}); !errors.Is(err, ErrConflict) ||
+		!strings.Contains(err.Error(), "no generation is served") {
 		t.Errorf("nothing is served: %v", err)
 	}
 	if err := s.Promote(ctx, Change{To: g[0], By: "night shift"}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.Promote(ctx, Change{To: g[2], From: g[1], By: "day shift"})
-	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), g[0]) || !strings.Contains(err.Error(), `by "night shift"`) {
+	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), g[0]) ||
+		!strings.Contains(err.Error(), `by "night shift"`) {
 		t.Errorf("got %v", err)
 	}
 	if events, err := s.History(ctx); err != nil || len(events) != 1 {
@@ -110,7 +114,8 @@ func TestPromoteMendsTheChampion(t *testing.T) {
 	const gone = "2026-11-20T02-00-00Z-000000"
 	write(t, filepath.Join(dir, championFile), []byte(gone+"\n"))
 	g, err := s.Champion(ctx)
-	if err == nil || g == nil || g.Name != gone || !strings.Contains(err.Error(), "generations/"+gone+".json") || !strings.Contains(err.Error(), `file "champion"`) {
+	if err == nil || g == nil || g.Name != gone || !strings.Contains(err.Error(), "generations/"+gone+".json") ||
+		!strings.Contains(err.Error(), `file "champion"`) {
 		t.Fatalf("champion %v, %v", g, err)
 	}
 	if err := s.Promote(ctx, Change{To: before.Name, From: gone}); err != nil {
@@ -166,7 +171,8 @@ func TestLostChampion(t *testing.T) {
 	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].Error() != want {
 		t.Errorf("verified: %v, %v", found, err)
 	}
-	if list, err := List(ctx, s); err == nil || !strings.Contains(err.Error(), want) || len(list) != 2 || list[1].Status != SupersededStatus {
+	if list, err := List(ctx, s); err == nil || !strings.Contains(err.Error(), want) || len(list) != 2 ||
+		list[1].Status != SupersededStatus {
 		t.Errorf("listed: %+v, %v", list, err)
 	}
 	if err := s.Promote(ctx, Change{To: g[1]}); err != nil {
@@ -189,7 +195,8 @@ func TestDamagedHistory(t *testing.T) {
 	// A line that was cut off is named, and never destroys later ones.
 	path := filepath.Join(dir, historyFile)
 	write(t, path, append(read(t, path), `{"time":"2026-`...))
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || !strings.Contains(found[0].Error(), "line 2: cut off") {
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 ||
+		!strings.Contains(found[0].Error(), "line 2: cut off") {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if err := s.Promote(ctx, Change{To: g[1], From: g[0], Why: "second"}); err != nil {
@@ -207,7 +214,8 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	// A line that somebody spoiled is named; the others are read, and the store can still be changed.
 	write(t, path, append([]byte("x\n"), read(t, path)...))
-	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].File != historyFile || !strings.Contains(found[0].Error(), "line 1") {
+	if found, err := s.Verify(ctx, nil); err != nil || len(found) != 1 || found[0].File != historyFile ||
+		!strings.Contains(found[0].Error(), "line 1") {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if err := s.Rollback(ctx, Change{From: g[1], Why: "third"}); err != nil {
@@ -249,7 +257,8 @@ func TestHostileGenerations(t *testing.T) {
 			}
 			forged := bundle.VersionName(g.CreatedAt, bundle.FileOf([]byte(text)).SHA256)
 			write(t, filepath.Join(dir, generationFile(forged)), []byte(text))
-			if _, err := s.Generation(t.Context(), forged); !errors.Is(err, bundle.ErrManifest) || !strings.Contains(err.Error(), forged+".json") {
+			if _, err := s.Generation(t.Context(), forged); !errors.Is(err, bundle.ErrManifest) ||
+				!strings.Contains(err.Error(), forged+".json") {
 				t.Errorf("got %v", err)
 			}
 			if err := s.Promote(t.Context(), Change{To: forged, From: g.Name}); err == nil {
@@ -267,7 +276,8 @@ func TestLaterMinorFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(read(t, filepath.Join(dir, generationFile(g.Name)))), `"format": "1"`, `"format": "1.9", "future": [1]`, 1)
+	text := strings.Replace(string(read(t, filepath.Join(dir, generationFile(g.Name)))), `"format": "1"`,
+		`"format": "1.9", "future": [1]`, 1)
 	later := bundle.VersionName(g.CreatedAt, bundle.FileOf([]byte(text)).SHA256)
 	write(t, filepath.Join(dir, generationFile(later)), []byte(text))
 	got, err := s.Generation(t.Context(), later)
@@ -378,7 +388,8 @@ func TestRollbackGoesToWhatWasServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, never := range g[1:] {
-		if err := s.Rollback(ctx, Change{To: never, From: g[0]}); !errors.Is(err, ErrNeverServed) || !strings.Contains(err.Error(), never) {
+		if err := s.Rollback(ctx, Change{To: never, From: g[0]}); !errors.Is(err, ErrNeverServed) ||
+			!strings.Contains(err.Error(), never) {
 			t.Errorf("got %v", err)
 		}
 	}

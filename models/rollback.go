@@ -10,8 +10,8 @@ import (
 // ErrNeverServed is wrapped by the error of a rollback to a generation that was never served.
 var ErrNeverServed = errors.New("was never served")
 
-// RollbackTarget returns the generation that Rollback would serve: name, or the one that Before returns for "". The error wraps
-// ErrNeverServed if the history does not tell that it was served.
+// RollbackTarget returns the generation that Rollback would serve: name, or the one that Before returns for "". The
+// error wraps ErrNeverServed if the history does not tell that it was served.
 func (s *Store) RollbackTarget(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return s.Before(ctx)
@@ -41,9 +41,10 @@ func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
 	return served, nil
 }
 
-// Before returns the generation that was served before the present one, as the history tells. Generations that were rolled back
-// do not count, so that a second rollback goes back one more. If the history does not know the present one, because the champion
-// file was edited by hand, it is the last that was recorded. The error wraps ErrNotFound if there is none.
+// Before returns the generation that was served before the present one, as the history tells. Generations that were
+// rolled back do not count, so that a second rollback goes back one more. If the history does not know the present one,
+// because the champion file was edited by hand, it is the last that was recorded. The error wraps ErrNotFound if there
+// is none.
 func (s *Store) Before(ctx context.Context) (string, error) {
 	now, _, err := s.pointer(ctx)
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
@@ -90,7 +91,8 @@ func inTurn(events []Event) (served []string) {
 	return served
 }
 
-// Objections tells of each generation that was refused, or that a rollback took back, why it is not to be served without a reason.
+// Objections tells of each generation that was refused, or that a rollback took back, why it is not to be served
+// without a reason.
 func (s *Store) Objections(ctx context.Context) (map[string]string, error) {
 	events, err := s.readable(ctx)
 	if err != nil {

@@ -15,16 +15,19 @@ const (
 	partLimit   = 8 << 30 // bytes
 )
 
-// WritePart leaves data for the other processes that train a generation together, under a name of theirs. It replaces what was
-// left under that name before.
+// WritePart leaves data for the other processes that train a generation together, under a name of theirs. It replaces
+// what was left under that name before.
 func (s *Store) WritePart(ctx context.Context, name string, data []byte) error {
 	_, err := s.AgreeOnPart(ctx, name, data, func([]byte) bool { return false })
 	return err
 }
 
-// AgreeOnPart does as WritePart unless keep says that what was left before is good. It reports whether it wrote: of several
-// processes that would leave something at once, one does, and the others see it. keep may be called more than once.
-func (s *Store) AgreeOnPart(ctx context.Context, name string, data []byte, keep func(before []byte) bool) (wrote bool, err error) {
+// AgreeOnPart does as WritePart unless keep says that what was left before is good. It reports whether it wrote: of
+// several processes that would leave something at once, one does, and the others see it. keep may be called more than
+// once.
+func (s *Store) AgreeOnPart(ctx context.Context, name string, data []byte,
+	keep func(before []byte) bool,
+) (wrote bool, err error) {
 	sum := sha256.Sum256(data)
 	after := append(sum[:], data...)
 	for {
@@ -50,8 +53,8 @@ func intact(part []byte) bool {
 	return len(part) >= sha256.Size && sha256.Sum256(part[sha256.Size:]) == [sha256.Size]byte(part)
 }
 
-// ReadPart returns what WritePart left. The error wraps ErrNotFound if there is nothing, or if it is damaged: who left it
-// can do so again.
+// ReadPart returns what WritePart left. The error wraps ErrNotFound if there is nothing, or if it is damaged: who left
+// it can do so again.
 func (s *Store) ReadPart(ctx context.Context, name string) ([]byte, error) {
 	data, err := s.bucket.Read(ctx, path.Join(partsFolder, name), partLimit)
 	switch {

@@ -21,8 +21,8 @@ type Store struct{ bucket Bucket }
 // New returns the store in a bucket.
 func New(b Bucket) *Store { return &Store{bucket: b} }
 
-// OpenDir returns the store on the directory at path, which the first Save creates. Package blobstore opens stores at other
-// places.
+// OpenDir returns the store on the directory at path, which the first Save creates. Package blobstore opens stores at
+// other places.
 func OpenDir(path string) *Store { return New(Dir(path)) }
 
 // FileError says what is wrong with a file of the store.
@@ -78,7 +78,8 @@ func (s *Store) Recognize(ctx context.Context) error {
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			return listing(err)
 		}
-		if folder == generationsFolder || bundle.ValidModel(folder) && slices.ContainsFunc(inside, bundle.ValidVersion) {
+		if folder == generationsFolder || bundle.ValidModel(folder) &&
+			slices.ContainsFunc(inside, bundle.ValidVersion) {
 			return nil
 		}
 	}
@@ -95,7 +96,8 @@ func (s *Store) Recognize(ctx context.Context) error {
 	return ErrEmpty
 }
 
-// Create makes the directory of the store if it is missing, and returns an error if nothing can be written to the store.
+// Create makes the directory of the store if it is missing, and returns an error if nothing can be written to the
+// store.
 func (s *Store) Create(ctx context.Context) error {
 	if err := s.bucket.Prepare(ctx); err != nil {
 		return fmt.Errorf("opening the model store: %w", err)
@@ -123,7 +125,8 @@ func (s *Store) Versions(ctx context.Context, model string) ([]string, error) {
 	}
 	var versions []string
 	for _, file := range files {
-		if version := path.Base(path.Dir(file)); path.Join(model, version, bundle.ManifestFile) == file && bundle.ValidVersion(version) {
+		if version := path.Base(path.Dir(file)); path.Join(model, version, bundle.ManifestFile) == file &&
+			bundle.ValidVersion(version) {
 			versions = append(versions, version)
 		}
 	}

@@ -31,7 +31,8 @@ func tookEffect(t *testing.T, s *Store, names []string) string {
 	return strings.Join(got, " ")
 }
 
-// TestPastAnswersStay: whatever happens to the champion file, and however it is mended, the history tells of what was served.
+// TestPastAnswersStay: whatever happens to the champion file, and however it is mended, the history tells of what was
+// served.
 func TestPastAnswersStay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -39,11 +40,17 @@ func TestPastAnswersStay(t *testing.T) {
 		now      int // index of the generation that the champion file names, -1 for none
 		rollback int
 	}{
-		"lost":              {func(t *testing.T, champion string, _ []string) { remove(t, champion) }, -1, 1},
-		"emptied":           {func(t *testing.T, champion string, _ []string) { write(t, champion, nil) }, -1, 1},
-		"nonsense":          {func(t *testing.T, champion string, _ []string) { write(t, champion, []byte("x")) }, -1, 1},
-		"edited by hand":    {func(t *testing.T, champion string, g []string) { write(t, champion, []byte(g[3]+"\n")) }, 3, 2},
-		"edited to a first": {func(t *testing.T, champion string, g []string) { write(t, champion, []byte(g[0]+"\n")) }, 0, -1},
+		"lost":    {func(t *testing.T, champion string, _ []string) { remove(t, champion) }, -1, 1},
+		"emptied": {func(t *testing.T, champion string, _ []string) { write(t, champion, nil) }, -1, 1},
+		"nonsense": {
+			func(t *testing.T, champion string, _ []string) { write(t, champion, []byte("x")) }, -1, 1,
+		},
+		"edited by hand": {
+			func(t *testing.T, champion string, g []string) { write(t, champion, []byte(g[3]+"\n")) }, 3, 2,
+		},
+		"edited to a first": {
+			func(t *testing.T, champion string, g []string) { write(t, champion, []byte(g[0]+"\n")) }, 0, -1,
+		},
 	} {
 		for _, repair := range []string{"promote", "rollback"} {
 			t.Run(name+" "+repair, func(t *testing.T) {
@@ -158,7 +165,8 @@ func TestChampionAndHistoryDisagree(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, championFile), []byte(g[1]+"\n"))
 	found, err := s.Verify(ctx, nil)
-	if err != nil || len(found) != 1 || found[0].File != championFile || !strings.Contains(found[0].Error(), g[1]) || !strings.Contains(found[0].Error(), g[0]) {
+	if err != nil || len(found) != 1 || found[0].File != championFile || !strings.Contains(found[0].Error(), g[1]) ||
+		!strings.Contains(found[0].Error(), g[0]) {
 		t.Errorf("verify: %v, %v", found, err)
 	}
 	list, err := List(ctx, s)
@@ -188,7 +196,8 @@ func TestObjections(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Objections(ctx)
-	if err != nil || len(got) != 2 || got[g[1]] != "was rolled back: too many admissions" || got[g[2]] != "was refused: worse" {
+	if err != nil || len(got) != 2 || got[g[1]] != "was rolled back: too many admissions" ||
+		got[g[2]] != "was refused: worse" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -198,8 +207,11 @@ func TestHistoryIsVerified(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, harm := range map[string]func(t *testing.T, path string){
-		"line 2: cut off": func(t *testing.T, path string) { data := read(t, path); write(t, path, data[:len(data)-20]) },
-		"not found":       remove,
+		"line 2: cut off": func(t *testing.T, path string) {
+			data := read(t, path)
+			write(t, path, data[:len(data)-20])
+		},
+		"not found": remove,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -209,7 +221,8 @@ func TestHistoryIsVerified(t *testing.T) {
 			promoteInTurn(t, s, g[0], g[1])
 			harm(t, filepath.Join(dir, historyFile))
 			found, err := s.Verify(ctx, nil)
-			if err != nil || len(found) == 0 || !strings.Contains(fmt.Sprint(found), historyFile) || !strings.Contains(fmt.Sprint(found), name) {
+			if err != nil || len(found) == 0 || !strings.Contains(fmt.Sprint(found), historyFile) ||
+				!strings.Contains(fmt.Sprint(found), name) {
 				t.Errorf("verify: %v, %v", found, err)
 			}
 			if _, err := s.History(ctx); err == nil || !strings.Contains(err.Error(), name) {

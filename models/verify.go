@@ -11,8 +11,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// Verify checks all files of the store and returns the damaged ones. Unfinished versions, which no generation names, do not
-// count. progress, if not nil, is called after each version.
+// Verify checks all files of the store and returns the damaged ones. Unfinished versions, which no generation names, do
+// not count. progress, if not nil, is called after each version.
 func (s *Store) Verify(ctx context.Context, progress func(done, total int)) ([]*FileError, error) {
 	files, err := s.bucket.Files(ctx, "")
 	if err != nil {
@@ -79,7 +79,8 @@ func (v *verification) file(ctx context.Context, file string) {
 	parts := strings.Split(file, "/")
 	switch n := len(parts); {
 	case n == 1 && (file == championFile || file == historyFile):
-	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], ".json")) && path.Ext(parts[1]) == ".json":
+	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], ".json")) &&
+		path.Ext(parts[1]) == ".json":
 		v.generation(ctx, strings.TrimSuffix(parts[1], ".json"))
 	case n >= 3 && parts[0] == bedsFolder:
 		v.beds(ctx, parts)
@@ -123,8 +124,10 @@ func (v *verification) champion(ctx context.Context) {
 	switch {
 	case err != nil:
 	case unsound == nil && last != "" && g.Name != last:
-		v.bad(&FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though %q is the last that the history tells of: promote or roll back to mend it", g.Name, last)})
+		v.bad(&FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though %q is the last that the "+
+			"history tells of: promote or roll back to mend it", g.Name, last)})
 	case g == nil && len(events) == 0 && v.generations > 1:
-		v.bad(&FileError{File: historyFile, Err: fmt.Errorf("%w or empty, though there are %d generations: copy it from a backup", ErrNotFound, v.generations)})
+		v.bad(&FileError{File: historyFile, Err: fmt.Errorf(
+			"%w or empty, though there are %d generations: copy it from a backup", ErrNotFound, v.generations)})
 	}
 }

@@ -33,8 +33,8 @@ func (s *Store) Load(ctx context.Context, model, version string) (*bundle.Bundle
 	return b, nil
 }
 
-// CheckVersion reads the files of a version and holds them against its manifest. It reads no meaning into them, so that it takes
-// little more memory than the largest file. Errors as of Load.
+// CheckVersion reads the files of a version and holds them against its manifest. It reads no meaning into them, so that
+// it takes little more memory than the largest file. Errors as of Load.
 func (s *Store) CheckVersion(ctx context.Context, model, version string) error {
 	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
 		return fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
@@ -46,14 +46,16 @@ func (s *Store) CheckVersion(ctx context.Context, model, version string) error {
 	return errors.Join(damaged...)
 }
 
-// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. If there is no
-// file at all, the error wraps ErrNotFound. It stops early when the context ends.
+// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. If there
+// is no file at all, the error wraps ErrNotFound. It stops early when the context ends.
 func (s *Store) read(ctx context.Context, model, version string) (_ *bundle.Bundle, damaged []error) {
 	return s.readFiles(ctx, model, version, (*bundle.Bundle).Parse)
 }
 
 // readFiles does as read, with the files that are as the manifest says handed to parse.
-func (s *Store) readFiles(ctx context.Context, model, version string, parse func(b *bundle.Bundle, file string, data []byte) error) (_ *bundle.Bundle, damaged []error) {
+func (s *Store) readFiles(ctx context.Context, model, version string,
+	parse func(b *bundle.Bundle, file string, data []byte) error,
+) (_ *bundle.Bundle, damaged []error) {
 	bad := func(file string, err error) {
 		damaged = append(damaged, fileError(FileError{Model: model, Version: version, File: file, Err: err}))
 	}
@@ -117,8 +119,8 @@ func (s *Store) Manifest(ctx context.Context, model, version string) (*bundle.Ma
 	return &b.Manifest, nil
 }
 
-// Describe reads what people read of a version: manifest, card, report and page, which it checks as Load does, without its
-// vocabulary, its tensors and its evaluation.
+// Describe reads what people read of a version: manifest, card, report and page, which it checks as Load does, without
+// its vocabulary, its tensors and its evaluation.
 func (s *Store) Describe(ctx context.Context, model, version string) (*bundle.Bundle, error) {
 	return s.describe(ctx, model, version, bundle.CardFile, bundle.ReportFile, bundle.PageFile)
 }
@@ -177,8 +179,8 @@ func (s *Store) readManifest(ctx context.Context, b *bundle.Bundle, model string
 	return nil
 }
 
-// Save adds a version and returns its name. It sets Version and SHA256 of the bundle, and in its manifest the format, the
-// vocabulary's hash and the files. Saving the same bundle again changes nothing.
+// Save adds a version and returns its name. It sets Version and SHA256 of the bundle, and in its manifest the format,
+// the vocabulary's hash and the files. Saving the same bundle again changes nothing.
 func (s *Store) Save(ctx context.Context, b *bundle.Bundle) (string, error) {
 	files, err := b.Encode()
 	if err != nil {

@@ -44,7 +44,8 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Describe(t.Context(), want.Manifest.Name, version)
-	if damage, ok := errors.AsType[*FileError](err); !ok || damage.File != bundle.CardFile || damage.Version != version {
+	if damage, ok := errors.AsType[*FileError](err); !ok || damage.File != bundle.CardFile ||
+		damage.Version != version {
 		t.Errorf("a changed card: %v", err)
 	}
 	for _, name := range []string{"2026-11-20T02-00-02Z-000000", "../..", ""} {

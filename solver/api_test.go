@@ -15,13 +15,15 @@ import (
 
 const module = "github.com/wardcast/wardcast/"
 
-// No exported name of a public package is of, takes or returns a type of internal/, so other modules can call all of them.
+// No exported name of a public package is of, takes or returns a type of internal/, so other modules can call all of
+// them.
 func TestPublicAPINamesNoInternalTypes(t *testing.T) {
 	if os.Getenv("WARDCAST_LONG") == "" {
 		t.Skip("it builds every package: WARDCAST_LONG=1 runs it")
 	}
 	t.Parallel()
-	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", module+"...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f",
+		"{{.ImportPath}}\t{{.Export}}", module+"...")
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	lines, err := list.Output()
@@ -40,7 +42,8 @@ func TestPublicAPINamesNoInternalTypes(t *testing.T) {
 	if len(public) < 15 {
 		t.Fatalf("only %d public packages", len(public))
 	}
-	load := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	load := importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	for _, path := range public {
 		pkg, err := load.Import(path)
 		if err != nil {

@@ -25,7 +25,8 @@ type DomainError struct {
 
 // Error returns the position, the value and what is taken.
 func (e *DomainError) Error() string {
-	return fmt.Sprintf("entry in row %d, column %d is %v, not %v", e.Row, e.Col, e.Value, cmp.Or(e.Range, e.Domain.String()))
+	return fmt.Sprintf("entry in row %d, column %d is %v, not %v", e.Row, e.Col, e.Value,
+		cmp.Or(e.Range, e.Domain.String()))
 }
 
 // Unwrap returns ErrDomain.

@@ -36,7 +36,8 @@ func TestDomains(t *testing.T) {
 		for _, x := range []mat.Matrix{dense, sparse} {
 			err := c.domain.Check(x)
 			var at *solver.DomainError
-			if c.ok != (err == nil) || !c.ok && (!errors.As(err, &at) || at.Row != 1 || at.Col != 2 || !errors.Is(err, solver.ErrDomain)) {
+			if c.ok != (err == nil) ||
+				!c.ok && (!errors.As(err, &at) || at.Row != 1 || at.Col != 2 || !errors.Is(err, solver.ErrDomain)) {
 				t.Errorf("%v in %T, %v: error %v", c.value, x, c.domain, err)
 			}
 		}
@@ -56,7 +57,9 @@ func TestUnknownDomain(t *testing.T) {
 func TestDomainOfForeignMatrix(t *testing.T) {
 	t.Parallel()
 	x := struct{ mat.Matrix }{mat.NewDense(1, 1, []float64{0.5})}
-	for domain, want := range map[solver.Domain]error{solver.Real: nil, solver.NonNegative: nil, solver.Binary: solver.ErrDomain} {
+	for domain, want := range map[solver.Domain]error{
+		solver.Real: nil, solver.NonNegative: nil, solver.Binary: solver.ErrDomain,
+	} {
 		if err := domain.Check(x); !errors.Is(err, want) {
 			t.Errorf("%v: error %v, want %v", domain, err, want)
 		}

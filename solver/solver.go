@@ -85,8 +85,8 @@ type Settings struct {
 
 // Recorder watches a run and may stop it.
 type Recorder interface {
-	// Record is called once per iterate from the goroutine of Solve. ErrStop ends the run with this iterate as the result
-	// and Status Stopped. Any other error ends it too, and Solve returns that error, wrapped, and no result.
+	// Record is called once per iterate from the goroutine of Solve. ErrStop ends the run with this iterate as the
+	// result and Status Stopped. Any other error ends it too, and Solve returns that error, wrapped, and no result.
 	Record(Iterate) error
 }
 
@@ -100,8 +100,8 @@ type Iterate struct {
 
 // Problem is what a method is started with: the matrix and the settings, both checked.
 type Problem struct {
-	// X is the n×p matrix by its products, on Settings.Threads. It also implements matrix.Rows unless the caller's matrix
-	// brought its own products and no rows.
+	// X is the n×p matrix by its products, on Settings.Threads. It also implements matrix.Rows unless the caller's
+	// matrix brought its own products and no rows.
 	X        matrix.Operator
 	Settings Settings
 }
@@ -129,8 +129,8 @@ type State interface {
 	Finish() (topics, scores *mat.Dense, objective float64)
 }
 
-// Head holds the coefficients that a supervised method fits next to the factors, for labels 0 … κ, where 0 is the reference.
-// The method defines how they give the log-odds of a document from its scores or from the topics.
+// Head holds the coefficients that a supervised method fits next to the factors, for labels 0 … κ, where 0 is the
+// reference. The method defines how they give the log-odds of a document from its scores or from the topics.
 type Head struct {
 	// Coefficients is κ×k: one row per class 1 … κ, one column per topic.
 	Coefficients *mat.Dense

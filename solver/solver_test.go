@@ -53,27 +53,47 @@ func TestEndOfIteration(t *testing.T) {
 		iterations int
 		status     solver.Status
 	}{
-		"one small change is not the end":    {[]float64{10, 9.99, 5, 4.99, 4.98, 4.97, 4.96}, 0, solver.Settings{RelTol: 0.01}, 5, solver.Converged},
-		"absolute change of the mean":        {[]float64{10, 9.99, 9.98, 9.97, 9.96}, 0, solver.Settings{AbsTol: 0.01}, 3, solver.Converged},
-		"just above the absolute tolerance":  {[]float64{10, 9.9, 9.8, 9.7}, solver.Stationary, solver.Settings{AbsTol: 0.02}, 3, solver.Stationary},
-		"a rise is a change":                 {[]float64{10, 11, 12, 13}, solver.Stationary, solver.Settings{RelTol: 0.01}, 3, solver.Stationary},
-		"no tolerance":                       {[]float64{10, 10, 10, 10, 10}, solver.Stationary, solver.Settings{}, 4, solver.Stationary},
-		"limit":                              {[]float64{10, 9, 8, 7}, 0, solver.Settings{MaxIter: 2}, 2, solver.IterationLimit},
-		"not a number is no convergence":     {[]float64{10, 9, nan, nan, nan, nan}, 0, solver.Settings{RelTol: 1}, 2, solver.NonFinite},
-		"infinite":                           {[]float64{10, inf}, 0, solver.Settings{RelTol: 1}, 1, solver.NonFinite},
-		"not a number at the start":          {[]float64{nan, 1}, 0, solver.Settings{}, 0, solver.NonFinite},
-		"not a number at the limit":          {[]float64{10, nan}, 0, solver.Settings{MaxIter: 1}, 1, solver.NonFinite},
-		"failed search":                      {[]float64{10, 9}, solver.SearchFailed, solver.Settings{RelTol: 1}, 1, solver.SearchFailed},
-		"converged by the last update of it": {[]float64{10, 10, 10, 10}, 0, solver.Settings{RelTol: 0.1, MaxIter: 3}, 3, solver.Converged},
+		"one small change is not the end": {
+			[]float64{10, 9.99, 5, 4.99, 4.98, 4.97, 4.96}, 0, solver.Settings{RelTol: 0.01}, 5, solver.Converged,
+		},
+		"absolute change of the mean": {
+			[]float64{10, 9.99, 9.98, 9.97, 9.96}, 0, solver.Settings{AbsTol: 0.01}, 3, solver.Converged,
+		},
+		"just above the absolute tolerance": {
+			[]float64{10, 9.9, 9.8, 9.7}, solver.Stationary, solver.Settings{AbsTol: 0.02}, 3, solver.Stationary,
+		},
+		"a rise is a change": {
+			[]float64{10, 11, 12, 13}, solver.Stationary, solver.Settings{RelTol: 0.01}, 3, solver.Stationary,
+		},
+		"no tolerance": {
+			[]float64{10, 10, 10, 10, 10}, solver.Stationary, solver.Settings{}, 4, solver.Stationary,
+		},
+		"limit": {
+			[]float64{10, 9, 8, 7}, 0, solver.Settings{MaxIter: 2}, 2, solver.IterationLimit,
+		},
+		"not a number is no convergence": {
+			[]float64{10, 9, nan, nan, nan, nan}, 0, solver.Settings{RelTol: 1}, 2, solver.NonFinite,
+		},
+		"infinite":                  {[]float64{10, inf}, 0, solver.Settings{RelTol: 1}, 1, solver.NonFinite},
+		"not a number at the start": {[]float64{nan, 1}, 0, solver.Settings{}, 0, solver.NonFinite},
+		"not a number at the limit": {[]float64{10, nan}, 0, solver.Settings{MaxIter: 1}, 1, solver.NonFinite},
+		"failed search": {
+			[]float64{10, 9}, solver.SearchFailed, solver.Settings{RelTol: 1}, 1, solver.SearchFailed,
+		},
+		"converged by the last update of it": {
+			[]float64{10, 10, 10, 10}, 0, solver.Settings{RelTol: 0.1, MaxIter: 3}, 3, solver.Converged,
+		},
 	} {
 		c.settings.Rank, c.settings.RelTol = 1, solver.TolOrOff(c.settings.RelTol)
-		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), c.settings, &script{objectives: c.objectives, end: c.end})
+		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), c.settings,
+			&script{objectives: c.objectives, end: c.end})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
 		if r.Status != c.status || r.Iterations != c.iterations || len(r.Trace) != c.iterations+1 {
-			t.Errorf("%s: %v after %d updates, %d points; want %v after %d", name, r.Status, r.Iterations, len(r.Trace), c.status, c.iterations)
+			t.Errorf("%s: %v after %d updates, %d points; want %v after %d", name, r.Status, r.Iterations, len(r.Trace),
+				c.status, c.iterations)
 		}
 		if r.Status.Early() != (r.Status.Err() != nil) {
 			t.Errorf("%s: early %v, error %v", name, r.Status.Early(), r.Status.Err())
@@ -85,8 +105,11 @@ func TestEndOfIteration(t *testing.T) {
 func TestZeroSettingsConverge(t *testing.T) {
 	t.Parallel()
 	steady := []float64{10, 9, 9 - 1e-5, 9 - 2e-5, 9 - 2.5e-5, 9 - 3e-5, 9 - 3.5e-5}
-	for relTol, want := range map[float64]solver.Status{0: solver.Converged, solver.DefaultRelTol: solver.Converged, -1: solver.Stationary} {
-		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), solver.Settings{Rank: 1, RelTol: relTol}, &script{objectives: steady, end: solver.Stationary})
+	for relTol, want := range map[float64]solver.Status{
+		0: solver.Converged, solver.DefaultRelTol: solver.Converged, -1: solver.Stationary,
+	} {
+		r, err := solver.Solve(t.Context(), mat.NewDense(2, 2, nil), solver.Settings{Rank: 1, RelTol: relTol},
+			&script{objectives: steady, end: solver.Stationary})
 		if err != nil || r.Status != want {
 			t.Errorf("tolerance %v: %v, %v, want %v", relTol, r.Status, err, want)
 		}
@@ -95,7 +118,8 @@ func TestZeroSettingsConverge(t *testing.T) {
 
 func TestNoMethod(t *testing.T) {
 	t.Parallel()
-	if _, err := solver.Solve(t.Context(), mat.NewDense(1, 1, []float64{1}), solver.Settings{Rank: 1}, nil); !errors.Is(err, solver.ErrSettings) {
+	if _, err := solver.Solve(t.Context(), mat.NewDense(1, 1, []float64{1}), solver.Settings{Rank: 1},
+		nil); !errors.Is(err, solver.ErrSettings) {
 		t.Errorf("error %v, want %v", err, solver.ErrSettings)
 	}
 }
@@ -116,7 +140,10 @@ func TestStatusNames(t *testing.T) {
 	for s := solver.NotTerminated; s <= solver.Cycling; s++ {
 		names = append(names, s.String())
 	}
-	want := []string{"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "stopped", "search-failed", "non-finite", "cycling"}
+	want := []string{
+		"not-terminated", "converged", "stationary", "iteration-limit", "cancelled", "stopped",
+		"search-failed", "non-finite", "cycling",
+	}
 	if !slices.Equal(names, want) {
 		t.Errorf("names %q, want %q", names, want)
 	}
@@ -142,7 +169,8 @@ func TestSquaredResidualOfSparse(t *testing.T) {
 func TestSquaredResidualOfDense(t *testing.T) {
 	t.Parallel()
 	x, topics, scores := uniform(1, 150, 7), uniform(2, 7, 3), uniform(3, 150, 3)
-	if got, want := solver.SquaredResidual(x, topics, scores), squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
+	if got, want := solver.SquaredResidual(x, topics, scores),
+		squaredResidual(x, topics, scores); math.Abs(got/want-1) > 1e-13 {
 		t.Errorf("squared residual %g, want %g", got, want)
 	}
 }

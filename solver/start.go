@@ -40,10 +40,10 @@ const (
 //   - else, with StartScores G alone, the best topics for them, the polar factor of XᵀG;
 //   - else what Init says.
 //
-// For InitSVD, column t of V is taken with the sign for which ‖⟨X·v⟩₊‖ is larger (a tie keeps it), because
-// methods with scores ≥ 0 lose the other half. Where k exceeds min(n, p) or the rank of X, further columns complete
-// the set. InitKMeans takes the orthonormal matrix nearest to Centroids, which spans what Q of their QR decomposition spans
-// (Li et al., section 8.2). When ctx ends, it takes what Centroids has reached; the other starts are not interrupted.
+// For InitSVD, column t of V is taken with the sign for which ‖⟨X·v⟩₊‖ is larger (a tie keeps it), because methods with
+// scores ≥ 0 lose the other half. Where k exceeds min(n, p) or the rank of X, further columns complete the set.
+// InitKMeans takes the orthonormal matrix nearest to Centroids, which spans what Q of their QR decomposition spans (Li
+// et al., section 8.2). When ctx ends, it takes what Centroids has reached; the other starts are not interrupted.
 func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 	_, terms := p.X.Dims()
 	s := &p.Settings
@@ -55,7 +55,10 @@ func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 		p.X.MulTransTo(topics, s.StartScores)
 		return topics, threads.PolarTo(topics, topics)
 	case s.Init == InitSVD:
-		s := linalg.SVDSettings{Rank: s.Rank, PowerIterations: startPowerIterations, Oversampling: startOversampling, Seed: s.Seed, Threads: threads}
+		s := linalg.SVDSettings{
+			Rank: s.Rank, PowerIterations: startPowerIterations, Oversampling: startOversampling,
+			Seed: s.Seed, Threads: threads,
+		}
 		return topics, linalg.RightVectorsTo(topics, p.X, s)
 	case s.Init == InitRandom:
 		random := rand.New(rand.NewPCG(s.Seed, randomStream))

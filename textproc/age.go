@@ -29,7 +29,8 @@ func (t *Transformer) sexFirst(i int) int {
 	if years, _, end := t.ageAt(at); end > 0 {
 		return t.addAge(i, end, years, who)
 	}
-	if end := at + 1; end == len(t.lex) || t.lex[end].kind == letters && !t.lex[end].glued && t.unitAt(end) == noUnit || t.isMark(end, ',') {
+	if end := at + 1; end == len(t.lex) || t.lex[end].kind == letters && !t.lex[end].glued && t.unitAt(end) == noUnit ||
+		t.isMark(end, ',') {
 		return t.addAge(i, end, t.lex[at].value, who)
 	}
 	return 0
@@ -77,7 +78,8 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		if who == 0 {
 			end = t.skipPoint(end)
 		}
-	case unit.unit >= days && unit.unit <= years || unit.raw == "m" && (t.isMark(at+1, '/') || t.isMark(at+1, '.')) && t.is(at+2, "o"):
+	case unit.unit >= days && unit.unit <= years || unit.raw == "m" && (t.isMark(at+1, '/') || t.isMark(at+1, '.')) &&
+		t.is(at+2, "o"):
 		hours := hoursOf[months]
 		if unit.unit != noUnit {
 			hours = hoursOf[unit.unit]
@@ -90,7 +92,9 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		if end, old = t.old(at + 1); !old && (t.is(i-1, "x") || !t.sexAt(end) && !t.ageAlone(i, at)) {
 			return 0, 0, 0
 		}
-	case unit.sex != 0 && (touches && len(unit.raw) == 1 || i == 0) && !t.lex[i].point && value < leastFever && t.sexAt(at): // 45F
+		// 45F
+	case unit.sex != 0 && (touches && len(unit.raw) == 1 || i == 0) && !t.lex[i].point &&
+		value < leastFever && t.sexAt(at):
 		return value, unit.sex, at + 1
 	default:
 		return 0, 0, 0
@@ -115,8 +119,9 @@ const leastFever = 100
 
 // ageAlone reports whether a number at i and its unit at the start of a note are an age without "old": 40Y, 6wk.
 func (t *Transformer) ageAlone(i, unit int) bool {
-	if i > 0 || t.isClass(unit+1, expecting|labouring) || t.is(unit+1, "of", "ago", "hx", "h", "history", "s", "pp", "post",
-		"postpartum", "in", "now", "since") {
+	if i > 0 || t.isClass(unit+1, expecting|labouring) ||
+		t.is(unit+1, "of", "ago", "hx", "h", "history", "s", "pp", "post",
+			"postpartum", "in", "now", "since") {
 		return false
 	}
 	u := t.unitAt(unit)

@@ -8,8 +8,8 @@ import (
 	porter "github.com/kljensen/snowball/english"
 )
 
-// compile builds the tree of surfaces. The order matters: triggers and measures change what concepts have put there, and only words of
-// surfaces are what others may be misspellings of.
+// compile builds the tree of surfaces. The order matters: triggers and measures change what concepts have put there,
+// and only words of surfaces are what others may be misspellings of.
 func (v *Vectorizer) compile(c *Concepts) error {
 	v.numberMeasures()
 	entries, err := v.entries(c)
@@ -113,7 +113,10 @@ func (v *Vectorizer) several(senses []Sense, entries map[string]*entry) (map[str
 			e = &entry{text: s.Surface}
 			several[s.Surface] = e
 		}
-		x := sense{before: s.Where == "before" || s.Where == "near", after: s.Where == "after" || s.Where == "near", window: s.Window}
+		x := sense{
+			before: s.Where == "before" || s.Where == "near", after: s.Where == "after" || s.Where == "near",
+			window: s.Window,
+		}
 		switch s.Sense {
 		case "=":
 		case "-":

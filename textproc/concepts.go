@@ -69,8 +69,11 @@ var builtin = sync.OnceValue(func() *Concepts {
 		bytes []byte
 		read  func(*Concepts, []string) error
 		width int
-	}{{conceptsFile, (*Concepts).addConcept, 4}, {sensesFile, (*Concepts).addSense, 5}, {statusFile, (*Concepts).addTrigger, 3}} {
-		if err := lines(bytes.NewReader(file.bytes), file.width, func(fields []string) error { return file.read(&c, fields) }); err != nil {
+	}{{conceptsFile, (*Concepts).addConcept, 4}, {sensesFile, (*Concepts).addSense, 5}, {
+		statusFile, (*Concepts).addTrigger, 3,
+	}} {
+		if err := lines(bytes.NewReader(file.bytes), file.width,
+			func(fields []string) error { return file.read(&c, fields) }); err != nil {
 			panic("textproc: built-in concepts: " + err.Error())
 		}
 	}
@@ -87,9 +90,9 @@ func (c *Concepts) WithoutConcepts() *Concepts {
 	return plain
 }
 
-// With returns the concepts with those of a site's table, which has the form of the built-in concepts/concepts.tsv: tab-separated
-// columns concept, surfaces, kind and note. A concept that is there replaces the one of its name, and a surface goes from every
-// concept that had it. An error names the line.
+// With returns the concepts with those of a site's table, which has the form of the built-in concepts/concepts.tsv:
+// tab-separated columns concept, surfaces, kind and note. A concept that is there replaces the one of its name, and a
+// surface goes from every concept that had it. An error names the line.
 func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	var own Concepts
 	of := make(map[string]string) // the concept of each surface
@@ -127,7 +130,8 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 		return fmt.Errorf("%q is no name of a concept: names with a colon are built in", x.Name)
 	}
 	if slices.Contains(strings.Split(x.Name, "+"), "") {
-		return fmt.Errorf("the name %q of a concept is not allowed: a plus sign joins two names, so each side needs one", x.Name)
+		return fmt.Errorf(
+			"the name %q of a concept is not allowed: a plus sign joins two names, so each side needs one", x.Name)
 	}
 	for _, s := range x.Surfaces {
 		switch other := of[inWords(s)]; {
@@ -151,19 +155,21 @@ func inWords(surface string) string {
 	return b.String()
 }
 
-// lines calls add with the fields of each line of a table, after its header, which a table of one site may lack, and without
-// comments.
+// lines calls add with the fields of each line of a table, after its header, which a table of one site may lack, and
+// without comments.
 func lines(r io.Reader, width int, add func(fields []string) error) error {
 	scanner := bufio.NewScanner(r)
 	for number := 1; scanner.Scan(); number++ {
 		line := strings.TrimRight(strings.TrimPrefix(scanner.Text(), "\ufeff"), "\r")
 		fields := strings.Split(line, "\t")
-		if number == 1 && slices.Contains([]string{"concept", "surface", "trigger"}, fields[0]) || strings.TrimSpace(line) == "" ||
+		if number == 1 && slices.Contains([]string{"concept", "surface", "trigger"}, fields[0]) ||
+			strings.TrimSpace(line) == "" ||
 			line[0] == '#' {
 			continue
 		}
 		if len(fields) < min(width, 3) {
-			return fmt.Errorf("reading concepts: line %d: %d fields separated by tabs, must be %d", number, len(fields), width)
+			return fmt.Errorf("reading concepts: line %d: %d fields separated by tabs, must be %d", number,
+				len(fields), width)
 		}
 		for len(fields) < width {
 			fields = append(fields, "")

@@ -27,11 +27,18 @@ func withSite(t *testing.T, table string) Settings {
 func TestWith(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, table, note, want string }{
-		{"adds", "zebra_protocol\tzpx|Zebra path\tadmin\tours", "zpx, ZEBRA PATH", "zebra_protocol<zpx>,zebra_protocol<ZEBRA PATH>"},
+		{"adds", "zebra_protocol\tzpx|Zebra path\tadmin\tours", "zpx, ZEBRA PATH", "zebra_protocol<zpx>," +
+			"zebra_protocol<ZEBRA PATH>"},
 		{"three columns do", "zebra\tzpx\tadmin", "zpx", "zebra<zpx>"},
 		{"comments, blank lines and Windows line ends", "# ours\r\n\r\nzebra\tzpx\tadmin\r\n", "zpx", "zebra<zpx>"},
-		{"replaces the concept of its name", "fever\tpyrexia\tsymptom\t", "fever, pyrexia", "fever<fever>,fever<pyrexia>"},
-		{"the surfaces of a replaced concept are words again", "dyspnea\tzpx\tsymptom\t", "sob, dyspnea", "sob<sob>,dyspnea<dyspnea>"},
+		{
+			"replaces the concept of its name", "fever\tpyrexia\tsymptom\t", "fever, pyrexia",
+			"fever<fever>,fever<pyrexia>",
+		},
+		{
+			"the surfaces of a replaced concept are words again", "dyspnea\tzpx\tsymptom\t", "sob, dyspnea",
+			"sob<sob>,dyspnea<dyspnea>",
+		},
 		{"takes a surface", "zebra\tsob\tsymptom\t", "sob, short of breath", "zebra<sob>,dyspnea<short of breath>"},
 		{"takes a surface with senses", "zebra\tcp\tsymptom\t", "h/o cp", "past:zebra<cp>"},
 		{"parts", "zebra\tzpx\tsymptom\tparts=fever,stripes: ours", "zpx", "zebra+fever+stripe<zpx>"},
@@ -68,7 +75,8 @@ func TestWithErrors(t *testing.T) {
 		{"fields", "zebra\tzpx", "line 2: 2 fields"},
 		{"name", "Zebra path\tzpx\tadmin", `line 2: "Zebra path"`},
 		{"kind", "\nzebra\tzpx\tanimal", `line 3: kind "animal"`},
-		{"surface of two", "zebra\tz p-x\tadmin\nlion\tz p x\tadmin", `line 3: surface "z p x" belongs to "zebra" and "lion"`},
+		{"surface of two", "zebra\tz p-x\tadmin\nlion\tz p x\tadmin", `line 3: surface "z p x" belongs to "zebra" ` +
+			`and "lion"`},
 		{"status in the name", "not:zebra\tzpx\tadmin", `line 2: "not:zebra"`},
 		{"empty part", "zebra\tzpx\tadmin\tparts=", `line 2: "parts=" of "zebra"`},
 		{"part of itself", "zebra\tzpx\tadmin\tparts=a,zebra", `of "zebra"`},
@@ -80,7 +88,8 @@ func TestWithErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := Builtin().With(strings.NewReader(conceptsHeader + c.table)); err == nil || !strings.Contains(err.Error(), c.says) {
+			if _, err := Builtin().With(strings.NewReader(conceptsHeader + c.table)); err == nil ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %s", err, c.says)
 			}
 		})
@@ -97,7 +106,8 @@ func TestConceptsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct{ name, table, says string }{
 		{"long word", "zebra\t" + strings.Repeat("a", maxWord+1) + "\tadmin", "longer than 64 bytes"},
 	} {
-		if _, err := Reader(withSite(t, c.table)); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), c.says) {
+		if _, err := Reader(withSite(t, c.table)); !errors.Is(err, ErrSettings) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.says)
 		}
 	}
@@ -107,7 +117,8 @@ func TestConceptsThatDoNotFit(t *testing.T) {
 func TestConceptWithoutSurfaces(t *testing.T) {
 	t.Parallel()
 	s := withSite(t, "zebra\texposure|exposed\tadmin\t")
-	if got, want := read(t, s, "exposed to covid, exposed"), "exposure<exposed to>,other:covid<covid>,zebra<exposed>"; got != want {
+	if got, want := read(t, s, "exposed to covid, exposed"),
+		"exposure<exposed to>,other:covid<covid>,zebra<exposed>"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -157,7 +168,9 @@ func TestBuiltinStopWords(t *testing.T) {
 	if sorted := slices.Sorted(slices.Values(stops)); len(sorted) != len(slices.Compact(slices.Clone(sorted))) {
 		t.Error("a stop word is there twice")
 	}
-	for _, finding := range []string{"left", "right", "up", "down", "after", "before", "off", "out", "more", "unable", "pain"} {
+	for _, finding := range []string{
+		"left", "right", "up", "down", "after", "before", "off", "out", "more", "unable", "pain",
+	} {
 		if slices.Contains(stops, finding) {
 			t.Errorf("%q is a stop word", finding)
 		}
@@ -184,7 +197,10 @@ func TestTriggersOnce(t *testing.T) {
 }
 
 func FuzzWith(f *testing.F) {
-	for _, seed := range []string{"zebra\tzpx|zebra path\tadmin\tours", "a+b\tx/y\tfinding\tparts=q,r: test", "not:a\tn\tsymptom", "a\tﬁ|é\tsymptom", "a\t1:1\tadmin", "a\tthe of\tadmin"} {
+	for _, seed := range []string{
+		"zebra\tzpx|zebra path\tadmin\tours", "a+b\tx/y\tfinding\tparts=q,r: test",
+		"not:a\tn\tsymptom", "a\tﬁ|é\tsymptom", "a\t1:1\tadmin", "a\tthe of\tadmin",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, table string) {

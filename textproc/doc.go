@@ -1,46 +1,53 @@
-// Package textproc turns triage notes into rows of a document-term matrix, whose columns are what the nurse meant: concepts, measurements
-// and words, each with its status. Training and scoring run the same code: a Vectorizer that was saved and made again by New gives
-// the same bits as the one that Fit returned.
+// Package textproc turns triage notes into rows of a document-term matrix, whose columns are what the nurse meant:
+// concepts, measurements and words, each with its status. Training and scoring run the same code: a Vectorizer that was
+// saved and made again by New gives the same bits as the one that Fit returned.
 //
 // # From a note to a row
 //
-//	text       invalid UTF-8 and invisible format characters are dropped, typographic characters replaced, Unicode NFKC, case folded
+//	text       invalid UTF-8 and invisible format characters are dropped, typographic characters replaced, Unicode
+//	           NFKC, case folded
 //	lexemes    words (runs of letters and marks, apostrophes left out, at most 64 bytes), numbers, and single marks
-//	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital signs have
+//	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital
+//	           signs have
 //	           their own, child:hr:>=131. Dates, times of day, sizes and other numbers are no terms.
-//	concepts   the longest surface of concepts.tsv: sob and "short of breath" are dyspnea, n/v is nausea and vomiting. Parts come
+//	concepts   the longest surface of concepts.tsv: sob and "short of breath" are dyspnea, n/v is nausea and vomiting.
+//	           Parts come
 //	           beside: chest_pain, chest, pain.
 //	senses     a surface with several is read by its neighbours (senses.tsv), or left as it is
 //	names      a word after a title is a name and no term: Mrs Smith, Dr. Jones
-//	spelling   a word of five letters or more that is in no list and one edit from a word of a surface is read as that one
+//	spelling   a word of five letters or more that is in no list and one edit from a word of a surface is read as that
+//	           one
 //	stop words and single letters are no terms
 //	stems      other words: Porter2 as kljensen/snowball v0.10.0 has it, from before its change of October 2023
-//	status     by the words and signs around (status.tsv): denied, possible, past, or another person's. Such a term is one of
+//	status     by the words and signs around (status.tsv): denied, possible, past, or another person's. Such a term is
+//	           one of
 //	           its own, not:fever, and never counts as the affirmed one, but for chronic diseases: h/o copd is copd.
 //	phrases    optional: up to three neighbouring terms of a clause joined by a space, without measurements and parts
 //
-// A mention, exported as Token, is a part of the note that means something, with its terms. A term is a column's name; ':' and '_' occur in
-// those of measurements, statuses and concepts alone. The vocabulary is the terms that have columns. X is n×p: rows are notes,
-// columns terms. n is counted in distinct patients wherever a frequency is meant.
+// A mention, exported as Token, is a part of the note that means something, with its terms. A term is a column's name;
+// ':' and '_' occur in those of measurements, statuses and concepts alone. The vocabulary is the terms that have
+// columns. X is n×p: rows are notes, columns terms. n is counted in distinct patients wherever a frequency is meant.
 //
-// WithPieces gives words rows of their pieces too, for what no term tells; Parts shares out what moved a prediction over the places of
-// the note.
+// WithPieces gives words rows of their pieces too, for what no term tells; Parts shares out what moved a prediction
+// over the places of the note.
 //
 // # The tables
 //
-// Settings.Concepts holds the concepts, senses and triggers; nil stands for the built-in ones in the folder concepts, whose headers
-// explain them. Concepts.With adds a site's own. They are saved with a model.
+// Settings.Concepts holds the concepts, senses and triggers; nil stands for the built-in ones in the folder concepts,
+// whose headers explain them. Concepts.With adds a site's own. They are saved with a model.
 //
-// The idea of triggers and scopes is that of NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009), that of finding misspelled
-// words by leaving letters out SymSpell's (Garbe 2012). The words are our own. Sources of the ranges stand beside them.
+// The idea of triggers and scopes is that of NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009), that of
+// finding misspelled words by leaving letters out SymSpell's (Garbe 2012). The words are our own. Sources of the ranges
+// stand beside them.
 //
 // # Invariants
 //
-// A row depends on its text and the vectorizer alone: not on other notes, their order, threads or what a cache holds, nor on the
-// Unicode form or the case of the text. Spans of tokens lie in the note, are not empty, ascend and do not overlap. A Vectorizer is
-// immutable and safe for concurrent use; a Transformer belongs to one goroutine. The time of a row is linear in its text: what a
-// trigger or a sense may search around itself is bounded. Errors never quote notes or the terms of a vocabulary.
+// A row depends on its text and the vectorizer alone: not on other notes, their order, threads or what a cache holds,
+// nor on the Unicode form or the case of the text. Spans of tokens lie in the note, are not empty, ascend and do not
+// overlap. A Vectorizer is immutable and safe for concurrent use; a Transformer belongs to one goroutine. The time of a
+// row is linear in its text: what a trigger or a sense may search around itself is bounded. Errors never quote notes or
+// the terms of a vocabulary.
 //
-// Terms come from patients' notes. MinDF counts distinct patients, and a surface form is kept only if as many patients use it, so that
-// neither holds a word that fewer patients share.
+// Terms come from patients' notes. MinDF counts distinct patients, and a surface form is kept only if as many patients
+// use it, so that neither holds a word that fewer patients share.
 package textproc

@@ -8,15 +8,16 @@ type Part struct {
 	Contribution float64
 	Terms        []string // as in Token; none for a word that only its pieces speak for
 	Status       Status
-	// Printable tells that every word of the part is a surface of the vocabulary, a stop word or in the concepts, as it is
-	// written, so that a name that only this patient has is not among them.
+	// Printable tells that every word of the part is a surface of the vocabulary, a stop word or in the concepts, as it
+	// is written, so that a name that only this patient has is not among them.
 	Printable bool
 }
 
-// Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in equal shares to
-// its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the last PieceSum found in the pieces of a
-// word to the word. The parts are in the order of the note, do not overlap, since tokens do not, and add up to Σ contributions + PieceSum
-// but for rounding. They are appended to dst[:0], whose memory is reused.
+// Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in
+// equal shares to its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the
+// last PieceSum found in the pieces of a word to the word. The parts are in the order of the note, do not overlap,
+// since tokens do not, and add up to Σ contributions + PieceSum but for rounding. They are appended to dst[:0], whose
+// memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	t.shares = slices.Grow(t.shares[:0], len(t.mentions))[:len(t.mentions)]
 	clear(t.shares)
@@ -72,7 +73,8 @@ func (t *Transformer) describe(p *Part, m *mention) {
 		p.Terms = append(p.Terms, x.text)
 	}
 	for k := m.first; k < m.last && m.measure == nil; k++ {
-		if w := t.lex[k].word; t.lex[k].kind == letters && (w == nil || !w.shared) { // "Foote" has the stem of "foot" and is a name
+		// "Foote" has the stem of "foot" and is a name
+		if w := t.lex[k].word; t.lex[k].kind == letters && (w == nil || !w.shared) {
 			p.Printable = false
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// The parts of a note ascend, do not overlap and add up, whatever the note holds: phrases, parts of concepts, pieces of words, and one
-// character that stands for several words.
+// The parts of a note ascend, do not overlap and add up, whatever the note holds: phrases, parts of concepts, pieces of
+// words, and one character that stands for several words.
 func TestPartsShareOutEverything(t *testing.T) {
 	t.Parallel()
 	texts := []string{
-		"knee pain, denies chest pain", "HR 120 knee swelling x2", "cp, n/v/d and zebra knee㏂hip pain", "㏂㏂ ㎏pain", "kn\u00adee ﬁnger pain", "",
-		"+n/-v knee, BP 90/50 -> 120/70", "denies:\n- cp\n- knee pain",
+		"knee pain, denies chest pain", "HR 120 knee swelling x2", "cp, n/v/d and zebra knee㏂hip pain", "㏂㏂ ㎏pain",
+		"kn\u00adee ﬁnger pain", "", "+n/-v knee, BP 90/50 -> 120/70", "denies:\n- cp\n- knee pain",
 	}
 	v, _, err := textproc.Fit(notes(texts...), settings(func(s *textproc.Settings) { s.MinDF, s.NGrams = 1, 3 }))
 	if err != nil {

@@ -29,7 +29,8 @@ func settings(change func(*textproc.Settings)) textproc.Settings {
 // vectorizer returns one whose vocabulary is of no interest.
 func vectorizer(tb testing.TB, change func(*textproc.Settings)) *textproc.Vectorizer {
 	tb.Helper()
-	v, err := textproc.New(settings(change), []textproc.Term{{Text: "pain", Surface: []string{"pain"}, DF: 1}}, []float64{1})
+	v, err := textproc.New(settings(change), []textproc.Term{{Text: "pain", Surface: []string{"pain"}, DF: 1}},
+		[]float64{1})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -74,10 +75,24 @@ func TestWeights(t *testing.T) {
 		want   []float64 // hip, knee of the first note
 	}{
 		{"binary", func(s *textproc.Settings) { s.Weighting = textproc.Binary }, []float64{1, 1}},
-		{"ln(N/df)", func(s *textproc.Settings) { s.IDF, s.Norm, s.SublinearTF = textproc.PlainIDF, textproc.NoNorm, false }, []float64{ln(4), 3 * ln(2)}},
-		{"ln(N/df)+1", func(s *textproc.Settings) { s.IDF, s.Norm, s.SublinearTF = textproc.PlusOneIDF, textproc.NoNorm, false }, []float64{ln(4) + 1, 3 * (ln(2) + 1)}},
-		{"smooth", func(s *textproc.Settings) { s.Norm, s.SublinearTF = textproc.NoNorm, false }, []float64{ln(5./2) + 1, 3 * (ln(5./3) + 1)}},
-		{"sublinear", func(s *textproc.Settings) { s.IDF, s.Norm = textproc.PlainIDF, textproc.NoNorm }, []float64{ln(4), (1 + ln(3)) * ln(2)}},
+		{
+			"ln(N/df)",
+			func(s *textproc.Settings) { s.IDF, s.Norm, s.SublinearTF = textproc.PlainIDF, textproc.NoNorm, false },
+			[]float64{ln(4), 3 * ln(2)},
+		},
+		{
+			"ln(N/df)+1",
+			func(s *textproc.Settings) { s.IDF, s.Norm, s.SublinearTF = textproc.PlusOneIDF, textproc.NoNorm, false },
+			[]float64{ln(4) + 1, 3 * (ln(2) + 1)},
+		},
+		{
+			"smooth", func(s *textproc.Settings) { s.Norm, s.SublinearTF = textproc.NoNorm, false },
+			[]float64{ln(5./2) + 1, 3 * (ln(5./3) + 1)},
+		},
+		{
+			"sublinear", func(s *textproc.Settings) { s.IDF, s.Norm = textproc.PlainIDF, textproc.NoNorm },
+			[]float64{ln(4), (1 + ln(3)) * ln(2)},
+		},
 		{"l2", func(s *textproc.Settings) { s.IDF = textproc.PlainIDF }, unit(ln(4), (1+ln(3))*ln(2))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +129,8 @@ func TestVocabulary(t *testing.T) {
 		{"max df counts visits", func(s *textproc.Settings) { s.MaxDF = .5 }, "knee:1 pain:2 rash:2 smith:1"},
 		{"max terms by df, then alphabet", func(s *textproc.Settings) { s.MaxTerms = 2 }, "hip:3 pain:2"},
 		{"n-grams", func(s *textproc.Settings) { s.NGrams, s.MaxTerms = 2, 4 }, "hip:3 hip pain:1 pain:2 rash:2"},
-		{"own stop words", func(s *textproc.Settings) { s.StopWords = []string{"Smith"} }, "hip:3 knee:1 pain:2 rash:2"},
+		{"own stop words", func(s *textproc.Settings) { s.StopWords = []string{"Smith"} }, "hip:3 knee:1 pain:2 " +
+			"rash:2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +143,8 @@ func TestVocabulary(t *testing.T) {
 
 func TestSurface(t *testing.T) {
 	t.Parallel()
-	docs := notes("Bleeding, denies pain", "bleeding bleeds, denies pain", "bleed. CP", "bleeding. no pain", "BLEED, chest  pain", "bled bleeds, CP HR 120", "HR 120, HR: 130")
+	docs := notes("Bleeding, denies pain", "bleeding bleeds, denies pain", "bleed. CP", "bleeding. no pain",
+		"BLEED, chest  pain", "bled bleeds, CP HR 120", "HR 120, HR: 130")
 	v, _, err := textproc.Fit(docs, settings(func(s *textproc.Settings) { s.MinDF, s.NGrams = 2, 2 }))
 	if err != nil {
 		t.Fatal(err)
@@ -162,18 +179,52 @@ func TestErrors(t *testing.T) {
 		want       error
 		says       string
 	}{
-		{"weighting", func(s *textproc.Settings) { s.Weighting = "tfidf" }, pain, []float64{1}, textproc.ErrSettings, `unknown weighting "tfidf"`},
-		{"idf formula", func(s *textproc.Settings) { s.IDF = "" }, pain, []float64{1}, textproc.ErrSettings, `unknown idf ""`},
-		{"norm", func(s *textproc.Settings) { s.Norm = "l1" }, pain, []float64{1}, textproc.ErrSettings, `unknown norm "l1"`},
+		{
+			"weighting", func(s *textproc.Settings) { s.Weighting = "tfidf" }, pain,
+			[]float64{1},
+			textproc.ErrSettings, `unknown weighting "tfidf"`,
+		},
+		{
+			"idf formula", func(s *textproc.Settings) { s.IDF = "" }, pain,
+			[]float64{1},
+			textproc.ErrSettings, `unknown idf ""`,
+		},
+		{
+			"norm", func(s *textproc.Settings) { s.Norm = "l1" }, pain,
+			[]float64{1},
+			textproc.ErrSettings, `unknown norm "l1"`,
+		},
 		{"min df", func(s *textproc.Settings) { s.MinDF = 0 }, pain, []float64{1}, textproc.ErrSettings, "min_df 0"},
-		{"max df", func(s *textproc.Settings) { s.MaxDF = math.NaN() }, pain, []float64{1}, textproc.ErrSettings, "max_df NaN"},
-		{"max terms", func(s *textproc.Settings) { s.MaxTerms = -1 }, pain, []float64{1}, textproc.ErrSettings, "max_terms -1"},
+		{
+			"max df", func(s *textproc.Settings) { s.MaxDF = math.NaN() }, pain,
+			[]float64{1},
+			textproc.ErrSettings, "max_df NaN",
+		},
+		{
+			"max terms", func(s *textproc.Settings) { s.MaxTerms = -1 }, pain,
+			[]float64{1},
+			textproc.ErrSettings, "max_terms -1",
+		},
 		{"n-grams", func(s *textproc.Settings) { s.NGrams = 4 }, pain, []float64{1}, textproc.ErrSettings, "n_grams 4"},
-		{"tokenizer", func(s *textproc.Settings) { s.Tokenizer = "wardcast-0" }, pain, []float64{1}, textproc.ErrSettings, "tokenizer"},
-		{"stemmer", func(s *textproc.Settings) { s.Stemmer = "snowball 3.1" }, pain, []float64{1}, textproc.ErrSettings, "stemmer"},
-		{"stop word", func(s *textproc.Settings) { s.StopWords = []string{"in the"} }, pain, []float64{1}, textproc.ErrSettings, "stop word"},
+		{
+			"tokenizer", func(s *textproc.Settings) { s.Tokenizer = "wardcast-0" }, pain,
+			[]float64{1},
+			textproc.ErrSettings, "tokenizer",
+		},
+		{
+			"stemmer", func(s *textproc.Settings) { s.Stemmer = "snowball 3.1" }, pain,
+			[]float64{1},
+			textproc.ErrSettings, "stemmer",
+		},
+		{
+			"stop word", func(s *textproc.Settings) { s.StopWords = []string{"in the"} }, pain,
+			[]float64{1},
+			textproc.ErrSettings, "stop word",
+		},
 		{"concepts", func(s *textproc.Settings) {
-			s.Concepts = &textproc.Concepts{Triggers: []textproc.Trigger{{Surface: "no", Effect: "deny", Concept: "zebra"}}}
+			s.Concepts = &textproc.Concepts{
+				Triggers: []textproc.Trigger{{Surface: "no", Effect: "deny", Concept: "zebra"}},
+			}
 		}, pain, []float64{1}, textproc.ErrSettings, "no concept"},
 		{"no terms", nil, nil, nil, textproc.ErrEmptyVocabulary, "empty"},
 		{"lengths", nil, pain, []float64{1, 2}, textproc.ErrVocabulary, "1 terms and 2 idf"},
@@ -187,7 +238,8 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := textproc.New(settings(c.change), c.vocabulary, c.idf); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			if _, err := textproc.New(settings(c.change), c.vocabulary, c.idf); !errors.Is(err, c.want) ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("New: got %v, want %v with %q", err, c.want, c.says)
 			}
 			if !errors.Is(c.want, textproc.ErrSettings) {
@@ -198,7 +250,9 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
-	for name, docs := range map[string][]textproc.Document{"no notes": nil, "empty notes": notes("", "?"), "rare terms": notes("pain", "knee")} {
+	for name, docs := range map[string][]textproc.Document{
+		"no notes": nil, "empty notes": notes("", "?"), "rare terms": notes("pain", "knee"),
+	} {
 		s := textproc.DefaultSettings()
 		if _, _, err := textproc.Fit(docs, s); !errors.Is(err, textproc.ErrEmptyVocabulary) {
 			t.Errorf("%s: got %v, want %v", name, err, textproc.ErrEmptyVocabulary)
@@ -210,10 +264,15 @@ func TestSettingsJSON(t *testing.T) {
 	t.Parallel()
 	s := textproc.DefaultSettings()
 	s.StopWords = []string{}
-	s.Concepts = &textproc.Concepts{Concepts: []textproc.Concept{{Name: "fracture", Surfaces: []string{"fx"}, Kind: "finding"}}}
-	const want = `{"weighting":"tf-idf","idf":"ln((1+N)/(1+df))+1","sublinear_tf":true,"norm":"l2","min_df":5,"max_df":1,"max_terms":0,"n_grams":1,` +
-		`"status":true,"numbers":true,"age":true,"spelling":true,"concepts":{"concepts":[{"name":"fracture","surfaces":["fx"],"kind":"finding"}],"senses":null,"triggers":null},` +
-		`"stop_words":[],"keep_stop_words":false,"tokenizer":"wardcast-2","stemmer":"snowball-porter2 kljensen v0.10.0 (pre-2023)"}`
+	s.Concepts = &textproc.Concepts{
+		Concepts: []textproc.Concept{{Name: "fracture", Surfaces: []string{"fx"}, Kind: "finding"}},
+	}
+	const want = `{"weighting":"tf-idf","idf":"ln((1+N)/(1+df))+1","sublinear_tf":true,"norm":"l2","min_df":5,` +
+		`"max_df":1,"max_terms":0,"n_grams":1,` +
+		`"status":true,"numbers":true,"age":true,"spelling":true,"concepts":{"concepts":[{"name":"fracture",` +
+		`"surfaces":["fx"],"kind":"finding"}],"senses":null,"triggers":null},` +
+		`"stop_words":[],"keep_stop_words":false,"tokenizer":"wardcast-2","stemmer":"snowball-porter2 kljensen ` +
+		`v0.10.0 (pre-2023)"}`
 	got, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +316,8 @@ func TestVectorizerIsShared(t *testing.T) {
 }
 
 func TestRowAllocatesNothing(t *testing.T) {
-	const note = "78F glf at home x2 days ago, unable to wt bear L hip, shortened + rotated. Denies CP, vomitting. HR 120 bp 84/50 pain 8/10, -LOC mom has flu"
+	const note = "78F glf at home x2 days ago, unable to wt bear L hip, shortened + rotated. Denies CP, vomitting. " +
+		"HR 120 bp 84/50 pain 8/10, -LOC mom has flu"
 	v, _, err := textproc.Fit(notes(note), settings(func(s *textproc.Settings) { s.NGrams = 2 }))
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +328,8 @@ func TestRowAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNamesArePositions: a name that has the stem of a known word, or nearly its spelling, is no word that anybody else wrote.
+// TestNamesArePositions: a name that has the stem of a known word, or nearly its spelling, is no word that anybody else
+// wrote.
 func TestNamesArePositions(t *testing.T) {
 	t.Parallel()
 	var docs []textproc.Document

@@ -20,9 +20,9 @@ type folder struct {
 	fold                  transform.Transformer
 }
 
-// run folds text. Invalid bytes and format characters (soft hyphen, zero-width space, byte order mark) are dropped and typographic
-// characters replaced. Then each sequence of a starter and its combining characters is taken by itself: NFKC, full case folding,
-// and NFKC again because folding can undo it. The cost is linear.
+// run folds text. Invalid bytes and format characters (soft hyphen, zero-width space, byte order mark) are dropped and
+// typographic characters replaced. Then each sequence of a starter and its combining characters is taken by itself:
+// NFKC, full case folding, and NFKC again because folding can undo it. The cost is linear.
 func (f *folder) run(text string) {
 	if f.fold == nil {
 		f.fold = cases.Fold()
@@ -43,7 +43,8 @@ func (f *folder) run(text string) {
 	}
 }
 
-// sequence returns the end of the sequence of combining characters that begins at i. What is dropped inside does not end it.
+// sequence returns the end of the sequence of combining characters that begins at i. What is dropped inside does not
+// end it.
 func sequence(text string, i int) int {
 	r, n := utf8.DecodeRuneInString(text[i:])
 	end := i + n
@@ -108,10 +109,11 @@ func (f *folder) digits() int {
 
 // replaced holds characters that phones and word processors put in place of those on a keyboard, and arrows as words.
 var replaced = map[rune]string{
-	'’': "'", '‘': "'", '‛': "'", 'ʼ': "'", '′': "'", '–': "-", '—': " - ", '‐': "-", '‑': "-", '−': "-", '⁄': "/", '∕': "/", '×': "x",
+	'’': "'", '‘': "'", '‛': "'", 'ʼ': "'", '′': "'", '–': "-", '—': " - ", '‐': "-", '‑': "-", '−': "-", '⁄': "/",
+	'∕': "/", '×': "x",
 	'½': " 1/2", '¼': " 1/4", '¾': " 3/4", '⅓': " 1/3", '⅔': " 2/3", '℃': " c", '℉': " f", '″': "\"",
-	'↑': " increased ", '↓': " decreased ", '≥': ">=", '≤': "<=", '→': "->", '⇒': "->", '“': "\"", '”': "\"", '„': "\"", 'º': " ",
-	'˚': " ", '°': " ", '⅟': "1/",
+	'↑': " increased ", '↓': " decreased ", '≥': ">=", '≤': "<=", '→': "->", '⇒': "->", '“': "\"", '”': "\"",
+	'„': "\"", 'º': " ", '˚': " ", '°': " ", '⅟': "1/",
 }
 
 // foldString returns s as the scanner reads it.

@@ -25,8 +25,8 @@ type lexeme struct {
 	value      float64
 }
 
-// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII: such text
-// has to be folded first.
+// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII: such
+// text has to be folded first.
 func (t *Transformer) scan(text string) bool {
 	t.lex = t.lex[:0]
 	glued, slash := false, false
@@ -85,7 +85,8 @@ func (t *Transformer) fractions() {
 	kept := t.lex[:0]
 	for i := 0; i < len(t.lex); i++ {
 		l := t.lex[i]
-		if next := i + 3; t.isNumber(i) && t.isMark(i+1, '/') && t.isNumber(i+2) && isFraction(l.value, t.lex[i+2].value) &&
+		if next := i + 3; t.isNumber(i) && t.isMark(i+1, '/') && t.isNumber(i+2) &&
+			isFraction(l.value, t.lex[i+2].value) &&
 			!t.isMark(next, '/') {
 			l.value, l.end, l.point, l.word = l.value/t.lex[i+2].value, t.lex[i+2].end, true, nil
 			whole := len(kept) - 1
@@ -112,8 +113,8 @@ func isFraction(a, b float64) bool { return a >= 1 && a < b && b >= 2 && b <= 4 
 // other stands for a mark that is not ASCII.
 const other = 1
 
-// letters reads the word that begins at i into t.raw, without apostrophes, and returns its end; -1 at a byte that is not
-// ASCII in text that is not folded. A word over maxWord bytes leaves t.raw empty.
+// letters reads the word that begins at i into t.raw, without apostrophes, and returns its end; -1 at a byte that is
+// not ASCII in text that is not folded. A word over maxWord bytes leaves t.raw empty.
 func (t *Transformer) letters(text string, i int) int {
 	n := 0
 	raw := &t.buffer

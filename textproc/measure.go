@@ -27,10 +27,11 @@ type measure struct {
 // worstPain is the greatest score of pain.
 const worstPain = 10
 
-// The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure, temperature
-// and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for glucose and A1C; of Serlin
-// (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for potassium; of the CDC's field triage
-// for heights and speeds; of NCHS for ages from 8 years, ESI below. Those of durations, oxygen and lactate are ours.
+// The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure,
+// temperature and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for
+// glucose and A1C; of Serlin (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for
+// potassium; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. Those of
+// durations, oxygen and lactate are ours.
 var (
 	heartRate = &measure{
 		name: "hr", spoken: "HR",
@@ -44,8 +45,10 @@ var (
 	breathing = &measure{
 		name: "rr", spoken: "RR",
 		least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
-		ranges:   []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
-		keys:     []string{"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r", "tachypnea", "tachypneic"},
+		ranges: []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
+		keys: []string{
+			"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r", "tachypnea", "tachypneic",
+		},
 		concepts: true, needs: besideVital,
 	}
 	systolic = &measure{
@@ -73,30 +76,38 @@ var (
 		ranges: []string{"<=91", "92-93", "94-95", ">=96"},
 		keys: []string{
 			"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulse oximetry",
-			"pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating", "saturating", "hypoxia",
-			"hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat", "low spo2", "low o2",
+			"pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating",
+			"saturating", "hypoxia",
+			"hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat",
+			"low spo2", "low o2",
 		},
 		concepts: true, needs: saturated,
 	}
 	coma = &measure{
 		name: "gcs", spoken: "GCS", least: 3, most: 15, limits: []float64{9, 13, 15}, normal: 3,
-		ranges: []string{"3-8", "9-12", "13-14", "15"}, keys: []string{"gcs", "glasgow coma scale", "glasgow coma score", "glasgow"},
+		ranges: []string{"3-8", "9-12", "13-14", "15"},
+		keys:   []string{"gcs", "glasgow coma scale", "glasgow coma score", "glasgow"},
 	}
 	glucose = &measure{
 		name: "glucose", spoken: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
 		keys: []string{
 			"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar",
-			"sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip", "fingerstick", "finger stick",
-			"glucometer", "meter", "glu", "bgm", "poc glucose", "gluc", "high glucose", "glucose high", "bs high", "bg high",
-			"blood sugar high", "sugar high", "low glucose", "glucose low", "bs low", "bg low", "blood sugar low", "sugar low",
+			"sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip",
+			"fingerstick", "finger stick",
+			"glucometer", "meter", "glu", "bgm", "poc glucose", "gluc", "high glucose", "glucose high",
+			"bs high", "bg high",
+			"blood sugar high", "sugar high", "low glucose", "glucose low", "bs low", "bg low",
+			"blood sugar low", "sugar low",
 		},
 		concepts: true,
 	}
 	painScore = &measure{
 		name: "pain", spoken: "pain",
 		least: 0, most: worstPain, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
-		keys:     []string{"pain", "pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain"},
+		keys: []string{
+			"pain", "pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain",
+		},
 		concepts: true, needs: rated,
 	}
 	a1c = &measure{
@@ -123,13 +134,14 @@ var (
 		least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
 		keys: []string{
 			"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented",
-			"alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented", "alert/oriented",
-			"alert and orientated", "orientated", "cao", "caox", "a and ox", "alert",
+			"alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented",
+			"alert/oriented", "alert and orientated", "orientated", "cao", "caox", "a and ox", "alert",
 		}, concepts: true, needs: crossed,
 	}
 	duration = &measure{
 		name: "dur", spoken: "for", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
-		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"}, keys: []string{"pod", "post op day", "postop day"}, concepts: true,
+		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"},
+		keys:   []string{"pod", "post op day", "postop day"}, concepts: true,
 	}
 	count = &measure{
 		name: "count", spoken: "×",
@@ -161,8 +173,8 @@ var (
 	ob    = &measure{name: "ob", ranges: []string{"gp"}}
 
 	measures = []*measure{
-		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr, potassium, lactate, orientation,
-		duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
+		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr,
+		potassium, lactate, orientation, duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
 	}
 	measureTerms = numberTerms(measures)
 )

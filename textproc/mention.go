@@ -102,8 +102,8 @@ func (t *Transformer) add(from, to int, terms []*term, parts int, e *entry, m *m
 	t.status = t.status || e != nil && e.denied
 	t.events = append(t.events, event{kind: mentioned, mention: int32(len(t.mentions)), lex: int32(from)})
 	t.mentions = append(t.mentions, mention{
-		start: t.lex[from].start, end: t.lex[to-1].end, first: int32(from), last: int32(to), terms: terms, parts: parts, entry: e,
-		measure: m, clause: t.clause,
+		start: t.lex[from].start, end: t.lex[to-1].end, first: int32(from), last: int32(to), terms: terms,
+		parts: parts, entry: e, measure: m, clause: t.clause,
 	})
 }
 
@@ -161,7 +161,8 @@ func (t *Transformer) besideFinding(i int) bool {
 
 // is reports whether lexeme i is the word raw.
 func (t *Transformer) is(i int, raw ...string) bool {
-	return i >= 0 && i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].word != nil && slices.Contains(raw, t.lex[i].word.raw)
+	return i >= 0 && i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].word != nil &&
+		slices.Contains(raw, t.lex[i].word.raw)
 }
 
 // isMark reports whether lexeme i is the mark c.

@@ -34,8 +34,9 @@ func (t *Transformer) value(i int) (low, high float64, next int) {
 	return low, high, next
 }
 
-// date reads a day beside a month, and a year after them: 12SEP96, jan 5, 2020. They mean nothing. It returns the lexeme after them, or
-// 0 if none begins at i. "may" and "dec" are words too: they need a year, or a number that touches them.
+// date reads a day beside a month, and a year after them: 12SEP96, jan 5, 2020. They mean nothing. It returns the
+// lexeme after them, or 0 if none begins at i. "may" and "dec" are words too: they need a year, or a number that
+// touches them.
 func (t *Transformer) date(i int) int {
 	name := i
 	if t.isNumber(i) {
@@ -128,7 +129,8 @@ func (t *Transformer) outOfTen(i int) int {
 	return 0
 }
 
-// fraction reads a/b: a pain score, a blood pressure, a date. a stands at lexeme at; a range of a begins at from (7-8/10).
+// fraction reads a/b: a pain score, a blood pressure, a date. a stands at lexeme at; a range of a begins at from
+// (7-8/10).
 func (t *Transformer) fraction(from, at int, a float64) int {
 	b, next := t.lex[at+2].value, at+3
 	if t.isMark(next, '/') && t.isNumber(next+1) { // a date
@@ -164,7 +166,8 @@ func (t *Transformer) pressure(from, next int, systole, diastole float64) int {
 // counted reads the number of lexemes [i,next) with its unit. It returns 0 if there is none.
 func (t *Transformer) counted(i, next int, low, high float64) int {
 	at := next
-	if t.isMark(at, '-') && t.lex[at].glued && at+1 < len(t.lex) && t.lex[at+1].glued && t.unitAt(at+1) != noUnit { // 2-day
+	// 2-day
+	if t.isMark(at, '-') && t.lex[at].glued && at+1 < len(t.lex) && t.lex[at+1].glued && t.unitAt(at+1) != noUnit {
 		at++
 	}
 	if end := t.needle(i, at, high); end > 0 {
@@ -220,7 +223,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	switch {
 	case t.isMark(at, '%'):
 		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") ||
-			t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres || t.followsVital(i) {
+			t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres ||
+			t.followsVital(i) {
 			first := len(t.arena)
 			t.typed(saturation, saturation.worse(low, high))
 			return t.addTyped(i, end, first, saturation)
@@ -230,7 +234,9 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		return t.fallen(i, end, high)
 	case t.is(at, "x") && t.lex[at].glued && !(end < len(t.lex) && t.lex[end].glued && t.lex[end].kind != mark): // 3x
 		return t.one(i, end, count, high)
-	case t.is(at, "fever", "fevers", "temp", "temperature") && (high >= 37.5 && high <= 43 || high >= 99 && high <= 113): // 102.4 fever
+		// 102.4 fever
+	case t.is(at, "fever", "fevers", "temp", "temperature") &&
+		(high >= 37.5 && high <= 43 || high >= 99 && high <= 113):
 		return t.one(i, next, temperature, celsius(high))
 	case t.isClass(i-1, taking) && at < len(t.lex) && t.lex[at].kind == letters && !t.lex[at].glued: // took 2 tylenol
 		return t.one(i, next, dose, 1)
@@ -244,21 +250,23 @@ func (t *Transformer) oxygenAfter(i int) bool {
 		t.is(i, "home") && t.isOxygen(i+1)
 }
 
-// oxygenBefore reports whether the litres at lexeme i are those of a flow by what stands before them: on 2L, @ 2L, O2 at 6L, NC: 3L.
+// oxygenBefore reports whether the litres at lexeme i are those of a flow by what stands before them: on 2L, @ 2L, O2
+// at 6L, NC: 3L.
 func (t *Transformer) oxygenBefore(i int) bool {
 	const most = 3 // words and marks between
 	if t.is(i-1, "on") || t.isMark(i-1, '@') {
 		return true
 	}
 	k := i - 1
-	for n := 0; n < most && k >= 0 && (t.isClass(k, separator) || t.isMark(k, ':') || t.isMark(k, '=') || t.isMark(k, '-')); n++ {
+	for n := 0; n < most && k >= 0 && (t.isClass(k, separator) || t.isMark(k, ':') || t.isMark(k, '=') ||
+		t.isMark(k, '-')); n++ {
 		k--
 	}
 	return t.is(k, "nc", "nrb", "mask", "cannula", "hfnc", "bipap", "cpap") || t.is(k, "oxygen") || t.isOxygen(k-1)
 }
 
-// needle reads the gauge of a needle, such as "20g iv" or "18 ga R hand", so that it is not read as a dose. It returns 0 if there
-// is none.
+// needle reads the gauge of a needle, such as "20g iv" or "18 ga R hand", so that it is not read as a dose. It returns
+// 0 if there is none.
 func (t *Transformer) needle(i, at int, x float64) int {
 	const least, most, near = 14, 26, 4 // gauges, and lexemes to look at
 	if !t.is(at, "g", "ga", "gauge") || x < least || x > most || int(x)%2 != 0 {
@@ -331,8 +339,8 @@ func (t *Transformer) fallen(i, end int, up float64) int {
 	return end
 }
 
-// special reads the forms of letters and digits that no table of surfaces can hold: x3, L5, G3P2, two days, F/32. It returns i if
-// there is none.
+// special reads the forms of letters and digits that no table of surfaces can hold: x3, L5, G3P2, two days, F/32. It
+// returns i if there is none.
 func (t *Transformer) special(i int) int {
 	w := t.lex[i].word
 	switch {
@@ -440,7 +448,8 @@ func (t *Transformer) times(i int) int {
 			return end
 		}
 	}
-	if t.lex[at].point || i > 0 && t.lex[i-1].kind == digits || t.is(i-1, "cm", "mm", "in", "inch", "inches") { // 3 x 2 cm
+	// 3 x 2 cm
+	if t.lex[at].point || i > 0 && t.lex[i-1].kind == digits || t.is(i-1, "cm", "mm", "in", "inch", "inches") {
 		return next
 	}
 	return t.one(i, next, count, high)

@@ -1,6 +1,7 @@
 package textproc
 
-// weeksPregnant reads the age of a pregnancy at the number of lexemes [i,next): 34 wks pregnant, 38w3d. It returns 0 if there is none.
+// weeksPregnant reads the age of a pregnancy at the number of lexemes [i,next): 34 wks pregnant, 38w3d. It returns 0 if
+// there is none.
 func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 	const long = 20 // weeks that are hardly those of a symptom
 	u, end := t.unitAt(next), next+1
@@ -29,13 +30,15 @@ func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 		return 0
 	}
 	before := i - 1
-	for before >= 0 && before > i-5 && (t.isClass(before, filler|separator) || t.isMark(before, ':') || t.isMark(before, '~') ||
+	for before >= 0 && before > i-5 && (t.isClass(before, filler|separator) || t.isMark(before, ':') ||
+		t.isMark(before, '~') ||
 		t.isMark(before, '(') || t.is(before, "x")) {
 		before--
 	}
 	since := before < i-1 && t.is(i-1, "x") || t.is(i-1, "for", "past", "last")
 	switch n := len(t.mentions); {
-	case t.isClass(before, expecting), t.isClass(before, labouring) && x >= long && !since, n > 0 && t.mentions[n-1].measure == ob && !since:
+	case t.isClass(before, expecting), t.isClass(before, labouring) && x >= long && !since,
+		n > 0 && t.mentions[n-1].measure == ob && !since:
 		return t.one(i, end, gestation, x)
 	case since:
 		return 0

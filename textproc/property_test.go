@@ -22,14 +22,18 @@ import (
 func drawNote(t *rapid.T, label string) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.SampledFrom([]string{
-			"pain", "PAINS", "chest", "fell", "fx", "c/o", "w/", "n/v/d", "sob", "denies", "no", "not", "but", "the", "pt's", "o'clock", "neg", "flu", "mom", "has", "h/o", "copd",
-			"resolved", "poss", "vomitting", "chestpain", "loc", "hi", "afebrile", "room", "air", "L", "R", "and", "to", "of", "out",
+			"pain", "PAINS", "chest", "fell", "fx", "c/o", "w/", "n/v/d", "sob", "denies", "no", "not", "but", "the",
+			"pt's", "o'clock", "neg", "flu", "mom", "has", "h/o", "copd",
+			"resolved", "poss", "vomitting", "chestpain", "loc", "hi", "afebrile", "room", "air", "L", "R", "and",
+			"to", "of", "out",
 		}),
 		rapid.SampledFrom([]string{
-			"78F", "2.5", "1,000", "HR", "120", "/", "80", "10", "T", "39.5", "%", "x3", "days", "wk", "preg", "G3P2", "L5", "gcs", "mg", "ft", "yo", "M", "A&O", "x", "k", "+", "-", "++", "(-)", "?",
+			"78F", "2.5", "1,000", "HR", "120", "/", "80", "10", "T", "39.5", "%", "x3", "days", "wk", "preg", "G3P2",
+			"L5", "gcs", "mg", "ft", "yo", "M", "A&O", "x", "k", "+", "-", "++", "(-)", "?",
 		}),
 		rapid.SampledFrom([]string{
-			"can’t", "café", "cafe\u0301", "ﬁnger", "\u00ad", "straße", "㏂", "\xff", "\xe2\x80", "İ", "\u0345", "각", "ᄀ", "膝", "8⁄10", "×2", "↓", "–", "½", "٣", "°",
+			"can’t", "café", "cafe\u0301", "ﬁnger", "\u00ad", "straße", "㏂", "\xff", "\xe2\x80", "İ", "\u0345", "각",
+			"ᄀ", "膝", "8⁄10", "×2", "↓", "–", "½", "٣", "°",
 			"painpainpainpainpainpainpainpainpainpainpainpainpainpainpainpainpain",
 		}),
 		rapid.SampledFrom([]string{" ", " ", " ", " ", ", ", ". ", "; ", ": ", "/", "-", "'", "\n", "("}),
@@ -63,7 +67,8 @@ func drawSettings(t *rapid.T) Settings {
 func drawDocuments(t *rapid.T) []Document {
 	docs := make([]Document, rapid.IntRange(1, 8).Draw(t, "notes"))
 	for i := range docs {
-		docs[i] = Document{Patient: rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "visit"), Text: drawNote(t, "note")}
+		docs[i] = Document{Patient: rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "visit"), Text: drawNote(t,
+			"note")}
 	}
 	return docs
 }
@@ -75,7 +80,8 @@ func (r Row) clone() Row {
 }
 
 func equal(t interface{ Fatalf(string, ...any) }, what string, got, want Row) {
-	if got.Tokens != want.Tokens || got.Known != want.Known || !slices.Equal(got.Columns, want.Columns) || !slices.Equal(got.Values, want.Values) {
+	if got.Tokens != want.Tokens || got.Known != want.Known || !slices.Equal(got.Columns, want.Columns) ||
+		!slices.Equal(got.Values, want.Values) {
 		t.Fatalf("%s: got %v, want %v", what, got, want)
 	}
 }
@@ -92,7 +98,8 @@ func checkSpans(t interface{ Fatalf(string, ...any) }, note string, tokens []Tok
 			t.Fatalf("token %+v of %q", token, note)
 		}
 		for _, term := range token.Terms {
-			if term == "" || !utf8.ValidString(term) || slices.ContainsFunc(prefixes[1:], func(p string) bool { return strings.HasPrefix(term, p) }) {
+			if term == "" || !utf8.ValidString(term) ||
+				slices.ContainsFunc(prefixes[1:], func(p string) bool { return strings.HasPrefix(term, p) }) {
 				t.Fatalf("term %q of %q", term, note)
 			}
 		}
@@ -124,7 +131,8 @@ func TestFoldIgnoresForm(t *testing.T) {
 	reader := newReader(t)
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SampledFrom([]string{
-			"chest pain", "no", "denies", "can't", "n/v", "hr 120", "t 39.5", "x3 days", "+loc", "-fever", "flu neg", "78f", "l5", "(-) cp", "mom has flu", "a&o x 3", "c/o sob", "? fx", "pain 8/10", ",", ".", ";",
+			"chest pain", "no", "denies", "can't", "n/v", "hr 120", "t 39.5", "x3 days", "+loc", "-fever", "flu neg",
+			"78f", "l5", "(-) cp", "mom has flu", "a&o x 3", "c/o sob", "? fx", "pain 8/10", ",", ".", ";",
 		})
 		note := rapid.OneOf(
 			rapid.StringMatching(`[a-z '/.,0-9+%():?-]{0,60}`),
@@ -138,7 +146,8 @@ func TestFoldIgnoresForm(t *testing.T) {
 			return c
 		}, note)
 		for name, form := range map[string]string{
-			"upper case": strings.ToUpper(note), "wide": wide, "invalid UTF-8": strings.ReplaceAll(note, "e", "\xffe\x80"), "zero-width": strings.ReplaceAll(note, "a", "\u200ba\u00ad"),
+			"upper case": strings.ToUpper(note), "wide": wide, "invalid UTF-8": strings.ReplaceAll(note, "e",
+				"\xffe\x80"), "zero-width": strings.ReplaceAll(note, "a", "\u200ba\u00ad"),
 			"typographic": strings.NewReplacer("'", "’", "-", "–").Replace(note),
 		} {
 			if diff := gocmp.Diff(want, termsOf(reader.Tokens(form))); diff != "" {
@@ -167,8 +176,9 @@ func TestFoldedTextReadsAsASCII(t *testing.T) {
 	})
 }
 
-// columnsOf returns the terms that a note counts, by their definition: those of Tokens with the prefix of their status, unless it is off
-// or the disease is chronic, and the phrases of up to Settings.NGrams neighbours of one clause, without measurements and parts of concepts.
+// columnsOf returns the terms that a note counts, by their definition: those of Tokens with the prefix of their status,
+// unless it is off or the disease is chronic, and the phrases of up to Settings.NGrams neighbours of one clause,
+// without measurements and parts of concepts.
 func columnsOf(t *Transformer, note string) []string {
 	var all, units []string
 	var clauses []int32
@@ -223,7 +233,8 @@ func TestFitByDefinition(t *testing.T) {
 				terms = append(terms, term)
 			}
 		}
-		slices.SortFunc(terms, func(a, b string) int { return cmp.Or(len(visits[b])-len(visits[a]), strings.Compare(a, b)) })
+		slices.SortFunc(terms,
+			func(a, b string) int { return cmp.Or(len(visits[b])-len(visits[a]), strings.Compare(a, b)) })
 		if s.MaxTerms > 0 && len(terms) > s.MaxTerms {
 			terms = terms[:s.MaxTerms]
 		}
@@ -262,7 +273,10 @@ func TestFitByDefinition(t *testing.T) {
 					value = 1 + math.Log(c)
 					fallthrough
 				default:
-					value *= map[IDF]float64{PlainIDF: math.Log(n / df), PlusOneIDF: math.Log(n/df) + 1, SmoothIDF: math.Log((1+n)/(1+df)) + 1}[s.IDF]
+					value *= map[IDF]float64{
+						PlainIDF: math.Log(n / df), PlusOneIDF: math.Log(n/df) + 1,
+						SmoothIDF: math.Log((1+n)/(1+df)) + 1,
+					}[s.IDF]
 				}
 				counts[j] = value
 				square += value * value
@@ -328,16 +342,17 @@ func TestRowsDependOnTheTextAlone(t *testing.T) {
 			equal(t, "cache of one word", forgetful.Row(text), want)
 			equal(t, "reloaded", reloaded.Row(text), want)
 			columns, values := batch.Row(i)
-			equal(t, "batch", Row{columns, values, want.Tokens, want.Known}, want)
+			equal(t, "batch", Row{Columns: columns, Values: values, Tokens: want.Tokens, Known: want.Known}, want)
 			if i < len(docs) {
 				columns, values = x.Row(i)
-				equal(t, "Fit", Row{columns, values, want.Tokens, want.Known}, want)
+				equal(t, "Fit", Row{Columns: columns, Values: values, Tokens: want.Tokens, Known: want.Known}, want)
 			}
 		}
 	})
 }
 
-// Any sequence of the words that the tables know, with numbers and marks, is read to its end, into parts in their order.
+// Any sequence of the words that the tables know, with numbers and marks, is read to its end, into parts in their
+// order.
 func TestReadsAnySequence(t *testing.T) {
 	s := DefaultSettings()
 	reader, err := Reader(s)
@@ -352,7 +367,8 @@ func TestReadsAnySequence(t *testing.T) {
 	for _, w := range reader.v.words.all() {
 		pieces = append(pieces, w.raw)
 	}
-	slices.SortFunc(pieces[few:], func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(pieces[few:],
+		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	short := few + 300 // most triggers and units
 	random := rand.New(rand.NewPCG(1, 2))
 	notes := 5_000
@@ -374,16 +390,20 @@ func TestReadsAnySequence(t *testing.T) {
 // The same note gives the same terms however it was encoded, and a row that agrees with them.
 func FuzzTokens(f *testing.F) {
 	for _, seed := range []string{
-		"", "78F glf at home, unable to wt bear L hip, shortened + rotated", "Denies CP, SOB or n/v/d. c/o abd pain w/fever HR 120 bp 84/50 T 39.5 88% RA",
-		"8mo F HR 150-160 x3 days, mom has flu; poss uti? h/o copd, strep+ flu- (-) loc", "G3P2 34wks preg ROM, BS 18.2 mmol/l, K+ 6.8 A&Ox4 L4-5 2L NC fell 12 ft 20/40",
-		"kn\xffee \xc3", "e" + strings.Repeat("\u0301", 100), strings.Repeat("a", 70), "ﬁ ㏂ İ ß ͅ 각 𝐏𝐀𝐈𝐍 \u200d", strings.Repeat("a/", 100), "''' 's ’s '", "8⁄10 ½ ٣ ×2 ↓loc", "y.o. s.o.b. d/c'd w/c",
-		"to 98 with hr 90",
+		"", "78F glf at home, unable to wt bear L hip, shortened + rotated",
+		"Denies CP, SOB or n/v/d. c/o abd pain w/fever HR 120 bp 84/50 T 39.5 88% RA",
+		"8mo F HR 150-160 x3 days, mom has flu; poss uti? h/o copd, strep+ flu- (-) loc",
+		"G3P2 34wks preg ROM, BS 18.2 mmol/l, K+ 6.8 A&Ox4 L4-5 2L NC fell 12 ft 20/40",
+		"kn\xffee \xc3", "e" + strings.Repeat("\u0301", 100), strings.Repeat("a", 70), "ﬁ ㏂ İ ß ͅ 각 𝐏𝐀𝐈𝐍 \u200d",
+		strings.Repeat("a/", 100), "''' 's ’s '", "8⁄10 ½ ٣ ×2 ↓loc", "y.o. s.o.b. d/c'd w/c", "to 98 with hr 90",
 	} {
 		f.Add(seed)
 	}
 	s := DefaultSettings()
 	s.MinDF, s.NGrams = 1, 2
-	v, _, err := Fit([]Document{{Text: "denies chest pain, fell on left hip"}, {Text: "abd pain, no n/v"}, {Text: "café straße HR 120 L5 78F"}}, s)
+	v, _, err := Fit([]Document{
+		{Text: "denies chest pain, fell on left hip"}, {Text: "abd pain, no n/v"}, {Text: "café straße HR 120 L5 78F"},
+	}, s)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -409,7 +429,10 @@ func FuzzTokens(f *testing.F) {
 		}
 		valid := strings.ToValidUTF8(text, "")
 		want := termsOf(warm.Tokens(valid))
-		for name, form := range map[string]string{"NFC": norm.NFC.String(valid), "NFD": norm.NFD.String(valid), "upper case": upper(valid), "invalid UTF-8": text} {
+		for name, form := range map[string]string{
+			"NFC": norm.NFC.String(valid), "NFD": norm.NFD.String(valid),
+			"upper case": upper(valid), "invalid UTF-8": text,
+		} {
 			if got := termsOf(warm.Tokens(form)); !slices.Equal(got, want) {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
@@ -417,11 +440,12 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// upper returns s in capitals, but for letters whose capital is another letter's, the dotless i of Turkish, and for marks, whose capital is
-// a letter, the Greek iota below.
+// upper returns s in capitals, but for letters whose capital is another letter's, the dotless i of Turkish, and for
+// marks, whose capital is a letter, the Greek iota below.
 func upper(s string) string {
 	return strings.Map(func(r rune) rune {
-		if u := []rune(strings.ToUpper(string(r))); !unicode.IsMark(r) && len(u) == 1 && foldString(string(u)) == foldString(string(r)) {
+		if u := []rune(strings.ToUpper(string(r))); !unicode.IsMark(r) && len(u) == 1 &&
+			foldString(string(u)) == foldString(string(r)) {
 			return u[0]
 		}
 		return r

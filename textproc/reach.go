@@ -5,8 +5,9 @@ import "strings"
 // farthest is how many events around a trigger are searched for what it is about.
 const farthest = 16
 
-// closes reports whether the sign of event i is about what stands straight before it: not the n of n-. A minus needs a concept, and one
-// that takes a result, or the end of the item, or other signs after words: in "scalp- mom states" it is a dash.
+// closes reports whether the sign of event i is about what stands straight before it: not the n of n-. A minus needs a
+// concept, and one that takes a result, or the end of the item, or other signs after words: in "scalp- mom states" it
+// is a dash.
 func (t *Transformer) closes(i int) bool {
 	if i == 0 || t.events[i-1].kind != mentioned {
 		return false
@@ -32,11 +33,13 @@ func (t *Transformer) closes(i int) bool {
 	return false
 }
 
-// answers reports whether the denial of event i is the answer in "fever: no", or in "fever no, cough yes": it stands behind a finding, and
-// up to the end of the item only findings with an answer each follow. In "cough no fever no rash" it stands before one.
+// answers reports whether the denial of event i is the answer in "fever: no", or in "fever no, cough yes": it stands
+// behind a finding, and up to the end of the item only findings with an answer each follow. In "cough no fever no rash"
+// it stands before one.
 func (t *Transformer) answers(i int) bool {
 	e := &t.events[i]
-	if (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) && (int(e.end) >= len(t.lex) || t.lex[e.end].kind == mark) {
+	if (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) &&
+		(int(e.end) >= len(t.lex) || t.lex[e.end].kind == mark) {
 		return true
 	}
 	if !t.isAnswer(i) || !t.asked(i) {
@@ -44,7 +47,8 @@ func (t *Transformer) answers(i int) bool {
 	}
 	for k := i + 1; k < len(t.events); k++ {
 		switch next := &t.events[k]; {
-		case next.kind == comma || next.kind == ended || next.kind == bracket || next.kind >= listOpened, t.is(int(next.lex), "but"):
+		case next.kind == comma || next.kind == ended || next.kind == bracket || next.kind >= listOpened,
+			t.is(int(next.lex), "but"):
 			return next.lex == t.events[k-1].end // not felt no p
 		case k >= i+farthest || next.kind != mentioned:
 			return false
@@ -82,8 +86,8 @@ func (t *Transformer) asked(i int) bool {
 	return m.measure == nil && (m.last == lex || m.last == lex-1 && t.lex[lex-1].kind == mark)
 }
 
-// continuesKin reports whether the item of a list at event i belongs to another person, as the items before it do. A disease does;
-// after a word for the past, everything but a symptom does.
+// continuesKin reports whether the item of a list at event i belongs to another person, as the items before it do. A
+// disease does; after a word for the past, everything but a symptom does.
 func (t *Transformer) continuesKin(s *scope, i int) bool {
 	if !t.bare(i, true) || i >= len(t.events) {
 		return false
@@ -128,8 +132,8 @@ func (t *Transformer) tested(i int) bool {
 	return t.mentions[t.events[at].mention].isTest()
 }
 
-// current reports whether the word for the past of event i is none: a duration before it makes "h/o" mean "for" (2 day h/o cough), and
-// "prior to" is no "prior".
+// current reports whether the word for the past of event i is none: a duration before it makes "h/o" mean "for" (2 day
+// h/o cough), and "prior to" is no "prior".
 func (t *Transformer) current(i int) bool {
 	if t.is(int(t.events[i].lex), "prior") && t.is(int(t.events[i].end), "to") {
 		return true
@@ -141,8 +145,9 @@ func (t *Transformer) current(i int) bool {
 	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously")
 }
 
-// bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign, side or
-// positive sign before the next comma, and nothing that begins anew. A list of the past may have further words for the past.
+// bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign,
+// side or positive sign before the next comma, and nothing that begins anew. A list of the past may have further words
+// for the past.
 func (t *Transformer) bare(i int, past bool) bool {
 	said, known := false, false
 	for _, e := range t.events[i:] {
@@ -174,8 +179,8 @@ func (t *Transformer) bare(i int, past bool) bool {
 	return true
 }
 
-// placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead". Nobody says where
-// something is not, except after "denies".
+// placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead".
+// Nobody says where something is not, except after "denies".
 func (t *Transformer) placed(i int) bool {
 	for _, e := range t.events[i:] {
 		if e.kind != mentioned {
@@ -188,9 +193,9 @@ func (t *Transformer) placed(i int) bool {
 	return false
 }
 
-// backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and what a
-// slash, "and" or "or" joins to it; what is another person's stays so. If only is set, it must stand straight before. It returns false
-// if nothing does.
+// backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and
+// what a slash, "and" or "or" joins to it; what is another person's stays so. If only is set, it must stand straight
+// before. It returns false if nothing does.
 func (t *Transformer) backward(i int, status Status, only bool) bool {
 	at, word := -1, -1
 search:
@@ -258,10 +263,11 @@ func (t *Transformer) isActivity(i int) bool {
 	return w.class&acting != 0 || strings.HasSuffix(w.raw, "ing") || strings.HasSuffix(w.raw, "ly")
 }
 
-// isListed reports whether what begins at lexeme i is joined to what stands before it; and joins a verb to a denial only in a list of
-// denials.
+// isListed reports whether what begins at lexeme i is joined to what stands before it; and joins a verb to a denial
+// only in a list of denials.
 func (t *Transformer) isListed(i int, listing bool) bool {
-	return t.is(i-1, "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') || listing && (t.is(i-1, "and") || t.isMark(i-1, '&'))
+	return t.is(i-1, "or") || t.isMark(i-1, ',') || t.isMark(i-1, '/') ||
+		listing && (t.is(i-1, "and") || t.isMark(i-1, '&'))
 }
 
 // denyTriad denies all of "SI, HI, AVH denied": what stands in a list before event i and is asked for together.

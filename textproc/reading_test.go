@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReading compares the terms of the notes in testdata with those that stand beside them. A rule or a line of concepts/*.tsv that is
-// added needs a line there.
+// TestReading compares the terms of the notes in testdata with those that stand beside them. A rule or a line of
+// concepts/*.tsv that is added needs a line there.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"tokens.tsv", "senses.tsv", "status.tsv", "spelling.tsv"} {
@@ -73,7 +73,8 @@ func TestPositions(t *testing.T) {
 		{"full case folding", "STRASSE straße ΣΊΣΥΦΟΣ", "strass<STRASSE>,strass<straße>,σίσυφοσ<ΣΊΣΥΦΟΣ>"},
 		{"soft hyphen and byte order mark", "\ufeffkn\u00adee", "knee<kn\u00adee>"},
 		{"one character of several words", "knee㏂hip", "kneea<knee㏂>,hip<hip>"},
-		{"longest word", strings.Repeat("a", 64) + " knee", strings.Repeat("a", 64) + "<" + strings.Repeat("a", 64) + ">,knee<knee>"},
+		{"longest word", strings.Repeat("a", 64) + " knee", strings.Repeat("a", 64) + "<" + strings.Repeat("a", 64) +
+			">,knee<knee>"},
 		{"longer word", strings.Repeat("a", 65) + " knee", "knee<knee>"},
 		{"longer word beyond ASCII", strings.Repeat("é", 33) + " knee", "knee<knee>"},
 	} {
@@ -97,8 +98,10 @@ func TestSettingsOfReading(t *testing.T) {
 		{"default", func(*Settings) {}, "age:75-84y+sex:f<78F>,hr:111-130<HR 120>,vomiting<vomitting>"},
 		{"age is auxiliary", func(s *Settings) { s.Age = false }, "hr:111-130<HR 120>,vomiting<vomitting>"},
 		{"no numbers", func(s *Settings) { s.Numbers = false }, "vomiting<vomitting>"},
-		{"no spelling", func(s *Settings) { s.Spelling = false }, "age:75-84y+sex:f<78F>,hr:111-130<HR 120>,vomit<vomitting>"},
-		{"own stop words", func(s *Settings) { s.StopWords = []string{"Vomitting"} }, "age:75-84y+sex:f<78F>,hr:111-130<HR 120>"},
+		{"no spelling", func(s *Settings) { s.Spelling = false }, "age:75-84y+sex:f<78F>,hr:111-130<HR " +
+			"120>,vomit<vomitting>"},
+		{"own stop words", func(s *Settings) { s.StopWords = []string{"Vomitting"} }, "age:75-84y+sex:f<78F>," +
+			"hr:111-130<HR 120>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +114,8 @@ func TestSettingsOfReading(t *testing.T) {
 	}
 }
 
-// A child's vital signs are not an adult's, wherever the age stands, and the age of another person is not the patient's.
+// A child's vital signs are not an adult's, wherever the age stands, and the age of another person is not the
+// patient's.
 func TestOnlyTheFirstAgeCounts(t *testing.T) {
 	t.Parallel()
 	for note, want := range map[string]string{

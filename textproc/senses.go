@@ -21,8 +21,8 @@ func (t *Transformer) senseOf(i, next int, e *entry) *entry {
 	return nil
 }
 
-// cue reports whether a cue of s stands within its window from lexeme i on, in the direction of step. The window counts words
-// between spaces.
+// cue reports whether a cue of s stands within its window from lexeme i on, in the direction of step. The window counts
+// words between spaces.
 func (t *Transformer) cue(i, step int, s *sense) bool {
 	const most = 4 // lexemes for each word: forms with slashes are one word
 	seen := 0
@@ -63,7 +63,8 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 	case l.word.raw == "g":
 		return s.cues["g#p#"] && t.isNumber(i+1) && t.lex[i+1].glued
 	}
-	return s.slashes && t.isMark(i+1, '/') && i+2 < len(t.lex) && t.lex[i+2].word != nil && s.cues[l.word.raw+"/"+t.lex[i+2].word.raw]
+	return s.slashes && t.isMark(i+1, '/') && i+2 < len(t.lex) && t.lex[i+2].word != nil &&
+		s.cues[l.word.raw+"/"+t.lex[i+2].word.raw]
 }
 
 // touches reports whether the sign at i touches the abbreviation beside it.

@@ -16,8 +16,8 @@ var (
 	ErrVocabulary = errors.New("invalid vocabulary")
 )
 
-// Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, because it would give
-// other rows.
+// Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, because it would
+// give other rows.
 const (
 	Tokenizer = "wardcast-2"                                   // scanner, folding, numbers, senses, statuses
 	Stemmer   = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
@@ -68,16 +68,18 @@ type Settings struct {
 	IDF         IDF       `json:"idf"`
 	SublinearTF bool      `json:"sublinear_tf"`
 	Norm        Norm      `json:"norm"`
-	MinDF       int       `json:"min_df"`     // least number of distinct patients with the term, ≥ 1
-	MaxDF       float64   `json:"max_df"`     // greatest share of distinct patients with the term, in (0,1]
-	MaxTerms    int       `json:"max_terms"`  // keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
-	NGrams      int       `json:"n_grams"`    // longest phrase in terms, 1 to 3
-	Status      bool      `json:"status"`     // what is denied, possible, past or another person's becomes a term of its own
-	Numbers     bool      `json:"numbers"`    // measurements become terms
-	Age         bool      `json:"age"`        // so do age and sex, which a note may have where their fields are empty
-	Spelling    bool      `json:"spelling"`   // misspelled words of the concepts are read as meant
-	Concepts    *Concepts `json:"concepts"`   // nil is the built-in table
-	StopWords   []string  `json:"stop_words"` // nil is the built-in list
+	MinDF       int       `json:"min_df"` // least number of distinct patients with the term, ≥ 1
+	MaxDF       float64   `json:"max_df"` // greatest share of distinct patients with the term, in (0,1]
+	// keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
+	MaxTerms int `json:"max_terms"`
+	NGrams   int `json:"n_grams"` // longest phrase in terms, 1 to 3
+	// what is denied, possible, past or another person's becomes a term of its own
+	Status    bool      `json:"status"`
+	Numbers   bool      `json:"numbers"`    // measurements become terms
+	Age       bool      `json:"age"`        // so do age and sex, which a note may have where their fields are empty
+	Spelling  bool      `json:"spelling"`   // misspelled words of the concepts are read as meant
+	Concepts  *Concepts `json:"concepts"`   // nil is the built-in table
+	StopWords []string  `json:"stop_words"` // nil is the built-in list
 	// KeepStopWords makes stop words terms too. They have no status, and no topic should be made of them: see Topical.
 	KeepStopWords bool   `json:"keep_stop_words"`
 	Tokenizer     string `json:"tokenizer"` // must be Tokenizer

@@ -45,8 +45,8 @@ func (t *Transformer) question(i int) int {
 	return i + 1
 }
 
-// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is none, nor one between spaces unless it
-// closes an item of a list or begins one after a plus sign between spaces.
+// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is none, nor one between
+// spaces unless it closes an item of a list or begins one after a plus sign between spaces.
 func (t *Transformer) sign(i int) int {
 	end := i + 1
 	for end < len(t.lex) && t.lex[end].c == t.lex[i].c && t.lex[end].glued {
@@ -118,11 +118,12 @@ func (t *Transformer) bracketedSign(i int) int {
 
 // closesItem reports whether the item of a list ends before lexeme i.
 func (t *Transformer) closesItem(i int) bool {
-	return i >= len(t.lex) || t.lex[i].kind == mark && t.lex[i].c != '(' && t.lex[i].c != '/' || t.isMark(i, '(') && !t.isSign(i)
+	return i >= len(t.lex) || t.lex[i].kind == mark && t.lex[i].c != '(' && t.lex[i].c != '/' ||
+		t.isMark(i, '(') && !t.isSign(i)
 }
 
-// signsFollow reports whether the signs of the sentence in brackets, from lexeme i on, stand after what they are about, as the last one
-// shows: cp (-) sob (+).
+// signsFollow reports whether the signs of the sentence in brackets, from lexeme i on, stand after what they are about,
+// as the last one shows: cp (-) sob (+).
 func (t *Transformer) signsFollow(i int) bool {
 	const most = 32 // lexemes to look at
 	last := i
@@ -159,8 +160,8 @@ func (t *Transformer) touchesNext(i int) bool {
 // listLetters are the concepts of letters that have a sign each: +n/-v/-d.
 var listLetters = map[byte]string{'n': "nausea", 'v': "vomiting", 'd': "diarrhea", 'f': "fever", 'c': "chills"}
 
-// signedLetter returns what the letter at i means in a list of signs, nil if it is none. A c means chills beside f alone: it may be
-// constipation.
+// signedLetter returns what the letter at i means in a list of signs, nil if it is none. A c means chills beside f
+// alone: it may be constipation.
 func (t *Transformer) signedLetter(i int) *entry {
 	const near = 6 // lexemes to look at on either side
 	raw := t.lex[i].word.raw
@@ -192,13 +193,15 @@ func (t *Transformer) signedLetter(i int) *entry {
 	return e
 }
 
-// hasSign reports whether a plus or minus, in brackets or without, touches the word at i and no other: before it, or else after it.
+// hasSign reports whether a plus or minus, in brackets or without, touches the word at i and no other: before it, or
+// else after it.
 func (t *Transformer) hasSign(i int) bool {
 	isSign := func(k int) bool { return t.isMark(k, '+') || t.isMark(k, '-') }
 	if i > 2 && t.lex[i].glued && t.isSign(i-3) || t.isMark(i+1, '(') && t.lex[i+1].glued && t.isSign(i+1) {
 		return true
 	}
-	return i > 0 && isSign(i-1) && t.lex[i].glued && t.starts(i-1) || isSign(i+1) && t.lex[i+1].glued && !t.touchesNext(i+1)
+	return i > 0 && isSign(i-1) && t.lex[i].glued && t.starts(i-1) || isSign(i+1) && t.lex[i+1].glued &&
+		!t.touchesNext(i+1)
 }
 
 // listState says what the lines of a list after a colon look like.
@@ -210,8 +213,8 @@ const (
 	plainLines
 )
 
-// newline ends a sentence, unless a list goes on: after "denies:", over lines that begin with a bullet or have few words. The bullet
-// itself is not read as a plus or minus sign.
+// newline ends a sentence, unless a list goes on: after "denies:", over lines that begin with a bullet or have few
+// words. The bullet itself is not read as a plus or minus sign.
 func (t *Transformer) newline(i int) int {
 	next := i + 1
 	blank := t.isMark(next, '\n')
@@ -275,7 +278,8 @@ func (t *Transformer) letterAnswer(i int) int {
 	if i == 0 || !t.isMark(i-1, ':') && !t.isMark(i-1, '?') && !t.isMark(i-1, '=') {
 		return i
 	}
-	if next := i + 1; next < len(t.lex) && t.lex[next].glued && !t.isMark(next, ',') && !t.isMark(next, ';') && !t.isMark(next, '.') {
+	if next := i + 1; next < len(t.lex) && t.lex[next].glued && !t.isMark(next, ',') && !t.isMark(next, ';') &&
+		!t.isMark(next, '.') {
 		return i
 	}
 	answer := deny

@@ -3,7 +3,8 @@ package textproc
 // Status says what a note says of a finding.
 type Status uint8
 
-// The statuses. Where several apply, another person's goes before denied, denied before uncertain, uncertain before past.
+// The statuses. Where several apply, another person's goes before denied, denied before uncertain, uncertain before
+// past.
 const (
 	Affirmed Status = iota
 	Negated
@@ -107,7 +108,8 @@ func (t *Transformer) assignStatus() {
 	t.chronic()
 }
 
-// chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one anyway.
+// chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one
+// anyway.
 func (t *Transformer) chronic() {
 	for i := range t.mentions {
 		if m := &t.mentions[i]; m.status == Affirmed && m.measure == nil {
@@ -143,7 +145,8 @@ func (t *Transformer) mention(s *scope, i int) {
 	if m.entry != nil && m.entry.now && (s.past || !s.fresh) {
 		s.denied, s.past, s.another = 0, false, false
 	}
-	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" || s.listed && kind == "treatment") {
+	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" ||
+		s.listed && kind == "treatment") {
 		s.past = false
 	}
 	status := Affirmed

@@ -268,7 +268,8 @@ func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
 
 // layWords numbers those of the words that have pieces, in the order of their bytes, and lays out their pieces.
 func (v *Vectorizer) layWords(all []said) *Words {
-	slices.SortFunc(all, func(a, b said) int { return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.raw, b.raw)) })
+	slices.SortFunc(all,
+		func(a, b said) int { return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.raw, b.raw)) })
 	out := &Words{columns: make(map[said]int32, len(all))}
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	for _, s := range all {

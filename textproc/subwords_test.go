@@ -13,7 +13,10 @@ import (
 
 // many returns notes of several patients, some with several notes.
 func many() []textproc.Document {
-	words := []string{"cough", "fever", "chest pain", "denies chest pain", "vomiting", "rash", "knee pain", "kne", "no vomiting", "78F", "spo2 88%", "sob", "hx of stroke"}
+	words := []string{
+		"cough", "fever", "chest pain", "denies chest pain", "vomiting", "rash", "knee pain", "kne",
+		"no vomiting", "78F", "spo2 88%", "sob", "hx of stroke",
+	}
 	docs := make([]textproc.Document, 300)
 	for i := range docs {
 		docs[i] = textproc.Document{

@@ -87,10 +87,14 @@ func BenchmarkRowOf64KiB(b *testing.B) {
 		distinct = append(distinct, ' ')
 	}
 	for name, unit := range map[string]string{
-		"words": "chest pain ", "slashes": "n/v/", "only=slashes": "a/////////", "one=word": "a", "apostrophes": "a'", "marks": "\u0301", "e=and=marks": "e" + strings.Repeat("\u0301", 40),
-		"invalid": "\xff", "letters=and=invalid": "e\xff", "hangul": "ᄀ", "hiragana": "か\u3099", "expanding": "\ufdfa", "curly": "pt’s ", "digits": "1.", "distinct": string(distinct),
-		"senses": "loc/", "denied": "denied ", "positive": "pos ", "neg": "neg ", "joined": "a/neg/", "weeks": "20wk 1 1 1 ", "commas": "no,", "past": "h/o x, ", "signs": "+-", "joined=denied": "fever/neg ",
-		"newlines": "\n", "lists": "denies:\n- cp\n", "answers": "fever no ", "signed=letters": "+n/-v/", "titles": "dr a ", "changes": "hr 90->", "until": "no fever until ",
+		"words": "chest pain ", "slashes": "n/v/", "only=slashes": "a/////////", "one=word": "a", "apostrophes": "a'",
+		"marks": "\u0301", "e=and=marks": "e" + strings.Repeat("\u0301", 40),
+		"invalid": "\xff", "letters=and=invalid": "e\xff", "hangul": "ᄀ", "hiragana": "か\u3099", "expanding": "\ufdfa",
+		"curly": "pt’s ", "digits": "1.", "distinct": string(distinct),
+		"senses": "loc/", "denied": "denied ", "positive": "pos ", "neg": "neg ", "joined": "a/neg/",
+		"weeks": "20wk 1 1 1 ", "commas": "no,", "past": "h/o x, ", "signs": "+-", "joined=denied": "fever/neg ",
+		"newlines": "\n", "lists": "denies:\n- cp\n", "answers": "fever no ", "signed=letters": "+n/-v/",
+		"titles": "dr a ", "changes": "hr 90->", "until": "no fever until ",
 	} {
 		b.Run(name, func(b *testing.B) {
 			for _, size := range []int{1 << 10, 1 << 16} {

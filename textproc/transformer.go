@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// maxWord is the greatest length of a word in bytes, after folding. A longer run of letters is noise. The longest word
-	// of common medical dictionaries has 45 letters.
+	// maxWord is the greatest length of a word in bytes, after folding. A longer run of letters is noise. The longest
+	// word of common medical dictionaries has 45 letters.
 	maxWord = 64
-	// cacheBytes bounds the words that a Transformer remembers: those of the vectorizer, misspellings and rare forms. The latter take
-	// some 350 bytes each.
+	// cacheBytes bounds the words that a Transformer remembers: those of the vectorizer, misspellings and rare forms.
+	// The latter take some 350 bytes each.
 	cacheBytes = 4 << 20
-	// keptLexemes bounds the note whose scratch memory is kept for the next one. That takes some 250 bytes for a lexeme.
+	// keptLexemes bounds the note whose scratch memory is kept for the next one. That takes some 250 bytes for a
+	// lexeme.
 	keptLexemes = 8192
 )
 
@@ -33,8 +34,8 @@ type Token struct {
 	Known      bool // the vocabulary has one of the terms with that status
 }
 
-// Transformer turns notes into rows for one goroutine. It holds scratch memory and a cache of words, at most 4 MiB and 2 MiB
-// between notes; neither changes a row.
+// Transformer turns notes into rows for one goroutine. It holds scratch memory and a cache of words, at most 4 MiB and
+// 2 MiB between notes; neither changes a row.
 type Transformer struct {
 	v     *Vectorizer
 	cache table
@@ -138,8 +139,8 @@ func (t *Transformer) analyze(text string) {
 	t.find()
 }
 
-// unfold turns the positions of t.mentions into those of the note. One character of the note may hold several words (㏂); it
-// belongs to the first.
+// unfold turns the positions of t.mentions into those of the note. One character of the note may hold several words
+// (㏂); it belongs to the first.
 func (t *Transformer) unfold() {
 	kept, end := t.mentions[:0], 0
 	for _, m := range t.mentions {
@@ -180,7 +181,8 @@ func (t *Transformer) prefixOf(m *mention) Status {
 	return m.status
 }
 
-// phrases calls yield with every phrase of two or more terms of a clause, its text in t.key, in the order in which they end.
+// phrases calls yield with every phrase of two or more terms of a clause, its text in t.key, in the order in which they
+// end.
 func (t *Transformer) phrases(yield func(from, to int32)) {
 	t.phraseTerms = t.phraseTerms[:0]
 	for i := range t.mentions {
@@ -192,7 +194,8 @@ func (t *Transformer) phrases(yield func(from, to int32)) {
 	}
 	for i := range t.phraseTerms {
 		clause := t.mentions[t.phraseTerms[i].mention].clause
-		for from := i - 1; from >= 0 && i-from < t.v.settings.NGrams && t.mentions[t.phraseTerms[from].mention].clause == clause; from-- {
+		for from := i - 1; from >= 0 && i-from < t.v.settings.NGrams &&
+			t.mentions[t.phraseTerms[from].mention].clause == clause; from-- {
 			t.key = t.key[:0]
 			for _, u := range t.phraseTerms[from : i+1] {
 				if len(t.key) > 0 {
@@ -206,8 +209,8 @@ func (t *Transformer) phrases(yield func(from, to int32)) {
 	}
 }
 
-// Row returns the row of a note. The cost is linear in the text, plus the sorting of its columns; an ASCII note of words
-// that are cached allocates nothing.
+// Row returns the row of a note. The cost is linear in the text, plus the sorting of its columns; an ASCII note of
+// words that are cached allocates nothing.
 func (t *Transformer) Row(text string) Row {
 	t.analyze(text)
 	t.keys = t.keys[:0]
@@ -269,7 +272,8 @@ func (t *Transformer) weigh() ([]int32, []float64) {
 	return columns, values
 }
 
-// Tokens returns the parts of a note that mean something, known or not, in the order of the note. Their spans do not overlap.
+// Tokens returns the parts of a note that mean something, known or not, in the order of the note. Their spans do not
+// overlap.
 func (t *Transformer) Tokens(text string) []Token {
 	t.analyze(text)
 	tokens := make([]Token, 0, len(t.mentions))

@@ -42,7 +42,8 @@ type surfaceWord struct {
 	glued bool // it has to touch the one before it
 }
 
-// split splits a surface as the scanner splits a note. Hyphens and small words inside are left out, as they are in notes.
+// split splits a surface as the scanner splits a note. Hyphens and small words inside are left out, as they are in
+// notes.
 func split(surface string) []surfaceWord {
 	var all []surfaceWord
 	last := 0 // kind of the last rune: 0 space, 1 letter, 2 digit, 3 mark
@@ -138,7 +139,8 @@ func (v *Vectorizer) join(surface string) {
 	}
 }
 
-// longest follows the tree of surfaces from the word at i. It returns the entry of the longest surface and the lexeme after it.
+// longest follows the tree of surfaces from the word at i. It returns the entry of the longest surface and the lexeme
+// after it.
 func (t *Transformer) longest(i int) (best *entry, next int) {
 	n := t.lex[i].word.node
 	next = i + 1
@@ -162,8 +164,8 @@ func (t *Transformer) longest(i int) (best *entry, next int) {
 	}
 }
 
-// fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, but not the sign in n/-v, or
-// the stop of a shortened word.
+// fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, but not the
+// sign in n/-v, or the stop of a shortened word.
 func (t *Transformer) fills(i int) bool {
 	l := &t.lex[i]
 	return l.c == '-' && l.glued && t.lex[i+1].glued && t.lex[i-1].kind != mark || t.isClass(i, filler) || t.shortens(i)

@@ -15,7 +15,8 @@ import (
 
 // Term is a column of the vocabulary.
 type Term struct {
-	Text    string   `json:"term"`    // stem, concept or measurement with the prefix of its status, or several joined by spaces
+	// stem, concept or measurement with the prefix of its status, or several joined by spaces
+	Text    string   `json:"term"`
 	Surface []string `json:"surface"` // its commonest forms in the notes, folded, commonest first; at least one
 	DF      int      `json:"df"`      // distinct patients that have it
 }
@@ -128,7 +129,8 @@ func (v *Vectorizer) setVocabulary(vocabulary []Term, idf []float64, pieces []Pi
 	}
 	for _, t := range v.vocabulary {
 		for _, surface := range t.Surface {
-			for raw := range strings.FieldsFuncSeq(surface, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+			for raw := range strings.FieldsFuncSeq(surface,
+				func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
 				v.keep(raw)
 			}
 		}
@@ -141,7 +143,8 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{}), words: newTable(), terms: make(map[string]*term)}
+	v := &Vectorizer{settings: s.clone(), stops: make(map[string]struct{}), words: newTable(), terms: make(
+		map[string]*term)}
 	for i, stop := range v.settings.StopWords {
 		stop = strings.ReplaceAll(foldString(stop), "'", "")
 		if !isWord(stop) {
@@ -161,7 +164,8 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 
 // isWord reports whether s is letters alone.
 func isWord(s string) bool {
-	return s != "" && len(s) <= maxWord && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+	return s != "" && len(s) <= maxWord &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 }
 
 // keep resolves a word of the model, so that scoring need not, and returns it.
@@ -203,8 +207,8 @@ func (v *Vectorizer) resolve(raw string) *word {
 	return w
 }
 
-// term returns the term of a text. Terms that the vectorizer knew when it was made are shared; others are made anew, for the
-// vectorizer is not changed any more.
+// term returns the term of a text. Terms that the vectorizer knew when it was made are shared; others are made anew,
+// for the vectorizer is not changed any more.
 func (v *Vectorizer) term(text string) *term {
 	if t := v.terms[text]; t != nil {
 		return t
@@ -227,14 +231,15 @@ func (v *Vectorizer) setColumns(t *term) {
 	}
 }
 
-// Settings returns the settings with the concepts and stop words that are in force, built-in ones written out, so that a
-// later version with other built-in ones gives the same rows. They must not be changed.
+// Settings returns the settings with the concepts and stop words that are in force, built-in ones written out, so that
+// a later version with other built-in ones gives the same rows. They must not be changed.
 func (v *Vectorizer) Settings() Settings { return v.settings }
 
 // Vocabulary returns the terms in column order. It must not be changed.
 func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
 
-// Label returns how people read the term of a column: the name of a concept, or the commonest form of a word, and its status.
+// Label returns how people read the term of a column: the name of a concept, or the commonest form of a word, and its
+// status.
 func (v *Vectorizer) Label(column int) string {
 	t := &v.vocabulary[column]
 	said, text := StatusOf(t.Text)
@@ -276,7 +281,8 @@ func (v *Vectorizer) Topical() []bool {
 	for j := range topical {
 		text := v.vocabulary[j].Text
 		_, stop := v.stops[text]
-		topical[j] = !stop && !strings.Contains(text, " ") && !strings.HasPrefix(text, age.name+":") && !strings.HasPrefix(text, sex.name+":")
+		topical[j] = !stop && !strings.Contains(text, " ") && !strings.HasPrefix(text, age.name+":") &&
+			!strings.HasPrefix(text, sex.name+":")
 	}
 	return topical
 }

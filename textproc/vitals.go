@@ -18,7 +18,8 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
 		return 0
 	}
-	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) || t.is(at+1, "am", "pm") ||
+	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) ||
+		t.is(at+1, "am", "pm") ||
 		t.isClass(at+1, month) && t.lex[at+1].glued {
 		return 0
 	}
@@ -54,7 +55,8 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 		if t.is(end, "f", "c") {
 			end++
 		}
-		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark && !t.lex[end+1].glued ||
+		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark &&
+			!t.lex[end+1].glued ||
 			t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
 			end++
 		}
@@ -83,8 +85,8 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 	return low, high, end
 }
 
-// meterReads reads what a meter shows for a glucose out of its range, HI or LO, after the key of lexemes [i,next) and separators up to
-// lexeme at. It returns 0 if there is none.
+// meterReads reads what a meter shows for a glucose out of its range, HI or LO, after the key of lexemes [i,next) and
+// separators up to lexeme at. It returns 0 if there is none.
 func (t *Transformer) meterReads(i, next, at int) int {
 	shown := at
 	if !t.is(at, "hi", "lo") {
@@ -106,7 +108,8 @@ func (t *Transformer) meterReads(i, next, at int) int {
 	return t.one(i, end, glucose, x)
 }
 
-// beyond tells whether a number at lexeme at, whose separators begin at next, is a bound: 1 for over, -1 for under, 0 for neither.
+// beyond tells whether a number at lexeme at, whose separators begin at next, is a bound: 1 for over, -1 for under, 0
+// for neither.
 func (t *Transformer) beyond(next, at int) float64 {
 	for k := next; k < at; k++ {
 		switch {
@@ -178,10 +181,12 @@ func (t *Transformer) separates(i int, m *measure) bool {
 	if m == orientation && t.is(i, "to") {
 		return false
 	}
-	return t.isClass(i, separator) || m == orientation && t.is(i, "x") || m == painScore && t.is(i, "a", "an", "as", "rated")
+	return t.isClass(i, separator) || m == orientation && t.is(i, "x") || m == painScore &&
+		t.is(i, "a", "an", "as", "rated")
 }
 
-// measuredFraction reads a/b at the number at, which belongs to the key of lexemes [i,next): 120/80, 90/palp, 8/10, 14/15.
+// measuredFraction reads a/b at the number at, which belongs to the key of lexemes [i,next): 120/80, 90/palp, 8/10,
+// 14/15.
 func (t *Transformer) measuredFraction(i, next, at int, e *entry) int {
 	a := t.lex[at].value
 	if !t.isNumber(at + 2) {
@@ -212,8 +217,8 @@ func (t *Transformer) eyesVoiceMotor(i, at int) int {
 	return t.one(i, at, coma, sum)
 }
 
-// finish adds the measurement of lexemes [at,end), and before it the concept of its key, lexemes [i,next), if it keeps one; else
-// the key is part of the measurement.
+// finish adds the measurement of lexemes [at,end), and before it the concept of its key, lexemes [i,next), if it keeps
+// one; else the key is part of the measurement.
 func (t *Transformer) finish(i, next, at, end int, e *entry, low, high float64) int {
 	m := e.measure
 	if m.concepts && e.terms != nil {
@@ -228,7 +233,8 @@ func (t *Transformer) finish(i, next, at, end int, e *entry, low, high float64) 
 // followsVital reports whether a vital sign ends straight before lexeme i.
 func (t *Transformer) followsVital(i int) bool {
 	n := len(t.mentions)
-	return n > 0 && t.mentions[n-1].measure != nil && t.mentions[n-1].measure.vital && t.mentions[n-1].end+3 >= t.lex[i].start
+	return n > 0 && t.mentions[n-1].measure != nil && t.mentions[n-1].measure.vital &&
+		t.mentions[n-1].end+3 >= t.lex[i].start
 }
 
 // besideVital tells a single-letter key from a letter: another vital sign stands before or after it.
@@ -237,7 +243,8 @@ func besideVital(t *Transformer, key, number int) bool {
 		return true
 	}
 	for at := number + 1; at < len(t.lex) && at <= number+2; at++ {
-		if w := t.lex[at].word; w != nil && w.node != nil && w.node.entry != nil && w.node.entry.measure != nil && w.node.entry.measure.vital {
+		if w := t.lex[at].word; w != nil && w.node != nil && w.node.entry != nil && w.node.entry.measure != nil &&
+			w.node.entry.measure.vital {
 			return true
 		}
 	}
@@ -264,7 +271,8 @@ func rated(t *Transformer, key, number int) bool {
 		return false
 	}
 	for i := key + 1; i < number; i++ {
-		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score", "rating", "rated",
+		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score",
+			"rating", "rated",
 			"pain", "at", "a", "an", "as", "her", "his", "their", "my", "the") {
 			return false
 		}

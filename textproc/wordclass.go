@@ -27,25 +27,32 @@ var classes = func() map[string]class {
 	for c, words := range map[class][]string{
 		filler: {"of", "in", "to", "the", "on", "at", "a", "an", "his", "her", "my", "their"},
 		separator: {
-			"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in", "the", "rate", "been",
-			"level", "currently", "around", "about", "approx", "low", "high", "upper", "mid", "down", "times", "are", "were", "running",
-			"over", "above", "under", "below", "greater", "more", "less", "than",
+			"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in",
+			"the", "rate", "been",
+			"level", "currently", "around", "about", "approx", "low", "high", "upper", "mid", "down", "times", "are",
+			"were", "running", "over", "above", "under", "below", "greater", "more", "less", "than",
 		},
 		falling: {
 			"fell", "fall", "fallen", "falling", "jumped", "jump", "off", "ladder", "from", "height", "roof", "dropped",
 			"drop", "thrown",
 		},
-		expecting: {"preg", "pregnant", "pregnancy", "gestation", "gest", "gestational", "iup", "gravid", "ega", "ga", "gestationally"},
-		labouring: {
-			"labor", "labour", "contractions", "contracting", "ctx", "lof", "srom", "fetal", "movement", "movements", "fm",
-			"twins", "twin", "edd", "vag", "vaginal",
+		expecting: {
+			"preg", "pregnant", "pregnancy", "gestation", "gest", "gestational", "iup", "gravid", "ega", "ga",
+			"gestationally",
 		},
-		dating:   {"on", "since", "lmp", "until", "til", "from", "by"},
-		breathed: {"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n", "bipap", "cpap", "vent"},
-		airing:   {"ra", "room", "on", "ora"},
+		labouring: {
+			"labor", "labour", "contractions", "contracting", "ctx", "lof", "srom", "fetal", "movement",
+			"movements", "fm", "twins", "twin", "edd", "vag", "vaginal",
+		},
+		dating: {"on", "since", "lmp", "until", "til", "from", "by"},
+		breathed: {
+			"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n",
+			"bipap", "cpap", "vent",
+		},
+		airing: {"ra", "room", "on", "ora"},
 		needled: {
-			"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "place", "placed", "inserted",
-			"patent", "access", "ac", "rac", "lac", "fa",
+			"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "place",
+			"placed", "inserted", "patent", "access", "ac", "rac", "lac", "fa",
 			"forearm", "hand", "wrist", "antecubital", "ej",
 		},
 		practice: {
@@ -54,12 +61,15 @@ var classes = func() map[string]class {
 		},
 		repeating: {"q", "every", "each", "per"},
 		shortened: {
-			"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx", "vs", "dr", "temp",
-			"poss", "hx", "inj", "dec", "inc",
+			"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx",
+			"vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc",
 		},
-		month:   {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
-		leading: {"x", "c", "t", "l", "s", "g", "n", "v", "d", "y", "age", "aged", "twice", "mr", "mrs", "ms", "miss", "dr"},
-		taking:  {"took", "takes", "ingested", "swallowed"},
+		month: {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
+		leading: {
+			"x", "c", "t", "l", "s", "g", "n", "v", "d", "y", "age", "aged", "twice", "mr", "mrs",
+			"ms", "miss", "dr",
+		},
+		taking: {"took", "takes", "ingested", "swallowed"},
 	} {
 		for _, w := range words {
 			table[w] |= c
@@ -141,7 +151,9 @@ var units = func() map[string]unit {
 }()
 
 // hoursOf says how many hours a unit of time has.
-var hoursOf = [...]float64{seconds: 1. / 3600, minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24}
+var hoursOf = [...]float64{
+	seconds: 1. / 3600, minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24,
+}
 
 func (u unit) isTime() bool { return u >= seconds && u <= years }
 
@@ -161,8 +173,8 @@ var sexes = map[string]byte{
 
 // numerals are numbers written as words, before a unit.
 var numerals = map[string]float64{
-	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12,
-	"couple": 2, "few": 3, "several": 4, "half": .5,
+	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+	"ten": 10, "twelve": 12, "couple": 2, "few": 3, "several": 4, "half": .5,
 }
 
 // agedWord is the unit of an age in one word, with the sex or without: "yom" is a year-old male.
@@ -171,11 +183,14 @@ type agedWord struct {
 	sex   byte    // 'm', 'f', or 0
 }
 
-// agedWords are all of them. Letters between the unit and the sex say what somebody took for the race; they are not read.
+// agedWords are all of them. Letters between the unit and the sex say what somebody took for the race; they are not
+// read.
 var agedWords = func() map[string]agedWord {
 	const year, month, week, day = 1., 1. / 12, 7 / 365.25, 1 / 365.25
 	table := map[string]agedWord{"yo": {year, 0}, "wo": {week, 0}, "do": {day, 0}, "mf": {month, 'f'}}
-	for prefix, years := range map[string]float64{"yo": year, "yr": year, "y": year, "mo": month, "wo": week, "do": day} {
+	for prefix, years := range map[string]float64{
+		"yo": year, "yr": year, "y": year, "mo": month, "wo": week, "do": day,
+	} {
 		for _, race := range []string{"", "w", "b", "h", "a", "aa", "l", "c"} {
 			if prefix == "yo" || race == "" {
 				table[prefix+race+"m"] = agedWord{years, 'm'}

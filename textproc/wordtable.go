@@ -5,8 +5,9 @@ import (
 	"hash/maphash"
 )
 
-// table maps folded words to their resolved form, by open addressing at a load of at most one half. A word of up to eight
-// bytes is its own key, so that finding it touches one slot and nothing else: lookups are most of the cost of a row.
+// table maps folded words to their resolved form, by open addressing at a load of at most one half. A word of up to
+// eight bytes is its own key, so that finding it touches one slot and nothing else: lookups are most of the cost of a
+// row.
 type table struct {
 	seed   maphash.Seed
 	factor uint64 // odd, random: spreads keys so that nobody can choose words that collide
@@ -39,7 +40,8 @@ func (t *table) lookup(raw []byte) *word {
 	key := t.key(raw)
 	for i := int(key * t.factor >> t.shift); ; i = (i + 1) & (len(t.slots) - 1) {
 		s := &t.slots[i]
-		if s.word == nil || s.key == key && len(s.word.raw) == len(raw) && (len(raw) <= 8 || s.word.raw == string(raw)) {
+		if s.word == nil || s.key == key && len(s.word.raw) == len(raw) &&
+			(len(raw) <= 8 || s.word.raw == string(raw)) {
 			return s.word
 		}
 	}

@@ -11,8 +11,8 @@ const (
 	slicesPerHour = 4
 )
 
-// Rates are what a site's history says about arrivals: how many come by weekday and hour of the wall clock, and how many of
-// those are admitted, where, and after how long.
+// Rates are what a site's history says about arrivals: how many come by weekday and hour of the wall clock, and how
+// many of those are admitted, where, and after how long.
 type Rates struct {
 	Arrivals [7][24]int `json:"arrivals"` // from Sunday, without holidays
 	Slices   [7][24]int `json:"slices"`   // of 15 minutes that were observed
@@ -105,7 +105,8 @@ func dates(days []string) map[string]bool {
 
 func date(local time.Time) string { return local.Format(time.DateOnly) }
 
-// cellPrior is the weight, in weeks, of the hour's profile times the weekday's factor in the rate of one hour of the week.
+// cellPrior is the weight, in weeks, of the hour's profile times the weekday's factor in the rate of one hour of the
+// week.
 const cellPrior = 20
 
 // hourly returns the arrivals per hour by weekday and hour, r(dow, hour) = (n·cell + 20·r₀)/(n + 20), n weeks.
@@ -151,8 +152,8 @@ type arrivals struct {
 	hourly   [7][24]float64
 	holiday  float64
 	holidays map[string]bool
-	// reach[b][w] is the share of the arrivals of a band that are admitted to a ward within some hours; the last is that of
-	// all wards together.
+	// reach[b][w] is the share of the arrivals of a band that are admitted to a ward within some hours; the last is
+	// that of all wards together.
 	reach [dayBands][]curve
 }
 

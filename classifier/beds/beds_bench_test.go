@@ -40,7 +40,8 @@ func BenchmarkForecast(b *testing.B) {
 	for _, n := range []int{30, 300, 10000} {
 		m := &beds.Moment{At: h.AsOf, Past: h.Visits, Since: h.From}
 		for i, p := range probabilities(n) {
-			m.Waiting = append(m.Waiting, beds.Patient{Arrived: m.At.Add(-time.Duration(i%600) * time.Minute), P: p, Complaint: "Cough", Age: 40})
+			m.Waiting = append(m.Waiting,
+				beds.Patient{Arrived: m.At.Add(-time.Duration(i%600) * time.Minute), P: p, Complaint: "Cough", Age: 40})
 		}
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			for b.Loop() {

@@ -24,9 +24,10 @@ const DispersionWindow = 70
 // leastPast is the number of past forecasts below which the dispersion stays at its start.
 const leastPast = 20
 
-// FitDispersion returns the σ and k that maximise the summed log scores of the waiting, the coming and the total of past
-// forecasts of one horizon: the total alone does not tell σ from k. c is Fit.Sensitivity. With fewer than 20 forecasts it is
-// σ = 0.2 and k = 60. On ties the first wins, in the order of σ and then of k. The error wraps ErrProbability.
+// FitDispersion returns the σ and k that maximise the summed log scores of the waiting, the coming and the total of
+// past forecasts of one horizon: the total alone does not tell σ from k. c is Fit.Sensitivity. With fewer than 20
+// forecasts it is σ = 0.2 and k = 60. On ties the first wins, in the order of σ and then of k. The error wraps
+// ErrProbability.
 func FitDispersion(past []Past, c float64) (Dispersion, error) {
 	for i := range past {
 		for _, q := range past[i].Q {
@@ -58,8 +59,8 @@ func FitDispersion(past []Past, c float64) (Dispersion, error) {
 	return Dispersion{sigmas[best/len(shapes)], shapes[best%len(shapes)]}, nil
 }
 
-// loss returns the summed log scores of what came: of the waiting, the coming and the total. It takes of the convolution only
-// what it needs.
+// loss returns the summed log scores of what came: of the waiting, the coming and the total. It takes of the
+// convolution only what it needs.
 func (x *mixer) loss(came Count) float64 {
 	total := came.Waiting + came.Coming
 	var waiting, coming, both float64

@@ -9,8 +9,8 @@ import (
 //
 //	P(count = Offset + i) = P[i]
 //
-// The sum of P is 1 less the chance of any other count, which is at most 1e-12: P is never scaled to a sum of 1. The methods
-// are safe for concurrent use; the functions that fill a distribution reuse its memory.
+// The sum of P is 1 less the chance of any other count, which is at most 1e-12: P is never scaled to a sum of 1. The
+// methods are safe for concurrent use; the functions that fill a distribution reuse its memory.
 type Distribution struct {
 	Offset int
 	P      []float64
@@ -25,8 +25,8 @@ const negligible = 1e-20
 //
 //	v_k ← v_k·(1−p) + v_{k−1}·p
 //
-// on the range of k whose ends are not negligible. All terms are positive, so that each probability has a relative error
-// of at most 4n·2⁻⁵³ apart from what is dropped, in all at most 2n·1e-20. The cost is O(n·width), about n√n. It
+// on the range of k whose ends are not negligible. All terms are positive, so that each probability has a relative
+// error of at most 4n·2⁻⁵³ apart from what is dropped, in all at most 2n·1e-20. The cost is O(n·width), about n√n. It
 // allocates only if dst is too small. The order of p changes the result by rounding.
 func PoissonBinomialTo(dst *Distribution, p []float64) {
 	v := dst.grow(len(p) + 1)
@@ -58,9 +58,10 @@ func PoissonBinomialTo(dst *Distribution, p []float64) {
 	dst.Offset, dst.P = lo+sure, v[lo:hi+1]
 }
 
-// NegativeBinomialTo stores in dst the distribution of a count with the given mean and variance mean + mean²/k, the mixture
-// of Poisson distributions over a gamma of shape k. An infinite k gives the Poisson distribution, a mean of 0 or less the
-// count 0. k is above 0. Terms are found from the mode outwards, each from the one before, until they are negligible.
+// NegativeBinomialTo stores in dst the distribution of a count with the given mean and variance mean + mean²/k, the
+// mixture of Poisson distributions over a gamma of shape k. An infinite k gives the Poisson distribution, a mean of 0
+// or less the count 0. k is above 0. Terms are found from the mode outwards, each from the one before, until they are
+// negligible.
 func NegativeBinomialTo(dst *Distribution, mean, k float64) {
 	v := dst.grow(0)
 	if !(mean > 0) {
@@ -111,8 +112,8 @@ func ConvolveTo(dst, a, b *Distribution) {
 	dst.Offset, dst.P = a.Offset+b.Offset, v
 }
 
-// MixTo stores in dst the distribution Σ weight_m·part_m; weights sum to 1 and there are as many as parts, at least one.
-// dst may not be one of the parts.
+// MixTo stores in dst the distribution Σ weight_m·part_m; weights sum to 1 and there are as many as parts, at least
+// one. dst may not be one of the parts.
 func MixTo(dst *Distribution, weights []float64, parts []Distribution) {
 	first, end := math.MaxInt, 0
 	for i := range parts {

@@ -170,7 +170,8 @@ func TestNegativeBinomial(t *testing.T) {
 	for _, c := range []struct{ mean, k float64 }{{.01, .5}, {.4, 60}, {12.5, 15}, {46, math.Inf(1)}, {2000, 30}} {
 		d := negativeBinomial(c.mean, c.k)
 		variance := c.mean + c.mean*c.mean/c.k
-		if math.Abs(d.Mean()-c.mean) > 1e-10*max(1, c.mean) || math.Abs(d.Variance()-variance) > 1e-10*max(1, variance) {
+		if math.Abs(d.Mean()-c.mean) > 1e-10*max(1, c.mean) ||
+			math.Abs(d.Variance()-variance) > 1e-10*max(1, variance) {
 			t.Errorf("%+v: mean %v, variance %v, want %v", c, d.Mean(), d.Variance(), variance)
 		}
 	}

@@ -16,8 +16,8 @@ const (
 //
 //	Σ w·log-likelihood(admitted; σ(L+δ)) − δ²/(2·0.15²)
 //
-// over the decided visits that arrived 1 to 29 days before t, where L is the log-odds of their probability and w halves in
-// 10 days. By Newton's method; the function is strictly concave.
+// over the decided visits that arrived 1 to 29 days before t, where L is the log-odds of their probability and w halves
+// in 10 days. By Newton's method; the function is strictly concave.
 func drift(past []Visit, t time.Time) float64 {
 	delta := 0.0
 	const most, enough = 50, 1e-12
@@ -52,7 +52,8 @@ func shifted(p, delta float64) float64 {
 	return p * e / (p*e + 1 - p)
 }
 
-// sensitivity returns c = Σp(1−p)/Σp: how the admissions of patients change, relative to their number, with their log-odds.
+// sensitivity returns c = Σp(1−p)/Σp: how the admissions of patients change, relative to their number, with their
+// log-odds.
 func sensitivity(visits []Visit) float64 {
 	var change, sum float64
 	for i := range visits {

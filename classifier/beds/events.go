@@ -7,12 +7,13 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// NewScored returns the event of a prediction. Where the arrival is absent or not a time in
-// RFC 3339, the time of the first note takes its place. Classes of a model of several outcomes are kept as wards; classes that
-// are not wards do not count. It shares no memory with the message.
+// NewScored returns the event of a prediction. Where the arrival is absent or not a time in RFC 3339, the time of the
+// first note takes its place. Classes of a model of several outcomes are kept as wards; classes that are not wards do
+// not count. It shares no memory with the message.
 func NewScored(a *msg.Arrival, o Order) Scored {
 	e := Scored{
-		Order: o, VisitID: strings.Clone(a.VisitID), Abstained: a.Abstained, Model: a.Model.Name + "@" + a.Model.Version,
+		Order: o, VisitID: strings.Clone(a.VisitID), Abstained: a.Abstained,
+		Model:   a.Model.Name + "@" + a.Model.Version,
 		Patient: Patient{Arrived: instant(a.ArrivedAt), P: a.Admission, Complaint: Complaint(a.Complaint), Age: -1},
 	}
 	if a.Age.Set {
@@ -27,8 +28,8 @@ func NewScored(a *msg.Arrival, o Order) Scored {
 // maxComplaint is how many bytes of a complaint are kept.
 const maxComplaint = 80
 
-// Complaint returns a complaint as fits and patients tell it: in small letters, with single spaces, and cut off if it is long. It
-// shares no memory with s.
+// Complaint returns a complaint as fits and patients tell it: in small letters, with single spaces, and cut off if it
+// is long. It shares no memory with s.
 func Complaint(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), " "))
 	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxComplaint)], ""))
@@ -37,7 +38,8 @@ func Complaint(s string) string {
 // maxWard is how many bytes the name of a ward may have.
 const maxWard = 200
 
-// WardName returns the name of a ward, "" for one that cannot be: All, or one that is very long. It shares no memory with s.
+// WardName returns the name of a ward, "" for one that cannot be: All, or one that is very long. It shares no memory
+// with s.
 func WardName(s string) string {
 	s = strings.TrimSpace(s)
 	if s == All || len(s) > maxWard {

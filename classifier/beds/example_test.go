@@ -10,7 +10,8 @@ import (
 func ExamplePoissonBinomialTo() {
 	var d beds.Distribution
 	beds.PoissonBinomialTo(&d, []float64{.9, .5, .2, .05})
-	fmt.Printf("mean %.2f, 80 %% between %d and %d, more than 2 beds: %.4f\n", d.Mean(), d.Quantile(.1), d.Quantile(.9), d.Exceed(2))
+	fmt.Printf("mean %.2f, 80 %% between %d and %d, more than 2 beds: %.4f\n", d.Mean(), d.Quantile(.1),
+		d.Quantile(.9), d.Exceed(2))
 	// Output:
 	// mean 1.65, 80 % between 1 and 3, more than 2 beds: 0.1130
 }
@@ -26,15 +27,21 @@ func ExamplePool() {
 		panic(err)
 	}
 	pool := beds.NewPool()
-	pool.Score(beds.Scored{Order: beds.Order{Seen: eight}, VisitID: "V1", Patient: beds.Patient{Arrived: eight, P: .8, Age: 78}})
-	pool.Score(beds.Scored{Order: beds.Order{Seen: eight}, VisitID: "V2", Patient: beds.Patient{Arrived: eight, P: .3, Age: 41}})
-	pool.Decide(beds.Outcome{Order: beds.Order{Seen: eight.Add(time.Hour)}, VisitID: "V1", Admitted: true, Ward: "ORTHO"})
+	pool.Score(beds.Scored{
+		Order: beds.Order{Seen: eight}, VisitID: "V1", Patient: beds.Patient{Arrived: eight, P: .8, Age: 78},
+	})
+	pool.Score(beds.Scored{
+		Order: beds.Order{Seen: eight}, VisitID: "V2", Patient: beds.Patient{Arrived: eight, P: .3, Age: 41},
+	})
+	pool.Decide(
+		beds.Outcome{Order: beds.Order{Seen: eight.Add(time.Hour)}, VisitID: "V1", Admitted: true, Ward: "ORTHO"})
 	for _, at := range []time.Time{eight, eight.Add(2 * time.Hour)} {
 		forecasts, err := forecaster.Forecast(pool.Moment(at, fit), beds.Options{Horizon: 8 * time.Hour})
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%s: %d wait, %.2f admissions by %s\n", at.Format("15:04"), forecasts[0].Patients, forecasts[0].Total.Mean(), at.Add(8*time.Hour).Format("15:04"))
+		fmt.Printf("%s: %d wait, %.2f admissions by %s\n", at.Format("15:04"), forecasts[0].Patients,
+			forecasts[0].Total.Mean(), at.Add(8*time.Hour).Format("15:04"))
 	}
 	// Output:
 	// 08:00: 2 wait, 0.81 admissions by 16:00

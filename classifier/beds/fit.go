@@ -26,18 +26,19 @@ type Fit struct {
 	Times    Times     `json:"times"`
 	Wards    Wards     `json:"wards"`
 	Rates    Rates     `json:"rates"`
-	// Sensitivity is Σp(1−p)/Σp: how the admissions of those to come change, relative to their number, with the log-odds.
+	// Sensitivity is Σp(1−p)/Σp: how the admissions of those to come change, relative to their number, with the
+	// log-odds.
 	Sensitivity float64 `json:"sensitivity"`
 	// Base are shares of admission by complaint, for patients whose prediction abstained; Overall is that of all.
 	Base    map[string]float64 `json:"base"`
 	Overall float64            `json:"overall"`
 	// PatienceHours is when a patient without an outcome is believed to have left.
 	PatienceHours float64 `json:"patience_hours"`
-	// Dispersion is by horizon, "8h0m0s" as time.Duration prints it. A horizon that is not there has the start, σ = 0.2 and
-	// k = 60.
+	// Dispersion is by horizon, "8h0m0s" as time.Duration prints it. A horizon that is not there has the start, σ = 0.2
+	// and k = 60.
 	Dispersion map[string]Dispersion `json:"dispersion,omitempty"`
-	// Calibrations are by ward, All among them, and by horizon as in Dispersion: how the fit's forecasts did on the last days of
-	// its history.
+	// Calibrations are by ward, All among them, and by horizon as in Dispersion: how the fit's forecasts did on the
+	// last days of its history.
 	Calibrations map[string]map[string]Calibration `json:"calibrations,omitempty"`
 }
 
@@ -49,9 +50,9 @@ func (f *Fit) Calibration(ward string, horizon time.Duration) Calibration {
 // basePrior is the weight, in visits, of the overall share of admissions in that of a complaint.
 const basePrior = 20
 
-// FitHistory learns times, wards and rates from a history, in any order of its visits. A history without visits gives a fit
-// that knows no ward, expects no arrivals and takes times to decision as exponential with a mean of 6 hours. The error wraps
-// ErrArgument or ErrProbability. It takes time linear in the visits and days, apart from sorting them.
+// FitHistory learns times, wards and rates from a history, in any order of its visits. A history without visits gives a
+// fit that knows no ward, expects no arrivals and takes times to decision as exponential with a mean of 6 hours. The
+// error wraps ErrArgument or ErrProbability. It takes time linear in the visits and days, apart from sorting them.
 func FitHistory(h *History) (*Fit, error) {
 	loc, err := location(h.Zone)
 	if err != nil {
@@ -122,7 +123,8 @@ func (f *Fit) check() error {
 		}
 	}
 	if !(f.PatienceHours > 0 && f.Sensitivity >= 0 && f.Rates.Holiday >= 0) {
-		return fmt.Errorf("%w: patience %v h, sensitivity %v, holidays %v", ErrArgument, f.PatienceHours, f.Sensitivity, f.Rates.Holiday)
+		return fmt.Errorf("%w: patience %v h, sensitivity %v, holidays %v", ErrArgument, f.PatienceHours, f.Sensitivity,
+			f.Rates.Holiday)
 	}
 	for _, p := range f.Base {
 		if !(p >= 0 && p <= 1) {
@@ -166,8 +168,8 @@ func (f *Fit) Patience() time.Duration {
 	return time.Duration(math.Round(f.PatienceHours * float64(time.Hour)))
 }
 
-// BaseRate returns the probability of admission of a complaint of which the note says nothing. Without a history there is
-// none.
+// BaseRate returns the probability of admission of a complaint of which the note says nothing. Without a history there
+// is none.
 func (f *Fit) BaseRate(complaint string) (p float64, known bool) {
 	if p, known = f.Base[complaint]; known {
 		return p, true

@@ -11,11 +11,12 @@ import (
 type Moment struct {
 	At      time.Time
 	Waiting []Patient
-	// Past are the visits that arrived within Memory before At, waiting or not, as far as their outcomes were known then.
+	// Past are the visits that arrived within Memory before At, waiting or not, as far as their outcomes were known
+	// then.
 	Past  []Visit
 	Since time.Time // since when Past has all arrivals, and what became of them
-	// Abstained counts those waiting whose prediction abstained, TimedOut those without an outcome who left the pool within the
-	// last day by Fit.Patience.
+	// Abstained counts those waiting whose prediction abstained, TimedOut those without an outcome who left the pool
+	// within the last day by Fit.Patience.
 	Abstained, TimedOut int
 	OutcomesStale       bool     // no outcome of a visit with a note came for an hour
 	Models              []string // that scored those waiting, name@version, sorted
@@ -27,8 +28,8 @@ const Memory = usualDays*24*time.Hour + 24*time.Hour
 // Options say what is forecast.
 type Options struct {
 	Horizon time.Duration // above 0; with Lead at most 72 h
-	// Lead is how long after the moment the horizon begins: a forecast of (At+Lead, At+Lead+Horizon] of what is known at At.
-	// The coming are then all who arrive after At. Not negative.
+	// Lead is how long after the moment the horizon begins: a forecast of (At+Lead, At+Lead+Horizon] of what is known
+	// at At. The coming are then all who arrive after At. Not negative.
 	Lead time.Duration
 	// WithoutWaiting and WithoutComing leave one of the two out of the total. Not both.
 	WithoutWaiting, WithoutComing bool
@@ -43,12 +44,12 @@ type Forecast struct {
 	Waiting  Distribution
 	Coming   Distribution
 	Total    Distribution // of the components asked for
-	// Q are the probabilities of admission to the ward within the horizon of those waiting, Mean the expected number of the
-	// coming: what Dispersion is fitted to.
+	// Q are the probabilities of admission to the ward within the horizon of those waiting, Mean the expected number of
+	// the coming: what Dispersion is fitted to.
 	Q    []float64
 	Mean float64
-	// Usual is how many were admitted at the same hours of the last six weeks, by the components asked for; absent without a
-	// week of history.
+	// Usual is how many were admitted at the same hours of the last six weeks, by the components asked for; absent
+	// without a week of history.
 	Usual      float64
 	UsualKnown bool
 	Dispersion Dispersion
@@ -77,7 +78,8 @@ func New(f *Fit) (*Forecaster, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	return &Forecaster{f, newHazards(&f.Times), newWardShares(&f.Wards), newArrivals(&f.Rates, f.Holidays, loc)}, nil
+	return &Forecaster{fit: f, hazards: newHazards(&f.Times), wards: newWardShares(&f.Wards), arrivals: newArrivals(
+		&f.Rates, f.Holidays, loc)}, nil
 }
 
 // Wards returns the wards that forecasts are made for, apart from All.
@@ -86,10 +88,11 @@ func (f *Forecaster) Wards() []string { return slices.Clone(f.fit.Wards.Names) }
 // Fit returns the fit, which is not to be modified.
 func (f *Forecaster) Fit() *Fit { return f.fit }
 
-// Forecast returns the forecasts of all wards together, first, and of each ward. The same moment, in the same order, gives
-// the same forecasts to the last bit. The error wraps ErrArgument or ErrProbability.
+// Forecast returns the forecasts of all wards together, first, and of each ward. The same moment, in the same order,
+// gives the same forecasts to the last bit. The error wraps ErrArgument or ErrProbability.
 func (f *Forecaster) Forecast(m *Moment, o Options) ([]Forecast, error) {
-	if o.Horizon <= 0 || o.Lead < 0 || o.Horizon > longest || o.Lead > longest-o.Horizon || o.WithoutWaiting && o.WithoutComing {
+	if o.Horizon <= 0 || o.Lead < 0 || o.Horizon > longest || o.Lead > longest-o.Horizon || o.WithoutWaiting &&
+		o.WithoutComing {
 		return nil, fmt.Errorf("%w: horizon %v after %v, or nothing to forecast", ErrArgument, o.Horizon, o.Lead)
 	}
 	for i := range m.Waiting {
@@ -108,7 +111,8 @@ func (f *Forecaster) Forecast(m *Moment, o Options) ([]Forecast, error) {
 	usually := usual(m, o, f.arrivals.loc, f.fit.Wards.Names)
 	add := func(ward string, q []float64, mean float64) {
 		c := Forecast{
-			Ward: ward, At: m.At.Add(o.Lead), Horizon: o.Horizon, Patients: len(m.Waiting), Q: q, Mean: mean, Dispersion: d, Delta: delta,
+			Ward: ward, At: m.At.Add(o.Lead), Horizon: o.Horizon, Patients: len(m.Waiting), Q: q, Mean: mean,
+			Dispersion: d, Delta: delta,
 			Guessed: guessed, Abstained: m.Abstained, TimedOut: m.TimedOut, OutcomesStale: m.OutcomesStale,
 			Models: m.Models,
 		}
@@ -140,7 +144,8 @@ func (c *Forecast) mix(o Options, sensitivity float64) {
 	}
 }
 
-// waiting returns, for each patient who waits, the probability of admission within the horizon: to any ward, and to each.
+// waiting returns, for each patient who waits, the probability of admission within the horizon: to any ward, and to
+// each.
 func (f *Forecaster) waiting(m *Moment, o Options, delta float64) (all []float64, wards [][]float64, guessed int) {
 	all = make([]float64, len(m.Waiting))
 	wards = make([][]float64, len(f.fit.Wards.Names))
@@ -152,7 +157,8 @@ func (f *Forecaster) waiting(m *Moment, o Options, delta float64) (all []float64
 		patient := &m.Waiting[i]
 		waited := max(0, m.At.Sub(patient.Arrived).Hours())
 		stratum := f.fit.Times.stratum(patient.P, patient.Arrived.In(f.arrivals.loc))
-		q, guess := f.hazards.admission(shifted(patient.P, delta), stratum, waited, window{o.Lead.Hours(), (o.Lead + o.Horizon).Hours()})
+		q, guess := f.hazards.admission(shifted(patient.P, delta), stratum, waited,
+			window{o.Lead.Hours(), (o.Lead + o.Horizon).Hours()})
 		if guess {
 			guessed++
 		}

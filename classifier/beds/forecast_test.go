@@ -17,8 +17,9 @@ var start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) // a Monday
 
 func hours(h float64) time.Duration { return time.Duration(h * float64(time.Hour)) }
 
-// exponentials is a history of six arrivals an hour for so many days, every third admitted. The times to decision are the
-// quantiles of exponentials with means of 4 hours if admitted, of 2 hours if not. Children go to PAED, others to MED.
+// exponentials is a history of six arrivals an hour for so many days, every third admitted. The times to decision are
+// the quantiles of exponentials with means of 4 hours if admitted, of 2 hours if not. Children go to PAED, others to
+// MED.
 func exponentials(days int) *beds.History {
 	h := &beds.History{From: start, AsOf: start.Add(hours(float64(24 * days)))}
 	n := 6 * 24 * days
@@ -27,7 +28,10 @@ func exponentials(days int) *beds.History {
 	// Ranks in random order, so that no time goes with an hour of the day.
 	orders := [2][]int{r.Perm(n - n/3), r.Perm(n / 3)}
 	for i := range n {
-		v := beds.Visit{Arrived: start.Add(time.Duration(i) * 10 * time.Minute), P: 1. / 3, Admitted: i%3 == 0, Complaint: "Cough", Age: 40}
+		v := beds.Visit{
+			Arrived: start.Add(time.Duration(i) * 10 * time.Minute), P: 1. / 3, Admitted: i%3 == 0,
+			Complaint: "Cough", Age: 40,
+		}
 		group, mean := 0, 2.0
 		if v.Admitted {
 			group, mean, v.Ward = 1, 4, "MED"
@@ -107,7 +111,9 @@ func TestWaitedLongerThanAnybody(t *testing.T) {
 func TestNoHistory(t *testing.T) {
 	t.Parallel()
 	f := forecaster(t, &beds.History{From: start, AsOf: start})
-	m := &beds.Moment{At: start, Since: start, Waiting: []beds.Patient{{Arrived: start.Add(-3 * time.Hour), P: .4, Age: -1}, {Arrived: start.Add(time.Minute), P: .9, Age: -1}}}
+	m := &beds.Moment{At: start, Since: start, Waiting: []beds.Patient{
+		{Arrived: start.Add(-3 * time.Hour), P: .4, Age: -1}, {Arrived: start.Add(time.Minute), P: .9, Age: -1},
+	}}
 	got := forecast(t, f, m, beds.Options{Horizon: 8 * time.Hour})
 	if len(got) != 1 || got[0].Ward != beds.All || got[0].Patients != 2 || got[0].Mean != 0 || got[0].UsualKnown {
 		t.Fatalf("got %+v", got)
@@ -211,7 +217,9 @@ func TestWards(t *testing.T) {
 	f := forecaster(t, h)
 	m := &beds.Moment{At: h.AsOf}
 	own := []beds.WardShare{{Ward: "PAED", Share: .1}, {Ward: "MED", Share: .3}, {Ward: "closed", Share: .6}}
-	for _, p := range []beds.Patient{{Age: 4, Complaint: "Cough"}, {Age: 70, Complaint: "Cough"}, {Age: 40, Complaint: "unknown"}, {Age: -1, Wards: own}} {
+	for _, p := range []beds.Patient{{
+		Age: 4, Complaint: "Cough",
+	}, {Age: 70, Complaint: "Cough"}, {Age: 40, Complaint: "unknown"}, {Age: -1, Wards: own}} {
 		p.P, p.Arrived = .5, m.At.Add(-time.Hour)
 		m.Waiting = append(m.Waiting, p)
 	}
@@ -237,7 +245,8 @@ func TestUsual(t *testing.T) {
 	f := forecaster(t, h)
 	m := &beds.Moment{At: h.AsOf, Past: h.Visits, Since: h.From}
 	got := forecast(t, f, m, beds.Options{Horizon: 24 * time.Hour})
-	if !got[0].UsualKnown || math.Abs(got[0].Usual-48) > 1.5 || math.Abs(got[0].Usual-got[1].Usual-got[2].Usual) > 1e-9 {
+	if !got[0].UsualKnown || math.Abs(got[0].Usual-48) > 1.5 ||
+		math.Abs(got[0].Usual-got[1].Usual-got[2].Usual) > 1e-9 {
 		t.Errorf("usual %v, %v and %v; want about 48", got[0].Usual, got[1].Usual, got[2].Usual)
 	}
 	waiting := forecast(t, f, m, beds.Options{Horizon: 24 * time.Hour, WithoutComing: true})[0].Usual
@@ -261,7 +270,10 @@ func TestUsual(t *testing.T) {
 // TestWallClock: in London the night's arrivals stay at their hour when the clock changes, and days are counted by it.
 func TestWallClock(t *testing.T) {
 	t.Parallel()
-	h := &beds.History{From: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), AsOf: time.Date(2026, 5, 31, 23, 0, 0, 0, time.UTC), Zone: "Europe/London"}
+	h := &beds.History{
+		From: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
+		AsOf: time.Date(2026, 5, 31, 23, 0, 0, 0, time.UTC), Zone: "Europe/London",
+	}
 	loc, err := time.LoadLocation(h.Zone)
 	if err != nil {
 		t.Fatal(err)
@@ -310,7 +322,8 @@ func TestHolidays(t *testing.T) {
 	}
 }
 
-// TestFitIsPlainData: read back from JSON it gives the same forecasts to the last bit, whatever the order of its visits.
+// TestFitIsPlainData: read back from JSON it gives the same forecasts to the last bit, whatever the order of its
+// visits.
 func TestFitIsPlainData(t *testing.T) {
 	t.Parallel()
 	h := exponentials(40)
@@ -319,7 +332,8 @@ func TestFitIsPlainData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rand.New(rand.NewPCG(5, 6)).Shuffle(len(h.Visits), func(i, j int) { h.Visits[i], h.Visits[j] = h.Visits[j], h.Visits[i] })
+	rand.New(rand.NewPCG(5, 6)).Shuffle(len(h.Visits),
+		func(i, j int) { h.Visits[i], h.Visits[j] = h.Visits[j], h.Visits[i] })
 	shuffled, err := beds.FitHistory(h)
 	if err != nil {
 		t.Fatal(err)
@@ -336,13 +350,16 @@ func TestFitIsPlainData(t *testing.T) {
 	if err := json.Unmarshal(data, &read); err != nil {
 		t.Fatal(err)
 	}
-	m := &beds.Moment{At: h.AsOf, Waiting: []beds.Patient{{Arrived: h.AsOf.Add(-time.Hour), P: .3, Complaint: "Cough", Age: 50}}}
+	m := &beds.Moment{
+		At: h.AsOf, Waiting: []beds.Patient{{Arrived: h.AsOf.Add(-time.Hour), P: .3, Complaint: "Cough", Age: 50}},
+	}
 	want := forecast(t, forecaster(t, h), m, beds.Options{Horizon: 8 * time.Hour})
 	f, err := beds.New(&read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, forecast(t, f, m, beds.Options{Horizon: 8 * time.Hour}), cmp.AllowUnexported(beds.Distribution{})); d != "" {
+	if d := cmp.Diff(want, forecast(t, f, m, beds.Options{Horizon: 8 * time.Hour}),
+		cmp.AllowUnexported(beds.Distribution{})); d != "" {
 		t.Error(d)
 	}
 }
@@ -357,11 +374,19 @@ func TestRefused(t *testing.T) {
 		"zone":             {refusal(beds.FitHistory(&beds.History{Zone: "Mars/Olympus"})), beds.ErrArgument},
 		"holiday":          {refusal(beds.FitHistory(&beds.History{Holidays: []string{"Easter"}})), beds.ErrArgument},
 		"end before begin": {refusal(beds.FitHistory(&beds.History{From: start})), beds.ErrArgument},
-		"probability":      {refusal(beds.FitHistory(&beds.History{Visits: []beds.Visit{{P: math.NaN()}}})), beds.ErrProbability},
-		"no horizon":       {refusal(f.Forecast(&beds.Moment{}, beds.Options{})), beds.ErrArgument},
-		"nothing":          {refusal(f.Forecast(&beds.Moment{}, beds.Options{Horizon: 1, WithoutComing: true, WithoutWaiting: true})), beds.ErrArgument},
-		"a patient":        {refusal(f.Forecast(&beds.Moment{Waiting: []beds.Patient{{P: 2}}}, beds.Options{Horizon: 1})), beds.ErrProbability},
-		"an empty fit":     {refusal(beds.New(&beds.Fit{})), beds.ErrArgument},
+		"probability": {
+			refusal(beds.FitHistory(&beds.History{Visits: []beds.Visit{{P: math.NaN()}}})), beds.ErrProbability,
+		},
+		"no horizon": {refusal(f.Forecast(&beds.Moment{}, beds.Options{})), beds.ErrArgument},
+		"nothing": {
+			refusal(f.Forecast(&beds.Moment{}, beds.Options{Horizon: 1, WithoutComing: true, WithoutWaiting: true})),
+			beds.ErrArgument,
+		},
+		"a patient": {
+			refusal(f.Forecast(&beds.Moment{Waiting: []beds.Patient{{P: 2}}}, beds.Options{Horizon: 1})),
+			beds.ErrProbability,
+		},
+		"an empty fit": {refusal(beds.New(&beds.Fit{})), beds.ErrArgument},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, c.err, c.want)
@@ -408,9 +433,11 @@ func TestTimesAreOfClosedCohorts(t *testing.T) {
 	}
 	for i := range 500 {
 		arrived := h.AsOf.Add(-time.Duration(i) * time.Minute)
-		h.Visits = append(h.Visits, beds.Visit{Arrived: arrived, Decided: arrived.Add(time.Minute), P: .9, Complaint: "Cough", Age: 40})
+		h.Visits = append(h.Visits,
+			beds.Visit{Arrived: arrived, Decided: arrived.Add(time.Minute), P: .9, Complaint: "Cough", Age: 40})
 		// Nor those who never had an outcome, or came before the history is complete.
-		h.Visits = append(h.Visits, beds.Visit{Arrived: arrived.Add(-200 * time.Hour), P: .9}, beds.Visit{Arrived: start.Add(-time.Hour), Decided: start, P: .1})
+		h.Visits = append(h.Visits, beds.Visit{Arrived: arrived.Add(-200 * time.Hour), P: .9},
+			beds.Visit{Arrived: start.Add(-time.Hour), Decided: start, P: .1})
 	}
 	after, err := beds.FitHistory(h)
 	if err != nil {
@@ -426,13 +453,18 @@ func TestObserve(t *testing.T) {
 	t.Parallel()
 	at := start.Add(100 * time.Hour)
 	visit := func(arrived, decided float64, ward string) beds.Visit {
-		return beds.Visit{Arrived: at.Add(hours(arrived)), Decided: at.Add(hours(decided)), Admitted: ward != "", Ward: ward}
+		return beds.Visit{
+			Arrived: at.Add(hours(arrived)), Decided: at.Add(hours(decided)), Admitted: ward != "", Ward: ward,
+		}
 	}
 	visits := []beds.Visit{
-		visit(-1, 0, "MED"), visit(-1, .1, "MED"), visit(0, 8, "MED"), visit(.1, 8, "SURG"), visit(1, 8.1, "MED"), visit(-2, 3, ""),
+		visit(-1, 0, "MED"), visit(-1, .1, "MED"), visit(0, 8, "MED"), visit(.1, 8, "SURG"), visit(1, 8.1, "MED"),
+		visit(-2, 3, ""),
 		{Arrived: at.Add(-time.Hour)},
 	}
-	for ward, want := range map[string]beds.Count{beds.All: {Waiting: 2, Coming: 1}, "MED": {Waiting: 2}, "SURG": {Coming: 1}, "ICU": {}} {
+	for ward, want := range map[string]beds.Count{
+		beds.All: {Waiting: 2, Coming: 1}, "MED": {Waiting: 2}, "SURG": {Coming: 1}, "ICU": {},
+	} {
 		if got := beds.Observe(visits, ward, at, 8*time.Hour); got != want {
 			t.Errorf("%s: got %+v, want %+v", ward, got, want)
 		}

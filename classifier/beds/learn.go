@@ -14,13 +14,14 @@ func Horizons() []time.Duration { return []time.Duration{4 * time.Hour, 8 * time
 // What Learn needs before the days that it judges by.
 const leastLearned = 28 * 24 * time.Hour
 
-// Learn returns the fit of a history together with how it would have done: it makes the forecasts of the last 70 days again, at
-// 8, 14 and 22 h, by what was known on those days, and compares them with what came. Times, wards and rates of these forecasts
-// are those learned before the 70 days; their dispersion is fitted anew each week, as far as their results were known. The
-// probabilities of the visits should be those of models that had not seen them.
+// Learn returns the fit of a history together with how it would have done: it makes the forecasts of the last 70 days
+// again, at 8, 14 and 22 h, by what was known on those days, and compares them with what came. Times, wards and rates
+// of these forecasts are those learned before the 70 days; their dispersion is fitted anew each week, as far as their
+// results were known. The probabilities of the visits should be those of models that had not seen them.
 //
-// The fit then holds the dispersion and the calibration. With fewer than four weeks before those days it judges fewer days, and
-// none with less than four weeks in all. It takes time linear in the days, their visits and the wards. Errors as of FitHistory.
+// The fit then holds the dispersion and the calibration. With fewer than four weeks before those days it judges fewer
+// days, and none with less than four weeks in all. It takes time linear in the days, their visits and the wards. Errors
+// as of FitHistory.
 func Learn(h *History) (*Fit, error) {
 	fit, err := FitHistory(h)
 	if err != nil {
@@ -33,7 +34,10 @@ func Learn(h *History) (*Fit, error) {
 	if !from.Before(h.AsOf) {
 		return fit, nil
 	}
-	r := &rerun{history: h, visits: slices.Clone(h.Visits), past: map[time.Duration][]judged{}, scores: map[string]map[time.Duration][]Scores{}}
+	r := &rerun{
+		history: h, visits: slices.Clone(h.Visits), past: map[time.Duration][]judged{},
+		scores: map[string]map[time.Duration][]Scores{},
+	}
 	slices.SortStableFunc(r.visits, func(a, b Visit) int {
 		return cmp.Or(a.Arrived.Compare(b.Arrived), a.Decided.Compare(b.Decided), cmp.Compare(a.P, b.P))
 	})
@@ -69,8 +73,8 @@ type judged struct {
 	Past
 }
 
-// clocks are the hours of the wall clock whose forecasts are judged: those of every five minutes would be compared with much the
-// same admissions again and again.
+// clocks are the hours of the wall clock whose forecasts are judged: those of every five minutes would be compared with
+// much the same admissions again and again.
 var clocks = []int{8, 14, 22}
 
 // run makes the forecasts from a time on.
@@ -151,16 +155,17 @@ func (r *rerun) dispersion(t time.Time, sensitivity float64) (map[string]Dispers
 	return all, nil
 }
 
-// The medians in hours and spreads of log-normal times to decision, which a site without a history is taken to have: those of the
-// simulated hospital on which forecasts were evaluated. Nine in ten are decided within 7 hours if admitted, 5 if not.
+// The medians in hours and spreads of log-normal times to decision, which a site without a history is taken to have:
+// those of the simulated hospital on which forecasts were evaluated. Nine in ten are decided within 7 hours if
+// admitted, 5 if not.
 const (
 	genericAdmitted, genericAdmittedSpread = 3.4, 0.55
 	genericOthers, genericOthersSpread     = 2.4, 0.60
 	genericVisits                          = 1000 // that weigh in each stratum
 )
 
-// Generic returns the fit of a site of which nothing is known: it has times to decision as departments commonly do, knows no ward
-// and expects nobody to arrive. The error wraps ErrArgument.
+// Generic returns the fit of a site of which nothing is known: it has times to decision as departments commonly do,
+// knows no ward and expects nobody to arrive. The error wraps ErrArgument.
 func Generic(zone string) (*Fit, error) {
 	f, err := FitHistory(&History{Zone: zone})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 )
 
-// TestLearn: forecasts of a history that goes on as it was are calibrated as soon as there are 200 of them, and the fit survives
-// its JSON.
+// TestLearn: forecasts of a history that goes on as it was are calibrated as soon as there are 200 of them, and the fit
+// survives its JSON.
 func TestLearn(t *testing.T) {
 	t.Parallel()
 	h := exponentials(98)
@@ -113,7 +113,8 @@ func TestLead(t *testing.T) {
 	f := forecaster(t, h)
 	m := &beds.Moment{At: h.AsOf.Add(9 * time.Hour), Past: h.Visits, Since: h.From}
 	for _, waited := range []float64{0, 1.5, 6} {
-		m.Waiting = append(m.Waiting, beds.Patient{Arrived: m.At.Add(-hours(waited)), P: .4, Complaint: "Cough", Age: 30})
+		m.Waiting = append(m.Waiting,
+			beds.Patient{Arrived: m.At.Add(-hours(waited)), P: .4, Complaint: "Cough", Age: 30})
 	}
 	whole := forecast(t, f, m, beds.Options{Horizon: 12 * time.Hour})
 	first := forecast(t, f, m, beds.Options{Horizon: 5 * time.Hour})
@@ -131,14 +132,17 @@ func TestLead(t *testing.T) {
 			t.Errorf("%s, coming: %v, want %v", whole[w].Ward, got, whole[w].Mean)
 		}
 	}
-	for _, o := range []beds.Options{{Horizon: time.Hour, Lead: -1}, {Horizon: time.Hour, Lead: 72 * time.Hour}, {Horizon: time.Hour, Lead: math.MaxInt64}} {
+	for _, o := range []beds.Options{{Horizon: time.Hour, Lead: -1}, {Horizon: time.Hour, Lead: 72 * time.Hour}, {
+		Horizon: time.Hour, Lead: math.MaxInt64,
+	}} {
 		if _, err := f.Forecast(m, o); !errors.Is(err, beds.ErrArgument) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }
 
-// TestManyWards: of more than a hundred wards the most frequent are kept, and the admissions of the others still count for all.
+// TestManyWards: of more than a hundred wards the most frequent are kept, and the admissions of the others still count
+// for all.
 func TestManyWards(t *testing.T) {
 	t.Parallel()
 	h := exponentials(60)

@@ -12,8 +12,8 @@ type Scores struct {
 	Error float64 `json:"error"`
 	// PIT are F(y−1) and F(y), between which the probability integral transform of a count lies.
 	PIT [2]float64 `json:"pit"`
-	// Covered80 and Width80 are of the closed interval from the 10th to the 90th percentile, Width80 its upper minus its
-	// lower end.
+	// Covered80 and Width80 are of the closed interval from the 10th to the 90th percentile, Width80 its upper minus
+	// its lower end.
 	Covered80 bool `json:"covered80"`
 	Width80   int  `json:"width80"`
 }
@@ -32,8 +32,8 @@ func Score(d *Distribution, y int) Scores {
 	below, at := d.CDF(y-1), d.At(y)
 	lo, hi := d.Quantile(low80), d.Quantile(high80)
 	return Scores{
-		CRPS: crps(d, y), Log: -math.Log(max(at, leastProbability)), Error: d.Mean() - float64(y), PIT: [2]float64{below, below + at},
-		Covered80: lo <= y && y <= hi, Width80: hi - lo,
+		CRPS: crps(d, y), Log: -math.Log(max(at, leastProbability)), Error: d.Mean() - float64(y),
+		PIT: [2]float64{below, below + at}, Covered80: lo <= y && y <= hi, Width80: hi - lo,
 	}
 }
 
@@ -51,9 +51,9 @@ func crps(d *Distribution, y int) float64 {
 	return sum
 }
 
-// PITMass returns the part of the interval from F(y−1) to F(y) that lies in [.1, .9], as a share of P(y). If the forecasts
-// are right its expectation is exactly .80, whereas that of closed intervals of counts is larger. An impossible count has 0,
-// or 1 if F is inside.
+// PITMass returns the part of the interval from F(y−1) to F(y) that lies in [.1, .9], as a share of P(y). If the
+// forecasts are right its expectation is exactly .80, whereas that of closed intervals of counts is larger. An
+// impossible count has 0, or 1 if F is inside.
 func (s *Scores) PITMass() float64 {
 	below, at := s.PIT[0], s.PIT[1]
 	if at <= below {
@@ -157,6 +157,7 @@ func Calibrated(scores []Scores) Calibration {
 	}
 	m := Measure(scores, make([]int, len(scores)))
 	return Calibration{
-		Calibrated: len(scores) == CalibrationWindow && m.PITMass >= leastMass && m.PITMass <= mostMass, N: len(scores), Coverage80: m.Covered80,
+		Calibrated: len(scores) == CalibrationWindow && m.PITMass >= leastMass && m.PITMass <= mostMass, N: len(scores),
+		Coverage80: m.Covered80,
 	}
 }

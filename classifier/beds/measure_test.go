@@ -14,7 +14,8 @@ func TestScoresByHand(t *testing.T) {
 	d := beds.Distribution{Offset: 2, P: []float64{.25, .5, .25}}
 	s := beds.Score(&d, 3)
 	// F is .25, .75, 1 at 2, 3, 4: .25² + (.75−1)².
-	if math.Abs(s.CRPS-.125) > 1e-15 || math.Abs(s.Log-math.Log(2)) > 1e-15 || s.Error != 0 || s.PIT != [2]float64{.25, .75} || !s.Covered80 || s.Width80 != 2 || s.PITMass() != 1 {
+	if math.Abs(s.CRPS-.125) > 1e-15 || math.Abs(s.Log-math.Log(2)) > 1e-15 || s.Error != 0 ||
+		s.PIT != [2]float64{.25, .75} || !s.Covered80 || s.Width80 != 2 || s.PITMass() != 1 {
 		t.Errorf("got %+v", s)
 	}
 	// (0+..): k = 2 and 3 and 4 have F of .25, .75 and 1, k = 5 has 1; y is 6.
@@ -40,8 +41,8 @@ func drawFrom(r *rand.Rand, d *beds.Distribution) int {
 	return d.Offset + len(d.P) - 1
 }
 
-// TestRightForecasts: of counts that come from their forecasts, even small ones, the PIT mass is .80, closed intervals hold
-// more, and all bins are equal. Forecasts that are too narrow show in it.
+// TestRightForecasts: of counts that come from their forecasts, even small ones, the PIT mass is .80, closed intervals
+// hold more, and all bins are equal. Forecasts that are too narrow show in it.
 func TestRightForecasts(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -52,7 +53,8 @@ func TestRightForecasts(t *testing.T) {
 		mean := .3 + 3*r.Float64()
 		truth, poisson := negativeBinomial(mean, 2), negativeBinomial(mean, math.Inf(1))
 		y = append(y, drawFrom(r, &truth))
-		right, narrow = append(right, beds.Score(&truth, y[len(y)-1])), append(narrow, beds.Score(&poisson, y[len(y)-1]))
+		right, narrow = append(right, beds.Score(&truth, y[len(y)-1])),
+			append(narrow, beds.Score(&poisson, y[len(y)-1]))
 	}
 	m := beds.Measure(right, y)
 	if math.Abs(m.PITMass-.8) > .012 || m.Covered80 < .85 || math.Abs(m.Bias) > .1 {
@@ -121,7 +123,8 @@ func TestFitDispersionFindsWhatMadeTheCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got.Sigma-want.Sigma) > .11 || want.K == 15 && got.K != 15 || want.K == 0 && got.K != 0 && got.K < 60 {
+		if math.Abs(got.Sigma-want.Sigma) > .11 || want.K == 15 && got.K != 15 ||
+			want.K == 0 && got.K != 0 && got.K < 60 {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	}

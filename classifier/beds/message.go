@@ -17,12 +17,15 @@ type Envelope struct {
 // tailMass is how much of a distribution its message leaves out.
 const tailMass = 1e-12
 
-// Message returns the forecast as a message. Its mean, median, intervals and tails are those of the probabilities it holds.
+// Message returns the forecast as a message. Its mean, median, intervals and tails are those of the probabilities it
+// holds.
 func (c *Forecast) Message(e *Envelope) msg.BedDemand {
 	pmf, tail := c.Total.Trim(tailMass)
 	b := msg.BedDemand{
-		SchemaVersion: msg.SchemaVersion, Site: e.Site, Ward: c.Ward, AsOf: c.At.UTC().Format(msg.TimeFormat), HorizonHours: c.Horizon.Hours(),
-		Waiting: msg.DemandWaiting{Patients: c.Patients, Mean: c.Waiting.Mean()}, Coming: msg.DemandComing{Mean: c.Coming.Mean()},
+		SchemaVersion: msg.SchemaVersion, Site: e.Site, Ward: c.Ward, AsOf: c.At.UTC().Format(msg.TimeFormat),
+		HorizonHours: c.Horizon.Hours(),
+		Waiting:      msg.DemandWaiting{Patients: c.Patients, Mean: c.Waiting.Mean()},
+		Coming:       msg.DemandComing{Mean: c.Coming.Mean()},
 		Total: msg.DemandTotal{
 			Mean: pmf.Mean(), Median: pmf.Quantile(0.5),
 			Interval80: [2]int{pmf.Quantile(low80), pmf.Quantile(high80)},
@@ -30,8 +33,10 @@ func (c *Forecast) Message(e *Envelope) msg.BedDemand {
 			PMF:        msg.PMF{Offset: pmf.Offset, P: slices.Clone(pmf.P)}, Tail: tail,
 		},
 		Exceed: []msg.DemandAbove{}, Abstained: c.Abstained, TimedOut: c.TimedOut, OutcomesStale: c.OutcomesStale,
-		Calibrated: e.Calibration.Calibrated, Coverage80: msg.DemandCoverage{N: e.Calibration.N, Share: e.Calibration.Coverage80},
-		Sigma: c.Dispersion.Sigma, K: c.Dispersion.K, Delta: c.Delta, Models: slices.Clone(c.Models), BedsVersion: e.BedsVersion,
+		Calibrated: e.Calibration.Calibrated,
+		Coverage80: msg.DemandCoverage{N: e.Calibration.N, Share: e.Calibration.Coverage80},
+		Sigma:      c.Dispersion.Sigma, K: c.Dispersion.K, Delta: c.Delta, Models: slices.Clone(c.Models),
+		BedsVersion: e.BedsVersion,
 	}
 	for _, n := range e.Beds {
 		b.Exceed = append(b.Exceed, msg.DemandAbove{Beds: n, Probability: min(pmf.Exceed(n), 1)})

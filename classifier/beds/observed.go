@@ -22,7 +22,8 @@ func (c Count) Total(o Options) int {
 	return c.Waiting + c.Coming
 }
 
-// Observe counts the visits admitted to a ward, or to any for All, with a decision in (t, t+h]: what Forecast forecasts.
+// Observe counts the visits admitted to a ward, or to any for All, with a decision in (t, t+h]: what Forecast
+// forecasts.
 func Observe(visits []Visit, ward string, t time.Time, h time.Duration) (c Count) {
 	end := t.Add(h)
 	for i := range visits {
@@ -39,8 +40,8 @@ func Observe(visits []Visit, ward string, t time.Time, h time.Duration) (c Count
 	return c
 }
 
-// KnownVisits returns those of the visits, by arrival, that arrived in [from, t], as far as their outcomes were known at t if each was
-// known when it was decided.
+// KnownVisits returns those of the visits, by arrival, that arrived in [from, t], as far as their outcomes were known
+// at t if each was known when it was decided.
 func KnownVisits(visits []Visit, from, t time.Time) []Visit {
 	var known []Visit
 	for _, v := range visits[firstFrom(visits, from):] {
@@ -78,9 +79,9 @@ const (
 	leastUsual = 7
 )
 
-// usual returns the mean number of admissions at the same hours of the wall clock on the last 42 days, as far as they are
-// known: of all first, then of each ward. It is nil if too few days are known, or no outcome. Who waited at the moment of the
-// forecast counts as waiting, as in the forecast.
+// usual returns the mean number of admissions at the same hours of the wall clock on the last 42 days, as far as they
+// are known: of all first, then of each ward. It is nil if too few days are known, or no outcome. Who waited at the
+// moment of the forecast counts as waiting, as in the forecast.
 func usual(m *Moment, o Options, loc *time.Location, wards []string) []float64 {
 	var starts []time.Time
 	local := m.At.Add(o.Lead).In(loc)
@@ -103,7 +104,8 @@ func usual(m *Moment, o Options, loc *time.Location, wards []string) []float64 {
 		n := 0
 		for _, t := range starts {
 			coming := v.Arrived.After(t.Add(-o.Lead))
-			if v.Decided.After(t) && !v.Decided.After(t.Add(o.Horizon)) && (coming && !o.WithoutComing || !coming && !o.WithoutWaiting) {
+			if v.Decided.After(t) && !v.Decided.After(t.Add(o.Horizon)) &&
+				(coming && !o.WithoutComing || !coming && !o.WithoutWaiting) {
 				n++
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Order is the place of an event among those of its visit: when it became known, and its offset in the partition it came
-// from, which decides between equal times.
+// Order is the place of an event among those of its visit: when it became known, and its offset in the partition it
+// came from, which decides between equal times.
 type Order struct {
 	Seen   time.Time
 	Offset int64
@@ -46,9 +46,9 @@ type Outcome struct {
 	At       time.Time // of the decision; zero stands for Seen
 }
 
-// Pool knows who waits. It is a pure function of its events: any order of the same events, with any number of repeats, gives
-// the same Moment at every time, so that replaying the messages of the last Memory restores it. It is not safe for
-// concurrent use.
+// Pool knows who waits. It is a pure function of its events: any order of the same events, with any number of repeats,
+// gives the same Moment at every time, so that replaying the messages of the last Memory restores it. It is not safe
+// for concurrent use.
 type Pool struct {
 	visits map[string]*poolVisit
 	held   int // bytes
@@ -81,8 +81,8 @@ const (
 	shareBytes   = 32
 )
 
-// Score adds a scored note. It keeps e.Patient.Wards. It reports false, and leaves the note out, if the pool is full: it has
-// MostVisits visits, 64 notes of this one, or 192 MiB in all.
+// Score adds a scored note. It keeps e.Patient.Wards. It reports false, and leaves the note out, if the pool is full:
+// it has MostVisits visits, 64 notes of this one, or 192 MiB in all.
 func (p *Pool) Score(e Scored) bool {
 	p.firstNote = earlier(p.firstNote, e.Seen)
 	size := scoredBytes + len(e.VisitID) + len(e.Patient.Complaint)
@@ -164,8 +164,8 @@ func (v *poolVisit) arrived(e *Scored) time.Time {
 	return e.Patient.Arrived
 }
 
-// Forget drops the visits that arrived more than Memory before t, and outcomes of that age without a note. Moments of t and
-// later do not change.
+// Forget drops the visits that arrived more than Memory before t, and outcomes of that age without a note. Moments of t
+// and later do not change.
 func (p *Pool) Forget(t time.Time) {
 	oldest := t.Add(-Memory)
 	for id, v := range p.visits {
@@ -197,9 +197,9 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back differently:
-// outcomes from before the first note tell nothing of how many arrived, and notes from before the first outcome nothing of how
-// many were admitted. Without a note it is t.
+// since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back
+// differently: outcomes from before the first note tell nothing of how many arrived, and notes from before the first
+// outcome nothing of how many were admitted. Without a note it is t.
 func (p *Pool) since(t time.Time) time.Time {
 	if p.firstNote.IsZero() || p.firstNote.After(t) {
 		return t
@@ -211,8 +211,8 @@ func (p *Pool) since(t time.Time) time.Time {
 	return later(since, p.firstOutcome)
 }
 
-// How the pool treats time: notes may be this much ahead of the clock; outcomes are stale when none came for so long; and
-// those who timed out are counted for a day.
+// How the pool treats time: notes may be this much ahead of the clock; outcomes are stale when none came for so long;
+// and those who timed out are counted for a day.
 const (
 	clockSkew     = 5 * time.Minute
 	staleAfter    = time.Hour
@@ -240,8 +240,9 @@ func (k *known) patient(fit *Fit) Patient {
 	return patient
 }
 
-// Moment returns what was known at t. Patients wait who have arrived, have no outcome and have not waited longer than the
-// fit's patience; the latest note of a visit counts. Those whose prediction abstained have the base rate of their complaint.
+// Moment returns what was known at t. Patients wait who have arrived, have no outcome and have not waited longer than
+// the fit's patience; the latest note of a visit counts. Those whose prediction abstained have the base rate of their
+// complaint.
 func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
 	m := &Moment{At: t, Since: p.since(t), OutcomesStale: true}
 	patience := fit.Patience()
@@ -281,8 +282,8 @@ func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
 	return m
 }
 
-// known returns the visits with a note at t, by arrival and then by name. It says in m whether an outcome of one came lately: those
-// of visits without a note may be of another department.
+// known returns the visits with a note at t, by arrival and then by name. It says in m whether an outcome of one came
+// lately: those of visits without a note may be of another department.
 func (p *Pool) known(t time.Time, m *Moment) []known {
 	all := make([]known, 0, len(p.visits))
 	for id, v := range p.visits {
@@ -294,7 +295,7 @@ func (p *Pool) known(t time.Time, m *Moment) []known {
 		if outcome != nil && t.Sub(outcome.Seen) < staleAfter {
 			m.OutcomesStale = false
 		}
-		k := known{id, v.arrived(scored), scored, outcome}
+		k := known{id: id, arrived: v.arrived(scored), scored: scored, outcome: outcome}
 		if k.arrived.After(t.Add(clockSkew)) || k.arrived.Before(t.Add(-Memory)) {
 			continue
 		}

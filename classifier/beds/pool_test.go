@@ -28,7 +28,8 @@ func scored(id string, seen, arrived time.Time, p float64) event {
 
 func decided(id string, seen time.Time, status beds.Status) event {
 	return func(pool *beds.Pool) {
-		pool.Decide(beds.Outcome{Order: beds.Order{Seen: seen}, VisitID: id, Status: status, Admitted: true, Ward: "MED"})
+		pool.Decide(
+			beds.Outcome{Order: beds.Order{Seen: seen}, VisitID: id, Status: status, Admitted: true, Ward: "MED"})
 	}
 }
 
@@ -59,20 +60,33 @@ func TestWhoWaits(t *testing.T) {
 		at     int // minutes
 		want   []float64
 	}{
-		"a note":                  {[]event{scored("a", minutes(2), minutes(0), .3)}, 10, []float64{.3}},
-		"not known yet":           {[]event{scored("a", minutes(12), minutes(0), .3)}, 10, nil},
-		"a corrected note":        {[]event{scored("a", minutes(2), minutes(0), .3), scored("a", minutes(5), minutes(0), .4)}, 10, []float64{.4}},
-		"before the correction":   {[]event{scored("a", minutes(2), minutes(0), .3), scored("a", minutes(15), minutes(0), .4)}, 10, []float64{.3}},
-		"decided":                 {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(9), beds.Decided)}, 10, nil},
-		"decided later":           {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(11), beds.Decided)}, 10, []float64{.3}},
-		"cancelled":               {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(8), beds.Decided), decided("a", minutes(9), beds.Cancelled)}, 10, []float64{.3}},
-		"outcome before the note": {[]event{decided("a", minutes(1), beds.Decided), scored("a", minutes(5), minutes(0), .3)}, 10, nil},
-		"a little ahead":          {[]event{scored("a", minutes(10), minutes(14), .3)}, 10, []float64{.3}},
-		"far ahead":               {[]event{scored("a", minutes(10), minutes(16), .3)}, 10, nil},
-		"no time of arrival":      {[]event{scored("a", minutes(4), time.Time{}, .3)}, 10, []float64{.3}},
-		"a whole day":             {[]event{scored("a", minutes(2), minutes(0), .3)}, 24 * 60, []float64{.3}},
-		"longer than anybody":     {[]event{scored("a", minutes(2), minutes(0), .3)}, 24*60 + 1, nil},
-		"by arrival":              {[]event{scored("b", minutes(5), minutes(1), .2), scored("a", minutes(6), minutes(3), .1), scored("c", minutes(7), minutes(0), .3)}, 10, []float64{.3, .2, .1}},
+		"a note":        {[]event{scored("a", minutes(2), minutes(0), .3)}, 10, []float64{.3}},
+		"not known yet": {[]event{scored("a", minutes(12), minutes(0), .3)}, 10, nil},
+		"a corrected note": {[]event{scored("a", minutes(2), minutes(0), .3), scored("a", minutes(5), minutes(0),
+			.4)}, 10, []float64{.4}},
+		"before the correction": {[]event{scored("a", minutes(2), minutes(0), .3), scored("a", minutes(15),
+			minutes(0), .4)}, 10, []float64{.3}},
+		"decided": {
+			[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(9), beds.Decided)}, 10, nil,
+		},
+		"decided later": {[]event{scored("a", minutes(2), minutes(0), .3), decided("a", minutes(11),
+			beds.Decided)}, 10, []float64{.3}},
+		"cancelled": {[]event{
+			scored("a", minutes(2), minutes(0), .3),
+			decided("a", minutes(8), beds.Decided), decided("a", minutes(9), beds.Cancelled),
+		}, 10, []float64{.3}},
+		"outcome before the note": {
+			[]event{decided("a", minutes(1), beds.Decided), scored("a", minutes(5), minutes(0), .3)}, 10, nil,
+		},
+		"a little ahead":      {[]event{scored("a", minutes(10), minutes(14), .3)}, 10, []float64{.3}},
+		"far ahead":           {[]event{scored("a", minutes(10), minutes(16), .3)}, 10, nil},
+		"no time of arrival":  {[]event{scored("a", minutes(4), time.Time{}, .3)}, 10, []float64{.3}},
+		"a whole day":         {[]event{scored("a", minutes(2), minutes(0), .3)}, 24 * 60, []float64{.3}},
+		"longer than anybody": {[]event{scored("a", minutes(2), minutes(0), .3)}, 24*60 + 1, nil},
+		"by arrival": {[]event{
+			scored("b", minutes(5), minutes(1), .2),
+			scored("a", minutes(6), minutes(3), .1), scored("c", minutes(7), minutes(0), .3),
+		}, 10, []float64{.3, .2, .1}},
 	} {
 		var got []float64
 		m := poolOf(c.events...).Moment(minutes(c.at), fit)
@@ -87,7 +101,8 @@ func TestWhoWaits(t *testing.T) {
 
 func TestArrivalWithoutTimeIsTheFirstNote(t *testing.T) {
 	t.Parallel()
-	m := poolOf(scored("a", minutes(9), time.Time{}, .4), scored("a", minutes(4), time.Time{}, .3)).Moment(minutes(10), noHistory(t))
+	m := poolOf(scored("a", minutes(9), time.Time{}, .4), scored("a", minutes(4), time.Time{}, .3)).Moment(minutes(10),
+		noHistory(t))
 	if !m.Waiting[0].Arrived.Equal(minutes(4)) || m.Waiting[0].P != .4 {
 		t.Errorf("got %+v", m.Waiting[0])
 	}
@@ -96,9 +111,11 @@ func TestArrivalWithoutTimeIsTheFirstNote(t *testing.T) {
 func TestMomentCounts(t *testing.T) {
 	t.Parallel()
 	fit := noHistory(t)
-	pool := poolOf(scored("a", minutes(2), minutes(0), .3), scored("b", minutes(3), minutes(0), .3), decided("b", minutes(8), beds.Decided),
+	pool := poolOf(scored("a", minutes(2), minutes(0), .3), scored("b", minutes(3), minutes(0), .3),
+		decided("b", minutes(8), beds.Decided),
 		decided("another department's", minutes(50), beds.Decided))
-	if m := pool.Moment(minutes(60), fit); m.OutcomesStale || m.TimedOut != 0 || !slices.Equal(m.Models, []string{"m@1"}) || !m.Since.Equal(minutes(8)) {
+	if m := pool.Moment(minutes(60), fit); m.OutcomesStale || m.TimedOut != 0 ||
+		!slices.Equal(m.Models, []string{"m@1"}) || !m.Since.Equal(minutes(8)) {
 		t.Errorf("an hour later: %+v", m)
 	}
 	if m := pool.Moment(minutes(69), fit); !m.OutcomesStale {
@@ -119,12 +136,18 @@ func TestSince(t *testing.T) {
 		events []event
 		want   int
 	}{
-		"nothing":            {nil, 60},
-		"outcomes alone":     {[]event{decided("a", minutes(1), beds.Decided)}, 60},
-		"notes alone":        {[]event{scored("a", minutes(5), minutes(4), .3)}, 5},
-		"outcomes go back":   {[]event{decided("a", minutes(1), beds.Decided), scored("b", minutes(9), minutes(8), .3)}, 9},
-		"notes go back":      {[]event{scored("b", minutes(9), minutes(8), .3), decided("b", minutes(20), beds.Decided)}, 20},
-		"outcomes come late": {[]event{scored("b", minutes(9), minutes(8), .3), decided("b", minutes(70), beds.Decided)}, 9},
+		"nothing":        {nil, 60},
+		"outcomes alone": {[]event{decided("a", minutes(1), beds.Decided)}, 60},
+		"notes alone":    {[]event{scored("a", minutes(5), minutes(4), .3)}, 5},
+		"outcomes go back": {
+			[]event{decided("a", minutes(1), beds.Decided), scored("b", minutes(9), minutes(8), .3)}, 9,
+		},
+		"notes go back": {
+			[]event{scored("b", minutes(9), minutes(8), .3), decided("b", minutes(20), beds.Decided)}, 20,
+		},
+		"outcomes come late": {
+			[]event{scored("b", minutes(9), minutes(8), .3), decided("b", minutes(70), beds.Decided)}, 9,
+		},
 	} {
 		if got := poolOf(c.events...).Moment(minutes(60), fit).Since; !got.Equal(minutes(c.want)) {
 			t.Errorf("%s: complete since minute %v, want %d", name, got.Sub(start).Minutes(), c.want)
@@ -140,7 +163,9 @@ func TestAbstained(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := beds.NewPool()
-	pool.Score(beds.Scored{Order: beds.Order{Seen: start}, VisitID: "a", Abstained: true, Patient: beds.Patient{Arrived: start, P: .01, Complaint: "Cough"}})
+	pool.Score(beds.Scored{Order: beds.Order{Seen: start}, VisitID: "a", Abstained: true, Patient: beds.Patient{
+		Arrived: start, P: .01, Complaint: "Cough",
+	}})
 	m := pool.Moment(start, fit)
 	if m.Abstained != 1 || m.Waiting[0].P < .33 || m.Waiting[0].P > .34 {
 		t.Errorf("got %+v", m)
@@ -171,8 +196,8 @@ func hospitalDays(r *rand.Rand) (events []event, end time.Time) {
 	return events, start.Add(36 * 24 * time.Hour)
 }
 
-// TestPoolForgetsItsOrder: any order of the events, with repeats, gives the same moments and messages of the same bytes; so
-// does a pool that hears the events again from the start, and one that forgets.
+// TestPoolForgetsItsOrder: any order of the events, with repeats, gives the same moments and messages of the same
+// bytes; so does a pool that hears the events again from the start, and one that forgets.
 func TestPoolForgetsItsOrder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
@@ -233,7 +258,8 @@ func TestPoolForgetsItsOrder(t *testing.T) {
 	}
 }
 
-// TestPoolMemory: a flood of the largest events is refused before it takes more than it may, and an erased visit leaves its room.
+// TestPoolMemory: a flood of the largest events is refused before it takes more than it may, and an erased visit leaves
+// its room.
 func TestPoolMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -241,7 +267,10 @@ func TestPoolMemory(t *testing.T) {
 	p := beds.NewPool()
 	visit := func(i int) string { return fmt.Sprintf("%016d", i) }
 	event := func(i, j int) beds.Scored {
-		e := beds.Scored{Order: beds.Order{Seen: start.Add(time.Duration(j) * time.Second)}, VisitID: visit(i), Patient: beds.Patient{Complaint: fmt.Sprintf("%080d", i), Arrived: start}}
+		e := beds.Scored{
+			Order: beds.Order{Seen: start.Add(time.Duration(j) * time.Second)}, VisitID: visit(i),
+			Patient: beds.Patient{Complaint: fmt.Sprintf("%080d", i), Arrived: start},
+		}
 		for range 4 {
 			e.Patient.Wards = append(e.Patient.Wards, beds.WardShare{Ward: fmt.Sprintf("%064d", i)})
 		}
@@ -251,7 +280,8 @@ func TestPoolMemory(t *testing.T) {
 	for i, more := 0, true; more; i++ {
 		for j := range 8 {
 			e := event(i, j)
-			more = p.Score(e) && p.Decide(beds.Outcome{Order: e.Order, VisitID: e.VisitID, Ward: fmt.Sprintf("%0200d", i)})
+			more = p.Score(e) &&
+				p.Decide(beds.Outcome{Order: e.Order, VisitID: e.VisitID, Ward: fmt.Sprintf("%0200d", i)})
 			taken++
 		}
 	}
@@ -273,20 +303,26 @@ func TestPoolMemory(t *testing.T) {
 	}
 }
 
-// TestPoolBounds: neither visits nor events of one are more than stated, a repeat beyond is refused too, and an erased visit leaves
-// room.
+// TestPoolBounds: neither visits nor events of one are more than stated, a repeat beyond is refused too, and an erased
+// visit leaves room.
 func TestPoolBounds(t *testing.T) {
 	t.Parallel()
 	p := beds.NewPool()
 	scored := func(visit string, i int) beds.Scored {
-		return beds.Scored{Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: visit, Patient: beds.Patient{P: .5, Arrived: start}}
+		return beds.Scored{
+			Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: visit,
+			Patient: beds.Patient{P: .5, Arrived: start},
+		}
 	}
 	taken := 0
 	for i := range 200 {
 		if p.Score(scored("corrected", i)) {
 			taken++
 		}
-		p.Decide(beds.Outcome{Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: "corrected", Status: beds.Cancelled})
+		p.Decide(beds.Outcome{
+			Order: beds.Order{Seen: start.Add(time.Duration(i) * time.Second)}, VisitID: "corrected",
+			Status: beds.Cancelled,
+		})
 	}
 	if taken != 64 || p.Len() != 1 {
 		t.Errorf("%d notes of one visit, %d visits", taken, p.Len())

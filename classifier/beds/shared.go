@@ -24,13 +24,14 @@ func (d Dispersion) shape() float64 {
 	return d.K
 }
 
-// Seven nodes and weights of the Gauss–Hermite quadrature for a standard normal variable: those of Abramowitz & Stegun 1964,
-// table 25.10, times √2 and 1/√π.
+// Seven nodes and weights of the Gauss–Hermite quadrature for a standard normal variable: those of Abramowitz & Stegun
+// 1964, table 25.10, times √2 and 1/√π.
 const nodes = 7
 
 var (
 	nodeAt = [nodes]float64{
-		-3.7504397177257425, -2.366759410734541, -1.1544053947399682, 0, 1.1544053947399682, 2.366759410734541, 3.7504397177257425,
+		-3.7504397177257425, -2.366759410734541, -1.1544053947399682, 0, 1.1544053947399682, 2.366759410734541,
+		3.7504397177257425,
 	}
 	nodeWeight = [nodes]float64{
 		0.000548268855972217, 0.03075712396758652, 0.2401231786050127, 0.45714285714285724,
@@ -61,8 +62,8 @@ func shiftTo(dst, q []float64, sigma float64) {
 	}
 }
 
-// centre returns the odds o with Σ ω_m·o·f_m/(1 + o·f_m) = q, by Newton's method on its logarithm from q/(1−q), bounded to
-// steps of 1. The sum increases with o.
+// centre returns the odds o with Σ ω_m·o·f_m/(1 + o·f_m) = q, by Newton's method on its logarithm from q/(1−q), bounded
+// to steps of 1. The sum increases with o.
 func centre(q float64, factor *[nodes]float64) float64 {
 	const most, enough = 30, 1e-14
 	odds := q / (1 - q)
@@ -102,8 +103,8 @@ type mixer struct {
 	allWaiting, allComing, all Distribution
 }
 
-// mix computes the distributions for admission probabilities q of the waiting and the mean of the coming, mixed over the
-// shared error:
+// mix computes the distributions for admission probabilities q of the waiting and the mean of the coming, mixed over
+// the shared error:
 //
 //	P = Σ_m ω_m · PoissonBinomial_m ∗ NegativeBinomial_m
 //

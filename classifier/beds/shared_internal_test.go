@@ -13,7 +13,8 @@ func TestNodesAreGaussHermite(t *testing.T) {
 	quad.Hermite{}.FixedLocations(x[:], w[:], math.Inf(-1), math.Inf(1))
 	for m := range nodes {
 		if math.Abs(nodeAt[m]-math.Sqrt2*x[m]) > 1e-13 || math.Abs(nodeWeight[m]-w[m]/math.Sqrt(math.Pi)) > 1e-14 {
-			t.Errorf("node %d: %v with %v, want %v with %v", m, nodeAt[m], nodeWeight[m], math.Sqrt2*x[m], w[m]/math.Sqrt(math.Pi))
+			t.Errorf("node %d: %v with %v, want %v with %v", m, nodeAt[m], nodeWeight[m], math.Sqrt2*x[m],
+				w[m]/math.Sqrt(math.Pi))
 		}
 	}
 }

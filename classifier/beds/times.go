@@ -16,16 +16,16 @@ const (
 // strata are terciles of the probability, by day and by night.
 const strata = 6
 
-// Times counts the times from arrival to decision of closed cohorts: all visits that arrived at least 72 hours before the
-// fit and were decided. Younger cohorts would hold short stays only.
+// Times counts the times from arrival to decision of closed cohorts: all visits that arrived at least 72 hours before
+// the fit and were decided. Younger cohorts would hold short stays only.
 type Times struct {
 	Cuts     [2]float64     `json:"cuts"` // between the terciles of the probability
 	Admitted [strata]Counts `json:"admitted"`
 	Others   [strata]Counts `json:"others"`
 }
 
-// Counts are numbers of decisions: Counts[i] within (i−1, i] steps of three minutes after the arrival, i ≥ 1; Counts[0] is of
-// those at the arrival or, by a wrong clock, before it.
+// Counts are numbers of decisions: Counts[i] within (i−1, i] steps of three minutes after the arrival, i ≥ 1; Counts[0]
+// is of those at the arrival or, by a wrong clock, before it.
 type Counts []int
 
 // add counts a decision after so many hours.
@@ -82,8 +82,8 @@ func (t *Times) stratum(p float64, local time.Time) int {
 	return g
 }
 
-// The curve of a stratum is blended with that of all strata, which weighs as much as so many visits of its own; that of all
-// strata with an exponential time of mean 6 hours, so that a site without a history has one.
+// The curve of a stratum is blended with that of all strata, which weighs as much as so many visits of its own; that of
+// all strata with an exponential time of mean 6 hours, so that a site without a history has one.
 const (
 	strataPrior = 100
 	timesPrior  = 20
@@ -161,14 +161,14 @@ const impossible = 1e-9
 // window is a part of the time to come, in hours from now.
 type window struct{ from, to float64 }
 
-// admission returns the probability that a patient of stratum g with probability p at triage, who has waited so many hours
-// without a decision, is admitted within the window (l, h]:
+// admission returns the probability that a patient of stratum g with probability p at triage, who has waited so many
+// hours without a decision, is admitted within the window (l, h]:
 //
 //	q = p·[A(τ+h) − A(τ+l)] / (p·[1−A(τ)] + (1−p)·[1−L(τ)])
 //
-// A and L are the distribution functions of the times to decision of the admitted and of all others: competing risks, given
-// the outcome. For τ = 0, l = 0 and h = ∞ it is p. If nobody ever waited so long, it is p(e^{−l/6} − e^{−h/6}), and guessed is
-// true.
+// A and L are the distribution functions of the times to decision of the admitted and of all others: competing risks,
+// given the outcome. For τ = 0, l = 0 and h = ∞ it is p. If nobody ever waited so long, it is p(e^{−l/6} − e^{−h/6}),
+// and guessed is true.
 func (z *hazards) admission(p float64, g int, waited float64, w window) (q float64, guessed bool) {
 	admitted, others := z.admitted[g], z.others[g]
 	still := p*(1-admitted.at(waited)) + (1-p)*(1-others.at(waited))
@@ -178,8 +178,8 @@ func (z *hazards) admission(p float64, g int, waited float64, w window) (q float
 	return min(max(p*(admitted.at(waited+w.to)-admitted.at(waited+w.from))/still, 0), 1), false
 }
 
-// leastPatience and stayQuantile say when a patient without an outcome is believed to have left: after the 99.5th percentile
-// of all times to decision, but after 24 hours at the earliest.
+// leastPatience and stayQuantile say when a patient without an outcome is believed to have left: after the 99.5th
+// percentile of all times to decision, but after 24 hours at the earliest.
 const (
 	leastPatience = 24
 	stayQuantile  = 0.995

@@ -27,7 +27,8 @@ func nameFew(visits []Visit) {
 	if len(count) <= mostWards {
 		return
 	}
-	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(count),
+		func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	for _, name := range names[mostWards:] {
 		delete(count, name)
 	}
@@ -65,8 +66,8 @@ func fitWards(visits []Visit) Wards {
 	return w
 }
 
-// wardsPrior is the weight, in admissions, of the shares of an age band in those of a complaint in that band, and of the
-// shares of all in those of an age band.
+// wardsPrior is the weight, in admissions, of the shares of an age band in those of a complaint in that band, and of
+// the shares of all in those of an age band.
 const wardsPrior = 5
 
 // wardShares are the compiled shares of wards.

@@ -1,6 +1,6 @@
-// Package bundle is one version of a model as plain data: what the manifest says of it, its vocabulary, its tensors, its report,
-// and the files that hold all this. It fits nothing and scores nothing: package classifier makes the scorer of a Bundle, and
-// package models stores it.
+// Package bundle is one version of a model as plain data: what the manifest says of it, its vocabulary, its tensors,
+// its report, and the files that hold all this. It fits nothing and scores nothing: package classifier makes the scorer
+// of a Bundle, and package models stores it.
 package bundle
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
-// Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model and
-// those who score with it.
+// Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model
+// and those who score with it.
 type Bundle struct {
 	Manifest   Manifest
 	Vocabulary []Term

@@ -25,7 +25,9 @@ func sample() *Bundle {
 			Aux:         []AuxColumn{{Name: "age", Kind: Numeric, Mean: []float64{50}}},
 			CreatedAt:   time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
 		},
-		Vocabulary: []Term{{Text: "chest", DF: 7}, {Text: "pain", Surface: []string{"pain", "pains"}, DF: 9}, {Text: "sob", DF: 1}},
+		Vocabulary: []Term{
+			{Text: "chest", DF: 7}, {Text: "pain", Surface: []string{"pain", "pains"}, DF: 9}, {Text: "sob", DF: 1},
+		},
 		Tensors: Tensors{
 			"topics": {Shape: []int{3, 2}, Data: []float64{1, 0, 0, 1, .5, -.5}},
 			"idf":    {Shape: []int{3}, Data: []float64{1, 1.5, 2}},
@@ -58,19 +60,20 @@ func TestFloat64(t *testing.T) {
 func TestSlug(t *testing.T) {
 	t.Parallel()
 	for complaint, want := range map[string]string{
-		"Lower Extremity Injury":        "lower-extremity-injury",
-		" lower  extremity\tINJURY\n":   "lower-extremity-injury",
-		"":                              "_other",
-		" \t":                           "_other",
-		"n/v":                           "n-v_56310e0e",
-		"n-v":                           "n-v_HASH",
-		"n v":                           "n-v",
-		"_other":                        "other_HASH",
-		"胸痛":                            "_HASH",
-		"../../etc/passwd":              "etc-passwd_HASH",
-		"Champion":                      "champion_HASH",
-		"generations":                   "generations_HASH",
-		strings.Repeat("very long ", 9): "very-long-very-long-very-long-very-long-very-long-very-long-very-long-very-long_HASH",
+		"Lower Extremity Injury":      "lower-extremity-injury",
+		" lower  extremity\tINJURY\n": "lower-extremity-injury",
+		"":                            "_other",
+		" \t":                         "_other",
+		"n/v":                         "n-v_56310e0e",
+		"n-v":                         "n-v_HASH",
+		"n v":                         "n-v",
+		"_other":                      "other_HASH",
+		"胸痛":                          "_HASH",
+		"../../etc/passwd":            "etc-passwd_HASH",
+		"Champion":                    "champion_HASH",
+		"generations":                 "generations_HASH",
+		strings.Repeat("very long ",
+			9): "very-long-very-long-very-long-very-long-very-long-very-long-very-long-very-long_HASH",
 	} {
 		got := Slug(complaint)
 		if stem, ok := strings.CutSuffix(want, "HASH"); ok {
@@ -91,7 +94,8 @@ func TestSlugKeepsComplaintsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rapid.OneOf(rapid.StringMatching(`[aA /_-]{0,4}`), rapid.String())
 		a, b := draw.Draw(t, "a"), draw.Draw(t, "b")
-		same := strings.Join(strings.Fields(strings.ToLower(a)), " ") == strings.Join(strings.Fields(strings.ToLower(b)), " ")
+		same := strings.Join(strings.Fields(strings.ToLower(a)), " ") ==
+			strings.Join(strings.Fields(strings.ToLower(b)), " ")
 		if (Slug(a) == Slug(b)) != same || !ValidModel(Slug(a)) {
 			t.Fatalf("%q and %q become %q and %q", a, b, Slug(a), Slug(b))
 		}
@@ -101,8 +105,10 @@ func TestSlugKeepsComplaintsApart(t *testing.T) {
 func TestValidVersion(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
-		"2026-11-20T02-00-00Z-3f9c1a": true, "2026-11-20T02-00-00Z-3F9C1A": false, "2026-11-20T02-00-00Z-3f9c1": false, "2026-11-20T02-00-00Z": false,
-		"2026-13-20T02-00-00Z-3f9c1a": false, "../../../../2026-3f9c1a": false, "": false, "-3f9c1a": false, "2026-11-20T02-00-00Z-3f9c1a\n": false, "2026-11-20T02-00-00.5Z-3f9c1a": false,
+		"2026-11-20T02-00-00Z-3f9c1a": true, "2026-11-20T02-00-00Z-3F9C1A": false, "2026-11-20T02-00-00Z-3f9c1": false,
+		"2026-11-20T02-00-00Z":        false,
+		"2026-13-20T02-00-00Z-3f9c1a": false, "../../../../2026-3f9c1a": false, "": false, "-3f9c1a": false,
+		"2026-11-20T02-00-00Z-3f9c1a\n": false, "2026-11-20T02-00-00.5Z-3f9c1a": false,
 	} {
 		if got := ValidVersion(name); got != want {
 			t.Errorf("%q: got %v", name, got)
@@ -142,7 +148,8 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(strings.Replace(whole, `"format": "1"`, `"format": "1.9", "future": {"x": [1]}`, 1)))
 	f.Add([]byte(strings.Replace(whole, `"format": "1"`, `"format": "2"`, 1)))
 	f.Add([]byte(strings.Replace(whole, `"chest-pain"`, `"../../x"`, 1)))
-	f.Add([]byte(strings.Replace(whole, `"format": "1"`, `"format": "1", "classes": ["a", "b", "c"], "admission_classes": ["c"]`, 1)))
+	f.Add([]byte(strings.Replace(whole, `"format": "1"`,
+		`"format": "1", "classes": ["a", "b", "c"], "admission_classes": ["c"]`, 1)))
 	f.Add([]byte(`{"format":"1"}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -153,7 +160,8 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		if !ValidModel(m.Name) || len(m.Files) < len(limits)-len(optional) || strings.Split(m.Format, ".")[0] != Format {
+		if !ValidModel(m.Name) || len(m.Files) < len(limits)-len(optional) ||
+			strings.Split(m.Format, ".")[0] != Format {
 			t.Fatalf("accepted %+v", m)
 		}
 		again, err := json.Marshal(m)

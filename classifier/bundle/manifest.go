@@ -33,13 +33,15 @@ type Manifest struct {
 	Solver           json.RawMessage `json:"solver,omitempty"`  // settings of the solver
 	Seed             uint64          `json:"seed"`
 	Training         Training        `json:"training"`
-	Recalibrated     *Training       `json:"recalibrated,omitempty"` // notes that the latest recalibration learned from, if any
-	Head             json.RawMessage `json:"head,omitempty"`         // settings of the logistic head
-	Calibration      Calibration     `json:"calibration"`
-	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
-	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
-	Aux              []AuxColumn     `json:"aux,omitempty"`
-	Classes          []string        `json:"classes,omitempty"`           // of the outcome, the reference first; empty for a yes/no model
+	// notes that the latest recalibration learned from, if any
+	Recalibrated  *Training       `json:"recalibrated,omitempty"`
+	Head          json.RawMessage `json:"head,omitempty"` // settings of the logistic head
+	Calibration   Calibration     `json:"calibration"`
+	Threshold     float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
+	ThresholdRule string          `json:"threshold_criterion"` // how the threshold was chosen
+	Aux           []AuxColumn     `json:"aux,omitempty"`
+	// of the outcome, the reference first; empty for a yes/no model
+	Classes          []string        `json:"classes,omitempty"`
 	AdmissionClasses []string        `json:"admission_classes,omitempty"` // the classes that mean a bed
 	Metrics          json.RawMessage `json:"metrics,omitempty"`           // with confidence intervals
 	Parent           string          `json:"parent,omitempty"`            // version that this one was held against
@@ -69,12 +71,13 @@ const (
 
 // Calibration is the map from logit to probability.
 type Calibration struct {
-	Kind          CalibrationKind `json:"kind"`
-	Intercept     float64         `json:"intercept,omitempty"`     // of Platt for yes and no
-	Offsets       []float64       `json:"offsets,omitempty"`       // of Platt for several classes, one for each but the reference
-	Slope         float64         `json:"slope,omitempty"`         // of Platt
-	Logits        []float64       `json:"logits,omitempty"`        // of the isotonic map's points, ascending
-	Probabilities []float64       `json:"probabilities,omitempty"` // of the isotonic map's points
+	Kind      CalibrationKind `json:"kind"`
+	Intercept float64         `json:"intercept,omitempty"` // of Platt for yes and no
+	// of Platt for several classes, one for each but the reference
+	Offsets       []float64 `json:"offsets,omitempty"`
+	Slope         float64   `json:"slope,omitempty"`         // of Platt
+	Logits        []float64 `json:"logits,omitempty"`        // of the isotonic map's points, ascending
+	Probabilities []float64 `json:"probabilities,omitempty"` // of the isotonic map's points
 }
 
 // AuxKind is the type of an auxiliary column.
@@ -96,8 +99,9 @@ type AuxColumn struct {
 	Kind   AuxKind   `json:"kind"`
 	Levels []string  `json:"levels,omitempty"` // of a categorical column, ascending
 	Knots  []float64 `json:"knots,omitempty"`  // of a numeric column's spline, ascending; none for a straight line
-	Range  []float64 `json:"range,omitempty"`  // least and greatest value of a numeric column that are told apart; nil for all
-	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
+	// least and greatest value of a numeric column that are told apart; nil for all
+	Range []float64 `json:"range,omitempty"`
+	Mean  []float64 `json:"mean"` // of each feature in training, which stands in for a missing value
 }
 
 // File describes a file next to the manifest.
@@ -164,7 +168,8 @@ func ParseManifest(data []byte) (*Manifest, error) {
 		if _, known := limits[name]; !known {
 			return nil, fmt.Errorf("%w: unknown file %q", ErrManifest, name)
 		}
-		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 || strings.ToLower(f.SHA256) != f.SHA256 {
+		if sum, err := hex.DecodeString(f.SHA256); err != nil || len(sum) != 32 ||
+			strings.ToLower(f.SHA256) != f.SHA256 {
 			return nil, fmt.Errorf("%w: sha256 of %s", ErrManifest, name)
 		}
 		if f.Size < 0 || f.Size > limits[name] {
@@ -186,7 +191,8 @@ func CheckFormat(data []byte) error {
 		return fmt.Errorf("%w: %w", ErrManifest, err)
 	}
 	if major, _, _ := strings.Cut(head.Format, "."); major != Format {
-		return fmt.Errorf("%w: format %q, must be %q: made by a newer wardcast: upgrade, or roll back", ErrManifest, head.Format, Format)
+		return fmt.Errorf("%w: format %q, must be %q: made by a newer wardcast: upgrade, or roll back", ErrManifest,
+			head.Format, Format)
 	}
 	return nil
 }

@@ -27,10 +27,10 @@ var reserved = []string{"champion", "generations", "beds"}
 //	"n/v"                      n-v_56310e0e
 //	""                         _other
 //
-// Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, or the store has a file or folder of
-// that name, eight digits of its SHA-256
-// follow after a '_', which no lossless name holds. Complaints that lose something and share the remaining words are told
-// apart by these 32 bits only: a thousand of them would share a name somewhere with a probability of 1e-4.
+// Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, or the store has a file or
+// folder of that name, eight digits of its SHA-256 follow after a '_', which no lossless name holds. Complaints that
+// lose something and share the remaining words are told apart by these 32 bits only: a thousand of them would share a
+// name somewhere with a probability of 1e-4.
 func Slug(complaint string) string {
 	words := strings.Fields(strings.ToLower(complaint))
 	if len(words) == 0 {
@@ -40,7 +40,8 @@ func Slug(complaint string) string {
 	slug := strings.Join(strings.FieldsFunc(folded, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9')
 	}), "-")
-	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") && !slices.Contains(reserved, slug) {
+	if len(slug) <= maxSlug && slug == strings.ReplaceAll(folded, " ", "-") && !strings.Contains(folded, "-") &&
+		!slices.Contains(reserved, slug) {
 		return slug
 	}
 	slug = strings.TrimRight(slug[:min(len(slug), maxSlug)], "-")
@@ -48,8 +49,8 @@ func Slug(complaint string) string {
 	return slug + "_" + hex.EncodeToString(sum[:4])
 }
 
-// ValidModel reports whether name may be the folder of a model: a name of the alphabet that Slug uses, and not one that the
-// store uses itself.
+// ValidModel reports whether name may be the folder of a model: a name of the alphabet that Slug uses, and not one that
+// the store uses itself.
 func ValidModel(name string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == "" && !slices.Contains(reserved, name)
@@ -81,5 +82,6 @@ func Created(version string) time.Time {
 func ValidVersion(name string) bool {
 	stamp, suffix, _ := strings.Cut(name, "Z-")
 	t, err := time.Parse(versionLayout, stamp+"Z")
-	return err == nil && t.Format(versionLayout)+"-"+suffix == name && len(suffix) == suffixDigits && strings.Trim(suffix, "0123456789abcdef") == ""
+	return err == nil && t.Format(versionLayout)+"-"+suffix == name && len(suffix) == suffixDigits &&
+		strings.Trim(suffix, "0123456789abcdef") == ""
 }

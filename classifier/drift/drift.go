@@ -1,9 +1,9 @@
 // Package drift measures how a later period differs from the one that a model was trained on: in its scores, its
 // topics, the share of terms that the model knows, and the levels of categorical columns that it has never seen.
 //
-// All measures are sums of counts, so that a period can be counted note by note (Reference, Histogram, Rate), in several
-// processes, and without keeping a note. None needs a label. Values that count a period are not safe for concurrent
-// use.
+// All measures are sums of counts, so that a period can be counted note by note (Reference, Histogram, Rate), in
+// several processes, and without keeping a note. None needs a label. Values that count a period are not safe for
+// concurrent use.
 package drift
 
 import (

@@ -39,7 +39,9 @@ func TestPSI(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2][]float64{
-		{nil, nil}, {{1}, {1, 2}}, {{1, 2}, {0, 0}}, {{0}, {1}}, {{-1, 2}, {1, 1}}, {{1, 1}, {math.NaN(), 1}}, {{1, 1}, {math.Inf(1), 1}},
+		{nil, nil}, {{1}, {1, 2}}, {{1, 2}, {0, 0}}, {{0}, {1}}, {{-1, 2}, {1, 1}}, {{1, 1}, {math.NaN(), 1}}, {
+			{1, 1}, {math.Inf(1), 1},
+		},
 	} {
 		if _, err := drift.PSI(c[0], c[1]); !errors.Is(err, drift.ErrArgument) {
 			t.Errorf("%v: got %v", c, err)
@@ -61,7 +63,8 @@ func TestPSIProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "bins")
 		counts := func(name string) []float64 {
-			c := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 500), func(i int) float64 { return float64(i) }), n, n).Draw(t, name)
+			c := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 500), func(i int) float64 { return float64(i) }), n,
+				n).Draw(t, name)
 			c[0]++
 			return c
 		}
@@ -71,7 +74,8 @@ func TestPSIProperties(t *testing.T) {
 		slices.Reverse(x)
 		slices.Reverse(y)
 		c, errC := drift.PSI(x, y)
-		if errA != nil || errB != nil || errC != nil || a.PSI < -1e-15 || math.Abs(a.PSI-b.PSI) > 1e-12 || math.Abs(a.PSI-c.PSI) > 1e-12 {
+		if errA != nil || errB != nil || errC != nil || a.PSI < -1e-15 || math.Abs(a.PSI-b.PSI) > 1e-12 ||
+			math.Abs(a.PSI-c.PSI) > 1e-12 {
 			t.Fatalf("%v, %v, %v", a, b, c)
 		}
 	})
@@ -118,11 +122,19 @@ func TestHistogram(t *testing.T) {
 		bins   int
 		want   drift.Histogram
 	}{
-		"quarters":    {[]float64{8, 1, 2, 7, 3, 6, 4, 5}, 4, drift.Histogram{Edges: []float64{2, 4, 6}, Counts: []float64{2, 2, 2, 2}}},
-		"ties":        {[]float64{0, 0, 0, 0, 0, 0, 1, 2}, 4, drift.Histogram{Edges: []float64{0}, Counts: []float64{6, 2}}},
-		"few values":  {[]float64{1, 2}, 10, drift.Histogram{Edges: []float64{1}, Counts: []float64{1, 1}}},
-		"all equal":   {[]float64{3, 3}, 10, drift.Histogram{Edges: []float64{math.Nextafter(3, 0), 3}, Counts: []float64{0, 2, 0}}},
-		"to infinity": {[]float64{math.Inf(-1), 0, math.Inf(1)}, 3, drift.Histogram{Edges: []float64{math.Inf(-1), 0}, Counts: []float64{1, 1, 1}}},
+		"quarters": {[]float64{8, 1, 2, 7, 3, 6, 4, 5}, 4, drift.Histogram{
+			Edges: []float64{2, 4, 6}, Counts: []float64{2, 2, 2, 2},
+		}},
+		"ties": {
+			[]float64{0, 0, 0, 0, 0, 0, 1, 2}, 4, drift.Histogram{Edges: []float64{0}, Counts: []float64{6, 2}},
+		},
+		"few values": {[]float64{1, 2}, 10, drift.Histogram{Edges: []float64{1}, Counts: []float64{1, 1}}},
+		"all equal": {
+			[]float64{3, 3}, 10, drift.Histogram{Edges: []float64{math.Nextafter(3, 0), 3}, Counts: []float64{0, 2, 0}},
+		},
+		"to infinity": {[]float64{math.Inf(-1), 0, math.Inf(1)}, 3, drift.Histogram{
+			Edges: []float64{math.Inf(-1), 0}, Counts: []float64{1, 1, 1},
+		}},
 	} {
 		got, err := drift.NewHistogram(c.values, c.bins)
 		if err != nil {

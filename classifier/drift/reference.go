@@ -25,8 +25,8 @@ const (
 	Unknown // a value that training had too seldom, or not at all
 )
 
-// Reference is what the notes of a training window look like to the model that was trained on them: the period that later
-// ones are compared with.
+// Reference is what the notes of a training window look like to the model that was trained on them: the period that
+// later ones are compared with.
 type Reference struct {
 	Scores *Histogram     `json:"scores"`
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
@@ -145,8 +145,8 @@ type Shifts struct {
 	Scores, Topics Shift
 }
 
-// Against returns the stability indices of the scores and the main topics of r against a reference with the same bins. A
-// period without notes is an error, as for PSI.
+// Against returns the stability indices of the scores and the main topics of r against a reference with the same bins.
+// A period without notes is an error, as for PSI.
 func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	scores, err := PSI(reference.Scores.Counts, r.Scores.Counts)
 	if err != nil {
@@ -159,8 +159,8 @@ func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	return Shifts{scores, topics}, nil
 }
 
-// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is mostly
-// chance.
+// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is
+// mostly chance.
 const leastShare = 0.02
 
 // common is PSI with the categories below leastShare of the reference as one.

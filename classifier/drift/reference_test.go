@@ -36,7 +36,8 @@ func TestReference(t *testing.T) {
 	}
 	now.Merge(other)
 	want := &drift.Reference{
-		Scores: &drift.Histogram{Edges: []float64{.5}, Counts: []float64{0, 100}}, Topics: []float64{0, 50, 50}, Known: drift.Rate{Hits: 250, Of: 500},
+		Scores: &drift.Histogram{Edges: []float64{.5}, Counts: []float64{0, 100}}, Topics: []float64{0, 50, 50},
+		Known:  drift.Rate{Hits: 250, Of: 500},
 		Levels: []drift.ColumnLevels{{Column: "sex", Unknown: drift.Rate{Hits: 50, Of: 50}}},
 	}
 	if d := cmp.Diff(want, now); d != "" || now.Notes() != 100 || r.Notes() != 200 {
@@ -81,13 +82,16 @@ func TestReferenceCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := &drift.Reference{}
-	if err := json.Unmarshal(data, read); err != nil || cmp.Diff(r, read) != "" || read.Check(2, []string{"sex"}) != nil {
+	if err := json.Unmarshal(data, read); err != nil || cmp.Diff(r, read) != "" ||
+		read.Check(2, []string{"sex"}) != nil {
 		t.Errorf("%s: %v, %v", data, err, read.Check(2, []string{"sex"}))
 	}
 	for name, harm := range map[string]func(*drift.Reference){
-		"no histogram":         func(r *drift.Reference) { r.Scores = nil },
-		"a count too few":      func(r *drift.Reference) { r.Scores.Counts = r.Scores.Counts[:1] },
-		"edges that fall":      func(r *drift.Reference) { r.Scores.Edges, r.Scores.Counts = []float64{2, 1}, []float64{1, 1, 1} },
+		"no histogram":    func(r *drift.Reference) { r.Scores = nil },
+		"a count too few": func(r *drift.Reference) { r.Scores.Counts = r.Scores.Counts[:1] },
+		"edges that fall": func(r *drift.Reference) {
+			r.Scores.Edges, r.Scores.Counts = []float64{2, 1}, []float64{1, 1, 1}
+		},
 		"a negative count":     func(r *drift.Reference) { r.Scores.Counts[0] = -1 },
 		"nothing counted":      func(r *drift.Reference) { clear(r.Topics) },
 		"another rank":         func(r *drift.Reference) { r.Topics = append(r.Topics, 1) },
@@ -112,7 +116,8 @@ func TestMapScores(t *testing.T) {
 	for _, p := range []float64{.2, .7} {
 		now.Scores.Add(halve(p))
 	}
-	if d := cmp.Diff([]float64{1, 1}, now.Scores.Counts); d != "" || before.Scores.Edges[0] != .5 || r.Scores.Edges[0] != .25 {
+	if d := cmp.Diff([]float64{1, 1}, now.Scores.Counts); d != "" || before.Scores.Edges[0] != .5 ||
+		r.Scores.Edges[0] != .25 {
 		t.Errorf("%v %s", r.Scores, d)
 	}
 }

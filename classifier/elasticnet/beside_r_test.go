@@ -55,7 +55,8 @@ func TestBesideR(t *testing.T) {
 					}))
 				}
 			}
-			t.Logf("cross-validation %.3f s, glmnet %.3f s, ratio %.2f; path %.3f s, glmnet %.3f s, ratio %.2f", oursCV, cv, oursCV/cv, oursPath, path, oursPath/path)
+			t.Logf("cross-validation %.3f s, glmnet %.3f s, ratio %.2f; path %.3f s, glmnet %.3f s, ratio %.2f", oursCV,
+				cv, oursCV/cv, oursPath, path, oursPath/path)
 			c.compareTight(t, theirs)
 		})
 	}
@@ -126,7 +127,9 @@ func (c *sharedCase) write(t *testing.T, dir string) {
 		}
 		fmt.Fprintf(&labels, "%d,%d\n", label, f+1)
 	}
-	for name, data := range map[string][]byte{"design.mtx": append([]byte(header), entries.Bytes()...), "labels.csv": labels.Bytes()} {
+	for name, data := range map[string][]byte{
+		"design.mtx": append([]byte(header), entries.Bytes()...), "labels.csv": labels.Bytes(),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -22,8 +22,8 @@ type Choice struct {
 	At           int
 	Intercept    float64
 	Coefficients []float64 // of the columns of X, from all rows
-	// OutOfFold holds the log-odds of every row from the model of the other folds: with OneSE at the λ chosen, otherwise at
-	// that of the smallest deviance on the rows of the other folds, as CV.CrossFitted.
+	// OutOfFold holds the log-odds of every row from the model of the other folds: with OneSE at the λ chosen,
+	// otherwise at that of the smallest deviance on the rows of the other folds, as CV.CrossFitted.
 	OutOfFold []float64
 }
 
@@ -56,16 +56,19 @@ func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings
 		return nil, err
 	}
 	if s.Standardize || s.Lambda != nil {
-		return nil, fmt.Errorf("%w: a product of matrices is fitted as it is, along a computed path", solver.ErrSettings)
+		return nil, fmt.Errorf("%w: a product of matrices is fitted as it is, along a computed path",
+			solver.ErrSettings)
 	}
 	if len(y) != x.n || len(foldOf) != x.n {
-		return nil, fmt.Errorf("%w: %d labels and %d fold numbers for %d rows", solver.ErrShape, len(y), len(foldOf), x.n)
+		return nil, fmt.Errorf("%w: %d labels and %d fold numbers for %d rows", solver.ErrShape, len(y),
+			len(foldOf), x.n)
 	}
 	count, err := folds.Count(foldOf)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
-	c := &search{x: x, y: y, folds: foldOf, settings: s, factors: s.factors(x.p), squares: x.squares(), models: make([]*quasiNewton, count)}
+	c := &search{x: x, y: y, folds: foldOf, settings: s, factors: s.factors(x.p), squares: x.squares(), models: make(
+		[]*quasiNewton, count)}
 	return c.run(ctx)
 }
 
@@ -281,7 +284,8 @@ func (c *search) finish(ctx context.Context, all *quasiNewton, at int) (*Choice,
 	chosen := c.tried[at]
 	out := &Choice{At: at, OutOfFold: make([]float64, c.x.n)}
 	for _, t := range c.tried {
-		out.Lambda, out.Deviance, out.StandardError = append(out.Lambda, t.lambda), append(out.Deviance, t.deviance), append(out.StandardError, t.standardError)
+		out.Lambda, out.Deviance, out.StandardError = append(out.Lambda, t.lambda), append(out.Deviance, t.deviance),
+			append(out.StandardError, t.standardError)
 	}
 	mean := make([]float64, c.x.p+1)
 	for f, beta := range chosen.beta {

@@ -24,8 +24,8 @@ type CV struct {
 	//
 	// They are glmnet's cvm and cvsd, and end before the first λ that was not solved on every fold.
 	Deviance, StandardError []float64
-	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest λ whose deviance is within one standard error
-	// of it.
+	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest λ whose deviance is within one standard
+	// error of it.
 	IndexMin, Index1SE int
 
 	problem Problem
@@ -40,9 +40,9 @@ func (cv *CV) Turned() bool { return cv.IndexMin < len(cv.Deviance)-1 }
 // clippedProbability is glmnet's smallest distance of a held-out probability from 0 and 1.
 const clippedProbability = 1e-5
 
-// CrossValidate fits the path on all rows, which gives the λ, and then on the rows outside each fold. Row i is held out by
-// fold foldOf[i]; folds count from 0 and none may be empty. If a fold's path ends early as Flat or Saturated, its last model
-// stands for the smaller λ.
+// CrossValidate fits the path on all rows, which gives the λ, and then on the rows outside each fold. Row i is held out
+// by fold foldOf[i]; folds count from 0 and none may be empty. If a fold's path ends early as Flat or Saturated, its
+// last model stands for the smaller λ.
 //
 // Folds run on up to Settings.Threads goroutines, each with a copy of its rows. The errors are those of Fit, and
 // solver.ErrShape or ErrOneClass for folds that cannot be used.
@@ -139,7 +139,8 @@ func (cv *CV) measure() {
 	}
 }
 
-// foldMean returns the mean of sums over folds of these weights, and its standard error. Folds of weight 0 are left out.
+// foldMean returns the mean of sums over folds of these weights, and its standard error. Folds of weight 0 are left
+// out.
 func foldMean(sums, weights []float64) (mean, standardError float64) {
 	var total, squares float64
 	var folds int
@@ -162,12 +163,13 @@ func foldMean(sums, weights []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(squares / total / float64(folds-1))
 }
 
-// OutOfFold returns the log-odds of every row at index l < len(Deviance), from the model that had not seen the row. The row had a
-// part in choosing IndexMin, so at that index they look better than those of new rows will be; see CrossFitted.
+// OutOfFold returns the log-odds of every row at index l < len(Deviance), from the model that had not seen the row. The
+// row had a part in choosing IndexMin, so at that index they look better than those of new rows will be; see
+// CrossFitted.
 func (cv *CV) OutOfFold(l int) []float64 { return cv.outOfFold(func(int) int { return l }) }
 
-// CrossFitted returns the log-odds of every row from the model that had not seen the row, at the λ of the smallest deviance on the
-// other folds, so that the row had no part in its choice either.
+// CrossFitted returns the log-odds of every row from the model that had not seen the row, at the λ of the smallest
+// deviance on the other folds, so that the row had no part in its choice either.
 func (cv *CV) CrossFitted() []float64 {
 	return cv.outOfFold(func(fold int) int {
 		best, least := 0, math.Inf(1)

@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// coordinate is a standardized column: (x − shift)·inverse. A dense column is centred and scaled in place, with shift 0 and
-// inverse 1; a sparse one implicitly.
+// coordinate is a standardized column: (x − shift)·inverse. A dense column is centred and scaled in place, with shift 0
+// and inverse 1; a sparse one implicitly.
 type coordinate struct {
 	// What a pass reads and writes comes first, together.
 	column
@@ -47,8 +47,8 @@ type descent struct {
 	residual                  []float64 // w(y − probability), at eta
 	curvature                 []float64 // w·probability·(1 − probability), at eta
 
-	// The quadratic approximation. Its weights may lag behind curvature; see maxLag. Its residual, divided by the roots of
-	// the weights, is working + offset·root: intercept and implicit centres move the offset only.
+	// The quadratic approximation. Its weights may lag behind curvature; see maxLag. Its residual, divided by the roots
+	// of the weights, is working + offset·root: intercept and implicit centres move the offset only.
 	version      int
 	held         []float64 // weights
 	root, unroot []float64 // their roots and inverse roots
@@ -65,12 +65,12 @@ const (
 	// minCurvature keeps the weights of saturated rows away from zero, as a share of the row's weight.
 	minCurvature = 1e-9
 
-	// An approximation is kept while the weights of the likelihood are at most maxLag times its own, and differ from them
-	// by at most meanLag in the mean, relative to their mean. A step is not checked if it changes no row's log-odds by more
-	// than maxStep: the logistic loss is self-concordant (Bach 2010, Electron. J. Stat. 4, Proposition 1), so that the
-	// minimizer of the approximation, at a step d, lowers the objective if (e^R − R − 1)/R²·maxLag < 1 where R = max|Xd|; at
-	// R = 1 the left side is 0.9. Descent that stops short of the minimizer has no such bound; if it cycles, it ends as
-	// Unconverged.
+	// An approximation is kept while the weights of the likelihood are at most maxLag times its own, and differ from
+	// them by at most meanLag in the mean, relative to their mean. A step is not checked if it changes no row's
+	// log-odds by more than maxStep: the logistic loss is self-concordant (Bach 2010, Electron. J. Stat. 4, Proposition
+	// 1), so that the minimizer of the approximation, at a step d, lowers the objective if (e^R − R − 1)/R²·maxLag < 1
+	// where R = max|Xd|; at R = 1 the left side is 0.9. Descent that stops short of the minimizer has no such bound; if
+	// it cycles, it ends as Unconverged.
 	maxLag  = 1.25
 	meanLag = 0.03
 	maxStep = 1.0
@@ -110,8 +110,8 @@ func (d *descent) start(ctx context.Context) (float64, Status) {
 // roundingGradient is a correlation of a standardized column with the labels that may be rounding alone.
 const roundingGradient = 1e-14
 
-// solve moves the estimate from λ = last to lambda. At the end it checks the columns that the strong rule dropped, and goes on
-// with those that violate the conditions.
+// solve moves the estimate from λ = last to lambda. At the end it checks the columns that the strong rule dropped, and
+// goes on with those that violate the conditions.
 func (d *descent) solve(ctx context.Context, lambda, last float64) Status {
 	d.lambda1, d.lambda2 = lambda*d.alpha, lambda*(1-d.alpha)
 	for j := range d.columns {
@@ -177,8 +177,8 @@ func (d *descent) converge(ctx context.Context) Status {
 	}
 }
 
-// descend minimizes the approximation plus penalty: passes over the columns that were ever not zero, until they come to rest,
-// between passes over all strong ones.
+// descend minimizes the approximation plus penalty: passes over the columns that were ever not zero, until they come to
+// rest, between passes over all strong ones.
 func (d *descent) descend() {
 	rest := d.tolerance
 	for first := true; ; first = false {
@@ -245,8 +245,8 @@ func (d *descent) pass(set []int) float64 {
 	return max(largest, d.heldSum*change*change)
 }
 
-// accept moves eta to the minimizer of the approximation. A step longer than maxStep is halved until the objective falls;
-// accept is false if it never does.
+// accept moves eta to the minimizer of the approximation. A step longer than maxStep is halved until the objective
+// falls; accept is false if it never does.
 func (d *descent) accept() bool {
 	var longest float64
 	for i, r := range d.residual {

@@ -17,22 +17,24 @@ type Design struct {
 	columns []column
 }
 
-// column holds all n values of a dense column (rows is nil), or the values of the rows listed, ascending, and zero elsewhere.
+// column holds all n values of a dense column (rows is nil), or the values of the rows listed, ascending, and zero
+// elsewhere.
 type column struct {
 	rows   []int32
 	values []float64
 }
 
-// NewDesign returns the columns of the parts side by side, for example topic scores, term columns and auxiliary values. Parts
-// without columns are allowed. A *matrix.CSR is kept with its transposed copy; any other part is copied. The error wraps
-// solver.ErrShape if the parts differ in their rows or have none, and is a *solver.NonFiniteError, with the column counted
-// over all parts, for an entry that is NaN or infinite. The cost is O(entries).
+// NewDesign returns the columns of the parts side by side, for example topic scores, term columns and auxiliary values.
+// Parts without columns are allowed. A *matrix.CSR is kept with its transposed copy; any other part is copied. The
+// error wraps solver.ErrShape if the parts differ in their rows or have none, and is a *solver.NonFiniteError, with the
+// column counted over all parts, for an entry that is NaN or infinite. The cost is O(entries).
 func NewDesign(parts ...mat.Matrix) (*Design, error) {
 	d := &Design{}
 	for index, part := range parts {
 		n, _ := part.Dims()
 		if index > 0 && n != d.n {
-			return nil, fmt.Errorf("%w: part %d has %d rows, the ones before it have %d", solver.ErrShape, index, n, d.n)
+			return nil, fmt.Errorf("%w: part %d has %d rows, the ones before it have %d",
+				solver.ErrShape, index, n, d.n)
 		}
 		d.n = n
 		if dense, sparse := linalg.Stored(part); sparse != nil {

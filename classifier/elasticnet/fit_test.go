@@ -44,23 +44,61 @@ func TestInputErrors(t *testing.T) {
 		{"labels", elasticnet.Problem{Design: good, Y: y[:3]}, lasso, solver.ErrShape},
 		{"weights", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1}}, lasso, solver.ErrShape},
 		{"offsets", elasticnet.Problem{Design: good, Y: y, Offset: []float64{1}}, lasso, solver.ErrShape},
-		{"NaN offset", elasticnet.Problem{Design: good, Y: y, Offset: []float64{1, 1, math.NaN(), 1}}, lasso, solver.ErrSettings},
-		{"negative weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, -1, 1}}, lasso, elasticnet.ErrWeights},
-		{"NaN weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, math.NaN(), 1}}, lasso, elasticnet.ErrWeights},
-		{"one class", elasticnet.Problem{Design: good, Y: []bool{true, true, true, true}}, lasso, elasticnet.ErrOneClass},
-		{"one class with weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 0, 1, 0}}, lasso, elasticnet.ErrOneClass},
-		{"no weight", elasticnet.Problem{Design: good, Y: y, Weights: []float64{0, 0, 0, 0}}, lasso, elasticnet.ErrOneClass},
+		{
+			"NaN offset",
+			elasticnet.Problem{Design: good, Y: y, Offset: []float64{1, 1, math.NaN(), 1}},
+			lasso, solver.ErrSettings,
+		},
+		{
+			"negative weight",
+			elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, -1, 1}},
+			lasso, elasticnet.ErrWeights,
+		},
+		{
+			"NaN weight",
+			elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 1, math.NaN(), 1}},
+			lasso, elasticnet.ErrWeights,
+		},
+		{
+			"one class",
+			elasticnet.Problem{Design: good, Y: []bool{true, true, true, true}},
+			lasso, elasticnet.ErrOneClass,
+		},
+		{
+			"one class with weight",
+			elasticnet.Problem{Design: good, Y: y, Weights: []float64{1, 0, 1, 0}},
+			lasso, elasticnet.ErrOneClass,
+		},
+		{
+			"no weight",
+			elasticnet.Problem{Design: good, Y: y, Weights: []float64{0, 0, 0, 0}},
+			lasso, elasticnet.ErrOneClass,
+		},
 		{"alpha", elasticnet.Problem{Design: good, Y: y}, elasticnet.Settings{Alpha: 1.5}, solver.ErrSettings},
-		{"alpha NaN", elasticnet.Problem{Design: good, Y: y}, elasticnet.Settings{Alpha: math.NaN()}, solver.ErrSettings},
-		{"lambda rises", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{0.1, 0.2} }), solver.ErrSettings},
-		{"lambda negative", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{-1} }), solver.ErrSettings},
-		{"lambda empty", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Lambda = []float64{} }), solver.ErrSettings},
-		{"count", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.NLambda = -1 }), solver.ErrSettings},
-		{"ratio", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.LambdaMinRatio = 1 }), solver.ErrSettings},
-		{"tolerance", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.Tolerance = -1 }), solver.ErrSettings},
-		{"passes", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.MaxPasses = -1 }), solver.ErrSettings},
-		{"factors", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{1, 1} }), solver.ErrShape},
-		{"negative factor", elasticnet.Problem{Design: good, Y: y}, with(func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{-1} }), solver.ErrSettings},
+		{
+			"alpha NaN",
+			elasticnet.Problem{Design: good, Y: y},
+			elasticnet.Settings{Alpha: math.NaN()},
+			solver.ErrSettings,
+		},
+		{"lambda rises", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.Lambda = []float64{0.1, 0.2} }), solver.ErrSettings},
+		{"lambda negative", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.Lambda = []float64{-1} }), solver.ErrSettings},
+		{"lambda empty", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.Lambda = []float64{} }), solver.ErrSettings},
+		{"count", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.NLambda = -1 }), solver.ErrSettings},
+		{"ratio", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.LambdaMinRatio = 1 }), solver.ErrSettings},
+		{"tolerance", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.Tolerance = -1 }), solver.ErrSettings},
+		{"passes", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.MaxPasses = -1 }), solver.ErrSettings},
+		{"factors", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{1, 1} }), solver.ErrShape},
+		{"negative factor", elasticnet.Problem{Design: good, Y: y}, with(
+			func(s *elasticnet.Settings) { s.PenaltyFactors = []float64{-1} }), solver.ErrSettings},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +114,8 @@ func TestDesignErrors(t *testing.T) {
 	a := dense([][]float64{{1, 2}, {3, 4}}, 0, 2)
 	b := sparse(t, [][]float64{{0, 5}, {math.Inf(1), 0}}, 0, 2)
 	var bad *solver.NonFiniteError
-	if _, err := elasticnet.NewDesign(a, b); !errors.As(err, &bad) || !errors.Is(err, solver.ErrNonFinite) || *bad != (solver.NonFiniteError{Row: 1, Col: 2, Value: math.Inf(1)}) {
+	if _, err := elasticnet.NewDesign(a, b); !errors.As(err, &bad) || !errors.Is(err, solver.ErrNonFinite) ||
+		*bad != (solver.NonFiniteError{Row: 1, Col: 2, Value: math.Inf(1)}) {
 		t.Errorf("error %v, want row 1, column 2", err)
 	}
 	if _, err := elasticnet.NewDesign(a, dense([][]float64{{1}}, 0, 1)); !errors.Is(err, solver.ErrShape) {
@@ -102,7 +141,8 @@ func TestFoldErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := elasticnet.CrossValidate(t.Context(), p, c.folds, elasticnet.DefaultSettings()); !errors.Is(err, c.want) {
+			if _, err := elasticnet.CrossValidate(t.Context(), p, c.folds,
+				elasticnet.DefaultSettings()); !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 		})
@@ -167,7 +207,8 @@ func TestCancel(t *testing.T) {
 	if _, err := elasticnet.Fit(ctx, p, elasticnet.DefaultSettings()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := elasticnet.CrossValidate(ctx, p, folds, elasticnet.DefaultSettings()); !errors.Is(err, context.Canceled) {
+	if _, err := elasticnet.CrossValidate(ctx, p, folds, elasticnet.DefaultSettings()); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -182,7 +223,8 @@ func TestUnconverged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if path.Status != elasticnet.Unconverged || !errors.Is(path.Status.Err(), elasticnet.ErrNotConverged) || len(path.Lambda) == 0 || len(path.Lambda) >= 100 {
+	if path.Status != elasticnet.Unconverged || !errors.Is(path.Status.Err(), elasticnet.ErrNotConverged) ||
+		len(path.Lambda) == 0 || len(path.Lambda) >= 100 {
 		t.Errorf("status %v after %d λ", path.Status, len(path.Lambda))
 	}
 	cv, err := elasticnet.CrossValidate(t.Context(), p, folds, s)
@@ -190,7 +232,8 @@ func TestUnconverged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(cv.Deviance) > len(cv.Lambda) || cv.IndexMin >= len(cv.Deviance) || cv.Index1SE > cv.IndexMin {
-		t.Errorf("%d of %d λ cross-validated, chosen %d and %d", len(cv.Deviance), len(cv.Lambda), cv.IndexMin, cv.Index1SE)
+		t.Errorf("%d of %d λ cross-validated, chosen %d and %d", len(cv.Deviance), len(cv.Lambda),
+			cv.IndexMin, cv.Index1SE)
 	}
 	s.MaxPasses = 1
 	s.Lambda = []float64{0.001}
@@ -268,8 +311,10 @@ func TestSeparated(t *testing.T) {
 			continue
 		}
 		last := len(path.Lambda) - 1
-		if path.Status != elasticnet.Saturated || path.DevianceRatio[last] < 0.999 || math.IsInf(path.Dense(last)[0], 0) || math.IsNaN(path.Dense(last)[0]) {
-			t.Errorf("%s: %v at deviance ratio %v, coefficients %v", name, path.Status, path.DevianceRatio[last], path.Dense(last))
+		if path.Status != elasticnet.Saturated || path.DevianceRatio[last] < 0.999 ||
+			math.IsInf(path.Dense(last)[0], 0) || math.IsNaN(path.Dense(last)[0]) {
+			t.Errorf("%s: %v at deviance ratio %v, coefficients %v", name, path.Status, path.DevianceRatio[last],
+				path.Dense(last))
 		}
 	}
 }
@@ -309,7 +354,9 @@ func TestFarStart(t *testing.T) {
 	p.Y[59] = false
 	p.Design = columns(t, x)
 	for _, alpha := range []float64{0, 0.5, 1} {
-		s := elasticnet.Settings{Alpha: alpha, Standardize: true, Lambda: []float64{1e-5}, Tolerance: 1e-14, MaxPasses: 1_000_000}
+		s := elasticnet.Settings{
+			Alpha: alpha, Standardize: true, Lambda: []float64{1e-5}, Tolerance: 1e-14, MaxPasses: 1_000_000,
+		}
 		path, err := elasticnet.Fit(t.Context(), p, s)
 		if err != nil {
 			t.Fatal(err)

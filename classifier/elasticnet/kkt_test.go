@@ -94,7 +94,8 @@ func TestConditions(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n, width := rapid.IntRange(4, 40).Draw(r, "n"), rapid.IntRange(2, 20).Draw(r, "p")
 		// Hundredths: a column of values near the smallest float64 is not one that passes can solve to 1e-14.
-		value := rapid.OneOf(rapid.Just(0.0), rapid.Map(rapid.IntRange(-300, 300), func(v int) float64 { return float64(v) / 100 }))
+		value := rapid.OneOf(rapid.Just(0.0),
+			rapid.Map(rapid.IntRange(-300, 300), func(v int) float64 { return float64(v) / 100 }))
 		x := make([][]float64, n)
 		p := elasticnet.Problem{Y: make([]bool, n), Weights: make([]float64, n)}
 		for i := range x {

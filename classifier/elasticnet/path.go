@@ -11,11 +11,12 @@ type Status int
 
 // The ways for a path to end. A path that is Unconverged or Diverged lacks the λ that was not solved.
 const (
-	Complete    Status = iota // every λ of the sequence is fitted
-	Flat                      // a λ explained less than 1e-5 more of the null deviance, and no more than the λ before it gained
-	Saturated                 // more than 0.999 of the null deviance is explained
-	Unconverged               // MaxPasses is used up
-	Diverged                  // the descent left the finite numbers, or could not lower the objective
+	Complete Status = iota // every λ of the sequence is fitted
+	// a λ explained less than 1e-5 more of the null deviance, and no more than the λ before it gained.
+	Flat
+	Saturated   // more than 0.999 of the null deviance is explained
+	Unconverged // MaxPasses is used up
+	Diverged    // the descent left the finite numbers, or could not lower the objective
 )
 
 // String returns the status in lower case.
@@ -61,8 +62,8 @@ func (p *Path) Dense(l int) []float64 {
 	return beta
 }
 
-// LinearPredictor returns the log-odds η = β₀ + Xβ, without any offset, at index l for every row of a design. It panics if the design has another
-// number of columns than the one fitted.
+// LinearPredictor returns the log-odds η = β₀ + Xβ, without any offset, at index l for every row of a design. It panics
+// if the design has another number of columns than the one fitted.
 func (p *Path) LinearPredictor(x *Design, l int) []float64 {
 	if len(x.columns) != p.Columns {
 		panic("elasticnet: design has another number of columns than the path")
@@ -82,11 +83,11 @@ func (p *Path) LinearPredictor(x *Design, l int) []float64 {
 
 // Fit computes the path of a problem.
 //
-// A computed sequence (Settings.Lambda nil) may end after five λ: see Flat and Saturated. It is the one λ = 0 if nothing is
-// left to penalize, because all penalty factors are 0 or no penalized column varies with the labels.
+// A computed sequence (Settings.Lambda nil) may end after five λ: see Flat and Saturated. It is the one λ = 0 if
+// nothing is left to penalize, because all penalty factors are 0 or no penalized column varies with the labels.
 //
-// It returns an error for input out of range, for labels of one class, if not even the first λ was solved, and when ctx ends.
-// A later λ that is not solved ends the path, and Status says so.
+// It returns an error for input out of range, for labels of one class, if not even the first λ was solved, and when ctx
+// ends. A later λ that is not solved ends the path, and Status says so.
 //
 // With n the number of entries of a column, the cost is O(p·n) per λ for the conditions of the columns left out, and
 // O(columns in play · n) per pass. It keeps a copy of the dense columns and a scaled copy of every column in play.
@@ -142,8 +143,8 @@ func newFitter(ctx context.Context, p Problem, s Settings, keep func(row int) bo
 	return &fitter{Path: path, descent: d, settings: s, last: largest}, nil
 }
 
-// extend adds estimates for falling λ, unless the path has ended. The error is that of the context, or says that the first λ was
-// not solved.
+// extend adds estimates for falling λ, unless the path has ended. The error is that of the context, or says that the
+// first λ was not solved.
 func (f *fitter) extend(ctx context.Context, lambda []float64) error {
 	for _, l := range lambda {
 		if f.ended {

@@ -31,7 +31,8 @@ func NewProduct(starts []int, columns []int32, values []float32, t *matrix.CSR) 
 	x := &Product{n: len(starts) - 1, starts: starts, columns: columns, values: values, t: t}
 	x.q, x.p = t.Dims()
 	if x.n < 1 || starts[0] != 0 || starts[x.n] != len(values) || len(columns) != len(values) {
-		return nil, fmt.Errorf("%w: %d row starts, %d columns of entries, %d values", solver.ErrShape, len(starts), len(columns), len(values))
+		return nil, fmt.Errorf("%w: %d row starts, %d columns of entries, %d values", solver.ErrShape, len(starts),
+			len(columns), len(values))
 	}
 	for i := range x.n {
 		if starts[i] > starts[i+1] || starts[i+1] > len(values) {

@@ -76,9 +76,9 @@ func product(t testing.TB, n, words, pieces int) (x *Product, laid *Design, y []
 	return x, laid, y, foldOf
 }
 
-// checkHeldOut checks the log-odds of the rows of a fold: they are those of the λ with the smallest deviance on the other
-// rows, or of one that is as good but for rounding. It may be one that was only searched, to searchTolerance times the
-// tolerance.
+// checkHeldOut checks the log-odds of the rows of a fold: they are those of the λ with the smallest deviance on the
+// other rows, or of one that is as good but for rounding. It may be one that was only searched, to searchTolerance
+// times the tolerance.
 func checkHeldOut(t *testing.T, got []float64, want *CV, y []bool, foldOf []int, fold int, near float64) {
 	t.Helper()
 	deviance := make([]float64, len(want.Lambda)) // mean of a row
@@ -155,8 +155,10 @@ func TestProductFitsAsTheDesign(t *testing.T) {
 					checkHeldOut(t, got.OutOfFold, want, y, foldOf, fold, near)
 				}
 				for l, d := range got.Deviance {
-					if math.Abs(d-want.Deviance[l]) > near/100 || math.Abs(got.StandardError[l]-want.StandardError[l]) > near/100 {
-						t.Errorf("deviance %v ± %v at lambda %v, want %v ± %v", d, got.StandardError[l], got.Lambda[l], want.Deviance[l], want.StandardError[l])
+					if math.Abs(d-want.Deviance[l]) > near/100 ||
+						math.Abs(got.StandardError[l]-want.StandardError[l]) > near/100 {
+						t.Errorf("deviance %v ± %v at lambda %v, want %v ± %v", d, got.StandardError[l], got.Lambda[l],
+							want.Deviance[l], want.StandardError[l])
 					}
 				}
 				if got.At != want.IndexMin {
@@ -181,7 +183,8 @@ func TestChooseFindsTheBestLambda(t *testing.T) {
 		t.Fatal(err)
 	}
 	if best := want.Deviance[want.IndexMin]; got.Deviance[got.At] > best+0.02*want.StandardError[want.IndexMin] {
-		t.Errorf("deviance %v at lambda %v, the best of a fine sequence has %v at %v", got.Deviance[got.At], got.Lambda[got.At], best, want.Lambda[want.IndexMin])
+		t.Errorf("deviance %v at lambda %v, the best of a fine sequence has %v at %v", got.Deviance[got.At],
+			got.Lambda[got.At], best, want.Lambda[want.IndexMin])
 	}
 	s.OneSE = true
 	simpler, err := x.Choose(t.Context(), y, foldOf, s)
@@ -189,7 +192,8 @@ func TestChooseFindsTheBestLambda(t *testing.T) {
 		t.Fatal(err)
 	}
 	bound := got.Deviance[got.At] + got.StandardError[got.At]
-	if first := slices.IndexFunc(got.Deviance, func(d float64) bool { return d <= bound }); simpler.At != first || first == got.At {
+	if first := slices.IndexFunc(got.Deviance, func(d float64) bool { return d <= bound }); simpler.At != first ||
+		first == got.At {
 		t.Errorf("one standard error chose %d, want %d, which is not %d", simpler.At, first, got.At)
 	}
 }
@@ -199,14 +203,16 @@ func TestChooseDoesNotDependOnThreads(t *testing.T) {
 	x, _, y, foldOf := product(t, 2000, 80, 60)
 	var first *Choice
 	for _, threads := range []int{1, 3, 8} {
-		got, err := x.Choose(t.Context(), y, foldOf, Settings{Alpha: 0.1, Tolerance: 1e-6, NLambda: 50, Threads: threads})
+		got, err := x.Choose(t.Context(), y, foldOf,
+			Settings{Alpha: 0.1, Tolerance: 1e-6, NLambda: 50, Threads: threads})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
 			first = got
 		}
-		if !slices.Equal(got.Coefficients, first.Coefficients) || !slices.Equal(got.OutOfFold, first.OutOfFold) || !slices.Equal(got.Deviance, first.Deviance) {
+		if !slices.Equal(got.Coefficients, first.Coefficients) || !slices.Equal(got.OutOfFold, first.OutOfFold) ||
+			!slices.Equal(got.Deviance, first.Deviance) {
 			t.Errorf("%d threads give other bits than one", threads)
 		}
 	}

@@ -47,7 +47,8 @@ func newQuasiNewton(l *loss, s Settings, factors, squares []float64) *quasiNewto
 	vector := func() []float64 { return make([]float64, p+1) }
 	q := &quasiNewton{
 		loss: l, alpha: s.Alpha, factors: factors, null: l.null(),
-		beta: vector(), slope: vector(), gradient: vector(), direction: vector(), next: vector(), nextSlope: vector(), curvature: vector(),
+		beta: vector(), slope: vector(), gradient: vector(), direction: vector(), next: vector(), nextSlope: vector(),
+		curvature: vector(),
 	}
 	weight := l.rate * (1 - l.rate)
 	var mean float64

@@ -160,7 +160,8 @@ func comparePath(t *testing.T, path *elasticnet.Path, c referenceCase) {
 	}
 	// At the first λ rounding decides whether the first column enters with a coefficient of about 0.
 	for l := first; l < len(c.Lambda); l++ {
-		if !near(path.Lambda[l]/c.Lambda[l], 1, 1e-9) || !near(path.DevianceRatio[l], c.DevianceRatio[l], statisticTolerance) || l > 0 && path.DF(l) != c.DF[l] {
+		if !near(path.Lambda[l]/c.Lambda[l], 1, 1e-9) ||
+			!near(path.DevianceRatio[l], c.DevianceRatio[l], statisticTolerance) || l > 0 && path.DF(l) != c.DF[l] {
 			t.Errorf("at %d: λ %v, deviance ratio %v, df %d, want %v, %v, %d", l,
 				path.Lambda[l], path.DevianceRatio[l], path.DF(l), c.Lambda[l], c.DevianceRatio[l], c.DF[l])
 		}
@@ -186,8 +187,10 @@ func compareCV(t *testing.T, cv *elasticnet.CV, c referenceCase) {
 		t.Errorf("chosen λ %d and %d, want %d and %d", cv.IndexMin, cv.Index1SE, c.CV.IndexMin, c.CV.Index1SE)
 	}
 	for l := range c.CV.Mean {
-		if !near(cv.Deviance[l], c.CV.Mean[l], statisticTolerance) || !near(cv.StandardError[l], c.CV.Error[l], statisticTolerance) {
-			t.Errorf("at %d: deviance %v ± %v, want %v ± %v", l, cv.Deviance[l], cv.StandardError[l], c.CV.Mean[l], c.CV.Error[l])
+		if !near(cv.Deviance[l], c.CV.Mean[l], statisticTolerance) ||
+			!near(cv.StandardError[l], c.CV.Error[l], statisticTolerance) {
+			t.Errorf("at %d: deviance %v ± %v, want %v ± %v", l, cv.Deviance[l], cv.StandardError[l],
+				c.CV.Mean[l], c.CV.Error[l])
 		}
 	}
 	for i, got := range cv.OutOfFold(cv.IndexMin) {

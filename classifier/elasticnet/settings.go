@@ -24,7 +24,8 @@ var (
 type Problem struct {
 	Design *Design
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
-	// Weights are observation weights ≥ 0, of which only the proportions matter for the fit; nil weighs all rows equally.
+	// Weights are observation weights ≥ 0, of which only the proportions matter for the fit; nil weighs all rows
+	// equally.
 	Weights []float64
 	// Offset is added to the log-odds of each row before anything is fitted: η = β₀ + Xβ + offset. nil is 0 for all.
 	Offset []float64
@@ -36,29 +37,31 @@ type Settings struct {
 	Alpha float64
 	// Standardize lets the penalty act on columns scaled to unit variance.
 	Standardize bool
-	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil is 1 for
-	// all.
+	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil is 1
+	// for all.
 	PenaltyFactors []float64
-	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one, evenly spaced in its logarithm:
-	// NLambda values, from the smallest λ at which every penalized coefficient is 0 (for α < 0.001 that of α = 0.001) down to
-	// LambdaMinRatio times it. Only a computed sequence may end early.
+	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one, evenly spaced in its
+	// logarithm: NLambda values, from the smallest λ at which every penalized coefficient is 0 (for α < 0.001 that of
+	// α = 0.001) down to LambdaMinRatio times it. Only a computed sequence may end early.
 	Lambda []float64
-	// Threads is the largest number of goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on it.
+	// Threads is the largest number of goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on
+	// it.
 	Threads int
 	// NLambda is the length of the computed sequence; 0 is 100.
 	NLambda int
-	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 for fewer rows than
-	// columns.
+	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 for fewer rows
+	// than columns.
 	LambdaMinRatio float64
-	// Turn lets CrossValidate end a computed sequence where the deviance on held-out rows has turned: after turnLength λ without
-	// a new minimum. Until then the sequence goes on, NLambda values from the largest λ to LambdaMinRatio (0 is 1e-4) of it and at that
-	// spacing as far as turnRatio; Fit goes all the way. Wide problems need it: their best λ can be far below glmnet's last one.
+	// Turn lets CrossValidate end a computed sequence where the deviance on held-out rows has turned: after turnLength
+	// λ without a new minimum. Until then the sequence goes on, NLambda values from the largest λ to LambdaMinRatio (0
+	// is 1e-4) of it and at that spacing as far as turnRatio; Fit goes all the way. Wide problems need it: their best λ
+	// can be far below glmnet's last one.
 	Turn bool
 	// OneSE lets Product.Choose take the largest λ whose deviance is within one standard error of the smallest, instead
 	// of the best.
 	OneSE bool
-	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by more than
-	// about this share of the null deviance; 0 is 1e-7.
+	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by
+	// more than about this share of the null deviance; 0 is 1e-7.
 	Tolerance float64
 	// MaxPasses bounds the passes over the columns, summed over the path; 0 is 100,000.
 	MaxPasses int
@@ -88,7 +91,8 @@ func (s Settings) withDefaults(n, p int) Settings {
 		ratio = 1e-2
 	}
 	s.LambdaMinRatio = cmp.Or(s.LambdaMinRatio, ratio)
-	s.NLambda, s.Tolerance, s.MaxPasses = cmp.Or(s.NLambda, 100), cmp.Or(s.Tolerance, 1e-7), cmp.Or(s.MaxPasses, 100_000)
+	s.NLambda, s.Tolerance, s.MaxPasses = cmp.Or(s.NLambda, 100), cmp.Or(s.Tolerance, 1e-7),
+		cmp.Or(s.MaxPasses, 100_000)
 	return s
 }
 

@@ -206,8 +206,10 @@ func TestSharedCases(t *testing.T) {
 			}
 			best := 0
 			for l := range min(len(path.Lambda), len(c.want.Lambda)) {
-				if math.Abs(path.Lambda[l]/c.want.Lambda[l]-1) > 1e-8 || math.Abs(path.DevianceRatio[l]-c.want.DevRatio[l]) > 1e-3 {
-					t.Errorf("at %d: λ %v, deviance ratio %v, want %v and %v", l, path.Lambda[l], path.DevianceRatio[l], c.want.Lambda[l], c.want.DevRatio[l])
+				if math.Abs(path.Lambda[l]/c.want.Lambda[l]-1) > 1e-8 ||
+					math.Abs(path.DevianceRatio[l]-c.want.DevRatio[l]) > 1e-3 {
+					t.Errorf("at %d: λ %v, deviance ratio %v, want %v and %v", l, path.Lambda[l], path.DevianceRatio[l],
+						c.want.Lambda[l], c.want.DevRatio[l])
 				}
 				if c.want.CVClass[l] < c.want.CVClass[best] {
 					best = l

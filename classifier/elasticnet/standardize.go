@@ -64,8 +64,8 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	return d, nil
 }
 
-// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1. It changes the
-// values of a dense column.
+// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1. It changes
+// the values of a dense column.
 func (d *descent) standardize(c column, scale bool) coordinate {
 	frozen := coordinate{column: c, frozen: true, inverse: 1, spread: 1}
 	if c.constant(d.n) {

@@ -8,21 +8,21 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Assessment holds the measures of one set of predictions with 95 % intervals that count the notes of a patient as one. The
-// JSON names are stable. Measures that the data leave undefined are nil.
+// Assessment holds the measures of one set of predictions with 95 % intervals that count the notes of a patient as one.
+// The JSON names are stable. Measures that the data leave undefined are nil.
 type Assessment struct {
 	N          int      `json:"n"`
 	Positives  int      `json:"positives"`
 	Patients   int      `json:"patients"`
 	Prevalence Estimate `json:"prevalence"`
 
-	// Of ranking; see AUROC and Metrics.AUPRC. The interval of AUPRC is normal on the logit scale, with the standard error of 100
-	// bootstrap samples of patients.
+	// Of ranking; see AUROC and Metrics.AUPRC. The interval of AUPRC is normal on the logit scale, with the standard
+	// error of 100 bootstrap samples of patients.
 	AUROC *Estimate `json:"auroc,omitempty"`
 	AUPRC *Estimate `json:"auprc,omitempty"`
 
-	// Overall; see Metrics. Knowledge is the log loss less that of predicting the prevalence of these very rows: below 0 the
-	// model knows something.
+	// Overall; see Metrics. Knowledge is the log loss less that of predicting the prevalence of these very rows: below
+	// 0 the model knows something.
 	LogLoss     Estimate  `json:"log_loss"`
 	Knowledge   Estimate  `json:"log_loss_less_base_rate"`
 	Brier       Estimate  `json:"brier"`
@@ -32,14 +32,14 @@ type Assessment struct {
 	CalibrationIntercept *Estimate `json:"calibration_intercept,omitempty"`
 	CalibrationSlope     *Estimate `json:"calibration_slope,omitempty"`
 	ObservedExpected     *Estimate `json:"observed_expected,omitempty"`
-	// CalibrationError is the integrated calibration index: the mean distance of p from SmoothCalibration (Austin & Steyerberg
-	// 2019, Stat. Med. 38(21)). It has no interval, since noise alone makes it greater than 0.
+	// CalibrationError is the integrated calibration index: the mean distance of p from SmoothCalibration (Austin &
+	// Steyerberg 2019, Stat. Med. 38(21)). It has no interval, since noise alone makes it greater than 0.
 	CalibrationError *float64 `json:"calibration_error,omitempty"`
 }
 
-// Assess returns all measures of p but those at a threshold, which AtThreshold has. groups are the patients; nil means that no
-// patient comes twice. There must be at least two. The variances are those of the measures' influence functions summed by
-// patient. The cost is O(n log n), and O(n) for each sample of the bootstrap.
+// Assess returns all measures of p but those at a threshold, which AtThreshold has. groups are the patients; nil means
+// that no patient comes twice. There must be at least two. The variances are those of the measures' influence functions
+// summed by patient. The cost is O(n log n), and O(n) for each sample of the bootstrap.
 func Assess(y []bool, p []float64, groups []string) (*Assessment, error) {
 	m, err := Measure(y, p, 0, groups)
 	if err != nil {
@@ -119,7 +119,8 @@ func (c *clusters) brierScaled(y []bool, brier []float64, m *Metrics) *Estimate 
 	return &e
 }
 
-// observedExpected returns Σy/Σp, whose logarithm has the influence function y_i/Σy − p_i/Σp. There are positive outcomes.
+// observedExpected returns Σy/Σp, whose logarithm has the influence function y_i/Σy − p_i/Σp. There are positive
+// outcomes.
 func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 	var observed, expected float64
 	for i, v := range p {
@@ -136,7 +137,8 @@ func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 		return v
 	}))
 	ratio := observed / expected
-	return &Estimate{ratio, ratio * se, ratio * math.Exp(-normal975*se), ratio * math.Exp(normal975*se)}
+	return &Estimate{Value: ratio, StandardError: ratio * se, Low: ratio * math.Exp(-normal975*se), High: ratio *
+		math.Exp(normal975*se)}
 }
 
 // calibration sets the measures of calibration. Both classes occur.
@@ -192,8 +194,8 @@ const (
 	bootstrapSeed    = 0x6576616c // "eval"
 )
 
-// precision returns the average precision with its interval, from samples of the clusters with replacement. Samples without a
-// positive outcome are left out; some row is positive.
+// precision returns the average precision with its interval, from samples of the clusters with replacement. Samples
+// without a positive outcome are left out; some row is positive.
 func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
 	falling := c.falling(y, p)
 	random := rand.New(rand.NewPCG(bootstrapSeed, uint64(len(y))))
@@ -214,7 +216,8 @@ func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
 	se := stat.StdDev(values, nil)
 	x := logit(value)
 	half := normal975 * se / max(value*(1-value), probabilityClip)
-	return &Estimate{value, se, min(value, sigmoid(x-half)), max(value, sigmoid(x+half))}
+	return &Estimate{Value: value, StandardError: se, Low: min(value, sigmoid(x-half)), High: max(value,
+		sigmoid(x+half))}
 }
 
 // called is a row among those that are called positive, by falling probability.
@@ -239,7 +242,8 @@ func (c *clusters) falling(y []bool, p []float64) []called {
 	return out
 }
 
-// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive rows.
+// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive
+// rows.
 func weightedPrecision(rows []called, times []int32) (float64, bool) {
 	var sum, before, positives, all float64
 	for _, r := range rows {

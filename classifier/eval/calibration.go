@@ -7,9 +7,9 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope (logistic
-// recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin. Epidemiol. 74). p is
-// clipped to [2⁻⁵², 1−2⁻⁵²], and both classes occur. The cost is O(n) per Newton step.
+// calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope
+// (logistic recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin.
+// Epidemiol. 74). p is clipped to [2⁻⁵², 1−2⁻⁵²], and both classes occur. The cost is O(n) per Newton step.
 func calibrate(y []bool, p []float64) (intercept, slope *float64) {
 	x := make([]float64, len(p))
 	for i, v := range p {
@@ -64,8 +64,8 @@ func calibrationIntercept(y []bool, x []float64) float64 {
 	return a
 }
 
-// calibrationSlope returns b of the maximum likelihood estimate of logit P(y) = a + b·x, by Newton's method with halved steps;
-// nil if there is none: x separates the classes, up to one shared value, or is constant.
+// calibrationSlope returns b of the maximum likelihood estimate of logit P(y) = a + b·x, by Newton's method with halved
+// steps; nil if there is none: x separates the classes, up to one shared value, or is constant.
 func calibrationSlope(y []bool, x []float64) *float64 {
 	if separated(y, x) {
 		return nil
@@ -136,8 +136,9 @@ type Bin struct {
 	Observed  float64 `json:"observed"`
 }
 
-// CalibrationBins returns up to the given number of bins of neighbouring probabilities, with the mean prediction and the share
-// of positive outcomes of each. Bins hold about n/bins rows; equal probabilities stay together. The cost is O(n log n).
+// CalibrationBins returns up to the given number of bins of neighbouring probabilities, with the mean prediction and
+// the share of positive outcomes of each. Bins hold about n/bins rows; equal probabilities stay together. The cost is
+// O(n log n).
 func CalibrationBins(y []bool, p []float64, bins int) ([]Bin, error) {
 	if err := check(y, p, nil); err != nil {
 		return nil, err

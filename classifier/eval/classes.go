@@ -36,13 +36,14 @@ type ClassMetric struct {
 // sumTolerance is how far from 1 the probabilities of a row may sum.
 const sumTolerance = 1e-6
 
-// MeasureClasses returns all measures of the n×m probabilities p of the classes y, 0 … m−1, that have the given names. groups
-// are those of AUROC. It returns ErrShape for sizes that do not fit, ErrProbability for rows that are not distributions, and
-// ErrArgument for a class out of range. The cost is O(m·n log n).
+// MeasureClasses returns all measures of the n×m probabilities p of the classes y, 0 … m−1, that have the given names.
+// groups are those of AUROC. It returns ErrShape for sizes that do not fit, ErrProbability for rows that are not
+// distributions, and ErrArgument for a class out of range. The cost is O(m·n log n).
 func MeasureClasses(y []int, p *mat.Dense, names, groups []string) (ClassMetrics, error) {
 	n, m := p.Dims()
 	if len(y) != n || len(names) != m || m < 2 || groups != nil && len(groups) != n {
-		return ClassMetrics{}, fmt.Errorf("%w: %d outcomes, %d×%d probabilities, %d classes, %d groups", ErrShape, len(y), n, m, len(names), len(groups))
+		return ClassMetrics{}, fmt.Errorf("%w: %d outcomes, %d×%d probabilities, %d classes, %d groups", ErrShape,
+			len(y), n, m, len(names), len(groups))
 	}
 	out := ClassMetrics{N: n, Classes: make([]ClassMetric, m), Confusion: make([][]int, m)}
 	for c := range m {

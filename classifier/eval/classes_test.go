@@ -45,7 +45,8 @@ func TestTwoClasses(t *testing.T) {
 		y, p := classSample(t, 2)
 		truth, probability, visits := make([]bool, len(y)), make([]float64, len(y)), make([]string, len(y))
 		for i, class := range y {
-			truth[i], probability[i], visits[i] = class == 1, min(p.At(i, 1), 1), strconv.Itoa(rapid.IntRange(0, 20).Draw(t, "visit"))
+			truth[i], probability[i], visits[i] = class == 1, min(p.At(i, 1), 1),
+				strconv.Itoa(rapid.IntRange(0, 20).Draw(t, "visit"))
 			p.SetRow(i, []float64{1 - probability[i], probability[i]})
 		}
 		got, err := eval.MeasureClasses(y, p, classNames(2), visits)
@@ -71,7 +72,8 @@ func TestTwoClasses(t *testing.T) {
 	})
 }
 
-// TestClassTies calls a row of equally probable classes of the first, and leaves out what a missing class leaves undefined.
+// TestClassTies calls a row of equally probable classes of the first, and leaves out what a missing class leaves
+// undefined.
 func TestClassTies(t *testing.T) {
 	t.Parallel()
 	p := mat.NewDense(4, 3, []float64{
@@ -87,7 +89,8 @@ func TestClassTies(t *testing.T) {
 	if d := cmp.Diff([][]int{{1, 0, 1}, {1, 1, 0}, {0, 0, 0}}, got.Confusion); d != "" {
 		t.Error(d)
 	}
-	if got.Accuracy != 0.5 || got.BalancedAccuracy != 0.5 || got.AUROC != nil || got.Classes[2].AUROC != nil || got.Classes[1].AUROC == nil || got.Classes[1].N != 2 || got.Classes[1].Class != "ward" {
+	if got.Accuracy != 0.5 || got.BalancedAccuracy != 0.5 || got.AUROC != nil || got.Classes[2].AUROC != nil ||
+		got.Classes[1].AUROC == nil || got.Classes[1].N != 2 || got.Classes[1].Class != "ward" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -102,15 +105,22 @@ func TestClassErrors(t *testing.T) {
 		groups []string
 		want   error
 	}{
-		"rows":       {[]int{0}, p, classNames(2), nil, eval.ErrShape},
-		"names":      {[]int{0, 1}, p, classNames(3), nil, eval.ErrShape},
-		"groups":     {[]int{0, 1}, p, classNames(2), []string{"a"}, eval.ErrShape},
-		"one class":  {[]int{0, 0}, mat.NewDense(2, 1, []float64{1, 1}), classNames(1), nil, eval.ErrShape},
-		"class":      {[]int{0, 2}, p, classNames(2), nil, eval.ErrArgument},
-		"below 0":    {[]int{0, -1}, p, classNames(2), nil, eval.ErrArgument},
-		"no number":  {[]int{0, 1}, mat.NewDense(2, 2, []float64{0.5, 0.5, math.NaN(), 1}), classNames(2), nil, eval.ErrProbability},
-		"sum":        {[]int{0, 1}, mat.NewDense(2, 2, []float64{0.5, 0.5, 0.5, 0.6}), classNames(2), nil, eval.ErrProbability},
-		"negative p": {[]int{0, 1}, mat.NewDense(2, 2, []float64{0.5, 0.5, -0.5, 1.5}), classNames(2), nil, eval.ErrProbability},
+		"rows":      {[]int{0}, p, classNames(2), nil, eval.ErrShape},
+		"names":     {[]int{0, 1}, p, classNames(3), nil, eval.ErrShape},
+		"groups":    {[]int{0, 1}, p, classNames(2), []string{"a"}, eval.ErrShape},
+		"one class": {[]int{0, 0}, mat.NewDense(2, 1, []float64{1, 1}), classNames(1), nil, eval.ErrShape},
+		"class":     {[]int{0, 2}, p, classNames(2), nil, eval.ErrArgument},
+		"below 0":   {[]int{0, -1}, p, classNames(2), nil, eval.ErrArgument},
+		"no number": {
+			[]int{0, 1},
+			mat.NewDense(2, 2, []float64{0.5, 0.5, math.NaN(), 1}), classNames(2), nil, eval.ErrProbability,
+		},
+		"sum": {
+			[]int{0, 1}, mat.NewDense(2, 2, []float64{0.5, 0.5, 0.5, 0.6}), classNames(2), nil, eval.ErrProbability,
+		},
+		"negative p": {
+			[]int{0, 1}, mat.NewDense(2, 2, []float64{0.5, 0.5, -0.5, 1.5}), classNames(2), nil, eval.ErrProbability,
+		},
 	} {
 		if _, err := eval.MeasureClasses(c.y, c.p, c.names, c.groups); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -19,9 +19,9 @@ const (
 )
 
 // ChooseThreshold returns the threshold that is best on the given rows, never those that the result is reported on. ""
-// is MaxAccuracy. Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability is 1;
-// of equally good ones the nearest to ½ wins, of two equally near the smaller. MaxYouden returns ErrOneClass unless both
-// classes occur. The cost is O(n log n).
+// is MaxAccuracy. Candidates are 0, the midpoints between neighbouring distinct probabilities, and 1 if no probability
+// is 1; of equally good ones the nearest to ½ wins, of two equally near the smaller. MaxYouden returns ErrOneClass
+// unless both classes occur. The cost is O(n log n).
 func ChooseThreshold(y []bool, p []float64, criterion Criterion) (float64, error) {
 	if err := check(y, p, nil); err != nil {
 		return 0, err

@@ -26,8 +26,18 @@ func TestChooseThreshold(t *testing.T) {
 		{"all negative", []bool{false, false}, []float64{0.5, 0.75}, eval.MaxAccuracy, 1},
 		{"all negative but one is certain", []bool{false, false}, []float64{0.5, 1}, eval.MaxAccuracy, 0.75},
 		{"equal probabilities", []bool{false, true}, []float64{0.5, 0.5}, eval.MaxAccuracy, 0},
-		{"accuracy follows the majority", []bool{false, false, false, true, false}, []float64{0.1, 0.1, 0.1, 0.3, 0.5}, eval.MaxAccuracy, 0.2},
-		{"youden weighs classes equally", []bool{false, false, false, true, false, false}, []float64{0.1, 0.1, 0.1, 0.3, 0.5, 0.5}, eval.MaxYouden, 0.2},
+		{
+			"accuracy follows the majority",
+			[]bool{false, false, false, true, false},
+			[]float64{0.1, 0.1, 0.1, 0.3, 0.5},
+			eval.MaxAccuracy, 0.2,
+		},
+		{
+			"youden weighs classes equally",
+			[]bool{false, false, false, true, false, false},
+			[]float64{0.1, 0.1, 0.1, 0.3, 0.5, 0.5},
+			eval.MaxYouden, 0.2,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +82,8 @@ func TestChooseThresholdIsBest(t *testing.T) {
 
 func TestDecisionCurve(t *testing.T) {
 	t.Parallel()
-	got, err := eval.DecisionCurve([]bool{true, true, false, false}, []float64{0.9, 0.2, 0.5, 0.1}, []float64{0, 0.2, 0.5, 0.75})
+	got, err := eval.DecisionCurve([]bool{true, true, false, false}, []float64{0.9, 0.2, 0.5, 0.1},
+		[]float64{0, 0.2, 0.5, 0.75})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,11 @@ const normal975 = 1.959963984540054
 //
 //	A = Σ_{i∈pos} Σ_{j∈neg} [ 1(p_i > p_j) + ½·1(p_i = p_j) ] / (n₁·n₀)
 //
-// and its 95 % interval A ± 1.96·√var(A), cut at 0 and 1. The variance is DeLong's (DeLong, DeLong & Clarke-Pearson 1988,
-// Biometrics 44(3)) by midranks in O(n log n) (Sun & Xu 2014, IEEE Signal Process. Lett. 21(11)). Rows of one group are taken
-// as dependent (Obuchowski 1997, Biometrics 53(2)); nil groups are all of one row. The interval is nil if one class has fewer
-// than two rows (groups); at A = 0 or 1 it has no width. AUROC returns ErrOneClass unless both classes occur.
+// and its 95 % interval A ± 1.96·√var(A), cut at 0 and 1. The variance is DeLong's (DeLong, DeLong & Clarke-Pearson
+// 1988, Biometrics 44(3)) by midranks in O(n log n) (Sun & Xu 2014, IEEE Signal Process. Lett. 21(11)). Rows of one
+// group are taken as dependent (Obuchowski 1997, Biometrics 53(2)); nil groups are all of one row. The interval is nil
+// if one class has fewer than two rows (groups); at A = 0 or 1 it has no width. AUROC returns ErrOneClass unless both
+// classes occur.
 func AUROC(y []bool, p []float64, groups []string) (float64, *Interval, error) {
 	if err := check(y, p, groups); err != nil {
 		return 0, nil, err
@@ -49,8 +50,8 @@ func (e Estimate) interval() *Interval {
 	return &Interval{e.Low, e.High}
 }
 
-// placements returns for each row the share of the other class that it is on the right side of, ties ½: V₁₀ for positive and V₀₁
-// for negative rows. Their mean over either class is the area.
+// placements returns for each row the share of the other class that it is on the right side of, ties ½: V₁₀ for
+// positive and V₀₁ for negative rows. Their mean over either class is the area.
 func placements(y []bool, p []float64) (placement []float64, area float64) {
 	order := ascending(p)
 	placement = make([]float64, len(y))
@@ -131,7 +132,8 @@ func placementVariance(y []bool, placement []float64, area float64, groups []str
 		return 0, false
 	}
 	all := float64(len(clusters))
-	variance = s10*withOnes/(withOnes-1)/(ones*ones) + s01*withZeros/(withZeros-1)/(zeros*zeros) + 2*s11*all/(all-1)/(ones*zeros)
+	variance = s10*withOnes/(withOnes-1)/(ones*ones) + s01*withZeros/(withZeros-1)/(zeros*zeros) +
+		2*s11*all/(all-1)/(ones*zeros)
 	return max(variance, 0), true
 }
 

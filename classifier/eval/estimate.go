@@ -16,7 +16,7 @@ type Estimate struct {
 // normal returns the estimate with the interval value ± 1.96·standard error.
 func normal(value, variance float64) Estimate {
 	se := math.Sqrt(variance)
-	return Estimate{value, se, value - normal975*se, value + normal975*se}
+	return Estimate{Value: value, StandardError: se, Low: value - normal975*se, High: value + normal975*se}
 }
 
 // clusters says which rows belong together.
@@ -94,9 +94,9 @@ func (c *clusters) mean(values []float64) Estimate {
 	return normal(mean, c.variance(func(i int) float64 { return (values[i] - mean) / n }))
 }
 
-// share returns the share of the rows with in that also have hit, with Wilson's interval (1927, JASA 22) of the effective number
-// of rows: their number over the design effect Σ_g(Σψ)²/Σψ², at least 1 (Korn & Graubard 1998, Survey Methodol. 24). It is nil
-// if no row is in.
+// share returns the share of the rows with in that also have hit, with Wilson's interval (1927, JASA 22) of the
+// effective number of rows: their number over the design effect Σ_g(Σψ)²/Σψ², at least 1 (Korn & Graubard 1998, Survey
+// Methodol. 24). It is nil if no row is in.
 func (c *clusters) share(in, hit func(i int) bool, n int) *Estimate {
 	var all, hits float64
 	for i := range n {
@@ -125,7 +125,7 @@ func (c *clusters) share(in, hit func(i int) bool, n int) *Estimate {
 		effective *= rows / between
 	}
 	low, high := Wilson(p, effective)
-	return &Estimate{p, math.Sqrt(p * (1 - p) / effective), low, high}
+	return &Estimate{Value: p, StandardError: math.Sqrt(p * (1 - p) / effective), Low: low, High: high}
 }
 
 // Wilson returns the 95 % interval of a share of n rows (Wilson 1927, JASA 22). It is 0 to 1 if n is 0.

@@ -8,12 +8,12 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// StratifiedFolds deals the rows into k folds 0 … k−1 that hold nearly the same share of each class, and returns the fold of
-// each row; see folds.Stratified. y are outcomes, or numbers of classes. Rows of one group (patient, visit) stay in one fold;
-// nil groups are all of one row. Equal input and seed give equal folds.
+// StratifiedFolds deals the rows into k folds 0 … k−1 that hold nearly the same share of each class, and returns the
+// fold of each row; see folds.Stratified. y are outcomes, or numbers of classes. Rows of one group (patient, visit)
+// stay in one fold; nil groups are all of one row. Equal input and seed give equal folds.
 //
-// It returns ErrShape if groups is of another length than y, ErrArgument unless 2 ≤ k ≤ groups, and ErrOneClass unless two
-// classes occur.
+// It returns ErrShape if groups is of another length than y, ErrArgument unless 2 ≤ k ≤ groups, and ErrOneClass unless
+// two classes occur.
 func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) ([]int, error) {
 	if groups != nil && len(groups) != len(y) {
 		return nil, fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))
@@ -28,8 +28,8 @@ func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) (
 	return of, nil
 }
 
-// TemporalCut returns the earliest time of the rows to test on, so that about the given share of the rows lies before it, to
-// train on. It returns ErrArgument unless share is in (0,1) and both parts have rows.
+// TemporalCut returns the earliest time of the rows to test on, so that about the given share of the rows lies before
+// it, to train on. It returns ErrArgument unless share is in (0,1) and both parts have rows.
 func TemporalCut(times []time.Time, share float64) (cut time.Time, err error) {
 	if !(share > 0 && share < 1) {
 		return cut, fmt.Errorf("%w: share %v is not in (0,1)", ErrArgument, share)

@@ -122,7 +122,9 @@ func TestTemporalCut(t *testing.T) {
 		times []time.Time
 		share float64
 		want  error
-	}{{times, 0, eval.ErrArgument}, {times, 1, eval.ErrArgument}, {nil, 0.5, eval.ErrShape}, {[]time.Time{day(1), day(1)}, 0.5, eval.ErrArgument}} {
+	}{{times, 0, eval.ErrArgument}, {times, 1, eval.ErrArgument}, {nil, 0.5, eval.ErrShape}, {
+		[]time.Time{day(1), day(1)}, 0.5, eval.ErrArgument,
+	}} {
 		if _, err := eval.TemporalCut(c.times, c.share); !errors.Is(err, c.want) {
 			t.Errorf("share %v: error %v, want %v", c.share, err, c.want)
 		}

@@ -113,7 +113,9 @@ func TestIntervalsReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for name, got := range map[string]*eval.Estimate{"sensitivity": at.Sensitivity, "specificity": at.Specificity, "ppv": at.PPV, "npv": at.NPV} {
+			for name, got := range map[string]*eval.Estimate{
+				"sensitivity": at.Sensitivity, "specificity": at.Specificity, "ppv": at.PPV, "npv": at.NPV,
+			} {
 				want := c.Wilson[name]
 				near(name, got.Value, want[0], tolerance)
 				near("low end of "+name, got.Low, want[1], estimateTolerance)
@@ -123,8 +125,8 @@ func TestIntervalsReference(t *testing.T) {
 	}
 }
 
-// TestRepeatsCountOnce: notes that are copied under the same patient change no value and no interval; copied under new names
-// they would narrow them all.
+// TestRepeatsCountOnce: notes that are copied under the same patient change no value and no interval; copied under new
+// names they would narrow them all.
 func TestRepeatsCountOnce(t *testing.T) {
 	t.Parallel()
 	var cases map[string]intervalCase
@@ -143,10 +145,12 @@ func TestRepeatsCountOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, pair := range map[string][2]*eval.Estimate{
-		"log loss": {&once.LogLoss, &again.LogLoss}, "Brier": {&once.Brier, &again.Brier}, "scaled Brier": {once.BrierScaled, again.BrierScaled},
-		"AUROC": {once.AUROC, again.AUROC}, "intercept": {once.CalibrationIntercept, again.CalibrationIntercept},
-		"slope": {once.CalibrationSlope, again.CalibrationSlope}, "observed to expected": {once.ObservedExpected, again.ObservedExpected},
-		"prevalence": {&once.Prevalence, &again.Prevalence}, "AUPRC": {once.AUPRC, again.AUPRC},
+		"log loss": {&once.LogLoss, &again.LogLoss}, "Brier": {&once.Brier, &again.Brier},
+		"scaled Brier": {once.BrierScaled, again.BrierScaled},
+		"AUROC":        {once.AUROC, again.AUROC}, "intercept": {once.CalibrationIntercept, again.CalibrationIntercept},
+		"slope":                {once.CalibrationSlope, again.CalibrationSlope},
+		"observed to expected": {once.ObservedExpected, again.ObservedExpected},
+		"prevalence":           {&once.Prevalence, &again.Prevalence}, "AUPRC": {once.AUPRC, again.AUPRC},
 	} {
 		// The bootstrap draws other patients; of AUPRC only the width is compared, roughly.
 		near := 1e-9
@@ -161,13 +165,14 @@ func TestRepeatsCountOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, got := c.Wilson["sensitivity"], at.Sensitivity; math.Abs(got.Low-want[1]) > 1e-9 || math.Abs(got.High-want[2]) > 1e-9 {
+	if want, got := c.Wilson["sensitivity"], at.Sensitivity; math.Abs(got.Low-want[1]) > 1e-9 ||
+		math.Abs(got.High-want[2]) > 1e-9 {
 		t.Errorf("sensitivity %+v, want %v", *got, want)
 	}
 }
 
-// TestIntervalsCover draws notes of patients who come again, and counts how often intervals hold the truth that a very large
-// sample tells.
+// TestIntervalsCover draws notes of patients who come again, and counts how often intervals hold the truth that a very
+// large sample tells.
 func TestIntervalsCover(t *testing.T) {
 	t.Parallel()
 	draw := func(patients int, seed uint64) (y []bool, p []float64, groups []string) {
@@ -194,9 +199,10 @@ func TestIntervalsCover(t *testing.T) {
 			t.Fatal(err)
 		}
 		return map[string]*eval.Estimate{
-			"AUROC": a.AUROC, "AUPRC": a.AUPRC, "log loss": &a.LogLoss, "Brier": &a.Brier, "scaled Brier": a.BrierScaled, "slope": a.CalibrationSlope,
-			"intercept": a.CalibrationIntercept, "observed to expected": a.ObservedExpected, "prevalence": &a.Prevalence,
-			"sensitivity": at.Sensitivity, "PPV": at.PPV,
+			"AUROC": a.AUROC, "AUPRC": a.AUPRC, "log loss": &a.LogLoss, "Brier": &a.Brier,
+			"scaled Brier": a.BrierScaled, "slope": a.CalibrationSlope,
+			"intercept": a.CalibrationIntercept, "observed to expected": a.ObservedExpected,
+			"prevalence": &a.Prevalence, "sensitivity": at.Sensitivity, "PPV": at.PPV,
 		}
 	}
 	truth := measures(draw(60_000, 1))
@@ -222,11 +228,13 @@ func TestAssessUndefined(t *testing.T) {
 	t.Parallel()
 	p := []float64{0.2, 0.4, 0.9}
 	none, err := eval.Assess([]bool{false, false, false}, p, nil)
-	if err != nil || none.AUROC != nil || none.AUPRC != nil || none.BrierScaled != nil || none.CalibrationSlope != nil || none.ObservedExpected != nil {
+	if err != nil || none.AUROC != nil || none.AUPRC != nil || none.BrierScaled != nil ||
+		none.CalibrationSlope != nil || none.ObservedExpected != nil {
 		t.Errorf("%+v, %v", none, err)
 	}
 	parted, err := eval.Assess([]bool{false, false, true}, p, nil)
-	if err != nil || parted.CalibrationSlope != nil || parted.CalibrationError != nil || parted.CalibrationIntercept == nil {
+	if err != nil || parted.CalibrationSlope != nil || parted.CalibrationError != nil ||
+		parted.CalibrationIntercept == nil {
 		t.Errorf("%+v, %v", parted, err)
 	}
 	if curve, err := eval.SmoothCalibration([]bool{false, false, true}, p, nil, 5); err != nil || curve != nil {
@@ -240,7 +248,8 @@ func TestAssessUndefined(t *testing.T) {
 	}
 }
 
-// TestWilson holds the interval against values of R's binom package as binom.confint(…, methods = "wilson") defines them.
+// TestWilson holds the interval against values of R's binom package as binom.confint(…, methods = "wilson") defines
+// them.
 func TestWilson(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -27,8 +27,8 @@ type Metrics struct {
 	Positives  int     `json:"positives"`
 	Prevalence float64 `json:"prevalence"`
 
-	// At the threshold: the share of right decisions, of positive rows called positive, of negative rows called negative,
-	// of positive calls that are right, and of negative calls that are right.
+	// At the threshold: the share of right decisions, of positive rows called positive, of negative rows called
+	// negative, of positive calls that are right, and of negative calls that are right.
 	Threshold   float64  `json:"threshold"`
 	Accuracy    float64  `json:"accuracy"`
 	Sensitivity *float64 `json:"sensitivity,omitempty"`
@@ -40,8 +40,8 @@ type Metrics struct {
 	//
 	//	Σ_k (R_k − R_{k−1})·P_k
 	//
-	// over the distinct probabilities in falling order, with P_k and R_k the precision and recall of calling p ≥ the k-th
-	// positive, as in scikit-learn. Tied rows enter together. Uninformative predictions have the prevalence.
+	// over the distinct probabilities in falling order, with P_k and R_k the precision and recall of calling p ≥ the
+	// k-th positive, as in scikit-learn. Tied rows enter together. Uninformative predictions have the prevalence.
 	AUROC         *float64  `json:"auroc,omitempty"`
 	AUROCInterval *Interval `json:"auroc_95,omitempty"`
 	AUPRC         *float64  `json:"auprc,omitempty"`
@@ -54,8 +54,8 @@ type Metrics struct {
 	LogLoss     float64  `json:"log_loss"`
 
 	// CalibrationIntercept is a in logit P(y) = a + logit(p): 0 is calibrated, below 0 the predictions are too high.
-	// CalibrationSlope is b in logit P(y) = c + b·logit(p): 1 is calibrated, below 1 the predictions are too extreme. It is nil
-	// if p separates the classes or is constant. ObservedExpected is Σy/Σp; 1 is calibrated in the large.
+	// CalibrationSlope is b in logit P(y) = c + b·logit(p): 1 is calibrated, below 1 the predictions are too extreme.
+	// It is nil if p separates the classes or is constant. ObservedExpected is Σy/Σp; 1 is calibrated in the large.
 	CalibrationIntercept *float64 `json:"calibration_intercept,omitempty"`
 	CalibrationSlope     *float64 `json:"calibration_slope,omitempty"`
 	ObservedExpected     *float64 `json:"observed_expected,omitempty"`
@@ -65,8 +65,8 @@ type Metrics struct {
 // scikit-learn's log_loss.
 const probabilityClip = 0x1p-52
 
-// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold, any finite number, positive.
-// groups are those of AUROC. The cost is O(n log n).
+// Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold, any finite number,
+// positive. groups are those of AUROC. The cost is O(n log n).
 func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics, error) {
 	if err := check(y, p, groups); err != nil {
 		return Metrics{}, err
@@ -139,7 +139,8 @@ func share(part, rest float64) *float64 {
 	return new(part / (part + rest))
 }
 
-// check returns an error unless there are rows, p holds one probability for each, and groups one name for each or is nil.
+// check returns an error unless there are rows, p holds one probability for each, and groups one name for each or is
+// nil.
 func check(y []bool, p []float64, groups []string) error {
 	if len(y) == 0 || len(y) != len(p) {
 		return fmt.Errorf("%w: %d outcomes, %d probabilities", ErrShape, len(y), len(p))

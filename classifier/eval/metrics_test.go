@@ -38,7 +38,8 @@ func TestThresholdTies(t *testing.T) {
 		N: 4, Positives: 2, Prevalence: 0.5, Threshold: 0.5, Accuracy: 0.5,
 		Sensitivity: new(0.5), Specificity: new(0.5), PPV: new(0.5), NPV: new(0.5),
 	}
-	ignored := cmpopts.IgnoreFields(eval.Metrics{}, "AUROC", "AUROCInterval", "AUPRC", "Brier", "BrierScaled", "LogLoss", "CalibrationIntercept", "CalibrationSlope", "ObservedExpected")
+	ignored := cmpopts.IgnoreFields(eval.Metrics{}, "AUROC", "AUROCInterval", "AUPRC", "Brier", "BrierScaled",
+		"LogLoss", "CalibrationIntercept", "CalibrationSlope", "ObservedExpected")
 	if diff := cmp.Diff(want, m, ignored); diff != "" {
 		t.Error(diff)
 	}
@@ -60,9 +61,15 @@ func TestDegenerate(t *testing.T) {
 		p    []float64
 		want string
 	}{
-		{"one class positive", []bool{true, true}, []float64{0.25, 0.75}, `{"n":2,"positives":2,"prevalence":1,"threshold":0.5,"accuracy":0.5,"sensitivity":0.5,"ppv":1,"npv":0,"auprc":1,"brier":0.3125,"log_loss":0.8369882167858358,"observed_expected":2}`},
-		{"one class negative", []bool{false}, []float64{0}, `{"n":1,"positives":0,"prevalence":0,"threshold":0.5,"accuracy":1,"specificity":1,"npv":1,"brier":0,"log_loss":2.220446049250313e-16}`},
-		{"constant", []bool{true, false}, []float64{0.5, 0.5}, `{"n":2,"positives":1,"prevalence":0.5,"threshold":0.5,"accuracy":0.5,"sensitivity":1,"specificity":0,"ppv":0.5,"auroc":0.5,"auprc":0.5,"brier":0.25,"brier_scaled":0,"log_loss":0.6931471805599453,"calibration_intercept":0,"observed_expected":1}`},
+		{"one class positive", []bool{true, true}, []float64{0.25, 0.75}, `{"n":2,"positives":2,"prevalence":1,` +
+			`"threshold":0.5,"accuracy":0.5,"sensitivity":0.5,"ppv":1,"npv":0,"auprc":1,"brier":0.3125,` +
+			`"log_loss":0.8369882167858358,"observed_expected":2}`},
+		{"one class negative", []bool{false}, []float64{0}, `{"n":1,"positives":0,"prevalence":0,"threshold":0.5,` +
+			`"accuracy":1,"specificity":1,"npv":1,"brier":0,"log_loss":2.220446049250313e-16}`},
+		{"constant", []bool{true, false}, []float64{0.5, 0.5}, `{"n":2,"positives":1,"prevalence":0.5,` +
+			`"threshold":0.5,"accuracy":0.5,"sensitivity":1,"specificity":0,"ppv":0.5,"auroc":0.5,"auprc":0.5,` +
+			`"brier":0.25,"brier_scaled":0,"log_loss":0.6931471805599453,"calibration_intercept":0,` +
+			`"observed_expected":1}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -109,21 +116,35 @@ func TestInputErrors(t *testing.T) {
 		f    func() error
 		want error
 	}{
-		"empty":       {func() error { _, err := eval.Measure(nil, nil, 0.5, nil); return err }, eval.ErrShape},
-		"lengths":     {func() error { _, err := eval.Measure(y, p[:1], 0.5, nil); return err }, eval.ErrShape},
-		"groups":      {func() error { _, err := eval.Measure(y, p, 0.5, []string{"a"}); return err }, eval.ErrShape},
-		"NaN":         {func() error { _, err := eval.Measure(y, []float64{0, math.NaN()}, 0.5, nil); return err }, eval.ErrProbability},
-		"above 1":     {func() error { _, err := eval.Measure(y, []float64{0, 1.5}, 0.5, nil); return err }, eval.ErrProbability},
-		"threshold":   {func() error { _, err := eval.Measure(y, p, math.NaN(), nil); return err }, eval.ErrArgument},
-		"auroc":       {func() error { _, _, err := eval.AUROC(y[:1], p[:1], nil); return err }, eval.ErrOneClass},
-		"bins":        {func() error { _, err := eval.CalibrationBins(y, p, 0); return err }, eval.ErrArgument},
-		"criterion":   {func() error { _, err := eval.ChooseThreshold(y, p, "f1"); return err }, eval.ErrArgument},
-		"youden":      {func() error { _, err := eval.ChooseThreshold(y[:1], p[:1], eval.MaxYouden); return err }, eval.ErrOneClass},
-		"curve":       {func() error { _, err := eval.DecisionCurve(y, p, []float64{1}); return err }, eval.ErrArgument},
-		"one fold":    {func() error { _, err := eval.StratifiedFolds(y, nil, 1, 1); return err }, eval.ErrArgument},
-		"many folds":  {func() error { _, err := eval.StratifiedFolds(y, nil, 3, 1); return err }, eval.ErrArgument},
-		"fold class":  {func() error { _, err := eval.StratifiedFolds([]bool{true, true}, nil, 2, 1); return err }, eval.ErrOneClass},
-		"fold groups": {func() error { _, err := eval.StratifiedFolds(y, []string{"a"}, 2, 1); return err }, eval.ErrShape},
+		"empty":   {func() error { _, err := eval.Measure(nil, nil, 0.5, nil); return err }, eval.ErrShape},
+		"lengths": {func() error { _, err := eval.Measure(y, p[:1], 0.5, nil); return err }, eval.ErrShape},
+		"groups":  {func() error { _, err := eval.Measure(y, p, 0.5, []string{"a"}); return err }, eval.ErrShape},
+		"NaN": {
+			func() error { _, err := eval.Measure(y, []float64{0, math.NaN()}, 0.5, nil); return err },
+			eval.ErrProbability,
+		},
+		"above 1": {
+			func() error { _, err := eval.Measure(y, []float64{0, 1.5}, 0.5, nil); return err }, eval.ErrProbability,
+		},
+		"threshold": {func() error { _, err := eval.Measure(y, p, math.NaN(), nil); return err }, eval.ErrArgument},
+		"auroc":     {func() error { _, _, err := eval.AUROC(y[:1], p[:1], nil); return err }, eval.ErrOneClass},
+		"bins":      {func() error { _, err := eval.CalibrationBins(y, p, 0); return err }, eval.ErrArgument},
+		"criterion": {func() error { _, err := eval.ChooseThreshold(y, p, "f1"); return err }, eval.ErrArgument},
+		"youden": {
+			func() error { _, err := eval.ChooseThreshold(y[:1], p[:1], eval.MaxYouden); return err }, eval.ErrOneClass,
+		},
+		"curve": {
+			func() error { _, err := eval.DecisionCurve(y, p, []float64{1}); return err }, eval.ErrArgument,
+		},
+		"one fold":   {func() error { _, err := eval.StratifiedFolds(y, nil, 1, 1); return err }, eval.ErrArgument},
+		"many folds": {func() error { _, err := eval.StratifiedFolds(y, nil, 3, 1); return err }, eval.ErrArgument},
+		"fold class": {
+			func() error { _, err := eval.StratifiedFolds([]bool{true, true}, nil, 2, 1); return err },
+			eval.ErrOneClass,
+		},
+		"fold groups": {
+			func() error { _, err := eval.StratifiedFolds(y, []string{"a"}, 2, 1); return err }, eval.ErrShape,
+		},
 	}
 	for name, c := range call {
 		t.Run(name, func(t *testing.T) {
@@ -267,13 +288,15 @@ func TestCalibrate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if math.Abs(*m.ObservedExpected-1) > 1e-9 || math.Abs(*m.CalibrationIntercept) > 1e-9 {
-		t.Errorf("after recalibration in the large O:E = %v, intercept = %v", *m.ObservedExpected, *m.CalibrationIntercept)
+		t.Errorf("after recalibration in the large O:E = %v, intercept = %v", *m.ObservedExpected,
+			*m.CalibrationIntercept)
 	}
 }
 
 func TestCalibrationBins(t *testing.T) {
 	t.Parallel()
-	got, err := eval.CalibrationBins([]bool{false, true, true, false, true, true}, []float64{0.1, 0.1, 0.1, 0.2, 0.75, 1}, 3)
+	got, err := eval.CalibrationBins([]bool{false, true, true, false, true, true},
+		[]float64{0.1, 0.1, 0.1, 0.2, 0.75, 1}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +317,8 @@ func TestCalibrationBins(t *testing.T) {
 		}
 		rows, above := 0, -1.0
 		for _, b := range bins {
-			if b.N < 1 || b.Low <= above || b.High < b.Low || b.Predicted < b.Low-tolerance || b.Predicted > b.High+tolerance {
+			if b.N < 1 || b.Low <= above || b.High < b.Low || b.Predicted < b.Low-tolerance ||
+				b.Predicted > b.High+tolerance {
 				t.Fatalf("bins %v", bins)
 			}
 			rows, above = rows+b.N, b.High

@@ -2,8 +2,8 @@ package eval
 
 import "fmt"
 
-// Operating holds what calling p ≥ Threshold positive comes to, with 95 % intervals: Wilson's, widened where patients repeat; see
-// Metrics for the measures. Shares of nothing are nil.
+// Operating holds what calling p ≥ Threshold positive comes to, with 95 % intervals: Wilson's, widened where patients
+// repeat; see Metrics for the measures. Shares of nothing are nil.
 type Operating struct {
 	Threshold   float64   `json:"threshold"`
 	Called      Estimate  `json:"called"` // the share of all rows

@@ -2,8 +2,8 @@ package eval
 
 import "fmt"
 
-// Difference holds the measures of one set of predictions less those of another on the same rows. Below 0 the first is better
-// by log loss and Brier score, above 0 by AUROC.
+// Difference holds the measures of one set of predictions less those of another on the same rows. Below 0 the first is
+// better by log loss and Brier score, above 0 by AUROC.
 type Difference struct {
 	LogLoss Estimate `json:"log_loss"`
 	Brier   Estimate `json:"brier"`
@@ -11,9 +11,9 @@ type Difference struct {
 	AUROC *Estimate `json:"auroc,omitempty"`
 }
 
-// Compare returns the measures of p less those of q. Standard errors are paired, and count the notes of a patient as one; that
-// of AUROC is DeLong's for correlated curves (1988, Biometrics 44(3)) with Obuchowski's clusters (1997, Biometrics 53(2)).
-// groups are those of Assess. The cost is O(n log n).
+// Compare returns the measures of p less those of q. Standard errors are paired, and count the notes of a patient as
+// one; that of AUROC is DeLong's for correlated curves (1988, Biometrics 44(3)) with Obuchowski's clusters (1997,
+// Biometrics 53(2)). groups are those of Assess. The cost is O(n log n).
 func Compare(y []bool, p, q []float64, groups []string) (*Difference, error) {
 	if err := check(y, p, groups); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func Compare(y []bool, p, q []float64, groups []string) (*Difference, error) {
 	return d, nil
 }
 
-// MeanDifference returns the mean of a − b, two values of each row such as losses, with its paired standard error. groups are
-// those of Assess.
+// MeanDifference returns the mean of a − b, two values of each row such as losses, with its paired standard error.
+// groups are those of Assess.
 func MeanDifference(a, b []float64, groups []string) (Estimate, error) {
 	if len(a) != len(b) || groups != nil && len(groups) != len(a) {
 		return Estimate{}, fmt.Errorf("%w: %d and %d values, %d groups", ErrShape, len(a), len(b), len(groups))

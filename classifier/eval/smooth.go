@@ -18,15 +18,16 @@ type CurvePoint struct {
 	High      float64 `json:"high"`
 }
 
-// SmoothCalibration returns the share of positive outcomes against the prediction, at the given number of points, at least two,
-// equally spaced over the predictions between their 1st and 99th percentile. It is the logistic regression
+// SmoothCalibration returns the share of positive outcomes against the prediction, at the given number of points, at
+// least two, equally spaced over the predictions between their 1st and 99th percentile. It is the logistic regression
 //
 //	logit P(y) = β₀ + Σ_j β_j·s_j(logit p)
 //
-// on a restricted cubic spline (Harrell 2015, Regression Modeling Strategies, section 2.4.5), whose tails are straight. The rarer
-// class decides on the number of knots: 5 from 200 rows on, 4 from 50, 3 from 20, at Harrell's quantiles of the logits; below,
-// or if knots coincide, the curve is the straight line of calibration intercept and slope. The band is that of the sandwich
-// over patients, on the logit scale. It is nil if there is no fit: one class only, or classes that p separates.
+// on a restricted cubic spline (Harrell 2015, Regression Modeling Strategies, section 2.4.5), whose tails are straight.
+// The rarer class decides on the number of knots: 5 from 200 rows on, 4 from 50, 3 from 20, at Harrell's quantiles of
+// the logits; below, or if knots coincide, the curve is the straight line of calibration intercept and slope. The band
+// is that of the sandwich over patients, on the logit scale. It is nil if there is no fit: one class only, or classes
+// that p separates.
 func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]CurvePoint, error) {
 	if err := check(y, p, groups); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]Cu
 		s.row(row.RawVector().Data, logit(v))
 		eta := mat.Dot(row, mat.NewVecDense(len(s.theta), s.theta))
 		half := normal975 * math.Sqrt(mat.Inner(row, covariance, row))
-		curve[j] = CurvePoint{v, sigmoid(eta), sigmoid(eta - half), sigmoid(eta + half)}
+		curve[j] = CurvePoint{Predicted: v, Observed: sigmoid(eta), Low: sigmoid(eta - half), High: sigmoid(eta + half)}
 	}
 	return curve, nil
 }

@@ -35,8 +35,8 @@ func (in *Intake) Columns(aux []bundle.AuxColumn) *Columns {
 	return c
 }
 
-// spellings returns the level of each spelling, folded. Of several levels that a spelling could mean, it is the commonest in training:
-// of those that differ from it in case and space alone, or else of those that the table says.
+// spellings returns the level of each spelling, folded. Of several levels that a spelling could mean, it is the
+// commonest in training: of those that differ from it in case and space alone, or else of those that the table says.
 func (in *Intake) spellings(aux *bundle.AuxColumn) map[string]string {
 	levels, share := slices.Clone(aux.Levels), map[string]float64{}
 	for i, level := range levels {
@@ -62,8 +62,9 @@ func (in *Intake) spellings(aux *bundle.AuxColumn) map[string]string {
 	return found
 }
 
-// Value returns the value of column i as the model reads it: null for a number that cannot be, the level for another spelling of it,
-// and v for everything else. It does not allocate once its buffer has grown, unless v is a number in a categorical column.
+// Value returns the value of column i as the model reads it: null for a number that cannot be, the level for another
+// spelling of it, and v for everything else. It does not allocate once its buffer has grown, unless v is a number in a
+// categorical column.
 func (c *Columns) Value(i int, v msg.Value) msg.Value {
 	col := &c.columns[i]
 	if x, ok := v.Number(); ok && col.bound != nil && !col.holds(x) {
@@ -83,8 +84,8 @@ func (c *Columns) Value(i int, v msg.Value) msg.Value {
 	return v
 }
 
-// Clean changes the training values of one column as they are to be learned: numbers that cannot be become null, and all spellings of a
-// level become the commonest one among the values. It returns how many values became null.
+// Clean changes the training values of one column as they are to be learned: numbers that cannot be become null, and
+// all spellings of a level become the commonest one among the values. It returns how many values became null.
 func (in *Intake) Clean(field string, values []*msg.Value) (implausible int) {
 	b, counts := in.bound(field), map[string]map[string]int{} // by level, then spelling
 	for _, v := range values {
@@ -125,8 +126,8 @@ func (in *Intake) level(field, s string) string {
 	return folded
 }
 
-// Level returns the level that v names in a categorical column, "" for a missing one. A number (acuity 1 to 5) is its shortest decimal
-// text.
+// Level returns the level that v names in a categorical column, "" for a missing one. A number (acuity 1 to 5) is its
+// shortest decimal text.
 func Level(v msg.Value) string {
 	if x, ok := v.Number(); ok {
 		return strconv.FormatFloat(x, 'g', -1, 64)

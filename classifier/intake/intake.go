@@ -9,7 +9,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Arrived returns the time that a note's arrived_at names, or why it counts as missing. A blank one is the zero time without a reason.
+// Arrived returns the time that a note's arrived_at names, or why it counts as missing. A blank one is the zero time
+// without a reason.
 func (in *Intake) Arrived(written string) (time.Time, msg.WarningCode) {
 	written = strings.TrimSpace(written)
 	if written == "" {
@@ -25,7 +26,8 @@ func (in *Intake) Arrived(written string) (time.Time, msg.WarningCode) {
 	return t, ""
 }
 
-// Note sets the arrival of a note's prediction, and adds a warning for it and for each number of the note that count as missing.
+// Note sets the arrival of a note's prediction, and adds a warning for it and for each number of the note that count as
+// missing.
 func (in *Intake) Note(n *msg.Note, p *msg.Prediction) {
 	p.ArrivedAt = strings.TrimSpace(n.ArrivedAt)
 	if _, why := in.Arrived(n.ArrivedAt); why != "" {

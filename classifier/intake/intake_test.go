@@ -29,18 +29,31 @@ func TestNote(t *testing.T) {
 		arrived string
 		want    []msg.Warning
 	}{
-		"nothing":          {msg.Note{}, "", nil},
-		"all as usual":     {msg.Note{ArrivedAt: arrived, Age: msg.Some(78), Acuity: msg.Some(3), Vitals: msg.Vitals{SBP: msg.Some(151), DBP: msg.Some(88), HR: msg.Some(96), RR: msg.Some(18), TempC: msg.Some(36.8), SpO2: msg.Some(97)}}, arrived, nil},
-		"limits":           {msg.Note{Age: msg.Some(0), Acuity: msg.Some(5), Vitals: msg.Vitals{SBP: msg.Some(30), DBP: msg.Some(220), HR: msg.Some(300), RR: msg.Some(2), TempC: msg.Some(24), SpO2: msg.Some(100)}}, "", nil},
-		"codes of missing": {msg.Note{Age: msg.Some(999), Acuity: msg.Some(0), Vitals: msg.Vitals{SBP: msg.Some(-1), DBP: msg.Some(0), HR: msg.Some(0), RR: msg.Some(999), TempC: msg.Some(0), SpO2: msg.Some(999)}}, "", out(slices.Sorted(slices.Values(msg.NumberNames()))...)},
-		"Fahrenheit":       {msg.Note{Vitals: msg.Vitals{TempC: msg.Some(98.6)}}, "", out("vitals.temp_c")},
-		"a fraction":       {msg.Note{Vitals: msg.Vitals{SpO2: msg.Some(0.97)}}, "", out("vitals.spo2")},
-		"another zone":     {msg.Note{ArrivedAt: " 2026-11-20T09:01:02.5+01:00 "}, "2026-11-20T09:01:02.5+01:00", nil},
-		"no time":          {msg.Note{ArrivedAt: "22/11/2026 15:00"}, "", []msg.Warning{{Field: "arrived_at", Code: msg.ValueBadTime}}},
-		"no zone":          {msg.Note{ArrivedAt: "2026-11-20T08:01:02"}, "", []msg.Warning{{Field: "arrived_at", Code: msg.ValueBadTime}}},
-		"an epoch":         {msg.Note{ArrivedAt: "1970-01-01T00:00:00Z"}, "", out("arrived_at")},
-		"the end of time":  {msg.Note{ArrivedAt: "9999-12-31T23:59:59Z"}, "", out("arrived_at")},
-		"blank":            {msg.Note{ArrivedAt: "  "}, "", nil},
+		"nothing": {msg.Note{}, "", nil},
+		"all as usual": {msg.Note{ArrivedAt: arrived, Age: msg.Some(78), Acuity: msg.Some(3), Vitals: msg.Vitals{
+			SBP: msg.Some(151), DBP: msg.Some(88), HR: msg.Some(96), RR: msg.Some(18), TempC: msg.Some(36.8),
+			SpO2: msg.Some(97),
+		}}, arrived, nil},
+		"limits": {msg.Note{Age: msg.Some(0), Acuity: msg.Some(5), Vitals: msg.Vitals{
+			SBP: msg.Some(30),
+			DBP: msg.Some(220), HR: msg.Some(300), RR: msg.Some(2), TempC: msg.Some(24), SpO2: msg.Some(100),
+		}}, "", nil},
+		"codes of missing": {msg.Note{Age: msg.Some(999), Acuity: msg.Some(0), Vitals: msg.Vitals{
+			SBP: msg.Some(-1),
+			DBP: msg.Some(0), HR: msg.Some(0), RR: msg.Some(999), TempC: msg.Some(0), SpO2: msg.Some(999),
+		}}, "", out(slices.Sorted(slices.Values(msg.NumberNames()))...)},
+		"Fahrenheit":   {msg.Note{Vitals: msg.Vitals{TempC: msg.Some(98.6)}}, "", out("vitals.temp_c")},
+		"a fraction":   {msg.Note{Vitals: msg.Vitals{SpO2: msg.Some(0.97)}}, "", out("vitals.spo2")},
+		"another zone": {msg.Note{ArrivedAt: " 2026-11-20T09:01:02.5+01:00 "}, "2026-11-20T09:01:02.5+01:00", nil},
+		"no time": {
+			msg.Note{ArrivedAt: "22/11/2026 15:00"}, "", []msg.Warning{{Field: "arrived_at", Code: msg.ValueBadTime}},
+		},
+		"no zone": {msg.Note{ArrivedAt: "2026-11-20T08:01:02"}, "", []msg.Warning{
+			{Field: "arrived_at", Code: msg.ValueBadTime},
+		}},
+		"an epoch":        {msg.Note{ArrivedAt: "1970-01-01T00:00:00Z"}, "", out("arrived_at")},
+		"the end of time": {msg.Note{ArrivedAt: "9999-12-31T23:59:59Z"}, "", out("arrived_at")},
+		"blank":           {msg.Note{ArrivedAt: "  "}, "", nil},
 	} {
 		p := msg.Prediction{ArrivedAt: "of the note before"}
 		intake.Standard().Note(&c.note, &p)
@@ -55,9 +68,13 @@ func columns() []bundle.AuxColumn {
 	return []bundle.AuxColumn{
 		{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}},
 		{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "FEMALE", "MALE"}, Mean: []float64{.1, .4, .5}},
-		{Name: "site", Kind: bundle.Categorical, Levels: []string{"Main", "North Wing", "main"}, Mean: []float64{.2, .1, .3}},
+		{Name: "site", Kind: bundle.Categorical, Levels: []string{"Main", "North Wing", "main"}, Mean: []float64{
+			.2, .1, .3,
+		}},
 		{Name: "acuity", Kind: bundle.Categorical, Levels: []string{"1", "2"}, Mean: []float64{.5, .5}},
-		{Name: bundle.ComplaintColumn, Kind: bundle.Categorical, Levels: []string{"f", "fall"}, Mean: []float64{.5, .5}},
+		{Name: bundle.ComplaintColumn, Kind: bundle.Categorical, Levels: []string{"f", "fall"}, Mean: []float64{
+			.5, .5,
+		}},
 		{Name: "of_the_file", Kind: bundle.Numeric, Mean: []float64{1}},
 	}
 }
@@ -111,7 +128,9 @@ func TestEitherSpelling(t *testing.T) {
 	t.Parallel()
 	female, male := []string{"F", "FEMALE", "female", "2", "W"}, []string{"M", "MALE", "male", "1", "man"}
 	for i := range female {
-		aux := []bundle.AuxColumn{{Name: "sex", Kind: bundle.Categorical, Levels: []string{female[i], male[i]}, Mean: []float64{.5, .5}}}
+		aux := []bundle.AuxColumn{
+			{Name: "sex", Kind: bundle.Categorical, Levels: []string{female[i], male[i]}, Mean: []float64{.5, .5}},
+		}
 		if female[i] > male[i] {
 			aux[0].Levels = []string{male[i], female[i]}
 		}
@@ -135,13 +154,32 @@ func TestClean(t *testing.T) {
 		want        []msg.Value
 		implausible int
 	}{
-		"age":                  {"age", []msg.Value{number(78), number(999), {}, number(-1)}, []msg.Value{number(78), {}, {}, {}}, 2},
-		"acuity as a level":    {"acuity", []msg.Value{number(3), number(9)}, []msg.Value{number(3), {}}, 1},
-		"the commonest":        {"sex", []msg.Value{text("F"), text("FEMALE"), text("FEMALE"), text("m"), {}, text("2"), text("1"), text("1")}, []msg.Value{text("FEMALE"), text("FEMALE"), text("FEMALE"), text("1"), {}, text("FEMALE"), text("1"), text("1")}, 0},
-		"the first of equals":  {"sex", []msg.Value{text("male"), text("M")}, []msg.Value{text("M"), text("M")}, 0},
-		"unknown to the table": {"sex", []msg.Value{text("zebra"), text("Zebra"), text("Zebra")}, []msg.Value{text("Zebra"), text("Zebra"), text("Zebra")}, 0},
-		"without a table":      {"site", []msg.Value{text("A"), text("a"), text("A"), text("F"), text("female")}, []msg.Value{text("A"), text("A"), text("A"), text("F"), text("female")}, 0},
-		"no field of a note":   {"dose", []msg.Value{number(999)}, []msg.Value{number(999)}, 0},
+		"age": {
+			"age", []msg.Value{number(78), number(999), {}, number(-1)}, []msg.Value{number(78), {}, {}, {}}, 2,
+		},
+		"acuity as a level": {"acuity", []msg.Value{number(3), number(9)}, []msg.Value{number(3), {}}, 1},
+		"the commonest": {
+			"sex",
+			[]msg.Value{text("F"), text("FEMALE"), text("FEMALE"), text("m"), {}, text("2"), text("1"), text("1")},
+			[]msg.Value{
+				text("FEMALE"), text("FEMALE"), text("FEMALE"), text("1"), {}, text("FEMALE"), text("1"), text("1"),
+			},
+			0,
+		},
+		"the first of equals": {"sex", []msg.Value{text("male"), text("M")}, []msg.Value{text("M"), text("M")}, 0},
+		"unknown to the table": {
+			"sex",
+			[]msg.Value{text("zebra"), text("Zebra"), text("Zebra")},
+			[]msg.Value{text("Zebra"), text("Zebra"), text("Zebra")},
+			0,
+		},
+		"without a table": {
+			"site",
+			[]msg.Value{text("A"), text("a"), text("A"), text("F"), text("female")},
+			[]msg.Value{text("A"), text("A"), text("A"), text("F"), text("female")},
+			0,
+		},
+		"no field of a note": {"dose", []msg.Value{number(999)}, []msg.Value{number(999)}, 0},
 	} {
 		pointers := make([]*msg.Value, len(c.values))
 		for i := range c.values {
@@ -168,7 +206,9 @@ func TestSitesRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	var p msg.Prediction
-	in.Note(&msg.Note{ArrivedAt: "2026-02-01T00:00:00Z", Age: msg.Some(999), Acuity: msg.Some(9), Vitals: msg.Vitals{TempC: msg.Some(98.6)}}, &p)
+	in.Note(&msg.Note{ArrivedAt: "2026-02-01T00:00:00Z", Age: msg.Some(999), Acuity: msg.Some(9), Vitals: msg.Vitals{
+		TempC: msg.Some(98.6),
+	}}, &p)
 	if d := cmp.Diff([]msg.Warning{{Field: "arrived_at", Code: msg.ValueOutOfRange}}, p.Warnings); d != "" {
 		t.Error(d)
 	}
@@ -183,17 +223,31 @@ func TestCheck(t *testing.T) {
 		t.Error(r.Check())
 	}
 	for want, change := range map[string]func(*intake.Rules){
-		"ranges.age: [120 0] is not two numbers, the least":          func(r *intake.Rules) { r.Ranges["age"] = []float64{120, 0} },
-		"ranges.acuity: [3 3] is not two numbers":                    func(r *intake.Rules) { r.Ranges["acuity"] = []float64{3, 3} },
-		"ranges.age: [0 NaN] is not two numbers":                     func(r *intake.Rules) { r.Ranges["age"] = []float64{0, math.NaN()} },
-		"ranges.age: [120] is not two numbers":                       func(r *intake.Rules) { r.Ranges["age"] = []float64{120} },
-		"ranges.age: [] is not two numbers":                          func(r *intake.Rules) { r.Ranges["age"] = nil },
-		"ranges.vitals.pulse: a note has no such number; it has age": func(r *intake.Rules) { r.Ranges["vitals.pulse"] = []float64{0, 1} },
-		"levels.age: a note has no such text; it has sex, site":      func(r *intake.Rules) { r.Levels["age"] = map[string][]string{"old": nil} },
+		"ranges.age: [120 0] is not two numbers, the least": func(r *intake.Rules) {
+			r.Ranges["age"] = []float64{120, 0}
+		},
+		"ranges.acuity: [3 3] is not two numbers": func(r *intake.Rules) {
+			r.Ranges["acuity"] = []float64{3, 3}
+		},
+		"ranges.age: [0 NaN] is not two numbers": func(r *intake.Rules) {
+			r.Ranges["age"] = []float64{0, math.NaN()}
+		},
+		"ranges.age: [120] is not two numbers": func(r *intake.Rules) {
+			r.Ranges["age"] = []float64{120}
+		},
+		"ranges.age: [] is not two numbers": func(r *intake.Rules) { r.Ranges["age"] = nil },
+		"ranges.vitals.pulse: a note has no such number; it has age": func(r *intake.Rules) {
+			r.Ranges["vitals.pulse"] = []float64{0, 1}
+		},
+		"levels.age: a note has no such text; it has sex, site": func(r *intake.Rules) {
+			r.Levels["age"] = map[string][]string{"old": nil}
+		},
 		`levels.sex.male: the spelling " W" is empty, or is that of the level "female" too`: func(r *intake.Rules) {
 			r.Levels["sex"]["male"] = []string{" W"}
 		},
-		`levels.sex.male: the spelling " " is empty`:             func(r *intake.Rules) { r.Levels["sex"]["male"] = []string{" "} },
+		`levels.sex.male: the spelling " " is empty`: func(r *intake.Rules) {
+			r.Levels["sex"]["male"] = []string{" "}
+		},
 		`arrived_at: ["yesterday" "2100-01-01"] is not two days`: func(r *intake.Rules) { r.Arrived[0] = "yesterday" },
 		"arrived_at: [\"2100-01-01\" \"2100-01-01\"] is not":     func(r *intake.Rules) { r.Arrived[0] = "2100-01-01" },
 		"arrived_at: [] is not two days":                         func(r *intake.Rules) { r.Arrived = nil },
@@ -212,8 +266,12 @@ func TestCheck(t *testing.T) {
 func TestDoesNotAllocate(t *testing.T) { // alone, for AllocsPerRun counts those of all goroutines
 	in := intake.Standard()
 	c := in.Columns(columns())
-	values := []msg.Value{msg.Number(999), msg.Text("Weiblich, FEMALE or 2"), msg.Text("NORTH WING"), {}, msg.Text("cough"), {}}
-	n := msg.Note{ArrivedAt: "1970-01-01T00:00:00+02:00", Age: msg.Some(999), Vitals: msg.Vitals{HR: msg.Some(0), TempC: msg.Some(98.6)}}
+	values := []msg.Value{
+		msg.Number(999), msg.Text("Weiblich, FEMALE or 2"), msg.Text("NORTH WING"), {}, msg.Text("cough"), {},
+	}
+	n := msg.Note{ArrivedAt: "1970-01-01T00:00:00+02:00", Age: msg.Some(999), Vitals: msg.Vitals{
+		HR: msg.Some(0), TempC: msg.Some(98.6),
+	}}
 	p := msg.Prediction{Warnings: make([]msg.Warning, 0, 8)}
 	if got := testing.AllocsPerRun(100, func() {
 		p.Warnings = p.Warnings[:0]
@@ -227,7 +285,9 @@ func TestDoesNotAllocate(t *testing.T) { // alone, for AllocsPerRun counts those
 }
 
 func ExampleIntake_Columns() {
-	learned := []bundle.AuxColumn{{Name: "sex", Kind: bundle.Categorical, Levels: []string{"FEMALE", "MALE"}, Mean: []float64{.5, .5}}}
+	learned := []bundle.AuxColumn{
+		{Name: "sex", Kind: bundle.Categorical, Levels: []string{"FEMALE", "MALE"}, Mean: []float64{.5, .5}},
+	}
 	columns := intake.Standard().Columns(learned)
 	for _, spelled := range []string{"FEMALE", "f", "2", "unknown"} {
 		level, _ := columns.Value(0, msg.Text(spelled)).Text()

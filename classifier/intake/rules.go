@@ -16,11 +16,11 @@ import (
 type Rules struct {
 	// Arrived is two days such as 2026-11-20, in UTC: patients arrive on the first one or later, and before the second.
 	Arrived []string `yaml:"arrived_at"`
-	// Ranges are the least and the greatest plausible value of a number, by field: age, acuity, vitals.hr. A field without a range
-	// takes all numbers.
+	// Ranges are the least and the greatest plausible value of a number, by field: age, acuity, vitals.hr. A field
+	// without a range takes all numbers.
 	Ranges map[string][]float64 `yaml:"ranges"`
-	// Levels are the spellings of each level, by field (sex, site) and level. Levels and spellings are compared without regard to case
-	// and space.
+	// Levels are the spellings of each level, by field (sex, site) and level. Levels and spellings are compared without
+	// regard to case and space.
 	Levels map[string]map[string][]string `yaml:"levels"`
 }
 
@@ -123,7 +123,8 @@ func compile(r *Rules) (in *Intake, errs []error) {
 			for _, spelling := range append([]string{level}, r.Levels[field][level]...) {
 				folded := fold(spelling)
 				if other, taken := table[folded]; folded == "" || taken && other != name {
-					bad("levels."+field+"."+level, "the spelling %q is empty, or is that of the level %q too", spelling, cmp.Or(other, level))
+					bad("levels."+field+"."+level, "the spelling %q is empty, or is that of the level %q too", spelling,
+						cmp.Or(other, level))
 				}
 				table[folded] = name
 			}

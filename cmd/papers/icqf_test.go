@@ -15,10 +15,13 @@ import (
 func TestReproduceICQF(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	args := []string{"icqf-table1", "--runs", "1", "--noise", "0.1", "--factors", "9:11", "--methods", "icqf", "--out", out}
+	args := []string{
+		"icqf-table1", "--runs", "1", "--noise", "0.1", "--factors", "9:11", "--methods", "icqf", "--out", out,
+	}
 	first := clitest.Object(t, succeed(t, "", append(args, "--output=json")...))
 	clitest.WantFields(t, "questionnaires", first, "settings", "drawn", "true_factors", "summaries", "cells")
-	if again := clitest.Object(t, succeed(t, "", append(args, "--output=json")...)); cmp.Diff(first, again) != "" { // seconds too
+	// seconds too
+	if again := clitest.Object(t, succeed(t, "", append(args, "--output=json")...)); cmp.Diff(first, again) != "" {
 		t.Errorf("a second run computed anew: %s", cmp.Diff(first, again))
 	}
 	for _, name := range []string{"results.json", "table1.csv", "factors.csv", "cells.jsonl"} {
@@ -26,11 +29,13 @@ func TestReproduceICQF(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := succeed(t, "", append(args, "--output=markdown")...); !strings.HasPrefix(got, "**Table 1: ") || !strings.Contains(got, "\n| icqf | bcv | 0.1 | 1 | 0.00 (0.00) | 0.10 (0.06) | 0.50 (0.10) |") {
+	if got := succeed(t, "", append(args, "--output=markdown")...); !strings.HasPrefix(got, "**Table 1: ") ||
+		!strings.Contains(got, "\n| icqf | bcv | 0.1 | 1 | 0.00 (0.00) | 0.10 (0.06) | 0.50 (0.10) |") {
 		t.Errorf("Markdown %q", got)
 	}
 	for flag, want := range map[string]string{
-		"--seed=2": "cells.jsonl", "--runs=0": "0 questionnaires", "--noise=0": "noise 0", "--factors=0:3": "--factors", "--factors=101": "101 factors", "--methods=pca": "pca",
+		"--seed=2": "cells.jsonl", "--runs=0": "0 questionnaires", "--noise=0": "noise 0", "--factors=0:3": "--factors",
+		"--factors=101": "101 factors", "--methods=pca": "pca",
 	} {
 		fail(t, cli.ExitUsage, append(args, flag), want)
 	}

@@ -29,27 +29,40 @@ func TestReproduceLeukaemia(t *testing.T) {
 		}
 	}
 	expressions.WriteString("\n")
-	x, y, out := clitest.File(t, "x.csv", expressions.String()), clitest.File(t, "y.csv", phenotypes.String()), filepath.Join(t.TempDir(), "out")
-	args := []string{"smf-leukaemia", "--expressions", x, "--phenotypes", y, "--label-column", "kind", "--positive-label", "B", "--ranks", "1,2", "--folds", "2", "--splits", "2", "--genes", "3", "--out", out}
+	x, y, out := clitest.File(t, "x.csv", expressions.String()), clitest.File(t, "y.csv", phenotypes.String()),
+		filepath.Join(t.TempDir(), "out")
+	args := []string{
+		"smf-leukaemia", "--expressions", x, "--phenotypes", y, "--label-column", "kind",
+		"--positive-label", "B", "--ranks", "1,2", "--folds", "2", "--splits", "2", "--genes", "3", "--out", out,
+	}
 	first := clitest.Object(t, succeed(t, "", append(args, "--output=json")...))
-	clitest.WantFields(t, "leukaemia", first, "settings", "samples", "genes", "outcomes", "cells", "summaries", "supervised")
-	if again := clitest.Object(t, succeed(t, "", append(args, "--output=json")...)); cmp.Diff(first, again) != "" { // seconds too
+	clitest.WantFields(t, "leukaemia", first, "settings", "samples", "genes", "outcomes", "cells",
+		"summaries", "supervised")
+	// seconds too
+	if again := clitest.Object(t, succeed(t, "", append(args, "--output=json")...)); cmp.Diff(first, again) != "" {
 		t.Errorf("a second run computed anew: %s", cmp.Diff(first, again))
 	}
-	for _, name := range []string{"results.json", "splits.csv", "genes.csv", "genes-smf-w.svg", "genes-smf-h.svg", "cells.jsonl"} {
+	for _, name := range []string{
+		"results.json", "splits.csv", "genes.csv", "genes-smf-w.svg", "genes-smf-h.svg", "cells.jsonl",
+	} {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if got := succeed(t, "", append(args, "--output=markdown")...); !strings.HasPrefix(got, "**12 A, 12 B**\n") || !strings.Contains(got, "\n| smf-h | 2 |") || !strings.Contains(got, "**Genes of smf-w") {
+	if got := succeed(t, "", append(args, "--output=markdown")...); !strings.HasPrefix(got, "**12 A, 12 B**\n") ||
+		!strings.Contains(got, "\n| smf-h | 2 |") || !strings.Contains(got, "**Genes of smf-w") {
 		t.Errorf("Markdown %q", got)
 	}
-	for flag, want := range map[string]string{"--seed=2": "cells.jsonl", "--splits=0": "0 splits", "--folds=1": "1 folds", "--ranks=7": "1 2 7", "--genes=0": "0 genes"} {
+	for flag, want := range map[string]string{
+		"--seed=2": "cells.jsonl", "--splits=0": "0 splits",
+		"--folds=1": "1 folds", "--ranks=7": "1 2 7", "--genes=0": "0 genes",
+	} {
 		fail(t, cli.ExitUsage, append(args, flag), want)
 	}
 	fail(t, cli.ExitFailed, append(args, "--label-column=class"), "y.csv", "line 1", `no column "class"`)
 	fail(t, cli.ExitFailed, append(args, "--positive-label=C"), "y.csv", `"C"`)
 	bad := clitest.File(t, "bad.csv", strings.Replace(expressions.String(), "\ng1,", "\ng1,secret", 1))
-	fail(t, cli.ExitFailed, []string{"smf-leukaemia", "--expressions", bad, "--phenotypes", y}, "bad.csv", `line 3, column "2"`)
+	fail(t, cli.ExitFailed, []string{"smf-leukaemia", "--expressions", bad, "--phenotypes", y}, "bad.csv",
+		`line 3, column "2"`)
 	fail(t, cli.ExitFailed, append(args, "--out", clitest.File(t, "taken", "")), "taken")
 }

@@ -1,5 +1,5 @@
-// Command papers repeats the experiments of the papers that wardcast's solvers come from, and prints its figures next to
-// the papers'.
+// Command papers repeats the experiments of the papers that wardcast's solvers come from, and prints its figures next
+// to the papers'.
 package main
 
 import (
@@ -54,8 +54,9 @@ Each command prints tables with the papers' figures next to ours. Equal seeds gi
 		Logging: &g.Logging,
 		Usage:   []error{report.ErrSettings, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
 		Vars: map[string]string{
-			"parts": strings.Join(parts, ","), "triageMethods": strings.Join(sonmf.TriageMethods(), ","), "icqfMethods": strings.Join(icqf.Methods(), ","),
-			"minDF": strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
+			"parts": strings.Join(parts, ","), "triageMethods": strings.Join(sonmf.TriageMethods(), ","),
+			"icqfMethods": strings.Join(icqf.Methods(), ","),
+			"minDF":       strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
 		},
 	}
 	return program.Run(ctx, process)
@@ -91,8 +92,8 @@ func (r results) run(ctx context.Context, d *cli.Deps, e experiment, cells strin
 	return r.print(ctx, d, e, r.Out, cells)
 }
 
-// print runs an experiment with a file of cells, writes its results into the folder out, and prints them. Both paths may be
-// "" for none. An experiment that ends early has results, too.
+// print runs an experiment with a file of cells, writes its results into the folder out, and prints them. Both paths
+// may be "" for none. An experiment that ends early has results, too.
 func (p printing) print(ctx context.Context, d *cli.Deps, e experiment, out, cells string) error {
 	bar := cli.NewProgress(d, "computing")
 	found, err := e.Run(ctx, &report.Session{Cells: cells, Progress: bar.Set})

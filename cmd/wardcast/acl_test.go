@@ -43,7 +43,8 @@ func newRules(t *testing.T) *rules {
 	commands := 0
 	for line := range strings.Lines(string(docs)) {
 		if args, ok := strings.CutPrefix(line, "acl "); ok {
-			r.Tool("org.apache.kafka.tools.AclCommand", append([]string{"--bootstrap-server", r.Internal, "--force"}, strings.Fields(args)...)...)
+			r.Tool("org.apache.kafka.tools.AclCommand",
+				append([]string{"--bootstrap-server", r.Internal, "--force"}, strings.Fields(args)...)...)
 			commands++
 		}
 	}
@@ -64,7 +65,8 @@ func (r *rules) config(user, more string) string {
   sasl: {mechanism: scram-sha-512, username: %s, password_file: %s}
 models: {store: %s}
 http: {listen: %q}
-%s`, r.Address, r.File("ca"), r.File("client"), r.File("client"), user, clitest.File(r.t, "password", userPassword+"\n"), r.store, r.http, more))
+%s`, r.Address, r.File("ca"), r.File("client"), r.File("client"), user,
+		clitest.File(r.t, "password", userPassword+"\n"), r.store, r.http, more))
 }
 
 // holds waits until a topic holds so many records.
@@ -120,7 +122,8 @@ func TestLeastPermissions(t *testing.T) {
 	t.Parallel()
 	r := newRules(t)
 	challenger(t, r.store)
-	config := r.config("wardcast", fmt.Sprintf("shadow: {generation: latest}\nquestionnaires: {models: {%s: %s}}\n", instrument, fitted(t)))
+	config := r.config("wardcast", fmt.Sprintf("shadow: {generation: latest}\nquestionnaires: {models: {%s: %s}}\n",
+		instrument, fitted(t)))
 	serve := launch(t, "serve", "--config", config, "--create-topics").ready()
 	serve.says("a challenger scores in the shadow")
 	const n = 50
@@ -128,19 +131,23 @@ func TestLeastPermissions(t *testing.T) {
 	responses := newResponses(t, r.Internal, fitted(t))
 	for i := range n {
 		id, value := responses.message(i)
-		if err := r.reads.ProduceSync(t.Context(), &kgo.Record{Topic: "questionnaire.responses", Key: []byte(id), Value: value}).FirstErr(); err != nil {
+		if err := r.reads.ProduceSync(t.Context(),
+			&kgo.Record{Topic: "questionnaire.responses", Key: []byte(id), Value: value}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for topic, records := range map[string]int64{
-		"triage.predictions": n, "triage.notes.dlq": 1, "triage.predictions.shadow": 1, "triage.models": 1, "triage.bed-demand": 1, "questionnaire.scores": n,
+		"triage.predictions": n, "triage.notes.dlq": 1, "triage.predictions.shadow": 1, "triage.models": 1,
+		"triage.bed-demand": 1, "questionnaire.scores": n,
 	} {
 		r.holds(topic, records)
 	}
 	ingesttest.Await(t, "commits", func() bool {
-		return ingesttest.Committed(t, r.reads, "wardcast") == n+1 && ingesttest.Committed(t, r.reads, "wardcast-questionnaires") == n
+		return ingesttest.Committed(t, r.reads, "wardcast") == n+1 &&
+			ingesttest.Committed(t, r.reads, "wardcast-questionnaires") == n
 	})
-	if text := strings.ReplaceAll(serve.String(), `"level":"WARN","msg":"record refused"`, ""); strings.Contains(text, `"WARN"`) || strings.Contains(text, `"ERROR"`) || strings.Contains(text, "not running") {
+	if text := strings.ReplaceAll(serve.String(), `"level":"WARN","msg":"record refused"`, ""); strings.Contains(text,
+		`"WARN"`) || strings.Contains(text, `"ERROR"`) || strings.Contains(text, "not running") {
 		t.Error("serve lacks something")
 	}
 
@@ -154,9 +161,12 @@ func TestLeastPermissions(t *testing.T) {
 	serve.stop()
 
 	// Each command names what it lacks.
-	r.lacks("wardcast-retrain", ingesttest.Permission{Operation: kadm.OpRead, Topic: "triage.outcomes"}, "retrain", "--config", r.config("wardcast-retrain", ""))
-	r.lacks("wardcast-dlq", ingesttest.Permission{Operation: kadm.OpRead, Topic: "triage.notes.dlq"}, "dlq", "list", "--config", dlq)
-	r.lacks("wardcast-dlq", ingesttest.Permission{Operation: kadm.OpWrite, Topic: "triage.notes"}, "dlq", "replay", "--all", "--config", dlq)
+	r.lacks("wardcast-retrain", ingesttest.Permission{Operation: kadm.OpRead, Topic: "triage.outcomes"}, "retrain",
+		"--config", r.config("wardcast-retrain", ""))
+	r.lacks("wardcast-dlq", ingesttest.Permission{Operation: kadm.OpRead, Topic: "triage.notes.dlq"}, "dlq", "list",
+		"--config", dlq)
+	r.lacks("wardcast-dlq", ingesttest.Permission{Operation: kadm.OpWrite, Topic: "triage.notes"}, "dlq", "replay",
+		"--all", "--config", dlq)
 	r.startsDenied(config)
 	r.createDenied(config)
 }
@@ -203,7 +213,8 @@ func (r *rules) lacksOutput(config string, write ingesttest.Permission) {
 // createDenied: --create-topics without Create is fine as long as no topic is missing, and names it otherwise.
 func (r *rules) createDenied(config string) {
 	r.t.Helper()
-	acls, err := r.Admin.DeleteACLs(r.t.Context(), kadm.NewACLs().Operations(kadm.OpCreate).ResourcePatternType(kadm.ACLPatternPrefixed).Topics("triage.", "questionnaire.").Allow("User:wardcast").AllowHosts())
+	acls, err := r.Admin.DeleteACLs(r.t.Context(), kadm.NewACLs().Operations(kadm.OpCreate).ResourcePatternType(
+		kadm.ACLPatternPrefixed).Topics("triage.", "questionnaire.").Allow("User:wardcast").AllowHosts())
 	if err != nil || len(acls) == 0 {
 		r.t.Fatal(err, acls)
 	}
@@ -211,7 +222,8 @@ func (r *rules) createDenied(config string) {
 	if res, err := r.Admin.DeleteTopics(r.t.Context(), "triage.predictions.shadow"); err != nil || res.Error() != nil {
 		r.t.Fatal(err, res.Error())
 	}
-	fail(r.t, cli.ExitFailed, []string{"serve", "--config", config, "--create-topics"}, `the brokers deny Create on topic "triage.predictions.shadow"`)
+	fail(r.t, cli.ExitFailed, []string{"serve", "--config", config, "--create-topics"},
+		`the brokers deny Create on topic "triage.predictions.shadow"`)
 }
 
 // challenger saves a generation that is not served.

@@ -16,17 +16,20 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-// TestBedDemandSurvives: a forecast for a moment that has passed has the same bytes before and after SIGKILL of scorer and broker.
+// TestBedDemandSurvives: a forecast for a moment that has passed has the same bytes before and after SIGKILL of scorer
+// and broker.
 func TestBedDemandSurvives(t *testing.T) {
 	t.Parallel()
 	folder, broker, api := filepath.Join(t.TempDir(), "broker"), ingesttest.FreeAddress(t), ingesttest.FreeAddress(t)
-	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, trained(t), api))
+	config := clitest.File(t, "wardcast.yaml",
+		fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, trained(t), api))
 	serve := func(how func(*testing.T, ...string) *running) *running {
 		return how(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics").ready()
 	}
 	ask := func(query string) string {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+api+"/v1/bed-demand?window=4h"+query, http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"http://"+api+"/v1/bed-demand?window=4h"+query, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +47,8 @@ func TestBedDemandSurvives(t *testing.T) {
 	first := serve(start)
 	var notes []*kgo.Record
 	for i := range 20 {
-		n := msg.Note{VisitID: fmt.Sprint(secret, i), ArrivedAt: time.Now().Add(-time.Duration(i) * time.Minute).UTC().Format(time.RFC3339), Complaint: "Fall", Text: "fell at home"}
+		n := msg.Note{VisitID: fmt.Sprint(secret, i), ArrivedAt: time.Now().Add(-time.Duration(i) * time.Minute).UTC().
+			Format(time.RFC3339), Complaint: "Fall", Text: "fell at home"}
 		notes = append(notes, &kgo.Record{Topic: "triage.notes", Key: []byte(n.VisitID), Value: n.AppendJSON(nil)})
 	}
 	if err := ingesttest.Reader(t, []string{broker}).ProduceSync(t.Context(), notes...).FirstErr(); err != nil {
@@ -52,7 +56,8 @@ func TestBedDemandSurvives(t *testing.T) {
 	}
 	ingesttest.Await(t, "all patients", func() bool {
 		var got struct{ Forecasts []msg.BedDemand }
-		return json.Unmarshal([]byte(ask("")), &got) == nil && len(got.Forecasts) == 1 && got.Forecasts[0].Waiting.Patients == len(notes)
+		return json.Unmarshal([]byte(ask("")), &got) == nil && len(got.Forecasts) == 1 &&
+			got.Forecasts[0].Waiting.Patients == len(notes)
 	})
 	at := "&at=" + time.Now().UTC().Format(time.RFC3339)
 	before := ask(at)

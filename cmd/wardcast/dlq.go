@@ -96,7 +96,8 @@ func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	all := []deadletter.Letter{}
 	foreign, err := box.Read(ctx, c.filter(), func(l *deadletter.Letter, _ *ingest.Record) error {
 		all = append(all, *l)
-		if c.Limit > 0 && len(all) >= 2*c.Limit+1000 { // partitions come one after another, so that the newest are known at the end
+		// partitions come one after another, so that the newest are known at the end
+		if c.Limit > 0 && len(all) >= 2*c.Limit+1000 {
 			all = newestLetters(all, c.Limit)
 		}
 		return nil
@@ -108,9 +109,13 @@ func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	warnForeign(d, foreign)
 	var rows [][]string
 	for _, l := range all {
-		rows = append(rows, []string{l.Place.String(), l.Time.Format(time.RFC3339), string(l.Reason), safe(l.Field), safe(l.Stage), safe(l.Topic) + " " + l.Source.String(), strconv.Itoa(l.Attempts), strconv.Itoa(l.Bytes)})
+		rows = append(rows, []string{
+			l.Place.String(), l.Time.Format(time.RFC3339), string(l.Reason), safe(l.Field),
+			safe(l.Stage), safe(l.Topic) + " " + l.Source.String(), strconv.Itoa(l.Attempts), strconv.Itoa(l.Bytes),
+		})
 	}
-	return c.Print(d, all, []string{"PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES"}, rows)
+	return c.Print(d, all, []string{"PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES"},
+		rows)
 }
 
 func (c *dlqListCmd) counts(ctx context.Context, d *cli.Deps, box *deadletter.Box) error {
@@ -120,7 +125,9 @@ func (c *dlqListCmd) counts(ctx context.Context, d *cli.Deps, box *deadletter.Bo
 	}
 	var rows [][]string
 	for _, n := range counts {
-		rows = append(rows, []string{string(n.Reason), strconv.Itoa(n.Letters), n.Oldest.Format(time.RFC3339), n.Newest.Format(time.RFC3339)})
+		rows = append(rows, []string{
+			string(n.Reason), strconv.Itoa(n.Letters), n.Oldest.Format(time.RFC3339), n.Newest.Format(time.RFC3339),
+		})
 	}
 	return c.Print(d, counts, []string{"REASON", "LETTERS", "OLDEST", "NEWEST"}, rows)
 }
@@ -229,7 +236,8 @@ type dlqReplayCmd struct {
 func (*dlqReplayCmd) Help() string {
 	return "Writes a copy of the message, without the headers of the dead letter, to the topic that it came from. " +
 		"A dead letter that has not its message, since that was too large to be read, is left out. " +
-		"The dead letter stays where it is: a second replay sends it again, and its prediction has the same id as the first. " +
+		"The dead letter stays where it is: a second replay sends it again, and its prediction has the same id as " +
+		"the first. " +
 		"A message that dies again becomes another dead letter, with one attempt more."
 }
 
@@ -272,6 +280,8 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.DryRun {
 		verb = "Would send back"
 	}
-	_, err = fmt.Fprintf(d.Out, "%s to %s: %d. Left where they are: %d that died %d times or more, %d from other topics, %d without their message.\n", verb, source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)
+	_, err = fmt.Fprintf(d.Out, "%s to %s: %d. Left where they are: %d that died %d times or more, %d from other "+
+		"topics, %d without their message.\n", verb, source, sent.Sent, sent.Exhausted, c.MaxAttempts,
+		sent.Elsewhere, sent.Lost)
 	return err
 }

@@ -27,7 +27,8 @@ func deadLetters(t *testing.T, letters ...*kgo.Record) (brokers []string, config
 		t.Fatal(err)
 	}
 	config = filepath.Join(t.TempDir(), "wardcast.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "kafka: {brokers: [%q]}\n", fake.ListenAddrs()[0]), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "kafka: {brokers: [%q]}\n", fake.ListenAddrs()[0]),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return fake.ListenAddrs(), config
@@ -35,40 +36,48 @@ func deadLetters(t *testing.T, letters ...*kgo.Record) (brokers []string, config
 
 // letter is a dead letter whose message has a secret in it.
 func letter(reason, key string) *kgo.Record {
-	return &kgo.Record{Topic: "triage.notes.dlq", Key: []byte(key), Value: []byte(`{"text":"secret"}`), Headers: []kgo.RecordHeader{
-		{Key: "trace", Value: []byte("abc")},
-		{Key: "dlq-reason", Value: []byte(reason)},
-		{Key: "dlq-stage", Value: []byte("decode")},
-		{Key: "dlq-field", Value: []byte("\x1b[2J")}, // which clears a terminal
-		{Key: "dlq-source-topic", Value: []byte("triage.notes")},
-		{Key: "dlq-source-partition", Value: []byte("0")},
-		{Key: "dlq-source-offset", Value: []byte("7")},
-		{Key: "dlq-attempts", Value: []byte("1")},
-		{Key: "dlq-time", Value: []byte("2026-11-20T10:00:00.000Z")},
-	}}
+	return &kgo.Record{
+		Topic: "triage.notes.dlq", Key: []byte(key), Value: []byte(`{"text":"secret"}`), Headers: []kgo.RecordHeader{
+			{Key: "trace", Value: []byte("abc")},
+			{Key: "dlq-reason", Value: []byte(reason)},
+			{Key: "dlq-stage", Value: []byte("decode")},
+			{Key: "dlq-field", Value: []byte("\x1b[2J")}, // which clears a terminal
+			{Key: "dlq-source-topic", Value: []byte("triage.notes")},
+			{Key: "dlq-source-partition", Value: []byte("0")},
+			{Key: "dlq-source-offset", Value: []byte("7")},
+			{Key: "dlq-attempts", Value: []byte("1")},
+			{Key: "dlq-time", Value: []byte("2026-11-20T10:00:00.000Z")},
+		},
+	}
 }
 
 func TestDlq(t *testing.T) {
 	t.Parallel()
-	brokers, config := deadLetters(t, letter("no_model", "secret-a"), letter("not_json", "secret-b"), letter("no_model", "secret-c"))
+	brokers, config := deadLetters(t, letter("no_model", "secret-a"), letter("not_json", "secret-b"),
+		letter("no_model", "secret-c"))
 	run := func(args ...string) string {
 		t.Helper()
 		return succeed(t, "", append(append([]string{"dlq"}, args...), "--config", config)...)
 	}
-	silent := run("list") + run("list", "--output=json") + run("list", "--by-reason") + run("show", "0/1") + run("show", "0/1", "--output=json") + run("replay", "--all", "--dry-run")
+	silent := run("list") + run("list", "--output=json") + run("list", "--by-reason") + run("show", "0/1") +
+		run("show", "0/1", "--output=json") + run("replay", "--all", "--dry-run")
 	if strings.Contains(silent, "secret") || strings.Contains(silent, "\x1b") {
 		t.Errorf("what nobody asked for is shown:\n%s", silent)
 	}
-	if got := run("list", "--reason", "no_model", "--limit", "1"); !strings.Contains(got, "0/2") || strings.Contains(got, "0/0 ") || strings.Contains(got, "not_json") {
+	if got := run("list", "--reason", "no_model", "--limit", "1"); !strings.Contains(got, "0/2") ||
+		strings.Contains(got, "0/0 ") || strings.Contains(got, "not_json") {
 		t.Errorf("list prints\n%s", got)
 	}
-	if got := run("list", "--by-reason", "--until", "2026-11-20T10:00:00Z", "--output=json"); strings.TrimSpace(got) != "[]" {
+	if got := run("list", "--by-reason", "--until", "2026-11-20T10:00:00Z",
+		"--output=json"); strings.TrimSpace(got) != "[]" {
 		t.Errorf("before the first: %s", got)
 	}
-	if got := clitest.Object(t, run("show", "0/1", "--text", "--output=json")); got["key"] != "secret-b" || got["value"] != `{"text":"secret"}` || got["reason"] != "not_json" {
+	if got := clitest.Object(t, run("show", "0/1", "--text", "--output=json")); got["key"] != "secret-b" ||
+		got["value"] != `{"text":"secret"}` || got["reason"] != "not_json" {
 		t.Errorf("show prints %v", got)
 	}
-	if got := clitest.Object(t, run("replay", "--reason", "no_model", "--output=json")); got["sent"] != 2.0 || got["dry_run"] != false {
+	if got := clitest.Object(t, run("replay", "--reason", "no_model", "--output=json")); got["sent"] != 2.0 ||
+		got["dry_run"] != false {
 		t.Errorf("replay prints %v", got)
 	}
 	c := ingesttest.Reader(t, brokers, "triage.notes")
@@ -95,7 +104,11 @@ func TestDlq(t *testing.T) {
 		{cli.ExitUsage, []string{"replay", "--reason", "secret"}, "not_json"},
 		{cli.ExitUsage, []string{"replay", "--all", "--rate", "-1"}, "--rate"},
 		{cli.ExitUsage, []string{"replay", "--all", "--max-attempts", "0"}, "--max-attempts"},
-		{cli.ExitUsage, []string{"list", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"}, "--until"},
+		{
+			cli.ExitUsage,
+			[]string{"list", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"},
+			"--until",
+		},
 		{cli.ExitUsage, []string{"show", "one"}, "PARTITION/OFFSET"},
 		{cli.ExitFailed, []string{"show", "0/9"}, "no dead letter at 0/9"},
 		{cli.ExitFailed, []string{"list", "--of", "responses"}, "questionnaire.responses.dlq"},

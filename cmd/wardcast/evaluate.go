@@ -77,16 +77,19 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 			bar.Finish()
 		}
 		if (errors.Is(err, eval.ErrOneClass) || errors.Is(err, smf.ErrLabels)) && g.Complaint != "" {
-			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome", "model", bundle.Slug(g.Complaint))
+			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome",
+				"model", bundle.Slug(g.Complaint))
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("evaluating %s of %s: %w", named(g.Complaint), strings.Join(slices.Concat(inputs, c.Test), ", "), err)
+			return fmt.Errorf("evaluating %s of %s: %w", named(g.Complaint),
+				strings.Join(slices.Concat(inputs, c.Test), ", "), err)
 		}
 		for i, sc := range found {
 			found[i].Complaint = g.Complaint
 			if asked := comparison.Configurations[i].Rank; sc.Rank < asked {
-				d.Log.Warn("fewer notes or terms than topics: the rank is reduced", "model", cmp.Or(g.Complaint, bundle.Other), "method", sc.Name, "rank", asked, "used", sc.Rank)
+				d.Log.Warn("fewer notes or terms than topics: the rank is reduced",
+					"model", cmp.Or(g.Complaint, bundle.Other), "method", sc.Name, "rank", asked, "used", sc.Rank)
 			}
 		}
 		scores = append(scores, found...)
@@ -119,15 +122,18 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	}
 	switch {
 	case c.only(true) != "" && !supervised:
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true)))
+		return train.Comparison{},
+			cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true)))
 	case c.only(false) != "" && !elastic:
-		return train.Comparison{}, cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.only(false)))
+		return train.Comparison{},
+			cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.only(false)))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err
 	}
 	if (s.L1Topics != nil || s.L1Scores != nil) && !l1 {
-		return train.Comparison{}, cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
+		return train.Comparison{},
+			cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
 	}
 	return train.Comparison{Configurations: candidates, Settings: s}, nil
 }
@@ -141,9 +147,12 @@ func scoreTable(scores []train.Evaluation, classes bool) (header []string, rows 
 		header = append(header, "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE")
 	}
 	for i, sc := range scores {
-		row := []string{cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes)}
+		row := []string{
+			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes),
+		}
 		if m := sc.Classes; classes {
-			row = append(row, cli.Digits(&m.Accuracy, 4), cli.Digits(&m.BalancedAccuracy, 4), cli.Digits(&m.Brier, 4), cli.Digits(&m.LogLoss, 4), cli.Digits(&sc.AUROC, 4), cli.Digits(m.AUROC, 4))
+			row = append(row, cli.Digits(&m.Accuracy, 4), cli.Digits(&m.BalancedAccuracy, 4), cli.Digits(&m.Brier, 4),
+				cli.Digits(&m.LogLoss, 4), cli.Digits(&sc.AUROC, 4), cli.Digits(m.AUROC, 4))
 			for _, of := range m.Classes {
 				if i == 0 {
 					header = append(header, of.Class)
@@ -156,7 +165,8 @@ func scoreTable(scores []train.Evaluation, classes bool) (header []string, rows 
 				interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
 			}
 			row = append(row,
-				cli.Digits(&sc.Accuracy, 4), cli.Digits(&sc.AUROC, 4), interval, cli.Digits(&sc.AUPRC, 3), cli.Digits(&sc.Brier, 4), cli.Digits(&sc.LogLoss, 4),
+				cli.Digits(&sc.Accuracy, 4), cli.Digits(&sc.AUROC, 4), interval, cli.Digits(&sc.AUPRC, 3),
+				cli.Digits(&sc.Brier, 4), cli.Digits(&sc.LogLoss, 4),
 				cli.Digits(sc.CalibrationIntercept, 2), cli.Digits(sc.CalibrationSlope, 2),
 			)
 		}

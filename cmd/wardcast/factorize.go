@@ -27,7 +27,8 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if ridge, err := strconv.ParseFloat(c.RidgeGiven, 64); err == nil && ridge == 0 {
 		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
 	}
-	tried, bar := cli.NewProgress(d, "cross-validation"), &iterations{Progress: cli.NewProgress(d, "updates"), max: c.MaxIter}
+	tried, bar := cli.NewProgress(d, "cross-validation"),
+		&iterations{Progress: cli.NewProgress(d, "updates"), max: c.MaxIter}
 	o := c.Options
 	o.Tried, o.Version = tried.Set, version
 	report, err := factorize.Run(ctx, o, bar)
@@ -45,8 +46,10 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	head := []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}
 	row := []string{
-		report.Method, report.Status, strconv.Itoa(report.Iterations), strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
-		orthogonality, cli.Digits(&report.Seconds.Load, 3), cli.Digits(&report.Seconds.Init, 3), cli.Digits(&report.Seconds.Solve, 3),
+		report.Method, report.Status, strconv.Itoa(report.Iterations),
+		strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
+		orthogonality, cli.Digits(&report.Seconds.Load, 3), cli.Digits(&report.Seconds.Init, 3),
+		cli.Digits(&report.Seconds.Solve, 3),
 	}
 	if s := report.Settings.Supervised; s != nil {
 		head = append(head, "XI", "RIDGE")
@@ -55,7 +58,9 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	for _, measure := range []struct {
 		name  string
 		value *float64
-	}{{"TRAIN ACCURACY", report.TrainAccuracy}, {"TEST ACCURACY", report.TestAccuracy}, {"TEST AUROC", report.TestAUROC}} {
+	}{{"TRAIN ACCURACY", report.TrainAccuracy}, {"TEST ACCURACY", report.TestAccuracy}, {
+		"TEST AUROC", report.TestAUROC,
+	}} {
 		if measure.value != nil {
 			head, row = append(head, measure.name), append(row, cli.Digits(measure.value, 3))
 		}
@@ -117,7 +122,8 @@ func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
 	case factorize.BCV:
 		head, extra = append(head, "STANDARD ERROR"), func(p factorize.RankPoint) *float64 { return p.StandardError }
 	case factorize.Parallel:
-		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"}, func(p factorize.RankPoint) *float64 { return p.Reference }
+		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"},
+			func(p factorize.RankPoint) *float64 { return p.Reference }
 	case factorize.MAP:
 		head, extra = append(head, "FOURTH POWER"), func(p factorize.RankPoint) *float64 { return p.FourthPower }
 	}

@@ -47,7 +47,8 @@ func matrices(t *testing.T, zeroOne bool) map[string]string {
 		}
 		csv.WriteByte('\n')
 	}
-	fmt.Fprintf(&mtx, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s\n", n, p, len(entries), strings.Join(entries, "\n"))
+	fmt.Fprintf(&mtx, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s\n", n, p, len(entries),
+		strings.Join(entries, "\n"))
 	header.WriteString("a,b,c,d,e,f,g\n")
 	header.Write(csv.Bytes())
 	// The format's version 1.0: magic, version, length of the header, header padded to a multiple of 64.
@@ -63,7 +64,9 @@ func matrices(t *testing.T, zeroOne bool) map[string]string {
 	}
 	dir := t.TempDir()
 	files := map[string]string{}
-	for name, data := range map[string][]byte{"x.mtx": mtx.Bytes(), "x.csv": csv.Bytes(), "header.csv": header.Bytes(), "x.npy": npy.Bytes()} {
+	for name, data := range map[string][]byte{
+		"x.mtx": mtx.Bytes(), "x.csv": csv.Bytes(), "header.csv": header.Bytes(), "x.npy": npy.Bytes(),
+	} {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
 		if _, err := z.Write(data); err != nil {
@@ -96,8 +99,8 @@ type factorized struct {
 	Version       string
 }
 
-// TestFactorize fits a sparse and a dense matrix by every method, and by one of them the same matrix from every form of file,
-// which gives the same factors.
+// TestFactorize fits a sparse and a dense matrix by every method, and by one of them the same matrix from every form of
+// file, which gives the same factors.
 func TestFactorize(t *testing.T) {
 	t.Parallel()
 	const n, p, rank = 12, 7, 2
@@ -109,14 +112,18 @@ func TestFactorize(t *testing.T) {
 				continue
 			}
 			out := filepath.Join(t.TempDir(), "out")
-			succeed(t, "", "factorize", "--method", method, "--input", path, "--rank", "2", "--out", out, "--trace", "--threads", "1")
+			succeed(t, "", "factorize", "--method", method, "--input", path, "--rank", "2", "--out", out, "--trace",
+				"--threads", "1")
 			data := clitest.Read(t, filepath.Join(out, "result.json"))
-			clitest.WantFields(t, "result.json", clitest.Object(t, string(data)), "method", "status", "iterations", "objective", "mean_objective", "orthogonality_residual", "train_accuracy", "seconds", "trace", "settings", "version")
+			clitest.WantFields(t, "result.json", clitest.Object(t, string(data)), "method", "status", "iterations",
+				"objective", "mean_objective", "orthogonality_residual", "train_accuracy", "seconds", "trace",
+				"settings", "version")
 			var r factorized
 			if err := json.Unmarshal(data, &r); err != nil {
 				t.Fatal(err)
 			}
-			if r.Method != method || r.Status == "" || r.Version == "" || r.Objective <= 0 || orthonormal != (r.Orthogonality < 1e-10) || math.Abs(r.MeanObjective*n*p-r.Objective) > 1e-9*r.Objective {
+			if r.Method != method || r.Status == "" || r.Version == "" || r.Objective <= 0 || orthonormal !=
+				(r.Orthogonality < 1e-10) || math.Abs(r.MeanObjective*n*p-r.Objective) > 1e-9*r.Objective {
 				t.Errorf("%s of %s: result.json holds %+v", method, name, r)
 			}
 			for _, s := range []string{"load", "init", "solve"} {
@@ -125,11 +132,14 @@ func TestFactorize(t *testing.T) {
 				}
 			}
 			if method != methods.SVD {
-				if len(r.Trace) != r.Iterations+1 || math.Abs(r.Trace[r.Iterations]["objective"]-r.Objective) > 1e-9*r.Objective {
-					t.Errorf("%s: the trace has %d iterates and ends at %v, want %d and %v", name, len(r.Trace), r.Trace[len(r.Trace)-1], r.Iterations+1, r.Objective)
+				if len(r.Trace) != r.Iterations+1 ||
+					math.Abs(r.Trace[r.Iterations]["objective"]-r.Objective) > 1e-9*r.Objective {
+					t.Errorf("%s: the trace has %d iterates and ends at %v, want %d and %v", name, len(r.Trace),
+						r.Trace[len(r.Trace)-1], r.Iterations+1, r.Objective)
 				}
 				for i, it := range r.Trace {
-					if it["iteration"] != float64(i) || i > 0 && method != methods.ONMF && it["objective"] > r.Trace[i-1]["objective"]*(1+1e-12) {
+					if it["iteration"] != float64(i) || i > 0 && method != methods.ONMF &&
+						it["objective"] > r.Trace[i-1]["objective"]*(1+1e-12) {
 						t.Errorf("%s: iterate %d of the trace is %v after %v", name, i, it, r.Trace[max(i-1, 0)])
 					}
 				}
@@ -149,7 +159,8 @@ func TestFactorize(t *testing.T) {
 			if first == 0 {
 				first = r.Objective
 			} else if math.Abs(r.Objective-first) > 1e-9*first {
-				t.Errorf("%s of %s: the objective is %v, of another form of the matrix %v", method, name, r.Objective, first)
+				t.Errorf("%s of %s: the objective is %v, of another form of the matrix %v", method, name,
+					r.Objective, first)
 			}
 		}
 	}
@@ -161,7 +172,9 @@ func TestFactorizeFlags(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	run := func(args ...string) map[string]any {
 		t.Helper()
-		return clitest.Object(t, succeed(t, "", append([]string{"factorize", "--input", files["x.csv"], "--rank", "2", "--out", out, "--output=json"}, args...)...))
+		return clitest.Object(t, succeed(t, "",
+			append([]string{"factorize", "--input", files["x.csv"], "--rank", "2", "--out", out, "--output=json"},
+				args...)...))
 	}
 	r := run("--max-iter", "3", "--rel-tol", "0")
 	if r["iterations"] != 3. {
@@ -176,7 +189,8 @@ func TestFactorizeFlags(t *testing.T) {
 		}
 	}
 	transposed := run("--input-orientation", "terms-by-documents", "--method", "svd")
-	if direct := run("--method", "svd"); math.Abs(direct["objective"].(float64)-transposed["objective"].(float64)) > 1e-9*direct["objective"].(float64) {
+	if direct := run("--method", "svd"); math.Abs(direct["objective"].(float64)-transposed["objective"].(float64)) >
+		1e-9*direct["objective"].(float64) {
 		t.Errorf("svd of the transpose has objective %v, want %v", transposed["objective"], direct["objective"])
 	}
 	table := succeed(t, "", "factorize", "--input", files["x.csv"], "--rank", "2", "--out", out)
@@ -184,12 +198,14 @@ func TestFactorizeFlags(t *testing.T) {
 		t.Errorf("factorize prints %q, want a table of one line", table)
 	}
 
-	if settings := run("--method", "l1-nmf", "--l1-topics", "0.25", "--l1-scores", "0")["settings"].(map[string]any); settings["l1_topics"] != .25 || settings["l1_scores"] != 0. {
+	if settings := run("--method", "l1-nmf", "--l1-topics", "0.25", "--l1-scores",
+		"0")["settings"].(map[string]any); settings["l1_topics"] != .25 || settings["l1_scores"] != 0. {
 		t.Errorf("the settings of --l1-topics 0.25 --l1-scores 0 are %v", settings)
 	}
 	one, best := run("--init", "random", "--seed", "7"), run("--init", "random", "--seed", "7", "--restarts", "5")
 	if best["objective"].(float64) > one["objective"].(float64) || best["settings"].(map[string]any)["restarts"] != 5. {
-		t.Errorf("the best of 5 starts has objective %v, the first %v; settings %v", best["objective"], one["objective"], best["settings"])
+		t.Errorf("the best of 5 starts has objective %v, the first %v; settings %v", best["objective"],
+			one["objective"], best["settings"])
 	}
 	for name, c := range map[string]struct {
 		args []string
@@ -214,7 +230,9 @@ func TestFactorizeFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fail(t, cli.ExitUsage, append([]string{"factorize", "--input", files["x.csv"], "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...), c.want)
+			fail(t, cli.ExitUsage, append([]string{
+				"factorize", "--input", files["x.csv"], "--rank", "1", "--out", filepath.Join(t.TempDir(), "out"),
+			}, c.args...), c.want)
 		})
 	}
 	for name, c := range map[string]struct {
@@ -225,16 +243,27 @@ func TestFactorizeFlags(t *testing.T) {
 	}{
 		"not a number": {"1,2\n3,x\n", "m.csv", nil, []string{"m.csv", "line 2", "column 2"}},
 		"ragged":       {"1,2\n3\n", "m.csv", nil, []string{"m.csv", "line 2"}},
-		"outside":      {"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "m.mtx", nil, []string{"m.mtx", "line 3"}},
+		"outside": {
+			"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", "m.mtx", nil, []string{"m.mtx", "line 3"},
+		},
 		"no matrix":    {"hello", "m.npy", nil, []string{"m.npy"}},
 		"no gzip":      {"hello", "m.csv.gz", nil, []string{"m.csv.gz"}},
 		"unknown kind": {"1,2\n3,4\n", "m.txt", nil, []string{"m.txt"}},
-		"negative":     {"1,2\n3,-4\n", "m.csv", []string{"--method", "nmf"}, []string{"m.csv", "row 2, column 2 is -4"}},
-		"not binary":   {"a,b,c\n1,0,1\n0,1,2\n", "m.csv", []string{"--method", "sonmf-binary", "--input-orientation", "terms-by-documents"}, []string{"m.csv", "row 2, column 3 is 2"}},
+		"negative": {
+			"1,2\n3,-4\n", "m.csv", []string{"--method", "nmf"}, []string{"m.csv", "row 2, column 2 is -4"},
+		},
+		"not binary": {
+			"a,b,c\n1,0,1\n0,1,2\n", "m.csv",
+			[]string{"--method", "sonmf-binary", "--input-orientation", "terms-by-documents"},
+			[]string{"m.csv", "row 2, column 3 is 2"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"factorize", "--input", clitest.File(t, c.file, c.content), "--rank", "1", "--out", filepath.Join(t.TempDir(), "out")}, c.args...)
+			args := append([]string{
+				"factorize", "--input", clitest.File(t, c.file, c.content), "--rank", "1", "--out",
+				filepath.Join(t.TempDir(), "out"),
+			}, c.args...)
 			fail(t, cli.ExitFailed, args, c.want...)
 		})
 	}
@@ -251,20 +280,29 @@ func TestFactorizeLabels(t *testing.T) {
 		}
 		return path
 	}
-	x, y, aux := write("x.csv", "hip,glf,cough\n2,1,0\n1,2,0\n0,1,2\n0,0,3\n3,1,0\n0,1,1\n"), write("y.csv", "1,1,0,0,1,0\n"), write("aux.csv", "age\n80\n71\n30\n22\n66\n41\n")
+	x, y, aux := write("x.csv", "hip,glf,cough\n2,1,0\n1,2,0\n0,1,2\n0,0,3\n3,1,0\n0,1,1\n"),
+		write("y.csv", "1,1,0,0,1,0\n"), write("aux.csv", "age\n80\n71\n30\n22\n66\n41\n")
 	args := func(more ...string) []string {
-		return append([]string{"factorize", "--input", x, "--rank", "2", "--out", filepath.Join(t.TempDir(), "out")}, more...)
+		return append([]string{"factorize", "--input", x, "--rank", "2", "--out", filepath.Join(t.TempDir(), "out")},
+			more...)
 	}
 	for _, method := range methods.Supervised() {
-		given := []string{"--method", method, "--labels", y, "--aux", aux, "--test-input", x, "--test-labels", y, "--test-aux", aux, "--xi", "1"}
+		given := []string{
+			"--method", method, "--labels", y, "--aux", aux, "--test-input", x, "--test-labels", y,
+			"--test-aux", aux, "--xi", "1",
+		}
 		got := clitest.Object(t, succeed(t, "", args(append(given, "--ridge", "0.1", "--output=json")...)...))
-		clitest.WantFields(t, method, got, "method", "status", "objective", "train_accuracy", "test_accuracy", "test_auroc", "settings")
+		clitest.WantFields(t, method, got, "method", "status", "objective", "train_accuracy", "test_accuracy",
+			"test_auroc", "settings")
 		settings := got["settings"].(map[string]any)
-		if got["train_accuracy"] != 1. || got["test_auroc"] != 1. || settings["xi"] != 1. || settings["ridge"] != .1 || settings["cross_validation"] != nil {
+		if got["train_accuracy"] != 1. || got["test_auroc"] != 1. || settings["xi"] != 1. || settings["ridge"] != .1 ||
+			settings["cross_validation"] != nil {
 			t.Errorf("%s gives %v", method, got)
 		}
-		settings = clitest.Object(t, succeed(t, "", args(append(given, "--ridge", "auto", "--output=json")...)...))["settings"].(map[string]any)
-		if v, _ := settings["cross_validation"].(map[string]any); v["folds"] != 5. || fmt.Sprint(v["chosen"]) != "[ridge]" {
+		settings = clitest.Object(t,
+			succeed(t, "", args(append(given, "--ridge", "auto", "--output=json")...)...))["settings"].(map[string]any)
+		if v, _ := settings["cross_validation"].(map[string]any); v["folds"] != 5. ||
+			fmt.Sprint(v["chosen"]) != "[ridge]" {
 			t.Errorf("%s with ridge auto says %v", method, settings)
 		}
 		table := succeed(t, "", args(append(given, "--ridge", "0.1")...)...)
@@ -283,7 +321,8 @@ func TestFactorizeLabels(t *testing.T) {
 		"nothing amiss":   {[]string{"--ridge", "0.1", "--class-weights", "balanced"}, nil},
 		"a single update": {[]string{"--ridge", "0.1", "--max-iter", "1"}, nil},
 	} {
-		r := wardcast(t, "", args(append([]string{"--method", "smf-w", "--labels", y, "--xi", "0.01"}, c.args...)...)...)
+		r := wardcast(t, "",
+			args(append([]string{"--method", "smf-w", "--labels", y, "--xi", "0.01"}, c.args...)...)...)
 		if r.Code != 0 || c.want == nil && r.Stderr != "" {
 			t.Errorf("%s: exits %d and says %q", name, r.Code, r.Stderr)
 		}
@@ -298,18 +337,42 @@ func TestFactorizeLabels(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"none":            {cli.ExitUsage, []string{"--method", "smf-w"}, []string{"needs labels"}},
-		"weights of nmf":  {cli.ExitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{"class weights", "does not use labels"}},
-		"weights":         {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--class-weights", "equal"}, []string{"--class-weights", "balanced"}},
-		"of sonmf":        {cli.ExitUsage, []string{"--labels", y}, []string{"does not use labels"}},
-		"xi of nmf":       {cli.ExitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "does not use labels"}},
-		"xi":              {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"}},
-		"name for a step": {cli.ExitUsage, []string{"--method", "smf-h", "--labels", y, "--step", "cayley"}, []string{"cayley", "number"}},
-		"number as name":  {cli.ExitUsage, []string{"--method", "sonmf", "--step", "0.1"}, []string{"0.1", "cayley"}},
-		"test alone":      {cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--test-input", x}, []string{"test documents"}},
-		"negative":        {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("bad.csv", "0\n1\n0\n-1\n0\n1\n")}, []string{"bad.csv", "line 4", "negative"}},
-		"one class":       {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("one.csv", "0,0,0,0,0,0\n")}, []string{"one.csv", "class 0"}},
-		"count":           {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("few.csv", "0,1\n")}, []string{"few.csv", "2 labels", "6 documents"}},
+		"none": {cli.ExitUsage, []string{"--method", "smf-w"}, []string{"needs labels"}},
+		"weights of nmf": {cli.ExitUsage, []string{"--method", "nmf", "--class-weights", "none"}, []string{
+			"class weights", "does not use labels",
+		}},
+		"weights": {
+			cli.ExitUsage,
+			[]string{"--method", "smf-w", "--labels", y, "--class-weights", "equal"},
+			[]string{"--class-weights", "balanced"},
+		},
+		"of sonmf": {cli.ExitUsage, []string{"--labels", y}, []string{"does not use labels"}},
+		"xi of nmf": {
+			cli.ExitUsage, []string{"--method", "nmf", "--xi", "1"}, []string{"xi", "does not use labels"},
+		},
+		"xi": {
+			cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--xi", "high"}, []string{"xi", "high"},
+		},
+		"name for a step": {cli.ExitUsage, []string{"--method", "smf-h", "--labels", y, "--step", "cayley"}, []string{
+			"cayley", "number",
+		}},
+		"number as name": {cli.ExitUsage, []string{"--method", "sonmf", "--step", "0.1"}, []string{"0.1", "cayley"}},
+		"test alone": {
+			cli.ExitUsage, []string{"--method", "smf-w", "--labels", y, "--test-input", x}, []string{"test documents"},
+		},
+		"negative": {
+			cli.ExitFailed,
+			[]string{"--method", "smf-w", "--labels", write("bad.csv", "0\n1\n0\n-1\n0\n1\n")},
+			[]string{"bad.csv", "line 4", "negative"},
+		},
+		"one class": {
+			cli.ExitFailed,
+			[]string{"--method", "smf-w", "--labels", write("one.csv", "0,0,0,0,0,0\n")},
+			[]string{"one.csv", "class 0"},
+		},
+		"count": {cli.ExitFailed, []string{"--method", "smf-w", "--labels", write("few.csv", "0,1\n")}, []string{
+			"few.csv", "2 labels", "6 documents",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

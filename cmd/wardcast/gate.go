@@ -79,7 +79,8 @@ func logPromotion(log *slog.Logger, e *train.Promotion) error {
 		log.Warn("the gate refused the new models; they stay in the store", facts...)
 		return cli.ErrRefused
 	case e.Served != e.Candidate:
-		log.Warn("the champion was recalibrated; the new models stay in the store", append(facts, "served", e.Served.Name)...)
+		log.Warn("the champion was recalibrated; the new models stay in the store",
+			append(facts, "served", e.Served.Name)...)
 	case e.Verdict.Decision != gate.Promote:
 		log.Warn("the new models are served by --force although the gate did not let them through", facts...)
 	default:

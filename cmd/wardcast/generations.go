@@ -33,14 +33,16 @@ type change struct {
 
 // request returns what the flags ask for.
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
-	return &serving.Request{To: to, By: operator(), Why: c.Why, Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log}
+	return &serving.Request{
+		To: to, By: operator(), Why: c.Why, Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log,
+	}
 }
 
 // print says what was changed, or would be.
 func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
 	from, to, g := made.From, made.To.Name, made.To
 	if c.JSON() {
-		return cli.PrintJSON(d.Out, change{from, to, g.Versions(), c.DryRun})
+		return cli.PrintJSON(d.Out, change{From: from, To: to, Models: g.Versions(), DryRun: c.DryRun})
 	}
 	verb := "serving"
 	if c.DryRun {
@@ -86,7 +88,8 @@ func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	made, err := serving.Rollback(ctx, s, c.request(d, c.To))
 	if errors.Is(err, models.ErrNeverServed) {
-		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s --why TEXT\"", err, c.To)
+		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s "+
+			"--why TEXT\"", err, c.To)
 	}
 	if err != nil {
 		return err
@@ -157,7 +160,9 @@ func beside(from, to *compare.Side, get func(*compare.Side) string) string {
 }
 
 // generations returns the two to compare.
-func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps, s *models.Store) (from, to *models.Generation, err error) {
+func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps,
+	s *models.Store,
+) (from, to *models.Generation, err error) {
 	served, err := serving.Champion(ctx, s, d.Log)
 	if err != nil {
 		return nil, nil, err
@@ -207,7 +212,8 @@ func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps) error {
 		if e.Abandoned {
 			action += " (abandoned)"
 		}
-		rows = append(rows, []string{e.Time.Format(time.RFC3339), action, e.From, e.To, e.By, short(e.Why), short(e.Command)})
+		rows = append(rows,
+			[]string{e.Time.Format(time.RFC3339), action, e.From, e.To, e.By, short(e.Why), short(e.Command)})
 	}
 	// A damaged line must not hide the others, and must be reported.
 	return errors.Join(c.Print(d, events, header, rows), damage)
@@ -234,5 +240,6 @@ func (c *modelsHistoryCmd) served(ctx context.Context, d *cli.Deps, s *models.St
 		rows = append(rows, []string{g.Name, model, version})
 	}
 	slices.SortFunc(rows, slices.Compare)
-	return c.Print(d, map[string]any{"at": c.At, "generation": g.Name, "models": versions}, []string{"GENERATION", "MODEL", "VERSION"}, rows)
+	return c.Print(d, map[string]any{"at": c.At, "generation": g.Name, "models": versions},
+		[]string{"GENERATION", "MODEL", "VERSION"}, rows)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// twoGenerations returns a store that serves its second generation, which lacks all models but that of all complaints if there
-// are others, and the names of both.
+// twoGenerations returns a store that serves its second generation, which lacks all models but that of all complaints
+// if there are others, and the names of both.
 func twoGenerations(t *testing.T) (dir string, s *models.Store, names []string) {
 	t.Helper()
 	dir = trained(t)
@@ -36,7 +36,9 @@ func twoGenerations(t *testing.T) (dir string, s *models.Store, names []string) 
 	if _, err := s.Save(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	second := &models.Generation{Parent: first.Name, CreatedAt: b.Manifest.CreatedAt, By: "test", Models: maps.Clone(first.Models)}
+	second := &models.Generation{
+		Parent: first.Name, CreatedAt: b.Manifest.CreatedAt, By: "test", Models: maps.Clone(first.Models),
+	}
 	second.Models[bundle.Other] = models.Member{Version: b.Version, Reason: "later notes"}
 	if err := s.AddGeneration(t.Context(), second); err != nil {
 		t.Fatal(err)
@@ -66,7 +68,8 @@ func TestGenerations(t *testing.T) {
 		t.Helper()
 		fail(t, code, append(append([]string{"models"}, args...), at...), want)
 	}
-	if got := run("promote", "--dry-run"); !strings.Contains(got, "would serve generation "+names[1]) || served(t, s) != names[0] {
+	if got := run("promote", "--dry-run"); !strings.Contains(got, "would serve generation "+names[1]) ||
+		served(t, s) != names[0] {
 		t.Errorf("a dry run prints %q, served is %s", got, served(t, s))
 	}
 	refuse(cli.ExitFailed, "served already", "promote", names[0])
@@ -90,16 +93,20 @@ func TestGenerations(t *testing.T) {
 		Models   map[string]string
 		DryRun   bool `json:"dry_run"`
 	}
-	if err := json.Unmarshal([]byte(run("promote", names[1], "--why", "the board's decision", "--output=json")), &change); err != nil {
+	if err := json.Unmarshal([]byte(run("promote", names[1], "--why", "the board's decision", "--output=json")),
+		&change); err != nil {
 		t.Fatal(err)
 	}
-	if change.From != names[0] || change.To != names[1] || change.Models[bundle.Other] == "" || change.DryRun || served(t, s) != names[1] {
+	if change.From != names[0] || change.To != names[1] || change.Models[bundle.Other] == "" || change.DryRun ||
+		served(t, s) != names[1] {
 		t.Errorf("promote prints %+v, served is %s", change, served(t, s))
 	}
-	if got := run("diff"); !strings.Contains(got, "_other") || !strings.Contains(got, "replaced") || !strings.Contains(got, "LOG LOSS") {
+	if got := run("diff"); !strings.Contains(got, "_other") || !strings.Contains(got, "replaced") ||
+		!strings.Contains(got, "LOG LOSS") {
 		t.Errorf("models diff prints %s", got)
 	}
-	if got := clitest.Object(t, run("diff", names[1], names[0], "--output=json")); got["from"] != names[1] || got["to"] != names[0] {
+	if got := clitest.Object(t, run("diff", names[1], names[0], "--output=json")); got["from"] != names[1] ||
+		got["to"] != names[0] {
 		t.Errorf("models diff prints %v", got)
 	}
 	run("rollback", "--why", "a bad night")
@@ -129,7 +136,8 @@ func TestGenerations(t *testing.T) {
 			t.Errorf("event %+v", e)
 		}
 	}
-	if want := "promoted the first; refused AUROC .500; promoted the board's decision; rolled_back a bad night"; strings.Join(got, "; ") != want {
+	if want := "promoted the first; refused AUROC .500; promoted the board's decision; rolled_back a bad " +
+		"night"; strings.Join(got, "; ") != want {
 		t.Errorf("history tells %q, want %q", strings.Join(got, "; "), want)
 	}
 	if command := events[3].Command; !strings.HasPrefix(command, "wardcast models rollback --why 'a bad night'") {
@@ -138,7 +146,8 @@ func TestGenerations(t *testing.T) {
 	if got := run("history"); !strings.Contains(got, "rolled_back") || !strings.Contains(got, "a bad night") {
 		t.Errorf("history prints %s", got)
 	}
-	if got := run("history", "--at", events[2].Time.Add(time.Millisecond).Format(time.RFC3339Nano)); !strings.Contains(got, names[1]) {
+	if got := run("history", "--at",
+		events[2].Time.Add(time.Millisecond).Format(time.RFC3339Nano)); !strings.Contains(got, names[1]) {
 		t.Errorf("served after the promotion: %s", got)
 	}
 	refuse(cli.ExitFailed, "not found", "history", "--at", "2020-05-07T03:14:00Z")
@@ -150,13 +159,16 @@ func TestGenerations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"show", "_other", "--version", versions[0]}, {"show", "_other", versions[0]}, {"card", "_other", "--version", versions[0], "--output=json"}} {
+	for _, args := range [][]string{{"show", "_other", "--version", versions[0]}, {"show", "_other", versions[0]}, {
+		"card", "_other", "--version", versions[0], "--output=json",
+	}} {
 		if got := run(args...); !strings.Contains(got, versions[0]) {
 			t.Errorf("%v prints %s", args, got)
 		}
 	}
 	for i, name := range names {
-		if got := clitest.Object(t, run("show", "_other", "--version", name, "--output=json")); got["version"] != versions[i] {
+		if got := clitest.Object(t,
+			run("show", "_other", "--version", name, "--output=json")); got["version"] != versions[i] {
 			t.Errorf("generation %s: version %v, want %s", name, got["version"], versions[i])
 		}
 	}
@@ -166,7 +178,8 @@ func TestGenerations(t *testing.T) {
 	run("verify")
 }
 
-// TestPromoteChecksAsAScorer: a generation whose files are whole, and that this program cannot score with, changes nothing.
+// TestPromoteChecksAsAScorer: a generation whose files are whole, and that this program cannot score with, changes
+// nothing.
 func TestPromoteChecksAsAScorer(t *testing.T) {
 	t.Parallel()
 	dir, s, names := twoGenerations(t)
@@ -182,13 +195,16 @@ func TestPromoteChecksAsAScorer(t *testing.T) {
 	if _, err := s.Save(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	earlier := &models.Generation{CreatedAt: b.Manifest.CreatedAt, Models: map[string]models.Member{bundle.Other: {Version: b.Version}}}
+	earlier := &models.Generation{
+		CreatedAt: b.Manifest.CreatedAt, Models: map[string]models.Member{bundle.Other: {Version: b.Version}},
+	}
 	if err := s.AddGeneration(t.Context(), earlier); err != nil {
 		t.Fatal(err)
 	}
 	check := func(args ...string) {
 		t.Helper()
-		fail(t, cli.ExitFailed, append(append([]string{"models"}, args...), "--model-dir", dir), "hardcast-", "train it again")
+		fail(t, cli.ExitFailed, append(append([]string{"models"}, args...), "--model-dir", dir), "hardcast-",
+			"train it again")
 	}
 	check("promote", earlier.Name)
 	check("promote", "--dry-run", earlier.Name)

@@ -218,8 +218,8 @@ func disposed(t *testing.T) map[string][]byte {
 	return map[string][]byte{"dispositions.csv": data}
 }
 
-// planted returns a matrix of four topics, the same matrix cut to 0 and 1 in two formats, labels and auxiliary features of
-// its documents, and factors to begin from.
+// planted returns a matrix of four topics, the same matrix cut to 0 and 1 in two formats, labels and auxiliary features
+// of its documents, and factors to begin from.
 func planted(*testing.T) map[string][]byte {
 	const n, p, k = 150, 80, 4
 	random := rand.New(rand.NewPCG(1, 2))
@@ -249,7 +249,8 @@ func planted(*testing.T) map[string][]byte {
 	return map[string][]byte{
 		"dense.csv":  dense,
 		"binary.csv": table(n, p, func(i, j int) float64 { return one[i*p+j] }),
-		"binary.mtx": fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s", n, p, len(entries), strings.Join(entries, "")),
+		"binary.mtx": fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s", n, p,
+			len(entries), strings.Join(entries, "")),
 		"labels.csv": table(n, 1, func(i, _ int) float64 { return float64(i % k / 2) }),
 		"aux.csv":    table(n, 2, func(i, j int) float64 { return float64(i%k/2+j*i%3) + random.Float64() }),
 		"topics.csv": table(p, k, uniform),
@@ -273,10 +274,12 @@ func ordinal() []byte {
 	return out
 }
 
-// TestGolden pins every number that the commands of golden write: see renewal. With -artifacts, go test keeps the files.
+// TestGolden pins every number that the commands of golden write: see renewal. With -artifacts, go test keeps the
+// files.
 //
-// The bits depend on the instructions. GOAMD64=v3 and arm64 round sums of products in another way, and so do the kernels
-// in Go, which run without AVX2 or with the tag purego. AVX2 and AVX-512 give the same bits, on any number of threads.
+// The bits depend on the instructions. GOAMD64=v3 and arm64 round sums of products in another way, and so do the
+// kernels in Go, which run without AVX2 or with the tag purego. AVX2 and AVX-512 give the same bits, on any number of
+// threads.
 func TestGolden(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -364,8 +367,8 @@ func write(t *testing.T, path string, data []byte) {
 // versionName matches the name of a model's version.
 var versionName = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{6}\b`)
 
-// summaries describes each data file below dir by its name. Of a model's versions it takes the champion alone, under the
-// name "champion".
+// summaries describes each data file below dir by its name. Of a model's versions it takes the champion alone, under
+// the name "champion".
 func summaries(t *testing.T, dir string) map[string]summary {
 	t.Helper()
 	kept, found := t.ArtifactDir(), map[string]summary{}
@@ -407,9 +410,11 @@ func summaries(t *testing.T, dir string) map[string]summary {
 	return found
 }
 
-// changing matches the JSON fields that differ from run to run or from machine to machine, and those that hold prose. The
-// manifest's hash and size of a file are among them: card.md is prose, and every other file has a hash of its own.
-var changing = regexp.MustCompile(`("(?:created_at|scored_at|trained|version|wardcast_version|parent|sha256|size|seconds|threads|why|warnings)": *)("(?:[^"\\]|\\.)*"|[-+.0-9eE]+|\{[^}]*\}|\[(?:[^]"]|"(?:[^"\\]|\\.)*")*\])`)
+// changing matches the JSON fields that differ from run to run or from machine to machine, and those that hold prose.
+// The manifest's hash and size of a file are among them: card.md is prose, and every other file has a hash of its own.
+var changing = regexp.MustCompile(
+	`("(?:created_at|scored_at|trained|version|wardcast_version|parent|sha256|size|seconds|threads|why|warnings)": ` +
+		`*)("(?:[^"\\]|\\.)*"|[-+.0-9eE]+|\{[^}]*\}|\[(?:[^]"]|"(?:[^"\\]|\\.)*")*\])`)
 
 // blank takes out of JSON what the golden files do not pin, and leaves every other byte as it is.
 func blank(data []byte, dir string) []byte {

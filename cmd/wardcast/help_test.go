@@ -18,7 +18,8 @@ import (
 // shell runs a line of bash in a folder, with the program on the path.
 func shell(t *testing.T, dir, line string) string {
 	t.Helper()
-	c, program, path := exec.CommandContext(t.Context(), "bash", "-c", "set -e; "+line), command(t.Context(), t), t.TempDir()
+	c, program, path := exec.CommandContext(t.Context(), "bash", "-c", "set -e; "+line),
+		command(t.Context(), t), t.TempDir()
 	c.Dir, c.Env = dir, program.Env
 	if err := os.Symlink(program.Path, filepath.Join(path, "wardcast")); err != nil {
 		t.Fatal(err)
@@ -64,14 +65,16 @@ func TestExamples(t *testing.T) {
 	for _, name := range names {
 		example := commands[name].Tag.Get(cli.Example)
 		switch name {
-		case "demo", "serve", "broker", "bench score", "bench stream", "dlq list", "dlq show", "dlq replay": // they take long, run until stopped or need a broker: other tests run them
+		// they take long, run until stopped or need a broker: other tests run them
+		case "demo", "serve", "broker", "bench score", "bench stream", "dlq list", "dlq show", "dlq replay":
 			example += " --help"
 		case "retrain":
 			shell(t, dir, "wardcast synth notes --count 2000 --outcomes outcomes.jsonl > notes.jsonl")
 			example = strings.Replace(example, "--model-dir models", "--model-dir nightly", 1)
 		case "models diff": // needs another generation, and the examples after it one to go back to
 			shell(t, dir, commands["train"].Tag.Get(cli.Example)+" --force --why again")
-			again = strings.TrimSpace(shell(t, dir, "cat models/champion && wardcast models rollback --model-dir models >/dev/null"))
+			again = strings.TrimSpace(shell(t, dir,
+				"cat models/champion && wardcast models rollback --model-dir models >/dev/null"))
 		case "models promote":
 			example = strings.Replace(example, "2026-11-20T02-00-41Z-3f9c1a", again, 1)
 		}

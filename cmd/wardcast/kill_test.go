@@ -38,7 +38,8 @@ type stream struct {
 
 	// message returns the identifier and the value of message i.
 	message func(i int) (id string, value []byte)
-	// want returns by their identifiers what the commands make of those sent that are well-formed; essence is as much of an answer.
+	// want returns by their identifiers what the commands make of those sent that are well-formed; essence is as much
+	// of an answer.
 	want    func(good []string) map[string]string
 	essence func(answer string) string
 }
@@ -175,7 +176,8 @@ func (s *stream) answers(more int) {
 	s.t.Helper()
 	n := len(s.predictions) + len(s.dead) + more
 	if !s.read(clitest.Patience, func() bool { return len(s.predictions)+len(s.dead) >= n }) {
-		s.t.Fatalf("%d answers of %d sent, %d committed, no more within %v", n-more, len(s.sent), s.committed(), clitest.Patience)
+		s.t.Fatalf("%d answers of %d sent, %d committed, no more within %v", n-more, len(s.sent), s.committed(),
+			clitest.Patience)
 	}
 }
 
@@ -192,12 +194,13 @@ func (s *stream) settle() {
 		}
 		return len(answered) >= len(s.sent)
 	}) {
-		s.t.Fatalf("%d of %d messages answered, %d committed, the others not within %v", len(answered), len(s.sent), s.committed(), clitest.Patience)
+		s.t.Fatalf("%d of %d messages answered, %d committed, the others not within %v", len(answered), len(s.sent),
+			s.committed(), clitest.Patience)
 	}
 }
 
-// verdict fails unless every well-formed message is answered as the commands answer it, every other is a dead letter, and
-// repeats are alike. It returns their number.
+// verdict fails unless every well-formed message is answered as the commands answer it, every other is a dead letter,
+// and repeats are alike. It returns their number.
 func (s *stream) verdict() int {
 	s.t.Helper()
 	var whole []string
@@ -262,8 +265,8 @@ func (s *stream) committed() int {
 	return ingesttest.Committed(s.t, s.Client, s.group)
 }
 
-// TestKill streams notes, and responses to a questionnaire, through two scorers that are killed while they answer, and by turns
-// both of them or one and then the next while it starts.
+// TestKill streams notes, and responses to a questionnaire, through two scorers that are killed while they answer, and
+// by turns both of them or one and then the next while it starts.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	bootstrap, kills, total := os.Getenv("WARDCAST_KAFKA"), 20, 5000
@@ -332,5 +335,6 @@ func kill(t *testing.T, s *stream, kills, total int) {
 		t.Errorf("all is answered and the scorers have drained, but the group lags by %d", len(s.sent)-got)
 	}
 	repeats := s.verdict()
-	t.Logf("%d messages, %d kills in %.0f s, %d repeats, %.0f s in all", len(s.sent), kills, killed.Seconds(), repeats, time.Since(began).Seconds())
+	t.Logf("%d messages, %d kills in %.0f s, %d repeats, %.0f s in all", len(s.sent), kills, killed.Seconds(), repeats,
+		time.Since(began).Seconds())
 }

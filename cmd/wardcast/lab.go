@@ -200,9 +200,11 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	out := bufio.NewWriter(d.Out) // keeps the first error
 	show := func(_ *msg.Prediction, value []byte) { line(out, "%s\n", value) }
 	if !c.JSON() {
-		head := fmt.Sprintf("%-9s %-30s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION", "WORDS (+ towards admission, - away)")
+		head := fmt.Sprintf("%-9s %-30s %6s  %-9s %s\n", "VISIT", "COMPLAINT", "PROB.", "DECISION",
+			"WORDS (+ towards admission, - away)")
 		show = func(p *msg.Prediction, _ []byte) {
-			line(out, "%s%-9s %-30s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability, p.Decision, words(p))
+			line(out, "%s%-9s %-30s %6.3f  %-9s %s\n", head, p.VisitID, p.Complaint, p.Probability,
+				p.Decision, words(p))
 			head = ""
 		}
 	}
@@ -218,8 +220,10 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, map[string]any{"summary": s})
 	}
-	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n", s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
-	line(out, "AUROC %s; the rule that made the notes reaches %s. Mean distance from the true probability: %.3f.\n", cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
+	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n",
+		s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
+	line(out, "AUROC %s; the rule that made the notes reaches %s. Mean distance from the true probability: %.3f.\n",
+		cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
 	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
 	return out.Flush()
 }
@@ -233,7 +237,8 @@ func line(w *bufio.Writer, format string, args ...any) {
 // shownWords is how many parts of a note the table names.
 const shownWords = 4
 
-// words returns the parts of a note that moved its prediction most, as the nurse wrote them. What she wrote twice stands once.
+// words returns the parts of a note that moved its prediction most, as the nurse wrote them. What she wrote twice
+// stands once.
 func words(p *msg.Prediction) string {
 	var parts []summand
 	for _, e := range p.Evidence {
@@ -283,8 +288,10 @@ type synthNotesCmd struct {
 func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
 	g, err := synth.New(synth.Settings{
 		Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling,
-		Changes: synth.Changes{BaseRate: c.BaseRate, Shift: c.Shift, ShiftFrom: c.ShiftFrom, Wording: c.Wording, Template: c.NewTemplate},
-		Labels:  synth.Labels{Delay: c.LabelDelay, Revised: c.Revised, BadDay: c.BadLabels},
+		Changes: synth.Changes{
+			BaseRate: c.BaseRate, Shift: c.Shift, ShiftFrom: c.ShiftFrom, Wording: c.Wording, Template: c.NewTemplate,
+		},
+		Labels: synth.Labels{Delay: c.LabelDelay, Revised: c.Revised, BadDay: c.BadLabels},
 	})
 	if err != nil {
 		return err
@@ -328,7 +335,8 @@ type synthQuestionnaireCmd struct {
 
 func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Participants < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
-		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, the last from 0 to below 1", c.Participants, c.Visits, c.Missing))
+		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, "+
+			"the last from 0 to below 1", c.Participants, c.Visits, c.Missing))
 	}
 	return synth.WriteQuestionnaire(ctx, d.Out, c.Part, c.QuestionnaireSettings)
 }

@@ -76,12 +76,15 @@ func run(ctx context.Context, process *cli.Process) int {
 	var g grammar
 	program := cli.Program{
 		Name: "wardcast",
-		Description: "Probability of admission from triage notes, with the words behind it. Data goes to stdout, logs and progress to stderr. " +
+		Description: "Probability of admission from triage notes, with the words behind it. Data goes to stdout, " +
+			"logs and progress to stderr. " +
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 quality gate refused.",
 		Grammar: &g,
 		Logging: &g.Logging,
 		Vars:    defaults(),
-		Usage:   []error{factorize.ErrOptions, questionnaire.ErrOptions, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
+		Usage: []error{
+			factorize.ErrOptions, questionnaire.ErrOptions, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings,
+		},
 	}
 	return program.Run(ctx, process)
 }
@@ -90,21 +93,33 @@ func run(ctx context.Context, process *cli.Process) int {
 func defaults() map[string]string {
 	s, explain := train.Default(), config.Default().Scoring
 	return map[string]string{
-		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64), "rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments), "minEvents": strconv.Itoa(s.MinEvents),
-		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","), "runs": strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds), "draws": strconv.Itoa(rank.DefaultDraws),
-		"methods": strings.Join(append(methods.Names(), methods.Supervised()...), ","), "fitMethods": strings.Join(train.Methods(), ","),
-		"maxIter": strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1, 64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
+		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64),
+		"rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
+		"minEvents":   strconv.Itoa(s.MinEvents),
+		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","),
+		"runs":        strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds),
+		"draws":      strconv.Itoa(rank.DefaultDraws),
+		"methods":    strings.Join(append(methods.Names(), methods.Supervised()...), ","),
+		"fitMethods": strings.Join(train.Methods(), ","),
+		"maxIter":    strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1,
+			64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
 		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
-		"betas": strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"), "questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
-		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors), "evaluateMethods": strings.Join(evaluate.Methods(), ","),
-		"bootstrap": strconv.Itoa(invariance.DefaultBootstrap), "leastBootstrap": strconv.Itoa(invariance.LeastBootstrap),
-		"misspelling": strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
-		"vitals":      strings.Join(msg.VitalNames(), ", "),
-		"noteColumns": "age:numeric,sex:categorical,acuity:numeric,vitals." + strings.Join(msg.VitalNames(), ":numeric,vitals.") + ":numeric",
-		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","), "partitions": strconv.Itoa(ingest.DefaultPartitions),
+		"betas":                strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"),
+		"questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
+		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors),
+		"evaluateMethods": strings.Join(evaluate.Methods(), ","),
+		"bootstrap":       strconv.Itoa(invariance.DefaultBootstrap),
+		"leastBootstrap":  strconv.Itoa(invariance.LeastBootstrap),
+		"misspelling":     strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
+		"vitals":          strings.Join(msg.VitalNames(), ", "),
+		"noteColumns": "age:numeric,sex:categorical,acuity:numeric,vitals." + strings.Join(msg.VitalNames(),
+			":numeric,vitals.") + ":numeric",
+		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","),
+		"partitions":  strconv.Itoa(ingest.DefaultPartitions),
 		"maxAttempts": strconv.Itoa(deadletter.DefaultMaxAttempts),
 		"windowDays":  strconv.Itoa(config.Default().Retrain.WindowDays),
-		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms), "words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
+		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms),
+		"words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
 	}
 }
 

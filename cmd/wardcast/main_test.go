@@ -56,7 +56,8 @@ var trainOnce = sync.OnceValues(func() (*train.Trained, error) {
 	}
 	s := train.Default()
 	s.Rank, s.Text.MinDF, s.Alpha, s.ChooseText = trainedTopics, 3, .1, false // much ridge keeps many features
-	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
+	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s,
+		train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
 })
 
 // trained returns a model store with a small model.
@@ -118,7 +119,8 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	parser, _ := newParser(t)
 	for _, leaf := range parser.Model.Leaves(true) {
-		path := slices.DeleteFunc(strings.Fields(leaf.Path()), func(word string) bool { return strings.HasPrefix(word, "<") || strings.HasPrefix(word, "[") })
+		path := slices.DeleteFunc(strings.Fields(leaf.Path()),
+			func(word string) bool { return strings.HasPrefix(word, "<") || strings.HasPrefix(word, "[") })
 		if leaf.Help == "" {
 			t.Errorf("%s has no help", leaf.Path())
 		}
@@ -136,8 +138,10 @@ func TestHelp(t *testing.T) {
 			}
 		}
 		example := leaf.Tag.Get(cli.Example)
-		if !strings.Contains(example, "wardcast "+strings.Join(path, " ")) || !strings.HasSuffix(help, "\n\nExample:\n  "+example+"\n") {
-			t.Errorf("wardcast %s --help ends with %q, want the example %q", strings.Join(path, " "), help[max(0, len(help)-100):], example)
+		if !strings.Contains(example, "wardcast "+strings.Join(path, " ")) ||
+			!strings.HasSuffix(help, "\n\nExample:\n  "+example+"\n") {
+			t.Errorf("wardcast %s --help ends with %q, want the example %q", strings.Join(path, " "),
+				help[max(0, len(help)-100):], example)
 		}
 	}
 }
@@ -156,31 +160,48 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no command":              {nil, "\"wardcast --help\" lists the commands"},
-		"unknown command":         {[]string{"frobnicate"}, "frobnicate; \"wardcast --help\" lists the commands"},
-		"help as a command":       {[]string{"help", "train"}, "\"wardcast --help\" lists the commands"},
-		"version as a flag":       {[]string{"--version"}, "\"wardcast --help\" lists the commands"},
-		"part of a command":       {[]string{"models"}, "expected one of"},
-		"mistyped command":        {[]string{"trian"}, `did you mean "train"?`},
-		"mistyped subcommand":     {[]string{"models", "lst"}, `did you mean "list"?`},
-		"mistyped flag":           {[]string{"train", "--modl-dir", "x"}, `did you mean "--model-dir"?`},
-		"unknown flag":            {[]string{"version", "--loud"}, "--loud"},
-		"missing flags":           {[]string{"train"}, "--input"},
-		"missing argument":        {[]string{"check-config"}, "<config> is missing"},
-		"missing choice":          {[]string{"completion"}, "<shell> is missing: one of bash, zsh, fish"},
-		"missing value":           {[]string{"predict", "--text"}, "--text needs a value"},
-		"hyphen at the front":     {[]string{"questionnaire", "items", config, "--range", "-9:9"}, "--range needs a value; one that begins with a hyphen is written --range=-9:9"},
-		"not a fraction":          {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
-		"negative seed":           {[]string{"synth", "notes", "--seed=-1"}, `--seed: "-1" is not a whole number from 0`},
-		"a page as JSON":          {[]string{"models", "card", "--model-dir", ".", "--html", "--output=json"}, "exclude each other"},
-		"too many arguments":      {[]string{"check-config", config, config}, "unexpected argument"},
-		"not one of":              {[]string{"demo", "--output=xml"}, "--output"},
-		"not a number":            {[]string{"factorize", "--input", config, "--rank", "many", "--out", "x"}, `--rank: "many" is not a whole number`},
-		"not a duration":          {[]string{"demo", "--duration", "long"}, `--duration: "long" is not a duration`},
-		"not a time":              {[]string{"models", "history", "--model-dir", ".", "--at", "yesterday"}, `--at: "yesterday" is not a time, such as`},
-		"file that is not there":  {[]string{"serve", "--config", "nowhere.yaml"}, "nowhere.yaml: no such file\n"},
-		"table that is not there": {[]string{"questionnaire", "items", "/nowhere.csv"}, "wardcast: /nowhere.csv: no such file\n"},
-		"folder not there":        {[]string{"questionnaire", "meta", "/nowhere", "--out", "x"}, "wardcast: /nowhere: no such folder\n"},
+		"no command":          {nil, "\"wardcast --help\" lists the commands"},
+		"unknown command":     {[]string{"frobnicate"}, "frobnicate; \"wardcast --help\" lists the commands"},
+		"help as a command":   {[]string{"help", "train"}, "\"wardcast --help\" lists the commands"},
+		"version as a flag":   {[]string{"--version"}, "\"wardcast --help\" lists the commands"},
+		"part of a command":   {[]string{"models"}, "expected one of"},
+		"mistyped command":    {[]string{"trian"}, `did you mean "train"?`},
+		"mistyped subcommand": {[]string{"models", "lst"}, `did you mean "list"?`},
+		"mistyped flag":       {[]string{"train", "--modl-dir", "x"}, `did you mean "--model-dir"?`},
+		"unknown flag":        {[]string{"version", "--loud"}, "--loud"},
+		"missing flags":       {[]string{"train"}, "--input"},
+		"missing argument":    {[]string{"check-config"}, "<config> is missing"},
+		"missing choice":      {[]string{"completion"}, "<shell> is missing: one of bash, zsh, fish"},
+		"missing value":       {[]string{"predict", "--text"}, "--text needs a value"},
+		"hyphen at the front": {
+			[]string{"questionnaire", "items", config, "--range", "-9:9"},
+			"--range needs a value; one that begins with a hyphen is written --range=-9:9",
+		},
+		"not a fraction": {[]string{"predict", "--age", "abc"}, `--age: "abc" is not a number`},
+		"negative seed": {
+			[]string{"synth", "notes", "--seed=-1"}, `--seed: "-1" is not a whole number from 0`,
+		},
+		"a page as JSON": {
+			[]string{"models", "card", "--model-dir", ".", "--html", "--output=json"}, "exclude each other",
+		},
+		"too many arguments": {[]string{"check-config", config, config}, "unexpected argument"},
+		"not one of":         {[]string{"demo", "--output=xml"}, "--output"},
+		"not a number": {
+			[]string{"factorize", "--input", config, "--rank", "many", "--out", "x"},
+			`--rank: "many" is not a whole number`,
+		},
+		"not a duration": {[]string{"demo", "--duration", "long"}, `--duration: "long" is not a duration`},
+		"not a time": {
+			[]string{"models", "history", "--model-dir", ".", "--at", "yesterday"},
+			`--at: "yesterday" is not a time, such as`,
+		},
+		"file that is not there": {[]string{"serve", "--config", "nowhere.yaml"}, "nowhere.yaml: no such file\n"},
+		"table that is not there": {
+			[]string{"questionnaire", "items", "/nowhere.csv"}, "wardcast: /nowhere.csv: no such file\n",
+		},
+		"folder not there": {
+			[]string{"questionnaire", "meta", "/nowhere", "--out", "x"}, "wardcast: /nowhere: no such folder\n",
+		},
 		"store that is no folder": {[]string{"models", "list", "--model-dir", config}, "wardcast.yaml"},
 		"log level":               {[]string{"--log-level", "loud", "version"}, "--log-level"},
 	} {
@@ -193,29 +214,51 @@ func TestUsageErrors(t *testing.T) {
 
 func TestCheckConfig(t *testing.T) {
 	t.Parallel()
-	good := clitest.File(t, "good.yaml", fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: %q}\n", trained(t)))
+	good := clitest.File(t, "good.yaml",
+		fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: %q}\n", trained(t)))
 	if got := succeed(t, "", "check-config", good); got != good+" is valid\n" {
 		t.Errorf("check-config prints %q", got)
 	}
-	short := clitest.File(t, "short.yaml", fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092], session_timeout: 3s}\nmodels: {store: %q}\n", trained(t)))
-	if ran := wardcast(t, "", "check-config", short); ran.Code != 0 || !strings.Contains(ran.Stderr, "kafka.session_timeout") || !strings.Contains(ran.Stderr, "group.min.session.timeout.ms") {
+	short := clitest.File(t, "short.yaml",
+		fmt.Sprintf("kafka: {brokers: [127.0.0.1:9092], session_timeout: 3s}\nmodels: {store: %q}\n", trained(t)))
+	if ran := wardcast(t, "", "check-config", short); ran.Code != 0 || !strings.Contains(ran.Stderr,
+		"kafka.session_timeout") || !strings.Contains(ran.Stderr, "group.min.session.timeout.ms") {
 		t.Errorf("check-config of a short session: %+v", ran)
 	}
 	for name, c := range map[string]struct {
 		text string
 		want []string
 	}{
-		"unknown key":         {"kafka:\n  brokers: [127.0.0.1:9092]\n  grup: x\n", []string{"line 3", `"grup"`, `"group"`}},
-		"unknown key of root": {"kafka:\n  brokers: [127.0.0.1:9092]\nmodel: {}\n", []string{"line 3", `"model"`, `"models"`}},
-		"no brokers":          {"", []string{"kafka.brokers"}},
-		"wrong type":          {"kafka: {brokers: [127.0.0.1:9092], session_timeout: soon}\n", []string{"line 1", "soon"}},
-		"two faults":          {"kafka: {brokers: [nowhere]}\nlog: {level: loud}\n", []string{"kafka.brokers", "log.level"}},
-		"no champion":         {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n", []string{"models.store", "no champion"}},
-		"unreadable champion": {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: '" + broken(t) + "'}\n", []string{"with models.store", "broken"}},
-		"no such bucket":      {"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: 'ftp://x'}\n", []string{"models.store", "ftp://x"}},
-		"no file of the site": {"kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: nowhere.yaml}\n", []string{"what the site says", "nowhere.yaml"}},
-		"no YAML":             {"kafka: [", []string{"bad.yaml"}},
-		"unset password":      {"kafka: {brokers: [127.0.0.1:9092], sasl: {mechanism: plain, username: u, password_env: WARDCAST_TEST_UNSET}}\n", []string{"WARDCAST_TEST_UNSET"}},
+		"unknown key": {
+			"kafka:\n  brokers: [127.0.0.1:9092]\n  grup: x\n", []string{"line 3", `"grup"`, `"group"`},
+		},
+		"unknown key of root": {
+			"kafka:\n  brokers: [127.0.0.1:9092]\nmodel: {}\n", []string{"line 3", `"model"`, `"models"`},
+		},
+		"no brokers": {"", []string{"kafka.brokers"}},
+		"wrong type": {
+			"kafka: {brokers: [127.0.0.1:9092], session_timeout: soon}\n", []string{"line 1", "soon"},
+		},
+		"two faults": {
+			"kafka: {brokers: [nowhere]}\nlog: {level: loud}\n", []string{"kafka.brokers", "log.level"},
+		},
+		"no champion": {
+			"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: .}\n", []string{"models.store", "no champion"},
+		},
+		"unreadable champion": {
+			"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: '" + broken(t) + "'}\n",
+			[]string{"with models.store", "broken"},
+		},
+		"no such bucket": {
+			"kafka: {brokers: [127.0.0.1:9092]}\nmodels: {store: 'ftp://x'}\n", []string{"models.store", "ftp://x"},
+		},
+		"no file of the site": {
+			"kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: nowhere.yaml}\n",
+			[]string{"what the site says", "nowhere.yaml"},
+		},
+		"no YAML": {"kafka: [", []string{"bad.yaml"}},
+		"unset password": {"kafka: {brokers: [127.0.0.1:9092], sasl: {mechanism: plain, username: u, password_env: " +
+			"WARDCAST_TEST_UNSET}}\n", []string{"WARDCAST_TEST_UNSET"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,9 +11,9 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// TestServeMixesNoGenerations changes what is served again and again while notes of three models are scored. In each partition
-// the answers change from one generation to the other at most as often as the store did: a scorer that took up the models of a
-// generation one by one would go back and forth between them.
+// TestServeMixesNoGenerations changes what is served again and again while notes of three models are scored. In each
+// partition the answers change from one generation to the other at most as often as the store did: a scorer that took
+// up the models of a generation one by one would go back and forth between them.
 func TestServeMixesNoGenerations(t *testing.T) {
 	t.Parallel()
 	dir := trained(t)
@@ -35,7 +35,8 @@ func TestServeMixesNoGenerations(t *testing.T) {
 			if _, err := store.Save(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
-			g.Models[b.Manifest.Name], g.CreatedAt = models.Member{Complaint: complaint, Version: b.Version}, b.Manifest.CreatedAt
+			g.Models[b.Manifest.Name], g.CreatedAt = models.Member{Complaint: complaint, Version: b.Version},
+				b.Manifest.CreatedAt
 		}
 		if err := store.AddGeneration(t.Context(), g); err != nil {
 			t.Fatal(err)

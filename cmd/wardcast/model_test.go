@@ -55,8 +55,10 @@ func TestModels(t *testing.T) {
 	t.Parallel()
 	notes := clitest.File(t, "notes.csv", synthetic(t, "600", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
-	made := clitest.Object(t, succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "3", "--min-df", "5", "--n-grams", "1", "--alpha", "0",
-		"--min-documents", "60", "--min-events", "10", "--per-complaint", "always", "--aux-columns", "age:numeric,sex:categorical", "--output=json"))
+	made := clitest.Object(t, succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "3", "--min-df",
+		"5", "--n-grams", "1", "--alpha", "0",
+		"--min-documents", "60", "--min-events", "10", "--per-complaint", "always", "--aux-columns",
+		"age:numeric,sex:categorical", "--output=json"))
 	reports, _ := made["models"].([]any)
 	if len(reports) < 3 {
 		t.Fatalf("train reports %d models, want one for each complaint", len(reports))
@@ -64,7 +66,8 @@ func TestModels(t *testing.T) {
 	kept := 0
 	for _, r := range reports {
 		report, _ := r.(map[string]any)
-		clitest.WantFields(t, "a report of train", report, "model", "complaint", "documents", "positives", "kept", "why", "log_loss", "pooled_log_loss", "metrics")
+		clitest.WantFields(t, "a report of train", report, "model", "complaint", "documents", "positives", "kept",
+			"why", "log_loss", "pooled_log_loss", "metrics")
 		if report["kept"] == true {
 			kept++
 		}
@@ -78,7 +81,8 @@ func TestModels(t *testing.T) {
 		Reason    *string `json:"reason"`
 		CreatedAt string  `json:"created_at"`
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "", "models", "list", "--model-dir", dir, "--output=json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(succeed(t, "", "models", "list", "--model-dir", dir, "--output=json")),
+		&list); err != nil {
 		t.Fatal(err)
 	}
 	champion, version := 0, ""
@@ -101,22 +105,26 @@ func TestModels(t *testing.T) {
 		t.Errorf("models list prints %q, want a line for each version", table)
 	}
 
-	if got := succeed(t, "", "models", "show", "--model-dir", dir, "_other"); !strings.Contains(got, version) || !strings.Contains(got, `"rank"`) || strings.Contains(got, `"surfaces"`) {
+	if got := succeed(t, "", "models", "show", "--model-dir", dir, "_other"); !strings.Contains(got, version) ||
+		!strings.Contains(got, `"rank"`) || strings.Contains(got, `"surfaces"`) {
 		t.Errorf("models show prints %q, want card and manifest of the champion without its concepts", got)
 	}
 	shown := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", version, "--output=json"))
 	clitest.WantFields(t, "models show", shown, "version", "sha256", "manifest")
 	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "nobody"}, "nobody")
-	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "_other", "2020-01-01T00-00-00Z-000000"}, "2020-01-01T00-00-00Z-000000")
+	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "_other", "2020-01-01T00-00-00Z-000000"},
+		"2020-01-01T00-00-00Z-000000")
 
 	if got := succeed(t, "", "models", "verify", "--model-dir", dir); got != "all files match their manifests\n" {
 		t.Errorf("models verify prints %q", got)
 	}
-	if diff := cmp.Diff(map[string]any{"bad": []any{}}, clitest.Object(t, succeed(t, "", "models", "verify", "--model-dir", dir, "--output=json"))); diff != "" {
+	if diff := cmp.Diff(map[string]any{"bad": []any{}},
+		clitest.Object(t, succeed(t, "", "models", "verify", "--model-dir", dir, "--output=json"))); diff != "" {
 		t.Errorf("models verify (-want +got):\n%s", diff)
 	}
 
-	prediction := clitest.Object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
+	prediction := clitest.Object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain",
+		"--complaint", "Fall"))
 	clitest.WantFields(t, "a prediction", prediction, "probability", "logit", "topics", "aux", "model")
 
 	for _, name := range []string{"tensors.safetensors", "vocabulary.json", "manifest.json"} {
@@ -129,7 +137,8 @@ func TestModels(t *testing.T) {
 		}
 		r := wardcast(t, "", "models", "verify", "--model-dir", dir)
 		if r.Code != cli.ExitFailed || !strings.Contains(r.Stdout, name) || !strings.Contains(r.Stdout, version) {
-			t.Errorf("models verify of a damaged %s exits %d and prints %q, want 1 and the file", name, r.Code, r.Stdout)
+			t.Errorf("models verify of a damaged %s exits %d and prints %q, want 1 and the file", name,
+				r.Code, r.Stdout)
 		}
 		r = wardcast(t, "", "models", "verify", "--model-dir", dir, "--output=json")
 		bad, _ := clitest.Object(t, r.Stdout)["bad"].([]any)
@@ -151,8 +160,10 @@ func TestModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := wardcast(t, "", "models", "list", "--model-dir", dir)
-	if r.Code != cli.ExitFailed || strings.Count(r.Stdout, "\n") != len(list)+1 || !strings.Contains(r.Stderr, "champion") || !strings.Contains(r.Stderr, "holds no name of a generation") {
-		t.Errorf("models list of a damaged store exits %d, prints %q and logs %q, want 1, all versions and the damage", r.Code, r.Stdout, r.Stderr)
+	if r.Code != cli.ExitFailed || strings.Count(r.Stdout, "\n") != len(list)+1 ||
+		!strings.Contains(r.Stderr, "champion") || !strings.Contains(r.Stderr, "holds no name of a generation") {
+		t.Errorf("models list of a damaged store exits %d, prints %q and logs %q, want 1, all versions and the damage",
+			r.Code, r.Stdout, r.Stderr)
 	}
 }
 
@@ -166,13 +177,17 @@ func TestMethods(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "models")
-			args := []string{"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3", "--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical"}
+			args := []string{
+				"train", "--input", notes, "--model-dir", dir, "--method", method, "--rank", "3",
+				"--per-complaint", "never", "--aux-columns", "age:numeric,sex:categorical",
+			}
 			if !train.Method(method).Supervised() {
 				args = append(args, "--alpha", "0")
 			}
 			succeed(t, "", args...)
 			var p msg.Prediction
-			line := succeed(t, "", "predict", "--model-dir", dir, "--text", "78F glf at home, hip pain, unable to wt bear", "--complaint", "Fall", "--topics", "0", "--terms", "0", "--words", "0")
+			line := succeed(t, "", "predict", "--model-dir", dir, "--text", "78F glf at home, hip pain, unable to wt "+
+				"bear", "--complaint", "Fall", "--topics", "0", "--terms", "0", "--words", "0")
 			if err := json.Unmarshal([]byte(line), &p); err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +207,8 @@ func TestMethods(t *testing.T) {
 				t.Errorf("the logit is %v, the contributions sum to %v: %s", p.Logit, sum, line)
 			}
 
-			reports, _ := clitest.Object(t, succeed(t, "", append(args, "--warm-start", "--force", "--why", "the same notes again", "--output=json")...))["models"].([]any)
+			reports, _ := clitest.Object(t, succeed(t, "", append(args, "--warm-start", "--force", "--why",
+				"the same notes again", "--output=json")...))["models"].([]any)
 			alignment, _ := reports[0].(map[string]any)["alignment"].(map[string]any)
 			if method == string(train.BagOfWords) {
 				if alignment != nil {
@@ -203,20 +219,28 @@ func TestMethods(t *testing.T) {
 			if alignment["kept"] != 3. || alignment["of"] != 3. || alignment["warm_start"] != (method != methods.SVD) {
 				t.Errorf("alignment %v", alignment)
 			}
-			manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+			manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other",
+				"--output=json"))["manifest"].(map[string]any)
 			if manifest["parent"] != alignment["version"] {
 				t.Errorf("parent %v, aligned to %v", manifest["parent"], alignment["version"])
 			}
 		})
 	}
-	fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"}, "log-nmf", "binary")
+	fail(t, cli.ExitUsage,
+		[]string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "log-nmf", "--weighting", "tf-idf"},
+		"log-nmf", "binary")
 	for _, method := range []string{"sonmf", "bow"} {
-		fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"}, "ℓ1 penalties apply only to l1-nmf", method)
+		fail(t, cli.ExitUsage,
+			[]string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", method, "--l1-scores", "1"},
+			"ℓ1 penalties apply only to l1-nmf", method)
 	}
-	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"}, "--l1-topics", "l1-nmf")
+	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "bow,sonmf", "--l1-topics", "0.1"},
+		"--l1-topics", "l1-nmf")
 	fail(t, cli.ExitUsage, []string{"evaluate", "--input", notes, "--methods", "sonmf", "--ranks=-3"}, "rank -3")
-	fail(t, cli.ExitUsage, []string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "l1-nmf", "--l1-topics=-1"}, "-1")
-	succeed(t, "", "evaluate", "--input", notes, "--methods", "sonmf,l1-nmf+words", "--ranks", "2", "--folds", "2", "--l1-topics", "0.1")
+	fail(t, cli.ExitUsage,
+		[]string{"train", "--input", notes, "--model-dir", t.TempDir(), "--method", "l1-nmf", "--l1-topics=-1"}, "-1")
+	succeed(t, "", "evaluate", "--input", notes, "--methods", "sonmf,l1-nmf+words", "--ranks", "2", "--folds", "2",
+		"--l1-topics", "0.1")
 }
 
 // TestMoreThanTwoOutcomes: the log tells of labels that nobody named, but never of what may be a text.
@@ -231,10 +255,13 @@ func TestMoreThanTwoOutcomes(t *testing.T) {
 		texts.WriteString(word + "," + []string{"1", "0", "a secret that the patient told"}[i%3] + "\n")
 	}
 	args := []string{"evaluate", "--methods", "bow", "--folds", "2", "--min-df", "2", "--input"}
-	if r := wardcast(t, "", append(args, clitest.File(t, "notes.csv", table.String()))...); r.Code != 0 || !strings.Contains(r.Stderr, "more than two outcomes") || !strings.Contains(r.Stderr, `\"0\" 30, \"1\" 15, \"left\" 15`) {
+	if r := wardcast(t, "", append(args, clitest.File(t, "notes.csv", table.String()))...); r.Code != 0 ||
+		!strings.Contains(r.Stderr, "more than two outcomes") ||
+		!strings.Contains(r.Stderr, `\"0\" 30, \"1\" 15, \"left\" 15`) {
 		t.Errorf("exits %d and logs %s", r.Code, r.Stderr)
 	}
-	if r := wardcast(t, "", append(args, clitest.File(t, "notes.csv", texts.String()))...); !strings.Contains(r.Stderr, "3 different labels") || strings.Contains(r.Stderr, "secret") {
+	if r := wardcast(t, "", append(args, clitest.File(t, "notes.csv", texts.String()))...); !strings.Contains(r.Stderr,
+		"3 different labels") || strings.Contains(r.Stderr, "secret") {
 		t.Errorf("exits %d and logs %s", r.Code, r.Stderr)
 	}
 }
@@ -253,12 +280,18 @@ func TestTrainRefusesStore(t *testing.T) {
 func TestTrainFlags(t *testing.T) {
 	t.Parallel()
 	notes := clitest.File(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
-	concepts := clitest.File(t, "concepts.tsv", "concept\tsurfaces\tkind\tnote\nphysical_therapy\tpt\ttreatment\there\n")
+	concepts := clitest.File(t, "concepts.tsv",
+		"concept\tsurfaces\tkind\tnote\nphysical_therapy\tpt\ttreatment\there\n")
 	dir := filepath.Join(t.TempDir(), "models")
-	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--method", "svd", "--rank", "3", "--words", "none", "--weighting", "binary", "--per-complaint", "never",
-		"--min-df", "2", "--max-df", ".9", "--max-terms", "200", "--n-grams", "2", "--no-status", "--no-numbers", "--no-spelling", "--no-pieces", "--stop-words", "keep", "--concepts", concepts, "--alpha", ".5", "--standardize", "--free-aux", "--lambda", "1se",
-		"--calibration", "isotonic", "--threshold", "youden", "--seed", "9", "--aux-columns", "age:numeric,acuity:numeric=vitals.hr")
-	manifest, _ := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
+	succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--method", "svd", "--rank", "3", "--words", "none",
+		"--weighting", "binary", "--per-complaint", "never",
+		"--min-df", "2", "--max-df", ".9", "--max-terms", "200", "--n-grams", "2", "--no-status", "--no-numbers",
+		"--no-spelling", "--no-pieces", "--stop-words", "keep", "--concepts", concepts, "--alpha", ".5",
+		"--standardize", "--free-aux", "--lambda", "1se",
+		"--calibration", "isotonic", "--threshold", "youden", "--seed", "9", "--aux-columns",
+		"age:numeric,acuity:numeric=vitals.hr")
+	manifest, _ := clitest.Object(t,
+		succeed(t, "", "models", "show", "--model-dir", dir, "_other", "--output=json"))["manifest"].(map[string]any)
 	part := func(name string, keys ...string) map[string]any {
 		all, _ := manifest[name].(map[string]any)
 		some := map[string]any{}
@@ -268,8 +301,14 @@ func TestTrainFlags(t *testing.T) {
 		return some
 	}
 	for name, want := range map[string]map[string]any{
-		"text":        {"weighting": "binary", "min_df": 2., "max_df": .9, "max_terms": 200., "n_grams": 2., "status": false, "numbers": false, "age": true, "spelling": false, "keep_stop_words": true},
-		"head":        {"method": "svd", "rank": 3., "words": false, "alpha": .5, "standardize": true, "free_aux": true, "one_se": true, "threshold": "youden", "per_complaint": "never", "seed": 9.},
+		"text": {
+			"weighting": "binary", "min_df": 2., "max_df": .9, "max_terms": 200., "n_grams": 2.,
+			"status": false, "numbers": false, "age": true, "spelling": false, "keep_stop_words": true,
+		},
+		"head": {
+			"method": "svd", "rank": 3., "words": false, "alpha": .5, "standardize": true, "free_aux": true,
+			"one_se": true, "threshold": "youden", "per_complaint": "never", "seed": 9.,
+		},
 		"calibration": {"kind": "isotonic"},
 	} {
 		if diff := cmp.Diff(want, part(name, slices.Collect(maps.Keys(want))...)); diff != "" {
@@ -291,12 +330,16 @@ func TestPredict(t *testing.T) {
 	dir := trained(t)
 	const secret = "zzsecretname"
 	good := `{"schema_version":"1","visit_id":"v1","text":"fall, hip pain ` + secret + `"}`
-	r := wardcast(t, strings.Join([]string{good, "", `{"text":"` + secret + `"`, good, `{"visit_id":"v2","schema_version":"1","text":""}`}, "\n"), "predict", "--model-dir", dir)
+	r := wardcast(t, strings.Join(
+		[]string{good, "", `{"text":"` + secret + `"`, good, `{"visit_id":"v2","schema_version":"1","text":""}`}, "\n"),
+		"predict", "--model-dir", dir)
 	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
 	if r.Code != cli.ExitFailed || len(lines) != 4 {
 		t.Fatalf("predict exits %d with %d lines, want 1 and 4: %s", r.Code, len(lines), r.Stderr)
 	}
-	for i, want := range map[int]string{1: `{"line":3,"error":{"code":"not_json"`, 3: `{"line":5,"error":{"code":"empty_text"`} {
+	for i, want := range map[int]string{
+		1: `{"line":3,"error":{"code":"not_json"`, 3: `{"line":5,"error":{"code":"empty_text"`,
+	} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("line %d is %q, want %s", i+1, lines[i], want)
 		}
@@ -309,8 +352,10 @@ func TestPredict(t *testing.T) {
 	if strings.Contains(r.Stderr, secret) || strings.Contains(r.Stderr, "v1") {
 		t.Errorf("the log tells of a patient: %s", r.Stderr)
 	}
-	all := clitest.Object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "0", "--terms", "0", "--words", "0"))
-	few := clitest.Object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "1", "--terms", "1", "--words", "1"))
+	all := clitest.Object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "0", "--terms", "0",
+		"--words", "0"))
+	few := clitest.Object(t, succeed(t, good, "predict", "--model-dir", dir, "--topics", "1", "--terms", "1",
+		"--words", "1"))
 	if a, f := all["topics"].([]any), few["topics"].([]any); len(f) >= len(a) || len(f) > 2 {
 		t.Errorf("%d topics of %d are told under --topics 1, want one and the rest", len(f), len(a))
 	}
@@ -332,31 +377,60 @@ func TestTableErrors(t *testing.T) {
 		want       []string
 		code       int
 	}{
-		"no such column":  {"a.csv", "text,label\nfall,1\n", []string{"--text-column", "note"}, []string{"a.csv", `"note"`}, cli.ExitFailed},
-		"no such aux":     {"a.csv", "text,label\nfall,1\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", `"age"`}, cli.ExitFailed},
-		"not a number":    {"a.csv", "text,label,age\nfall,1,4\nhip,0,old\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", "line 3", `"age"`}, cli.ExitFailed},
-		"number in lines": {"a.jsonl", `{"text":"fall","label":1,"age":4}` + "\n" + `{"text":"hip","label":0,"age":"old"}` + "\n", []string{"--aux-columns", "age:numeric"}, []string{"a.jsonl", "line 2", `"age"`}, cli.ExitFailed},
-		"one class":       {"a.csv", "text,label\nfall,1\nhip,1\n", nil, []string{"a.csv", `"label"`, "one class"}, cli.ExitFailed},
-		"positive label":  {"a.csv", "text,label\nfall,yes\nhip,no\n", nil, []string{"a.csv", `"label"`}, cli.ExitFailed},
-		"no vocabulary":   {"a.csv", "text,label\n" + strings.Repeat("the,1\nof,0\n", 20), []string{"--min-df", "2"}, []string{"vocabulary"}, cli.ExitFailed},
-		"broken line":     {"a.jsonl", `{"text":"fall","label":1}` + "\n{\n", nil, []string{"a.jsonl", "line 2"}, cli.ExitFailed},
-		"empty":           {"a.csv", "", nil, []string{"a.csv"}, cli.ExitFailed},
+		"no such column": {
+			"a.csv", "text,label\nfall,1\n",
+			[]string{"--text-column", "note"},
+			[]string{"a.csv", `"note"`},
+			cli.ExitFailed,
+		},
+		"no such aux": {
+			"a.csv", "text,label\nfall,1\n",
+			[]string{"--aux-columns", "age:numeric"},
+			[]string{"a.csv", `"age"`},
+			cli.ExitFailed,
+		},
+		"not a number": {"a.csv", "text,label,age\nfall,1,4\nhip,0," +
+			"old\n", []string{"--aux-columns", "age:numeric"}, []string{"a.csv", "line 3", `"age"`}, cli.ExitFailed},
+		"number in lines": {
+			"a.jsonl", `{"text":"fall","label":1,"age":4}` + "\n" + `{"text":"hip","label":0,"age":"old"}` +
+				"\n", []string{"--aux-columns", "age:numeric"}, []string{"a.jsonl", "line 2", `"age"`}, cli.ExitFailed,
+		},
+		"one class": {
+			"a.csv", "text,label\nfall,1\nhip,1\n", nil, []string{"a.csv", `"label"`, "one class"}, cli.ExitFailed,
+		},
+		"positive label": {
+			"a.csv", "text,label\nfall,yes\nhip,no\n", nil, []string{"a.csv", `"label"`}, cli.ExitFailed,
+		},
+		"no vocabulary": {"a.csv", "text,label\n" + strings.Repeat("the,1\nof,0\n",
+			20), []string{"--min-df", "2"}, []string{"vocabulary"}, cli.ExitFailed},
+		"broken line": {
+			"a.jsonl", `{"text":"fall","label":1}` + "\n{\n", nil, []string{"a.jsonl", "line 2"}, cli.ExitFailed,
+		},
+		"empty": {"a.csv", "", nil, []string{"a.csv"}, cli.ExitFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := clitest.File(t, c.file, c.text)
-			fail(t, c.code, append([]string{"train", "--input", path, "--model-dir", filepath.Join(t.TempDir(), "models")}, c.args...), c.want...)
+			fail(t, c.code,
+				append([]string{"train", "--input", path, "--model-dir", filepath.Join(t.TempDir(), "models")},
+					c.args...), c.want...)
 			fail(t, c.code, append([]string{"evaluate", "--input", path}, c.args...), c.want...)
 		})
 	}
-	fail(t, cli.ExitUsage, []string{"train", "--input", "a.csv", "--model-dir", filepath.Join(t.TempDir(), "models"), "--aux-columns", "age:roman"}, "age", "roman")
-	fail(t, cli.ExitFailed, []string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
+	fail(t, cli.ExitUsage, []string{
+		"train", "--input", "a.csv", "--model-dir", filepath.Join(t.TempDir(), "models"), "--aux-columns", "age:roman",
+	}, "age", "roman")
+	fail(t, cli.ExitFailed,
+		[]string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
 }
 
 func TestEvaluate(t *testing.T) {
 	t.Parallel()
 	notes := clitest.File(t, "notes.csv", synthetic(t, "300", "csv"))
-	args := []string{"evaluate", "--input", notes, "--methods", "majority,bow,sonmf", "--ranks", "2,3", "--folds", "2", "--min-df", "3", "--n-grams", "1"}
+	args := []string{
+		"evaluate", "--input", notes, "--methods", "majority,bow,sonmf", "--ranks", "2,3", "--folds", "2",
+		"--min-df", "3", "--n-grams", "1",
+	}
 	table := succeed(t, "", args...)
 	if !strings.HasPrefix(table, "COMPLAINT ") || strings.Count(table, "\n") != 1+4 {
 		t.Errorf("evaluate prints %q, want a line for majority, bow and each rank", table)
@@ -367,10 +441,12 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, s := range scores {
 		score, _ := s.(map[string]any)
-		clitest.WantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc", "auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
+		clitest.WantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc",
+			"auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
 	}
 	all := strings.Join(methods.Names(), ",")
-	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2", "--folds", "2", "--min-df", "10", "--n-grams", "1", "--output=json"))["scores"].([]any)
+	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2",
+		"--folds", "2", "--min-df", "10", "--n-grams", "1", "--output=json"))["scores"].([]any)
 	for i, name := range methods.Names() {
 		score, _ := every[i].(map[string]any)
 		weighting := "tf-idf"
@@ -382,17 +458,22 @@ func TestEvaluate(t *testing.T) {
 		}
 	}
 	for name, split := range map[string][]string{
-		"test file": {"--test", clitest.File(t, "test.csv", succeed(t, "", "synth", "notes", "-n", "100", "--seed", "2", "--format", "csv"))},
-		"share":     {"--split-time", "67%"},
-		"time":      {"--split-time", "2026-01-02T09:00:00Z"},
+		"test file": {"--test", clitest.File(t, "test.csv",
+			succeed(t, "", "synth", "notes", "-n", "100", "--seed", "2", "--format", "csv"))},
+		"share": {"--split-time", "67%"},
+		"time":  {"--split-time", "2026-01-02T09:00:00Z"},
 	} {
-		got, _ := clitest.Object(t, succeed(t, "", append([]string{"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--n-grams", "1", "--output=json"}, split...)...))["scores"].([]any)
+		got, _ := clitest.Object(t, succeed(t, "", append([]string{
+			"evaluate", "--input", notes, "--methods", "bow", "--min-df", "3", "--n-grams", "1", "--output=json",
+		}, split...)...))["scores"].([]any)
 		score, _ := got[0].(map[string]any)
 		if n, _ := score["notes"].(float64); n < 50 || n > 150 {
 			t.Errorf("%s: %v notes tested, want about 100", name, n)
 		}
 	}
-	perComplaint, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds", "2", "--min-df", "3", "--n-grams", "1", "--per-complaint=always", "--min-documents", "30", "--output=json"))["scores"].([]any)
+	perComplaint, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", "bow", "--folds",
+		"2", "--min-df", "3", "--n-grams", "1", "--per-complaint=always", "--min-documents", "30",
+		"--output=json"))["scores"].([]any)
 	if len(perComplaint) < 2 {
 		t.Errorf("%d scores under --per-complaint, want some beside that of all complaints", len(perComplaint))
 	}
@@ -401,14 +482,19 @@ func TestEvaluate(t *testing.T) {
 		want string
 		code int
 	}{
-		"both splits":    {[]string{"--test", notes, "--split-time", "80%"}, "--split-time", cli.ExitUsage},
-		"no percentage":  {[]string{"--split-time", "many%"}, "many%", cli.ExitUsage},
-		"no time":        {[]string{"--split-time", "tomorrow"}, "tomorrow", cli.ExitUsage},
-		"all before":     {[]string{"--split-time", "2030-01-01T00:00:00Z"}, "no notes to train on, or no notes to test on", cli.ExitUsage},
+		"both splits":   {[]string{"--test", notes, "--split-time", "80%"}, "--split-time", cli.ExitUsage},
+		"no percentage": {[]string{"--split-time", "many%"}, "many%", cli.ExitUsage},
+		"no time":       {[]string{"--split-time", "tomorrow"}, "tomorrow", cli.ExitUsage},
+		"all before": {
+			[]string{"--split-time", "2030-01-01T00:00:00Z"},
+			"no notes to train on, or no notes to test on", cli.ExitUsage,
+		},
 		"unknown method": {[]string{"--methods", "oracle"}, "oracle", cli.ExitUsage},
-		"tf-idf for 0/1": {[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", cli.ExitUsage},
-		"no folds":       {[]string{"--folds", "1"}, "--folds 1", cli.ExitUsage},
-		"many folds":     {[]string{"--folds", "1000"}, "--folds 1000", cli.ExitUsage},
+		"tf-idf for 0/1": {
+			[]string{"--methods", "bow,sonmf-binary", "--weightings", "tf-idf"}, "sonmf-binary", cli.ExitUsage,
+		},
+		"no folds":   {[]string{"--folds", "1"}, "--folds 1", cli.ExitUsage},
+		"many folds": {[]string{"--folds", "1000"}, "--folds 1000", cli.ExitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -78,10 +78,12 @@ func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	var rows [][]string
 	for _, v := range versions {
-		rows = append(rows, []string{v.Model, v.Version, string(v.Status), v.Generation, v.CreatedAt.Format(time.RFC3339), v.Reason})
+		rows = append(rows,
+			[]string{v.Model, v.Version, string(v.Status), v.Generation, v.CreatedAt.Format(time.RFC3339), v.Reason})
 	}
 	// Damage must not hide the other models, and must be reported.
-	return errors.Join(c.Print(d, versions, []string{"MODEL", "VERSION", "STATUS", "GENERATION", "CREATED", "REASON"}, rows), damage)
+	return errors.Join(
+		c.Print(d, versions, []string{"MODEL", "VERSION", "STATUS", "GENERATION", "CREATED", "REASON"}, rows), damage)
 }
 
 // oneVersion is the flags that choose a version.
@@ -148,7 +150,8 @@ func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	if c.JSON() {
-		return cli.PrintJSON(d.Out, map[string]any{"model": c.Model, "version": b.Version, "card": b.Card, "report": b.Report})
+		return cli.PrintJSON(d.Out,
+			map[string]any{"model": c.Model, "version": b.Version, "card": b.Card, "report": b.Report})
 	}
 	if c.HTML {
 		if b.Page == nil {
@@ -193,7 +196,8 @@ func loadBundle(ctx context.Context, s *models.Store, name, version string) (*bu
 	}
 	m, ok := g.Models[name]
 	if !ok {
-		return nil, fmt.Errorf("generation %q has no model %q, but %q: %w", g.Name, name, slices.Sorted(maps.Keys(g.Models)), models.ErrNotFound)
+		return nil, fmt.Errorf("generation %q has no model %q, but %q: %w", g.Name, name,
+			slices.Sorted(maps.Keys(g.Models)), models.ErrNotFound)
 	}
 	return s.Load(ctx, name, m.Version)
 }
@@ -228,7 +232,7 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
 	files := []file{}
 	var rows [][]string
 	for _, e := range bad {
-		files = append(files, file{e.Model, e.Version, e.File, e.Err.Error()})
+		files = append(files, file{Model: e.Model, Version: e.Version, File: e.File, Reason: e.Err.Error()})
 		rows = append(rows, []string{e.Model, e.Version, e.File, e.Err.Error()})
 	}
 	if len(files) == 0 && !c.JSON() {

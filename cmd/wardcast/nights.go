@@ -28,7 +28,8 @@ func (c *demoCmd) nights(ctx context.Context, d *cli.Deps, o demo.Options) error
 		return cli.PrintJSON(d.Out, map[string]any{"summary": r})
 	}
 	out := bufio.NewWriter(d.Out)
-	line(out, "%d notes sent, %d answered, %d lost, %d answered twice; answered by each generation:\n", r.Notes, r.Answered, r.Lost, r.Repeated)
+	line(out, "%d notes sent, %d answered, %d lost, %d answered twice; answered by each generation:\n", r.Notes,
+		r.Answered, r.Lost, r.Repeated)
 	for _, g := range slices.Sorted(maps.Keys(r.By)) {
 		line(out, "  %s  %d\n", g, r.By[g])
 	}
@@ -49,7 +50,8 @@ func describe(out *bufio.Writer, n *demo.Night) {
 		line(out, "  champion    log loss %.4f, AUROC %s\n", w.LogLoss, cli.Digits(w.AUROC, 3))
 	}
 	if w := n.Challenger; w != nil {
-		line(out, "  challenger  log loss %.4f, AUROC %s, on %d later notes with %d admissions\n", w.LogLoss, cli.Digits(w.AUROC, 3), n.Later, n.Events)
+		line(out, "  challenger  log loss %.4f, AUROC %s, on %d later notes with %d admissions\n", w.LogLoss,
+			cli.Digits(w.AUROC, 3), n.Later, n.Events)
 	}
 	if a := n.Alignment; a != nil {
 		line(out, "  topics      %d of %d keep their number, mean cosine %.2f\n", a.Kept, a.Of, a.MeanCosine)

@@ -22,7 +22,10 @@ func TestDescribeNight(t *testing.T) {
   served      G0
   notes       600 sent, 1 lost
 
-`: {Date: "2026-01-01", Decision: gate.Refuse, Reason: "it knows nothing", Later: 50, Events: 20, Challenger: &demo.Worth{LogLoss: 0.41}, Generation: "G0", Notes: 600, Lost: 1},
+`: {
+			Date: "2026-01-01", Decision: gate.Refuse, Reason: "it knows nothing", Later: 50, Events: 20,
+			Challenger: &demo.Worth{LogLoss: 0.41}, Generation: "G0", Notes: 600, Lost: 1,
+		},
 		`Night 3, after 2026-01-04: a flood
   champion    log loss 0.4100, AUROC 0.812
   challenger  log loss 0.4100, AUROC 0.812, on 50 later notes with 20 admissions
@@ -32,8 +35,10 @@ func TestDescribeNight(t *testing.T) {
   notes       600 sent, 0 lost
 
 `: {
-			Night: 3, Date: "2026-01-04", BuiltIn: "a flood", Decision: gate.Recalibrate, Reason: "as it was", Later: 50, Events: 20, Champion: worth, Challenger: worth,
-			Alignment: &train.Alignment{Kept: 4, Of: 5, MeanCosine: 0.912}, Generation: "G1", SwapSeconds: &took, Notes: 600,
+			Night: 3, Date: "2026-01-04", BuiltIn: "a flood", Decision: gate.Recalibrate, Reason: "as it was",
+			Later: 50, Events: 20, Champion: worth, Challenger: worth,
+			Alignment: &train.Alignment{Kept: 4, Of: 5, MeanCosine: 0.912}, Generation: "G1",
+			SwapSeconds: &took, Notes: 600,
 		},
 		`Rollback
   reason      to show it

@@ -53,7 +53,8 @@ type oneNote struct {
 func (o *oneNote) note() (*msg.Note, error) {
 	if o.Text == nil {
 		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil {
-			return nil, cli.Usage(errors.New("--complaint, --age, --sex, --acuity and --vitals describe the note of --text and go with --text only"))
+			return nil, cli.Usage(errors.New("--complaint, --age, --sex, --acuity and --vitals describe the note of " +
+				"--text and go with --text only"))
 		}
 		return nil, nil
 	}
@@ -69,9 +70,11 @@ func (o *oneNote) note() (*msg.Note, error) {
 		v, err := strconv.ParseFloat(strings.TrimSpace(o.Vitals[name]), 64)
 		switch {
 		case field == nil:
-			return nil, cli.Usage(fmt.Errorf("--vitals: unknown vital %q: the known ones are %s", name, strings.Join(msg.VitalNames(), ", ")))
+			return nil, cli.Usage(fmt.Errorf("--vitals: unknown vital %q: the known ones are %s", name,
+				strings.Join(msg.VitalNames(), ", ")))
 		case err != nil || v-v != 0:
-			return nil, cli.Usage(fmt.Errorf("--vitals: %s=%s is not a number: write it as in hr=110; the vitals are %s", name, o.Vitals[name], strings.Join(msg.VitalNames(), ", ")))
+			return nil, cli.Usage(fmt.Errorf("--vitals: %s=%s is not a number: write it as in hr=110; the vitals are "+
+				"%s", name, o.Vitals[name], strings.Join(msg.VitalNames(), ", ")))
 		}
 		*field = msg.Some(v)
 	}
@@ -131,8 +134,10 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	err = score(ctx, d, set, b)
 	if in != nil {
-		if missing := slices.DeleteFunc(set.Aux(), func(name string) bool { return !in.Lacks(name) }); len(missing) > 0 {
-			d.Log.Warn("the file lacks columns that the models use; their values count as missing", "file", c.Input, "columns", missing)
+		if missing := slices.DeleteFunc(set.Aux(),
+			func(name string) bool { return !in.Lacks(name) }); len(missing) > 0 {
+			d.Log.Warn("the file lacks columns that the models use; their values count as missing", "file", c.Input,
+				"columns", missing)
 		}
 	}
 	return err
@@ -144,7 +149,8 @@ func (c *predictCmd) check(note *msg.Note) error {
 		return errors.New("--output=table explains the note of --text; it cannot be used with --input or --out")
 	}
 	if c.Input == "" && c.ColumnFlags != (notes.ColumnFlags{}) {
-		return errors.New("the flags of columns go with --input; standard input holds the fields of a note by their names")
+		return errors.New("the flags of columns go with --input; standard input holds the fields of a note by their " +
+			"names")
 	}
 	in, errIn := os.Stat(c.Input)
 	out, errOut := os.Stat(c.Out)
@@ -205,12 +211,14 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		return nil
 	}
 	if c.Input == "" {
-		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored, "first_line", counts.Line, "reason", counts.Why)
+		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored,
+			"first_line", counts.Line, "reason", counts.Why)
 		if counts.Scored == 0 && strings.HasPrefix(counts.Why, string(msg.NotJSON)) {
 			d.Log.Warn("standard input takes notes as JSON lines only; --input takes files of other formats")
 		}
 	} else {
-		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored, "first_line", counts.Line, "reason", counts.Why)
+		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored,
+			"first_line", counts.Line, "reason", counts.Why)
 	}
 	return cli.ErrReported
 }
@@ -233,10 +241,13 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		decision = "admit"
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome, 100*p.Probability, decision, 100*p.Threshold)
-	fmt.Fprintf(&head, "Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version, 100*p.KnownTermShare)
+	fmt.Fprintf(&head, "The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome,
+		100*p.Probability, decision, 100*p.Threshold)
+	fmt.Fprintf(&head, "Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version,
+		100*p.KnownTermShare)
 	if p.Abstained {
-		head.WriteString("The note has no word that the model knows: only the patient's values count. Programs get abstained = true.\n")
+		head.WriteString("The note has no word that the model knows: only the patient's values count. Programs get " +
+			"abstained = true.\n")
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(&head, "Warning: %s.\n", w)
@@ -299,5 +310,6 @@ func places(p *msg.Prediction, text string) []summand {
 
 // sortLargest sorts by |contribution|, the largest first.
 func sortLargest(all []summand) {
-	slices.SortStableFunc(all, func(a, b summand) int { return cmp.Compare(math.Abs(b.contribution), math.Abs(a.contribution)) })
+	slices.SortStableFunc(all,
+		func(a, b summand) int { return cmp.Compare(math.Abs(b.contribution), math.Abs(a.contribution)) })
 }

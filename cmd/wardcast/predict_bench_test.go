@@ -23,8 +23,8 @@ import (
 // benchNotes is how many notes a file of the benchmark holds.
 const benchNotes = 20_000
 
-// BenchmarkPredictFiles scores a file of generated notes with the models of the demo, from each format to each. The last
-// one only reads.
+// BenchmarkPredictFiles scores a file of generated notes with the models of the demo, from each format to each. The
+// last one only reads.
 func BenchmarkPredictFiles(b *testing.B) {
 	g, err := synth.New(synth.Settings{Seed: 1})
 	if err != nil {
@@ -81,7 +81,8 @@ func predictTo(b *testing.B, set *scoring.Set, notes *notes.Reader, path string)
 		}
 		batch.Rows, end = w.Write, w.Close
 	}
-	_, err = set.Predict(b.Context(), classifier.Options{Limits: classifier.Limits{Topics: 3, Terms: 4, Words: 5}}, batch)
+	_, err = set.Predict(b.Context(), classifier.Options{Limits: classifier.Limits{Topics: 3, Terms: 4, Words: 5}},
+		batch)
 	return errors.Join(err, end(), file.Commit())
 }
 
@@ -122,17 +123,26 @@ func writeBenchNotes(b *testing.B, g *synth.Generator, prefix string) {
 		b.Fatal(err)
 	}
 	w := csv.NewWriter(separated)
-	errs := []error{w.Write([]string{"visit_id", "complaint", "text", "age", "sex", "acuity", "vitals.hr", "vitals.spo2"})}
+	errs := []error{
+		w.Write([]string{"visit_id", "complaint", "text", "age", "sex", "acuity", "vitals.hr", "vitals.spo2"}),
+	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var rows []row
 	for i := range benchNotes {
 		n := g.At(i)
 		_, err := lines.Write(append(n.AppendJSON(nil), '\n'))
-		errs = append(errs, err, w.Write([]string{n.VisitID, n.Complaint, n.Text, number(n.Age.Value), n.Sex, number(n.Acuity.Value), number(n.Vitals.HR.Value), number(n.Vitals.SpO2.Value)}))
-		rows = append(rows, row{n.VisitID, n.Complaint, n.Text, n.Age.Value, n.Sex, n.Acuity.Value, vitals{&n.Vitals.HR.Value, &n.Vitals.SpO2.Value}})
+		errs = append(errs, err, w.Write([]string{
+			n.VisitID, n.Complaint, n.Text, number(n.Age.Value), n.Sex,
+			number(n.Acuity.Value), number(n.Vitals.HR.Value), number(n.Vitals.SpO2.Value),
+		}))
+		rows = append(rows, row{
+			Visit: n.VisitID, Complaint: n.Complaint, Text: n.Text, Age: n.Age.Value, Sex: n.Sex,
+			Acuity: n.Acuity.Value, Vitals: vitals{&n.Vitals.HR.Value, &n.Vitals.SpO2.Value},
+		})
 	}
 	w.Flush()
-	if err := errors.Join(append(errs, w.Error(), lines.Close(), separated.Close(), parquet.WriteFile(prefix+"parquet", rows))...); err != nil {
+	if err := errors.Join(append(errs, w.Error(), lines.Close(), separated.Close(),
+		parquet.WriteFile(prefix+"parquet", rows))...); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -35,11 +35,14 @@ func classStore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	parts := classifier.Parts{
-		Vectorizer: v, Topics: mat.NewDense(1, 1, []float64{1}), Heads: []classifier.Head{{Beta: []float64{2}}, {Beta: []float64{-1}}},
+		Vectorizer: v, Topics: mat.NewDense(1, 1, []float64{1}),
+		Heads:   []classifier.Head{{Beta: []float64{2}}, {Beta: []float64{-1}}},
 		Classes: []string{"home", "ward", "other hospital"}, Admission: []bool{false, true, true},
 		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	}
-	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	b := &bundle.Bundle{
+		Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
+	}
 	if err := parts.ToBundle(b); err != nil {
 		t.Fatal(err)
 	}
@@ -58,11 +61,13 @@ func TestPredictClass(t *testing.T) {
 		"other hospital": `"class":"other hospital","against":"home",`,
 		"home":           `"class":"home","against":"ward",`,
 	} {
-		if out := succeed(t, "", "predict", "--model-dir", dir, "--text", "hip", "--class", asked); !strings.Contains(out, want) {
+		if out := succeed(t, "", "predict", "--model-dir", dir, "--text", "hip", "--class",
+			asked); !strings.Contains(out, want) {
 			t.Errorf("%q: %s; want %s", asked, out, want)
 		}
 	}
-	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", dir, "--text", "hip", "--class", "hme"}, `--class: unknown class "hme": the champions predict ["home" "ward" "other hospital"]`)
+	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", dir, "--text", "hip", "--class", "hme"},
+		`--class: unknown class "hme": the champions predict ["home" "ward" "other hospital"]`)
 }
 
 // inFormats writes the rows, the header first, as CSV with semicolons, JSON lines and Parquet, and returns the files.
@@ -129,8 +134,12 @@ func cells(t *testing.T, path string) (all []map[string]string) {
 func TestPredictFiles(t *testing.T) {
 	t.Parallel()
 	dir := trained(t)
-	rows := [][]string{{"visit_id", "text", "Age", "sex"}, {"v1", "fall, hip pain", "80", "F"}, {"v2", "cough", "", "M"}, {"v3", "fall", "30.5", ""}}
-	want := withoutTime(succeed(t, `{"visit_id":"v1","text":"fall, hip pain","age":80,"sex":"F"}`+"\n"+`{"visit_id":"v2","text":"cough","sex":"M"}`+"\n"+`{"schema_version":"1","visit_id":"v3","text":"fall","age":30.5}`+"\n", "predict", "--model-dir", dir))
+	rows := [][]string{{
+		"visit_id", "text", "Age", "sex",
+	}, {"v1", "fall, hip pain", "80", "F"}, {"v2", "cough", "", "M"}, {"v3", "fall", "30.5", ""}}
+	want := withoutTime(succeed(t, `{"visit_id":"v1","text":"fall, hip pain","age":80,"sex":"F"}`+
+		"\n"+`{"visit_id":"v2","text":"cough","sex":"M"}`+"\n"+
+		`{"schema_version":"1","visit_id":"v3","text":"fall","age":30.5}`+"\n", "predict", "--model-dir", dir))
 	for i, in := range inFormats(t, rows) {
 		if got := withoutTime(succeed(t, "", "predict", "--model-dir", dir, "--input", in)); got != want {
 			t.Errorf("%s gives %s\nwant %s", in, got, want)
@@ -153,7 +162,8 @@ func TestPredictFiles(t *testing.T) {
 			p := clitest.Object(t, line)
 			model := p["model"].(map[string]any)
 			if d := cmp.Diff(map[string]string{
-				"visit_id": p["visit_id"].(string), "probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string),
+				"visit_id":    p["visit_id"].(string),
+				"probability": fmt.Sprint(p["probability"]), "decision": p["decision"].(string),
 				"logit": fmt.Sprint(p["logit"]), "model": model["name"].(string), "version": model["version"].(string),
 				"abstained": fmt.Sprint(p["abstained"]), "warnings": "[]", "evidence": evidence(t, line), "error": "",
 			}, predicted[i]); d != "" {
@@ -179,10 +189,13 @@ func TestPredictMissingColumns(t *testing.T) {
 	dir := trained(t)
 	const vitals = `,vitals.hr,vitals.spo2`
 	for header, want := range map[string]string{
-		"text,age,sex,acuity" + vitals: "", "text,AGE,years,acuity" + vitals: `"columns":["sex"]`, "text,x,y,z,v,w": `"columns":["acuity","age","sex","vitals.hr","vitals.spo2"]`,
+		"text,age,sex,acuity" + vitals: "", "text,AGE,years,acuity" + vitals: `"columns":["sex"]`,
+		"text,x,y,z,v,w": `"columns":["acuity","age","sex","vitals.hr","vitals.spo2"]`,
 	} {
-		r := wardcast(t, "", "predict", "--model-dir", dir, "--input", clitest.File(t, "in.csv", header+"\nfall,,,,,\n"))
-		if warned := strings.Contains(r.Stderr, "lacks columns"); r.Code != 0 || warned != (want != "") || !strings.Contains(r.Stderr, want) {
+		r := wardcast(t, "", "predict", "--model-dir", dir, "--input",
+			clitest.File(t, "in.csv", header+"\nfall,,,,,\n"))
+		if warned := strings.Contains(r.Stderr, "lacks columns"); r.Code != 0 || warned != (want != "") ||
+			!strings.Contains(r.Stderr, want) {
 			t.Errorf("%s: exit %d, %q, want %s", header, r.Code, r.Stderr, want)
 		}
 	}
@@ -193,12 +206,14 @@ func TestPredictBadRows(t *testing.T) {
 	t.Parallel()
 	dir := trained(t)
 	const secret = "zzsecretname"
-	in := clitest.File(t, "in.csv", "visit_id,text,age\nv1,fall "+secret+",old\nv2,fall,3\nv3\nv4,,1\n\nv5,\xe4,1\nv6,hip,9\n")
+	in := clitest.File(t, "in.csv",
+		"visit_id,text,age\nv1,fall "+secret+",old\nv2,fall,3\nv3\nv4,,1\n\nv5,\xe4,1\nv6,hip,9\n")
 	for name, check := range map[string]func(path string){
 		"out.jsonl": func(path string) {
 			lines := strings.Split(strings.TrimSpace(string(clitest.Read(t, path))), "\n")
 			for i, want := range []string{
-				`{"line":2,"error":{"code":"wrong_type","detail":"not a number: age"}}`, `{"schema_version":"1","visit_id":"v2"`,
+				`{"line":2,"error":{"code":"wrong_type","detail":"not a number: age"}}`,
+				`{"schema_version":"1","visit_id":"v2"`,
 				`{"line":4,"error":{"code":"wrong_type","detail":"wrong number of cells: 1; the header has 3"}}`,
 				`{"line":5,"error":{"code":"empty_text","detail":"the text is empty: text"}}`,
 				`{"line":7,"error":{"code":"invalid_utf8"`, `{"schema_version":"1","visit_id":"v6"`,
@@ -210,8 +225,12 @@ func TestPredictBadRows(t *testing.T) {
 		},
 		"out.parquet": func(path string) {
 			rows := cells(t, path)
-			for i, want := range []string{"line 2: wrong_type: not a number: age", "", "line 4: wrong_type: wrong number", "line 5: empty_text: ", "line 7: invalid_utf8: ", ""} {
-				if i >= len(rows) || !strings.HasPrefix(rows[i]["error"], want) || (want == "") != (rows[i]["probability"] != "") {
+			for i, want := range []string{
+				"line 2: wrong_type: not a number: age", "",
+				"line 4: wrong_type: wrong number", "line 5: empty_text: ", "line 7: invalid_utf8: ", "",
+			} {
+				if i >= len(rows) || !strings.HasPrefix(rows[i]["error"], want) ||
+					(want == "") != (rows[i]["probability"] != "") {
 					t.Errorf("row %d of %v, want the error %q", i, rows, want)
 				}
 			}
@@ -222,7 +241,8 @@ func TestPredictBadRows(t *testing.T) {
 	} {
 		out := filepath.Join(t.TempDir(), name)
 		r := wardcast(t, "", "predict", "--model-dir", dir, "--input", in, "--out", out)
-		if r.Code != cli.ExitFailed || !strings.Contains(r.Stderr, "in.csv") || !strings.Contains(r.Stderr, "not a number: age") || strings.Contains(r.Stderr, secret) {
+		if r.Code != cli.ExitFailed || !strings.Contains(r.Stderr, "in.csv") ||
+			!strings.Contains(r.Stderr, "not a number: age") || strings.Contains(r.Stderr, secret) {
 			t.Errorf("exit %d: %s", r.Code, r.Stderr)
 		}
 		check(out)
@@ -238,30 +258,55 @@ func TestPredictRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		"input is output":       {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out is the file of --input"},
-		"an unknown format":     {[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must end in"},
-		"no folder":             {[]string{"--input", in, "--out", filepath.Join(dir, "none", "x.csv")}, cli.ExitFailed, "no such file"},
-		"a path as format":      {[]string{"--input", in, "--output", out}, cli.ExitUsage, "--output is a format (table or json); to write a file use --out"},
-		"a table of many notes": {[]string{"--input", in, "--output", "table"}, cli.ExitUsage, "--output=table explains the note of --text; it cannot be used with --input or --out"},
-		"a text and a file":     {[]string{"--input", in, "--text", "fall"}, cli.ExitUsage, "can't be used together"},
-		"an age without text":   {[]string{"--age", "7"}, cli.ExitUsage, "go with --text"},
-		"columns without file":  {[]string{"--text-column", "x"}, cli.ExitUsage, "go with --input"},
-		"an unknown vital":      {[]string{"--text", "fall", "--vitals", "hr=90,pulse=90"}, cli.ExitUsage, `unknown vital "pulse": the known ones are sbp, dbp, hr, rr, temp_c, spo2`},
-		"a bad vital":           {[]string{"--text", "fall", "--vitals", "hr=fast"}, cli.ExitUsage, "hr=fast is not a number"},
-		"a vital of NaN":        {[]string{"--text", "fall", "--vitals", "hr=NaN"}, cli.ExitUsage, "hr=NaN is not a number"},
-		"two files":             {[]string{"--input", in, "--input", in}, cli.ExitUsage, "--input takes one file"},
-		"no file":               {[]string{"--input", in + "x", "--out", out}, cli.ExitFailed, "in.csvx: no such file"},
-		"no text column":        {[]string{"--input", clitest.File(t, "note.csv", "note\nx\n"), "--out", out}, cli.ExitFailed, `note.csv, line 1, column "text": no such column`},
-		"two text columns":      {[]string{"--input", clitest.File(t, "two.csv", "text,text\nx,y\n"), "--out", out}, cli.ExitFailed, `two.csv, line 1, column "text": two columns`},
-		"no rows":               {[]string{"--input", clitest.File(t, "header.csv", "text\n"), "--out", out}, cli.ExitFailed, "header.csv: no rows"},
-		"empty":                 {[]string{"--input", clitest.File(t, "empty.csv", ""), "--out", out}, cli.ExitFailed, "empty.csv: no rows"},
+		"input is output": {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out is the file of --input"},
+		"an unknown format": {
+			[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must end in",
+		},
+		"no folder": {
+			[]string{"--input", in, "--out", filepath.Join(dir, "none", "x.csv")}, cli.ExitFailed, "no such file",
+		},
+		"a path as format": {[]string{"--input", in, "--output", out}, cli.ExitUsage, "--output is a format " +
+			"(table or json); to write a file use --out"},
+		"a table of many notes": {
+			[]string{"--input", in, "--output", "table"},
+			cli.ExitUsage, "--output=table explains the note of --text; it cannot be used with --input or --out",
+		},
+		"a text and a file":    {[]string{"--input", in, "--text", "fall"}, cli.ExitUsage, "can't be used together"},
+		"an age without text":  {[]string{"--age", "7"}, cli.ExitUsage, "go with --text"},
+		"columns without file": {[]string{"--text-column", "x"}, cli.ExitUsage, "go with --input"},
+		"an unknown vital": {
+			[]string{"--text", "fall", "--vitals", "hr=90,pulse=90"},
+			cli.ExitUsage, `unknown vital "pulse": the known ones are sbp, dbp, hr, rr, temp_c, spo2`,
+		},
+		"a bad vital": {
+			[]string{"--text", "fall", "--vitals", "hr=fast"}, cli.ExitUsage, "hr=fast is not a number",
+		},
+		"a vital of NaN": {[]string{"--text", "fall", "--vitals", "hr=NaN"}, cli.ExitUsage, "hr=NaN is not a number"},
+		"two files":      {[]string{"--input", in, "--input", in}, cli.ExitUsage, "--input takes one file"},
+		"no file":        {[]string{"--input", in + "x", "--out", out}, cli.ExitFailed, "in.csvx: no such file"},
+		"no text column": {
+			[]string{"--input", clitest.File(t, "note.csv", "note\nx\n"), "--out", out},
+			cli.ExitFailed, `note.csv, line 1, column "text": no such column`,
+		},
+		"two text columns": {
+			[]string{"--input", clitest.File(t, "two.csv", "text,text\nx,y\n"), "--out", out},
+			cli.ExitFailed, `two.csv, line 1, column "text": two columns`,
+		},
+		"no rows": {
+			[]string{"--input", clitest.File(t, "header.csv", "text\n"), "--out", out},
+			cli.ExitFailed, "header.csv: no rows",
+		},
+		"empty": {
+			[]string{"--input", clitest.File(t, "empty.csv", ""), "--out", out}, cli.ExitFailed, "empty.csv: no rows",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fail(t, c.code, append([]string{"predict", "--model-dir", dir}, c.args...), c.want)
 		})
 	}
-	fail(t, cli.ExitUsage, []string{"models", "list", "--model-dir", dir, "--output", "x.json"}, "--output is a format (table or json); to write a file redirect standard output")
+	fail(t, cli.ExitUsage, []string{"models", "list", "--model-dir", dir, "--output", "x.json"},
+		"--output is a format (table or json); to write a file redirect standard output")
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a command that fails leaves %s: %v", out, err)
 	}
@@ -271,7 +316,8 @@ func TestPredictRefuses(t *testing.T) {
 func TestPredictTableOnStandardInput(t *testing.T) {
 	t.Parallel()
 	ran := wardcast(t, "visit_id,text\nv1,fall\n", "predict", "--model-dir", trained(t))
-	if ran.Code != cli.ExitFailed || !strings.Contains(ran.Stderr, `"first_line":1,"reason":"not_json: `) || !strings.Contains(ran.Stderr, "--input takes files of other formats") {
+	if ran.Code != cli.ExitFailed || !strings.Contains(ran.Stderr, `"first_line":1,"reason":"not_json: `) ||
+		!strings.Contains(ran.Stderr, "--input takes files of other formats") {
 		t.Errorf("exit code %d, log %s", ran.Code, ran.Stderr)
 	}
 }
@@ -280,8 +326,12 @@ func TestPredictTableOnStandardInput(t *testing.T) {
 func TestPredictOneNote(t *testing.T) {
 	t.Parallel()
 	dir := trained(t)
-	args := []string{"predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall", "--age", "78", "--sex", "F", "--acuity", "2", "--vitals", "hr=110,spo2=91"}
-	want := withoutTime(succeed(t, `{"visit_id":"command-line","text":"fall, hip pain","complaint":"Fall","age":78,"sex":"F","acuity":2,"vitals":{"hr":110,"spo2":91}}`, "predict", "--model-dir", dir))
+	args := []string{
+		"predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall", "--age", "78",
+		"--sex", "F", "--acuity", "2", "--vitals", "hr=110,spo2=91",
+	}
+	want := withoutTime(succeed(t, `{"visit_id":"command-line","text":"fall, hip pain","complaint":"Fall","age":78,`+
+		`"sex":"F","acuity":2,"vitals":{"hr":110,"spo2":91}}`, "predict", "--model-dir", dir))
 	for _, format := range [][]string{nil, {"--output", "json"}} {
 		if got := withoutTime(succeed(t, "", append(args, format...)...)); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
@@ -289,16 +339,19 @@ func TestPredictOneNote(t *testing.T) {
 	}
 	p := clitest.Object(t, want)
 	text := succeed(t, "", append(args, "--output", "table", "--words", "0")...)
-	for _, part := range []string{fmt.Sprintf("The probability of admission is %.1f %%.", 100*p["probability"].(float64)), "hip", "age 78", fmt.Sprintf("%+.2f  sum", p["logit"].(float64))} {
+	for _, part := range []string{fmt.Sprintf("The probability of admission is %.1f %%.",
+		100*p["probability"].(float64)), "hip", "age 78", fmt.Sprintf("%+.2f  sum", p["logit"].(float64))} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", " ", "--output", "table"}, "empty_text")
 	none := t.TempDir()
-	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", none, "--text", "fall"}, "--model-dir "+none+": no champion in the model store")
+	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", none, "--text", "fall"},
+		"--model-dir "+none+": no champion in the model store")
 	// What cannot be, and what the model does not know, is named.
-	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--age", "999", "--sex", "zebra", "--output", "table")
+	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--age", "999", "--sex", "zebra",
+		"--output", "table")
 	for _, part := range []string{
 		"sex zebra (unknown to the model)\n", "age unknown\n", "no word that the model knows",
 		"\nWarning: the model does not know the value of sex.\nWarning: age is out of range and counts as missing.\n",
@@ -316,21 +369,26 @@ func TestPredictInput(t *testing.T) {
 	note := []string{"predict", "--model-dir", dir, "--text", "fall", "--age", "99", "--sex"}
 	facts := func(p map[string]any) string { return fmt.Sprint(p["aux"], p["warnings"]) }
 	for _, sex := range []string{"female", "FEMALE", "2"} {
-		if got, want := facts(clitest.Object(t, succeed(t, "", append(note, sex)...))), facts(clitest.Object(t, succeed(t, "", append(note, "F")...))); got != want || !strings.HasSuffix(got, "[]") {
+		if got, want := facts(clitest.Object(t, succeed(t, "", append(note, sex)...))), facts(clitest.Object(t,
+			succeed(t, "", append(note, "F")...))); got != want || !strings.HasSuffix(got, "[]") {
 			t.Errorf("%s: got %s, want %s", sex, got, want)
 		}
 	}
-	config := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [a:1]}\ninput: {ranges: {age: [0, 90]}, levels: {sex: {female: [f, weibl.]}}}\n")
+	config := clitest.File(t, "wardcast.yaml",
+		"kafka: {brokers: [a:1]}\ninput: {ranges: {age: [0, 90]}, levels: {sex: {female: [f, weibl.]}}}\n")
 	for _, out := range []string{
 		succeed(t, "", append(note, "weibl.", "--config", config)...),
-		succeed(t, `{"visit_id":"command-line","text":"fall","age":99,"sex":"weibl."}`, "predict", "--model-dir", dir, "--config", config),
+		succeed(t, `{"visit_id":"command-line","text":"fall","age":99,"sex":"weibl."}`, "predict", "--model-dir", dir,
+			"--config", config),
 	} {
 		p := clitest.Object(t, out)
-		if got := fmt.Sprint(p["warnings"]); got != "[map[code:out_of_range field:age]]" || !strings.Contains(out, `{"name":"sex","value":"F",`) || !strings.Contains(out, `{"name":"age","value":null,"contribution":0}`) {
+		if got := fmt.Sprint(p["warnings"]); got != "[map[code:out_of_range field:age]]" || !strings.Contains(out,
+			`{"name":"sex","value":"F",`) || !strings.Contains(out, `{"name":"age","value":null,"contribution":0}`) {
 			t.Errorf("by the configuration: %s", out)
 		}
 	}
-	fail(t, cli.ExitFailed, append(note, "F", "--config", clitest.File(t, "bad.yaml", "kafka: {brokers: [a:1]}\ninput: {ranges: {age: [9, 1]}}\n")), "line 2: input.ranges.age")
+	fail(t, cli.ExitFailed, append(note, "F", "--config", clitest.File(t, "bad.yaml",
+		"kafka: {brokers: [a:1]}\ninput: {ranges: {age: [9, 1]}}\n")), "line 2: input.ranges.age")
 }
 
 // TestTrainInput: train and evaluate leave out what cannot be, say so, and learn one level for all spellings.
@@ -347,7 +405,8 @@ func TestTrainInput(t *testing.T) {
 		if age > 70 {
 			old++
 		}
-		fmt.Fprintf(&csv, "%s pain,%d,%d,%s\n", []string{"hip", "ankle", "wrist"}[i%3], min(i%3, 1), age, []string{"F", "M", "F", "female", "2", "male"}[i%6])
+		fmt.Fprintf(&csv, "%s pain,%d,%d,%s\n", []string{"hip", "ankle", "wrist"}[i%3], min(i%3, 1), age,
+			[]string{"F", "M", "F", "female", "2", "male"}[i%6])
 	}
 	in, dir := clitest.File(t, "notes.csv", csv.String()), t.TempDir()
 	config := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [a:1]}\ninput: {ranges: {age: [0, 70]}}\n")
@@ -359,7 +418,8 @@ func TestTrainInput(t *testing.T) {
 		{[]string{"evaluate", "--methods", "bow", "--config", config}, old},
 	} {
 		r := wardcast(t, "", append(c.args, "--input", in, "--aux-columns", "age:numeric,sex:categorical")...)
-		if want := fmt.Sprintf(`"msg":"values that cannot be count as missing","field":"age","rows":%d`, c.rows); r.Code != 0 || !strings.Contains(r.Stderr, want) {
+		if want := fmt.Sprintf(`"msg":"values that cannot be count as missing","field":"age","rows":%d`,
+			c.rows); r.Code != 0 || !strings.Contains(r.Stderr, want) {
 			t.Errorf("%s ends with %d: %s; want %s", c.args[0], r.Code, r.Stderr, want)
 		}
 	}

@@ -71,7 +71,10 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 
 // columns returns the columns that the flags describe.
 func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
-	c := answers.Columns{Items: a.Items, ID: a.ID, Missing: a.MissingCode, Groups: a.Group, FromLow: a.FromLow, OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse}
+	c := answers.Columns{
+		Items: a.Items, ID: a.ID, Missing: a.MissingCode, Groups: a.Group, FromLow: a.FromLow,
+		OmitIncomplete: a.OmitIncomplete, Reversed: a.Reverse,
+	}
 	var err error
 	if c.Confounds, err = questionnaire.ParseConfounds(a.Confounds); err != nil {
 		return c, err
@@ -87,7 +90,8 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 		}
 	}
 	if c.OnlyExclude() && len(c.Codebook) == 0 {
-		return c, cli.Usage(errors.New("--items or --codebook must say which columns are items; a pattern that begins with ! only takes some out"))
+		return c, cli.Usage(errors.New("--items or --codebook must say which columns are items; a pattern that " +
+			"begins with ! only takes some out"))
 	}
 	return c, nil
 }
@@ -177,43 +181,54 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		d.Log.Info("there is no column of ids: participants are numbered by row", "file", file)
 	}
 	if n := len(of.Unanswered); n > 0 {
-		d.Log.Warn("participants without answers are left out", "file", file, "participants", n, "lines", firstLines(of.Unanswered))
+		d.Log.Warn("participants without answers are left out", "file", file, "participants", n,
+			"lines", firstLines(of.Unanswered))
 	}
 	if n := len(of.Incomplete); n > 0 {
-		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n, "lines", firstLines(of.Incomplete))
+		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n,
+			"lines", firstLines(of.Incomplete))
 	}
 	if n := len(of.Visits); n > 0 {
-		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n, "lines", firstLines(of.Visits))
+		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n,
+			"lines", firstLines(of.Visits))
 	}
 	if of.Repeated > 0 {
-		d.Log.Warn("participants have several visits in a bin of time, and the mean of their answers counts", "file", file, "participants", of.Repeated)
+		d.Log.Warn("participants have several visits in a bin of time, and the mean of their answers counts",
+			"file", file, "participants", of.Repeated)
 	}
 	if len(of.Dropped) > 0 {
 		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
 	}
 	if len(of.Single) > 0 {
-		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one", "file", file, "items", of.Single)
+		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that "+
+			"one", "file", file, "items", of.Single)
 	}
 	for _, o := range of.Opposed {
 		attributes := []any{"file", file}
 		if o.Scale != "" {
 			attributes = append(attributes, "scale", o.Scale)
 		}
-		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse", append(attributes, "items", o.Items)...)
+		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse",
+			append(attributes, "items", o.Items)...)
 	}
 	for _, l := range of.Lacking {
-		d.Log.Warn("nobody of some groups answered scales that others answered: missing answers alone may tell the groups", "file", file, "column", l.Column, "groups", l.Groups, "participants", l.Participants, "scales", l.Scales)
+		d.Log.Warn("nobody of some groups answered scales that others answered: missing answers alone may tell the "+
+			"groups", "file", file, "column", l.Column, "groups", l.Groups, "participants", l.Participants,
+			"scales", l.Scales)
 	}
 	for _, m := range of.Merged {
-		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name, "positive", m.Positive, "other_values", m.Values)
+		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name,
+			"positive", m.Positive, "other_values", m.Values)
 	}
 	for _, w := range of.Warnings {
 		d.Log.Warn("the input may spoil the factors", "file", file, "warning", w)
 	}
 	if r := of.Inferred; r != nil {
-		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file, "items", r.Items, "low", r.Low, "high", r.High)
+		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file,
+			"items", r.Items, "low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
-			d.Log.Warn("answers are far from all others and may be codes of missing entries", "file", file, "answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+			d.Log.Warn("answers are far from all others and may be codes of missing entries", "file", file,
+				"answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
 	}
 }
@@ -243,7 +258,8 @@ func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }
 // warn logs who is left out, by their lines.
 func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 	if n := len(lines); n > 0 {
-		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers, "participants", n, "lines", firstLines(lines))
+		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers,
+			"participants", n, "lines", firstLines(lines))
 	}
 }
 
@@ -258,9 +274,11 @@ type result struct {
 	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, which standard errors of scores then count, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
 }
 
-// learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of items
-// that a compact set is asked to have, the inputs are the files that are read.
-func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run func() (*model.Fitted, error), compact int, inputs ...string) error {
+// learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of
+// items that a compact set is asked to have, the inputs are the files that are read.
+func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run func() (*model.Fitted, error), compact int,
+	inputs ...string,
+) error {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // said before an hour of updates, not after
 		return cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
 	}
@@ -304,7 +322,8 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
 	if b := s.Bootstrap; b != nil && b.Failed > 0 {
-		d.Log.Warn("samples of the bootstrap could not be learned from, and do not count", "samples", b.Replicates, "failed", b.Failed)
+		d.Log.Warn("samples of the bootstrap could not be learned from, and do not count", "samples", b.Replicates,
+			"failed", b.Failed)
 	}
 	factors, beta, updates := strconv.Itoa(s.Factors), "-", "-"
 	if s.Method == model.MethodICQF {
@@ -315,11 +334,16 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	}
 	if s.EmptyFactors > 0 {
 		factors += fmt.Sprintf(" (%d empty)", s.EmptyFactors)
-		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors, "empty", s.EmptyFactors, "beta", s.Beta)
+		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors,
+			"empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	err := r.Print(d, s, []string{"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS"}, [][]string{{
+	err := r.Print(d, s, []string{
+		"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES",
+		"OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS",
+	}, [][]string{{
 		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
-		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64), strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
+		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64),
+		strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
 		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
 	}})
 	if err != nil || r.JSON() {
@@ -331,7 +355,8 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	return printGoodness(d.Out, s.Fit)
 }
 
-// printFactors prints a line for each factor: what it explains, how reliable its scores are, and how often a bootstrap found it.
+// printFactors prints a line for each factor: what it explains, how reliable its scores are, and how often a bootstrap
+// found it.
 func printFactors(w io.Writer, s *model.Summary) error {
 	header, rows := []string{"FACTOR"}, make([][]string, s.Factors)
 	for t := range rows {
@@ -375,9 +400,11 @@ func printGoodness(w io.Writer, g *model.GoodnessOfFit) error {
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
-	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"}, [][]string{{
-		threeDecimals(g.RMSR), threeDecimals(g.RMSEA.Value), interval, threeDecimals(g.TLI), threeDecimals(g.CFI), decimals(g.BIC, 1), decimals(g.ChiSquare, 1), strconv.Itoa(g.DF), pValue(g.P),
-	}})
+	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"},
+		[][]string{{
+			threeDecimals(g.RMSR), threeDecimals(g.RMSEA.Value), interval, threeDecimals(g.TLI), threeDecimals(g.CFI),
+			decimals(g.BIC, 1), decimals(g.ChiSquare, 1), strconv.Itoa(g.DF), pValue(g.P),
+		}})
 }
 
 type questionnaireFitCmd struct {
@@ -392,7 +419,9 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 }
 
 // run fits; the visits may be nil.
-func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context, visits *questionnaire.Visits) error {
+func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context,
+	visits *questionnaire.Visits,
+) error {
 	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
 	if err := checkUsed(command, []string{c.Method}, validation(c.several(c.Method) && !parallel)...); err != nil {
 		return err

@@ -14,13 +14,16 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
-// With --bootstrap there is a table with a row for each item and each column of the loadings, whose loadings are those of
-// loadings.csv, and what each factor explains is cross-validated. Without it there is neither.
+// With --bootstrap there is a table with a row for each item and each column of the loadings, whose loadings are those
+// of loadings.csv, and what each factor explains is cross-validated. Without it there is neither.
 func TestQuestionnaireBootstrap(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
 	for _, method := range model.Methods() {
-		fit := []string{"questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--method", method, "--confounds", "sex:categorical"}
+		fit := []string{
+			"questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4",
+			"--factors", "2", "--method", method, "--confounds", "sex:categorical",
+		}
 		dir := t.TempDir()
 		result := func(more ...string) (s model.Summary) {
 			succeed(t, "", slices.Concat(fit, []string{"--out", dir}, more)...)
@@ -34,15 +37,19 @@ func TestQuestionnaireBootstrap(t *testing.T) {
 			return s
 		}
 		s := result("--bootstrap", "40")
-		if s.Bootstrap == nil || s.Bootstrap.Replicates != 40 || s.ExplainedBy == nil || s.ExplainedBy.CrossValidated == nil {
+		if s.Bootstrap == nil || s.Bootstrap.Replicates != 40 || s.ExplainedBy == nil ||
+			s.ExplainedBy.CrossValidated == nil {
 			t.Fatalf("%s: bootstrap %+v, explained by %+v", method, s.Bootstrap, s.ExplainedBy)
 		}
 		if (s.Bootstrap.FactorCorrelations != nil) != (method == model.MethodFA) {
 			t.Errorf("%s: factor correlations %+v", method, s.Bootstrap.FactorCorrelations)
 		}
-		loadings, intervals := readTable(t, filepath.Join(dir, model.TableFile)), readTable(t, filepath.Join(dir, model.IntervalsFile))
-		if head := strings.Join(intervals[0], ","); head != "item,factor,loading,se,low,high" || len(intervals)-1 != (len(loadings)-1)*(len(loadings[0])-1) {
-			t.Fatalf("%s: %d rows of %q for %d items on %d columns", method, len(intervals)-1, head, len(loadings)-1, len(loadings[0])-1)
+		loadings, intervals := readTable(t, filepath.Join(dir, model.TableFile)),
+			readTable(t, filepath.Join(dir, model.IntervalsFile))
+		if head := strings.Join(intervals[0], ","); head != "item,factor,loading,se,low,high" ||
+			len(intervals)-1 != (len(loadings)-1)*(len(loadings[0])-1) {
+			t.Fatalf("%s: %d rows of %q for %d items on %d columns", method, len(intervals)-1, head, len(loadings)-1,
+				len(loadings[0])-1)
 		}
 		for _, row := range intervals[1:] {
 			item := slices.IndexFunc(loadings, func(of []string) bool { return of[0] == row[0] })
@@ -61,7 +68,9 @@ func TestQuestionnaireBootstrap(t *testing.T) {
 			t.Errorf("%s without bootstrap leaves the intervals of an earlier fit: %v", method, err)
 		}
 	}
-	fail(t, cli.ExitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", t.TempDir(), "--bootstrap", "39"}, "39 replicates", "at least 40")
+	fail(t, cli.ExitUsage,
+		[]string{"questionnaire", "fit", path, "--items", "q*", "--out", t.TempDir(), "--bootstrap", "39"},
+		"39 replicates", "at least 40")
 }
 
 // readTable reads a CSV.

@@ -50,7 +50,8 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		return err
 	}
 	if chooses {
-		d.Log.Info("cross-validation chooses on all participants and again in each repeat", "cross_validations", 1+c.Repeats)
+		d.Log.Info("cross-validation chooses on all participants and again in each repeat",
+			"cross_validations", 1+c.Repeats)
 	}
 	bar := cli.NewProgress(d, "fits")
 	o.Progress = bar.Set
@@ -61,16 +62,19 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	}
 	// An item that varies in the smallest share varies in all others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that all training participants answered alike are left out of that fit", "file", c.Input, "items", items)
+		d.Log.Warn("items that all training participants answered alike are left out of that fit",
+			"file", c.Input, "items", items)
 	}
 	for _, s := range e.Shares {
 		if s.EmptyFactors > 0 || s.EmptyInWhole > 0 {
-			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share, "empty", s.EmptyFactors, "empty_in_whole", s.EmptyInWhole)
+			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share,
+				"empty", s.EmptyFactors, "empty_in_whole", s.EmptyInWhole)
 		}
 	}
 	for _, h := range e.Disjoint {
 		if h.EmptyFactors > 0 {
-			d.Log.Warn("empty factors do not count for the stability", "method", h.Method, "train_share", h.Share, "empty", h.EmptyFactors)
+			d.Log.Warn("empty factors do not count for the stability", "method", h.Method, "train_share", h.Share,
+				"empty", h.EmptyFactors)
 		}
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
@@ -81,7 +85,8 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	return printEvaluation(d, e)
 }
 
-// printEvaluation prints a table of the shares, one of the differences of methods at the largest, and one of the disjoint halves.
+// printEvaluation prints a table of the shares, one of the differences of methods at the largest, and one of the
+// disjoint halves.
 func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE"}
 	for _, label := range e.Labels {
@@ -94,7 +99,8 @@ func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 		if !evaluate.HasFactors(s.Method) {
 			factors = "-"
 		}
-		row := []string{s.Method, percent(s.Share), strconv.Itoa(s.Participants), factors, measureCell(s.Stability, threePlaces)}
+		row := []string{s.Method, percent(s.Share), strconv.Itoa(s.Participants), factors, measureCell(s.Stability,
+			threePlaces)}
 		for _, a := range s.AUROC {
 			row = append(row, measureCell(a, threePlaces))
 		}
@@ -113,9 +119,14 @@ func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
 		rows = append(rows, row)
 	}
 	err = cmp.Or(err, printMore(d, head, rows))
-	head, rows = []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES", "CONGRUENCE"}, nil
+	head, rows = []string{
+		"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES", "CONGRUENCE",
+	}, nil
 	for _, h := range e.Disjoint {
-		rows = append(rows, []string{h.Method, "2 x " + percent(h.Share), "2 x " + strconv.Itoa(h.Participants), strconv.Itoa(e.Factors), measureCell(h.Stability, threePlaces), measureCell(h.Congruence, threePlaces)})
+		rows = append(rows, []string{
+			h.Method, "2 x " + percent(h.Share), "2 x " + strconv.Itoa(h.Participants),
+			strconv.Itoa(e.Factors), measureCell(h.Stability, threePlaces), measureCell(h.Congruence, threePlaces),
+		})
 	}
 	return cmp.Or(err, printMore(d, head, rows))
 }

@@ -10,14 +10,15 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 )
 
-// The tag usedBy of a flag lists the methods that use it, and crossValidation if that does. Everything uses flags without it.
+// The tag usedBy of a flag lists the methods that use it, and crossValidation if that does. Everything uses flags
+// without it.
 const (
 	usedBy          = "usedby"
 	crossValidation = "cross-validation"
 )
 
-// checkUsed returns an error for a flag on the command line that none of the methods uses, nor any of the others that run, such as
-// a cross-validation.
+// checkUsed returns an error for a flag on the command line that none of the methods uses, nor any of the others that
+// run, such as a cross-validation.
 func checkUsed(command *kong.Context, methods []string, others ...string) error {
 	run := slices.Concat(methods, others)
 	for _, p := range command.Path {
@@ -31,7 +32,8 @@ func checkUsed(command *kong.Context, methods []string, others ...string) error 
 		switch {
 		case slices.ContainsFunc(by, func(user string) bool { return slices.Contains(run, user) }):
 		case by[0] == crossValidation:
-			return cli.Usage(fmt.Errorf("%s applies only to cross-validation, which needs several candidates, as in --factors 2:8", name))
+			return cli.Usage(fmt.Errorf(
+				"%s applies only to cross-validation, which needs several candidates, as in --factors 2:8", name))
 		default:
 			return cli.Usage(fmt.Errorf("%s applies only to %s, not to %s", name, listed(by), listed(methods)))
 		}

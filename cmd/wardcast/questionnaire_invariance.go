@@ -97,8 +97,10 @@ func bounds(i questionnaire.Interval) string {
 
 func printConfigural(w io.Writer, r *invariance.Result) error {
 	first, second := r.Groups[0], r.Groups[1]
-	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. Factors: %d, by %s.\n\nConfigural: the least congruence of the factors has p %s.\n",
-		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method, pValue(r.Configural.P))
+	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. Factors: %d, by %s.\n\nConfigural: the least "+
+		"congruence of the factors has p %s.\n",
+		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method,
+		pValue(r.Configural.P))
 	if err != nil {
 		return err
 	}
@@ -109,24 +111,34 @@ func printConfigural(w io.Writer, r *invariance.Result) error {
 			said = "empty in a group"
 		}
 		rows = append(rows, []string{
-			f.Factor, strconv.Itoa(f.Numbers[0]), strconv.Itoa(f.Numbers[1]), threeDecimals(f.Congruence), bounds(f.Interval), threeDecimals(f.Reference), pValue(f.P), said,
+			f.Factor, strconv.Itoa(f.Numbers[0]), strconv.Itoa(f.Numbers[1]), threeDecimals(f.Congruence),
+			bounds(f.Interval), threeDecimals(f.Reference), pValue(f.P), said,
 		})
 	}
-	return cli.PrintTable(w, []string{"FACTOR", "IN " + first.Value, "IN " + second.Value, "CONGRUENCE", "INTERVAL", "IF EQUAL", "P", "READING"}, rows)
+	return cli.PrintTable(w, []string{
+		"FACTOR", "IN " + first.Value, "IN " + second.Value, "CONGRUENCE", "INTERVAL", "IF EQUAL", "P", "READING",
+	}, rows)
 }
 
 func printMetric(w io.Writer, r *invariance.Result) error {
 	m := &r.Metric
-	if _, err := fmt.Fprintf(w, "\nMetric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n", threeDecimals(m.RMS), pValue(m.RMSP), threeDecimals(m.Largest), pValue(m.LargestP)); err != nil {
+	if _, err := fmt.Fprintf(w, "\nMetric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n",
+		threeDecimals(m.RMS), pValue(m.RMSP), threeDecimals(m.Largest), pValue(m.LargestP)); err != nil {
 		return err
 	}
 	largest := slices.Clone(m.Loadings)
-	slices.SortStableFunc(largest, func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
+	slices.SortStableFunc(largest,
+		func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
 	var rows [][]string
 	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		rows = append(rows, []string{marked(l.Item, l.Reversed), l.Factor, threeDecimals(l.First), threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP)})
+		rows = append(rows, []string{
+			marked(l.Item, l.Reversed), l.Factor, threeDecimals(l.First),
+			threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP),
+		})
 	}
-	return cli.PrintTable(w, []string{"ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P", "ADJUSTED P"}, rows)
+	return cli.PrintTable(w,
+		[]string{"ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P", "ADJUSTED P"},
+		rows)
 }
 
 func printDIF(w io.Writer, r *invariance.Result) error {
@@ -149,8 +161,13 @@ func printDIF(w io.Writer, r *invariance.Result) error {
 	var rows [][]string
 	for _, d := range found {
 		rows = append(rows, []string{
-			marked(d.Item, d.Reversed), threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP), pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change), threeDecimals(d.NonuniformR2Change), d.Class,
+			marked(d.Item, d.Reversed), threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP),
+			pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change),
+			threeDecimals(d.NonuniformR2Change), d.Class,
 		})
 	}
-	return cli.PrintTable(w, []string{"ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P", "R2 UNIFORM", "R2 NONUNIFORM", "CLASS"}, rows)
+	return cli.PrintTable(w, []string{
+		"ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P",
+		"R2 UNIFORM", "R2 NONUNIFORM", "CLASS",
+	}, rows)
 }

@@ -14,7 +14,10 @@ func TestQuestionnaireInvariance(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
 	compare := func(more ...string) []string {
-		return append([]string{"questionnaire", "invariance", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--bootstrap", "40"}, more...)
+		return append([]string{
+			"questionnaire", "invariance", path, "--items", "q*", "--missing-code", "-9999",
+			"--range", "0:4", "--factors", "2", "--beta", "0.1", "--bootstrap", "40",
+		}, more...)
 	}
 	fail(t, cli.ExitUsage, compare(), "sex=F:M")
 	fail(t, cli.ExitUsage, compare("--group", "sex"), "sex=F:M")
@@ -25,13 +28,15 @@ func TestQuestionnaireInvariance(t *testing.T) {
 
 	text := succeed(t, "", compare("--group", "sex=F:M")...)
 	for _, part := range []string{
-		"sex: 30 participants with F, 30 with M. Factors: 2, by icqf.", "Configural: ", "FACTOR   IN F  IN M  CONGRUENCE  INTERVAL", "Metric: ", "ITEM  FACTOR   F ", "of 6 items.",
+		"sex: 30 participants with F, 30 with M. Factors: 2, by icqf.", "Configural: ",
+		"FACTOR   IN F  IN M  CONGRUENCE  INTERVAL", "Metric: ", "ITEM  FACTOR   F ", "of 6 items.",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("it prints\n%s, which lacks %q", text, part)
 		}
 	}
-	if text := succeed(t, "", compare("--group", "sex=F:M", "--reverse", "q2")...); !strings.Contains(text, "\nq2 (R) ") || strings.Contains(text, "q1 (R)") {
+	if text := succeed(t, "", compare("--group", "sex=F:M", "--reverse",
+		"q2")...); !strings.Contains(text, "\nq2 (R) ") || strings.Contains(text, "q1 (R)") {
 		t.Errorf("it prints\n%s, where only q2 is reversed", text)
 	}
 	r := clitest.Object(t, succeed(t, "", compare("--group", "sex=F:M", "--output=json")...))
@@ -40,7 +45,10 @@ func TestQuestionnaireInvariance(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"beta", "bootstrap", "configural", "dif", "factors", "failed", "fits", "group", "groups", "items_left_out", "method", "metric", "outside", "seconds", "unconverged", "warnings"}
+	want := []string{
+		"beta", "bootstrap", "configural", "dif", "factors", "failed", "fits", "group", "groups",
+		"items_left_out", "method", "metric", "outside", "seconds", "unconverged", "warnings",
+	}
 	if !slices.Equal(names, want) || r["fits"] != 83. {
 		t.Errorf("%q, %v fits", names, r["fits"])
 	}

@@ -73,7 +73,8 @@ func printItems(d *cli.Deps, a *items.Analysis) error {
 	}
 	var coefficients, adequacy [][]string
 	add := func(name string, count, n int, r *items.Reliability) {
-		coefficients = append(coefficients, append([]string{name, strconv.Itoa(count), strconv.Itoa(n)}, coefficientCells(r)...))
+		coefficients = append(coefficients,
+			append([]string{name, strconv.Itoa(count), strconv.Itoa(n)}, coefficientCells(r)...))
 		adequacy = append(adequacy, append([]string{name}, adequacyCells(r)...))
 	}
 	add(allItems, len(a.Items)-len(a.Constant), a.N, &a.Reliability)
@@ -85,8 +86,14 @@ func printItems(d *cli.Deps, a *items.Analysis) error {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "FACTORS"}, coefficients},
-		{[]string{"SCALE", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P"}, adequacy},
+		{
+			[]string{"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "FACTORS"},
+			coefficients,
+		},
+		{
+			[]string{"SCALE", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P"},
+			adequacy,
+		},
 	} {
 		if _, err := fmt.Fprintln(d.Out); err != nil {
 			return err
@@ -100,7 +107,9 @@ func printItems(d *cli.Deps, a *items.Analysis) error {
 
 // itemTable returns a line for each item. An item of subscales shows what it is to the first.
 func itemTable(a *items.Analysis) (header []string, rows [][]string) {
-	header = []string{"ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST", "ALPHA WITHOUT"}
+	header = []string{
+		"ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST", "ALPHA WITHOUT",
+	}
 	if len(a.Subscales) > 0 {
 		header = append(header, "SUBSCALE")
 	}
@@ -120,8 +129,10 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 			part = item.Part
 		}
 		row := []string{
-			marked(item.Name, item.Reversed), strconv.Itoa(item.N), cli.Digits(&item.Missing, 3), cli.Digits(item.Mean, 2), cli.Digits(item.SD, 2), cli.Digits(item.Difficulty, 2),
-			cli.Digits(item.Floor, 2), cli.Digits(item.Ceiling, 2), cli.Digits(a.KMOItems[item.Name], 2), cli.Digits(part.ItemRest, 2), cli.Digits(part.AlphaDropped, 3),
+			marked(item.Name, item.Reversed), strconv.Itoa(item.N), cli.Digits(&item.Missing, 3),
+			cli.Digits(item.Mean, 2), cli.Digits(item.SD, 2), cli.Digits(item.Difficulty, 2),
+			cli.Digits(item.Floor, 2), cli.Digits(item.Ceiling, 2), cli.Digits(a.KMOItems[item.Name], 2),
+			cli.Digits(part.ItemRest, 2), cli.Digits(part.AlphaDropped, 3),
 		}
 		if len(a.Subscales) > 0 {
 			subscale := "-"
@@ -147,7 +158,10 @@ func coefficientCells(r *items.Reliability) []string {
 	if r.OmegaWeakFactors > 0 {
 		hierarchical += " ?"
 	}
-	return []string{cli.Digits(r.Alpha, 3), interval, cli.Digits(r.AlphaStandardized, 3), cli.Digits(r.OmegaTotal, 3), hierarchical, strconv.Itoa(r.OmegaFactors)}
+	return []string{
+		cli.Digits(r.Alpha, 3), interval, cli.Digits(r.AlphaStandardized, 3), cli.Digits(r.OmegaTotal, 3),
+		hierarchical, strconv.Itoa(r.OmegaFactors),
+	}
 }
 
 func adequacyCells(r *items.Reliability) []string {

@@ -64,7 +64,8 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 		return err
 	}
 	if m.Visits != nil {
-		return cli.Usage(fmt.Errorf("%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
+		return cli.Usage(fmt.Errorf(
+			"%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
 	}
 	columns := model.FactorNames(m.Loadings())
 	withErrors, err := c.withErrors()
@@ -107,7 +108,8 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 		if len(cell.Scores) == 0 {
 			has = "too few"
 		}
-		rows = append(rows, []string{cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), strconv.Itoa(cell.Participants), has})
+		rows = append(rows,
+			[]string{cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), strconv.Itoa(cell.Participants), has})
 	}
 	return c.Print(d, n, []string{"AGE", "SEX", "PARTICIPANTS", "NORMS"}, rows)
 }
@@ -119,11 +121,12 @@ func (c *questionnaireNormsCmd) withErrors() (bool, error) {
 		return false, err
 	}
 	defer func() { _ = r.Close() }() // it was only read
-	return slices.ContainsFunc(r.Header, func(name string) bool { return strings.HasPrefix(name, model.ErrorName("")) }), nil
+	return slices.ContainsFunc(r.Header,
+		func(name string) bool { return strings.HasPrefix(name, model.ErrorName("")) }), nil
 }
 
-// checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF writes unless
-// it is told otherwise: score gives others, so norms of the former would not hold for them.
+// checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF
+// writes unless it is told otherwise: score gives others, so norms of the former would not hold for them.
 func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) error {
 	own := folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile))
 	if dir := filepath.Dir(c.Scores); !own && filepath.Base(c.Scores) == model.ScoresFile {
@@ -132,7 +135,8 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 		case err != nil:
 			return err
 		case sum != m.SHA256:
-			return cli.Usage(fmt.Errorf("--scores %q are those of the fit in %q, not of --model %q", c.Scores, dir, c.Model))
+			return cli.Usage(fmt.Errorf("--scores %q are those of the fit in %q, not of --model %q",
+				c.Scores, dir, c.Model))
 		default:
 			own = true // a copy of the model
 		}
@@ -140,13 +144,15 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 	if !own || withErrors || m.Summary.Method != model.MethodICQF {
 		return nil
 	}
-	return cli.Usage(fmt.Errorf("--scores %q holds the scores of the factorization, not those that score gives: use the output of questionnaire score, or fit with --standard-errors", c.Scores))
+	return cli.Usage(fmt.Errorf("--scores %q holds the scores of the factorization, not those that score gives: use "+
+		"the output of questionnaire score, or fit with --standard-errors", c.Scores))
 }
 
 // warnOutside logs which participants have no norms.
 func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
 	for _, o := range outside {
-		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines), "lines", firstLines(o.Lines))
+		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines),
+			"lines", firstLines(o.Lines))
 	}
 }
 

@@ -17,13 +17,14 @@ import (
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 )
 
-// Norms are made of the scores of a reference sample, and give later scores percentiles and T scores. Who has none is told by
-// line, never by id.
+// Norms are made of the scores of a reference sample, and give later scores percentiles and T scores. Who has none is
+// told by line, never by id.
 func TestQuestionnaireNorms(t *testing.T) {
 	t.Parallel()
 	path, parent := answersFile(t), t.TempDir()
 	dir, out := filepath.Join(parent, "model"), filepath.Join(parent, "norms.json")
-	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--out", dir)
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta",
+		"0.1", "--factors", "2", "--out", dir)
 	reference := filepath.Join(parent, "reference.csv")
 	succeed(t, "", "questionnaire", "score", path, "--model", dir, "--out", reference)
 	norms := func(more ...string) []string {
@@ -32,39 +33,57 @@ func TestQuestionnaireNorms(t *testing.T) {
 	by := []string{"--people", path, "--age", "age", "--bins", "6,12,17", "--sex", "sex"}
 
 	// The scores of a factorization are not those that score gives, unless the fit was asked for these.
-	own := []string{"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(dir, "scores.csv"), "--out", out, "--least", "10"}
+	own := []string{
+		"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(dir, "scores.csv"), "--out",
+		out, "--least", "10",
+	}
 	fail(t, cli.ExitUsage, own, "holds the scores of the factorization")
 	linked := filepath.Join(parent, "linked.csv")
 	if err := os.Symlink(own[5], linked); err != nil {
 		t.Fatal(err)
 	}
-	fail(t, cli.ExitUsage, []string{"questionnaire", "norms", "--model", dir, "--scores", linked, "--out", out, "--least", "10"}, "holds the scores of the factorization")
+	fail(t, cli.ExitUsage,
+		[]string{"questionnaire", "norms", "--model", dir, "--scores", linked, "--out", out, "--least", "10"},
+		"holds the scores of the factorization")
 	alone := filepath.Join(parent, "alone")
-	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "2", "--standard-errors", "--out", alone)
-	succeed(t, "", "questionnaire", "norms", "--model", alone, "--scores", filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10")
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta",
+		"0.1", "--factors", "2", "--standard-errors", "--out", alone)
+	succeed(t, "", "questionnaire", "norms", "--model", alone, "--scores", filepath.Join(alone, "scores.csv"), "--out",
+		out, "--least", "10")
 
 	// Neither are those of another model.
-	fail(t, cli.ExitUsage, []string{"questionnaire", "norms", "--model", dir, "--scores", filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10"}, "are those of the fit in")
+	fail(t, cli.ExitUsage, []string{
+		"questionnaire", "norms", "--model", dir, "--scores",
+		filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10",
+	}, "are those of the fit in")
 	fa, other := filepath.Join(parent, "fa"), filepath.Join(parent, "fa.csv")
-	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--method", "fa", "--factors", "2", "--out", fa)
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4",
+		"--method", "fa", "--factors", "2", "--out", fa)
 	succeed(t, "", "questionnaire", "score", path, "--model", fa, "--out", other)
-	fail(t, cli.ExitFailed, []string{"questionnaire", "norms", "--model", dir, "--scores", other, "--out", out, "--least", "10"}, "fa.csv", "line", "scores of another model: the score is not in 0 to 1")
+	fail(t, cli.ExitFailed,
+		[]string{"questionnaire", "norms", "--model", dir, "--scores", other, "--out", out, "--least", "10"}, "fa.csv",
+		"line", "scores of another model: the score is not in 0 to 1")
 
 	fail(t, cli.ExitUsage, norms("--people", path), "--people needs")
 	fail(t, cli.ExitUsage, norms("--sex", "sex"), "--people needs")
 	fail(t, cli.ExitUsage, norms("--age", "age", "--people", path), "--bins")
 	fail(t, cli.ExitUsage, norms("--least", "0"), "--least is 0")
-	fail(t, cli.ExitUsage, []string{"questionnaire", "norms", "--model", dir, "--scores", reference, "--out", reference}, "would be replaced")
+	fail(t, cli.ExitUsage,
+		[]string{"questionnaire", "norms", "--model", dir, "--scores", reference, "--out", reference},
+		"would be replaced")
 	fail(t, cli.ExitUsage, norms(by...), "no cell has 50 people")
 	fail(t, cli.ExitFailed, norms("--people", path, "--sex", "gender"), "answers.csv", `"gender"`, "no such column")
 
 	table := succeed(t, "", norms(append(by, "--least", "12")...)...)
-	for _, row := range []string{"AGE    SEX  PARTICIPANTS  NORMS", "6-12   F    17            yes", "12-17  M    12            yes"} {
+	for _, row := range []string{
+		"AGE    SEX  PARTICIPANTS  NORMS", "6-12   F    17            yes", "12-17  M    12            yes",
+	} {
 		if !strings.Contains(table, row) {
 			t.Errorf("norms prints\n%s, which lacks %q", table, row)
 		}
 	}
-	if again := clitest.Object(t, succeed(t, "", norms(append(by, "--least", "12", "--output=json")...)...)); again["participants"] != 60. || again["least"] != 12. {
+	if again := clitest.Object(t, succeed(t, "", norms(append(by, "--least", "12",
+		"--output=json")...)...)); again["participants"] != 60. || again["least"] != 12. {
 		t.Errorf("norms prints %v", again)
 	}
 
@@ -76,7 +95,8 @@ func TestQuestionnaireNorms(t *testing.T) {
 	lines[3] = strings.Join(fields, ",")
 	changed := clitest.File(t, "new.csv", strings.Join(lines, "\n"))
 	r := wardcast(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out)
-	for _, say := range []string{`"reason":"no sex","participants":1,"lines":[3]`, `"reason":"an age outside the bands","participants":1,"lines":[4]`} {
+	for _, say := range []string{`"reason":"no sex","participants":1,"lines":[3]`, `"reason":"an age outside the ` +
+		`bands","participants":1,"lines":[4]`} {
 		if !strings.Contains(r.Stderr, say) {
 			t.Errorf("the log lacks %s:\n%s", say, r.Stderr)
 		}
@@ -110,14 +130,16 @@ func TestQuestionnaireNorms(t *testing.T) {
 	one := clitest.File(t, "one.csv", lines[0]+"\n"+strings.Join(hardly, ",")+"\n")
 	scored := wardcast(t, "", "questionnaire", "score", one, "--model", dir, "--norms", out)
 	single, err := csv.NewReader(strings.NewReader(scored.Stdout)).ReadAll()
-	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" || !strings.Contains(scored.Stderr, "scores are no measurements") {
+	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" ||
+		!strings.Contains(scored.Stderr, "scores are no measurements") {
 		t.Errorf("a single answer gives %q, %v, with the log\n%s", single, err, scored.Stderr)
 	}
 
 	// Who gave too few answers has no norm, and is told by line. The others keep theirs.
 	few := wardcast(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out, "--min-answers", "6")
 	kept, err := csv.NewReader(strings.NewReader(few.Stdout)).ReadAll()
-	if err != nil || len(kept) < 2 || len(kept) > 60 || !strings.Contains(few.Stderr, fmt.Sprintf(`"min_answers":6,"participants":%d,"lines":[2,`, 61-len(kept))) || strings.Contains(few.Stderr, "secret") {
+	if err != nil || len(kept) < 2 || len(kept) > 60 || !strings.Contains(few.Stderr, fmt.Sprintf(
+		`"min_answers":6,"participants":%d,"lines":[2,`, 61-len(kept))) || strings.Contains(few.Stderr, "secret") {
 		t.Errorf("%d rows, %v, the log says %q", len(kept), err, few.Stderr)
 	}
 	for _, row := range kept {
@@ -128,14 +150,17 @@ func TestQuestionnaireNorms(t *testing.T) {
 
 	// Norms of another fit are refused.
 	other = filepath.Join(parent, "other")
-	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.2", "--factors", "2", "--out", other)
-	fail(t, cli.ExitFailed, []string{"questionnaire", "score", path, "--model", other, "--norms", out}, "norms.json", "not norms of this model")
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta",
+		"0.2", "--factors", "2", "--out", other)
+	fail(t, cli.ExitFailed, []string{"questionnaire", "score", path, "--model", other, "--norms", out}, "norms.json",
+		"not norms of this model")
 	if data := clitest.Read(t, out); bytes.Contains(data, []byte("secret")) {
 		t.Error("the norms hold ids")
 	}
 }
 
-// What a user should know before a study is lost is logged: a scale that a group lacks, and the column that holds the ids.
+// What a user should know before a study is lost is logged: a scale that a group lacks, and the column that holds the
+// ids.
 func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -149,11 +174,17 @@ func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 		if dx == "SCHZ" {
 			row[3] = ""
 		}
-		b.WriteString("secret" + string(rune('a'+i/10)) + string(rune('0'+i%10)) + "," + strings.Join(row[:4], ",") + "," + dx + "\n")
+		b.WriteString("secret" + string(rune('a'+i/10)) + string(rune('0'+i%10)) + "," + strings.Join(row[:4], ",") +
+			"," + dx + "\n")
 	}
-	path, keys := clitest.File(t, "answers.csv", b.String()), clitest.File(t, "keys.json", `{"mood":["q1","-q2","q3"],"sleep":["r1"]}`)
-	r := wardcast(t, "", "questionnaire", "evaluate", path, "--codebook", keys, "--factors", "2", "--beta", "0.1", "--repeats", "2", "--labels", "dx=SCHZ,dx=SCHZ:CONTROL", "--methods", "icqf,missing")
-	for _, say := range []string{`"column":"participant_id"`, `"column":"dx","groups":["SCHZ"],"participants":20,"scales":["sleep"]`, `"scale":"mood","items":["q2"]`} {
+	path, keys := clitest.File(t, "answers.csv", b.String()),
+		clitest.File(t, "keys.json", `{"mood":["q1","-q2","q3"],"sleep":["r1"]}`)
+	r := wardcast(t, "", "questionnaire", "evaluate", path, "--codebook", keys, "--factors", "2", "--beta", "0.1",
+		"--repeats", "2", "--labels", "dx=SCHZ,dx=SCHZ:CONTROL", "--methods", "icqf,missing")
+	for _, say := range []string{
+		`"column":"participant_id"`,
+		`"column":"dx","groups":["SCHZ"],"participants":20,"scales":["sleep"]`, `"scale":"mood","items":["q2"]`,
+	} {
 		if !strings.Contains(r.Stderr, say) {
 			t.Errorf("the log lacks %s:\n%s", say, r.Stderr)
 		}

@@ -47,8 +47,9 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 	if c.Out != "" {
 		if err := folder.WriteRanking(c.Out, &report.Ranking{
 			Title: filepath.Base(c.Input), Summaries: ranked.Lines(), Warnings: ranked.Warnings,
-			Eigenvalues: ranked.Parallel.Eigenvalues, Reference: ranked.Parallel.Reference, Regressed: c.Method == model.MethodFA && len(c.Confounds) > 0,
-			Points: ranked.Curve, Fewest: ranked.OneStandardErrorFactors,
+			Eigenvalues: ranked.Parallel.Eigenvalues, Reference: ranked.Parallel.Reference,
+			Regressed: c.Method == model.MethodFA && len(c.Confounds) > 0,
+			Points:    ranked.Curve, Fewest: ranked.OneStandardErrorFactors,
 		}); err != nil {
 			return err
 		}
@@ -73,7 +74,10 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		if c.Method == model.MethodICQF {
 			beta = strconv.FormatFloat(p.Beta, 'g', -1, 64)
 		}
-		rows = append(rows, []string{strconv.Itoa(p.Factors), beta, strconv.FormatFloat(p.Error, 'g', 6, 64), strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice})
+		rows = append(rows, []string{
+			strconv.Itoa(p.Factors), beta, strconv.FormatFloat(p.Error, 'g', 6, 64),
+			strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice,
+		})
 	}
 	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
 }

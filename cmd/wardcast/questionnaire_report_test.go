@@ -26,23 +26,31 @@ func TestQuestionnaireReport(t *testing.T) {
 	}
 	evaluation := func(name, items, factors string) string {
 		t.Helper()
-		return file(name, succeed(t, "", append([]string{"questionnaire", "evaluate", "--items", items, "--factors", factors, "--repeats", "2", "--output=json"}, flags...)...))
+		return file(name, succeed(t, "", append([]string{
+			"questionnaire", "evaluate", "--items", items, "--factors", factors, "--repeats", "2", "--output=json",
+		}, flags...)...))
 	}
 	dir, out := filepath.Join(parent, "model"), filepath.Join(parent, "out")
-	succeed(t, "", append([]string{"questionnaire", "fit", "--items", "q*", "--factors", "2", "--out", dir}, flags...)...)
+	succeed(t, "",
+		append([]string{"questionnaire", "fit", "--items", "q*", "--factors", "2", "--out", dir}, flags...)...)
 	write := func(more ...string) []string {
 		return append([]string{"questionnaire", "report", "--model", dir, "--out", out}, more...)
 	}
 
-	fail(t, cli.ExitFailed, write("--evaluation", evaluation("items.json", "q1,q2,q3", "2")), "items.json", "not an evaluation of this questionnaire")
-	fail(t, cli.ExitFailed, write("--evaluation", evaluation("factors.json", "q*", "3")), "of 3 factors, the model has 2")
-	fail(t, cli.ExitFailed, write("--evaluation", filepath.Join(dir, model.ResultFile)), "not an evaluation of this questionnaire")
-	fail(t, cli.ExitFailed, write("--codebook", file("other.csv", "item,text\nq99,Another\n")), "other.csv", "none of the items")
+	fail(t, cli.ExitFailed, write("--evaluation", evaluation("items.json", "q1,q2,q3", "2")), "items.json",
+		"not an evaluation of this questionnaire")
+	fail(t, cli.ExitFailed, write("--evaluation", evaluation("factors.json", "q*", "3")),
+		"of 3 factors, the model has 2")
+	fail(t, cli.ExitFailed, write("--evaluation", filepath.Join(dir, model.ResultFile)),
+		"not an evaluation of this questionnaire")
+	fail(t, cli.ExitFailed, write("--codebook", file("other.csv", "item,text\nq99,Another\n")), "other.csv",
+		"none of the items")
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a refused report left its folder")
 	}
 
-	succeed(t, "", write("--evaluation", evaluation("evaluation.json", "q*", "2"), "--codebook", file("codebook.csv", "item,text\nq1,Worries & frets\n"))...)
+	succeed(t, "", write("--evaluation", evaluation("evaluation.json", "q*", "2"), "--codebook",
+		file("codebook.csv", "item,text\nq1,Worries & frets\n"))...)
 	page, err := os.ReadFile(filepath.Join(out, report.File))
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,9 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	scores, err := fit.Score(m, c.Input, fit.Scoring{ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Judge: n != nil, Table: c.table()})
+	scores, err := fit.Score(m, c.Input, fit.Scoring{
+		ID: c.ID, Missing: c.MissingCode, OmitIncomplete: c.OmitIncomplete, Judge: n != nil, Table: c.table(),
+	})
 	if err != nil {
 		return err
 	}
@@ -45,11 +47,14 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	c.warn(d, c.Input, scores.TooFew)
 	for t, lines := range scores.Vague {
 		if len(lines) > 0 {
-			d.Log.Warn("scores are no measurements, since the answers hold less than a quarter of the information that is usual in the fit", "file", c.Input, "factor", t+1, "participants", len(lines), "lines", firstLines(lines))
+			d.Log.Warn("scores are no measurements, since the answers hold less than a quarter of the information "+
+				"that is usual in the fit", "file", c.Input, "factor", t+1, "participants", len(lines),
+				"lines", firstLines(lines))
 		}
 	}
 	for _, b := range scores.Beyond {
-		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input, "column", b.Confound, "participants", b.Participants, "first_line", b.Line)
+		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input,
+			"column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if n != nil {
 		warnOutside(d, c.Input, n.Apply(m, &scores.Scores, people, scores.Vague))

@@ -52,9 +52,13 @@ func answersFile(t *testing.T) string {
 func TestQuestionnaire(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
-	flags := []string{path, "--items", "q*", "--missing-code", "-9999", "--confounds", "age:numeric,sex:categorical", "--range", "0:4", "--beta", "0.1"}
+	flags := []string{
+		path, "--items", "q*", "--missing-code", "-9999", "--confounds", "age:numeric,sex:categorical",
+		"--range", "0:4", "--beta", "0.1",
+	}
 	dir := filepath.Join(t.TempDir(), "model")
-	fitted := slices.Concat([]string{"questionnaire", "fit"}, flags, []string{"--factors", "2", "--out", dir, "--trace"})
+	fitted := slices.Concat([]string{"questionnaire", "fit"}, flags,
+		[]string{"--factors", "2", "--out", dir, "--trace"})
 	printed := succeed(t, "", append(fitted, "--output=json")...)
 	result, err := os.ReadFile(filepath.Join(dir, model.ResultFile))
 	if err != nil {
@@ -90,7 +94,8 @@ func TestQuestionnaire(t *testing.T) {
 	if file, err := os.ReadFile(out); err != nil || string(file) != stdout {
 		t.Errorf("scores in a file are not those on stdout: %v", err)
 	}
-	if rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll(); err != nil || len(rows) != 61 || !slices.Equal(rows[0], []string{"id", "factor1", "factor2"}) {
+	if rows, err := csv.NewReader(strings.NewReader(stdout)).ReadAll(); err != nil || len(rows) != 61 ||
+		!slices.Equal(rows[0], []string{"id", "factor1", "factor2"}) {
 		t.Errorf("%d rows of scores: %v", len(rows), err)
 	}
 
@@ -102,10 +107,13 @@ func TestQuestionnaire(t *testing.T) {
 		}
 	}
 
-	fail(t, cli.ExitUsage, []string{"questionnaire", "score", "--model", dir, "--out", "scores.txt", path}, "--out scores.txt", ".parquet")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "score", "--model", dir, "--out", "scores.txt", path},
+		"--out scores.txt", ".parquet")
 
-	ranked := clitest.Object(t, succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
-	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil || ranked["seconds"] == nil || ranked["beta"] != 0.1 {
+	ranked := clitest.Object(t, succeed(t, "",
+		slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--output=json"})...))
+	if curve, ok := ranked["curve"].([]any); !ok || len(curve) != 3 || ranked["one_standard_error_factors"] == nil ||
+		ranked["seconds"] == nil || ranked["beta"] != 0.1 {
 		t.Errorf("rank prints %v", ranked)
 	}
 	for _, criterion := range []string{"parallel", "map"} {
@@ -113,22 +121,26 @@ func TestQuestionnaire(t *testing.T) {
 			t.Errorf("rank prints %v of %s", ranked[criterion], criterion)
 		}
 	}
-	printed = succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags, []string{"--factors", "1:3", "--out", filepath.Join(dir, "rank")})...)
+	printed = succeed(t, "", slices.Concat([]string{"questionnaire", "rank"}, flags,
+		[]string{"--factors", "1:3", "--out", filepath.Join(dir, "rank")})...)
 	for _, name := range []string{report.RankingFile, report.ScreeFile} {
 		if info, err := os.Stat(filepath.Join(dir, "rank", name)); err != nil || info.Size() == 0 {
 			t.Errorf("rank --out: %v", err)
 		}
 	}
-	if strings.Count(printed, "\n") != 7 || !strings.Contains(printed, "Cross-validation: error 0.") || !strings.Contains(printed, ": 3 factors at beta 0.1; ") || !strings.Contains(printed, "lowest\n") {
+	if strings.Count(printed, "\n") != 7 || !strings.Contains(printed, "Cross-validation: error 0.") ||
+		!strings.Contains(printed, ": 3 factors at beta 0.1; ") || !strings.Contains(printed, "lowest\n") {
 		t.Errorf("rank prints\n%s", printed)
 	}
 
-	evaluated := succeed(t, "", slices.Concat([]string{"questionnaire", "evaluate"}, flags, []string{"--factors", "2", "--labels", "ill", "--repeats", "2", "--output=json"})...)
+	evaluated := succeed(t, "", slices.Concat([]string{"questionnaire", "evaluate"}, flags,
+		[]string{"--factors", "2", "--labels", "ill", "--repeats", "2", "--output=json"})...)
 	file := filepath.Join(t.TempDir(), "evaluation.json")
 	if err := os.WriteFile(file, []byte(evaluated), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	succeed(t, "", "questionnaire", "report", "--model", dir, "--evaluation", file, "--out", filepath.Join(dir, "again"))
+	succeed(t, "", "questionnaire", "report", "--model", dir, "--evaluation", file, "--out",
+		filepath.Join(dir, "again"))
 	page, err := os.ReadFile(filepath.Join(dir, "again", report.File))
 	if err != nil || !strings.Contains(string(page), "Held-out participants") {
 		t.Errorf("the report tells nothing of the evaluation: %v", err)
@@ -148,14 +160,19 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "2:10001"), "--factors", "from 1 to 10000")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--beta", "x"), "--beta")
-	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"), "9 factors for 6 items")
+	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code", "-9999", "--factors", "9", "--beta", "1"),
+		"9 factors for 6 items")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--range", "4:0"), "range")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--confounds", "age"), "confound")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--missing-code"), "--missing-code")
 	fail(t, cli.ExitUsage, []string{"questionnaire", "fit", path, "--items", "q*", "--out", path}, "not a folder")
-	fail(t, cli.ExitUsage, []string{"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6"}, "edges")
-	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out}, "two fits or more, not 1")
-	fail(t, cli.ExitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"), "line", "out of range")
+	fail(t, cli.ExitUsage, []string{
+		"questionnaire", "longitudinal", path, "--items", "q*", "--out", out, "--time", "age", "--bins", "9,6",
+	}, "edges")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", filepath.Dir(path), "--out", out},
+		"two fits or more, not 1")
+	fail(t, cli.ExitFailed, fit("--items", "q*", "--range", "0:4", "--factors", "2", "--beta", "1"),
+		"line", "out of range")
 	fail(t, cli.ExitFailed, fit("--items", "nothing*"), "nothing*")
 	fail(t, cli.ExitFailed, []string{"questionnaire", "score", "--model", out, path}, model.SumsFile)
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
@@ -163,8 +180,8 @@ func TestQuestionnaireRefuses(t *testing.T) {
 	}
 }
 
-// What is read is never written over: not the answers by scores, the codebook by a fit, a model by a second stage, nor a
-// file of a model by scores.
+// What is read is never written over: not the answers by scores, the codebook by a fit, a model by a second stage, nor
+// a file of a model by scores.
 func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -172,7 +189,8 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, book, link := filepath.Join(dir, model.ScoresFile), filepath.Join(dir, model.TableFile), filepath.Join(dir, "link")
+	table, book, link := filepath.Join(dir, model.ScoresFile), filepath.Join(dir, model.TableFile),
+		filepath.Join(dir, "link")
 	for path, data := range map[string][]byte{table: answers, book: []byte("item\nq1\nq2\nq3\n")} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -186,12 +204,16 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	fit := func(input, out string, more ...string) []string {
-		return slices.Concat([]string{"questionnaire", "fit", input, "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", out}, more)
+		return slices.Concat([]string{
+			"questionnaire", "fit", input, "--missing-code", "-9999", "--range", "0:4",
+			"--factors", "2", "--beta", "0.1", "--out", out,
+		}, more)
 	}
 	fail(t, cli.ExitUsage, fit(table, dir, "--items", "q*"), model.ScoresFile, "replaced")
 	fail(t, cli.ExitUsage, fit(table, link, "--items", "q*"), model.ScoresFile)
 	fail(t, cli.ExitUsage, fit(other, dir, "--codebook", book), model.TableFile)
-	fail(t, cli.ExitUsage, slices.Concat([]string{"questionnaire", "longitudinal"}, fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), model.ScoresFile)
+	fail(t, cli.ExitUsage, slices.Concat([]string{"questionnaire", "longitudinal"},
+		fit(table, dir, "--items", "q*", "--time", "age", "--bins", "6,18")[2:]), model.ScoresFile)
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
 		t.Errorf("refused fits leave %v: %v", entries, err)
 	}
@@ -200,7 +222,9 @@ func TestQuestionnaireKeepsWhatItReads(t *testing.T) {
 	succeed(t, "", fit(other, first, "--items", "q1,q2,q3")...)
 	succeed(t, "", fit(other, second, "--items", "q4,q5,q6")...)
 	before := contents(t, first)
-	fail(t, cli.ExitUsage, []string{"questionnaire", "meta", first, second, "--factors", "2", "--beta", "0.01", "--out", first}, model.ScoresFile)
+	fail(t, cli.ExitUsage,
+		[]string{"questionnaire", "meta", first, second, "--factors", "2", "--beta", "0.01", "--out", first},
+		model.ScoresFile)
 	score := func(input, out string) []string {
 		return []string{"questionnaire", "score", "--model", first, "--out", out, input}
 	}
@@ -241,7 +265,8 @@ func TestQuestionnaireWarns(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
 	run := func(command string, more ...string) clitest.Ran {
-		r := wardcast(t, "", slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--factors", "2"}, more)...)
+		r := wardcast(t, "",
+			slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--factors", "2"}, more)...)
 		if r.Code != 0 {
 			t.Fatalf("%s exits %d: %s", command, r.Code, r.Stderr)
 		}
@@ -267,7 +292,8 @@ func TestQuestionnaireWarns(t *testing.T) {
 		t.Fatal(err)
 	}
 	nameless := clitest.File(t, "answers.csv", strings.Replace(string(text), "id,", "who,", 1))
-	if r = wardcast(t, "", "questionnaire", "items", nameless, "--items", "q*", "--missing-code", "-9999"); r.Code != 0 || !strings.Contains(r.Stderr, "numbered by row") {
+	if r = wardcast(t, "", "questionnaire", "items", nameless, "--items", "q*", "--missing-code",
+		"-9999"); r.Code != 0 || !strings.Contains(r.Stderr, "numbered by row") {
 		t.Errorf("items exits %d and logs %q of a file without a column of ids", r.Code, r.Stderr)
 	}
 	clean := []string{"--id", "id", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1"}
@@ -277,33 +303,39 @@ func TestQuestionnaireWarns(t *testing.T) {
 	if r = run("rank", append(clean, "--factors", "1,2")...); !strings.Contains(r.Stderr, "most factors tried, 2") {
 		t.Errorf("rank logs %q, and nothing of the end of its candidates", r.Stderr)
 	}
-	if r = run("fit", append(clean, "--factors", "1,2", "--out", t.TempDir())...); !strings.Contains(r.Stderr, "most factors tried, 2") {
+	if r = run("fit", append(clean, "--factors", "1,2", "--out", t.TempDir())...); !strings.Contains(r.Stderr,
+		"most factors tried, 2") {
 		t.Errorf("fit logs %q, and nothing of the end of its candidates", r.Stderr)
 	}
 }
 
-// Scores with standard errors are the same in the folder of a fit and from score. Who gave too few answers is in neither, and the
-// log has their lines.
+// Scores with standard errors are the same in the folder of a fit and from score. Who gave too few answers is in
+// neither, and the log has their lines.
 func TestQuestionnaireStandardErrors(t *testing.T) {
 	t.Parallel()
 	path, dir := answersFile(t), filepath.Join(t.TempDir(), "model")
 	table := []string{path, "--standard-errors", "--min-answers", "6"}
-	fitted := wardcast(t, "", slices.Concat([]string{"questionnaire", "fit"}, table, []string{"--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", dir})...)
+	fitted := wardcast(t, "", slices.Concat([]string{"questionnaire", "fit"}, table, []string{
+		"--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--out", dir,
+	})...)
 	scored := wardcast(t, "", slices.Concat([]string{"questionnaire", "score", "--model", dir}, table)...)
 	file, err := os.ReadFile(filepath.Join(dir, model.ScoresFile))
 	if err != nil || scored.Code != 0 || scored.Stdout != string(file) {
 		t.Errorf("the scores of the fit differ from those of score, which says %q; %v", scored.Stderr, err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(scored.Stdout)).ReadAll()
-	if err != nil || len(rows) < 2 || len(rows) > 60 || !slices.Equal(rows[0], []string{"id", "factor1", "factor2", "answered", "se_factor1", "se_factor2"}) {
+	if err != nil || len(rows) < 2 || len(rows) > 60 ||
+		!slices.Equal(rows[0], []string{"id", "factor1", "factor2", "answered", "se_factor1", "se_factor2"}) {
 		t.Errorf("%d rows, %v", len(rows), err)
 	}
 	for _, r := range []clitest.Ran{fitted, scored} {
-		if !strings.Contains(r.Stderr, "fewer answers have no scores") || !strings.Contains(r.Stderr, fmt.Sprintf(`"participants":%d,"lines":[2,`, 61-len(rows))) || strings.Contains(r.Stderr, "secret") {
+		if !strings.Contains(r.Stderr, "fewer answers have no scores") || !strings.Contains(r.Stderr,
+			fmt.Sprintf(`"participants":%d,"lines":[2,`, 61-len(rows))) || strings.Contains(r.Stderr, "secret") {
 			t.Errorf("the log says %q", r.Stderr)
 		}
 	}
-	fail(t, cli.ExitUsage, []string{"questionnaire", "rank", path, "--items", "q*", "--partitions", "0"}, "--partitions is 0")
+	fail(t, cli.ExitUsage, []string{"questionnaire", "rank", path, "--items", "q*", "--partitions", "0"},
+		"--partitions is 0")
 }
 
 // A long list of lines says how many are not shown.
@@ -322,13 +354,15 @@ func TestFirstLines(t *testing.T) {
 func TestQuestionnaireScoreOmitsIncomplete(t *testing.T) {
 	t.Parallel()
 	path, dir := answersFile(t), t.TempDir()
-	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", dir)
+	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4",
+		"--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", dir)
 	lines := strings.Split(string(clitest.Read(t, path)), "\n")
 	lines[2] = strings.ReplaceAll(lines[2], ",M,", ",,")
 	score := []string{"questionnaire", "score", clitest.File(t, "new.csv", strings.Join(lines, "\n")), "--model", dir}
 	fail(t, cli.ExitFailed, score, "line 3", `column "sex"`, "--omit-incomplete")
 	r := wardcast(t, "", append(score, "--omit-incomplete")...)
-	if r.Code != 0 || strings.Count(r.Stdout, "\n") != 60 || !strings.Contains(r.Stderr, `"participants":1,"lines":[3]`) {
+	if r.Code != 0 || strings.Count(r.Stdout, "\n") != 60 ||
+		!strings.Contains(r.Stderr, `"participants":1,"lines":[3]`) {
 		t.Errorf("score exits %d, prints %d lines and logs %q", r.Code, strings.Count(r.Stdout, "\n"), r.Stderr)
 	}
 }
@@ -341,7 +375,10 @@ func TestQuestionnaireWarnsOfColumns(t *testing.T) {
 	if err := os.WriteFile(book, []byte("item,Source\nq1,x\nq2,x\nq3,x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	evaluate := []string{"questionnaire", "evaluate", path, "--codebook", book, "--missing-code", "-9999", "--range", "0:4", "--factors", "1", "--beta", "0.1", "--repeats", "1", "--labels"}
+	evaluate := []string{
+		"questionnaire", "evaluate", path, "--codebook", book, "--missing-code", "-9999", "--range",
+		"0:4", "--factors", "1", "--beta", "0.1", "--repeats", "1", "--labels",
+	}
 	r := wardcast(t, "", append(evaluate, "age=7,sex=F")...)
 	for _, w := range []string{`"columns":["Source"]`, `"label":"age"`, `"positive":"7"`, `"other_values":10`} {
 		if r.Code != 0 || !strings.Contains(r.Stderr, w) {
@@ -364,13 +401,18 @@ func TestQuestionnairePrintsFactors(t *testing.T) {
 	t.Parallel()
 	path := answersFile(t)
 	for flags, want := range map[string][]string{
-		"--method fa --factors 1":               {"FACTOR   SS LOADINGS  PROPORTION  RELIABILITY\nfactor1  ", "RMSR   RMSEA  90 %            TLI"},
-		"--method fa --factors 4":               {"0.000  -      -     -    -"}, // more parameters than correlations
-		"--factors 2 --beta 0.1":                {"FACTOR   EXPLAINS  RELIABILITY\nfactor1  0."},
-		"--factors 2 --beta 0.1 --bootstrap 40": {"FACTOR   EXPLAINS  RELIABILITY  CONGRUENCE  FOUND AGAIN\nfactor1  0."},
+		"--method fa --factors 1": {
+			"FACTOR   SS LOADINGS  PROPORTION  RELIABILITY\nfactor1  ", "RMSR   RMSEA  90 %            TLI",
+		},
+		"--method fa --factors 4": {"0.000  -      -     -    -"}, // more parameters than correlations
+		"--factors 2 --beta 0.1":  {"FACTOR   EXPLAINS  RELIABILITY\nfactor1  0."},
+		"--factors 2 --beta 0.1 --bootstrap 40": {
+			"FACTOR   EXPLAINS  RELIABILITY  CONGRUENCE  FOUND AGAIN\nfactor1  0.",
+		},
 	} {
 		dir := filepath.Join(t.TempDir(), "model")
-		args := append([]string{"questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--out", dir}, strings.Fields(flags)...)
+		args := append([]string{"questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--out", dir},
+			strings.Fields(flags)...)
 		printed := succeed(t, "", args...)
 		for _, w := range want {
 			if !strings.Contains(printed, w) {

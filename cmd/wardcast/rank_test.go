@@ -33,14 +33,17 @@ func TestRank(t *testing.T) {
 	t.Parallel()
 	answers, documents := itemsFile(t), matrices(t, false)["x.csv"]
 	for _, criterion := range []string{"parallel", "map"} {
-		r := clitest.Object(t, succeed(t, "", "rank", "--method", "fa", "--criterion", criterion, "--input", answers, "--output=json"))
-		clitest.WantFields(t, criterion, r, "method", "criterion", "rank", "curve", "unconverged", "warnings", "seconds", "settings", "version")
+		r := clitest.Object(t, succeed(t, "", "rank", "--method", "fa", "--criterion", criterion, "--input", answers,
+			"--output=json"))
+		clitest.WantFields(t, criterion, r, "method", "criterion", "rank", "curve", "unconverged", "warnings",
+			"seconds", "settings", "version")
 		if r["rank"] != 3. {
 			t.Errorf("%s chooses %v", criterion, r["rank"])
 		}
 	}
 	for _, criterion := range []string{"auto", "bic", "ccc", "dispersion"} {
-		r := clitest.Object(t, succeed(t, "", "rank", "--method", "nmf", "--criterion", criterion, "--input", documents, "--ranks", "3,2,3:4", "--runs", "3", "--output=json"))
+		r := clitest.Object(t, succeed(t, "", "rank", "--method", "nmf", "--criterion", criterion, "--input", documents,
+			"--ranks", "3,2,3:4", "--runs", "3", "--output=json"))
 		if curve, ok := r["curve"].([]any); !ok || len(curve) != 3 {
 			t.Errorf("%s: curve %v", criterion, r["curve"])
 		}
@@ -54,7 +57,8 @@ func TestRank(t *testing.T) {
 			t.Errorf("table without %q:\n%s", want, table)
 		}
 	}
-	if lines := strings.Split(table, "\n"); !strings.HasPrefix(lines[4], "3 ") || !strings.HasSuffix(lines[4], "chosen") || strings.Count(table, "chosen") != 1 {
+	if lines := strings.Split(table, "\n"); !strings.HasPrefix(lines[4], "3 ") ||
+		!strings.HasSuffix(lines[4], "chosen") || strings.Count(table, "chosen") != 1 {
 		t.Errorf("another choice than 3:\n%s", table)
 	}
 }
@@ -64,7 +68,10 @@ func TestUnconvergedIsSaid(t *testing.T) {
 	t.Parallel()
 	path, documents := answersFile(t), matrices(t, false)["x.csv"]
 	of := func(command string, more ...string) []string {
-		return slices.Concat([]string{"questionnaire", command, path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4", "--beta", "0.1", "--factors", "1,2", "--output=json"}, more)
+		return slices.Concat([]string{
+			"questionnaire", command, path, "--items", "q*", "--missing-code", "-9999",
+			"--range", "0:4", "--beta", "0.1", "--factors", "1,2", "--output=json",
+		}, more)
 	}
 	for _, c := range []struct {
 		args  []string
@@ -73,8 +80,11 @@ func TestUnconvergedIsSaid(t *testing.T) {
 	}{
 		{of("rank"), "unconverged", 20},
 		{of("fit", "--out", t.TempDir()), "bcv_unconverged", 20},
-		{of("evaluate", "--repeats", "2"), "unconverged", 20*(1+2) + 1 + 4*2 + 2*2}, // cross-validations, the whole, shares, halves
-		{[]string{"rank", "--method", "nmf", "--criterion", "bic", "--ranks", "2,3", "--input", documents, "--output=json"}, "unconverged", 2},
+		// cross-validations, the whole, shares, halves
+		{of("evaluate", "--repeats", "2"), "unconverged", 20*(1+2) + 1 + 4*2 + 2*2},
+		{[]string{
+			"rank", "--method", "nmf", "--criterion", "bic", "--ranks", "2,3", "--input", documents, "--output=json",
+		}, "unconverged", 2},
 	} {
 		for _, early := range []bool{true, false} {
 			args, want, lines := c.args, 0., 0
@@ -82,14 +92,16 @@ func TestUnconvergedIsSaid(t *testing.T) {
 				args, want, lines = append(args, "--max-iter", "1"), c.want, 1
 			}
 			r := wardcast(t, "", args...)
-			if got := clitest.Object(t, r.Stdout)[c.field]; got != want || strings.Count(r.Stderr, "have not converged") != lines {
+			if got := clitest.Object(t, r.Stdout)[c.field]; got != want ||
+				strings.Count(r.Stderr, "have not converged") != lines {
 				t.Errorf("%s %s: %v unconverged, want %v: %s", args[0], args[1], got, want, r.Stderr)
 			}
 		}
 	}
 }
 
-// What an evaluation cannot tell is a dash in its table and null in JSON; items that a share leaves out are named in the log.
+// What an evaluation cannot tell is a dash in its table and null in JSON; items that a share leaves out are named in
+// the log.
 func TestEvaluationOfFew(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -97,12 +109,17 @@ func TestEvaluationOfFew(t *testing.T) {
 	for i := range 20 {
 		fmt.Fprintf(&b, "%d,%d,%d,%d,%d,%d\n", i%5, (i*3)%5, (i*7+i/4)%5, (i*i)%5, i/19, i/18)
 	}
-	args := []string{"questionnaire", "evaluate", clitest.File(t, "few.csv", b.String()), "--items", "q*,rare", "--range", "0:4", "--factors", "2", "--beta", "0.1", "--labels", "ill", "--repeats", "1"}
+	args := []string{
+		"questionnaire", "evaluate", clitest.File(t, "few.csv", b.String()), "--items", "q*,rare",
+		"--range", "0:4", "--factors", "2", "--beta", "0.1", "--labels", "ill", "--repeats", "1",
+	}
 	r := wardcast(t, "", args...)
 	if r.Code != 0 || !strings.Contains(r.Stdout, " -\n") || !strings.Contains(r.Stderr, `"items":["rare"`) {
 		t.Errorf("exit code %d, table\n%s\nlog %s", r.Code, r.Stdout, r.Stderr)
 	}
-	if text := succeed(t, "", append(args, "--output=json")...); !strings.Contains(text, `"auroc":[{"count":0,"mean":null,"standard_deviation":null}],"empty_factors":0,"empty_factors_in_whole":0,"items_left_out":["rare"`) {
+	if text := succeed(t, "", append(args, "--output=json")...); !strings.Contains(text,
+		`"auroc":[{"count":0,"mean":null,"standard_deviation":null}],"empty_factors":0,"empty_factors_in_whole":0,`+
+			`"items_left_out":["rare"`) {
 		t.Errorf("JSON %s", text)
 	}
 }
@@ -110,10 +127,14 @@ func TestEvaluationOfFew(t *testing.T) {
 func TestRankRefuses(t *testing.T) {
 	t.Parallel()
 	answers, documents := itemsFile(t), matrices(t, false)["x.csv"]
-	fail(t, cli.ExitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents}, `method "svd" has no criterion "ccc", only bcv, bic`)
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "svd", "--criterion", "ccc", "--input", documents},
+		`method "svd" has no criterion "ccc", only bcv, bic`)
 	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "4:2", "--input", documents}, "--ranks")
-	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90", "leave room for")
+	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--ranks", "90", "--input", documents}, "rank 90",
+		"leave room for")
 	fail(t, cli.ExitUsage, []string{"rank", "--method", "fa", "--ranks", "20", "--input", answers}, "9 items")
-	fail(t, cli.ExitUsage, []string{"rank", "--method", "nmf", "--criterion", "ccc", "--runs", "1", "--input", documents}, "--runs is 1, must be 2 or more")
+	fail(t, cli.ExitUsage,
+		[]string{"rank", "--method", "nmf", "--criterion", "ccc", "--runs", "1", "--input", documents},
+		"--runs is 1, must be 2 or more")
 	fail(t, cli.ExitFailed, []string{"rank", "--method", "nmf", "--input", answers}, "line 2")
 }

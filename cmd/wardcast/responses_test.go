@@ -27,8 +27,10 @@ const instrument = "mind"
 func fitted(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
-	answers, codebook := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300")), clitest.File(t, "codebook.csv", succeed(t, "", "synth", "questionnaire", "--part", "codebook"))
-	succeed(t, "", "questionnaire", "fit", answers, "--codebook", codebook, "--confounds", "age:numeric,sex:categorical", "--factors", "5", "--beta", "0.1", "--out", dir)
+	answers, codebook := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300")),
+		clitest.File(t, "codebook.csv", succeed(t, "", "synth", "questionnaire", "--part", "codebook"))
+	succeed(t, "", "questionnaire", "fit", answers, "--codebook", codebook, "--confounds",
+		"age:numeric,sex:categorical", "--factors", "5", "--beta", "0.1", "--out", dir)
 	return dir
 }
 
@@ -48,7 +50,8 @@ questionnaires:
   topics: {responses: %s, scores: %s, dead_letters: %s}
 http: {listen: ""}
 `, strings.ReplaceAll(bootstrap, ",", ", "), instrument, model, s.group, s.input, s.answered, s.dlq))
-	rows, err := csv.NewReader(strings.NewReader(succeed(t, "", "synth", "questionnaire", "--count", strconv.Itoa(participants), "--seed", "2"))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(succeed(t, "", "synth", "questionnaire", "--count",
+		strconv.Itoa(participants), "--seed", "2"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,10 @@ http: {listen: ""}
 				answers[name] = v
 			}
 		}
-		data, err := json.Marshal(map[string]any{"schema_version": "1", "response_id": row[0], "instrument": instrument, "answers": answers, "confounds": confounds})
+		data, err := json.Marshal(map[string]any{
+			"schema_version": "1", "response_id": row[0], "instrument": instrument,
+			"answers": answers, "confounds": confounds,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +91,8 @@ http: {listen: ""}
 			t.Fatal(err)
 		}
 		want := map[string]string{}
-		for line := range strings.Lines(succeed(t, "", "questionnaire", "score", "--model", model, clitest.File(t, "responses.csv", table.String()))) {
+		for line := range strings.Lines(succeed(t, "", "questionnaire", "score", "--model", model,
+			clitest.File(t, "responses.csv", table.String()))) {
 			id, scores, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ",")
 			want[id] = scores
 		}
@@ -110,11 +117,13 @@ http: {listen: ""}
 func TestServeQuestionnaires(t *testing.T) {
 	t.Parallel()
 	model, address := fitted(t), ingesttest.FreeAddress(t)
-	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: '', poll: 20ms}\nquestionnaires: {models: {%s: %s}}\nhttp: {listen: ''}\n", address, instrument, model))
+	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: '', poll: "+
+		"20ms}\nquestionnaires: {models: {%s: %s}}\nhttp: {listen: ''}\n", address, instrument, model))
 	if out := succeed(t, "", "check-config", config); !strings.Contains(out, "is valid") {
 		t.Errorf("check-config says %q", out)
 	}
-	p := launch(t, "serve", "--config", config, "--embedded-broker", filepath.Join(t.TempDir(), "broker"), "--create-topics").ready()
+	p := launch(t, "serve", "--config", config, "--embedded-broker", filepath.Join(t.TempDir(), "broker"),
+		"--create-topics").ready()
 	s := newResponses(t, address, model)
 	// The topics that serve has made.
 	s.Close()
@@ -128,7 +137,8 @@ func TestServeQuestionnaires(t *testing.T) {
 
 	before := s.want(s.order[:1])
 	answers := clitest.File(t, "answers.csv", succeed(t, "", "synth", "questionnaire", "--count", "300", "--seed", "3"))
-	succeed(t, "", "questionnaire", "fit", answers, "--items", "*_?", "--range", "0:4", "--confounds", "age:numeric,sex:categorical", "--factors", "4", "--beta", "0.1", "--out", model)
+	succeed(t, "", "questionnaire", "fit", answers, "--items", "*_?", "--range", "0:4", "--confounds",
+		"age:numeric,sex:categorical", "--factors", "4", "--beta", "0.1", "--out", model)
 	p.says("new models in use")
 	if maps.Equal(before, s.want(s.order[:1])) {
 		t.Error("the new fit scores as the first")
@@ -147,11 +157,14 @@ func TestServeQuestionnaires(t *testing.T) {
 func TestCheckConfigQuestionnaires(t *testing.T) {
 	t.Parallel()
 	config := func(models string) string {
-		return clitest.File(t, "wardcast.yaml", "kafka: {brokers: [127.0.0.1:1]}\nquestionnaires: {models: {"+models+"}}\n")
+		return clitest.File(t, "wardcast.yaml",
+			"kafka: {brokers: [127.0.0.1:1]}\nquestionnaires: {models: {"+models+"}}\n")
 	}
 	visits := filepath.Join(t.TempDir(), "visits")
-	answers := clitest.File(t, "visits.csv", succeed(t, "", "synth", "questionnaire", "--count", "100", "--visits", "2"))
-	succeed(t, "", "questionnaire", "longitudinal", answers, "--time", "age", "--bins", "6,12,24", "--items", "mood_*", "--range", "0:4", "--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", visits)
+	answers := clitest.File(t, "visits.csv",
+		succeed(t, "", "synth", "questionnaire", "--count", "100", "--visits", "2"))
+	succeed(t, "", "questionnaire", "longitudinal", answers, "--time", "age", "--bins", "6,12,24", "--items", "mood_*",
+		"--range", "0:4", "--confounds", "sex:categorical", "--factors", "2", "--beta", "0.1", "--out", visits)
 	damaged := fitted(t)
 	path := filepath.Join(damaged, "model.json")
 	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {

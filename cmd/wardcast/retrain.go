@@ -117,7 +117,9 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 }
 
 // retrain fills in a job and runs it.
-func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job, now time.Time) (*retrain.Result, error) {
+func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
+	now time.Time,
+) (*retrain.Result, error) {
 	if err := c.cutOff(job, now); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,9 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	place := c.ModelDir
 	if c.Config == "" {
 		bar := cli.NewProgress(d, "bytes read")
-		job.Source = &retrain.Files{NoteFiles: c.Notes, OutcomeFiles: c.Outcomes, Progress: func(done, total int64) { bar.Set(int(done), int(total)) }}
+		job.Source = &retrain.Files{NoteFiles: c.Notes, OutcomeFiles: c.Outcomes, Progress: func(done, total int64) {
+			bar.Set(int(done), int(total))
+		}}
 	} else {
 		connection, err := cfg.Kafka.Connection()
 		if err != nil {
@@ -195,7 +199,10 @@ func (c *retrainCmd) cutOff(job *retrain.Job, now time.Time) (err error) {
 // rules sets which notes count, how they are trained on and what the site says, as r says unless a flag does.
 func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 	for _, flag := range []struct{ given, key *int }{
-		{c.WindowDays, &r.WindowDays}, {c.Rank, &r.Rank}, {c.MinDocuments, &r.MinDocuments}, {c.MinEvents, &r.MinEvents},
+		{c.WindowDays, &r.WindowDays},
+		{c.Rank, &r.Rank},
+		{c.MinDocuments, &r.MinDocuments},
+		{c.MinEvents, &r.MinEvents},
 	} {
 		if flag.given != nil {
 			*flag.key = *flag.given
@@ -246,7 +253,9 @@ type judged struct {
 
 // printShard tells of a shard that left the gate to others.
 func (c *retrainCmd) printShard(d *cli.Deps, s retrain.Shard, r *retrain.Result, took time.Duration) error {
-	out := retrained{Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Counts: r.Counts, Seconds: took.Seconds()}
+	out := retrained{
+		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Counts: r.Counts, Seconds: took.Seconds(),
+	}
 	for _, m := range r.Missing {
 		out.Missing = append(out.Missing, m.String())
 	}
@@ -263,8 +272,8 @@ func (c *retrainCmd) printShard(d *cli.Deps, s retrain.Shard, r *retrain.Result,
 func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {
 	e := r.Promotion
 	out := retrained{
-		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Reason: e.Verdict.Reason, Generation: e.Candidate.Name,
-		Counts: r.Counts, Seconds: took.Seconds(), Beds: r.Beds,
+		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Reason: e.Verdict.Reason,
+		Generation: e.Candidate.Name, Counts: r.Counts, Seconds: took.Seconds(), Beds: r.Beds,
 	}
 	made := []judged{}
 	for _, b := range r.Trained.Bundles {
@@ -279,7 +288,9 @@ func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) e
 		out.Recalibrated = members(e.Served)
 	}
 	var rows [][]string
-	for what, list := range map[string][]judged{"promoted": out.Promoted, "refused": out.Refused, "recalibrated": out.Recalibrated} {
+	for what, list := range map[string][]judged{
+		"promoted": out.Promoted, "refused": out.Refused, "recalibrated": out.Recalibrated,
+	} {
 		for _, m := range list {
 			rows = append(rows, []string{m.Model, m.Version, what})
 		}

@@ -23,9 +23,9 @@ func fileCount(dir string) (n int) {
 	return n
 }
 
-// TestRetrainIsKilled kills a retraining that runs alone, and one that three processes share: half of the times at any moment,
-// half of them when it begins to write. What is served loads each time, the store verifies, and a last retraining finishes.
-// WARDCAST_KILLS is how often it kills each.
+// TestRetrainIsKilled kills a retraining that runs alone, and one that three processes share: half of the times at any
+// moment, half of them when it begins to write. What is served loads each time, the store verifies, and a last
+// retraining finishes. WARDCAST_KILLS is how often it kills each.
 func TestRetrainIsKilled(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -79,7 +79,8 @@ func killRetrain(t *testing.T, kills, shards int) {
 		}
 	}
 	generations[checkServed(t, store, "in the end")] = true
-	t.Logf("%d kills, %d of them of a running process, %d generations served, %.0f s", kills, running, len(generations), time.Since(began).Seconds())
+	t.Logf("%d kills, %d of them of a running process, %d generations served, %.0f s", kills, running, len(generations),
+		time.Since(began).Seconds())
 }
 
 // outlive returns when the time is over, the command ends, or done.

@@ -19,8 +19,10 @@ import (
 // ruled returns a configuration with a section retrain and a site's file next to it.
 func ruled(t *testing.T, section string) string {
 	t.Helper()
-	path := clitest.File(t, "wardcast.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: site.yaml, "+section+"}\n")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "site.yaml"), []byte("owner: Head of emergency medicine\n"), 0o600); err != nil {
+	path := clitest.File(t, "wardcast.yaml",
+		"kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: site.yaml, "+section+"}\n")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "site.yaml"),
+		[]byte("owner: Head of emergency medicine\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -29,7 +31,8 @@ func ruled(t *testing.T, section string) string {
 // TestRetrainRules: the configuration says how to retrain, unless a flag does.
 func TestRetrainRules(t *testing.T) {
 	t.Parallel()
-	path := ruled(t, "window_days: 90, judged: 0.5, admission: [admitted, died], rank: 7, min_documents: 300, min_events: 60")
+	path := ruled(t,
+		"window_days: 90, judged: 0.5, admission: [admitted, died], rank: 7, min_documents: 300, min_events: 60")
 	rules := func(c *retrainCmd) *retrain.Job {
 		t.Helper()
 		cfg, err := config.Load(path)
@@ -43,14 +46,20 @@ func TestRetrainRules(t *testing.T) {
 		return job
 	}
 	job := rules(&retrainCmd{AuxColumns: "age:numeric"})
-	if s, f := job.Settings, job.Fit; s.Window != 90*24*time.Hour || s.Judged != 0.5 || !slices.Equal(s.Admission, []msg.Disposition{msg.Admitted, msg.Died}) ||
-		!f.WarmStart || f.Rank != 7 || f.MinDocuments != 300 || f.MinEvents != 60 || len(s.Aux) != 1 || job.Site.Owner != "Head of emergency medicine" {
+	if s, f := job.Settings, job.Fit; s.Window != 90*24*time.Hour || s.Judged != 0.5 ||
+		!slices.Equal(s.Admission, []msg.Disposition{msg.Admitted, msg.Died}) ||
+		!f.WarmStart || f.Rank != 7 || f.MinDocuments != 300 || f.MinEvents != 60 || len(s.Aux) != 1 ||
+		job.Site.Owner != "Head of emergency medicine" {
 		t.Errorf("from the file: %+v, %+v, site %+v", s, f, job.Site)
 	}
 	days, rank, documents, events := 30, 5, 200, 20
 	other := clitest.File(t, "other.yaml", "owner: Chief physician\n")
-	job = rules(&retrainCmd{WindowDays: &days, Rank: &rank, MinDocuments: &documents, MinEvents: &events, AuxColumns: "age:numeric", gateFlags: gateFlags{Site: other}})
-	if s, f := job.Settings, job.Fit; s.Window != 30*24*time.Hour || f.Rank != 5 || f.MinDocuments != 200 || f.MinEvents != 20 || s.Judged != 0.5 || job.Site.Owner != "Chief physician" {
+	job = rules(&retrainCmd{
+		WindowDays: &days, Rank: &rank, MinDocuments: &documents, MinEvents: &events,
+		AuxColumns: "age:numeric", gateFlags: gateFlags{Site: other},
+	})
+	if s, f := job.Settings, job.Fit; s.Window != 30*24*time.Hour || f.Rank != 5 || f.MinDocuments != 200 ||
+		f.MinEvents != 20 || s.Judged != 0.5 || job.Site.Owner != "Chief physician" {
 		t.Errorf("from flags: %+v, %+v, site %+v", s, f, job.Site)
 	}
 }
@@ -59,11 +68,16 @@ func TestRetrainRules(t *testing.T) {
 func TestTrainByTheConfiguredRule(t *testing.T) {
 	t.Parallel()
 	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "500", "csv")), filepath.Join(t.TempDir(), "models")
-	flags := []string{"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--config"}
-	if got := succeed(t, "", append(flags, ruled(t, ""))...); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, "\n_other ") {
+	flags := []string{
+		"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint",
+		"never", "--model-dir", dir, "--config",
+	}
+	if got := succeed(t, "", append(flags, ruled(t, ""))...); !strings.HasPrefix(got, "MODEL ") ||
+		!strings.Contains(got, "\n_other ") {
 		t.Errorf("train prints %q, want a table with the model of all complaints", got)
 	}
-	if card := succeed(t, "", "models", "card", "--model-dir", dir); !strings.Contains(card, "Head of emergency medicine") {
+	if card := succeed(t, "", "models", "card", "--model-dir", dir); !strings.Contains(card,
+		"Head of emergency medicine") {
 		t.Error("the card does not name the owner")
 	}
 	r := wardcast(t, "", append(flags, ruled(t, "gate: {margin: -1000, recalibration_gain: 1000}"))...)
@@ -77,7 +91,8 @@ func TestTrainByTheConfiguredRule(t *testing.T) {
 func TestRetrainMetrics(t *testing.T) {
 	t.Parallel()
 	flags, file := past(t, pastNotes), filepath.Join(t.TempDir(), "wardcast.prom")
-	run := append([]string{"retrain", "--metrics-file", file, "--model-dir", filepath.Join(t.TempDir(), "models")}, flags...)
+	run := append([]string{"retrain", "--metrics-file", file, "--model-dir", filepath.Join(t.TempDir(), "models")},
+		flags...)
 	contains := func(want ...string) {
 		t.Helper()
 		got, err := os.ReadFile(file) //nolint:gosec // the test's own
@@ -91,7 +106,8 @@ func TestRetrainMetrics(t *testing.T) {
 		}
 	}
 	succeed(t, "", run...)
-	contains("wardcast_retrain_failed 0\n", `wardcast_retrain_decision{decision="promote"} 1`, "wardcast_retrain_success_timestamp_seconds ", `wardcast_retrain_log_loss{of="challenger"} 0.`)
+	contains("wardcast_retrain_failed 0\n", `wardcast_retrain_decision{decision="promote"} 1`,
+		"wardcast_retrain_success_timestamp_seconds ", `wardcast_retrain_log_loss{of="challenger"} 0.`)
 	if err := os.WriteFile(flags[1], nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -104,25 +120,33 @@ func TestRetrainRefusesFlags(t *testing.T) {
 	run := append([]string{"retrain", "--model-dir", t.TempDir()}, past(t, 10)...)
 	fail(t, cli.ExitUsage, append(slices.Clip(run), "--window-days", "0"), "--window-days: 0 is less than 1")
 	fail(t, cli.ExitUsage, append(slices.Clip(run), "--min-events", "3"), "--min-events: ", "min events 3")
-	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "wardcast.txt")), "--metrics-file", ".prom")
-	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "none", "wardcast.prom")), "--metrics-file", "none")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file", filepath.Join(t.TempDir(), "wardcast.txt")),
+		"--metrics-file", ".prom")
+	fail(t, cli.ExitUsage, append(slices.Clip(run), "--metrics-file",
+		filepath.Join(t.TempDir(), "none", "wardcast.prom")), "--metrics-file", "none")
 }
 
-// TestTrainOnFewAdmissions: no generation of fewer than --min-events admissions is served, not even the first, unless it is forced,
-// and then the log and the history tell it.
+// TestTrainOnFewAdmissions: no generation of fewer than --min-events admissions is served, not even the first, unless
+// it is forced, and then the log and the history tell it.
 func TestTrainOnFewAdmissions(t *testing.T) {
 	t.Parallel()
 	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "500", "csv")), filepath.Join(t.TempDir(), "models")
-	run := []string{"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir, "--min-events", "400"}
+	run := []string{
+		"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint",
+		"never", "--model-dir", dir, "--min-events", "400",
+	}
 	r := wardcast(t, "", run...)
 	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "it takes at least 400 of each") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}
 	r = wardcast(t, "", append(run, "--force", "--why", "a trial")...)
-	if r.Code != 0 || !strings.Contains(r.Stderr, `level=WARN msg="the new models are served by --force although the gate did not let them through"`) && !strings.Contains(r.Stderr, `"level":"WARN","msg":"the new models are served by --force`) {
+	if r.Code != 0 || !strings.Contains(r.Stderr,
+		`level=WARN msg="the new models are served by --force although the gate did not let them through"`) &&
+		!strings.Contains(r.Stderr, `"level":"WARN","msg":"the new models are served by --force`) {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}
-	if out := succeed(t, "", "models", "history", "--model-dir", dir, "--output", "json"); !strings.Contains(out, "a trial (served by --force, the gate said refuse: a model of ") {
+	if out := succeed(t, "", "models", "history", "--model-dir", dir, "--output", "json"); !strings.Contains(out,
+		"a trial (served by --force, the gate said refuse: a model of ") {
 		t.Errorf("history: %s", out)
 	}
 }
@@ -146,7 +170,8 @@ func TestTrainOnLeakedOutcomes(t *testing.T) {
 		lines[i] = string(b)
 	}
 	notes, dir := clitest.File(t, "notes.jsonl", strings.Join(lines, "\n")), filepath.Join(t.TempDir(), "models")
-	r := wardcast(t, "", "train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint", "never", "--model-dir", dir)
+	r := wardcast(t, "", "train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint",
+		"never", "--model-dir", dir)
 	if r.Code != 0 || !strings.Contains(r.Stderr, "too good to be true") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// TestStoreInBucket takes a store through its life in a bucket: train, serve, retrain, two retrainings at once, roll back. The
-// scorer takes up each change. It needs WARDCAST_S3: see storetest.S3.
+// TestStoreInBucket takes a store through its life in a bucket: train, serve, retrain, two retrainings at once, roll
+// back. The scorer takes up each change. It needs WARDCAST_S3: see storetest.S3.
 func TestStoreInBucket(t *testing.T) {
 	_, query := storetest.S3(t)
 	store := "s3://" + storetest.Bucket + "/prod?" + query.Encode()

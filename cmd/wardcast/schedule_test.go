@@ -36,7 +36,9 @@ func TestSchedule(t *testing.T) {
 	if err := os.WriteFile(notes, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, append([]string{"retrain", "--schedule", "@every 1s", "--time-zone", "Europe/Berlin", "--model-dir", dir}, flags...)...)
+	p := launch(t,
+		append([]string{"retrain", "--schedule", "@every 1s", "--time-zone", "Europe/Berlin", "--model-dir", dir},
+			flags...)...)
 	p.says(`"msg":"this run failed; the next one is tried"`)
 	if err := os.WriteFile(notes, text, 0o600); err != nil {
 		t.Fatal(err)

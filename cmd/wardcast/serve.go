@@ -34,7 +34,10 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 			return err
 		}
 	}
-	a, err := app.New(ctx, app.Options{Config: cfg, Logger: log, Registry: app.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, ShowNotes: c.ShowNotes, Insecure: c.Insecure})
+	a, err := app.New(ctx, app.Options{
+		Config: cfg, Logger: log, Registry: app.NewRegistry(version),
+		EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics, ShowNotes: c.ShowNotes, Insecure: c.Insecure,
+	})
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,10 @@ func TestLostChampion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"verify", "list"} {
-		if r := wardcast(t, "", "models", command, "--model-dir", dir); r.Code != cli.ExitFailed || !strings.Contains(r.Stdout+r.Stderr, "the history tells of one") {
-			t.Errorf("models %s exits %d and prints %q and %q, want 1 and the file", command, r.Code, r.Stdout, r.Stderr)
+		if r := wardcast(t, "", "models", command, "--model-dir", dir); r.Code != cli.ExitFailed ||
+			!strings.Contains(r.Stdout+r.Stderr, "the history tells of one") {
+			t.Errorf("models %s exits %d and prints %q and %q, want 1 and the file", command, r.Code,
+				r.Stdout, r.Stderr)
 		}
 	}
 	fail(t, cli.ExitFailed, []string{"predict", "--model-dir", dir, "--text", "fall"}, `file "champion"`)

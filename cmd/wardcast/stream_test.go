@@ -21,9 +21,11 @@ import (
 func TestServe(t *testing.T) {
 	t.Parallel()
 	store, folder, address := trained(t), filepath.Join(t.TempDir(), "broker"), ingesttest.FreeAddress(t)
-	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\nlog: {level: error}\n", address, store))
+	config := clitest.File(t, "wardcast.yaml", fmt.Sprintf(
+		"kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: \"\"}\nlog: {level: error}\n", address, store))
 	// The level that is given goes before the file's.
-	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics", "--log-level", "info").ready()
+	first := start(t, "serve", "--config", config, "--embedded-broker", folder, "--create-topics",
+		"--log-level", "info").ready()
 	s := newStream(t, address, store)
 	// A stream of its own in the same broker, for a scorer without one.
 	second := s.scorer(start).ready()
@@ -35,7 +37,8 @@ func TestServe(t *testing.T) {
 	before := len(s.predictions)
 	s.Close()
 	first.kill()
-	again := launch(t, "serve", "--config", config, "--embedded-broker", folder, "--log-level", "info").ready() // the topics are there
+	// the topics are there
+	again := launch(t, "serve", "--config", config, "--embedded-broker", folder, "--log-level", "info").ready()
 	kept := *s
 	kept.Client, kept.predictions, kept.dead = reader(t, address, s), nil, nil
 	kept.settle()
@@ -50,7 +53,8 @@ func TestServeErrors(t *testing.T) {
 	t.Parallel()
 	store, broker := trained(t), startBroker(t)
 	config := func(broker, models, listen string) string {
-		return clitest.File(t, "wardcast.yaml", fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, models, listen))
+		return clitest.File(t, "wardcast.yaml",
+			fmt.Sprintf("kafka: {brokers: [%q]}\nmodels: {store: %s}\nhttp: {listen: %q}\n", broker, models, listen))
 	}
 	other := startBroker(t) // for what makes topics, which the first must not have
 	for name, c := range map[string]struct {
@@ -58,18 +62,25 @@ func TestServeErrors(t *testing.T) {
 		args   []string
 		want   []string
 	}{
-		"missing topics": {config(broker, store, ""), nil, []string{"triage.notes", "triage.predictions", "triage.notes.dlq", "not exist"}},
+		"missing topics": {
+			config(broker, store, ""), nil,
+			[]string{"triage.notes", "triage.predictions", "triage.notes.dlq", "not exist"},
+		},
 		"no models":      {config(broker, t.TempDir(), ""), nil, []string{"no champion", "wardcast train"}},
 		"open to others": {config(broker, store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
 		"port taken":     {config(other, store, other), []string{"--create-topics"}, []string{other}},
-		"unknown key":    {clitest.File(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil, []string{"bad.yaml", "line 2", `"http"`}},
+		"unknown key": {
+			clitest.File(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil,
+			[]string{"bad.yaml", "line 2", `"http"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fail(t, cli.ExitFailed, append([]string{"serve", "--config", c.config}, c.args...), c.want...)
 		})
 	}
-	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", "0.0.0.0:9092"}, "0.0.0.0:9092", "--insecure")
+	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", "0.0.0.0:9092"},
+		"0.0.0.0:9092", "--insecure")
 	fail(t, cli.ExitFailed, []string{"broker", "--dir", t.TempDir(), "--listen", broker}, broker)
 }
 
@@ -105,7 +116,8 @@ func TestBroker(t *testing.T) {
 	if got := sorted(kcat("", "-C", "-t", s.input, "-e", "-q", "-f", "%k %s\\n")); got != want {
 		t.Errorf("kcat reads %q, want %q", got, want)
 	}
-	if got := sorted(kcat("", "-G", "others", "-c", "2", "-q", "-X", "auto.offset.reset=earliest", "-f", "%k %s\\n", s.input)); got != want {
+	if got := sorted(kcat("", "-G", "others", "-c", "2", "-q", "-X", "auto.offset.reset=earliest", "-f", "%k %s\\n",
+		s.input)); got != want {
 		t.Errorf("kcat reads %q as a group, want %q", got, want)
 	}
 	// What it has acknowledged survives SIGKILL.
@@ -120,17 +132,24 @@ func TestBroker(t *testing.T) {
 func TestBench(t *testing.T) {
 	t.Parallel()
 	store := trained(t)
-	score := clitest.Object(t, succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store, "--output=json"))
-	clitest.WantFields(t, "bench score", score, "notes", "json_per_second", "text_per_second", "encoding_json_per_second", "ratio")
-	if table := succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store); !strings.HasPrefix(table, "MEASURE ") {
+	score := clitest.Object(t, succeed(t, "", "bench", "score", "--notes", "200", "--model-dir", store,
+		"--output=json"))
+	clitest.WantFields(t, "bench score", score, "notes", "json_per_second", "text_per_second",
+		"encoding_json_per_second", "ratio")
+	if table := succeed(t, "", "bench", "score", "--notes", "200", "--model-dir",
+		store); !strings.HasPrefix(table, "MEASURE ") {
 		t.Errorf("bench score prints %q, want a table", table)
 	}
 	notes := clitest.File(t, "notes.jsonl", synthetic(t, "30", "jsonl"))
-	for name, args := range map[string][]string{"as fast as it goes": nil, "at a rate": {"--rate", "2000", "--input", notes}} {
+	for name, args := range map[string][]string{
+		"as fast as it goes": nil, "at a rate": {"--rate", "2000", "--input", notes},
+	} {
 		began := time.Now()
-		r := clitest.Object(t, succeed(t, "", append([]string{"bench", "stream", "--notes", "1000", "--model-dir", store, "--output=json"}, args...)...))
+		r := clitest.Object(t, succeed(t, "",
+			append([]string{"bench", "stream", "--notes", "1000", "--model-dir", store, "--output=json"}, args...)...))
 		took := time.Since(began).Seconds()
-		clitest.WantFields(t, "bench stream", r, "notes", "lost", "per_second", "echo_per_second", "ratio", "latency_ms", "rate")
+		clitest.WantFields(t, "bench stream", r, "notes", "lost", "per_second", "echo_per_second", "ratio",
+			"latency_ms", "rate")
 		number := func(field string) float64 { v, _ := r[field].(float64); return v }
 		if number("notes") != 1000 || number("lost") != 0 || number("dead_letters") != 0 {
 			t.Errorf("%s: %v notes, %v lost, %v dead letters", name, r["notes"], r["lost"], r["dead_letters"])
@@ -151,21 +170,26 @@ func TestBench(t *testing.T) {
 		}
 	}
 	fail(t, cli.ExitUsage, []string{"bench", "score", "--notes", "0", "--model-dir", store}, "--notes")
-	fail(t, cli.ExitFailed, []string{"bench", "score", "--model-dir", store, "--input", clitest.File(t, "notes.jsonl", "{\n")}, "notes.jsonl", "line 1", "not_json")
-	fail(t, cli.ExitFailed, []string{"bench", "stream", "--model-dir", store, "--input", clitest.File(t, "notes.jsonl", "")}, "notes.jsonl")
+	fail(t, cli.ExitFailed,
+		[]string{"bench", "score", "--model-dir", store, "--input", clitest.File(t, "notes.jsonl", "{\n")},
+		"notes.jsonl", "line 1", "not_json")
+	fail(t, cli.ExitFailed,
+		[]string{"bench", "stream", "--model-dir", store, "--input", clitest.File(t, "notes.jsonl", "")}, "notes.jsonl")
 }
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	const most = 60 // notes of 2 s at 30 notes/s; a loaded machine sends fewer
 	parser, g := newParser(t)
-	if _, err := parser.Parse([]string{"demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0"}); err != nil {
+	if _, err := parser.Parse(
+		[]string{"demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0"}); err != nil {
 		t.Fatal(err)
 	}
 	g.Demo.Training = 1000
 	var out, said strings.Builder
 	d := &cli.Deps{Process: cli.Process{Out: &out, Err: &said}, Log: slog.New(slog.DiscardHandler)}
-	if err := g.Demo.Run(t.Context(), d); err != nil || !strings.Contains(said.String(), "Training on 1000 generated notes.") {
+	if err := g.Demo.Run(t.Context(), d); err != nil ||
+		!strings.Contains(said.String(), "Training on 1000 generated notes.") {
 		t.Fatal(err, &said)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -179,10 +203,12 @@ func TestDemo(t *testing.T) {
 	if !ok {
 		t.Fatalf("the demo ends with %s, want a summary", lines[len(lines)-1])
 	}
-	if notes, _ := s["notes"].(float64); int(notes) != predictions || predictions == 0 || predictions > most || s["lost"] != 0. {
+	if notes, _ := s["notes"].(float64); int(notes) != predictions || predictions == 0 || predictions > most ||
+		s["lost"] != 0. {
 		t.Errorf("%d predictions shown, the summary tells of %v, and of %v lost", predictions, s["notes"], s["lost"])
 	}
-	clitest.WantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second", "latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
+	clitest.WantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second",
+		"latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
 }
 
 // TestWords shows the nurse's words, whether they count as said, and neither names nor the rest.

@@ -69,7 +69,11 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 			continue
 		}
 		for _, t := range m.Topics(1) {
-			lines = append(lines, topicLine{m.Info().Name, m.Info().Version, t.Topic, t.Label, t.Coefficient, t.Coefficients, t.Prevalence, t.Direction})
+			lines = append(lines, topicLine{
+				Model: m.Info().Name, Version: m.Info().Version, Topic: t.Topic,
+				Label: t.Label, Coefficient: t.Coefficient, Coefficients: t.Coefficients, Prevalence: t.Prevalence,
+				Direction: t.Direction,
+			})
 		}
 	}
 	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
@@ -79,7 +83,10 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	var rows [][]string
 	for _, l := range lines {
-		row := []string{l.Model, strconv.Itoa(l.Topic), l.Label, cli.Digits(&l.Coefficient, 3), cli.Digits(l.Prevalence, 3), string(l.Direction)}
+		row := []string{
+			l.Model, strconv.Itoa(l.Topic), l.Label, cli.Digits(&l.Coefficient, 3),
+			cli.Digits(l.Prevalence, 3), string(l.Direction),
+		}
 		if classes {
 			row = append(row, byOutcome(l.Coefficients))
 		}
@@ -129,7 +136,8 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 		topics = topics[*c.Topic-1 : *c.Topic]
 	}
 	if c.JSON() {
-		return cli.PrintJSON(d.Out, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
+		return cli.PrintJSON(d.Out,
+			map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
 	}
 	for i, t := range topics {
 		if i > 0 {
@@ -157,7 +165,8 @@ func ends(d classifier.Direction) (positive, negative string) {
 
 // printTopic prints the two ends of a topic side by side, as the paper's tables 8 and 9 do.
 func printTopic(d *cli.Deps, t *classifier.Topic) error {
-	if _, err := fmt.Fprintf(d.Out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label, cli.Digits(&t.Coefficient, 3), cli.Digits(t.Prevalence, 3)); err != nil {
+	if _, err := fmt.Fprintf(d.Out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label,
+		cli.Digits(&t.Coefficient, 3), cli.Digits(t.Prevalence, 3)); err != nil {
 		return err
 	}
 	if t.Coefficients != nil {
@@ -175,7 +184,8 @@ func printTopic(d *cli.Deps, t *classifier.Topic) error {
 		if rows[used[end]] == nil {
 			rows[used[end]] = make([]string, 6)
 		}
-		copy(rows[used[end]][3*end:], []string{strings.Join(w.Surface, ", ") + textproc.Remark(w.Status), w.Term, cli.Digits(&w.Weight, 3)})
+		copy(rows[used[end]][3*end:],
+			[]string{strings.Join(w.Surface, ", ") + textproc.Remark(w.Status), w.Term, cli.Digits(&w.Weight, 3)})
 		used[end]++
 	}
 	rows = rows[:max(used[0], used[1])]

@@ -35,13 +35,14 @@ type topicsSearchCmd struct {
 
 // Help says what the index is.
 func (*topicsSearchCmd) Help() string {
-	return "Searches the topics of all versions of all models. The first search makes an index of them; later ones bring it up to date."
+	return "Searches the topics of all versions of all models. The first search makes an index of them; later ones " +
+		"bring it up to date."
 }
 
 func (c *topicsSearchCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	q := topicindex.Query{
-		Text: strings.Join(c.Query, " "), Complaint: c.Complaint, Model: c.Model, Version: c.Version, Direction: classifier.Direction(c.Direction),
-		Method: c.Method, Served: c.Served, Limit: c.Limit,
+		Text: strings.Join(c.Query, " "), Complaint: c.Complaint, Model: c.Model, Version: c.Version,
+		Direction: classifier.Direction(c.Direction), Method: c.Method, Served: c.Served, Limit: c.Limit,
 	}
 	if c.Limit < 1 || c.Limit > topicindex.MaxLimit {
 		return cli.Usage(fmt.Errorf("--limit %d, must be 1 to %d", c.Limit, topicindex.MaxLimit))
@@ -76,7 +77,8 @@ func (c *topicsSearchCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 			model += fmt.Sprintf(" and %d more", n)
 		}
 		rows = append(rows, []string{
-			model, r.Version, string(r.Status), strconv.Itoa(r.Topic.Topic), r.Label, cli.Digits(&r.Coefficient, 3), cli.Digits(r.Prevalence, 3), cli.Digits(&r.Score, 3),
+			model, r.Version, string(r.Status), strconv.Itoa(r.Topic.Topic), r.Label, cli.Digits(&r.Coefficient, 3),
+			cli.Digits(r.Prevalence, 3), cli.Digits(&r.Score, 3),
 		})
 	}
 	header := []string{"MODEL", "VERSION", "STATUS", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "SCORE"}
@@ -132,5 +134,6 @@ func (c *topicsSearchCmd) since(ctx context.Context, d *cli.Deps, x *topicindex.
 		}
 		rows = append(rows, row)
 	}
-	return c.Print(d, map[string]any{"word": c.SinceWord, "models": all}, []string{"MODEL", "KNOWN SINCE", "VERSION", "IN A TOPIC SINCE", "TOPIC", "LABEL"}, rows)
+	return c.Print(d, map[string]any{"word": c.SinceWord, "models": all},
+		[]string{"MODEL", "KNOWN SINCE", "VERSION", "IN A TOPIC SINCE", "TOPIC", "LABEL"}, rows)
 }

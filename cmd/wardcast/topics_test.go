@@ -31,7 +31,8 @@ func TestTopics(t *testing.T) {
 	t.Parallel()
 	dir := trained(t)
 	var list []shownTopic
-	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "list", "--model-dir", dir, "--output=json")), &list); err != nil {
+	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "list", "--model-dir", dir, "--output=json")),
+		&list); err != nil {
 		t.Fatal(err)
 	}
 	if len(list) != trainedTopics {
@@ -41,7 +42,8 @@ func TestTopics(t *testing.T) {
 		Model, Version string
 		Topics         []shownTopic
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--terms", "3", "--output=json")), &shown); err != nil {
+	if err := json.Unmarshal([]byte(succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--terms", "3",
+		"--output=json")), &shown); err != nil {
 		t.Fatal(err)
 	}
 	if len(shown.Topics) != len(list) {
@@ -50,7 +52,8 @@ func TestTopics(t *testing.T) {
 	total := 0.0
 	for i, s := range shown.Topics {
 		l := list[i]
-		if l.Model != "_other" || l.Version != shown.Version || l.Topic != i+1 || s.Topic != l.Topic || s.Label != l.Label || l.Label == "" || s.Coefficient != l.Coefficient {
+		if l.Model != "_other" || l.Version != shown.Version || l.Topic != i+1 || s.Topic != l.Topic ||
+			s.Label != l.Label || l.Label == "" || s.Coefficient != l.Coefficient {
 			t.Errorf("listed %+v, shown %+v", l, s)
 		}
 		direction := map[bool]string{true: "admission", false: "discharge"}[s.Coefficient > 0]
@@ -80,7 +83,8 @@ func TestTopics(t *testing.T) {
 	}
 
 	// A prediction names the topics as the list does.
-	prediction := clitest.Object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain", "--complaint", "Fall"))
+	prediction := clitest.Object(t, succeed(t, "", "predict", "--model-dir", dir, "--text", "fall, hip pain",
+		"--complaint", "Fall"))
 	entries, _ := prediction["topics"].([]any)
 	if len(entries) == 0 {
 		t.Fatal("a prediction without topics")
@@ -96,11 +100,14 @@ func TestTopics(t *testing.T) {
 		}
 	}
 
-	if got := succeed(t, "", "topics", "list", "--model-dir", dir, "--model", "_other"); !strings.HasPrefix(got, "MODEL ") || strings.Count(got, "\n") != 1+trainedTopics {
+	if got := succeed(t, "", "topics", "list", "--model-dir", dir, "--model",
+		"_other"); !strings.HasPrefix(got, "MODEL ") || strings.Count(got, "\n") != 1+trainedTopics {
 		t.Errorf("topics list prints %q", got)
 	}
-	got := succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--topic", "2", "--terms", "3", "--version", shown.Version)
-	if !strings.HasPrefix(got, "Topic 2: "+list[1].Label+"\n") || strings.Count(got, "\n") != 6 || !strings.Contains(got, "POSITIVE") || !strings.Contains(got, "NEGATIVE") {
+	got := succeed(t, "", "topics", "show", "--model-dir", dir, "_other", "--topic", "2", "--terms", "3",
+		"--version", shown.Version)
+	if !strings.HasPrefix(got, "Topic 2: "+list[1].Label+"\n") || strings.Count(got, "\n") != 6 ||
+		!strings.Contains(got, "POSITIVE") || !strings.Contains(got, "NEGATIVE") {
 		t.Errorf("topics show prints %q", got)
 	}
 
@@ -132,7 +139,8 @@ func TestTopicsSearch(t *testing.T) {
 		return r
 	}
 	all := found()
-	if all.Total != trainedTopics || len(all.Results) != trainedTopics || len(all.Facets["model"]) != 1 || all.Facets["model"][0].Count != trainedTopics {
+	if all.Total != trainedTopics || len(all.Results) != trainedTopics || len(all.Facets["model"]) != 1 ||
+		all.Facets["model"][0].Count != trainedTopics {
 		t.Fatalf("all topics: %+v", all)
 	}
 	// The heaviest word of a topic finds it before the others.
@@ -141,10 +149,12 @@ func TestTopicsSearch(t *testing.T) {
 			t.Errorf("%q finds %+v, want topic %d first", topic.Terms[0].Surface[0], got.Results, topic.Topic)
 		}
 	}
-	if got := search(all.Results[0].Terms[0].Surface[0], "--limit", "1"); !strings.HasPrefix(got, "MODEL ") || !strings.Contains(got, all.Results[0].Label) {
+	if got := search(all.Results[0].Terms[0].Surface[0], "--limit", "1"); !strings.HasPrefix(got, "MODEL ") ||
+		!strings.Contains(got, all.Results[0].Label) {
 		t.Errorf("a search prints %q", got)
 	}
-	if got := search("--since-word", all.Results[0].Terms[0].Surface[0]); strings.Count(got, "\n") != 2 || !strings.Contains(got, "_other") {
+	if got := search("--since-word", all.Results[0].Terms[0].Surface[0]); strings.Count(got, "\n") != 2 ||
+		!strings.Contains(got, "_other") {
 		t.Errorf("--since-word prints %q", got)
 	}
 	if got := found("--like", "_other/1"); got.Total >= trainedTopics {

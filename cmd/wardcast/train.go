@@ -110,7 +110,8 @@ type head struct {
 func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, cmp.Or(h.NGrams, 1)
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
-	s.Text.KeepStopWords, s.Pieces, s.ChooseText = h.StopWords == "keep", h.Pieces, h.NGrams == 0 && h.StopWords == "auto"
+	s.Text.KeepStopWords, s.Pieces, s.ChooseText = h.StopWords == "keep", h.Pieces, h.NGrams == 0 &&
+		h.StopWords == "auto"
 	var err error
 	if s.Text.Concepts, err = concepts(h.Concepts); err != nil {
 		return err
@@ -229,20 +230,23 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	}
 	bar := cli.NewProgress(d, "training")
 	trained, err := train.Train(ctx, data, s, train.Job{
-		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set, Previous: train.Previous(store, d.Log), Site: site, About: about,
+		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set,
+		Previous: train.Previous(store, d.Log), Site: site, About: about,
 	})
 	bar.Finish()
 	if err != nil {
 		return err
 	}
 	data.Pooled = true
-	promotion, err := gatekeeper.Promote(ctx, train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
+	promotion, err := gatekeeper.Promote(ctx,
+		train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
 	if err != nil {
 		return err
 	}
 	for _, o := range trained.Outcomes {
 		if o.SmallestPenalty {
-			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better", "model", o.Model)
+			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better",
+				"model", o.Model)
 		}
 	}
 	return errors.Join(c.print(d, trained), logPromotion(d.Log, promotion))
@@ -281,7 +285,8 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
-			d.Log.Warn("notes have no such field: the auxiliary column counts as missing when notes are scored", "column", a.Column, "field", a.Name)
+			d.Log.Warn("notes have no such field: the auxiliary column counts as missing when notes are scored",
+				"column", a.Column, "field", a.Name)
 		}
 	}
 	t, err := c.Read(d.Log, columns, c.Files())
@@ -295,12 +300,14 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 		about.Exclusions = []report.Exclusion{{Reason: "no text", Notes: t.Empty}}
 	}
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Patient == "" && r.Visit == "" }) {
-		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one patient share may become terms")
+		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one " +
+			"patient share may become terms")
 	}
 	recurring := train.CountRecurring(t.Rows)
 	about.Counts = train.CountAttenders(t.Rows).Counts(recurring)
 	if recurring.Many() {
-		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same patients, give --patient-column; otherwise every figure is too good",
+		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same "+
+			"patients, give --patient-column; otherwise every figure is too good",
 			"share", recurring.Share, "notes", recurring.Notes)
 	}
 	data, err := cleaned(d, t, &columns, cfg)
@@ -317,9 +324,13 @@ func (c *trainCmd) print(d *cli.Deps, t *train.Trained) error {
 	}
 	var rows [][]string
 	for _, r := range outcomes {
-		row := []string{r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept), cli.Digits(r.Metrics.AUROC, 3), cli.Digits(r.LogLoss, 4), cli.Digits(&r.Pooled, 4), r.Why}
+		row := []string{
+			r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept),
+			cli.Digits(r.Metrics.AUROC, 3), cli.Digits(r.LogLoss, 4), cli.Digits(&r.Pooled, 4), r.Why,
+		}
 		if classes {
-			row = slices.Insert(row, 4, cli.Digits(&r.Classes.Accuracy, 3), cli.Digits(&r.Classes.BalancedAccuracy, 3), cli.Digits(r.Classes.AUROC, 3))
+			row = slices.Insert(row, 4, cli.Digits(&r.Classes.Accuracy, 3), cli.Digits(&r.Classes.BalancedAccuracy, 3),
+				cli.Digits(r.Classes.AUROC, 3))
 		}
 		rows = append(rows, row)
 	}

@@ -28,16 +28,17 @@ type Box struct {
 // KafkaTopic are no dead letters. The record holds the message as it came; it is valid until each returns. An error of
 // each ends the reading.
 func (b *Box) Read(ctx context.Context, f Filter, each func(*Letter, *ingest.Record) error) (foreign int, err error) {
-	_, err = b.Client.Replay(ctx, ingest.Replay{Topic: b.Topic, Progress: b.Progress, Logger: b.Logger}, func(r *ingest.Record) error {
-		l, ok := newLetter(r)
-		switch {
-		case !ok:
-			foreign++
-		case f.matches(&l):
-			return each(&l, r)
-		}
-		return nil
-	})
+	_, err = b.Client.Replay(ctx, ingest.Replay{Topic: b.Topic, Progress: b.Progress, Logger: b.Logger},
+		func(r *ingest.Record) error {
+			l, ok := newLetter(r)
+			switch {
+			case !ok:
+				foreign++
+			case f.matches(&l):
+				return each(&l, r)
+			}
+			return nil
+		})
 	return foreign, err
 }
 
@@ -110,10 +111,11 @@ const (
 	maxBatchBytes = 512 << 10
 )
 
-// Send sends the dead letters that match back to where they came from. What dies again while it runs is left for another
-// time. After an error, Sent counts what was acknowledged; sending again repeats that.
+// Send sends the dead letters that match back to where they came from. What dies again while it runs is left for
+// another time. After an error, Sent counts what was acknowledged; sending again repeats that.
 func (b *Box) Send(ctx context.Context, s Sending) (Sent, error) {
-	run := sending{Sending: s, producer: ingest.NewProducer(b.Client, b.Logger), pace: rate.NewLimiter(rate.Inf, maxBatch)}
+	run := sending{Sending: s, producer: ingest.NewProducer(b.Client, b.Logger), pace: rate.NewLimiter(rate.Inf,
+		maxBatch)}
 	if s.Rate > 0 {
 		run.pace = rate.NewLimiter(rate.Limit(s.Rate), max(1, min(maxBatch, int(s.Rate))))
 	}

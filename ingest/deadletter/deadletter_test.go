@@ -45,7 +45,9 @@ func (w worker) Handle(r *ingest.Record, o *ingest.Output) error {
 	case len(r.Value) == 0 || r.Value[0] == '!':
 		return &msg.Error{Reason: msg.NotJSON}
 	case !w.mended.Load():
-		return &ingest.Verdict{Reason: string(msg.NoModel), Stage: "score", ModelVersion: "v1", Err: errors.New("no model")}
+		return &ingest.Verdict{
+			Reason: string(msg.NoModel), Stage: "score", ModelVersion: "v1", Err: errors.New("no model"),
+		}
 	}
 	o.Key, o.Value = r.Key, append(o.Value, r.Value...)
 	return nil
@@ -53,7 +55,8 @@ func (w worker) Handle(r *ingest.Record, o *ingest.Output) error {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +67,14 @@ func newSite(t *testing.T) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.client.Close)
-	if err := s.client.CreateTopics(t.Context(), ingest.Topic{Name: in, Partitions: 2}, ingest.Topic{Name: out, Partitions: 2}, ingest.Topic{Name: dead, Partitions: 2}); err != nil {
+	if err := s.client.CreateTopics(t.Context(), ingest.Topic{Name: in, Partitions: 2},
+		ingest.Topic{Name: out, Partitions: 2}, ingest.Topic{Name: dead, Partitions: 2}); err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
 	s.box = &deadletter.Box{Client: s.client, Topic: dead, Logger: log}
-	c, err := ingest.New(ingest.Config{Connection: conn, Group: "g", Input: in, Output: out, DeadLetters: dead, Handler: s, Logger: log})
+	c, err := ingest.New(
+		ingest.Config{Connection: conn, Group: "g", Input: in, Output: out, DeadLetters: dead, Handler: s, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +145,13 @@ func (s *site) count(topic string, f func(*kgo.Record) bool) (n int) {
 }
 
 func record(key, value string) *kgo.Record {
-	return &kgo.Record{Key: []byte(key), Value: []byte(value), Headers: []kgo.RecordHeader{{Key: "traceparent", Value: []byte("t-" + key)}}}
+	return &kgo.Record{Key: []byte(key), Value: []byte(value), Headers: []kgo.RecordHeader{
+		{Key: "traceparent", Value: []byte("t-" + key)},
+	}}
 }
 
-// TestThereAndBack: what died comes back as it was, is answered once the cause is mended, and dies again with one attempt more if
-// it is not. Nobody is sent round for ever.
+// TestThereAndBack: what died comes back as it was, is answered once the cause is mended, and dies again with one
+// attempt more if it is not. Nobody is sent round for ever.
 func TestThereAndBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -157,7 +164,8 @@ func TestThereAndBack(t *testing.T) {
 		}
 	}
 	counts, err := s.box.Count(t.Context(), deadletter.Filter{})
-	if err != nil || len(counts) != 2 || counts[0].Reason != msg.NoModel || counts[0].Letters != 3 || counts[1].Letters != 1 || counts[0].Newest.Before(counts[0].Oldest) {
+	if err != nil || len(counts) != 2 || counts[0].Reason != msg.NoModel || counts[0].Letters != 3 ||
+		counts[1].Letters != 1 || counts[0].Newest.Before(counts[0].Oldest) {
 		t.Errorf("counts %+v: %v", counts, err)
 	}
 
@@ -186,17 +194,22 @@ func TestThereAndBack(t *testing.T) {
 	if !maps.Equal(attempts, map[int]int{1: 4, 2: 4}) {
 		t.Errorf("attempts %v", attempts)
 	}
-	if sent, err := s.box.Send(t.Context(), deadletter.Sending{To: in, MaxAttempts: 2, Filter: deadletter.Filter{Reasons: []msg.Reason{msg.NotJSON}}}); err != nil || sent.Sent != 1 || sent.Exhausted != 1 {
+	if sent, err := s.box.Send(t.Context(), deadletter.Sending{
+		To: in, MaxAttempts: 2, Filter: deadletter.Filter{Reasons: []msg.Reason{msg.NotJSON}},
+	}); err != nil || sent.Sent != 1 || sent.Exhausted != 1 {
 		t.Errorf("%+v, %v", sent, err)
 	}
 	s.letters(9, deadletter.Filter{})
-	if sent, err := s.box.Send(t.Context(), deadletter.Sending{To: "elsewhere", MaxAttempts: 3, DryRun: true}); err != nil || sent.Elsewhere != 9 {
+	if sent, err := s.box.Send(t.Context(), deadletter.Sending{To: "elsewhere", MaxAttempts: 3, DryRun: true}); err !=
+		nil || sent.Elsewhere != 9 {
 		t.Errorf("%+v, %v", sent, err)
 	}
 
 	s.mended.Store(true)
 	one := all[slices.IndexFunc(all, func(l deadletter.Letter) bool { return l.Reason == msg.NoModel && l.Bytes == 3 })]
-	if sent, err := s.box.Send(t.Context(), deadletter.Sending{To: in, MaxAttempts: 3, Rate: 100, Filter: deadletter.Filter{Place: &one.Place}}); err != nil || sent.Sent != 1 {
+	if sent, err := s.box.Send(t.Context(), deadletter.Sending{
+		To: in, MaxAttempts: 3, Rate: 100, Filter: deadletter.Filter{Place: &one.Place},
+	}); err != nil || sent.Sent != 1 {
 		t.Fatalf("%+v, %v", sent, err)
 	}
 	c := ingesttest.Reader(t, s.brokers, in, out)
@@ -215,7 +228,8 @@ func TestThereAndBack(t *testing.T) {
 	for _, h := range last.Headers {
 		headers[h.Key] = string(h.Value)
 	}
-	if d := cmp.Diff(map[string]string{"traceparent": "t-" + string(answered.Key), msg.HeaderReplays: "1"}, headers); d != "" || string(last.Value) != "{}" {
+	if d := cmp.Diff(map[string]string{"traceparent": "t-" + string(answered.Key), msg.HeaderReplays: "1"},
+		headers); d != "" || string(last.Value) != "{}" {
 		t.Errorf("sent back is %q: %s", last.Value, d)
 	}
 }
@@ -266,7 +280,8 @@ func TestForged(t *testing.T) {
 		return r
 	}
 	s.send(dead, letter(msg.HeaderReason, "patient smith", msg.HeaderTopic, in), letter(msg.HeaderReason, "not_json"))
-	foreign, err := s.box.Read(t.Context(), deadletter.Filter{}, func(*deadletter.Letter, *ingest.Record) error { return nil })
+	foreign, err := s.box.Read(t.Context(), deadletter.Filter{},
+		func(*deadletter.Letter, *ingest.Record) error { return nil })
 	if err != nil || foreign != 2 {
 		t.Errorf("%d foreign, %v", foreign, err)
 	}
@@ -278,7 +293,8 @@ func TestSendFails(t *testing.T) {
 	s := newSite(t)
 	s.send(in, record("a", "!"), record("b", "!"), record("c", "!"))
 	s.letters(3, deadletter.Filter{})
-	if _, err := s.box.Send(t.Context(), deadletter.Sending{To: "nowhere", MaxAttempts: 1}); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	if _, err := s.box.Send(t.Context(), deadletter.Sending{To: "nowhere", MaxAttempts: 1}); err == nil ||
+		!strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -308,7 +324,8 @@ func TestWithoutMessage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	large := &kgo.Record{Topic: in, Key: []byte("large"), Value: bytes.Repeat([]byte{'0'}, 4<<20)}
-	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(8<<20))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ProducerBatchCompression(kgo.ZstdCompression()),
+		kgo.ProducerBatchMaxBytes(8<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +334,8 @@ func TestWithoutMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	letter := s.letters(1, deadletter.Filter{})[0]
-	if letter.LostOffsets != 1 || letter.LostBytes <= 4<<20 || letter.Reason != msg.TooLarge || letter.Source.Offset != large.Offset {
+	if letter.LostOffsets != 1 || letter.LostBytes <= 4<<20 || letter.Reason != msg.TooLarge ||
+		letter.Source.Offset != large.Offset {
 		t.Errorf("%+v", letter)
 	}
 	sent, err := s.box.Send(t.Context(), deadletter.Sending{To: in, MaxAttempts: 3})

@@ -47,7 +47,8 @@ type Letter struct {
 	Source       Place      `json:"source"`       // its place there
 	Attempts     int        `json:"attempts"`     // how often it has died, this time included
 	Bytes        int        `json:"bytes"`        // of key and value
-	// LostOffsets is above 0 if the letter has not the message, which could not be read: it stands for so many offsets from Source on.
+	// LostOffsets is above 0 if the letter has not the message, which could not be read: it stands for so many offsets
+	// from Source on.
 	LostOffsets int64 `json:"lost_offsets,omitempty"`
 	// LostBytes is the size of that message, 0 if it is not known.
 	LostBytes int64 `json:"lost_bytes,omitempty"`

@@ -52,7 +52,8 @@ func Start(cfg Config) (*Broker, error) {
 		return nil, fmt.Errorf("reading listen address: %w", err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return nil, fmt.Errorf("cannot listen on %q: listen on one address, such as 10.0.0.5:9092; clients are told to connect to it", cfg.Listen)
+		return nil, fmt.Errorf("cannot listen on %q: listen on one address, such as 10.0.0.5:9092; clients are told "+
+			"to connect to it", cfg.Listen)
 	}
 	b := &Broker{}
 	opts := []kfake.Opt{
@@ -102,8 +103,9 @@ func Start(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// LimitRebalances lets a kfake cluster wait for the members of a group for two thirds of a session at most, however long they allow.
-// kfake, unlike Kafka, drops a member that sends no heartbeats because it waits for the others in its join.
+// LimitRebalances lets a kfake cluster wait for the members of a group for two thirds of a session at most, however
+// long they allow. kfake, unlike Kafka, drops a member that sends no heartbeats because it waits for the others in its
+// join.
 func LimitRebalances(c *kfake.Cluster) {
 	c.ControlKey(int16(kmsg.JoinGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		if join, ok := r.(*kmsg.JoinGroupRequest); ok {

@@ -43,7 +43,9 @@ func client(t *testing.T, b *embedded.Broker) *kafka.Client {
 
 func create(t *testing.T, c *kafka.Client, topic string) {
 	t.Helper()
-	res, err := c.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: 1, ReplicationFactor: -1}}})
+	res, err := c.CreateTopics(t.Context(), &kafka.CreateTopicsRequest{
+		Topics: []kafka.TopicConfig{{Topic: topic, NumPartitions: 1, ReplicationFactor: -1}},
+	})
 	if err = errors.Join(err, res.Errors[topic]); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,8 @@ func create(t *testing.T, c *kafka.Client, topic string) {
 func produce(t *testing.T, c *kafka.Client, topic string, value []byte) error {
 	t.Helper()
 	res, err := c.Produce(t.Context(), &kafka.ProduceRequest{
-		Topic: topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(value)}),
+		Topic: topic, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(value)}),
 	})
 	if err != nil {
 		return err
@@ -73,7 +76,8 @@ func TestListenAddress(t *testing.T) {
 		t.Errorf("Addr is %q, want localhost", b.Addr())
 	}
 	create(t, client(t, b), "t") // goes to the advertised address
-	if other, err := embedded.Start(embedded.Config{Listen: strings.Replace(b.Addr(), "localhost", "127.0.0.1", 1)}); err == nil {
+	if other, err := embedded.Start(
+		embedded.Config{Listen: strings.Replace(b.Addr(), "localhost", "127.0.0.1", 1)}); err == nil {
 		other.Close()
 		t.Error("a second broker is started on the same port")
 	}
@@ -83,7 +87,8 @@ func TestFolderHasOneBroker(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir() + "/new/folder"
 	b := start(t, embedded.Config{Dir: dir})
-	if other, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0"}); err == nil || !strings.Contains(err.Error(), "in use") {
+	if other, err := embedded.Start(embedded.Config{Dir: dir, Listen: "127.0.0.1:0"}); err == nil ||
+		!strings.Contains(err.Error(), "in use") {
 		if err == nil {
 			other.Close()
 		}
@@ -138,12 +143,14 @@ func TestForeignClient(t *testing.T) {
 		fmt.Fprintf(&in, "k%d\tvalue %d\n", i, i)
 		fmt.Fprintf(&want, "k%d:value %d:h=v\n", i, i)
 	}
-	kcat(in.String(), "-P", "-t", "t", "-K", "\t", "-H", "h=v", "-X", "acks=all", "-X", "enable.idempotence=true", "-z", "zstd")
+	kcat(in.String(), "-P", "-t", "t", "-K", "\t", "-H", "h=v", "-X", "acks=all", "-X",
+		"enable.idempotence=true", "-z", "zstd")
 	const format = "%k:%s:%h\n"
 	if got := kcat("", "-C", "-t", "t", "-e", "-q", "-f", format); got != want.String() {
 		t.Errorf("consumed %d bytes, want %d", len(got), want.Len())
 	}
-	if got := kcat("", "-G", "g", "t", "-q", "-c", "1000", "-f", format, "-X", "auto.offset.reset=earliest"); got != want.String() {
+	if got := kcat("", "-G", "g", "t", "-q", "-c", "1000", "-f", format, "-X",
+		"auto.offset.reset=earliest"); got != want.String() {
 		t.Errorf("the group consumed %d bytes, want %d", len(got), want.Len())
 	}
 }

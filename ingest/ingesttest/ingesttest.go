@@ -36,15 +36,16 @@ func Await(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// FreeAddress returns a loopback address that nobody listens on. Its port is below those that systems give to outgoing connections, one
-// of which could take it before the test does, and above those of the brokers that .ci/run starts.
+// FreeAddress returns a loopback address that nobody listens on. Its port is below those that systems give to outgoing
+// connections, one of which could take it before the test does, and above those of the brokers that .ci/run starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const lowest, n, tries = 30000, 2500, 100
 	var err error
 	for range tries {
 		var l net.Listener
-		l, err = new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(n))))
+		l, err = new(net.ListenConfig).Listen(t.Context(), "tcp",
+			net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(n))))
 		if err == nil {
 			defer func() { _ = l.Close() }() // it only held the port
 			return l.Addr().String()
@@ -58,8 +59,10 @@ func FreeAddress(t testing.TB) string {
 func Reader(t testing.TB, brokers []string, topics ...string) *kgo.Client {
 	t.Helper()
 	const maxMessage = 4 << 20 // what the largest record of a test needs
-	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.ProducerBatchMaxBytes(maxMessage), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(50*time.Millisecond))
+	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ProducerBatchMaxBytes(maxMessage), kgo.FetchMaxWait(100*time.Millisecond),
+		kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

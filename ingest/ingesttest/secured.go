@@ -22,8 +22,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// SecuredKafka is a real Apache Kafka of one broker with rules: TLS with certificates of both sides, SCRAM-SHA-512 and an authorizer
-// that denies what no ACL allows.
+// SecuredKafka is a real Apache Kafka of one broker with rules: TLS with certificates of both sides, SCRAM-SHA-512 and
+// an authorizer that denies what no ACL allows.
 type SecuredKafka struct {
 	testing.TB
 	Address  string // where users log in
@@ -34,8 +34,8 @@ type SecuredKafka struct {
 	key      *ecdsa.PrivateKey
 }
 
-// Secured starts a broker with the jars in the folder WARDCAST_KAFKA_JARS, and skips the test if that is not set. settings are lines of
-// server.properties. The broker is gone at the end of the test.
+// Secured starts a broker with the jars in the folder WARDCAST_KAFKA_JARS, and skips the test if that is not set.
+// settings are lines of server.properties. The broker is gone at the end of the test.
 func Secured(t testing.TB, settings ...string) *SecuredKafka {
 	t.Helper()
 	jars := os.Getenv("WARDCAST_KAFKA_JARS")
@@ -62,7 +62,8 @@ func Secured(t testing.TB, settings ...string) *SecuredKafka {
 		"offsets.topic.replication.factor=1",
 		"group.initial.rebalance.delay.ms=0",
 		"sasl.enabled.mechanisms=SCRAM-SHA-512",
-		"listener.name.client.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;",
+		"listener.name.client.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule " +
+			"required;",
 		"listener.name.client.ssl.client.auth=required",
 		"ssl.keystore.type=PEM",
 		"ssl.keystore.location=" + k.File("broker"),
@@ -104,7 +105,8 @@ func Secured(t testing.TB, settings ...string) *SecuredKafka {
 func (k *SecuredKafka) java(class string, args ...string) *exec.Cmd {
 	jars := filepath.Join(os.Getenv("WARDCAST_KAFKA_JARS"), "*")
 	//nolint:gosec,noctx // a test's own words, and the broker outlives the test's context
-	return exec.Command("java", append([]string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars, class}, args...)...)
+	return exec.Command("java",
+		append([]string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars, class}, args...)...)
 }
 
 // Tool runs a command of Kafka, such as org.apache.kafka.tools.AclCommand.
@@ -118,7 +120,8 @@ func (k *SecuredKafka) Tool(class string, args ...string) {
 // User gives a user a password, for the first time or another one.
 func (k *SecuredKafka) User(name, password string) {
 	k.Helper()
-	scrams, err := k.Admin.AlterUserSCRAMs(k.Context(), nil, []kadm.UpsertSCRAM{{User: name, Mechanism: kadm.ScramSha512, Iterations: 4096, Password: password}})
+	scrams, err := k.Admin.AlterUserSCRAMs(k.Context(), nil,
+		[]kadm.UpsertSCRAM{{User: name, Mechanism: kadm.ScramSha512, Iterations: 4096, Password: password}})
 	if err == nil {
 		err = scrams.Error()
 	}
@@ -215,7 +218,10 @@ func (k *SecuredKafka) authority() {
 }
 
 func (*SecuredKafka) template(name string) *x509.Certificate {
-	return &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(24 * time.Hour)}
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		NotAfter: time.Now().Add(24 * time.Hour),
+	}
 }
 
 func (k *SecuredKafka) write(name, text string) {

@@ -33,16 +33,26 @@ func reencode(t interface{ Fatal(...any) }, v any) string {
 func contractPrediction() Prediction {
 	return Prediction{
 		SchemaVersion: "1", VisitID: "V1", ArrivedAt: "2026-11-20T08:01:02Z", ScoredAt: "2026-11-20T08:01:02.345Z",
-		Complaint:   "Lower Extremity Injury",
-		Model:       Model{"lower-extremity-injury", "2026-11-20T02-00-00Z-3f9c1a", "sonmf", strings.Repeat("3f9c1a00", 8)},
+		Complaint: "Lower Extremity Injury",
+		Model: Model{
+			Name: "lower-extremity-injury", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "sonmf",
+			SHA256: strings.Repeat("3f9c1a00", 8),
+		},
 		Probability: 0.83, Threshold: 0.5, Decision: Admit, Logit: 1.7, Intercept: -1.91,
-		Topics: []Topic{{1, "hip rotate glf", 2.1, 1.4, 2.94, []Term{
-			{Term: "hip", Surface: []string{"hip", "hips"}, Weight: 0.62, Contribution: 1.63}, {Term: "rotat", Surface: []string{"rotated"}, Weight: 0.5, Contribution: 1.31},
-		}}},
+		Topics: []Topic{
+			{Topic: 1, Label: "hip rotate glf", Score: 2.1, Coefficient: 1.4, Contribution: 2.94, Terms: []Term{
+				{Term: "hip", Surface: []string{"hip", "hips"}, Weight: 0.62, Contribution: 1.63},
+				{Term: "rotat", Surface: []string{"rotated"}, Weight: 0.5, Contribution: 1.31},
+			}},
+		},
 		Words: []Word{{Term: "shorten", Surface: []string{"shortened"}, Contribution: 0.12}},
 		Aux:   []Aux{{"age", Number(78), 0.55}, {"sex", Text("F"), -1e-7}, {"acuity", Value{}, 0}},
 		Evidence: []Evidence{
-			{0, 12, "hip \"rotated\"", "affirmed", 3.02, []string{"hip", "rotat"}}, {17, 26, "", "negated", 0.12, []string{}}, {Contribution: -0.08},
+			{Start: 0, End: 12, Text: "hip \"rotated\"", Status: "affirmed", Contribution: 3.02, Terms: []string{
+				"hip", "rotat",
+			}},
+			{Start: 17, End: 26, Text: "", Status: "negated", Contribution: 0.12, Terms: []string{}},
+			{Contribution: -0.08},
 		},
 		Warnings:       []Warning{{"vitals.hr", ValueOutOfRange}, {"sex", ValueUnknownLevel}},
 		KnownTermShare: 0.91,
@@ -56,7 +66,10 @@ func TestGolden(t *testing.T) {
 	classes.Class, classes.Against, classes.AdmissionProbability = "transferred", "discharged", Some(0.9)
 	classes.Classes = []Class{{"discharged", 0.1}, {"admitted", 0.07}, {"transferred", 0.83}}
 	scores := contractScores()
-	abstained := Prediction{VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: NotAdmit, Abstained: true, AbstainReason: "no_known_term", Model: prediction.Model}
+	abstained := Prediction{
+		VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: NotAdmit, Abstained: true,
+		AbstainReason: "no_known_term", Model: prediction.Model,
+	}
 	for name, c := range map[string]struct {
 		got    []byte
 		schema string
@@ -103,8 +116,10 @@ func predictionGen() *rapid.Generator[Prediction] {
 		some := func() int { return rapid.IntRange(0, 3).Draw(t, "n") }
 		surface := func() []string { return rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "surface") }
 		p := Prediction{
-			SchemaVersion: "1", VisitID: str(), ArrivedAt: str(), ScoredAt: str(), Complaint: str(), Model: Model{str(), str(), str(), str()},
-			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(), Topics: []Topic{}, Aux: []Aux{}, Evidence: []Evidence{}, Warnings: []Warning{},
+			SchemaVersion: "1", VisitID: str(), ArrivedAt: str(), ScoredAt: str(), Complaint: str(),
+			Model:       Model{Name: str(), Version: str(), Method: str(), SHA256: str()},
+			Probability: num(), Threshold: num(), Decision: Decision(str()), Logit: num(), Intercept: num(),
+			Topics: []Topic{}, Aux: []Aux{}, Evidence: []Evidence{}, Warnings: []Warning{},
 			KnownTermShare: num(), Abstained: rapid.Bool().Draw(t, "abstained"), AbstainReason: str(),
 		}
 		if rapid.Bool().Draw(t, "several outcomes") {
@@ -114,7 +129,10 @@ func predictionGen() *rapid.Generator[Prediction] {
 			}
 		}
 		for range some() {
-			topic := Topic{rapid.Int().Draw(t, "topic"), str(), num(), num(), num(), []Term{}}
+			topic := Topic{
+				Topic: rapid.Int().Draw(t, "topic"), Label: str(), Score: num(), Coefficient: num(),
+				Contribution: num(), Terms: []Term{},
+			}
 			for range some() {
 				m := Term{Term: str(), Surface: surface(), Weight: num(), Contribution: num()}
 				if rapid.Bool().Draw(t, "head") {
@@ -136,7 +154,10 @@ func predictionGen() *rapid.Generator[Prediction] {
 		}
 		for range some() {
 			start := rapid.IntRange(0, 1<<16).Draw(t, "start")
-			p.Evidence = append(p.Evidence, Evidence{Start: start, End: start + 1 + some(), Text: str(), Status: str(), Contribution: num(), Terms: surface()})
+			p.Evidence = append(p.Evidence, Evidence{
+				Start: start, End: start + 1 + some(), Text: str(), Status: str(),
+				Contribution: num(), Terms: surface(),
+			})
 		}
 		if rapid.Bool().Draw(t, "has a rest") {
 			p.Evidence = append(p.Evidence, Evidence{Contribution: num()})
@@ -161,7 +182,8 @@ func TestPredictionIsWhatEncodingJSONWrites(t *testing.T) {
 		if err := json.Unmarshal(data[len("kept"):], &got); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, got, cmp.AllowUnexported(Value{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Term{}, "Head")); d != "" {
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(Value{}), cmpopts.EquateEmpty(),
+			cmpopts.IgnoreFields(Term{}, "Head")); d != "" {
 			t.Fatal(d)
 		}
 	})
@@ -183,7 +205,9 @@ func TestNilSlicesAreEmptyLists(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", "pain", "\x00\x1f\x7f\"\\/<>&\b\f\n\r\t", "é\u2028\u2029\U0001f9b4\ufffd", "a\xff\xc3", "\xed\xa0\x80"} {
+	for _, s := range []string{
+		"", "pain", "\x00\x1f\x7f\"\\/<>&\b\f\n\r\t", "é\u2028\u2029\U0001f9b4\ufffd", "a\xff\xc3", "\xed\xa0\x80",
+	} {
 		if got, want := string(appendString(nil, s)), reencode(t, s); got != want {
 			t.Errorf("%q: got %s, want %s", s, got, want)
 		}
@@ -198,7 +222,10 @@ func TestNumbersAreWrittenAsEncodingJSONDoes(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	for _, v := range []float64{0, math.Copysign(0, -1), 1, 999, 1000, 999.999999999999, 1e-6, 1.000001e-6, 9.99999e-7, 1e-12, .1 + .2, 1e20, 1e21, 1e15, 1 << 53, math.Nextafter(.3, 1), math.Nextafter(1, 0)} {
+	for _, v := range []float64{
+		0, math.Copysign(0, -1), 1, 999, 1000, 999.999999999999, 1e-6, 1.000001e-6, 9.99999e-7,
+		1e-12, .1 + .2, 1e20, 1e21, 1e15, 1 << 53, math.Nextafter(.3, 1), math.Nextafter(1, 0),
+	} {
 		same(v)
 		same(-v)
 	}
@@ -213,7 +240,10 @@ func TestNumbersAreWrittenAsEncodingJSONDoes(t *testing.T) {
 
 func TestRound(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]float64{0: 0, 1.0 / 3: .333333333333, -2.0 / 3: -.666666666667, 1e-13: 0, 12345.678912345678: 12345.678912345678, math.Inf(1): math.Inf(1)} {
+	for v, want := range map[float64]float64{
+		0: 0, 1.0 / 3: .333333333333, -2.0 / 3: -.666666666667, 1e-13: 0,
+		12345.678912345678: 12345.678912345678, math.Inf(1): math.Inf(1),
+	} {
 		if got := Round(v); got != want {
 			t.Errorf("%v: got %v, want %v", v, got, want)
 		}
@@ -245,7 +275,8 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 		t.Errorf("a forecast takes %v allocations", got)
 	}
 	value := n.AppendJSON(nil)
-	if got := testing.AllocsPerRun(100, func() { buf = AppendEventID(buf[:0], value, p.Model.Name, p.Model.Version) }); got != 0 {
+	if got := testing.AllocsPerRun(100,
+		func() { buf = AppendEventID(buf[:0], value, p.Model.Name, p.Model.Version) }); got != 0 {
 		t.Errorf("an event id takes %v allocations", got)
 	}
 }
@@ -272,7 +303,8 @@ func TestIsTraceParent(t *testing.T) {
 	t.Parallel()
 	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for value, want := range map[string]bool{
-		good: true, "": false, good + "0": false, good[1:]: false, strings.ToUpper(good): false, strings.ReplaceAll(good, "-", "0"): false, strings.Replace(good, "4", "-", 1): false,
+		good: true, "": false, good + "0": false, good[1:]: false, strings.ToUpper(good): false,
+		strings.ReplaceAll(good, "-", "0"): false, strings.Replace(good, "4", "-", 1): false,
 	} {
 		if IsTraceParent([]byte(value)) != want {
 			t.Errorf("%q: want %v", value, want)

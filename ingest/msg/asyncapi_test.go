@@ -58,7 +58,8 @@ func TestAsyncAPI(t *testing.T) {
 		t.Errorf("version %q", doc.AsyncAPI)
 	}
 	for name, want := range map[string]string{
-		"note": Schema("note"), "outcome": Schema("outcome"), "prediction": Schema("prediction"), "champion": Schema("champion"), "bedDemand": Schema("bed-demand"),
+		"note": Schema("note"), "outcome": Schema("outcome"), "prediction": Schema("prediction"),
+		"champion": Schema("champion"), "bedDemand": Schema("bed-demand"),
 		"response": Schema("response"), "scores": Schema("scores"),
 	} {
 		got, err := os.ReadFile(docs + doc.Components.Messages[name].Payload.Schema.Ref)
@@ -88,9 +89,11 @@ func TestAsyncAPI(t *testing.T) {
 		reasons = append(reasons, string(r))
 	}
 	same("reasons", s.DeadLetter.Properties[HeaderReason].Enum, reasons...)
-	same("headers of dead letters", append(s.DeadLetter.Required, HeaderField, HeaderModelVersion), HeaderReason, HeaderField, HeaderStage, HeaderTopic, HeaderPartition,
+	same("headers of dead letters", append(s.DeadLetter.Required, HeaderField, HeaderModelVersion), HeaderReason,
+		HeaderField, HeaderStage, HeaderTopic, HeaderPartition,
 		HeaderOffset, HeaderModelVersion, HeaderAttempts, HeaderDeadTime)
-	same("headers of answers", s.Answer.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime, HeaderContentType)
+	same("headers of answers", s.Answer.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime,
+		HeaderContentType)
 	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, TypeNote, TypeOutcome, TypeResponse)
 	p := s.Answer.Properties
 	same("values", []string{p[HeaderSpecVersion].Const, p[HeaderContentType].Const}, SpecVersion, ContentType)
@@ -98,7 +101,8 @@ func TestAsyncAPI(t *testing.T) {
 		headers headers
 		want    string
 	}{
-		"prediction": {s.Prediction, TypePrediction}, "champion": {s.Champion, TypeChampion}, "bedDemand": {s.BedDemand, TypeBedDemand}, "scores": {s.Scores, TypeScores},
+		"prediction": {s.Prediction, TypePrediction}, "champion": {s.Champion, TypeChampion},
+		"bedDemand": {s.BedDemand, TypeBedDemand}, "scores": {s.Scores, TypeScores},
 	} {
 		same("type of "+name, []string{typ.headers.Properties[HeaderType].Const}, typ.want)
 		if ref := "#/components/schemas/answerHeaders"; len(typ.headers.AllOf) != 1 || typ.headers.AllOf[0].Ref != ref {

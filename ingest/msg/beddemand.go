@@ -14,12 +14,14 @@ type BedDemand struct {
 	Exceed        []DemandAbove `json:"exceed"`
 	// UsualMean is how many were admitted at the same hours of the last six weeks; absent without a week of history.
 	UsualMean Optional `json:"usual_mean,omitzero"`
-	Abstained int      `json:"abstained"` // patients waiting whose prediction abstained, counted with their complaint's base rate
-	TimedOut  int      `json:"timed_out"` // patients without an outcome who lately left the pool because they had waited too long
+	// patients waiting whose prediction abstained, counted with their complaint's base rate
+	Abstained int `json:"abstained"`
+	// patients without an outcome who lately left the pool because they had waited too long
+	TimedOut int `json:"timed_out"`
 	// OutcomesStale says that no outcome came for an hour, so that patients may be counted who have left.
 	OutcomesStale bool `json:"outcomes_stale"`
-	// Calibrated says whether the intervals of the last forecasts of this ward and horizon held what they promise. It is false
-	// until there are enough of them.
+	// Calibrated says whether the intervals of the last forecasts of this ward and horizon held what they promise. It
+	// is false until there are enough of them.
 	Calibrated  bool           `json:"calibrated"`
 	Coverage80  DemandCoverage `json:"coverage80"`
 	Sigma       float64        `json:"sigma"` // standard deviation of the error of the log-odds that all patients share
@@ -71,8 +73,8 @@ type DemandCoverage struct {
 	Share float64 `json:"share"`
 }
 
-// AppendBedDemandKey appends the key of a forecast to dst: site, ward and horizon in hours, with | between them. A | or \ in
-// a name has a \ before it.
+// AppendBedDemandKey appends the key of a forecast to dst: site, ward and horizon in hours, with | between them. A | or
+// \ in a name has a \ before it.
 func AppendBedDemandKey(dst []byte, site, ward string, horizonHours float64) []byte {
 	dst = append(appendKeyPart(dst, site), '|')
 	dst = append(appendKeyPart(dst, ward), '|')

@@ -19,9 +19,10 @@ func contractBedDemand() BedDemand {
 			Mean: 1.25, Median: 1, Interval80: [2]int{0, 2}, Interval95: [2]int{0, 3},
 			PMF: PMF{0, []float64{.25, .375, .25, .125}}, Tail: 5e-13,
 		},
-		Exceed: []DemandAbove{{2, .125}, {3, 0}}, UsualMean: Some(1.5), Abstained: 1, TimedOut: 2, OutcomesStale: true, Calibrated: true,
-		Coverage80: DemandCoverage{200, .865}, Sigma: .2, K: 60, Delta: -.04, Models: []string{"_other@2026-11-20T02-00-00Z-3f9c1a"},
-		BedsVersion: "2026-11-20T02-00-00Z-a41d07",
+		Exceed: []DemandAbove{{2, .125}, {3, 0}}, UsualMean: Some(1.5), Abstained: 1, TimedOut: 2, OutcomesStale: true,
+		Calibrated: true,
+		Coverage80: DemandCoverage{200, .865}, Sigma: .2, K: 60, Delta: -.04,
+		Models: []string{"_other@2026-11-20T02-00-00Z-3f9c1a"}, BedsVersion: "2026-11-20T02-00-00Z-a41d07",
 	}
 }
 
@@ -31,12 +32,17 @@ func bedDemandGen() *rapid.Generator[BedDemand] {
 		num := func() float64 { return finite().Draw(t, "number") }
 		count := func() int { return rapid.IntRange(-9, 1<<31-1).Draw(t, "count") }
 		b := BedDemand{
-			SchemaVersion: "1", Site: str(), Ward: str(), AsOf: str(), HorizonHours: num(), Waiting: DemandWaiting{count(), num()}, Coming: DemandComing{num()},
+			SchemaVersion: "1", Site: str(), Ward: str(), AsOf: str(), HorizonHours: num(),
+			Waiting: DemandWaiting{count(), num()}, Coming: DemandComing{num()},
 			Total: DemandTotal{
-				num(), count(), [2]int{count(), count()}, [2]int{count(), count()}, PMF{count(), rapid.SliceOfN(finite(), 0, 4).Draw(t, "p")}, num(),
+				Mean: num(), Median: count(), Interval80: [2]int{count(), count()},
+				Interval95: [2]int{count(), count()}, PMF: PMF{count(), rapid.SliceOfN(finite(), 0, 4).Draw(t, "p")},
+				Tail: num(),
 			},
-			Exceed: []DemandAbove{}, Abstained: count(), TimedOut: count(), OutcomesStale: rapid.Bool().Draw(t, "stale"), Calibrated: rapid.Bool().Draw(t, "calibrated"),
-			Coverage80: DemandCoverage{count(), num()}, Sigma: num(), K: num(), Delta: num(), Models: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "models"), BedsVersion: str(),
+			Exceed: []DemandAbove{}, Abstained: count(), TimedOut: count(),
+			OutcomesStale: rapid.Bool().Draw(t, "stale"), Calibrated: rapid.Bool().Draw(t, "calibrated"),
+			Coverage80: DemandCoverage{count(), num()}, Sigma: num(), K: num(), Delta: num(),
+			Models: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "models"), BedsVersion: str(),
 		}
 		if rapid.Bool().Draw(t, "usual") {
 			b.UsualMean = Some(num())
@@ -83,10 +89,12 @@ func TestDecodeBedDemandRefuses(t *testing.T) {
 		data string
 		want Error
 	}{
-		"version 2":            {`{"schema_version":"2"}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"no ward":              {`{"schema_version":"1","as_of":"t","total":{}}`, Error{MissingField, "ward"}},
-		"no time":              {`{"schema_version":"1","ward":"w","total":{}}`, Error{MissingField, "as_of"}},
-		"no total":             {`{"schema_version":"1","ward":"w","as_of":"t","total":null}`, Error{MissingField, "total"}},
+		"version 2": {`{"schema_version":"2"}`, Error{UnknownSchemaVersion, "schema_version"}},
+		"no ward":   {`{"schema_version":"1","as_of":"t","total":{}}`, Error{MissingField, "ward"}},
+		"no time":   {`{"schema_version":"1","ward":"w","total":{}}`, Error{MissingField, "as_of"}},
+		"no total": {
+			`{"schema_version":"1","ward":"w","as_of":"t","total":null}`, Error{MissingField, "total"},
+		},
 		"half a patient":       {with(`"waiting":{"patients":1.5}`), Error{WrongType, "waiting.patients"}},
 		"beyond integers":      {with(`"abstained":1e300`), Error{WrongType, "abstained"}},
 		"half an interval":     {with(`"total":{"interval80":[1]}`), Error{WrongType, "total.interval80"}},
@@ -101,7 +109,9 @@ func TestDecodeBedDemandRefuses(t *testing.T) {
 		}
 	}
 	var b BedDemand
-	if err := DecodeBedDemand([]byte(with(`"k":null,"new":[[{}]],"total":{"new":{"x":[]},"interval80":null},"exceed":null`)), &b); err != nil || b.Exceed != nil {
+	if err := DecodeBedDemand(
+		[]byte(with(`"k":null,"new":[[{}]],"total":{"new":{"x":[]},"interval80":null},"exceed":null`)),
+		&b); err != nil || b.Exceed != nil {
 		t.Error(err)
 	}
 }
@@ -120,7 +130,8 @@ func TestBedDemandKey(t *testing.T) {
 
 func FuzzDecodeBedDemand(f *testing.F) {
 	b := contractBedDemand()
-	for _, s := range []string{string(b.AppendJSON(nil)), ``, `{}`, `{"schema_version":"1","ward":"_all","as_of":"t","total":{"pmf":{"p":[1,0.5e-3],"offset":-0}},"models":[""],"exceed":[{}]}`} {
+	for _, s := range []string{string(b.AppendJSON(nil)), ``, `{}`, `{"schema_version":"1","ward":"_all","as_of":"t",` +
+		`"total":{"pmf":{"p":[1,0.5e-3],"offset":-0}},"models":[""],"exceed":[{}]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -152,7 +163,8 @@ func checkDemandRefusal(t *testing.T, data []byte, err error) {
 		t.Fatalf("%v for what is no JSON", refused)
 	}
 	head, rest, _ := strings.Cut(refused.Field, ".")
-	if _, known := parseSchema(t, Schema("bed-demand")).Properties[head]; head != "" && !known || len(rest) > len("interval95") {
+	if _, known := parseSchema(t, Schema("bed-demand")).Properties[head]; head != "" && !known ||
+		len(rest) > len("interval95") {
 		t.Fatalf("the error names %q", refused.Field)
 	}
 }
@@ -167,13 +179,16 @@ func TestDecodeArrival(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Arrival{
-		Scored: Scored{p.VisitID, p.ScoredAt, p.Model, .9}, ArrivedAt: p.ArrivedAt, Complaint: p.Complaint, Site: "B", Age: Some(78), Classes: p.Classes,
+		Scored: Scored{VisitID: p.VisitID, ScoredAt: p.ScoredAt, Model: p.Model, Admission: .9}, ArrivedAt: p.ArrivedAt,
+		Complaint: p.Complaint, Site: "B", Age: Some(78), Classes: p.Classes,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	const abstained = `{"schema_version":"1","visit_id":"v","probability":0.5,"abstained":true,"aux":null,"classes":null,"topics":[[]]}`
-	if err := DecodeArrival([]byte(abstained), &got); err != nil || !got.Abstained || got.Age.Set || got.Classes != nil {
+	const abstained = `{"schema_version":"1","visit_id":"v","probability":0.5,"abstained":true,"aux":null,` +
+		`"classes":null,"topics":[[]]}`
+	if err := DecodeArrival([]byte(abstained), &got); err != nil || !got.Abstained || got.Age.Set ||
+		got.Classes != nil {
 		t.Errorf("%v: %+v", err, got)
 	}
 	for name, c := range map[string]struct {
@@ -181,8 +196,12 @@ func TestDecodeArrival(t *testing.T) {
 		want Error
 	}{
 		"no probability": {`{"schema_version":"1","visit_id":"v"}`, Error{MissingField, "probability"}},
-		"a word":         {`{"schema_version":"1","visit_id":"v","probability":0.5,"abstained":"no"}`, Error{WrongType, "abstained"}},
-		"a list":         {`{"schema_version":"1","visit_id":"v","probability":0.5,"classes":[1]}`, Error{WrongType, "classes"}},
+		"a word": {
+			`{"schema_version":"1","visit_id":"v","probability":0.5,"abstained":"no"}`, Error{WrongType, "abstained"},
+		},
+		"a list": {
+			`{"schema_version":"1","visit_id":"v","probability":0.5,"classes":[1]}`, Error{WrongType, "classes"},
+		},
 	} {
 		err, ok := errors.AsType[*Error](DecodeArrival([]byte(c.data), new(Arrival)))
 		if !ok || *err != c.want {
@@ -194,7 +213,8 @@ func TestDecodeArrival(t *testing.T) {
 func FuzzDecodeArrival(f *testing.F) {
 	p := contractPrediction()
 	f.Add(p.AppendJSON(nil))
-	f.Add([]byte(`{"schema_version":"1","visit_id":"v","probability":1,"aux":[{"name":"age","value":"x"}],"classes":[{}]}`))
+	f.Add([]byte(
+		`{"schema_version":"1","visit_id":"v","probability":1,"aux":[{"name":"age","value":"x"}],"classes":[{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var a Arrival
 		var s Scored

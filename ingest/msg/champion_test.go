@@ -14,11 +14,15 @@ import (
 )
 
 const contractChampion = `{"schema_version":"1","generation":"2026-11-20T02-00-00Z-a41d07","model":{"name":"_other",` +
-	`"version":"2026-11-20T02-00-00Z-3f9c1a","method":"sonmf","sha256":"3f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a00"}}`
+	`"version":"2026-11-20T02-00-00Z-3f9c1a","method":"sonmf",` +
+	`"sha256":"3f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a00"}}`
 
 func TestDecodeChampion(t *testing.T) {
 	t.Parallel()
-	want := Champion{"1", "2026-11-20T02-00-00Z-a41d07", Model{"_other", "2026-11-20T02-00-00Z-3f9c1a", "sonmf", "3f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a00"}}
+	want := Champion{"1", "2026-11-20T02-00-00Z-a41d07", Model{
+		Name: "_other", Version: "2026-11-20T02-00-00Z-3f9c1a",
+		Method: "sonmf", SHA256: "3f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a003f9c1a00",
+	}}
 	got := Champion{Generation: "left over"}
 	if err := DecodeChampion([]byte(contractChampion), &got); err != nil || got != want {
 		t.Error(err, cmp.Diff(want, got))
@@ -33,13 +37,19 @@ func TestDecodeChampion(t *testing.T) {
 		data string
 		want Error
 	}{
-		"empty":         {"", Error{NotJSON, ""}},
-		"version 2":     {`{"schema_version":"2","generation":"g"}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"no generation": {`{"schema_version":"1","model":{"name":"a","version":"b"}}`, Error{MissingField, "generation"}},
-		"no model":      {`{"schema_version":"1","generation":"g","model":null}`, Error{MissingField, "model.name"}},
-		"no version":    {`{"schema_version":"1","generation":"g","model":{"name":"a"}}`, Error{MissingField, "model.version"}},
-		"a number":      {`{"schema_version":"1","generation":"g","model":{"name":1,"version":"b"}}`, Error{WrongType, "model.name"}},
-		"a list":        {`{"schema_version":"1","generation":"g","model":[{}]}`, Error{WrongType, "model"}},
+		"empty":     {"", Error{NotJSON, ""}},
+		"version 2": {`{"schema_version":"2","generation":"g"}`, Error{UnknownSchemaVersion, "schema_version"}},
+		"no generation": {
+			`{"schema_version":"1","model":{"name":"a","version":"b"}}`, Error{MissingField, "generation"},
+		},
+		"no model": {`{"schema_version":"1","generation":"g","model":null}`, Error{MissingField, "model.name"}},
+		"no version": {
+			`{"schema_version":"1","generation":"g","model":{"name":"a"}}`, Error{MissingField, "model.version"},
+		},
+		"a number": {
+			`{"schema_version":"1","generation":"g","model":{"name":1,"version":"b"}}`, Error{WrongType, "model.name"},
+		},
+		"a list": {`{"schema_version":"1","generation":"g","model":[{}]}`, Error{WrongType, "model"}},
 	} {
 		err, ok := errors.AsType[*Error](DecodeChampion([]byte(c.data), new(Champion)))
 		if !ok || *err != c.want {
@@ -49,7 +59,8 @@ func TestDecodeChampion(t *testing.T) {
 }
 
 func FuzzDecodeChampion(f *testing.F) {
-	for _, s := range []string{contractChampion, ``, `{}`, `{"schema_version":"1.3","generation":"g","model":{"name":"a","version":"b","x":[[]]},"y":{}}`} {
+	for _, s := range []string{contractChampion, ``, `{}`, `{"schema_version":"1.3","generation":"g",` +
+		`"model":{"name":"a","version":"b","x":[[]]},"y":{}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -79,7 +90,8 @@ func TestDecodeScored(t *testing.T) {
 		if err := json.Unmarshal(data, &p); err != nil {
 			t.Fatal(err)
 		}
-		got, want := Scored{VisitID: "left over"}, Scored{p.VisitID, p.ScoredAt, p.Model, p.Admission()}
+		got, want := Scored{VisitID: "left over"},
+			Scored{VisitID: p.VisitID, ScoredAt: p.ScoredAt, Model: p.Model, Admission: p.Admission()}
 		if err := DecodeScored(data, &got); err != nil || got != want {
 			t.Errorf("%s: %v %s", name, err, cmp.Diff(want, got))
 		}
@@ -88,11 +100,17 @@ func TestDecodeScored(t *testing.T) {
 		data string
 		want Error
 	}{
-		"no visit":       {`{"schema_version":"1","probability":0.5}`, Error{MissingField, "visit_id"}},
-		"no probability": {`{"schema_version":"1","visit_id":"v","probability":null}`, Error{MissingField, "probability"}},
+		"no visit": {`{"schema_version":"1","probability":0.5}`, Error{MissingField, "visit_id"}},
+		"no probability": {
+			`{"schema_version":"1","visit_id":"v","probability":null}`, Error{MissingField, "probability"},
+		},
 		"more than sure": {`{"schema_version":"1","visit_id":"v","probability":1.5}`, Error{WrongType, "probability"}},
-		"a word":         {`{"schema_version":"1","visit_id":"v","probability":"high"}`, Error{WrongType, "probability"}},
-		"version 2":      {`{"schema_version":"2","visit_id":"v","probability":0.5}`, Error{UnknownSchemaVersion, "schema_version"}},
+		"a word": {
+			`{"schema_version":"1","visit_id":"v","probability":"high"}`, Error{WrongType, "probability"},
+		},
+		"version 2": {
+			`{"schema_version":"2","visit_id":"v","probability":0.5}`, Error{UnknownSchemaVersion, "schema_version"},
+		},
 	} {
 		err, ok := errors.AsType[*Error](DecodeScored([]byte(c.data), new(Scored)))
 		if !ok || *err != c.want {
@@ -106,24 +124,30 @@ func TestScoredProperty(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := Prediction{
-			VisitID: "v" + rapid.String().Draw(t, "visit"), ScoredAt: rapid.String().Draw(t, "scored"), Complaint: rapid.String().Draw(t, "complaint"),
+			VisitID: "v" + rapid.String().Draw(t, "visit"), ScoredAt: rapid.String().Draw(t, "scored"),
+			Complaint:   rapid.String().Draw(t, "complaint"),
 			Model:       Model{Name: rapid.String().Draw(t, "name"), Version: rapid.String().Draw(t, "version")},
 			Probability: Round(rapid.Float64Range(0, 1).Draw(t, "probability")),
-			Topics:      []Topic{{Label: rapid.String().Draw(t, "label"), Terms: []Term{{Term: rapid.String().Draw(t, "term")}}}},
+			Topics: []Topic{
+				{Label: rapid.String().Draw(t, "label"), Terms: []Term{{Term: rapid.String().Draw(t, "term")}}},
+			},
 		}
 		if rapid.Bool().Draw(t, "classes") {
 			p.AdmissionProbability = Some(Round(rapid.Float64Range(0, 1).Draw(t, "admission")))
 		}
 		var s Scored
 		data := p.AppendJSON(nil)
-		if err := DecodeScored(data, &s); err != nil || s.Admission != p.Admission() || s.VisitID != strings.ToValidUTF8(p.VisitID, "\ufffd") || math.IsNaN(s.Admission) {
+		if err := DecodeScored(data, &s); err != nil || s.Admission != p.Admission() ||
+			s.VisitID != strings.ToValidUTF8(p.VisitID, "\ufffd") || math.IsNaN(s.Admission) {
 			t.Fatalf("%s: %+v, %v", data, s, err)
 		}
 	})
 }
 
 func FuzzDecodeScored(f *testing.F) {
-	for _, s := range []string{`{"schema_version":"1","visit_id":"v","probability":0.5,"topics":[{"terms":[{}]}]}`, ``, `[]`} {
+	for _, s := range []string{
+		`{"schema_version":"1","visit_id":"v","probability":0.5,"topics":[{"terms":[{}]}]}`, ``, `[]`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

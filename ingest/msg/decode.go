@@ -16,8 +16,8 @@ type decoder struct {
 	large string // the first string longer than MaxField
 }
 
-// message reads one JSON object, whose fields field consumes, the version among them; one that is absent stays as it is. The
-// errors are those that all messages share.
+// message reads one JSON object, whose fields field consumes, the version among them; one that is absent stays as it
+// is. The errors are those that all messages share.
 func (d *decoder) message(data []byte, version *string, field func(name string) bool) *Error {
 	if !utf8.Valid(data) {
 		return &Error{Reason: InvalidUTF8}

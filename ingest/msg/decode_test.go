@@ -20,7 +20,8 @@ const contractNote = `{"schema_version":"1","visit_id":"V1","site":"A","arrived_
 
 func fullNote() Note {
 	return Note{
-		SchemaVersion: "1", VisitID: "V1", Site: "A", ArrivedAt: "2026-11-20T08:01:02Z", Complaint: "Lower Extremity Injury",
+		SchemaVersion: "1", VisitID: "V1", Site: "A",
+		ArrivedAt: "2026-11-20T08:01:02Z", Complaint: "Lower Extremity Injury",
 		Text: "78F glf at home, unable to wt bear L hip, shortened + rotated", Age: Some(78), Sex: "F", Acuity: Some(3),
 		Vitals: Vitals{SBP: Some(151), DBP: Some(88), HR: Some(96), RR: Some(18), TempC: Some(36.8), SpO2: Some(97)},
 	}
@@ -38,25 +39,52 @@ func TestDecodeNote(t *testing.T) {
 		data string
 		want Note
 	}{
-		"contract":        {contractNote, fullNote()},
-		"smallest":        {`{"schema_version":"1","visit_id":"v","text":"x"}`, plain},
-		"other order":     {"\t{ \"text\" : \"x\" ,\r\n\"visit_id\":\"v\",\"schema_version\":\"1\"} \n", plain},
-		"unknown fields":  {`{"a":{"b":[1,{"c":null},"]}",true,false,-0.5e+3]},"schema_version":"1","visit_id":"v","text":"x","z":[]}`, plain},
-		"later minor":     {`{"schema_version":"1.7","visit_id":"v","text":"x"}`, with(func(n *Note) { n.SchemaVersion = "1.7" })},
-		"null is absent":  {`{"schema_version":"1","visit_id":"v","text":"x","age":null,"sex":null,"vitals":null,"complaint":null,"acuity":null}`, plain},
-		"null vital":      {`{"schema_version":"1","visit_id":"v","text":"x","vitals":{"hr":null,"sbp":90,"x":{}}}`, with(func(n *Note) { n.Vitals.SBP = Some(90) })},
-		"last wins":       {`{"schema_version":"1","visit_id":"u","text":"y","age":1,"age":2,"visit_id":"v","text":"x"}`, with(func(n *Note) { n.Age = Some(2) })},
-		"last vitals win": {`{"schema_version":"1","visit_id":"v","text":"x","vitals":{"hr":1},"vitals":{"rr":2}}`, with(func(n *Note) { n.Vitals.RR = Some(2) })},
-		"case matters":    {`{"schema_version":"1","visit_id":"v","text":"x","Age":"old","SEX":1}`, plain},
-		"escaped name":    {`{"schema_version":"1","visit\u005fid":"v","\u0074ext":"x"}`, plain},
-		"escapes":         {`{"schema_version":"1","visit_id":"v","text":"\"\\\/\b\f\n\r\t\u00e9\ud83e\uddb4"}`, with(func(n *Note) { n.Text = "\"\\/\b\f\n\r\té\U0001f9b4" })},
-		"lone surrogates": {`{"schema_version":"1","visit_id":"v","text":"\ud83e \uddb4\ud83ex\ud83e\u0041"}`, with(func(n *Note) { n.Text = "\ufffd \ufffd\ufffdx\ufffdA" })},
-		"as it is":        {"{\"schema_version\":\"1\",\"visit_id\":\"v\",\"text\":\"pain\u00e9 \U0001f9b4 \u2028\x7f\"}", with(func(n *Note) { n.Text = "painé \U0001f9b4 \u2028\x7f" })},
-		"NUL in the text": {`{"schema_version":"1","visit_id":"v","text":"a\u0000b"}`, with(func(n *Note) { n.Text = "a\x00b" })},
-		"largest text":    {`{"schema_version":"1","visit_id":"v","text":"` + strings.Repeat("x", MaxText) + `"}`, with(func(n *Note) { n.Text = strings.Repeat("x", MaxText) })},
-		"numbers": {`{"schema_version":"1","visit_id":"v","text":"x","age":-0.25,"acuity":1e2,"vitals":{"hr":36.799999999999997,"rr":0,"sbp":123456789012345678901234567890,"dbp":1E-2,"temp_c":1e-999}}`, with(func(n *Note) {
+		"contract":    {contractNote, fullNote()},
+		"smallest":    {`{"schema_version":"1","visit_id":"v","text":"x"}`, plain},
+		"other order": {"\t{ \"text\" : \"x\" ,\r\n\"visit_id\":\"v\",\"schema_version\":\"1\"} \n", plain},
+		"unknown fields": {
+			`{"a":{"b":[1,{"c":null},"]}",true,false,-0.5e+3]},"schema_version":"1","visit_id":"v","text":"x","z":[]}`,
+			plain,
+		},
+		"later minor": {
+			`{"schema_version":"1.7","visit_id":"v","text":"x"}`, with(func(n *Note) { n.SchemaVersion = "1.7" }),
+		},
+		"null is absent": {`{"schema_version":"1","visit_id":"v","text":"x","age":null,"sex":null,"vitals":null,` +
+			`"complaint":null,"acuity":null}`, plain},
+		"null vital": {
+			`{"schema_version":"1","visit_id":"v","text":"x","vitals":{"hr":null,"sbp":90,"x":{}}}`,
+			with(func(n *Note) { n.Vitals.SBP = Some(90) }),
+		},
+		"last wins": {
+			`{"schema_version":"1","visit_id":"u","text":"y","age":1,"age":2,"visit_id":"v","text":"x"}`,
+			with(func(n *Note) { n.Age = Some(2) }),
+		},
+		"last vitals win": {
+			`{"schema_version":"1","visit_id":"v","text":"x","vitals":{"hr":1},"vitals":{"rr":2}}`,
+			with(func(n *Note) { n.Vitals.RR = Some(2) }),
+		},
+		"case matters": {`{"schema_version":"1","visit_id":"v","text":"x","Age":"old","SEX":1}`, plain},
+		"escaped name": {`{"schema_version":"1","visit\u005fid":"v","\u0074ext":"x"}`, plain},
+		"escapes": {`{"schema_version":"1","visit_id":"v","text":"\"\\\/\b\f\n\r\t\u00e9\ud83e\uddb4"}`, with(
+			func(n *Note) { n.Text = "\"\\/\b\f\n\r\té\U0001f9b4" })},
+		"lone surrogates": {`{"schema_version":"1","visit_id":"v","text":"\ud83e \uddb4\ud83ex\ud83e\u0041"}`, with(
+			func(n *Note) { n.Text = "\ufffd \ufffd\ufffdx\ufffdA" })},
+		"as it is": {
+			"{\"schema_version\":\"1\",\"visit_id\":\"v\",\"text\":\"pain\u00e9 \U0001f9b4 \u2028\x7f\"}",
+			with(func(n *Note) { n.Text = "painé \U0001f9b4 \u2028\x7f" }),
+		},
+		"NUL in the text": {
+			`{"schema_version":"1","visit_id":"v","text":"a\u0000b"}`, with(func(n *Note) { n.Text = "a\x00b" }),
+		},
+		"largest text": {`{"schema_version":"1","visit_id":"v","text":"` + strings.Repeat("x", MaxText) + `"}`, with(
+			func(n *Note) { n.Text = strings.Repeat("x", MaxText) })},
+		"numbers": {`{"schema_version":"1","visit_id":"v","text":"x","age":-0.25,"acuity":1e2,` +
+			`"vitals":{"hr":36.799999999999997,"rr":0,"sbp":123456789012345678901234567890,"dbp":1E-2,` +
+			`"temp_c":1e-999}}`, with(func(n *Note) {
 			n.Age, n.Acuity = Some(-.25), Some(100)
-			n.Vitals = Vitals{HR: Some(36.8), RR: Some(0), SBP: Some(123456789012345678901234567890), DBP: Some(.01), TempC: Some(0)}
+			n.Vitals = Vitals{
+				HR: Some(36.8), RR: Some(0), SBP: Some(123456789012345678901234567890), DBP: Some(.01), TempC: Some(0),
+			}
 		})},
 		"unknown has 1e999": {`{"schema_version":"1","visit_id":"v","text":"x","more":1e999}`, plain},
 	} {
@@ -82,55 +110,67 @@ func TestDecodeNoteRefuses(t *testing.T) {
 		data string
 		want Error
 	}{
-		"empty":               {"", Error{NotJSON, ""}},
-		"blank":               {" \n", Error{NotJSON, ""}},
-		"brace":               {"{", Error{NotJSON, ""}},
-		"bare word":           {secret, Error{NotJSON, ""}},
-		"array":               {`["` + secret + `"]`, Error{WrongType, ""}},
-		"null":                {"null", Error{WrongType, ""}},
-		"number":              {"7", Error{WrongType, ""}},
-		"string":              {`"` + secret + `"`, Error{WrongType, ""}},
-		"NUL":                 {"\x00\x01\x02", Error{NotJSON, ""}},
-		"byte order mark":     {"\ufeff{}", Error{NotJSON, ""}},
-		"not UTF-8":           {"\xff\xfe\xfa", Error{InvalidUTF8, ""}},
-		"not UTF-8 in text":   {fields("\"text\":\"" + secret + " \xff\xc3\x28\""), Error{InvalidUTF8, ""}},
-		"surrogate bytes":     {fields("\"text\":\"\xed\xa0\x80\""), Error{InvalidUTF8, ""}},
-		"cut short":           {contractNote[:len(contractNote)-5], Error{NotJSON, ""}},
-		"trailing byte":       {contractNote + "x", Error{NotJSON, ""}},
-		"two objects":         {contractNote + contractNote, Error{NotJSON, ""}},
-		"trailing comma":      {fields(`"text":"x",`), Error{NotJSON, ""}},
-		"missing comma":       {fields(`"text":"x" "age":1`), Error{NotJSON, ""}},
-		"missing colon":       {fields(`"text" "x"`), Error{NotJSON, ""}},
-		"bare name":           {fields(`text:"x"`), Error{NotJSON, ""}},
-		"no value":            {fields(`"text":`), Error{NotJSON, ""}},
-		"raw line break":      {fields("\"text\":\"a\nb\""), Error{NotJSON, ""}},
-		"bad escape":          {fields(`"text":"\x41"`), Error{NotJSON, ""}},
-		"short escape":        {fields(`"text":"\u12"`), Error{NotJSON, ""}},
-		"leading zero":        {fields(`"text":"x","age":078`), Error{NotJSON, ""}},
-		"plus":                {fields(`"text":"x","age":+7`), Error{NotJSON, ""}},
-		"dot":                 {fields(`"text":"x","age":7.`), Error{NotJSON, ""}},
-		"exponent":            {fields(`"text":"x","age":7e`), Error{NotJSON, ""}},
-		"minus":               {fields(`"text":"x","age":-`), Error{NotJSON, ""}},
-		"NaN":                 {fields(`"text":"x","age":NaN`), Error{NotJSON, ""}},
-		"misspelt null":       {fields(`"text":"x","age":nul`), Error{NotJSON, ""}},
-		"deep object":         {strings.Repeat(`{"a":`, 100000), Error{NotJSON, ""}},
-		"deep array":          {fields(`"text":"x","a":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000)), Error{NotJSON, ""}},
-		"many names":          {"{" + strings.Repeat(`"`+secret+`":1,`, 20000), Error{NotJSON, ""}},
-		"visit is a number":   {`{"schema_version":"1","visit_id":7,"text":"x"}`, Error{WrongType, "visit_id"}},
-		"text is a number":    {fields(`"text":123`), Error{WrongType, "text"}},
-		"text is a list":      {fields(`"text":["` + secret + `"]`), Error{WrongType, "text"}},
-		"age is text":         {fields(`"text":"x","age":"old ` + secret + `"`), Error{WrongType, "age"}},
-		"age is a bool":       {fields(`"text":"x","age":true`), Error{WrongType, "age"}},
-		"age out of range":    {fields(`"text":"x","age":1e999`), Error{WrongType, "age"}},
-		"vitals is text":      {fields(`"text":"x","vitals":"` + secret + `"`), Error{WrongType, "vitals"}},
-		"vital is text":       {fields(`"text":"x","vitals":{"temp_c":"warm"}`), Error{WrongType, "vitals.temp_c"}},
-		"first of two":        {fields(`"text":"x","acuity":[],"age":[]`), Error{WrongType, "acuity"}},
-		"wrong, then cut":     {`{"text":5,`, Error{NotJSON, ""}},
-		"major version":       {`{"schema_version":"2","visit_id":7,"text":[]}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"version in words":    {`{"schema_version":"one","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"version with dot":    {`{"schema_version":"1.","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"version 10":          {`{"schema_version":"10","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"three parts":         {`{"schema_version":"1.2.3","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"}},
+		"empty":             {"", Error{NotJSON, ""}},
+		"blank":             {" \n", Error{NotJSON, ""}},
+		"brace":             {"{", Error{NotJSON, ""}},
+		"bare word":         {secret, Error{NotJSON, ""}},
+		"array":             {`["` + secret + `"]`, Error{WrongType, ""}},
+		"null":              {"null", Error{WrongType, ""}},
+		"number":            {"7", Error{WrongType, ""}},
+		"string":            {`"` + secret + `"`, Error{WrongType, ""}},
+		"NUL":               {"\x00\x01\x02", Error{NotJSON, ""}},
+		"byte order mark":   {"\ufeff{}", Error{NotJSON, ""}},
+		"not UTF-8":         {"\xff\xfe\xfa", Error{InvalidUTF8, ""}},
+		"not UTF-8 in text": {fields("\"text\":\"" + secret + " \xff\xc3\x28\""), Error{InvalidUTF8, ""}},
+		"surrogate bytes":   {fields("\"text\":\"\xed\xa0\x80\""), Error{InvalidUTF8, ""}},
+		"cut short":         {contractNote[:len(contractNote)-5], Error{NotJSON, ""}},
+		"trailing byte":     {contractNote + "x", Error{NotJSON, ""}},
+		"two objects":       {contractNote + contractNote, Error{NotJSON, ""}},
+		"trailing comma":    {fields(`"text":"x",`), Error{NotJSON, ""}},
+		"missing comma":     {fields(`"text":"x" "age":1`), Error{NotJSON, ""}},
+		"missing colon":     {fields(`"text" "x"`), Error{NotJSON, ""}},
+		"bare name":         {fields(`text:"x"`), Error{NotJSON, ""}},
+		"no value":          {fields(`"text":`), Error{NotJSON, ""}},
+		"raw line break":    {fields("\"text\":\"a\nb\""), Error{NotJSON, ""}},
+		"bad escape":        {fields(`"text":"\x41"`), Error{NotJSON, ""}},
+		"short escape":      {fields(`"text":"\u12"`), Error{NotJSON, ""}},
+		"leading zero":      {fields(`"text":"x","age":078`), Error{NotJSON, ""}},
+		"plus":              {fields(`"text":"x","age":+7`), Error{NotJSON, ""}},
+		"dot":               {fields(`"text":"x","age":7.`), Error{NotJSON, ""}},
+		"exponent":          {fields(`"text":"x","age":7e`), Error{NotJSON, ""}},
+		"minus":             {fields(`"text":"x","age":-`), Error{NotJSON, ""}},
+		"NaN":               {fields(`"text":"x","age":NaN`), Error{NotJSON, ""}},
+		"misspelt null":     {fields(`"text":"x","age":nul`), Error{NotJSON, ""}},
+		"deep object":       {strings.Repeat(`{"a":`, 100000), Error{NotJSON, ""}},
+		"deep array": {
+			fields(`"text":"x","a":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000)), Error{NotJSON, ""},
+		},
+		"many names":        {"{" + strings.Repeat(`"`+secret+`":1,`, 20000), Error{NotJSON, ""}},
+		"visit is a number": {`{"schema_version":"1","visit_id":7,"text":"x"}`, Error{WrongType, "visit_id"}},
+		"text is a number":  {fields(`"text":123`), Error{WrongType, "text"}},
+		"text is a list":    {fields(`"text":["` + secret + `"]`), Error{WrongType, "text"}},
+		"age is text":       {fields(`"text":"x","age":"old ` + secret + `"`), Error{WrongType, "age"}},
+		"age is a bool":     {fields(`"text":"x","age":true`), Error{WrongType, "age"}},
+		"age out of range":  {fields(`"text":"x","age":1e999`), Error{WrongType, "age"}},
+		"vitals is text":    {fields(`"text":"x","vitals":"` + secret + `"`), Error{WrongType, "vitals"}},
+		"vital is text":     {fields(`"text":"x","vitals":{"temp_c":"warm"}`), Error{WrongType, "vitals.temp_c"}},
+		"first of two":      {fields(`"text":"x","acuity":[],"age":[]`), Error{WrongType, "acuity"}},
+		"wrong, then cut":   {`{"text":5,`, Error{NotJSON, ""}},
+		"major version": {
+			`{"schema_version":"2","visit_id":7,"text":[]}`, Error{UnknownSchemaVersion, "schema_version"},
+		},
+		"version in words": {
+			`{"schema_version":"one","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"},
+		},
+		"version with dot": {
+			`{"schema_version":"1.","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"},
+		},
+		"version 10": {
+			`{"schema_version":"10","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"},
+		},
+		"three parts": {
+			`{"schema_version":"1.2.3","visit_id":"v","text":"x"}`, Error{UnknownSchemaVersion, "schema_version"},
+		},
 		"version is a number": {`{"schema_version":1,"visit_id":"v","text":"x"}`, Error{WrongType, "schema_version"}},
 		"version not last":    {`{"text":1,"schema_version":1}`, Error{WrongType, "schema_version"}},
 		"no version":          {`{"visit_id":"v","text":"x"}`, Error{MissingField, "schema_version"}},
@@ -141,9 +181,13 @@ func TestDecodeNoteRefuses(t *testing.T) {
 		"empty object":        {`{}`, Error{MissingField, "schema_version"}},
 		"empty text":          {fields(`"text":""`), Error{EmptyText, "text"}},
 		"blank text":          {fields(`"text":" \n\t\u00a0\u2003"`), Error{EmptyText, "text"}},
-		"900 KB":              {fields(`"text":"` + strings.Repeat("fell "+secret, 50000) + `"`), Error{TooLarge, "text"}},
-		"a byte too long":     {fields(`"text":"` + strings.Repeat("x", MaxText+1) + `"`), Error{TooLarge, "text"}},
-		"long complaint":      {fields(`"text":"x","complaint":"` + strings.Repeat("x", MaxField+1) + `"`), Error{TooLarge, "complaint"}},
+		"900 KB": {
+			fields(`"text":"` + strings.Repeat("fell "+secret, 50000) + `"`), Error{TooLarge, "text"},
+		},
+		"a byte too long": {fields(`"text":"` + strings.Repeat("x", MaxText+1) + `"`), Error{TooLarge, "text"}},
+		"long complaint": {
+			fields(`"text":"x","complaint":"` + strings.Repeat("x", MaxField+1) + `"`), Error{TooLarge, "complaint"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,7 +274,8 @@ func noteGen() *rapid.Generator[Note] {
 		}
 		n := Note{
 			SchemaVersion: rapid.SampledFrom([]string{"1", "1.0", "1.42"}).Draw(t, "version"),
-			VisitID:       "v" + str("visit"), Site: str("site"), ArrivedAt: str("arrived"), Complaint: str("complaint"),
+			VisitID:       "v" + str("visit"), Site: str("site"),
+			ArrivedAt: str("arrived"), Complaint: str("complaint"),
 			Text: str("text") + "x", Age: num("age"), Sex: str("sex"), Acuity: num("acuity"), PatientID: str("patient"),
 		}
 		for _, v := range VitalSigns() {
@@ -261,9 +306,11 @@ func TestNoteRoundTrip(t *testing.T) {
 func FuzzDecodeNote(f *testing.F) {
 	f.Add([]byte(contractNote))
 	for _, s := range []string{
-		``, `{}`, `[]`, `null`, `{"a":{"b":[1,{"c":null},"]}",true,false,-0.5e+3]},"schema_version":"1","visit_id":"v","text":"x"}`,
+		``, `{}`, `[]`, `null`,
+		`{"a":{"b":[1,{"c":null},"]}",true,false,-0.5e+3]},"schema_version":"1","visit_id":"v","text":"x"}`,
 		`{"schema_version":"1.7","visit_id":"v","text":"\ud83e\uddb4 \ud83e \u0000","age":null,"vitals":{"hr":1e999}}`,
-		`{"schema_version":"2","visit_id":7,"text":["` + secret + `"]}`, "{\"text\":\"\xff\"}", strings.Repeat(`{"a":`, 300), strings.Repeat(`[`, 300),
+		`{"schema_version":"2","visit_id":7,"text":["` + secret + `"]}`, "{\"text\":\"\xff\"}",
+		strings.Repeat(`{"a":`, 300), strings.Repeat(`[`, 300),
 	} {
 		f.Add([]byte(s))
 	}
@@ -298,7 +345,8 @@ func checkRefusal(t *testing.T, data []byte, err error) {
 		t.Fatalf("%v for what is no JSON", e)
 	}
 	// Depth is the one thing in which we are stricter than encoding/json.
-	if e.Reason == NotJSON && json.Valid(data) && strings.Count(string(data), "[")+strings.Count(string(data), "{") < jsonscan.MaxDepth {
+	if e.Reason == NotJSON && json.Valid(data) &&
+		strings.Count(string(data), "[")+strings.Count(string(data), "{") < jsonscan.MaxDepth {
 		t.Fatalf("%v for JSON", e)
 	}
 	if !fixedText(e) {
@@ -320,7 +368,8 @@ func fixedText(e *Error) bool {
 	case "", "schema_version", "visit_id", "site", "arrived_at", "complaint", "text", "age", "sex", "acuity", "vitals",
 		"response_id", "participant_id", "instrument", "answered_at", "answers", "confounds",
 		"disposition", "status", "ward", "decided_at", "recorded_at",
-		"generation", "scored_at", "model", "model.name", "model.version", "model.method", "model.sha256", "probability", "admission_probability":
+		"generation", "scored_at", "model", "model.name", "model.version", "model.method", "model.sha256",
+		"probability", "admission_probability":
 		return true
 	}
 	return false

@@ -1,7 +1,7 @@
 // Package msg holds the wire types of the Kafka messages of wardcast: notes, outcomes and responses to questionnaires
-// that come in; predictions, forecasts of bed demand, scores and the list of champions that go out; the reasons of dead letters; and the
-// CloudEvents headers. It decodes and encodes JSON by hand, since both are on the scoring path, and carries the JSON
-// Schemas (draft 2020-12) of the messages.
+// that come in; predictions, forecasts of bed demand, scores and the list of champions that go out; the reasons of dead
+// letters; and the CloudEvents headers. It decodes and encodes JSON by hand, since both are on the scoring path, and
+// carries the JSON Schemas (draft 2020-12) of the messages.
 //
 // Readers ignore unknown fields, accept fields in any order and match names exactly. If a field is repeated, its last
 // value counts. A schema version "N.M" is read as its major version N. A message that cannot be read gives an *Error

@@ -33,14 +33,15 @@ const (
 
 // Names of the headers that a dead letter has in addition to those of its message.
 const (
-	HeaderReason       = "dlq-reason"
-	HeaderField        = "dlq-field"
-	HeaderStage        = "dlq-stage"
-	HeaderTopic        = "dlq-source-topic"
-	HeaderPartition    = "dlq-source-partition"
-	HeaderOffset       = "dlq-source-offset"
-	HeaderLost         = "dlq-lost-offsets" // how many, from the offset on, the letter stands for; it has then not the message's value and headers
-	HeaderSize         = "dlq-size"         // of a message whose value it has not, in bytes
+	HeaderReason    = "dlq-reason"
+	HeaderField     = "dlq-field"
+	HeaderStage     = "dlq-stage"
+	HeaderTopic     = "dlq-source-topic"
+	HeaderPartition = "dlq-source-partition"
+	HeaderOffset    = "dlq-source-offset"
+	// how many, from the offset on, the letter stands for; it has then not the message's value and headers.
+	HeaderLost         = "dlq-lost-offsets"
+	HeaderSize         = "dlq-size" // of a message whose value it has not, in bytes
 	HeaderModelVersion = "dlq-model-version"
 	HeaderAttempts     = "dlq-attempts"
 	HeaderDeadTime     = "dlq-time"
@@ -53,10 +54,10 @@ const HeaderReplays = "wardcast-replays"
 // TimeFormat is the layout of scored_at, ce_time and dlq-time: RFC 3339 with milliseconds, in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// AppendEventID appends to dst the ce_id of the answer of this model and version to a message: the first 32 hexadecimal digits
-// of a SHA-256. It is that of the SHA-256 of the message's bytes, and of the names of model and version, each after its length
-// as a varint. Equal arguments give equal identifiers, so that a consumer can drop repeats; a message that was corrected is
-// another event. It allocates only to grow dst, unless the names are very long.
+// AppendEventID appends to dst the ce_id of the answer of this model and version to a message: the first 32 hexadecimal
+// digits of a SHA-256. It is that of the SHA-256 of the message's bytes, and of the names of model and version, each
+// after its length as a varint. Equal arguments give equal identifiers, so that a consumer can drop repeats; a message
+// that was corrected is another event. It allocates only to grow dst, unless the names are very long.
 func AppendEventID(dst, message []byte, model, version string) []byte {
 	var buf [256]byte
 	sum := sha256.Sum256(message)

@@ -35,13 +35,15 @@ func ExamplePrediction_AppendJSON() {
 
 func ExampleDecodeResponse() {
 	var r msg.Response
-	err := msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":2,"A2":null,"comment":"often"},"confounds":{"age":16}}`), &r)
+	err := msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":{"A1":2,`+
+		`"A2":null,"comment":"often"},"confounds":{"age":16}}`), &r)
 	for _, a := range r.Answers {
 		fmt.Println(a.Item, a.Value.Value, a.Value.Set, a.Mistyped)
 	}
 	fmt.Println(err)
 
-	err = msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":["often"]}`), &r)
+	err = msg.DecodeResponse([]byte(`{"schema_version":"1","response_id":"R1","instrument":"bfi","answers":["often"]}`),
+		&r)
 	fmt.Println(err)
 	// Output:
 	// A1 2 true false

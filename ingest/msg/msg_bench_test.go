@@ -44,7 +44,9 @@ func BenchmarkScores(b *testing.B) {
 			for i := range size.factors {
 				score := Score{Factor: fmt.Sprintf("factor%d", i+1), Score: Round(1 / float64(i+3))}
 				for j := range size.items {
-					score.Items = append(score.Items, Loading{"N1", "Get angry easily.", false, Round(4 / float64(j+3))})
+					score.Items = append(score.Items, Loading{
+						Item: "N1", Text: "Get angry easily.", Reversed: false, Loading: Round(4 / float64(j+3)),
+					})
 				}
 				s.Scores = append(s.Scores, score)
 			}
@@ -78,9 +80,14 @@ func BenchmarkPrediction(b *testing.B) {
 				return x - .5
 			}
 			for i := range size.topics {
-				t := Topic{Topic: i + 1, Label: "hip rotate glf", Score: next(), Coefficient: next(), Contribution: next()}
+				t := Topic{
+					Topic: i + 1, Label: "hip rotate glf", Score: next(), Coefficient: next(), Contribution: next(),
+				}
 				for range size.terms {
-					t.Terms = append(t.Terms, Term{Term: "shorten", Surface: []string{"shortened", "shortening"}, Weight: next(), Contribution: next()})
+					t.Terms = append(t.Terms, Term{
+						Term: "shorten", Surface: []string{"shortened", "shortening"},
+						Weight: next(), Contribution: next(),
+					})
 				}
 				p.Topics = append(p.Topics, t)
 			}

@@ -79,8 +79,8 @@ func (n *Note) Word(name string) *string {
 	return nil
 }
 
-// Value returns what the note holds for an auxiliary column of this name: a number, a text, or null if it has no such field
-// or no value in it.
+// Value returns what the note holds for an auxiliary column of this name: a number, a text, or null if it has no such
+// field or no value in it.
 func (n *Note) Value(name string) Value {
 	if v := n.Number(name); v != nil && v.Set {
 		return Number(v.Value)

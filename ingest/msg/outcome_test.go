@@ -10,19 +10,24 @@ import (
 	"pgregory.net/rapid"
 )
 
-const contractOutcome = `{"schema_version":"1","visit_id":"V1","disposition":"admitted","ward":"ORTHO","decided_at":"2026-11-20T11:40:00Z"}`
+const contractOutcome = `{"schema_version":"1","visit_id":"V1","disposition":"admitted","ward":"ORTHO",` +
+	`"decided_at":"2026-11-20T11:40:00Z"}`
 
 func TestDecodeOutcome(t *testing.T) {
 	t.Parallel()
-	contract := Outcome{SchemaVersion: "1", VisitID: "V1", Disposition: Admitted, Status: Final, Ward: "ORTHO", DecidedAt: "2026-11-20T11:40:00Z"}
+	contract := Outcome{
+		SchemaVersion: "1", VisitID: "V1", Disposition: Admitted, Status: Final, Ward: "ORTHO",
+		DecidedAt: "2026-11-20T11:40:00Z",
+	}
 	cancelled := contract
 	cancelled.Status, cancelled.RecordedAt = Cancelled, "2026-11-20T13:05:00Z"
 	for name, c := range map[string]struct {
 		data string
 		want Outcome
 	}{
-		"contract":       {contractOutcome, contract},
-		"cancelled":      {contractOutcome[:len(contractOutcome)-1] + `,"status":"cancelled","recorded_at":"2026-11-20T13:05:00Z"}`, cancelled},
+		"contract": {contractOutcome, contract},
+		"cancelled": {contractOutcome[:len(contractOutcome)-1] +
+			`,"status":"cancelled","recorded_at":"2026-11-20T13:05:00Z"}`, cancelled},
 		"unknown fields": {contractOutcome[:len(contractOutcome)-1] + `,"bed":[7],"status":null}`, contract},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,15 +52,23 @@ func TestDecodeOutcomeRefuses(t *testing.T) {
 		data string
 		want Error
 	}{
-		"empty":               {"", Error{NotJSON, ""}},
-		"no version":          {`{"visit_id":"v","disposition":"left"}`, Error{MissingField, "schema_version"}},
-		"version 2":           {`{"schema_version":"2","visit_id":7}`, Error{UnknownSchemaVersion, "schema_version"}},
-		"no visit":            {`{"schema_version":"1","disposition":"left"}`, Error{MissingField, "visit_id"}},
-		"no disposition":      {`{"schema_version":"1","visit_id":"v"}`, Error{MissingField, "disposition"}},
-		"unknown disposition": {`{"schema_version":"1","visit_id":"v","disposition":"` + secret + `"}`, Error{WrongType, "disposition"}},
-		"unknown status":      {`{"schema_version":"1","visit_id":"v","disposition":"left","status":"` + secret + `"}`, Error{WrongType, "status"}},
-		"a list":              {`{"schema_version":"1","visit_id":"v","disposition":["left"]}`, Error{WrongType, "disposition"}},
-		"endless ward":        {`{"schema_version":"1","visit_id":"v","disposition":"left","ward":"` + strings.Repeat("W", MaxField+1) + `"}`, Error{TooLarge, "ward"}},
+		"empty":          {"", Error{NotJSON, ""}},
+		"no version":     {`{"visit_id":"v","disposition":"left"}`, Error{MissingField, "schema_version"}},
+		"version 2":      {`{"schema_version":"2","visit_id":7}`, Error{UnknownSchemaVersion, "schema_version"}},
+		"no visit":       {`{"schema_version":"1","disposition":"left"}`, Error{MissingField, "visit_id"}},
+		"no disposition": {`{"schema_version":"1","visit_id":"v"}`, Error{MissingField, "disposition"}},
+		"unknown disposition": {
+			`{"schema_version":"1","visit_id":"v","disposition":"` + secret + `"}`, Error{WrongType, "disposition"},
+		},
+		"unknown status": {
+			`{"schema_version":"1","visit_id":"v","disposition":"left","status":"` + secret + `"}`,
+			Error{WrongType, "status"},
+		},
+		"a list": {
+			`{"schema_version":"1","visit_id":"v","disposition":["left"]}`, Error{WrongType, "disposition"},
+		},
+		"endless ward": {`{"schema_version":"1","visit_id":"v","disposition":"left","ward":"` + strings.Repeat("W",
+			MaxField+1) + `"}`, Error{TooLarge, "ward"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +90,8 @@ func TestOutcomeRoundTrip(t *testing.T) {
 			SchemaVersion: "1", VisitID: "v" + rapid.String().Draw(t, "visit"),
 			Disposition: rapid.SampledFrom(Dispositions()).Draw(t, "disposition"),
 			Status:      rapid.SampledFrom([]OutcomeStatus{Final, Corrected, Cancelled}).Draw(t, "status"),
-			Ward:        rapid.String().Draw(t, "ward"), DecidedAt: rapid.String().Draw(t, "decided"), RecordedAt: rapid.String().Draw(t, "recorded"),
+			Ward:        rapid.String().Draw(t, "ward"), DecidedAt: rapid.String().Draw(t, "decided"),
+			RecordedAt: rapid.String().Draw(t, "recorded"),
 		}
 		data := want.AppendJSON(nil)
 		var got Outcome
@@ -94,7 +108,8 @@ func TestOutcomeRoundTrip(t *testing.T) {
 }
 
 func FuzzDecodeOutcome(f *testing.F) {
-	for _, s := range []string{contractOutcome, ``, `{}`, `null`, `{"schema_version":"1.3","visit_id":"v","disposition":"died","status":"corrected"}`} {
+	for _, s := range []string{contractOutcome, ``, `{}`, `null`, `{"schema_version":"1.3","visit_id":"v",` +
+		`"disposition":"died","status":"corrected"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -117,15 +132,17 @@ func FuzzDecodeOutcome(f *testing.F) {
 func TestPatientID(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
-		`"P1"`: "P1", `12345678901234567890`: "12345678901234567890", `-1.50`: "-1.50", `null`: "", `[7]`: "", `{"id":"P1"}`: "", `true`: "",
-		`"` + strings.Repeat("x", MaxField+1) + `"`: "",
+		`"P1"`: "P1", `12345678901234567890`: "12345678901234567890", `-1.50`: "-1.50", `null`: "", `[7]`: "",
+		`{"id":"P1"}`: "", `true`: "", `"` + strings.Repeat("x", MaxField+1) + `"`: "",
 	} {
 		var n Note
-		if err := DecodeNote([]byte(`{"schema_version":"1","visit_id":"v","text":"x","patient_id":`+value+`}`), &n); err != nil || n.PatientID != want {
+		if err := DecodeNote([]byte(`{"schema_version":"1","visit_id":"v","text":"x","patient_id":`+value+`}`),
+			&n); err != nil || n.PatientID != want {
 			t.Errorf("%.40s: got %q, %v", value, n.PatientID, err)
 		}
 	}
-	if err := DecodeNote([]byte(`{"schema_version":"1","visit_id":"v","text":"x","patient_id":01}`), new(Note)); err == nil {
+	if err := DecodeNote([]byte(`{"schema_version":"1","visit_id":"v","text":"x","patient_id":01}`),
+		new(Note)); err == nil {
 		t.Error("01 is no JSON")
 	}
 }

@@ -45,8 +45,8 @@ type Prediction struct {
 	Topics               []Topic  `json:"topics"`         // by |Contribution|, largest first
 	Words                []Word   `json:"words,omitzero"` // nil, and left out, if the model has no single words
 	Aux                  []Aux    `json:"aux"`
-	// Evidence is the same sum by place, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by |Contribution|, largest
-	// first, the rest last.
+	// Evidence is the same sum by place, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by
+	// |Contribution|, largest first, the rest last.
 	Evidence []Evidence `json:"evidence"`
 	// Warnings name the fields of the note that were not read as they came.
 	Warnings       []Warning `json:"warnings"`
@@ -117,12 +117,13 @@ type Aux struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// Evidence is what one part of the note adds to the logit, through topics, single terms, phrases and pieces of words together. Parts do
-// not overlap. An entry without a position, with End 0, is the sum of all others.
+// Evidence is what one part of the note adds to the logit, through topics, single terms, phrases and pieces of words
+// together. Parts do not overlap. An entry without a position, with End 0, is the sum of all others.
 type Evidence struct {
-	Start        int      `json:"start"` // Unicode code points of the note's text
-	End          int      `json:"end"`
-	Text         string   `json:"text"`   // as the note has it; empty where the vocabulary lacks the words, so that a name is a position alone
+	Start int `json:"start"` // Unicode code points of the note's text
+	End   int `json:"end"`
+	// as the note has it; empty where the vocabulary lacks the words, so that a name is a position alone
+	Text         string   `json:"text"`
 	Status       string   `json:"status"` // affirmed, negated, uncertain, historical or other-person
 	Contribution float64  `json:"contribution"`
 	Terms        []string `json:"terms"` // of the part; may be empty

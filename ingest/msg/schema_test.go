@@ -69,9 +69,13 @@ func validate(t *testing.T, text string, document []byte) []string {
 
 func (s schema) problems(at string, v any) (found []string) {
 	report := func(format string, args ...any) { found = append(found, at+": "+fmt.Sprintf(format, args...)) }
-	kind := map[reflect.Kind]string{reflect.String: "string", reflect.Float64: "number", reflect.Bool: "boolean", reflect.Map: "object", reflect.Slice: "array", reflect.Invalid: "null"}[reflect.ValueOf(v).Kind()]
+	kind := map[reflect.Kind]string{
+		reflect.String: "string", reflect.Float64: "number", reflect.Bool: "boolean",
+		reflect.Map: "object", reflect.Slice: "array", reflect.Invalid: "null",
+	}[reflect.ValueOf(v).Kind()]
 	f, _ := v.(float64)
-	if s.Type != nil && !slices.Contains(s.Type, kind) && !(kind == "number" && f == math.Trunc(f) && slices.Contains(s.Type, "integer")) {
+	if s.Type != nil && !slices.Contains(s.Type, kind) &&
+		!(kind == "number" && f == math.Trunc(f) && slices.Contains(s.Type, "integer")) {
 		report("%s instead of %v", kind, s.Type)
 	}
 	switch v := v.(type) {
@@ -181,21 +185,32 @@ func compareFields(t *testing.T, at string, s schema, typ reflect.Type) {
 func TestSchemasRefuse(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ schema, document string }{
-		"note without text":        {Schema("note"), `{"schema_version":"1","visit_id":"v"}`},
-		"note of version 2":        {Schema("note"), `{"schema_version":"2","visit_id":"v","text":"x"}`},
-		"age in words":             {Schema("note"), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
-		"unknown outcome":          {Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
-		"unknown status":           {Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"left","status":"maybe"}`},
-		"half a prediction":        {Schema("prediction"), `{"schema_version":"1","visit_id":"v"}`},
-		"against nothing":          {Schema("prediction"), goldenWith(t, "classes", `"against":"discharged"`, `"against":""`)},
-		"a class, no probability":  {Schema("prediction"), goldenWith(t, "classes", `{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
-		"admission more than sure": {Schema("prediction"), goldenWith(t, "classes", `"admission_probability":0.9`, `"admission_probability":1.1`)},
-		"a warning of no kind":     {Schema("prediction"), goldenWith(t, "prediction", `"code":"unknown_level"`, `"code":"strange"`)},
-		"prediction of text":       {Schema("prediction"), `"x"`},
-		"a champion of nothing":    {Schema("champion"), `{"schema_version":"1","generation":"g","model":{"name":"_other"}}`},
+		"note without text": {Schema("note"), `{"schema_version":"1","visit_id":"v"}`},
+		"note of version 2": {Schema("note"), `{"schema_version":"2","visit_id":"v","text":"x"}`},
+		"age in words":      {Schema("note"), `{"schema_version":"1","visit_id":"v","text":"x","age":"old"}`},
+		"unknown outcome":   {Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"eaten"}`},
+		"unknown status": {
+			Schema("outcome"), `{"schema_version":"1","visit_id":"v","disposition":"left","status":"maybe"}`,
+		},
+		"half a prediction": {Schema("prediction"), `{"schema_version":"1","visit_id":"v"}`},
+		"against nothing": {Schema("prediction"), goldenWith(t, "classes", `"against":"discharged"`,
+			`"against":""`)},
+		"a class, no probability": {Schema("prediction"), goldenWith(t, "classes",
+			`{"class":"transferred","probability":0.83}`, `{"class":"transferred"}`)},
+		"admission more than sure": {Schema("prediction"), goldenWith(t, "classes", `"admission_probability":0.9`,
+			`"admission_probability":1.1`)},
+		"a warning of no kind": {Schema("prediction"), goldenWith(t, "prediction", `"code":"unknown_level"`,
+			`"code":"strange"`)},
+		"prediction of text": {Schema("prediction"), `"x"`},
+		"a champion of nothing": {
+			Schema("champion"), `{"schema_version":"1","generation":"g","model":{"name":"_other"}}`,
+		},
 		"response without answers": {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
-		"no answers":               {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{}}`},
-		"an item's endless name":   {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},
+		"no answers": {
+			Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi","answers":{}}`,
+		},
+		"an item's endless name": {Schema("response"), `{"schema_version":"1","response_id":"r","instrument":"bfi",` +
+			`"answers":{"` + strings.Repeat("A", MaxField+1) + `":4}}`},
 		"half a message of scores": {Schema("scores"), `{"schema_version":"1","response_id":"r","instrument":"bfi"}`},
 		"more than present":        {Schema("scores"), goldenWith(t, "scores", `"score":0.31`, `"score":1.31`)},
 		"a factor without score":   {Schema("scores"), goldenWith(t, "scores", `"score":0.31,`, ``)},

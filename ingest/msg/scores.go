@@ -27,10 +27,11 @@ type Score struct {
 
 // Loading is what a factor that is fully present adds to the answer to an item, on the scale of the answers.
 type Loading struct {
-	Item     string  `json:"item"`
-	Text     string  `json:"text,omitzero"`     // of the item, if the model knows it
-	Reversed bool    `json:"reversed,omitzero"` // scored from the other end: the factor adds to the opposite of the text
-	Loading  float64 `json:"loading"`           // ≥ 0
+	Item string `json:"item"`
+	Text string `json:"text,omitzero"` // of the item, if the model knows it
+	// scored from the other end: the factor adds to the opposite of the text
+	Reversed bool    `json:"reversed,omitzero"`
+	Loading  float64 `json:"loading"` // ≥ 0
 }
 
 // AppendJSON appends the scores as one JSON object to dst, by the rules of Prediction.AppendJSON. Nil slices become [],

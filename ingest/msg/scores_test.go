@@ -12,11 +12,19 @@ import (
 
 func contractScores() Scores {
 	return Scores{
-		SchemaVersion: "1", ResponseID: "R1", ParticipantID: "P1", Instrument: "bfi", AnsweredAt: "2026-11-20T08:01:02Z", ScoredAt: "2026-11-20T08:01:02.345Z",
-		Model: Model{"bfi", "2026-11-20T02-00-00Z-3f9c1a", "icqf", strings.Repeat("3f9c1a00", 8)},
+		SchemaVersion: "1", ResponseID: "R1", ParticipantID: "P1", Instrument: "bfi",
+		AnsweredAt: "2026-11-20T08:01:02Z", ScoredAt: "2026-11-20T08:01:02.345Z",
+		Model: Model{Name: "bfi", Version: "2026-11-20T02-00-00Z-3f9c1a", Method: "icqf", SHA256: strings.Repeat(
+			"3f9c1a00", 8)},
 		Scores: []Score{
-			{"factor1", 0.31, []Loading{{"N1", "Get angry easily.", false, 4.25}, {"N2", "", false, 3.5}}},
-			{"factor2", 0, []Loading{{"E3", "Know how to captivate people.", true, 3.75}}},
+			{"factor1", 0.31, []Loading{
+				{Item: "N1", Text: "Get angry easily.", Reversed: false, Loading: 4.25},
+				{Item: "N2", Text: "", Reversed: false, Loading: 3.5},
+			}},
+			{
+				"factor2", 0,
+				[]Loading{{Item: "E3", Text: "Know how to captivate people.", Reversed: true, Loading: 3.75}},
+			},
 		},
 		Answered: 24, Items: 25, UnknownItems: 1, Beyond: []string{"age"},
 	}
@@ -30,14 +38,16 @@ func TestScoresAreWhatEncodingJSONWrites(t *testing.T) {
 		num := func() float64 { return finite().Draw(t, "number") }
 		count := func() int { return rapid.IntRange(0, 3).Draw(t, "count") }
 		want := Scores{
-			SchemaVersion: "1", ResponseID: str(), ParticipantID: str(), Instrument: str(), AnsweredAt: str(), ScoredAt: str(), Model: Model{str(), str(), str(), str()},
-			Scores: []Score{}, Answered: rapid.Int().Draw(t, "answered"), Items: rapid.Int().Draw(t, "items"), UnknownItems: count(),
-			Beyond: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "beyond"),
+			SchemaVersion: "1", ResponseID: str(), ParticipantID: str(), Instrument: str(), AnsweredAt: str(),
+			ScoredAt: str(), Model: Model{Name: str(), Version: str(), Method: str(), SHA256: str()},
+			Scores: []Score{}, Answered: rapid.Int().Draw(t, "answered"), Items: rapid.Int().Draw(t, "items"),
+			UnknownItems: count(), Beyond: rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "beyond"),
 		}
 		for range count() {
 			score := Score{str(), num(), []Loading{}}
 			for range count() {
-				score.Items = append(score.Items, Loading{str(), str(), rapid.Bool().Draw(t, "reversed"), num()})
+				score.Items = append(score.Items,
+					Loading{Item: str(), Text: str(), Reversed: rapid.Bool().Draw(t, "reversed"), Loading: num()})
 			}
 			want.Scores = append(want.Scores, score)
 		}
@@ -58,7 +68,8 @@ func TestScoresAreWhatEncodingJSONWrites(t *testing.T) {
 func TestScoresWithoutListsAndOptionals(t *testing.T) {
 	t.Parallel()
 	s := Scores{ResponseID: "R1", Instrument: "bfi", Scores: []Score{{Factor: "factor1"}}, Items: 25}
-	const want = `{"schema_version":"1","response_id":"R1","instrument":"bfi","scored_at":"","model":{"name":"","version":"","method":"","sha256":""},` +
+	const want = `{"schema_version":"1","response_id":"R1","instrument":"bfi","scored_at":"","model":{"name":"",` +
+		`"version":"","method":"","sha256":""},` +
 		`"scores":[{"factor":"factor1","score":0,"items":[]}],"answered":0,"items":25}`
 	if got := string(s.AppendJSON(nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

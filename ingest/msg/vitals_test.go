@@ -18,18 +18,22 @@ func TestVitalsAreWritten(t *testing.T) {
 		file, begin, end string // the lines between these
 		line             func(v Vital, last bool) string
 	}{
-		{"schema/note.json", `    "vitals": {` + "\n      \"type\": [\"object\", \"null\"],\n      \"properties\": {\n", "      }\n", func(v Vital, last bool) string {
+		{"schema/note.json", `    "vitals": {` + "\n      \"type\": [\"object\", \"null\"],\n      \"properties\": " +
+			"{\n", "      }\n", func(v Vital, last bool) string {
 			comma := ","
 			if last {
 				comma = ""
 			}
 			words := strings.ToUpper(v.Words[:1]) + v.Words[1:]
-			return fmt.Sprintf(`        %q: {"type": ["number", "null"], "description": "%s, %s."}%s`, v.Name, words, units.Replace(v.Unit), comma)
+			return fmt.Sprintf(`        %q: {"type": ["number", "null"], "description": "%s, %s."}%s`, v.Name, words,
+				units.Replace(v.Unit), comma)
 		}},
 		{"../../docs/notes.md", "1 is the most urgent |\n", "\nBoth ends", func(v Vital, _ bool) string {
 			return fmt.Sprintf("| `vitals.%s` | %s | %v | %v | %s |", v.Name, v.Unit, v.Range[0], v.Range[1], v.Why)
 		}},
-		{"../../deploy/wardcast.yaml", "    acuity: [1, 5] # ESI, Manchester, ATS, CTAS, KTAS\n", "  levels:", func(v Vital, _ bool) string {
+		{"../../deploy/wardcast.yaml", "    acuity: [1, 5] # ESI, Manchester, ATS, CTAS, KTAS\n", "  levels:", func(
+			v Vital, _ bool,
+		) string {
 			return fmt.Sprintf("    vitals.%s: [%v, %v] # %s", v.Name, v.Range[0], v.Range[1], units.Replace(v.Unit))
 		}},
 	} {
@@ -59,7 +63,9 @@ func TestVitalsAreWritten(t *testing.T) {
 
 func TestVitalOut(t *testing.T) {
 	t.Parallel()
-	n := Note{Vitals: Vitals{SBP: Some(90), DBP: Some(300), HR: Some(131), RR: Some(24), TempC: Some(41), SpO2: Some(91)}}
+	n := Note{
+		Vitals: Vitals{SBP: Some(90), DBP: Some(300), HR: Some(131), RR: Some(24), TempC: Some(41), SpO2: Some(91)},
+	}
 	var out []string
 	for _, v := range VitalSigns() {
 		if v.Out(v.In(&n).Value) {

@@ -5,10 +5,12 @@ type WarningCode string
 
 // The codes. A value that is out of range or no time counts as missing; one that the model does not know adds nothing.
 const (
-	ValueOutOfRange       WarningCode = "out_of_range"      // a number or a time that cannot be
-	ValueBadTime          WarningCode = "bad_time"          // not a time of RFC 3339
-	ValueUnknownLevel     WarningCode = "unknown_level"     // a categorical value that was not in training, or too seldom
-	ValueUnknownComplaint WarningCode = "unknown_complaint" // a complaint without a model of its own, of which the model of all knows nothing
+	ValueOutOfRange WarningCode = "out_of_range" // a number or a time that cannot be
+	ValueBadTime    WarningCode = "bad_time"     // not a time of RFC 3339
+	// a categorical value that was not in training, or too seldom.
+	ValueUnknownLevel WarningCode = "unknown_level"
+	// a complaint without a model of its own, of which the model of all knows nothing.
+	ValueUnknownComplaint WarningCode = "unknown_complaint"
 )
 
 // Warning names a field of a note that was not read as it came.

@@ -16,12 +16,13 @@ import (
 const (
 	// maxWindow is the largest window that RFC 8878 asks zstd decoders to support; levels up to 19 stay within it.
 	maxWindow = 8 << 20
-	// maxWhole bounds the blocks of snappy, and batches of zstd that are decompressed whole. Producers put 1 MiB into a batch at most,
-	// before compression, unless somebody raised that.
+	// maxWhole bounds the blocks of snappy, and batches of zstd that are decompressed whole. Producers put 1 MiB into a
+	// batch at most, before compression, unless somebody raised that.
 	minWhole, maxWhole = 64 << 10, 4 << 20
 	// maxKept bounds the buffer that is kept for the next batch.
 	maxKept = 1 << 20
-	// snappyRatio bounds what snappy can do: 64 bytes from the 3 bytes of a copy. A block that promises more is damaged.
+	// snappyRatio bounds what snappy can do: 64 bytes from the 3 bytes of a copy. A block that promises more is
+	// damaged.
 	snappyRatio = 22
 	// usualRatio is what to expect of zstd at least.
 	usualRatio = 3
@@ -58,12 +59,13 @@ func (d *decompressor) open(codec compress.Compression, payload []byte) (io.Read
 	return nil, fmt.Errorf("%w: unknown compression %d", errDamaged, codec)
 }
 
-// openZstd decompresses the payload whole if that is not too much: most batches are far smaller than the window that their encoder
-// names, and than a decoder of streams would hold.
+// openZstd decompresses the payload whole if that is not too much: most batches are far smaller than the window that
+// their encoder names, and than a decoder of streams would hold.
 func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
 	if d.zstd == nil {
 		var err error
-		if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)); err != nil {
+		if d.zstd, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecodeAllCapLimit(true)); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +80,8 @@ func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
 			return &d.source, nil
 		}
 	}
-	r, err := zstd.NewReader(&d.source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
+	r, err := zstd.NewReader(&d.source, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderMaxMemory(maxWindow))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +101,8 @@ func (d *decompressor) close() {
 	d.source.Reset(nil)
 }
 
-// xerialHeader begins what Java's snappy streams write: a magic number and two versions, then blocks with their lengths.
+// xerialHeader begins what Java's snappy streams write: a magic number and two versions, then blocks with their
+// lengths.
 const (
 	xerialMagic  = "\x82SNAPPY\x00"
 	xerialHeader = len(xerialMagic) + 8

@@ -21,8 +21,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// HeaderBytes is what a header takes beyond its bytes. It counts for the size of a record, or a megabyte of empty headers would take
-// twenty.
+// HeaderBytes is what a header takes beyond its bytes. It counts for the size of a record, or a megabyte of empty
+// headers would take twenty.
 const HeaderBytes = 40
 
 // Record is a record, or what is left of one, or of several in a row, that cannot be read.
@@ -32,8 +32,8 @@ type Record struct {
 	Key, Value []byte // nil is Kafka's null
 	Headers    []protocol.Header
 
-	// Lost is why the record cannot be read: msg.TooLarge or msg.Unreadable; "" if it was read. A lost one has no value and no headers,
-	// and a key only if that is short.
+	// Lost is why the record cannot be read: msg.TooLarge or msg.Unreadable; "" if it was read. A lost one has no value
+	// and no headers, and a key only if that is short.
 	Lost msg.Reason
 	// Size of the record in bytes, 0 if it is not known.
 	Size int64
@@ -65,12 +65,13 @@ type Reader struct {
 
 // batch is the batch that is being read: what its header says, or the message around a compressed set of v0 and v1.
 type batch struct {
-	magic     byte
-	left      int   // records to come
-	base      int64 // added to the offsets of its records
-	next      int64 // offset behind the last one read
-	last      int64 // offset of the last one
-	firstTime int64 // in milliseconds: of the first record of v2, to which the others add, or of a compressed message before v2
+	magic byte
+	left  int   // records to come
+	base  int64 // added to the offsets of its records
+	next  int64 // offset behind the last one read
+	last  int64 // offset of the last one
+	// in milliseconds: of the first record of v2, to which the others add, or of a compressed message before v2
+	firstTime int64
 	time      int64 // of all records, if the broker set it; otherwise noTime
 	broken    error // why it cannot be read at all
 }
@@ -111,15 +112,17 @@ func (r *Reader) Reset(set []byte, aborted []fetch.ResponseTransaction, l Limits
 		r.in = bufio.NewReaderSize(nil, bufferSize)
 	}
 	r.end()
-	slices.SortFunc(aborted, func(a, b fetch.ResponseTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) }) // brokers list them by their ends
+	// brokers list them by their ends
+	slices.SortFunc(aborted,
+		func(a, b fetch.ResponseTransaction) int { return cmp.Compare(a.FirstOffset, b.FirstOffset) })
 	r.limits, r.rest, r.begun, r.aborted, r.open, r.passed = l, set, false, aborted, nil, 0
 }
 
 // Passed returns the offset behind all that was read or left out.
 func (r *Reader) Passed() int64 { return r.passed }
 
-// Next returns the next record, or io.EOF. Its bytes are appended to dst, which is returned too. Any other error means that the set is
-// damaged or incomplete, and should be fetched again.
+// Next returns the next record, or io.EOF. Its bytes are appended to dst, which is returned too. Any other error means
+// that the set is damaged or incomplete, and should be fetched again.
 func (r *Reader) Next(dst []byte) (Record, []byte, error) {
 	for {
 		if r.batch.left == 0 {
@@ -235,7 +238,8 @@ func (r *Reader) beginV2(set []byte) error {
 		r.open[r.aborted[0].ProducerID] = true
 		r.aborted = r.aborted[1:]
 	}
-	// A producer has one transaction at a time, so that its batches are of the aborted one from that one's first offset to its marker.
+	// A producer has one transaction at a time, so that its batches are of the aborted one from that one's first offset
+	// to its marker.
 	marker := attributes&control != 0
 	if marker {
 		delete(r.open, producer)
@@ -277,7 +281,8 @@ func (r *Reader) beginV1(set []byte) error {
 	}
 	b.next, b.left, b.firstTime = r.passed, math.MaxInt, m.time // its first offset is not known yet
 	r.decompress(codec, m.value)
-	if b.magic == 1 && b.broken == nil { // offsets count from the first message, but that of the set is that of the last
+	// offsets count from the first message, but that of the set is that of the last
+	if b.magic == 1 && b.broken == nil {
 		last, err := r.lastV1()
 		if end, ok := errors.AsType[stopped](err); ok {
 			return end.error

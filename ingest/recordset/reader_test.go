@@ -157,7 +157,8 @@ func TestRecords(t *testing.T) {
 	for _, codec := range codecs {
 		t.Run(codec.String(), func(t *testing.T) {
 			t.Parallel()
-			set := append(v2(spec{base: 7, codec: codec, records: []string{"a", "b", "c"}}), v2(spec{base: 20, codec: codec, records: []string{"d"}})...)
+			set := append(v2(spec{base: 7, codec: codec, records: []string{"a", "b", "c"}}),
+				v2(spec{base: 20, codec: codec, records: []string{"d"}})...)
 			check(t, set, 0, 21, "7 k0=a +0", "8 k1=b +1", "9 k2=c +2", "20 k0=d +0")
 			check(t, set, 9, 21, "9 k2=c +2", "20 k0=d +0")
 			check(t, set, 10, 21, "20 k0=d +0")
@@ -173,8 +174,13 @@ func TestLarge(t *testing.T) {
 		t.Run(codec.String(), func(t *testing.T) {
 			t.Parallel()
 			fits := strings.Repeat("0", limit-50)
-			set := v2(spec{base: 3, codec: codec, records: []string{"a", strings.Repeat("0", limit), "b", fits, strings.Repeat("1", 3*limit), "c"}})
-			want := []string{"3 k0=a +0", "4+1 k1 too_large size=true", "5 k2=b +2", fmt.Sprintf("6 k3=%d bytes +3", len(fits)), "7+1 k4 too_large size=true", "8 k5=c +5"}
+			set := v2(spec{base: 3, codec: codec, records: []string{
+				"a", strings.Repeat("0", limit), "b", fits, strings.Repeat("1", 3*limit), "c",
+			}})
+			want := []string{
+				"3 k0=a +0", "4+1 k1 too_large size=true", "5 k2=b +2",
+				fmt.Sprintf("6 k3=%d bytes +3", len(fits)), "7+1 k4 too_large size=true", "8 k5=c +5",
+			}
 			check(t, set, 0, 9, want...)
 			check(t, set, 5, 9, want[2:]...) // after a restart
 		})
@@ -234,7 +240,9 @@ func TestWindow(t *testing.T) {
 		return b.Bytes()
 	}
 	check(t, v2(spec{codec: compress.Zstd, more: 2, compress: small}), 0, 2, "0 k0=a +0", "1+1 k1 too_large size=true")
-	set := append(v2(spec{base: 4, codec: compress.Zstd, more: 3, compress: func() []byte { return bomb(128<<20, 32<<20) }}), v2(spec{base: 7, records: []string{"c"}})...)
+	set := append(
+		v2(spec{base: 4, codec: compress.Zstd, more: 3, compress: func() []byte { return bomb(128<<20, 32<<20) }}),
+		v2(spec{base: 7, records: []string{"c"}})...)
 	check(t, set, 0, 8, "4+3  too_large size=false", "7 k0=c +0")
 	check(t, set, 6, 8, "6+1  too_large size=false", "7 k0=c +0")
 }
@@ -254,34 +262,46 @@ func TestSnappyBlocks(t *testing.T) {
 		return b
 	}
 	check(t, one(s2.EncodeSnappy(nil, whole)), 0, 2, "0 k0=a +0", "1 k1=b +1")
-	check(t, one(framed(s2.EncodeSnappy(nil, whole[:5]), s2.EncodeSnappy(nil, whole[5:]))), 0, 2, "0 k0=a +0", "1 k1=b +1")
+	check(t, one(framed(s2.EncodeSnappy(nil, whole[:5]), s2.EncodeSnappy(nil, whole[5:]))), 0, 2,
+		"0 k0=a +0", "1 k1=b +1")
 	claim := binary.AppendUvarint(nil, 0xffffffff)
 	check(t, one(claim), 0, 2, "0+2  unreadable size=false")
-	check(t, one(framed(s2.EncodeSnappy(nil, whole[:len(whole)/2]), claim)), 0, 2, "0 k0=a +0", "1+1  unreadable size=false")
+	check(t, one(framed(s2.EncodeSnappy(nil, whole[:len(whole)/2]), claim)), 0, 2, "0 k0=a +0",
+		"1+1  unreadable size=false")
 	check(t, one(framed([]byte{1})[:20]), 0, 2, "0+2  unreadable size=false")
-	check(t, one(s2.EncodeSnappy(nil, append(slices.Clip(whole), make([]byte, 9<<20)...))), 0, 2, "0+2  too_large size=false")
+	check(t, one(s2.EncodeSnappy(nil, append(slices.Clip(whole), make([]byte, 9<<20)...))), 0, 2,
+		"0+2  too_large size=false")
 }
 
-// TestDamaged: what a producer has broken, behind a checksum that is right, is lost by its offsets; the batches around it are read.
+// TestDamaged: what a producer has broken, behind a checksum that is right, is lost by its offsets; the batches around
+// it are read.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	good := v2(spec{base: 9, records: []string{"z"}})
 	for _, codec := range codecs[1:] {
-		set := v2(spec{base: 4, codec: codec, more: 5, compress: func() []byte { return []byte("this is not compressed") }})
+		set := v2(
+			spec{base: 4, codec: codec, more: 5, compress: func() []byte { return []byte("this is not compressed") }})
 		check(t, append(set, good...), 0, 10, "4+5  unreadable size=false", "9 k0=z +0")
 	}
-	check(t, append(v2(spec{base: 4, codec: 5, records: []string{"a"}, more: 4, compress: func() []byte { return nil }}), good...), 0, 10, "4+5  unreadable size=false", "9 k0=z +0")
-	check(t, append(v2(spec{base: 4, records: []string{"a", "b"}, more: 3}), good...), 0, 10, "4 k0=a +0", "5 k1=b +1", "6+3  unreadable size=false", "9 k0=z +0")
+	check(t,
+		append(v2(spec{base: 4, codec: 5, records: []string{"a"}, more: 4, compress: func() []byte { return nil }}),
+			good...), 0, 10, "4+5  unreadable size=false", "9 k0=z +0")
+	check(t, append(v2(spec{base: 4, records: []string{"a", "b"}, more: 3}), good...), 0, 10, "4 k0=a +0", "5 k1=b +1",
+		"6+3  unreadable size=false", "9 k0=z +0")
 	for _, n := range []int64{-1, 1, 100, 1 << 40, 1 << 62, 1<<62 + 1, math.MaxInt64} {
 		set := v2(spec{base: 8, more: 1, compress: func() []byte { return countHeaders(n) }})
 		check(t, append(set, good...), 0, 10, "8+1  unreadable size=false", "9 k0=z +0")
 	}
 	long := record(0, "k0", "v")[1:]
 	long = append(binary.AppendVarint(nil, 1<<32+int64(len(long))), long...)
-	check(t, append(v2(spec{base: 8, more: 1, compress: func() []byte { return long }}), good...), 0, 10, "8+1  unreadable size=false", "9 k0=z +0")
-	for _, delta := range []int64{-1, 0, 3, 4, 1 << 40, math.MaxInt64, math.MinInt64} { // of a record whose offset is read already, or is not of the batch
+	check(t, append(v2(spec{base: 8, more: 1, compress: func() []byte { return long }}), good...), 0, 10,
+		"8+1  unreadable size=false", "9 k0=z +0")
+	// of a record whose offset is read already, or is not of the batch
+	for _, delta := range []int64{-1, 0, 3, 4, 1 << 40, math.MaxInt64, math.MinInt64} {
 		for _, value := range []string{"b", strings.Repeat("b", limit)} {
-			set := v2(spec{base: 6, more: 3, compress: func() []byte { return append(record(0, "k0", "a"), record(delta, "k1", value)...) }})
+			set := v2(spec{base: 6, more: 3, compress: func() []byte {
+				return append(record(0, "k0", "a"), record(delta, "k1", value)...)
+			}})
 			check(t, append(set, good...), 0, 10, "6 k0=a +0", "7+2  unreadable size=false", "9 k0=z +0")
 		}
 	}
@@ -289,7 +309,10 @@ func TestDamaged(t *testing.T) {
 	var r recordset.Reader
 	on := bytes.Clone(good)
 	on[len(on)-1] ^= 1
-	for name, set := range map[string][]byte{"a bit": on, "cut short": good[:len(good)-1], "shorter": good[:9], "no length": append(make([]byte, 12), good[12:]...)} {
+	for name, set := range map[string][]byte{
+		"a bit": on, "cut short": good[:len(good)-1], "shorter": good[:9],
+		"no length": append(make([]byte, 12), good[12:]...),
+	} {
 		r.Reset(set, nil, limits(0))
 		if _, _, err := r.Next(nil); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%s: %v", name, err)
@@ -302,7 +325,8 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	var r recordset.Reader
 	want := []protocol.Header{{Key: "a", Value: []byte("1")}, {Key: "", Value: []byte{}}}
-	few, many := record(0, "k0", "v", want...), record(1, "k1", "v", make([]protocol.Header, limit/recordset.HeaderBytes)...)
+	few, many := record(0, "k0", "v", want...),
+		record(1, "k1", "v", make([]protocol.Header, limit/recordset.HeaderBytes)...)
 	r.Reset(v2(spec{more: 2, compress: func() []byte { return append(few, many...) }}), nil, limits(0))
 	got, _, err := r.Next(nil)
 	if err != nil || !cmp.Equal(got.Headers, want) {
@@ -317,7 +341,8 @@ func TestHeaders(t *testing.T) {
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	latest := at.Add(time.Hour)
-	check(t, v2(spec{latest: latest, attributes: 1 << 3, records: []string{"a", "b"}}), 0, 2, "0 k0=a +3600000", "1 k1=b +3600000")
+	check(t, v2(spec{latest: latest, attributes: 1 << 3, records: []string{"a", "b"}}), 0, 2, "0 k0=a +3600000",
+		"1 k1=b +3600000")
 	check(t, v2(spec{latest: latest, records: []string{"a", "b"}}), 0, 2, "0 k0=a +0", "1 k1=b +1")
 }
 
@@ -338,7 +363,8 @@ func TestTransactions(t *testing.T) {
 		set = append(set, v2(s)...)
 	}
 	var r recordset.Reader
-	r.Reset(set, []fetch.ResponseTransaction{{ProducerID: 2, FirstOffset: 5}, {ProducerID: 1, FirstOffset: 0}}, limits(0))
+	r.Reset(set, []fetch.ResponseTransaction{{ProducerID: 2, FirstOffset: 5}, {ProducerID: 1, FirstOffset: 0}},
+		limits(0))
 	if d := cmp.Diff([]string{"1 k0=b +0", "2 k0=c +0", "4 k0=d +0"}, read(t, &r)); d != "" {
 		t.Errorf("records (-want +got):\n%s", d)
 	}
@@ -359,14 +385,18 @@ func TestOldFormats(t *testing.T) {
 				base = 40
 				binary.BigEndian.PutUint64(raw, uint64(base+2))
 			}
-			want := []string{fmt.Sprintf("%d k0=a +0", base), fmt.Sprintf("%d+1 k1 too_large size=true", base+1), fmt.Sprintf("%d k2=b +2", base+2)}
+			want := []string{
+				fmt.Sprintf("%d k0=a +0", base), fmt.Sprintf("%d+1 k1 too_large size=true", base+1),
+				fmt.Sprintf("%d k2=b +2", base+2),
+			}
 			check(t, raw, 0, base+3, want...)
 			check(t, raw, base+2, base+3, want[2:]...)
 		})
 	}
 }
 
-// TestOldDamaged: a damaged set of the formats before v2 is lost from behind what was read before it, with the set's time.
+// TestOldDamaged: a damaged set of the formats before v2 is lost from behind what was read before it, with the set's
+// time.
 func TestOldDamaged(t *testing.T) {
 	t.Parallel()
 	for magic := range byte(2) {
@@ -380,7 +410,10 @@ func TestOldDamaged(t *testing.T) {
 				binary.BigEndian.PutUint64(one, last)
 				set = append(set, one...)
 			}
-			want := []string{"40 k0=a +0", "41 k1=b +1", "42 k2=c +2", "43+3  unreadable size=false", "46 k0=a +0", "47 k1=b +1", "48 k2=c +2"}
+			want := []string{
+				"40 k0=a +0", "41 k1=b +1", "42 k2=c +2", "43+3  unreadable size=false", "46 k0=a +0",
+				"47 k1=b +1", "48 k2=c +2",
+			}
 			check(t, set, 0, 49, want...)
 			check(t, set, 42, 49, want[2:]...)
 			check(t, set, 44, 49, append([]string{"44+2  unreadable size=false"}, want[4:]...)...)
@@ -399,10 +432,15 @@ func v1(t *testing.T, codec compress.Compression, values ...string) []byte {
 	t.Helper()
 	var records []protocol.Record
 	for i, value := range values {
-		records = append(records, protocol.Record{Time: at.Add(time.Duration(i) * time.Millisecond), Key: protocol.NewBytes(fmt.Appendf(nil, "k%d", i)), Value: protocol.NewBytes([]byte(value))})
+		records = append(records, protocol.Record{
+			Time: at.Add(time.Duration(i) * time.Millisecond),
+			Key:  protocol.NewBytes(fmt.Appendf(nil, "k%d", i)), Value: protocol.NewBytes([]byte(value)),
+		})
 	}
 	var b bytes.Buffer
-	set := protocol.RecordSet{Version: 1, Attributes: protocol.Attributes(codec), Records: protocol.NewRecordReader(records...)}
+	set := protocol.RecordSet{
+		Version: 1, Attributes: protocol.Attributes(codec), Records: protocol.NewRecordReader(records...),
+	}
 	if _, err := set.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}

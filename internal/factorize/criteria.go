@@ -55,7 +55,8 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 		}
 	}
 	if last := c.ranks[len(c.ranks)-1]; last > most {
-		return fmt.Errorf("%w: rank %d: %d documents and %d terms leave room for %d", solver.ErrSettings, last, n, p, max(most, 0))
+		return fmt.Errorf("%w: rank %d: %d documents and %d terms leave room for %d", solver.ErrSettings, last, n,
+			p, max(most, 0))
 	}
 	if err := compute(ctx); err != nil {
 		return err
@@ -70,9 +71,14 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 }
 
 // fit runs the method once. Given threads are spent on runs at a time.
-func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error) {
+func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int,
+	seed uint64,
+) (topics, scores *mat.Dense, err error) {
 	s := &c.Settings
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter, RelTol: solver.TolOrOff(s.RelTol), Threads: min(c.options.Threads, 1)}, c.method)
+	r, err := solver.Solve(ctx, x, solver.Settings{
+		Rank: factors, Init: s.Init, Seed: seed, MaxIter: s.MaxIter,
+		RelTol: solver.TolOrOff(s.RelTol), Threads: min(c.options.Threads, 1),
+	}, c.method)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +97,8 @@ func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int, seed uint6
 func (c *ranking) bcv(ctx context.Context) error {
 	topics, scores := signs(c.Method)
 	curve, err := rank.BiCrossValidate(ctx, c.x, c.fit, rank.BiCrossSettings{
-		Factors: c.ranks, Folds: c.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores, Jobs: c.options.jobs(),
+		Factors: c.ranks, Folds: c.Settings.Folds, NonNegativeTopics: topics, NonNegativeScores: scores,
+		Jobs: c.options.jobs(),
 	})
 	if err != nil {
 		return err
@@ -101,7 +108,8 @@ func (c *ranking) bcv(ctx context.Context) error {
 		if curve[i].Error <= rounding*linalg.OperatorOf(c.x, 0).NormSquared()/float64(n*p) {
 			curve[i].Error, curve[i].StandardError = 0, 0
 		}
-		c.Curve = append(c.Curve, RankPoint{Rank: curve[i].Factors, Value: curve[i].Error, StandardError: &curve[i].StandardError})
+		c.Curve = append(c.Curve,
+			RankPoint{Rank: curve[i].Factors, Value: curve[i].Error, StandardError: &curve[i].StandardError})
 	}
 	return nil
 }
@@ -119,7 +127,8 @@ func (c *ranking) bic(ctx context.Context) error {
 
 // stability computes ccc or dispersion.
 func (c *ranking) stability(ctx context.Context) error {
-	all, err := rank.Stabilities(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Runs: c.Settings.Runs, Jobs: c.options.jobs()})
+	all, err := rank.Stabilities(ctx, c.x, c.fit,
+		rank.RunSettings{Factors: c.ranks, Runs: c.Settings.Runs, Jobs: c.options.jobs()})
 	for i, s := range all {
 		value := s.Cophenetic
 		if c.Criterion == Dispersion {

@@ -30,8 +30,9 @@ const (
 var ErrOptions = errors.New("option out of range")
 
 // Options says what Run does. Fields with help are flags. Fields with a JSON name are written to the report, with their
-// defaults filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a tolerance of 0
-// is off. Run sets Documents, Terms, SeedKept, the seed of the start whose result is kept, and Starts, their number.
+// defaults filled in: zero values mean DocumentsByTerms, solver.InitSVD, one start and solver.DefaultMaxIter; a
+// tolerance of 0 is off. Run sets Documents, Terms, SeedKept, the seed of the start whose result is kept, and Starts,
+// their number.
 type Options struct {
 	Method      string      `json:"-" help:"${methods}." enum:"${methods}" default:"sonmf"`
 	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .npy, .csv, .tsv, .jsonl or .parquet; all but .parquet also as .gz or .zst." required:"" type:"existingfile" placeholder:"FILE"`
@@ -61,19 +62,21 @@ type Options struct {
 
 // Report is the outcome of a run as it stands in result.json.
 type Report struct {
-	Method                string              `json:"method"`
-	Status                string              `json:"status"`
-	Iterations            int                 `json:"iterations"`
-	Objective             float64             `json:"objective"`
-	MeanObjective         float64             `json:"mean_objective"`
-	OrthogonalityResidual *float64            `json:"orthogonality_residual"` // nil if it overflows
-	TrainAccuracy         *float64            `json:"train_accuracy"`         // nil for methods without labels; smf-h uses the codes that predictions derive
-	TestAccuracy          *float64            `json:"test_accuracy,omitempty"`
-	TestAUROC             *float64            `json:"test_auroc,omitempty"` // nil for more than two classes, and if all documents are of one class
-	Seconds               Seconds             `json:"seconds"`
-	Trace                 []solver.TracePoint `json:"trace"` // empty unless asked for
-	Settings              Settings            `json:"settings"`
-	Version               string              `json:"version"`
+	Method                string   `json:"method"`
+	Status                string   `json:"status"`
+	Iterations            int      `json:"iterations"`
+	Objective             float64  `json:"objective"`
+	MeanObjective         float64  `json:"mean_objective"`
+	OrthogonalityResidual *float64 `json:"orthogonality_residual"` // nil if it overflows
+	// nil for methods without labels; smf-h uses the codes that predictions derive
+	TrainAccuracy *float64 `json:"train_accuracy"`
+	TestAccuracy  *float64 `json:"test_accuracy,omitempty"`
+	// nil for more than two classes, and if all documents are of one class
+	TestAUROC *float64            `json:"test_auroc,omitempty"`
+	Seconds   Seconds             `json:"seconds"`
+	Trace     []solver.TracePoint `json:"trace"` // empty unless asked for
+	Settings  Settings            `json:"settings"`
+	Version   string              `json:"version"`
 }
 
 // Seconds is the wall time of the parts of a run: reading, start with the choice of weights, updates.
@@ -130,7 +133,10 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 		return nil, err
 	}
 	report := o.report(x, method, result)
-	report.Seconds = Seconds{Load: loaded.Sub(begin).Seconds(), Init: chosen.Sub(loaded).Seconds() + result.Seconds.Init, Solve: result.Seconds.Solve}
+	report.Seconds = Seconds{
+		Load: loaded.Sub(begin).Seconds(),
+		Init: chosen.Sub(loaded).Seconds() + result.Seconds.Init, Solve: result.Seconds.Solve,
+	}
 	if t != nil {
 		if err := t.describe(report, &o, x, result); err != nil {
 			return nil, err
@@ -145,9 +151,11 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	return report, nil
 }
 
-// best returns the result with the least objective of all starts, the first of several, with the seconds of all, and sets
-// SeedKept. Starts that end without a finite objective are skipped, unless there is no other.
-func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (best *solver.Result, err error) {
+// best returns the result with the least objective of all starts, the first of several, with the seconds of all, and
+// sets SeedKept. Starts that end without a finite objective are skipped, unless there is no other.
+func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings,
+	method solver.Method,
+) (best *solver.Result, err error) {
 	var failed error
 	var seconds solver.Seconds
 	cancelled := false
@@ -182,14 +190,17 @@ func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settin
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // solve runs the method once. An error about an entry of the matrix names its place in the input.
-func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Settings, method solver.Method) (*solver.Result, error) {
+func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Settings,
+	method solver.Method,
+) (*solver.Result, error) {
 	result, err := solver.Solve(ctx, x, settings, method)
 	if outside, ok := errors.AsType[*solver.DomainError](err); ok {
 		row, column := outside.Row+1, outside.Col+1
 		if o.Orientation == TermsByDocuments {
 			row, column = column, row
 		}
-		return nil, fmt.Errorf("factorizing %q by %s: %w: row %d, column %d is %v, must be %v", o.Input, o.Method, solver.ErrDomain, row, column, outside.Value, outside.Domain)
+		return nil, fmt.Errorf("factorizing %q by %s: %w: row %d, column %d is %v, must be %v", o.Input, o.Method,
+			solver.ErrDomain, row, column, outside.Value, outside.Domain)
 	}
 	return result, err
 }
@@ -206,7 +217,8 @@ func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Resu
 		settings.L1Topics, settings.L1Scores = &topics, &scores
 	}
 	// These stand elsewhere in the report, or not at all.
-	settings.Method, settings.Supervised, settings.Restarts, settings.Trace, settings.Out, settings.Version = "", Supervised{}, 0, false, "", ""
+	settings.Method, settings.Supervised, settings.Restarts, settings.Trace, settings.Out, settings.Version = "",
+		Supervised{}, 0, false, "", ""
 	report := &Report{
 		Method: o.Method, Status: result.Status.String(), Iterations: result.Iterations,
 		Objective: result.Objective, MeanObjective: result.MeanObjective,
@@ -221,8 +233,8 @@ func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Resu
 	return report
 }
 
-// check fills in the defaults and returns the method, or the given settings of a supervised one. solver.Solve checks the
-// numbers.
+// check fills in the defaults and returns the method, or the given settings of a supervised one. solver.Solve checks
+// the numbers.
 func (o *Options) check() (method solver.Method, supervised smf.Settings, err error) {
 	fail := func(format string, args ...any) (solver.Method, smf.Settings, error) {
 		return nil, supervised, fmt.Errorf("%w: %s", ErrOptions, fmt.Sprintf(format, args...))
@@ -242,14 +254,17 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 		return fail("no output folder")
 	case o.Restarts < 0:
 		return fail("%d restarts", o.Restarts)
-	case o.Restarts > 1 && (o.Init == solver.InitSVD || o.StartTopics != "" || o.StartScores != "" || o.Method == methods.SVD):
-		return fail("%d restarts from a start that does not depend on the seed; choose the start random or kmeans", o.Restarts)
+	case o.Restarts > 1 && (o.Init == solver.InitSVD || o.StartTopics != "" || o.StartScores != "" ||
+		o.Method == methods.SVD):
+		return fail("%d restarts from a start that does not depend on the seed; choose the start random or kmeans",
+			o.Restarts)
 	}
 	if o.supervised() {
 		supervised, err = o.checkSupervised()
 		return nil, supervised, err
 	}
-	method, choices, err := methods.New(o.Method, methods.Settings{Step: o.Step, L1Topics: o.L1Topics, L1Scores: o.L1Scores})
+	method, choices, err := methods.New(o.Method,
+		methods.Settings{Step: o.Step, L1Topics: o.L1Topics, L1Scores: o.L1Scores})
 	if o.Step = choices.Step; err == nil {
 		err = o.refuse(o.Method)
 	}
@@ -258,7 +273,8 @@ func (o *Options) check() (method solver.Method, supervised smf.Settings, err er
 
 func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, error) {
 	settings := solver.Settings{
-		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol, Threads: o.Threads, Recorder: recorder,
+		Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol),
+		AbsTol: o.AbsTol, Threads: o.Threads, Recorder: recorder,
 	}
 	x, err := o.read(o.Input)
 	if err != nil {
@@ -266,7 +282,8 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	}
 	n, p := x.Dims()
 	if o.Rank > p {
-		return nil, settings, fmt.Errorf("%w: factorizing %q: %w: %d topics of %d terms", ErrOptions, o.Input, solver.ErrRank, o.Rank, p)
+		return nil, settings, fmt.Errorf("%w: factorizing %q: %w: %d topics of %d terms", ErrOptions, o.Input,
+			solver.ErrRank, o.Rank, p)
 	}
 	if settings.StartTopics, err = readFactor(o.StartTopics, p, o.Rank, false); err != nil {
 		return nil, settings, err
@@ -277,8 +294,9 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	return x, settings, o.checkSigns(&settings)
 }
 
-// checkSigns refuses starts of methods with non-negative factors: negative entries of a factor that stays non-negative, and
-// factors of zeros only, which no update changes. A single column of zeros is an unused topic, with which a run may end.
+// checkSigns refuses starts of methods with non-negative factors: negative entries of a factor that stays non-negative,
+// and factors of zeros only, which no update changes. A single column of zeros is an unused topic, with which a run may
+// end.
 func (o *Options) checkSigns(s *solver.Settings) error {
 	topics, scores := methods.NonNegative(o.Method)
 	for _, start := range []struct {
@@ -286,8 +304,8 @@ func (o *Options) checkSigns(s *solver.Settings) error {
 		factor, other *mat.Dense
 		nonNegative   bool
 	}{
-		{o.StartTopics, s.StartTopics, s.StartScores, topics},
-		{o.StartScores, s.StartScores, s.StartTopics, scores},
+		{path: o.StartTopics, factor: s.StartTopics, other: s.StartScores, nonNegative: topics},
+		{path: o.StartScores, factor: s.StartScores, other: s.StartTopics, nonNegative: scores},
 	} {
 		if start.factor == nil {
 			continue
@@ -295,12 +313,14 @@ func (o *Options) checkSigns(s *solver.Settings) error {
 		x := linalg.OperatorOf(start.factor, 0)
 		if start.nonNegative {
 			if outside, ok := errors.AsType[*solver.DomainError](solver.NonNegative.Check(x)); ok {
-				return fmt.Errorf("reading %q: %w: row %d, column %d is %v, must be non-negative for %s", start.path, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, o.Method)
+				return fmt.Errorf("reading %q: %w: row %d, column %d is %v, must be non-negative for %s", start.path,
+					solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, o.Method)
 			}
 		}
 		locked := start.nonNegative || start.other == nil
 		if (topics || scores) && o.Method != methods.SONMFBinary && locked && x.NormSquared() == 0 {
-			return fmt.Errorf("reading %q: %w: every entry is 0, and no update of %s changes that", start.path, solver.ErrDomain, o.Method)
+			return fmt.Errorf("reading %q: %w: every entry is 0, and no update of %s changes that", start.path,
+				solver.ErrDomain, o.Method)
 		}
 	}
 	return nil
@@ -333,7 +353,8 @@ func readFactor(path string, rows, cols int, line bool) (*mat.Dense, error) {
 		return mat.DenseCopyOf(dense.T()), nil
 	}
 	if r != rows || c != cols {
-		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape, r, c, rows, cols)
+		return nil, fmt.Errorf("%w: reading %q: %w: %d×%d, must be %d×%d", ErrOptions, path, solver.ErrShape,
+			r, c, rows, cols)
 	}
 	return dense, nil
 }

@@ -103,7 +103,8 @@ func writeMTX(t *testing.T, x mat.Matrix) string {
 			}
 		}
 	}
-	return writeFile(t, "x.mtx", fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s", n, p, len(entries), strings.Join(entries, "")))
+	return writeFile(t, "x.mtx", fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n%s", n, p,
+		len(entries), strings.Join(entries, "")))
 }
 
 func writeFile(t *testing.T, name, content string) string {
@@ -209,8 +210,10 @@ func TestRun(t *testing.T) {
 			if math.Abs(report.Objective-first) > 1e-9*first {
 				t.Errorf("%s, %s: objective %.15g, was %.15g in another form", method, name, report.Objective, first)
 			}
-			if wantTrace := o.Trace; wantTrace != (len(report.Trace) == report.Iterations+1) || !wantTrace && len(report.Trace) != 0 {
-				t.Errorf("%s, %s: trace of %d points for %d updates", method, name, len(report.Trace), report.Iterations)
+			if wantTrace := o.Trace; wantTrace != (len(report.Trace) == report.Iterations+1) ||
+				!wantTrace && len(report.Trace) != 0 {
+				t.Errorf("%s, %s: trace of %d points for %d updates", method, name, len(report.Trace),
+					report.Iterations)
 			}
 		}
 	}
@@ -244,8 +247,8 @@ func TestReportNames(t *testing.T) {
 		want []string
 	}{
 		"report": {got, []string{
-			"iterations", "mean_objective", "method", "objective", "orthogonality_residual", "seconds", "settings", "status",
-			"trace", "train_accuracy", "version",
+			"iterations", "mean_objective", "method", "objective", "orthogonality_residual", "seconds",
+			"settings", "status", "trace", "train_accuracy", "version",
 		}},
 		"seconds": {got["seconds"], []string{"init", "load", "solve"}},
 		"trace":   {got["trace"].([]any)[0], []string{"iteration", "objective", "seconds"}},
@@ -266,7 +269,8 @@ func TestHugeTopics(t *testing.T) {
 	x.Scale(1e100, x)
 	_, p := x.Dims()
 	o := factorize.Options{Method: "nmf", Input: writeCSV(t, x), Rank: 2, MaxIter: 5, Out: t.TempDir()}
-	o.StartTopics = writeNPY(t, mat.DenseCopyOf(x.Slice(0, o.Rank, 0, p).T())) // two documents, so that scores are near 1
+	// two documents, so that scores are near 1
+	o.StartTopics = writeNPY(t, mat.DenseCopyOf(x.Slice(0, o.Rank, 0, p).T()))
 	if _, err := factorize.Run(t.Context(), o, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +282,9 @@ func TestHugeTopics(t *testing.T) {
 // A run goes on from the factors of another.
 func TestRunFromFactors(t *testing.T) {
 	t.Parallel()
-	o := factorize.Options{Method: "sonmf", Input: writeMTX(t, example()), Rank: 2, MaxIter: 3, Trace: true, Out: t.TempDir()}
+	o := factorize.Options{
+		Method: "sonmf", Input: writeMTX(t, example()), Rank: 2, MaxIter: 3, Trace: true, Out: t.TempDir(),
+	}
 	before, err := factorize.Run(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -298,7 +304,10 @@ func TestRunFromFactors(t *testing.T) {
 // The best of several starts is the best of single runs with their seeds.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
-	o := factorize.Options{Method: methods.NMF, Input: writeCSV(t, example()), Rank: 4, Init: solver.InitRandom, Seed: 3, MaxIter: 5, Trace: true}
+	o := factorize.Options{
+		Method: methods.NMF, Input: writeCSV(t, example()), Rank: 4, Init: solver.InitRandom,
+		Seed: 3, MaxIter: 5, Trace: true,
+	}
 	run := func(o factorize.Options) (*factorize.Report, *mat.Dense) {
 		o.Out = t.TempDir()
 		if _, err := factorize.Run(t.Context(), o, nil); err != nil {
@@ -329,8 +338,10 @@ func TestRestarts(t *testing.T) {
 	if report.Settings.SeedKept != kept {
 		t.Errorf("seed %d is said to be kept, want %d", report.Settings.SeedKept, kept)
 	}
-	if report.Objective != least || !mat.Equal(topics, want) || report.Settings.Starts != restarts || len(report.Trace) != report.Iterations+1 {
-		t.Errorf("objective %v of %d restarts, the best single run has %v; %d points of %d updates", report.Objective, report.Settings.Starts, least, len(report.Trace), report.Iterations)
+	if report.Objective != least || !mat.Equal(topics, want) || report.Settings.Starts != restarts ||
+		len(report.Trace) != report.Iterations+1 {
+		t.Errorf("objective %v of %d restarts, the best single run has %v; %d points of %d updates", report.Objective,
+			report.Settings.Starts, least, len(report.Trace), report.Iterations)
 	}
 }
 
@@ -346,35 +357,88 @@ func TestRunRefuses(t *testing.T) {
 		o    factorize.Options
 		want string
 	}{
-		"method":       {factorize.Options{Method: "lda", Input: good, Rank: 2}, `method "lda" is none of sonmf, `},
-		"orientation":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Orientation: "words"}, "input orientation"},
-		"rank":         {factorize.Options{Method: "sonmf", Input: good, Rank: 9}, "rank out of range"},
-		"no rank":      {factorize.Options{Method: "svd", Input: good}, "rank out of range"},
-		"start":        {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Init: "nndsvd"}, "none of svd, random, kmeans"},
-		"step":         {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Step: "newton"}, "none of extrapolated, exact, cayley"},
-		"step of svd":  {factorize.Options{Method: "svd", Input: good, Rank: 2, Step: "exact"}, "no step to choose"},
-		"penalty":      {factorize.Options{Method: "nmf", Input: good, Rank: 2, L1Topics: new(float64)}, "no ℓ1 penalties"},
-		"restarts":     {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: -1}, "-1 restarts"},
-		"one start":    {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2}, "choose the start random or kmeans"},
-		"given start":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2, Init: "random", StartTopics: good}, "choose the start random or kmeans"},
-		"no start":     {factorize.Options{Method: "svd", Input: good, Rank: 2, Restarts: 2, Init: "random"}, "choose the start random or kmeans"},
-		"negative":     {factorize.Options{Method: "nmf", Input: negative, Rank: 1}, "x.csv\" by nmf: value out of range: row 3, column 1 is -4, must be non-negative"},
-		"neg. turned":  {factorize.Options{Method: "onmf", Input: negative, Rank: 1, Orientation: factorize.TermsByDocuments}, "row 3, column 1 is -4, must be non-negative"},
-		"neg. sparse":  {factorize.Options{Method: "l1-nmf", Input: writeMTX(t, below), Rank: 1, Orientation: factorize.TermsByDocuments}, "row 3, column 1 is -4, must be non-negative"},
-		"not binary":   {factorize.Options{Method: "log-nmf", Input: negative, Rank: 1}, "row 2, column 2 is 3, must be 0 or 1"},
-		"many threads": {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: 100000}, "100000 threads, must be 0 to 1024"},
-		"tolerance":    {factorize.Options{Method: "svd", Input: good, Rank: 2, RelTol: math.Inf(1)}, "tolerances +Inf"},
-		"score shape":  {factorize.Options{Method: "svd", Input: good, Rank: 2, StartScores: factor(8, 2)}, "factor.npy\": shapes do not match: 8×2, must be 12×2"},
-		"neg. topic":   {factorize.Options{Method: "nmf", Input: good, Rank: 2, StartTopics: factor(8, 2, 1, 1, 1, -2)}, "factor.npy\": value out of range: row 2, column 2 is -2, must be non-negative for nmf"},
-		"neg. score":   {factorize.Options{Method: "semi-nmf", Input: good, Rank: 2, StartScores: factor(12, 2, -1)}, "row 1, column 1 is -1, must be non-negative"},
-		"zero topics":  {factorize.Options{Method: "onmf", Input: good, Rank: 2, StartTopics: factor(8, 2), StartScores: factor(12, 2, 1)}, "every entry is 0"},
-		"zero scores":  {factorize.Options{Method: "l1-nmf", Input: good, Rank: 2, StartScores: factor(12, 2)}, "every entry is 0"},
-		"zero alone":   {factorize.Options{Method: "semi-nmf", Input: good, Rank: 2, StartTopics: factor(8, 2)}, "every entry is 0"},
-		"threads":      {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: -1}, "-1 threads"},
-		"no file":      {factorize.Options{Method: "svd", Input: good + ".gz", Rank: 2}, "no such file"},
-		"not a number": {factorize.Options{Method: "svd", Input: writeFile(t, "y.csv", "1,2\n3,x\n"), Rank: 1}, "line 2, column 2"},
-		"start shape":  {factorize.Options{Method: "sonmf", Input: good, Rank: 2, StartTopics: writeNPY(t, mat.NewDense(3, 2, nil))}, "3×2, must be 8×2"},
-		"sparse start": {factorize.Options{Method: "sonmf", Input: good, Rank: 8, StartTopics: writeMTX(t, example())}, "start factors are dense"},
+		"method": {factorize.Options{Method: "lda", Input: good, Rank: 2}, `method "lda" is none of sonmf, `},
+		"orientation": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Orientation: "words"}, "input orientation",
+		},
+		"rank":    {factorize.Options{Method: "sonmf", Input: good, Rank: 9}, "rank out of range"},
+		"no rank": {factorize.Options{Method: "svd", Input: good}, "rank out of range"},
+		"start": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Init: "nndsvd"}, "none of svd, random, kmeans",
+		},
+		"step": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Step: "newton"},
+			"none of extrapolated, exact, cayley",
+		},
+		"step of svd": {factorize.Options{Method: "svd", Input: good, Rank: 2, Step: "exact"}, "no step to choose"},
+		"penalty": {
+			factorize.Options{Method: "nmf", Input: good, Rank: 2, L1Topics: new(float64)}, "no ℓ1 penalties",
+		},
+		"restarts": {factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: -1}, "-1 restarts"},
+		"one start": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2}, "choose the start random or kmeans",
+		},
+		"given start": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Restarts: 2, Init: "random", StartTopics: good},
+			"choose the start random or kmeans",
+		},
+		"no start": {
+			factorize.Options{Method: "svd", Input: good, Rank: 2, Restarts: 2, Init: "random"},
+			"choose the start random or kmeans",
+		},
+		"negative": {factorize.Options{Method: "nmf", Input: negative, Rank: 1}, "x.csv\" by nmf: value out of " +
+			"range: row 3, column 1 is -4, must be non-negative"},
+		"neg. turned": {
+			factorize.Options{Method: "onmf", Input: negative, Rank: 1, Orientation: factorize.TermsByDocuments},
+			"row 3, column 1 is -4, must be non-negative",
+		},
+		"neg. sparse": {factorize.Options{
+			Method: "l1-nmf", Input: writeMTX(t, below), Rank: 1, Orientation: factorize.TermsByDocuments,
+		}, "row 3, column 1 is -4, must be non-negative"},
+		"not binary": {
+			factorize.Options{Method: "log-nmf", Input: negative, Rank: 1}, "row 2, column 2 is 3, must be 0 or 1",
+		},
+		"many threads": {
+			factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: 100000},
+			"100000 threads, must be 0 to 1024",
+		},
+		"tolerance": {
+			factorize.Options{Method: "svd", Input: good, Rank: 2, RelTol: math.Inf(1)}, "tolerances +Inf",
+		},
+		"score shape": {
+			factorize.Options{Method: "svd", Input: good, Rank: 2, StartScores: factor(8, 2)},
+			"factor.npy\": shapes do not match: 8×2, must be 12×2",
+		},
+		"neg. topic": {
+			factorize.Options{Method: "nmf", Input: good, Rank: 2, StartTopics: factor(8, 2, 1, 1, 1, -2)},
+			"factor.npy\": value out of range: row 2, column 2 is -2, must be non-negative for nmf",
+		},
+		"neg. score": {
+			factorize.Options{Method: "semi-nmf", Input: good, Rank: 2, StartScores: factor(12, 2, -1)},
+			"row 1, column 1 is -1, must be non-negative",
+		},
+		"zero topics": {factorize.Options{
+			Method: "onmf", Input: good, Rank: 2, StartTopics: factor(8, 2), StartScores: factor(12, 2, 1),
+		}, "every entry is 0"},
+		"zero scores": {
+			factorize.Options{Method: "l1-nmf", Input: good, Rank: 2, StartScores: factor(12, 2)}, "every entry is 0",
+		},
+		"zero alone": {
+			factorize.Options{Method: "semi-nmf", Input: good, Rank: 2, StartTopics: factor(8, 2)}, "every entry is 0",
+		},
+		"threads": {factorize.Options{Method: "svd", Input: good, Rank: 2, Threads: -1}, "-1 threads"},
+		"no file": {factorize.Options{Method: "svd", Input: good + ".gz", Rank: 2}, "no such file"},
+		"not a number": {
+			factorize.Options{Method: "svd", Input: writeFile(t, "y.csv", "1,2\n3,x\n"), Rank: 1}, "line 2, column 2",
+		},
+		"start shape": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, StartTopics: writeNPY(t, mat.NewDense(3, 2, nil))},
+			"3×2, must be 8×2",
+		},
+		"sparse start": {
+			factorize.Options{Method: "sonmf", Input: good, Rank: 8, StartTopics: writeMTX(t, example())},
+			"start factors are dense",
+		},
 	} {
 		dir := t.TempDir()
 		c.o.Out = filepath.Join(dir, "made", "here")
@@ -386,7 +450,8 @@ func TestRunRefuses(t *testing.T) {
 			t.Errorf("%s: %v was left behind", name, entries)
 		}
 	}
-	if _, err := factorize.Run(t.Context(), factorize.Options{Method: "svd", Input: good, Rank: 2}, nil); !errors.Is(err, factorize.ErrOptions) {
+	if _, err := factorize.Run(t.Context(), factorize.Options{Method: "svd", Input: good, Rank: 2},
+		nil); !errors.Is(err, factorize.ErrOptions) {
 		t.Errorf("no output folder: error %v", err)
 	}
 }
@@ -432,6 +497,7 @@ func TestThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report.Settings.Threads != before+1 || runtime.GOMAXPROCS(0) != before {
-		t.Errorf("ran on %d threads and left %d, want %d and %d", report.Settings.Threads, runtime.GOMAXPROCS(0), before+1, before)
+		t.Errorf("ran on %d threads and left %d, want %d and %d", report.Settings.Threads, runtime.GOMAXPROCS(0),
+			before+1, before)
 	}
 }

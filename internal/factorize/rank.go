@@ -25,9 +25,9 @@ const FactorAnalysis = "fa"
 // Criterion compares ranks.
 type Criterion string
 
-// The criteria. The best value is the least for bcv, bic and map, and the largest for ccc and dispersion; parallel counts the
-// eigenvalues above those of random data. If several ranks have the best value, the smallest of them is chosen, or the largest
-// for ccc and dispersion. Squared residuals that are only rounding count as equal.
+// The criteria. The best value is the least for bcv, bic and map, and the largest for ccc and dispersion; parallel
+// counts the eigenvalues above those of random data. If several ranks have the best value, the smallest of them is
+// chosen, or the largest for ccc and dispersion. Squared residuals that are only rounding count as equal.
 const (
 	BCV        Criterion = "bcv"        // error of bi-cross-validation; for least squares
 	BIC        Criterion = "bic"        // BIC₁; for least squares
@@ -46,9 +46,9 @@ const (
 	defaultMost = 20
 )
 
-// RankOptions says what Rank does. A field with help is a flag, and its zero value means the flag's default. RelTol 0 is off.
-// Fields with a JSON name are written to the report if the criterion uses them, with their defaults filled in. Rank sets
-// Documents and Terms.
+// RankOptions says what Rank does. A field with help is a flag, and its zero value means the flag's default. RelTol 0
+// is off. Fields with a JSON name are written to the report if the criterion uses them, with their defaults filled in.
+// Rank sets Documents and Terms.
 type RankOptions struct {
 	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
 	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .npy, .csv, .tsv, .jsonl or .parquet; all but .parquet also as .gz or .zst. For fa, cells of a table may be empty, NA, NaN or a dot." required:"" type:"existingfile" placeholder:"FILE"`
@@ -78,7 +78,8 @@ type RankReport struct {
 	Method    string    `json:"method"`
 	Criterion Criterion `json:"criterion"`
 	Rank      int       `json:"rank"` // the choice
-	// OneStandardErrorRank is the least rank whose bcv is within one standard error of the best; nil for other criteria.
+	// OneStandardErrorRank is the least rank whose bcv is within one standard error of the best; nil for other
+	// criteria.
 	OneStandardErrorRank *int        `json:"one_standard_error_rank,omitempty"`
 	Curve                []RankPoint `json:"curve"`
 	Unconverged          int         `json:"unconverged"` // runs that met no tolerance within MaxIter updates
@@ -92,8 +93,8 @@ type RankReport struct {
 type RankPoint struct {
 	Rank  int     `json:"rank"`
 	Value float64 `json:"value"`
-	// StandardError belongs to bcv. Reference is the percentile of the random eigenvalues of parallel. FourthPower is map with
-	// fourth powers.
+	// StandardError belongs to bcv. Reference is the percentile of the random eigenvalues of parallel. FourthPower is
+	// map with fourth powers.
 	StandardError *float64 `json:"standard_error,omitempty"`
 	Reference     *float64 `json:"reference,omitempty"`
 	FourthPower   *float64 `json:"fourth_power,omitempty"`
@@ -126,8 +127,8 @@ func signs(method string) (topics, scores bool) {
 	return topics, scores || method == methods.SONMF
 }
 
-// Rank reads a matrix and chooses the number of topics or factors. When ctx ends, it returns the cause. Errors about options
-// wrap solver.ErrSettings.
+// Rank reads a matrix and chooses the number of topics or factors. When ctx ends, it returns the cause. Errors about
+// options wrap solver.ErrSettings.
 func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -142,9 +143,11 @@ func Rank(ctx context.Context, o RankOptions) (*RankReport, error) {
 		return nil, err
 	}
 	// The entries are checked here, where rows and columns are still those of the file.
-	if outside, ok := errors.AsType[*solver.DomainError](methods.Domain(o.Method).Check(x)); ok && o.Method != FactorAnalysis {
+	if outside, ok := errors.AsType[*solver.DomainError](methods.Domain(o.Method).Check(x)); ok &&
+		o.Method != FactorAnalysis {
 		return nil, fmt.Errorf("ranking %q by %s: %w: row %d, column %d is %v, must be %v for %s",
-			o.Input, o.Criterion, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value, outside.Domain, o.Method)
+			o.Input, o.Criterion, solver.ErrDomain, outside.Row+1, outside.Col+1, outside.Value,
+			outside.Domain, o.Method)
 	}
 	if o.Orientation == TermsByDocuments {
 		x = matrixio.Transposed(x)
@@ -187,9 +190,11 @@ func (o *RankOptions) check() error {
 	case !slices.Contains(known, o.Method):
 		return fail("method %q is none of %s", o.Method, strings.Join(known, ", "))
 	case len(criteria) == 0:
-		return fail("method %q has no criterion: its scores may be negative, and it does not minimize squares", o.Method)
+		return fail("method %q has no criterion: its scores may be negative, and it does not minimize squares",
+			o.Method)
 	case !slices.Contains(criteria, o.Criterion):
-		return fail("method %q has no criterion %q, only %s", o.Method, o.Criterion, strings.Trim(strings.ReplaceAll(fmt.Sprint(criteria), " ", ", "), "[]"))
+		return fail("method %q has no criterion %q, only %s", o.Method, o.Criterion,
+			strings.Trim(strings.ReplaceAll(fmt.Sprint(criteria), " ", ", "), "[]"))
 	case o.Orientation != "" && o.Orientation != DocumentsByTerms && o.Orientation != TermsByDocuments:
 		return fail("input orientation %q is neither %s nor %s", o.Orientation, DocumentsByTerms, TermsByDocuments)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
@@ -209,8 +214,8 @@ func (o *RankOptions) check() error {
 	return nil
 }
 
-// choose takes the rank with the least value, the first of several, or with the largest value, the last of several. It warns
-// if there are several.
+// choose takes the rank with the least value, the first of several, or with the largest value, the last of several. It
+// warns if there are several.
 func (r *RankReport) choose(largest bool) RankPoint {
 	var best RankPoint
 	var equal []int
@@ -229,7 +234,8 @@ func (r *RankReport) choose(largest bool) RankPoint {
 		}
 	}
 	if r.Rank = best.Rank; len(equal) > 1 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%v are equal by %s: %d is chosen by rule", equal, r.Criterion, r.Rank))
+		r.Warnings = append(r.Warnings,
+			fmt.Sprintf("%v are equal by %s: %d is chosen by rule", equal, r.Criterion, r.Rank))
 	}
 	return best
 }
@@ -257,7 +263,8 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		}
 	} else {
 		s.Draws = cmp.Or(o.Draws, rank.DefaultDraws)
-		a, err := rank.Parallel(ctx, dense, rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Jobs: o.jobs()})
+		a, err := rank.Parallel(ctx, dense,
+			rank.ParallelSettings{Correlation: s.Correlation, Draws: s.Draws, Jobs: o.jobs()})
 		if err != nil {
 			return err
 		}
@@ -279,10 +286,12 @@ func (o *RankOptions) rankFactors(ctx context.Context, x mat.Matrix, r *RankRepo
 		r.Warnings = append(r.Warnings, "no factor stands out")
 	}
 	if unknown := len(correlations.Unknown); unknown > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d pairs of items have too few common answers for a correlation: 0 is taken for them", unknown))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"%d pairs of items have too few common answers for a correlation: 0 is taken for them", unknown))
 	}
 	if correlations.Smoothed() {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the least eigenvalue of the correlations is %.3g: they were smoothed", correlations.LeastEigenvalue))
+		r.Warnings = append(r.Warnings, fmt.Sprintf(
+			"the least eigenvalue of the correlations is %.3g: they were smoothed", correlations.LeastEigenvalue))
 	}
 	return nil
 }

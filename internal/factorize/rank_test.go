@@ -87,8 +87,8 @@ func TestRank(t *testing.T) {
 				t.Parallel()
 				last := 0
 				r, err := factorize.Rank(t.Context(), factorize.RankOptions{
-					Method: method, Input: documents, Criterion: criterion, Ranks: []int{2, 3, 4, 5, 7}, Runs: 8, RelTol: 1e-6, Seed: 1,
-					Progress: func(done, total int) {
+					Method: method, Input: documents, Criterion: criterion, Ranks: []int{2, 3, 4, 5, 7}, Runs: 8,
+					RelTol: 1e-6, Seed: 1, Progress: func(done, total int) {
 						if done != last+1 || done > total {
 							t.Errorf("%d of %d after %d", done, total, last)
 						}
@@ -118,7 +118,8 @@ func TestRank(t *testing.T) {
 	for _, criterion := range factorize.Criteria(factorize.FactorAnalysis) {
 		for _, kind := range []factoranalysis.Kind{"", factoranalysis.Polychoric} {
 			r, err := factorize.Rank(t.Context(), factorize.RankOptions{
-				Method: factorize.FactorAnalysis, Input: answers(t, kind != ""), Criterion: criterion, Correlation: kind, Draws: 20, Seed: 1,
+				Method: factorize.FactorAnalysis, Input: answers(t, kind != ""), Criterion: criterion,
+				Correlation: kind, Draws: 20, Seed: 1,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +127,8 @@ func TestRank(t *testing.T) {
 			if r.Rank != 3 || r.Settings.Documents != 200 || r.Settings.Terms != 12 {
 				t.Errorf("%s %s: %+v", criterion, kind, r)
 			}
-			if p := r.Curve[0]; (p.Reference != nil) != (criterion == factorize.Parallel) || (p.FourthPower != nil) != (criterion == factorize.MAP) {
+			if p := r.Curve[0]; (p.Reference != nil) != (criterion == factorize.Parallel) ||
+				(p.FourthPower != nil) != (criterion == factorize.MAP) {
 				t.Errorf("%s: first point %+v", criterion, p)
 			}
 		}
@@ -138,7 +140,9 @@ func TestRanksOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	input := answers(t, false)
 	for criterion, want := range map[factorize.Criterion]int{factorize.MAP: 4, factorize.Parallel: 3} {
-		r, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: factorize.FactorAnalysis, Input: input, Criterion: criterion, Ranks: []int{4, 5, 50}, Draws: 20})
+		r, err := factorize.Rank(t.Context(), factorize.RankOptions{
+			Method: factorize.FactorAnalysis, Input: input, Criterion: criterion, Ranks: []int{4, 5, 50}, Draws: 20,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +159,8 @@ func TestRankIsDeterministic(t *testing.T) {
 		var first string
 		for _, threads := range []int{1, 4} {
 			r, err := factorize.Rank(t.Context(), factorize.RankOptions{
-				Method: "nmf", Input: documents, Criterion: criterion, Ranks: []int{3, 4}, Runs: 3, RelTol: 1e-4, Seed: 2, Threads: threads,
+				Method: "nmf", Input: documents, Criterion: criterion, Ranks: []int{3, 4}, Runs: 3, RelTol: 1e-4,
+				Seed: 2, Threads: threads,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -174,18 +179,24 @@ func TestRankIsDeterministic(t *testing.T) {
 	}
 }
 
-// By default ranks go from 2 to what bcv leaves room for; terms by documents are turned; a run that is cut short is counted.
+// By default ranks go from 2 to what bcv leaves room for; terms by documents are turned; a run that is cut short is
+// counted.
 func TestRankDefaults(t *testing.T) {
 	t.Parallel()
 	documents := clusters(t)
-	r, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: "svd", Input: documents, Orientation: factorize.TermsByDocuments, Criterion: factorize.BCV})
+	r, err := factorize.Rank(t.Context(), factorize.RankOptions{
+		Method: "svd", Input: documents, Orientation: factorize.TermsByDocuments, Criterion: factorize.BCV,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Settings.Documents != 24 || r.Settings.Terms != 60 || r.Curve[0].Rank != 2 || r.Curve[len(r.Curve)-1].Rank != 16 || r.Settings.Folds != 3 {
+	if r.Settings.Documents != 24 || r.Settings.Terms != 60 || r.Curve[0].Rank != 2 ||
+		r.Curve[len(r.Curve)-1].Rank != 16 || r.Settings.Folds != 3 {
 		t.Errorf("%+v", r)
 	}
-	r, err = factorize.Rank(t.Context(), factorize.RankOptions{Method: "nmf", Input: documents, Criterion: factorize.BIC, Ranks: []int{5, 6}, MaxIter: 1})
+	r, err = factorize.Rank(t.Context(), factorize.RankOptions{
+		Method: "nmf", Input: documents, Criterion: factorize.BIC, Ranks: []int{5, 6}, MaxIter: 1,
+	})
 	if err != nil || r.Unconverged != 2 {
 		t.Errorf("%+v, error %v", r, err)
 	}
@@ -209,10 +220,16 @@ func TestRankTies(t *testing.T) {
 	t.Parallel()
 	for _, v := range []float64{0, 3} {
 		constant := matrix(t, 10, 6, func(_, _ int) float64 { return v })
-		for criterion, want := range map[factorize.Criterion]int{factorize.BCV: 2, factorize.BIC: 2, factorize.CCC: 4, factorize.Dispersion: 4} {
-			r, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: "svd", Input: constant, Criterion: criterion, Ranks: []int{2, 3, 4}, RelTol: 1e-6})
+		for criterion, want := range map[factorize.Criterion]int{
+			factorize.BCV: 2, factorize.BIC: 2, factorize.CCC: 4, factorize.Dispersion: 4,
+		} {
+			r, err := factorize.Rank(t.Context(), factorize.RankOptions{
+				Method: "svd", Input: constant, Criterion: criterion, Ranks: []int{2, 3, 4}, RelTol: 1e-6,
+			})
 			if criterion == factorize.CCC || criterion == factorize.Dispersion {
-				r, err = factorize.Rank(t.Context(), factorize.RankOptions{Method: "nmf", Input: constant, Criterion: criterion, Ranks: []int{2, 3, 4}, RelTol: 1e-6, Runs: 3})
+				r, err = factorize.Rank(t.Context(), factorize.RankOptions{
+					Method: "nmf", Input: constant, Criterion: criterion, Ranks: []int{2, 3, 4}, RelTol: 1e-6, Runs: 3,
+				})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -223,7 +240,8 @@ func TestRankTies(t *testing.T) {
 			if _, err := json.Marshal(r); err != nil {
 				t.Errorf("all entries %v, %s: %v", v, criterion, err)
 			}
-			if text := fmt.Sprint(r.Warnings); criterion != factorize.BIC && !strings.Contains(text, "[2 3 4] are equal") {
+			if text := fmt.Sprint(r.Warnings); criterion != factorize.BIC &&
+				!strings.Contains(text, "[2 3 4] are equal") {
 				t.Errorf("all entries %v, %s: warnings %s", v, criterion, text)
 			}
 		}
@@ -249,7 +267,8 @@ func TestRankExact(t *testing.T) {
 			return scores[i][0]*topics[j][0] + scores[i][1]*topics[j][1] + scores[i][2]*topics[j][2]
 		})
 		for _, criterion := range []factorize.Criterion{factorize.BCV, factorize.BIC} {
-			r, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: "svd", Input: exact, Criterion: criterion, RelTol: 1e-6})
+			r, err := factorize.Rank(t.Context(),
+				factorize.RankOptions{Method: "svd", Input: exact, Criterion: criterion, RelTol: 1e-6})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -268,7 +287,9 @@ func TestRankScales(t *testing.T) {
 		random := rand.New(rand.NewPCG(8, 0))
 		input := matrix(t, 30, 8, func(_, _ int) float64 { return scale * random.Float64() })
 		for m, method := range []string{"svd", "nmf"} {
-			r, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: method, Input: input, Criterion: factorize.BCV, Ranks: []int{1, 2, 3}, RelTol: 1e-6})
+			r, err := factorize.Rank(t.Context(), factorize.RankOptions{
+				Method: method, Input: input, Criterion: factorize.BCV, Ranks: []int{1, 2, 3}, RelTol: 1e-6,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -276,7 +297,8 @@ func TestRankScales(t *testing.T) {
 				first = append(first, r)
 			}
 			if want := first[m]; r.Rank != want.Rank || *r.OneStandardErrorRank != *want.OneStandardErrorRank {
-				t.Errorf("%s, entries up to %v: rank %d and %d, want %d and %d", method, scale, r.Rank, *r.OneStandardErrorRank, want.Rank, *want.OneStandardErrorRank)
+				t.Errorf("%s, entries up to %v: rank %d and %d, want %d and %d", method, scale, r.Rank,
+					*r.OneStandardErrorRank, want.Rank, *want.OneStandardErrorRank)
 			}
 			if _, err := json.Marshal(r); err != nil {
 				t.Errorf("%s, entries up to %v: %v", method, scale, err)
@@ -292,23 +314,61 @@ func TestRankRefuses(t *testing.T) {
 		options factorize.RankOptions
 		want    string
 	}{
-		"method":           {factorize.RankOptions{Method: "lda", Input: documents, Criterion: "bcv"}, `method "lda" is none of sonmf`},
-		"criterion":        {factorize.RankOptions{Method: "svd", Input: documents, Criterion: "ccc"}, `method "svd" has no criterion "ccc", only bcv, bic`},
-		"binary":           {factorize.RankOptions{Method: "sonmf-binary", Input: documents, Criterion: "bic"}, `only ccc, dispersion`},
-		"none":             {factorize.RankOptions{Method: "log-nmf", Input: documents, Criterion: "bcv"}, `method "log-nmf" has no criterion:`},
-		"parallel of nmf":  {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "parallel"}, `only bcv, bic, ccc, dispersion`},
-		"ranks of fa":      {factorize.RankOptions{Method: "fa", Input: items, Criterion: "map", Ranks: []int{30}}, "12 items"},
-		"rank 0":           {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{0, 1}}, "rank 0"},
-		"repeated":         {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{3, 3}}, "rank 3"},
-		"rank too large":   {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{25}}, "rank 25: 60 documents and 24 terms leave room for 24"},
-		"rank of all":      {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{2, 24}}, "rank 24: 60 documents and 24 terms leave room for 23"},
-		"no room at all":   {factorize.RankOptions{Method: "nmf", Input: writeFile(t, "two.csv", "1,2\n3,4\n"), Criterion: "bcv"}, "rank 2: 2 documents and 2 terms leave room for 1"},
-		"threads":          {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{3}, Threads: 100000}, "100000 threads"},
-		"one cluster":      {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{1, 2}}, "agree on one topic"},
-		"no room for rank": {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{17}}, "rank 17: 60 documents and 24 terms leave room for 16"},
-		"one run":          {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "ccc", Runs: 1}, "1 runs"},
+		"method": {
+			factorize.RankOptions{Method: "lda", Input: documents, Criterion: "bcv"}, `method "lda" is none of sonmf`,
+		},
+		"criterion": {
+			factorize.RankOptions{Method: "svd", Input: documents, Criterion: "ccc"},
+			`method "svd" has no criterion "ccc", only bcv, bic`,
+		},
+		"binary": {
+			factorize.RankOptions{Method: "sonmf-binary", Input: documents, Criterion: "bic"}, `only ccc, dispersion`,
+		},
+		"none": {
+			factorize.RankOptions{Method: "log-nmf", Input: documents, Criterion: "bcv"},
+			`method "log-nmf" has no criterion:`,
+		},
+		"parallel of nmf": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "parallel"},
+			`only bcv, bic, ccc, dispersion`,
+		},
+		"ranks of fa": {
+			factorize.RankOptions{Method: "fa", Input: items, Criterion: "map", Ranks: []int{30}}, "12 items",
+		},
+		"rank 0": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{0, 1}}, "rank 0",
+		},
+		"repeated": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{3, 3}}, "rank 3",
+		},
+		"rank too large": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{25}},
+			"rank 25: 60 documents and 24 terms leave room for 24",
+		},
+		"rank of all": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bic", Ranks: []int{2, 24}},
+			"rank 24: 60 documents and 24 terms leave room for 23",
+		},
+		"no room at all": {
+			factorize.RankOptions{Method: "nmf", Input: writeFile(t, "two.csv", "1,2\n3,4\n"), Criterion: "bcv"},
+			"rank 2: 2 documents and 2 terms leave room for 1",
+		},
+		"threads": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{3}, Threads: 100000},
+			"100000 threads",
+		},
+		"one cluster": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "ccc", Ranks: []int{1, 2}},
+			"agree on one topic",
+		},
+		"no room for rank": {
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "bcv", Ranks: []int{17}},
+			"rank 17: 60 documents and 24 terms leave room for 16",
+		},
+		"one run": {factorize.RankOptions{Method: "nmf", Input: documents, Criterion: "ccc", Runs: 1}, "1 runs"},
 	} {
-		if _, err := factorize.Rank(t.Context(), c.options); !errors.Is(err, solver.ErrSettings) || !strings.Contains(err.Error(), c.want) {
+		if _, err := factorize.Rank(t.Context(), c.options); !errors.Is(err, solver.ErrSettings) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}
@@ -316,25 +376,33 @@ func TestRankRefuses(t *testing.T) {
 	negative := writeFile(t, "negative.csv", "1,2,3\n4,5,6\n7,8,9\n1,1,1\n2,4,6\n-9,2,2\n3,3,1\n")
 	for _, criterion := range factorize.Criteria("nmf") {
 		for _, orientation := range []factorize.Orientation{factorize.DocumentsByTerms, factorize.TermsByDocuments} {
-			_, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: "nmf", Input: negative, Orientation: orientation, Criterion: criterion, Ranks: []int{2}})
-			if !errors.Is(err, solver.ErrDomain) || !strings.Contains(err.Error(), "negative.csv") || !strings.Contains(err.Error(), "row 6, column 1 is -9, must be non-negative") {
+			_, err := factorize.Rank(t.Context(), factorize.RankOptions{
+				Method: "nmf", Input: negative, Orientation: orientation, Criterion: criterion, Ranks: []int{2},
+			})
+			if !errors.Is(err, solver.ErrDomain) || !strings.Contains(err.Error(), "negative.csv") ||
+				!strings.Contains(err.Error(), "row 6, column 1 is -9, must be non-negative") {
 				t.Errorf("negative entry, %s, %s: error %v", criterion, orientation, err)
 			}
 		}
 	}
 	constant := writeFile(t, "constant.csv", "1,2,NA\n2,2,1\n3,2,2\n")
-	if _, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: "fa", Input: constant, Criterion: factorize.MAP}); err == nil || !strings.Contains(err.Error(), "item 2 has fewer than two different answers") {
+	if _, err := factorize.Rank(t.Context(),
+		factorize.RankOptions{Method: "fa", Input: constant, Criterion: factorize.MAP}); err == nil ||
+		!strings.Contains(err.Error(), "item 2 has fewer than two different answers") {
 		t.Errorf("constant item: error %v", err)
 	}
 	apart := writeFile(t, "apart.csv", "1,2,NA\n2,1,NA\n3,2,NA\n2,NA,1\n1,NA,2\n3,NA,5\n")
-	if r, err := factorize.Rank(t.Context(), factorize.RankOptions{Method: "fa", Input: apart, Criterion: factorize.MAP}); err != nil || len(r.Warnings) == 0 || !strings.HasPrefix(r.Warnings[len(r.Warnings)-1], "1 pairs") {
+	if r, err := factorize.Rank(t.Context(),
+		factorize.RankOptions{Method: "fa", Input: apart, Criterion: factorize.MAP}); err != nil ||
+		len(r.Warnings) == 0 || !strings.HasPrefix(r.Warnings[len(r.Warnings)-1], "1 pairs") {
 		t.Errorf("items that nobody answered together: %+v, error %v", r, err)
 	}
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	for _, criterion := range []factorize.Criterion{factorize.BCV, factorize.CCC} {
-		if _, err := factorize.Rank(ctx, factorize.RankOptions{Method: "nmf", Input: documents, Criterion: criterion}); !errors.Is(err, why) {
+		if _, err := factorize.Rank(ctx,
+			factorize.RankOptions{Method: "nmf", Input: documents, Criterion: criterion}); !errors.Is(err, why) {
 			t.Errorf("%s cancelled: error %v", criterion, err)
 		}
 	}

@@ -22,10 +22,11 @@ import (
 // Auto lets cross-validation on the training data choose a weight; see smf.Search.
 const Auto = "auto"
 
-// Supervised holds the options of the methods of methods.Supervised, with their flags. A report has the fields without flags
-// filled in; XiGiven and RidgeGiven are empty there. Paths name matrix files, as Input does; "" means none. Labels are 0 … κ, and every
-// class must occur. XiGiven and RidgeGiven are ξ and ν, each a number or Auto, as "" is too. Start coefficients belong to
-// StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and "" means zeros.
+// Supervised holds the options of the methods of methods.Supervised, with their flags. A report has the fields without
+// flags filled in; XiGiven and RidgeGiven are empty there. Paths name matrix files, as Input does; "" means none.
+// Labels are 0 … κ, and every class must occur. XiGiven and RidgeGiven are ξ and ν, each a number or Auto, as "" is
+// too. Start coefficients belong to StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and ""
+// means zeros.
 type Supervised struct {
 	Labels       string           `json:"labels" help:"Labels 0, 1 … of the documents, in one line or one column." type:"existingfile" placeholder:"FILE"`
 	Aux          string           `json:"aux,omitempty" help:"Auxiliary features of the documents, in the orientation of the input." type:"existingfile" placeholder:"FILE"`
@@ -74,7 +75,8 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	case o.StartCoefficients != "" && (o.StartTopics == "" || o.StartScores == ""):
 		return refuse("start coefficients need the start topics and start scores that they belong to")
 	case !o.ClassWeights.Known():
-		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights, smf.Unweighted, smf.Balanced))
+		return refuse(fmt.Sprintf("class weights %q are neither %s nor %s", o.ClassWeights,
+			smf.Unweighted, smf.Balanced))
 	}
 	o.ClassWeights = cmp.Or(o.ClassWeights, smf.Unweighted)
 	s.Variant = smf.Variant(o.Method)
@@ -170,7 +172,8 @@ func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	if aux := t.data.Aux; aux != nil {
 		_, want := aux.Dims()
 		if _, got := t.test.Aux.Dims(); got != want {
-			return nil, fmt.Errorf("reading %q: %w: %d auxiliary features, %q has %d", o.TestAux, solver.ErrShape, got, o.Aux, want)
+			return nil, fmt.Errorf("reading %q: %w: %d auxiliary features, %q has %d", o.TestAux, solver.ErrShape,
+				got, o.Aux, want)
 		}
 	}
 	return t, nil
@@ -193,7 +196,8 @@ func (o *Options) readData(input string, n int, labels, aux string) (d smf.Data,
 	}
 	d.Aux = mat.DenseCopyOf(x)
 	if got, _ := x.Dims(); got != n {
-		return d, fmt.Errorf("reading %q: %w: auxiliary features of %d documents (%s), %q has %d", aux, solver.ErrShape, got, o.Orientation, input, n)
+		return d, fmt.Errorf("reading %q: %w: auxiliary features of %d documents (%s), %q has %d", aux, solver.ErrShape,
+			got, o.Orientation, input, n)
 	}
 	return d, nil
 }
@@ -208,7 +212,8 @@ func readLabels(path string) ([]int, error) {
 		return nil, err
 	}
 	if rows, cols := x.Dims(); rows != 1 && cols != 1 {
-		return nil, fmt.Errorf("reading %q: %w: labels are one line or one column, not %d×%d", path, solver.ErrShape, rows, cols)
+		return nil, fmt.Errorf("reading %q: %w: labels are one line or one column, not %d×%d", path,
+			solver.ErrShape, rows, cols)
 	}
 	values := mat.DenseCopyOf(x).RawMatrix().Data
 	labels := make([]int, len(values))
@@ -227,7 +232,8 @@ func readLabels(path string) ([]int, error) {
 }
 
 func labelError(path string, i int, format string, args ...any) error {
-	at := &matrixio.Error{Path: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1, fmt.Sprintf(format, args...))}
+	at := &matrixio.Error{Path: path, Err: fmt.Errorf("%w: document %d: %s", smf.ErrLabels, i+1,
+		fmt.Sprintf(format, args...))}
 	if at.Line = matrixio.LineOf(path, i); at.Line == 0 { // the labels are one line, or not in a CSV file
 		at.Line, at.Column = matrixio.LineOf(path, 0), i+1
 	}
@@ -242,7 +248,8 @@ func classes(path string, labels []int) (int, error) {
 		seen[y] = true
 	}
 	if missing := slices.Index(seen, false); missing >= 0 {
-		return 0, fmt.Errorf("reading %q: %w: no document of class %d, the largest label is %d", path, smf.ErrLabels, missing, count-1)
+		return 0, fmt.Errorf("reading %q: %w: no document of class %d, the largest label is %d", path, smf.ErrLabels,
+			missing, count-1)
 	}
 	if count < 2 {
 		return 0, fmt.Errorf("reading %q: %w: every document is of class 0", path, smf.ErrLabels)
@@ -289,7 +296,10 @@ func readCoefficients(path string, rows, kappa int) (*mat.Dense, error) {
 
 // choose fills in the weights that are Auto, those of the best candidate, and makes the method.
 func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings solver.Settings) (err error) {
-	search := smf.Search{Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed, ClassWeights: o.ClassWeights, Progress: o.Tried}
+	search := smf.Search{
+		Method: t.settings, Solver: settings, Folds: smf.DefaultFolds, Seed: settings.Seed,
+		ClassWeights: o.ClassWeights, Progress: o.Tried,
+	}
 	search.Method.StartHead = nil
 	search.Solver.StartTopics, search.Solver.StartScores, search.Solver.Recorder = nil, nil, nil
 	var chosen []string
@@ -318,7 +328,8 @@ func (t *task) choose(ctx context.Context, x mat.Matrix, o *Options, settings so
 // describe adds the settings and accuracies of a supervised result to a report.
 func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver.Result) error {
 	s := o.Supervised
-	s.Classes, s.Xi, s.Ridge, s.Update, s.CrossValidation = t.data.Classes, t.settings.Xi, t.settings.Ridge, t.settings.Update(), t.validation
+	s.Classes, s.Xi, s.Ridge, s.Update, s.CrossValidation = t.data.Classes, t.settings.Xi, t.settings.Ridge,
+		t.settings.Update(), t.validation
 	s.XiGiven, s.RidgeGiven, s.Tried = "", "", nil // these are options alone
 	report.Settings.Supervised = &s
 	model := t.method.Model(result)
@@ -341,7 +352,8 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 	positive, order := make([]bool, len(t.test.Labels)), mat.Col(nil, 0, test.LogOdds)
 	for i, y := range t.test.Labels {
 		positive[i] = y == 1
-		order[i] = (1 + order[i]/(1+math.Abs(order[i]))) / 2 // in the order of the probabilities, which would round to 1 above 37
+		// in the order of the probabilities, which would round to 1 above 37
+		order[i] = (1 + order[i]/(1+math.Abs(order[i]))) / 2
 	}
 	area, _, err := eval.AUROC(positive, order, nil)
 	if errors.Is(err, eval.ErrOneClass) {

@@ -61,7 +61,9 @@ func (c supervisedCase) column() *mat.Dense {
 // options returns those of a run on the case.
 func (c supervisedCase) options(t *testing.T, method string) factorize.Options {
 	t.Helper()
-	o := factorize.Options{Method: method, Input: writeCSV(t, c.x), Rank: 2, MaxIter: 200, RelTol: 1e-9, Seed: 1, Out: t.TempDir()}
+	o := factorize.Options{
+		Method: method, Input: writeCSV(t, c.x), Rank: 2, MaxIter: 200, RelTol: 1e-9, Seed: 1, Out: t.TempDir(),
+	}
 	o.Labels, o.XiGiven, o.RidgeGiven = writeNPY(t, c.column()), "0.3", "0.7"
 	if c.aux != nil {
 		o.Aux = writeNPY(t, c.aux)
@@ -116,7 +118,8 @@ func (c supervisedCase) objective(o *factorize.Report, factors map[string]*mat.D
 		return norm * norm
 	}
 	s := o.Settings.Supervised
-	return s.Xi*squares(&product) + label + s.Ridge*(squares(&a)+squares(factors["aux_coefficients"])+squares(factors["intercept"]))
+	return s.Xi*squares(&product) + label +
+		s.Ridge*(squares(&a)+squares(factors["aux_coefficients"])+squares(factors["intercept"]))
 }
 
 // predicted returns the log-odds of documents by what predictions know of them: the row of X and the topics.
@@ -185,7 +188,10 @@ func TestSupervised(t *testing.T) {
 			if diff := cmp.Diff(*returned, r, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s, %+v: the file differs from the returned report: %s", method, size, diff)
 			}
-			shapes := map[string][2]int{"topics": {6, 2}, "scores": {30, 2}, "coefficients": {size.kappa, 2}, "intercept": {size.kappa, 1}, "aux_coefficients": {size.kappa, size.q}}
+			shapes := map[string][2]int{
+				"topics": {6, 2}, "scores": {30, 2}, "coefficients": {size.kappa, 2},
+				"intercept": {size.kappa, 1}, "aux_coefficients": {size.kappa, size.q},
+			}
 			for name, m := range factors {
 				if m == nil { // without auxiliary features
 					continue
@@ -194,7 +200,8 @@ func TestSupervised(t *testing.T) {
 					t.Errorf("%s, %+v: %s is %d×%d, want %v", method, size, name, rows, cols, shapes[name])
 				}
 			}
-			if _, ok := factors["aux_coefficients"]; !ok || len(factors) != len(shapes) || (size.q > 0) != (factors["aux_coefficients"] != nil) {
+			if _, ok := factors["aux_coefficients"]; !ok || len(factors) != len(shapes) ||
+				(size.q > 0) != (factors["aux_coefficients"] != nil) {
 				t.Fatalf("%s, %+v: %d tensors, want %d", method, size, len(factors), len(shapes))
 			}
 			if want := train.objective(&r, factors); math.Abs(r.Objective-want) > 1e-10*want {
@@ -225,14 +232,18 @@ func TestSupervisedForms(t *testing.T) {
 	c := supervisedExample(24, 2, 2, 1)
 	direct := c.options(t, "smf-w")
 	turned := direct
-	turned.Orientation, turned.Input, turned.Aux = factorize.TermsByDocuments, writeCSV(t, c.x.T()), writeCSV(t, c.aux.T())
+	turned.Orientation, turned.Input, turned.Aux = factorize.TermsByDocuments, writeCSV(t, c.x.T()),
+		writeCSV(t, c.aux.T())
 	line, sparse, header, withMark := direct, turned, direct, direct
 	line.Labels = writeFile(t, "y.csv", join(c.labels, ","))
 	sparse.Labels, sparse.Aux = writeMTX(t, c.column().T()), writeMTX(t, c.aux.T())
 	header.Labels = writeFile(t, "y.csv", "admitted\n"+join(c.labels, "\r\n"))
 	withMark.Labels = writeFile(t, "y.csv", "\ufeff"+join(c.labels, "\n")+"\n\n")
 	first := 0.
-	for name, o := range map[string]factorize.Options{"columns": direct, "turned": turned, "line": line, "sparse": sparse, "header": header, "byte order mark": withMark} {
+	for name, o := range map[string]factorize.Options{
+		"columns": direct, "turned": turned, "line": line,
+		"sparse": sparse, "header": header, "byte order mark": withMark,
+	} {
 		o.Out = t.TempDir()
 		r, err := factorize.Run(t.Context(), o, nil)
 		if err != nil {
@@ -284,7 +295,9 @@ func TestSupervisedAuto(t *testing.T) {
 			continue
 		}
 		v := s.CrossValidation
-		if diff := cmp.Diff(want.chosen, v.Chosen); diff != "" || v.Folds != 5 || len(v.Candidates) > want.runs || 2*len(v.Candidates) < want.runs { // paths end early
+		// paths end early
+		if diff := cmp.Diff(want.chosen, v.Chosen); diff != "" || v.Folds != 5 || len(v.Candidates) > want.runs ||
+			2*len(v.Candidates) < want.runs {
 			t.Errorf("%s: %d folds of %d candidates; %s", name, v.Folds, len(v.Candidates), diff)
 		}
 		best := slices.MinFunc(v.Candidates, func(a, b smf.Candidate) int {
@@ -316,7 +329,8 @@ func TestSupervisedStart(t *testing.T) {
 			beta, gamma := draw(o.Rank, kappa), draw(2, kappa)
 			start := map[string]*mat.Dense{
 				"topics": draw(6, o.Rank), "scores": draw(24, o.Rank), "coefficients": mat.DenseCopyOf(beta.T()),
-				"intercept": mat.DenseCopyOf(gamma.Slice(0, 1, 0, kappa).T()), "aux_coefficients": mat.DenseCopyOf(gamma.Slice(1, 2, 0, kappa).T()),
+				"intercept":        mat.DenseCopyOf(gamma.Slice(0, 1, 0, kappa).T()),
+				"aux_coefficients": mat.DenseCopyOf(gamma.Slice(1, 2, 0, kappa).T()),
 			}
 			o.StartTopics, o.StartScores = writeNPY(t, start["topics"]), writeNPY(t, start["scores"])
 			o.StartCoefficients, o.StartAux = writeNPY(t, beta), writeCSV(t, gamma)
@@ -330,9 +344,11 @@ func TestSupervisedStart(t *testing.T) {
 					t.Fatal(err)
 				}
 				if want := c.objective(r, start); math.Abs(r.Trace[0].Objective-want) > 1e-12*want {
-					t.Errorf("%s, κ = %d, step %q: starts at %v, the given factors have %v", method, kappa, step, r.Trace[0].Objective, want)
+					t.Errorf("%s, κ = %d, step %q: starts at %v, the given factors have %v", method, kappa, step,
+						r.Trace[0].Objective, want)
 				}
-				if r.Iterations != 3 || r.Settings.Step != step || r.Settings.Update != update || r.Trace[1].Objective >= r.Trace[0].Objective {
+				if r.Iterations != 3 || r.Settings.Step != step || r.Settings.Update != update ||
+					r.Trace[1].Objective >= r.Trace[0].Objective {
 					t.Errorf("%s, κ = %d: %+v", method, kappa, r)
 				}
 			}
@@ -368,12 +384,15 @@ func TestSupervisedGolden(t *testing.T) {
 	text := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for name, g := range golden {
 		o := factorize.Options{
-			Method: "smf-" + strings.ToLower(name[:1]), Input: path("X.csv.gz"), Orientation: factorize.TermsByDocuments, Rank: 3, MaxIter: len(g.Traj) - 1, Trace: true, Out: t.TempDir(),
+			Method: "smf-" + strings.ToLower(name[:1]), Input: path("X.csv.gz"),
+			Orientation: factorize.TermsByDocuments, Rank: 3, MaxIter: len(g.Traj) - 1, Trace: true, Out: t.TempDir(),
 			StartTopics: path("W0.csv.gz"), StartScores: writeNPY(t, scores), Step: text(g.Tau),
 			Supervised: factorize.Supervised{
-				Labels: path("y.csv.gz"), Aux: path("X_aux.csv.gz"), XiGiven: text(g.Xi), RidgeGiven: text(g.Nu), StartCoefficients: path("beta0.csv.gz"), StartAux: path("G0.csv.gz"),
+				Labels: path("y.csv.gz"), Aux: path("X_aux.csv.gz"), XiGiven: text(g.Xi), RidgeGiven: text(g.Nu),
+				StartCoefficients: path("beta0.csv.gz"), StartAux: path("G0.csv.gz"),
 				TestInput: path("X_test.csv.gz"), TestAux: path("X_aux_test.csv.gz"),
-				TestLabels: writeFile(t, "y.csv", join(g.Pred, "\n")), // so that the accuracy is the share of equal predictions
+				// so that the accuracy is the share of equal predictions
+				TestLabels: writeFile(t, "y.csv", join(g.Pred, "\n")),
 			},
 		}
 		r, err := factorize.Run(t.Context(), o, nil)
@@ -405,51 +424,75 @@ func TestSupervisedRefuses(t *testing.T) {
 	test := func(x, y, aux string) func(*factorize.Options) {
 		return func(o *factorize.Options) { o.TestInput, o.TestLabels, o.TestAux = x, y, aux }
 	}
-	x, y, aux, fewer, lone := writeCSV(t, c.x), writeNPY(t, c.column()), writeNPY(t, c.aux), writeNPY(t, mat.NewDense(5, 1, nil)), writeFile(t, "y.csv", "0\n0\n0\n0\n0\n1\n")
+	x, y, aux, fewer, lone := writeCSV(t, c.x), writeNPY(t, c.column()), writeNPY(t, c.aux),
+		writeNPY(t, mat.NewDense(5, 1, nil)), writeFile(t, "y.csv", "0\n0\n0\n0\n0\n1\n")
 	for name, refused := range map[string]struct {
 		change  func(*factorize.Options)
 		options bool // whether it is the options that are wrong, not a file
 		want    string
 	}{
-		"negative":            {labels("0\n1\n0\n-1\n0\n1\n"), false, `y.csv, line 4: unusable labels: document 4: label -1 is negative`},
-		"after a header":      {labels("admitted\n0\n1\n\n0\n1\n0\n1.5\n"), false, `y.csv, line 8: unusable labels: document 6: label 1.5 is not an integer`},
-		"in a line":           {labels("0,1,0,1,0.5,1\n"), false, `y.csv, line 1, column 5: unusable labels: document 5: label 0.5 is not an integer`},
-		"huge":                {labels("0\n1\n1e300\n0\n0\n0\n"), false, "line 3: unusable labels: document 3: label 1e+300 is above"},
-		"missing class":       {labels("0\n2\n0\n2\n0\n2\n"), false, "no document of class 1, the largest label is 2"},
-		"from 1":              {labels("1\n2\n1\n2\n1\n2\n"), false, "no document of class 0, the largest label is 2"},
-		"one class":           {labels("0\n0\n0\n0\n0\n0\n"), false, "every document is of class 0"},
-		"too few":             {labels("0\n1\n0\n"), false, "3 labels,"},
-		"words":               {labels("admitted\nyes\n"), false, `y.csv, line 2, column 1`},
-		"table":               {labels("0,1\n0,1\n0,1\n"), false, "one line or one column, not 3×2"},
-		"no labels":           {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
-		"no file":             {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},
-		"aux of others":       {func(o *factorize.Options) { o.Aux = fewer }, false, "auxiliary features of 5 documents (documents-by-terms)"},
-		"no xi":               {func(o *factorize.Options) { o.XiGiven = "0" }, true, "xi is 0"},
-		"negative xi":         {func(o *factorize.Options) { o.XiGiven = "-1" }, true, `xi "-1" is neither`},
-		"ridge":               {func(o *factorize.Options) { o.RidgeGiven = "much" }, true, `ridge "much" is neither`},
-		"infinite ridge":      {func(o *factorize.Options) { o.RidgeGiven = "inf" }, true, `ridge "inf" is neither`},
-		"named step":          {func(o *factorize.Options) { o.Step = "exact" }, true, `step "exact" of smf-w is not a positive number`},
-		"backwards":           {func(o *factorize.Options) { o.Step = "-0.1" }, true, `step "-0.1" of smf-w`},
-		"penalty":             {func(o *factorize.Options) { o.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
-		"one of a class":      {func(o *factorize.Options) { o.Labels, o.XiGiven = lone, factorize.Auto }, false, "choosing xi by " + strconv.Quote(lone) + ": cross-validating: unusable labels: class 1 occurs in one fold only, with 1 documents"},
-		"diverging":           {func(o *factorize.Options) { o.Step, o.XiGiven = "1e9", "" }, false, "objective is not finite"},
-		"no test labels":      {test(x, "", ""), true, "test documents need both an input and labels"},
-		"no test input":       {test("", y, ""), true, "test documents need both an input and labels"},
-		"no test aux":         {test(x, y, ""), true, "for training or for test documents only"},
-		"test aux alone":      {test("", "", aux), true, "auxiliary features without test documents"},
-		"test terms":          {test(aux, y, aux), false, "1 terms"},
-		"test class":          {test(x, writeFile(t, "y.csv", "0\n1\n2\n0\n0\n0\n"), aux), false, `line 3: unusable labels: document 3: label 2, the largest of training is 1`},
-		"test count":          {test(x, writeFile(t, "y.csv", "0\n1\n"), aux), false, "2 labels"},
-		"test features":       {test(x, y, x), false, "6 auxiliary features"},
-		"start coefficients":  {func(o *factorize.Options) { o.StartCoefficients = aux }, true, "need the start topics and start scores"},
-		"shape of start aux":  {func(o *factorize.Options) { o.StartAux = aux }, true, "6×1, must be 2×1"},
-		"restarts of its own": {func(o *factorize.Options) { o.Restarts = 2 }, true, "choose the start random or kmeans"},
-		"rank":                {func(o *factorize.Options) { o.Rank = 7 }, true, "rank out of range"},
+		"negative": {
+			labels("0\n1\n0\n-1\n0\n1\n"), false, `y.csv, line 4: unusable labels: document 4: label -1 is negative`,
+		},
+		"after a header": {labels("admitted\n0\n1\n\n0\n1\n0\n1.5\n"), false, `y.csv, line 8: unusable labels: ` +
+			`document 6: label 1.5 is not an integer`},
+		"in a line": {labels("0,1,0,1,0.5,1\n"), false, `y.csv, line 1, column 5: unusable labels: ` +
+			`document 5: label 0.5 is not an integer`},
+		"huge": {labels("0\n1\n1e300\n0\n0\n0\n"), false, "line 3: unusable labels: document 3: label " +
+			"1e+300 is above"},
+		"missing class": {labels("0\n2\n0\n2\n0\n2\n"), false, "no document of class 1, the largest label is 2"},
+		"from 1":        {labels("1\n2\n1\n2\n1\n2\n"), false, "no document of class 0, the largest label is 2"},
+		"one class":     {labels("0\n0\n0\n0\n0\n0\n"), false, "every document is of class 0"},
+		"too few":       {labels("0\n1\n0\n"), false, "3 labels,"},
+		"words":         {labels("admitted\nyes\n"), false, `y.csv, line 2, column 1`},
+		"table":         {labels("0,1\n0,1\n0,1\n"), false, "one line or one column, not 3×2"},
+		"no labels":     {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
+		"no file":       {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},
+		"aux of others": {func(o *factorize.Options) { o.Aux = fewer }, false, "auxiliary features of 5 " +
+			"documents (documents-by-terms)"},
+		"no xi":          {func(o *factorize.Options) { o.XiGiven = "0" }, true, "xi is 0"},
+		"negative xi":    {func(o *factorize.Options) { o.XiGiven = "-1" }, true, `xi "-1" is neither`},
+		"ridge":          {func(o *factorize.Options) { o.RidgeGiven = "much" }, true, `ridge "much" is neither`},
+		"infinite ridge": {func(o *factorize.Options) { o.RidgeGiven = "inf" }, true, `ridge "inf" is neither`},
+		"named step": {
+			func(o *factorize.Options) { o.Step = "exact" }, true, `step "exact" of smf-w is not a positive number`,
+		},
+		"backwards": {func(o *factorize.Options) { o.Step = "-0.1" }, true, `step "-0.1" of smf-w`},
+		"penalty":   {func(o *factorize.Options) { o.L1Topics = new(float64) }, true, "no ℓ1 penalties"},
+		"one of a class": {
+			func(o *factorize.Options) { o.Labels, o.XiGiven = lone, factorize.Auto }, false,
+			"choosing xi by " + strconv.Quote(lone) +
+				": cross-validating: unusable labels: class 1 occurs in one fold only, with 1 documents",
+		},
+		"diverging": {
+			func(o *factorize.Options) { o.Step, o.XiGiven = "1e9", "" }, false, "objective is not finite",
+		},
+		"no test labels": {test(x, "", ""), true, "test documents need both an input and labels"},
+		"no test input":  {test("", y, ""), true, "test documents need both an input and labels"},
+		"no test aux":    {test(x, y, ""), true, "for training or for test documents only"},
+		"test aux alone": {test("", "", aux), true, "auxiliary features without test documents"},
+		"test terms":     {test(aux, y, aux), false, "1 terms"},
+		"test class": {
+			test(x, writeFile(t, "y.csv", "0\n1\n2\n0\n0\n0\n"), aux), false,
+			`line 3: unusable labels: document 3: label 2, the largest of training is 1`,
+		},
+		"test count":    {test(x, writeFile(t, "y.csv", "0\n1\n"), aux), false, "2 labels"},
+		"test features": {test(x, y, x), false, "6 auxiliary features"},
+		"start coefficients": {
+			func(o *factorize.Options) { o.StartCoefficients = aux }, true, "need the start topics and start scores",
+		},
+		"shape of start aux": {func(o *factorize.Options) { o.StartAux = aux }, true, "6×1, must be 2×1"},
+		"restarts of its own": {
+			func(o *factorize.Options) { o.Restarts = 2 }, true, "choose the start random or kmeans",
+		},
+		"rank": {func(o *factorize.Options) { o.Rank = 7 }, true, "rank out of range"},
 		"labels of sonmf": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "sonmf", Input: x, Rank: 1, Supervised: factorize.Supervised{Labels: y}}
 		}, true, `labels: method "sonmf" does not use labels`},
 		"xi of svd": {func(o *factorize.Options) {
-			*o = factorize.Options{Method: "svd", Input: x, Rank: 1, Supervised: factorize.Supervised{XiGiven: factorize.Auto}}
+			*o = factorize.Options{
+				Method: "svd", Input: x, Rank: 1, Supervised: factorize.Supervised{XiGiven: factorize.Auto},
+			}
 		}, true, `xi: method "svd" does not use labels`},
 		"start aux of the nmf": {func(o *factorize.Options) {
 			*o = factorize.Options{Method: "semi-nmf", Input: x, Rank: 1, Supervised: factorize.Supervised{StartAux: y}}
@@ -461,7 +504,8 @@ func TestSupervisedRefuses(t *testing.T) {
 			refused.change(&o)
 			o.Out = t.TempDir()
 			_, err := factorize.Run(t.Context(), o, nil)
-			if err == nil || !strings.Contains(err.Error(), refused.want) || errors.Is(err, factorize.ErrOptions) != refused.options {
+			if err == nil || !strings.Contains(err.Error(), refused.want) ||
+				errors.Is(err, factorize.ErrOptions) != refused.options {
 				t.Errorf("error %v, want one with %q, of the options: %v", err, refused.want, refused.options)
 			}
 			if entries, _ := os.ReadDir(o.Out); len(entries) != 0 {

@@ -23,7 +23,9 @@ func TestClassWeights(t *testing.T) {
 			c.labels[i] = 1
 		}
 	}
-	for weights, want := range map[smf.ClassWeights]float64{"": math.Log(1. / 9), smf.Unweighted: math.Log(1. / 9), smf.Balanced: 0} {
+	for weights, want := range map[smf.ClassWeights]float64{
+		"": math.Log(1. / 9), smf.Unweighted: math.Log(1. / 9), smf.Balanced: 0,
+	} {
 		o := c.options(t, "smf-w")
 		o.ClassWeights, o.XiGiven, o.RidgeGiven = weights, "1", "1e-9"
 		o.Input = writeCSV(t, mat.NewDense(40, 6, nil)) // the intercept alone
@@ -56,14 +58,19 @@ func TestClassWeightsHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := smf.Choose(t.Context(), c.x, smf.Data{Labels: c.labels, Weights: smf.Balanced.Weights(c.labels)}, smf.Search{
-		Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, ClassWeights: smf.Balanced, Seed: o.Seed,
-		Solver: solver.Settings{Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol},
-	})
+	want, err := smf.Choose(t.Context(), c.x, smf.Data{Labels: c.labels, Weights: smf.Balanced.Weights(c.labels)},
+		smf.Search{
+			Method: smf.Settings{Variant: smf.VariantW}, Xi: []float64{1}, ClassWeights: smf.Balanced, Seed: o.Seed,
+			Solver: solver.Settings{
+				Rank: o.Rank, Init: o.Init, Seed: o.Seed, MaxIter: o.MaxIter,
+				RelTol: solver.TolOrOff(o.RelTol), AbsTol: o.AbsTol,
+			},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want.Candidates, r.Settings.CrossValidation.Candidates, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+	if diff := cmp.Diff(want.Candidates, r.Settings.CrossValidation.Candidates,
+		cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -55,7 +55,8 @@ func write(dir string, report *Report, result *solver.Result) error {
 	if err := writeFactors(dir, result); err != nil {
 		return fmt.Errorf("writing %q: %w", FactorsFile, err)
 	}
-	if err := renameio.WriteFile(filepath.Join(dir, ResultFile), append(encoded, '\n'), 0o644, renameio.WithTempDir(dir)); err != nil {
+	if err := renameio.WriteFile(filepath.Join(dir, ResultFile), append(encoded, '\n'), 0o644,
+		renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("writing %q: %w", ResultFile, err)
 	}
 	return nil
@@ -63,7 +64,8 @@ func write(dir string, report *Report, result *solver.Result) error {
 
 // writeFactors writes the factors completely or not at all.
 func writeFactors(dir string, result *solver.Result) (err error) {
-	file, err := renameio.NewPendingFile(filepath.Join(dir, FactorsFile), renameio.WithTempDir(dir), renameio.WithPermissions(0o644))
+	file, err := renameio.NewPendingFile(filepath.Join(dir, FactorsFile), renameio.WithTempDir(dir),
+		renameio.WithPermissions(0o644))
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,8 @@ func tensors(r *solver.Result) safetensors.Tensors {
 	all := safetensors.Tensors{"scores": tensor(r.Scores), "topics": tensor(r.Topics)}
 	if h := r.Head; h != nil {
 		kappa := len(h.Intercept)
-		all["coefficients"], all["intercept"] = tensor(h.Coefficients), safetensors.Tensor{Shape: []int{kappa}, Data: h.Intercept}
+		all["coefficients"], all["intercept"] = tensor(h.Coefficients),
+			safetensors.Tensor{Shape: []int{kappa}, Data: h.Intercept}
 		all["aux_coefficients"] = safetensors.Tensor{Shape: []int{kappa, 0}}
 		if h.AuxCoefficients != nil {
 			all["aux_coefficients"] = tensor(h.AuxCoefficients)

@@ -20,7 +20,8 @@ const LockFile = ".lock"
 // lockPoll is how often a writer looks whether the lock is free.
 const lockPoll = 20 * time.Millisecond
 
-// Lock waits until ctx ends for the lock in a file, which it creates with these permissions, and returns what releases it.
+// Lock waits until ctx ends for the lock in a file, which it creates with these permissions, and returns what releases
+// it.
 func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock func(), err error) {
 	lock := flock.New(path, flock.SetPermissions(permissions))
 	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
@@ -29,16 +30,16 @@ func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock fun
 	return func() { _ = lock.Close() }, nil // a lock that cannot be released ends with the process
 }
 
-// Folder is a folder that one process at a time writes into. What root writes belongs to the owner of what it replaces, or of
-// the folder that it is in.
+// Folder is a folder that one process at a time writes into. What root writes belongs to the owner of what it replaces,
+// or of the folder that it is in.
 type Folder struct {
 	Path string
 	// Folders, Files and Lock are the permissions of what is created.
 	Folders, Files, Lock fs.FileMode
 }
 
-// Locked calls write while it excludes other writers, with the temporary files of dead ones removed: those in the folder sub whose
-// names begin with prefix. It waits until ctx ends.
+// Locked calls write while it excludes other writers, with the temporary files of dead ones removed: those in the
+// folder sub whose names begin with prefix. It waits until ctx ends.
 func (f Folder) Locked(ctx context.Context, sub, prefix string, write func() error) error {
 	unlock, err := Lock(ctx, f.at(LockFile), f.Lock)
 	if err != nil {
@@ -58,8 +59,8 @@ func (f Folder) Locked(ctx context.Context, sub, prefix string, write func() err
 	return write()
 }
 
-// Stage writes files into a new folder in the folder sub, under a temporary name that begins with prefix, and returns its path. The
-// caller renames or removes it.
+// Stage writes files into a new folder in the folder sub, under a temporary name that begins with prefix, and returns
+// its path. The caller renames or removes it.
 func (f Folder) Stage(ctx context.Context, sub, prefix string, contents map[string][]byte) (path string, err error) {
 	temp, err := os.MkdirTemp(f.at(sub), prefix)
 	if err != nil {
@@ -89,7 +90,8 @@ func (f Folder) Stage(ctx context.Context, sub, prefix string, contents map[stri
 func (f Folder) Write(name string, data []byte) error {
 	at := f.at(name)
 	p, err := renameio.NewPendingFile(
-		at, renameio.WithTempDir(filepath.Dir(at)), renameio.WithPermissions(f.Files), renameio.WithExistingPermissions(),
+		at, renameio.WithTempDir(filepath.Dir(at)), renameio.WithPermissions(f.Files),
+		renameio.WithExistingPermissions(),
 	)
 	if err != nil {
 		return err

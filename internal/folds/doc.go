@@ -1,5 +1,5 @@
-// Package folds deals rows into the parts of a cross-validation, and checks and reads such parts: for each row the number of its
-// fold, counted from 0. Take takes rows from lists.
+// Package folds deals rows into the parts of a cross-validation, and checks and reads such parts: for each row the
+// number of its fold, counted from 0. Take takes rows from lists.
 //
 // Every function is a pure function of its arguments: equal seeds give equal folds.
 //

@@ -14,12 +14,13 @@ const (
 	spreadStream     = 0x666f_6c64  // "fold"
 )
 
-// Stratified deals the rows into k folds that hold nearly the same share of each class; n_c of the rows are of class c. Rows of one
-// group stay in one fold; nil groups are all of one row. It returns nil unless 2 ≤ k ≤ count, the number of groups.
+// Stratified deals the rows into k folds that hold nearly the same share of each class; n_c of the rows are of class c.
+// Rows of one group stay in one fold; nil groups are all of one row. It returns nil unless 2 ≤ k ≤ count, the number of
+// groups.
 //
-// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f Σ_c (rows of c in f / n_c)²
-// smallest; ties go to the fold with fewer rows, then to the smaller number. Without groups the folds' numbers of rows of a class
-// differ by at most one. The cost is O(n log n + groups·k·classes).
+// Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f Σ_c (rows of c in f /
+// n_c)² smallest; ties go to the fold with fewer rows, then to the smaller number. Without groups the folds' numbers of
+// rows of a class differ by at most one. The cost is O(n log n + groups·k·classes).
 func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold []int, count int) {
 	class, classes := numbered(y)
 	total := make([]float64, classes) // rows of each class
@@ -97,8 +98,8 @@ func numbered[K comparable](keys []K) (of []int, count int) {
 	return of, len(number)
 }
 
-// Spread deals the rows of each class, 0 … classes−1, evenly over k folds at random. A class begins at the fold after the one where
-// the class before it ended.
+// Spread deals the rows of each class, 0 … classes−1, evenly over k folds at random. A class begins at the fold after
+// the one where the class before it ended.
 func Spread(y []int, classes, k int, seed uint64) []int {
 	of := make([]int, len(y))
 	random := rand.New(rand.NewPCG(seed, spreadStream))
@@ -130,8 +131,8 @@ func Random(random *rand.Rand, n, k int) []int {
 	return of
 }
 
-// Count returns the number of folds, from 2 to the number of rows. It is an error if the folds of the rows are not numbered from 0
-// or one of them has no row.
+// Count returns the number of folds, from 2 to the number of rows. It is an error if the folds of the rows are not
+// numbered from 0 or one of them has no row.
 func Count(of []int) (int, error) {
 	count := slices.Max(of) + 1
 	if count < 2 || count > len(of) {

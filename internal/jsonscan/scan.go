@@ -10,8 +10,8 @@ import (
 // MaxDepth bounds the nesting of values and with it the stack of Skip.
 const MaxDepth = 256
 
-// Scanner reads JSON from a string that is valid UTF-8. Methods return false at the first violation of the grammar; they never
-// look back, so that a text costs time linear in its length. The zero value reads nothing.
+// Scanner reads JSON from a string that is valid UTF-8. Methods return false at the first violation of the grammar;
+// they never look back, so that a text costs time linear in its length. The zero value reads nothing.
 type Scanner struct {
 	s string
 	i int
@@ -79,8 +79,8 @@ func (p *Scanner) str() (raw string, escaped, ok bool) {
 	return "", false, false
 }
 
-// Quoted consumes the string at the next byte, a quote, and returns it with its escapes resolved. Without escapes it shares
-// memory with the scanner's text.
+// Quoted consumes the string at the next byte, a quote, and returns it with its escapes resolved. Without escapes it
+// shares memory with the scanner's text.
 func (p *Scanner) Quoted() (s string, ok bool) {
 	s, escaped, ok := p.str()
 	if escaped && ok {
@@ -89,8 +89,8 @@ func (p *Scanner) Quoted() (s string, ok bool) {
 	return s, ok
 }
 
-// escape returns what the escape at the start of s, a backslash, stands for and how many bytes it takes: 0 if it is none. A
-// surrogate without its partner stands for U+FFFD.
+// escape returns what the escape at the start of s, a backslash, stands for and how many bytes it takes: 0 if it is
+// none. A surrogate without its partner stands for U+FFFD.
 func escape(s string) (r rune, size int) {
 	if len(s) < 2 {
 		return 0, 0

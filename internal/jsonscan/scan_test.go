@@ -18,7 +18,8 @@ func TestNumbers(t *testing.T) {
 		wantErr := json.Unmarshal([]byte(s), &want)
 		p := New(s)
 		got, finite, ok := p.Number()
-		if !ok || p.i != len(s) || finite != (wantErr == nil) || finite && math.Float64bits(got) != math.Float64bits(want) {
+		if !ok || p.i != len(s) || finite != (wantErr == nil) ||
+			finite && math.Float64bits(got) != math.Float64bits(want) {
 			t.Fatalf("got %v, %v, %v at %d, want %v, %v", got, finite, ok, p.i, want, wantErr)
 		}
 	})
@@ -26,7 +27,10 @@ func TestNumbers(t *testing.T) {
 
 // FuzzSkip holds the grammar against that of encoding/json.
 func FuzzSkip(f *testing.F) {
-	for _, s := range []string{"", "{}", `{"a":[1,-0.5e+3,null,true],"b":{"c":"\\u00e9\\ud83e\\uddb4"}}`, "[1,]", `{"a":01}`, `"\\x"`, "tru", " 1 2", "\"\n\""} {
+	for _, s := range []string{
+		"", "{}", `{"a":[1,-0.5e+3,null,true],"b":{"c":"\\u00e9\\ud83e\\uddb4"}}`, "[1,]",
+		`{"a":01}`, `"\\x"`, "tru", " 1 2", "\"\n\"",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -30,8 +30,8 @@ func New(every time.Duration) *Limiter {
 	return &Limiter{every: every, kinds: make(map[string]*kind)}
 }
 
-// Add counts an event. Of the events that one line tells of, write of the first is called, with their number, from another
-// goroutine and up to a period later. There must be a bounded number of kinds.
+// Add counts an event. Of the events that one line tells of, write of the first is called, with their number, from
+// another goroutine and up to a period later. There must be a bounded number of kinds.
 func (l *Limiter) Add(name string, write func(n int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

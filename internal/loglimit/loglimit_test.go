@@ -35,8 +35,8 @@ func (l *lines) want(t *testing.T, want ...string) {
 	}
 }
 
-// TestLimiter: a burst is one line with its number, the first event's; what comes within the period after it is the next line, also
-// if nothing else comes; kinds do not share lines.
+// TestLimiter: a burst is one line with its number, the first event's; what comes within the period after it is the
+// next line, also if nothing else comes; kinds do not share lines.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -99,7 +99,8 @@ func (t *Table) settleClasses(columns *Columns) error {
 			if name = strconv.Quote(name); len(name) > longestClass {
 				name = fmt.Sprintf("the one whose name has %d bytes", len(t.Classes[c]))
 			}
-			return fmt.Errorf("%w: %s has %d and needs %d: leave its rows out and name the other classes, or give them the label of another class", ErrRareClass, name, n, minVisits)
+			return fmt.Errorf("%w: %s has %d and needs %d: leave its rows out and name the other classes, or give "+
+				"them the label of another class", ErrRareClass, name, n, minVisits)
 		}
 	}
 	return nil
@@ -110,20 +111,21 @@ func (t *Table) commoner(a, b string) int {
 	return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
 }
 
-// maxLabels and longestLabel bound the number and the bytes of the labels that a log line names. A column beyond them holds
-// something other than outcomes, perhaps the words of patients. A column that the user named as one of classes may have longer
-// names.
+// maxLabels and longestLabel bound the number and the bytes of the labels that a log line names. A column beyond them
+// holds something other than outcomes, perhaps the words of patients. A column that the user named as one of classes
+// may have longer names.
 const (
 	maxLabels    = 12
 	longestLabel = 24
 	longestClass = 64
 )
 
-// LabelCounts returns the labels and their numbers of rows for a log line, the commonest first, or how many labels there
-// are.
+// LabelCounts returns the labels and their numbers of rows for a log line, the commonest first, or how many labels
+// there are.
 func (t *Table) LabelCounts() string {
 	names := slices.SortedFunc(maps.Keys(t.Labels), t.commoner)
-	if len(names) > maxLabels || slices.ContainsFunc(names, func(name string) bool { return len(name) > longestLabel }) {
+	if len(names) > maxLabels ||
+		slices.ContainsFunc(names, func(name string) bool { return len(name) > longestLabel }) {
 		return fmt.Sprintf("%d different labels", len(names))
 	}
 	for i, name := range names {

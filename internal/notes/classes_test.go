@@ -33,12 +33,24 @@ func TestReadClasses(t *testing.T) {
 		admission []bool
 		first     Row // of the second label
 	}{
-		"auto":               {Columns{Classes: []string{AutoClasses}}, []string{"home", "ward", "moved"}, []string{"home", "ward", "moved"}, []bool{false, true, true}, Row{Class: 1, Positive: true}},
-		"auto, admission":    {Columns{Classes: []string{AutoClasses}, Admission: []string{"moved"}}, []string{"home", "ward", "moved"}, []string{"home", "ward", "moved"}, []bool{false, false, true}, Row{Class: 1}},
-		"the list's order":   {Columns{Classes: []string{"moved", "ward", "home"}}, []string{"home", "ward", "moved"}, []string{"moved", "ward", "home"}, []bool{false, true, true}, Row{Class: 1, Positive: true}},
-		"reference admitted": {Columns{Classes: []string{"ward", "home"}, Admission: []string{"ward"}}, []string{"home", "ward"}, []string{"ward", "home"}, []bool{true, false}, Row{Positive: true}},
-		"numbers":            {Columns{Classes: []string{"0", "2", "1"}, Admission: []string{"1.0", "2"}}, []string{"0.0", "1.0", "2"}, []string{"0", "2", "1"}, []bool{false, true, true}, Row{Class: 2, Positive: true}},
-		"auto, numbers":      {Columns{Classes: []string{AutoClasses}}, []string{"7.0", "1"}, []string{"7", "1"}, []bool{false, true}, Row{Class: 1, Positive: true}},
+		"auto": {Columns{Classes: []string{AutoClasses}}, []string{"home", "ward", "moved"}, []string{
+			"home", "ward", "moved",
+		}, []bool{false, true, true}, Row{Class: 1, Positive: true}},
+		"auto, admission": {Columns{Classes: []string{AutoClasses}, Admission: []string{"moved"}}, []string{
+			"home", "ward", "moved",
+		}, []string{"home", "ward", "moved"}, []bool{false, false, true}, Row{Class: 1}},
+		"the list's order": {Columns{Classes: []string{"moved", "ward", "home"}}, []string{
+			"home", "ward", "moved",
+		}, []string{"moved", "ward", "home"}, []bool{false, true, true}, Row{Class: 1, Positive: true}},
+		"reference admitted": {Columns{
+			Classes: []string{"ward", "home"}, Admission: []string{"ward"},
+		}, []string{"home", "ward"}, []string{"ward", "home"}, []bool{true, false}, Row{Positive: true}},
+		"numbers": {Columns{Classes: []string{"0", "2", "1"}, Admission: []string{"1.0", "2"}}, []string{
+			"0.0", "1.0", "2",
+		}, []string{"0", "2", "1"}, []bool{false, true, true}, Row{Class: 2, Positive: true}},
+		"auto, numbers": {Columns{
+			Classes: []string{AutoClasses},
+		}, []string{"7.0", "1"}, []string{"7", "1"}, []bool{false, true}, Row{Class: 1, Positive: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +74,8 @@ func TestReadClasses(t *testing.T) {
 // TestAutoClassesByCount takes as reference the commonest, wherever it stands; of several as common the first by name.
 func TestAutoClassesByCount(t *testing.T) {
 	t.Parallel()
-	got, err := Read([]string{write(t, "a.csv", "text,label\n"+strings.Repeat("x,ward\n", 10)+strings.Repeat("y,moved\n", 10)+strings.Repeat("z,home\n", 11)+" ,left\n")}, Columns{Classes: []string{AutoClasses}})
+	got, err := Read([]string{write(t, "a.csv", "text,label\n"+strings.Repeat("x,ward\n", 10)+strings.Repeat(
+		"y,moved\n", 10)+strings.Repeat("z,home\n", 11)+" ,left\n")}, Columns{Classes: []string{AutoClasses}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,21 +101,42 @@ func TestClassErrors(t *testing.T) {
 		columns       Columns
 		is            error
 	}{
-		"not in the list":    {three + "x," + secret + "\n", `FILE, line 35, column "label": the label is none of the classes`, Columns{Classes: []string{"home", "ward", "moved"}}, ErrNotClass},
-		"no label":           {three + "x,\n", `FILE, line 35, column "label": no label`, Columns{Classes: auto}, ErrNoLabel},
-		"rare":               {three + "x,died\nx,died\n", `FILE, column "label": too few visits of a class: "died" has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
-		"rare, not told":     {three + "x," + strings.Repeat(secret, 7) + "\n", `FILE, column "label": too few visits of a class: the one whose name has 70 bytes has 1 and needs 10: leave its rows out and name the other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
-		"not there":          {three, `FILE, column "label": too few visits of a class: "died" has 0 and needs 10: leave its rows out and name the other classes, or give them the label of another class`, Columns{Classes: []string{"home", "ward", "moved", "died"}}, ErrRareClass},
-		"of one visit":       {"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n", 20), `FILE, column "label": too few visits of a class: "home" has 1 and needs 10: leave its rows out and name the other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
-		"one class":          {outcomes("home"), `FILE, column "label": only one class among the labels`, Columns{Classes: auto}, ErrOneClass},
-		"too many":           {many.String(), `FILE, line 102, column "label": more than 100 different labels: name the classes, or another column`, Columns{Classes: auto}, ErrManyClasses},
-		"a list of one":      {three, `FILE, column "label": 1 classes, must be 2 to 1000`, Columns{Classes: []string{"home"}}, nil},
-		"twice":              {three, `FILE, column "label": class 2, "home", has the name of another`, Columns{Classes: []string{"home", "home"}}, nil},
-		"twice as a number":  {three, `FILE, column "label": classes "1.0" and "1" are the same number`, Columns{Classes: []string{"0", "1", "1.0"}}, nil},
-		"two lines":          {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a class with a control character`, Columns{Classes: auto}, bundle.ErrClassName},
-		"a whole note":       {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, bundle.ErrClassName},
-		"admission unknown":  {three, `FILE, column "label": class "bed", which counts as admitted, is none of the classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
-		"everybody admitted": {three, `FILE, column "label": all classes count as admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
+		"not in the list": {three + "x," + secret + "\n", `FILE, line 35, column "label": the label is none of ` +
+			`the classes`, Columns{Classes: []string{"home", "ward", "moved"}}, ErrNotClass},
+		"no label": {
+			three + "x,\n", `FILE, line 35, column "label": no label`, Columns{Classes: auto}, ErrNoLabel,
+		},
+		"rare": {three + "x,died\nx,died\n", `FILE, column "label": too few visits of a class: "died" ` +
+			`has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
+			`class`, Columns{Classes: auto}, ErrRareClass},
+		"rare, not told": {three + "x," + strings.Repeat(secret, 7) + "\n", `FILE, column "label": too few ` +
+			`visits of a class: the one whose name has 70 bytes has 1 and needs 10: leave its rows out and name the ` +
+			`other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
+		"not there": {three, `FILE, column "label": too few visits of a class: "died" has 0 and needs 10: ` +
+			`leave its rows out and name the other classes, or give them the label of another ` +
+			`class`, Columns{Classes: []string{"home", "ward", "moved", "died"}}, ErrRareClass},
+		"of one visit": {"visit_id,text,label\n" + strings.Repeat("a,x,home\n", 20) + strings.Repeat(",x,ward\n",
+			20), `FILE, column "label": too few visits of a class: "home" has 1 and needs 10: leave its rows out and ` +
+			`name the other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
+		"one class": {outcomes("home"), `FILE, column "label": only one class among the ` +
+			`labels`, Columns{Classes: auto}, ErrOneClass},
+		"too many": {many.String(), `FILE, line 102, column "label": more than 100 different labels: name ` +
+			`the classes, or another column`, Columns{Classes: auto}, ErrManyClasses},
+		"a list of one": {
+			three, `FILE, column "label": 1 classes, must be 2 to 1000`, Columns{Classes: []string{"home"}}, nil,
+		},
+		"twice": {three, `FILE, column "label": class 2, "home", has the name of ` +
+			`another`, Columns{Classes: []string{"home", "home"}}, nil},
+		"twice as a number": {three, `FILE, column "label": classes "1.0" and "1" are the same ` +
+			`number`, Columns{Classes: []string{"0", "1", "1.0"}}, nil},
+		"two lines": {three + "x,\"" + secret + "\nx\"\n", `FILE, line 35, column "label": a name of a ` +
+			`class with a control character`, Columns{Classes: auto}, bundle.ErrClassName},
+		"a whole note": {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a ` +
+			`name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, bundle.ErrClassName},
+		"admission unknown": {three, `FILE, column "label": class "bed", which counts as admitted, is none of the ` +
+			`classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
+		"everybody admitted": {three, `FILE, column "label": all classes count as ` +
+			`admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +187,8 @@ func TestLabelIsNoFeature(t *testing.T) {
 		}
 	}
 	// The column of that name is then no complaint, unless it was named as such.
-	got, err := Read([]string{write(t, "b.csv", strings.Replace(outcomes("home", "ward"), "label", "complaint", 1))}, Columns{Label: "complaint", Positive: "ward"})
+	got, err := Read([]string{write(t, "b.csv", strings.Replace(outcomes("home", "ward"), "label", "complaint", 1))},
+		Columns{Label: "complaint", Positive: "ward"})
 	if err != nil || got.Rows[0].Complaint != "" || !got.Rows[1].Positive {
 		t.Errorf("a label of the complaint's name: %v", err)
 	}

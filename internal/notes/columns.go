@@ -15,8 +15,9 @@ const DefaultPositive = "1"
 // siteColumn is the column, if there is one, that tells the subgroups by site apart.
 const siteColumn = "site"
 
-// Columns says what the columns of a table mean. An empty name stands for the default: text, label, complaint, arrived_at,
-// visit_id, patient_id. The default complaint, time, id and patient columns may be absent; a column that is named must be there.
+// Columns says what the columns of a table mean. An empty name stands for the default: text, label, complaint,
+// arrived_at, visit_id, patient_id. The default complaint, time, id and patient columns may be absent; a column that is
+// named must be there.
 type Columns struct {
 	Text      string `json:"text,omitempty"`
 	Label     string `json:"label,omitempty"`
@@ -49,8 +50,8 @@ func (c *Columns) Features() []train.Aux {
 	return all
 }
 
-// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and the note's field, unless that is the column's name in
-// lower case.
+// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and the note's field, unless that is the column's name
+// in lower case.
 func ParseAux(list string) ([]Aux, error) {
 	var all []Aux
 	seen := map[string]bool{}
@@ -60,15 +61,20 @@ func ParseAux(list string) ([]Aux, error) {
 		}
 		column, kind, ok := strings.Cut(item, ":")
 		kind, name, named := strings.Cut(kind, "=")
-		a := Aux{Column: strings.TrimSpace(column), Kind: bundle.AuxKind(strings.TrimSpace(kind)), Name: strings.TrimSpace(name)}
+		a := Aux{
+			Column: strings.TrimSpace(column), Kind: bundle.AuxKind(strings.TrimSpace(kind)),
+			Name: strings.TrimSpace(name),
+		}
 		if !named {
 			a.Name = strings.ToLower(a.Column)
 		}
 		if !ok || a.Column == "" || a.Name == "" || a.Kind != bundle.Numeric && a.Kind != bundle.Categorical {
-			return nil, fmt.Errorf("auxiliary column %q: write column:%s or column:%s, and =field if the note's field has another name", item, bundle.Numeric, bundle.Categorical)
+			return nil, fmt.Errorf("auxiliary column %q: write column:%s or column:%s, and =field if the note's "+
+				"field has another name", item, bundle.Numeric, bundle.Categorical)
 		}
 		if a.Name == bundle.ComplaintColumn {
-			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints knows the complaint without it", item)
+			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints knows the complaint without it",
+				item)
 		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)

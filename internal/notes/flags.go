@@ -54,7 +54,8 @@ func (f *Flags) Read(log *slog.Logger, columns Columns, files []string) (*Table,
 		log.Warn("rows without text are left out", "rows", read.Empty)
 	}
 	if len(read.Labels) > 2 && columns.Classes == nil {
-		log.Warn("more than two outcomes: all but one count as not admitted", "admitted", cmp.Or(columns.Positive, DefaultPositive), "rows", read.LabelCounts())
+		log.Warn("more than two outcomes: all but one count as not admitted",
+			"admitted", cmp.Or(columns.Positive, DefaultPositive), "rows", read.LabelCounts())
 	}
 	return read, nil
 }

@@ -28,8 +28,8 @@ type Table struct {
 	// Labels counts the rows by the value of their label; numbers are in their shortest spelling. All values but the
 	// positive one mean that the patient was not admitted.
 	Labels map[string]int
-	// Classes are the names of the outcomes, the reference first, and Admission tells which of them count as admitted. Both
-	// are nil if Columns.Classes is.
+	// Classes are the names of the outcomes, the reference first, and Admission tells which of them count as admitted.
+	// Both are nil if Columns.Classes is.
 	Classes   []string
 	Admission []bool
 }
@@ -49,10 +49,10 @@ var (
 	ErrLabelAsFeature = errors.New("the label cannot be an auxiliary column, the complaint or the text")
 )
 
-// Read reads files in their order, in any format of package table. Columns that are not named are ignored. Rows without text
-// are counted and left out. A file without rows is an error, and so are files whose labels are all of one class. With
-// Columns.Classes, a label that is none of the classes is an error, and so is a class of fewer than ten visits. Errors are
-// *table.Error.
+// Read reads files in their order, in any format of package table. Columns that are not named are ignored. Rows without
+// text are counted and left out. A file without rows is an error, and so are files whose labels are all of one class.
+// With Columns.Classes, a label that is none of the classes is an error, and so is a class of fewer than ten visits.
+// Errors are *table.Error.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
 	named := columns.named()
@@ -199,7 +199,9 @@ func sameLabel(a, b string) bool {
 
 // ParseTime reads a date, or a date with a time; without a zone it is UTC.
 func ParseTime(s string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04"} {
+	for _, layout := range []string{
+		time.RFC3339, time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04",
+	} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t, nil
 		}

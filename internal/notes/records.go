@@ -19,8 +19,8 @@ type records struct {
 	wanted  []string // columns that some row of a growing table must bring
 }
 
-// newRecords returns the rows of a table that must have the text, the label if there are labels, and the columns that are
-// named. A table that grows must have the latter in some row.
+// newRecords returns the rows of a table that must have the text, the label if there are labels, and the columns that
+// are named. A table that grows must have the latter in some row.
 func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, error) {
 	r := &records{Columns: columns.named(), in: in}
 	required := []string{r.Text, r.Label}

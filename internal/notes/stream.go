@@ -20,9 +20,9 @@ type Reader struct {
 // field is a field of a note and the column that it is read from.
 type field struct{ name, column string }
 
-// Open opens a file of notes; the caller must close it. The columns mean what they mean to Read, but that there is no label.
-// A field of the note without an auxiliary column of its own is read from the column of its name, else from one that differs
-// from it in capitals alone. Errors are *table.Error.
+// Open opens a file of notes; the caller must close it. The columns mean what they mean to Read, but that there is no
+// label. A field of the note without an auxiliary column of its own is read from the column of its name, else from one
+// that differs from it in capitals alone. Errors are *table.Error.
 func Open(path string, columns Columns) (*Reader, error) {
 	in, err := table.Open(path, table.Options{})
 	if err != nil {
@@ -38,10 +38,10 @@ func Open(path string, columns Columns) (*Reader, error) {
 // Close releases the file.
 func (r *Reader) Close() error { return r.rows.in.Close() }
 
-// Next reads the next note into n and returns its line. It returns io.EOF behind the last note. A *table.Error with a Line
-// concerns that row alone, and Next goes on behind it; n then holds at most the visit. Any other error is final. A note
-// without a column of visits has its line as visit, one without a schema version has msg.SchemaVersion. The lengths of texts
-// and required fields are not checked.
+// Next reads the next note into n and returns its line. It returns io.EOF behind the last note. A *table.Error with a
+// Line concerns that row alone, and Next goes on behind it; n then holds at most the visit. Any other error is final. A
+// note without a column of visits has its line as visit, one without a schema version has msg.SchemaVersion. The
+// lengths of texts and required fields are not checked.
 func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	*n = msg.Note{SchemaVersion: msg.SchemaVersion}
 	rows := r.rows
@@ -51,7 +51,8 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 	if len(rows.in.Header) != r.known {
 		r.find()
 	}
-	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text), strings.TrimSpace(rows.cell(rows.Complaint)), rfc3339(rows.value(rows.Time))
+	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text),
+		strings.TrimSpace(rows.cell(rows.Complaint)), rfc3339(rows.value(rows.Time))
 	if rows.in.Index(rows.ID) < 0 {
 		n.VisitID = strconv.Itoa(rows.row.Line)
 	}

@@ -41,7 +41,8 @@ func stream(t *testing.T, path string, columns Columns) (all []msg.Note, bad []s
 func TestReader(t *testing.T) {
 	t.Parallel()
 	full := msg.Note{
-		SchemaVersion: "1", VisitID: "V1", Site: "A", ArrivedAt: "2026-11-20T00:00:00Z", Complaint: "Fall", Text: " glf, hip pain ", Sex: "F",
+		SchemaVersion: "1", VisitID: "V1", Site: "A", ArrivedAt: "2026-11-20T00:00:00Z", Complaint: "Fall",
+		Text: " glf, hip pain ", Sex: "F",
 		Age: msg.Some(78), Acuity: msg.Some(2), Vitals: msg.Vitals{HR: msg.Some(110), SpO2: msg.Some(91.5)},
 	}
 	for name, c := range map[string]struct {
@@ -51,25 +52,36 @@ func TestReader(t *testing.T) {
 		bad           []string
 	}{
 		"csv, every field": {
-			file: "a.csv", content: "visit_id,site,arrived_at,complaint,text,sex,age,acuity,vitals.hr,vitals.spo2\nV1,A,2026-11-20, Fall ,\" glf, hip pain \",F ,78.0,2,110,91.5\n",
+			file: "a.csv", content: "visit_id,site,arrived_at,complaint,text,sex,age,acuity,vitals.hr,vitals.spo2\n" +
+				"V1,A,2026-11-20, Fall ,\" glf, hip pain \",F ,78.0,2,110,91.5\n",
 			want: []msg.Note{full},
 		},
 		"other separators and capitals": {
-			file: "a.csv", content: "visit_id;Site;arrived_at;complaint;text;SEX;Age;Acuity;Vitals.HR;vitals.SpO2\nV1;A;2026-11-20;Fall; glf, hip pain ;F;78;2;110;91.5\n",
+			file: "a.csv", content: "visit_id;Site;arrived_at;complaint;text;SEX;Age;Acuity;Vitals.HR;vitals.SpO2\n" +
+				"V1;A;2026-11-20;Fall; glf, hip pain ;F;78;2;110;91.5\n",
 			want: []msg.Note{full},
 		},
 		"columns of other names": {
-			file: "a.tsv", content: "Nr\tS\tArrived\tWhy\tNote\tGender\tage\tYears\tacuity\tPulse\tvitals.spo2\nV1\t\t2026-11-20\tFall\t glf, hip pain \tF\told\t78\t2\t110\t91.5\n",
-			columns: Columns{Text: "Note", Complaint: "Why", Time: "Arrived", ID: "Nr", Aux: []Aux{{"Gender", bundle.Categorical, "sex"}, {"Years", bundle.Numeric, "age"}, {"Pulse", bundle.Numeric, "vitals.hr"}, {"S", bundle.Categorical, "site"}}},
-			want:    []msg.Note{func() msg.Note { n := full; n.Site = ""; return n }()},
+			file: "a.tsv", content: "Nr\tS\tArrived\tWhy\tNote\tGender\tage\tYears\tacuity\tPulse\tvitals.spo2\n" +
+				"V1\t\t2026-11-20\tFall\t glf, hip pain \tF\told\t78\t2\t110\t91.5\n",
+			columns: Columns{Text: "Note", Complaint: "Why", Time: "Arrived", ID: "Nr", Aux: []Aux{
+				{"Gender", bundle.Categorical, "sex"},
+				{"Years", bundle.Numeric, "age"},
+				{"Pulse", bundle.Numeric, "vitals.hr"},
+				{"S", bundle.Categorical, "site"},
+			}},
+			want: []msg.Note{func() msg.Note { n := full; n.Site = ""; return n }()},
 		},
 		"json, as messages are": {
-			file: "a.jsonl", content: string(full.AppendJSON(nil)) + "\n" + `{"text":"x","vitals":{"sbp":90},"schema_version":"1.2"}`,
+			file: "a.jsonl", content: string(full.AppendJSON(nil)) + "\n" +
+				`{"text":"x","vitals":{"sbp":90},"schema_version":"1.2"}`,
 			want: []msg.Note{full, {SchemaVersion: "1.2", Text: "x", Vitals: msg.Vitals{SBP: msg.Some(90)}}},
 		},
 		"no visits": {
 			file: "a.csv", content: "text\nx\n\ny\n",
-			want: []msg.Note{{SchemaVersion: "1", VisitID: "2", Text: "x"}, {SchemaVersion: "1", VisitID: "4", Text: "y"}},
+			want: []msg.Note{
+				{SchemaVersion: "1", VisitID: "2", Text: "x"}, {SchemaVersion: "1", VisitID: "4", Text: "y"},
+			},
 		},
 		"missing values": {
 			file: "a.csv", content: "visit_id,text,age,sex\nV1,x,NA,.\nV2,,,null\n",
@@ -78,7 +90,10 @@ func TestReader(t *testing.T) {
 		"bad rows": {
 			file: "a.csv", content: "visit_id,text,age\nV1,x,old\nV2,y\nV3,\xff,1\nV4,z,7\nV5,z,Inf\n",
 			want: []msg.Note{{SchemaVersion: "1", VisitID: "V4", Text: "z", Age: msg.Some(7)}},
-			bad:  []string{`line 2, column "age": not a number`, `line 3: wrong number of cells: 2; the header has 3`, `line 4, column "text": ` + table.ErrEncoding.Error(), `line 6, column "age": not a number`},
+			bad: []string{
+				`line 2, column "age": not a number`, `line 3: wrong number of cells: 2; the header has 3`,
+				`line 4, column "text": ` + table.ErrEncoding.Error(), `line 6, column "age": not a number`,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,9 +115,12 @@ func TestOpenErrors(t *testing.T) {
 		content, want string
 		columns       Columns
 	}{
-		"no text":      {"note\nx\n", `, line 1, column "text": no such column`, Columns{}},
-		"named text":   {"text\nx\n", `, line 1, column "note": no such column`, Columns{Text: "note"}},
-		"named aux":    {"text\nx\n", `, line 1, column "Years": no such column`, Columns{Aux: []Aux{{"Years", bundle.Numeric, "age"}}}},
+		"no text":    {"note\nx\n", `, line 1, column "text": no such column`, Columns{}},
+		"named text": {"text\nx\n", `, line 1, column "note": no such column`, Columns{Text: "note"}},
+		"named aux": {
+			"text\nx\n", `, line 1, column "Years": no such column`,
+			Columns{Aux: []Aux{{"Years", bundle.Numeric, "age"}}},
+		},
 		"two texts":    {"text,text\nx,y\n", `, line 1, column "text": two columns of this name`, Columns{}},
 		"nothing":      {"", `: no rows`, Columns{}},
 		"only a label": {"label\n1\n", `, line 1, column "text": no such column`, Columns{}},

@@ -84,14 +84,16 @@ func ParseConfounds(list []string) ([]Confound, error) {
 		if len(parts) > 1 {
 			c.Kind = Kind(parts[1])
 		}
-		ok := c.Name != "" && (len(parts) == 2 && (c.Kind == Numeric || c.Kind == Categorical) || len(parts) == 4 && c.Kind == Numeric)
+		ok := c.Name != "" && (len(parts) == 2 && (c.Kind == Numeric || c.Kind == Categorical) || len(parts) == 4 &&
+			c.Kind == Numeric)
 		if ok && len(parts) == 4 {
 			var err error
 			c.Range, err = NewRange(parts[2], parts[3])
 			ok = err == nil
 		}
 		if !ok {
-			return nil, fmt.Errorf("%w: confound %q: must be column:%s, column:%s:low:high or column:%s", ErrOptions, s, Numeric, Numeric, Categorical)
+			return nil, fmt.Errorf("%w: confound %q: must be column:%s, column:%s:low:high or column:%s", ErrOptions, s,
+				Numeric, Numeric, Categorical)
 		}
 		if slices.ContainsFunc(all, func(o Confound) bool { return o.Name == c.Name }) {
 			return nil, fmt.Errorf("%w: confound %q is given twice", ErrOptions, c.Name)
@@ -101,8 +103,8 @@ func ParseConfounds(list []string) ([]Confound, error) {
 	return all, nil
 }
 
-// Label is a column of outcomes, and the value that counts as positive. Negative, if not empty, is the only other value that
-// counts: participants with a third one are left out of this label.
+// Label is a column of outcomes, and the value that counts as positive. Negative, if not empty, is the only other value
+// that counts: participants with a third one are left out of this label.
 type Label struct {
 	Name     string `json:"label"`
 	Positive string `json:"positive"`
@@ -122,7 +124,8 @@ func (l Label) String() string {
 
 const defaultPositive = "1"
 
-// ParseLabels reads "adhd", with 1 as the positive value, "sex=F", and "diagnosis=SCHZ:CONTROL" for one group against another.
+// ParseLabels reads "adhd", with 1 as the positive value, "sex=F", and "diagnosis=SCHZ:CONTROL" for one group against
+// another.
 func ParseLabels(list []string) ([]Label, error) {
 	var all []Label
 	for _, s := range list {
@@ -133,7 +136,8 @@ func ParseLabels(list []string) ([]Label, error) {
 			l.Positive = defaultPositive
 		}
 		if l.Name == "" || l.Positive == "" || against && l.Negative == "" || l.Positive == l.Negative {
-			return nil, fmt.Errorf("%w: label %q: must be a column, column=positive or column=positive:negative", ErrOptions, s)
+			return nil, fmt.Errorf("%w: label %q: must be a column, column=positive or column=positive:negative",
+				ErrOptions, s)
 		}
 		if slices.Contains(all, l) {
 			return nil, fmt.Errorf("%w: label %q is given twice", ErrOptions, s)
@@ -170,7 +174,8 @@ func (v *Visits) Check() error {
 		ok = ok && !math.IsNaN(e) && !math.IsInf(e, 0) && (b == 0 || e > v.Edges[b-1])
 	}
 	if !ok {
-		return fmt.Errorf("%w: edges %v of the bins of time %q: must be at least two, ascending", ErrOptions, v.Edges, v.Time)
+		return fmt.Errorf("%w: edges %v of the bins of time %q: must be at least two, ascending", ErrOptions,
+			v.Edges, v.Time)
 	}
 	return nil
 }

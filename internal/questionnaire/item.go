@@ -23,7 +23,8 @@ type Item struct {
 	Reversed bool `json:"reversed,omitempty"`
 }
 
-// Orient returns an answer as it counts: turned if the item is reversed, and counted from the low end of the range if asked.
+// Orient returns an answer as it counts: turned if the item is reversed, and counted from the low end of the range if
+// asked.
 func (i *Item) Orient(v float64, fromLow bool) float64 {
 	if i.Reversed {
 		v = i.Range.Low + i.Range.High - v
@@ -99,7 +100,8 @@ func ParseRange(s string) (*Range, error) {
 	return r, nil
 }
 
-// NewRange returns the range with these ends. The error is ErrRange unless both are numbers, the first below the second.
+// NewRange returns the range with these ends. The error is ErrRange unless both are numbers, the first below the
+// second.
 func NewRange(low, high string) (*Range, error) {
 	a, errLow := Number(low)
 	b, errHigh := Number(high)
@@ -121,8 +123,8 @@ func Number(s string) (float64, error) {
 	return v, nil
 }
 
-// Missing tells which cells are missing entries. In every file these are an empty cell, NA, NaN and a dot; a file may have
-// codes of its own.
+// Missing tells which cells are missing entries. In every file these are an empty cell, NA, NaN and a dot; a file may
+// have codes of its own.
 type Missing struct {
 	codes   []string
 	numbers []float64 // the codes that are numbers
@@ -141,7 +143,8 @@ func NewMissing(codes []string) *Missing {
 
 // Cell reports whether a trimmed cell is a missing entry as it is spelled.
 func (m *Missing) Cell(cell string) bool {
-	return cell == "" || cell == "." || strings.EqualFold(cell, "NA") || strings.EqualFold(cell, "NaN") || slices.Contains(m.codes, cell)
+	return cell == "" || cell == "." || strings.EqualFold(cell, "NA") || strings.EqualFold(cell, "NaN") ||
+		slices.Contains(m.codes, cell)
 }
 
 // Number reports whether a number is a code.

@@ -16,10 +16,14 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Confound{{Name: "age", Kind: Numeric, Range: &Range{Low: 5, High: 18}}, {Name: "sex", Kind: Categorical}}, confounds); diff != "" {
+	if diff := cmp.Diff(
+		[]Confound{{Name: "age", Kind: Numeric, Range: &Range{Low: 5, High: 18}}, {Name: "sex", Kind: Categorical}},
+		confounds); diff != "" {
 		t.Errorf("confounds differ from those wanted:\n%s", diff)
 	}
-	for _, bad := range []string{"age", "age:", "age:number", ":numeric", "age:numeric:5", "age:numeric:9:5", "sex:categorical:0:1"} {
+	for _, bad := range []string{
+		"age", "age:", "age:number", ":numeric", "age:numeric:5", "age:numeric:9:5", "sex:categorical:0:1",
+	} {
 		if _, err := ParseConfounds([]string{bad}); !errors.Is(err, ErrOptions) {
 			t.Errorf("confound %q: error %v, want ErrOptions", bad, err)
 		}
@@ -34,7 +38,8 @@ func TestParse(t *testing.T) {
 	}
 	names := []string{"adhd", "sex=F", "diagnosis=SCHZ:CONTROL"}
 	labels, err := ParseLabels(names)
-	if diff := cmp.Diff([]Label{{"adhd", "1", ""}, {"sex", "F", ""}, {"diagnosis", "SCHZ", "CONTROL"}}, labels); err != nil || diff != "" {
+	if diff := cmp.Diff([]Label{{"adhd", "1", ""}, {"sex", "F", ""}, {"diagnosis", "SCHZ", "CONTROL"}},
+		labels); err != nil || diff != "" {
 		t.Errorf("labels differ from those wanted (%v):\n%s", err, diff)
 	}
 	for i, label := range labels {
@@ -54,7 +59,8 @@ func TestParseLabelsRefusesOneTwice(t *testing.T) {
 	if _, err := ParseLabels([]string{"ill", "smoke=1", "smoke=2"}); err != nil {
 		t.Errorf("two values of a label: %v", err)
 	}
-	if _, err := ParseLabels([]string{"ill", "smoke", "ill=1"}); !errors.Is(err, ErrOptions) || !strings.Contains(err.Error(), "twice") {
+	if _, err := ParseLabels([]string{"ill", "smoke", "ill=1"}); !errors.Is(err, ErrOptions) ||
+		!strings.Contains(err.Error(), "twice") {
 		t.Errorf("a label twice: error %v, want ErrOptions", err)
 	}
 }
@@ -67,7 +73,8 @@ func TestFigure(t *testing.T) {
 		t.Errorf("%s, error %v", text, err)
 	}
 	back := make([]Figure, 4)
-	if err := json.Unmarshal(text, &back); err != nil || back[0] != 0.1 || back[1].Defined() || back[2].Defined() || back[3] != 1e-7 {
+	if err := json.Unmarshal(text, &back); err != nil || back[0] != 0.1 || back[1].Defined() || back[2].Defined() ||
+		back[3] != 1e-7 {
 		t.Errorf("%v, error %v", back, err)
 	}
 }

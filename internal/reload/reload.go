@@ -23,8 +23,8 @@ type Value[T any] struct {
 	read, refused string // states of the files: that were read last, and that could not be
 }
 
-// Get returns what the files hold now. If they cannot be used now, because one is gone, half-written or does not belong to
-// the others yet, Get returns what they held before. It returns an error if they never held anything.
+// Get returns what the files hold now. If they cannot be used now, because one is gone, half-written or does not belong
+// to the others yet, Get returns what they held before. It returns an error if they never held anything.
 func (v *Value[T]) Get() (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -66,7 +66,8 @@ func Pair(certificate, key string) (*tls.Certificate, error) {
 	return &pair, err
 }
 
-// Secret reads a file that holds only a password or a token. It leaves out the end of the line. An empty file is an error.
+// Secret reads a file that holds only a password or a token. It leaves out the end of the line. An empty file is an
+// error.
 func Secret(name string) (string, error) {
 	data, err := os.ReadFile(name) //nolint:gosec // the configuration names it
 	if err != nil {

@@ -79,7 +79,9 @@ func TestValueOfSeveralFiles(t *testing.T) {
 		}
 		return all[0], nil
 	}}
-	for _, step := range []struct{ a, b, want string }{{"one", "one", "one"}, {"three", "one", "one"}, {"three", "three", "three"}} {
+	for _, step := range []struct{ a, b, want string }{
+		{"one", "one", "one"}, {"three", "one", "one"}, {"three", "three", "three"},
+	} {
 		write(t, files[0], step.a)
 		write(t, files[1], step.b)
 		if got, err := v.Get(); err != nil || got != step.want {

@@ -5,9 +5,9 @@
 // RFC 3339. A missing cell is the empty string, because separated values know no other: JSON's null, an absent field, a
 // list, and Parquet's null. Fields of nested objects are columns with dots in their names, as in vitals.hr.
 //
-// Text must be UTF-8; a byte order mark is dropped. Rows are read one at a time, and a row of text is at most 16 MiB, so
-// that memory stays bounded whatever a file holds. No error quotes a cell.
+// Text must be UTF-8; a byte order mark is dropped. Rows are read one at a time, and a row of text is at most 16 MiB,
+// so that memory stays bounded whatever a file holds. No error quotes a cell.
 //
-// It stands in internal because notes, answers, matrices and what commands write are all tables: it knows what none of them
-// means, so that it belongs to none.
+// It stands in internal because notes, answers, matrices and what commands write are all tables: it knows what none of
+// them means, so that it belongs to none.
 package table

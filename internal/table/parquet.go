@@ -54,7 +54,8 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 	if err != nil {
 		return nil, ErrParquet // the library's own words quote the file
 	}
-	groups := slices.DeleteFunc(file.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 }) // its reader fails
+	// its reader fails
+	groups := slices.DeleteFunc(file.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
 	rows = &parquetRows{rows: parquet.MultiRowGroup(groups...).Rows(), batch: make([]parquet.Row, batchRows)}
 	for _, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
@@ -77,7 +78,8 @@ func hasFooter(f io.ReaderAt, size int64) bool {
 	const magic = "PAR1"
 	var end [8]byte // the footer's size and the magic number
 	_, err := f.ReadAt(end[:], max(0, size-int64(len(end))))
-	return err == nil && string(end[4:]) == magic && int64(binary.LittleEndian.Uint32(end[:])) <= size-int64(len(end)+len(magic))
+	return err == nil && string(end[4:]) == magic &&
+		int64(binary.LittleEndian.Uint32(end[:])) <= size-int64(len(end)+len(magic))
 }
 
 // rescue turns a panic of the library, which a damaged file can cause, into an error.
@@ -207,5 +209,6 @@ func decimal(v parquet.Value, scale int) string {
 	if scale <= 0 || scale > maxScale {
 		return unscaled.String()
 	}
-	return new(big.Rat).SetFrac(unscaled, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)).FloatString(scale)
+	return new(big.Rat).SetFrac(unscaled,
+		new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)).FloatString(scale)
 }

@@ -17,8 +17,8 @@ type Options struct {
 	// IsHeader reports whether the first line of separated values is a header; nil means that it is. Without a header
 	// the columns are named 1, 2, 3.
 	IsHeader func(first []string) bool
-	// Ahead reads JSON lines up to the first bad row when the file is opened, so that Header is complete; each row then has a
-	// cell for every column, and Next does not go on behind the bad row.
+	// Ahead reads JSON lines up to the first bad row when the file is opened, so that Header is complete; each row then
+	// has a cell for every column, and Next does not go on behind the bad row.
 	Ahead bool
 	// Hash, if not nil, has seen every stored byte of the file when Next returns io.EOF.
 	Hash hash.Hash
@@ -28,7 +28,8 @@ type Options struct {
 type Row struct {
 	// Line is where the row begins in the file, from 1; in Parquet it is the number of the row.
 	Line int
-	// Cells are in the order of Reader.Header and as many. They are valid until the next call of Next; their strings stay.
+	// Cells are in the order of Reader.Header and as many. They are valid until the next call of Next; their strings
+	// stay.
 	Cells []string
 }
 
@@ -81,8 +82,8 @@ var (
 // Reader reads a table row by row. It is not safe for concurrent use.
 type Reader struct {
 	File string // its name
-	// Header names the columns, without spaces around them; no two names are the same, but several may be empty. Rows of JSON
-	// lines may bring columns that are appended to it.
+	// Header names the columns, without spaces around them; no two names are the same, but several may be empty. Rows
+	// of JSON lines may bring columns that are appended to it.
 	Header     []string
 	HeaderLine int // that of the first row in JSON lines; 0 in Parquet
 
@@ -106,7 +107,8 @@ const (
 )
 
 var formats = map[string]fileFormat{
-	".tsv": tabFormat, ".tab": tabFormat, ".jsonl": objectFormat, ".ndjson": objectFormat, ".json": objectFormat, ".parquet": parquetFormat,
+	".tsv": tabFormat, ".tab": tabFormat, ".jsonl": objectFormat, ".ndjson": objectFormat, ".json": objectFormat,
+	".parquet": parquetFormat,
 }
 
 // formatOf returns the format that a file's name tells, compressed or not.
@@ -115,8 +117,8 @@ func formatOf(name string) fileFormat {
 	return formats[ext]
 }
 
-// Extensions returns the end of a file's name in lower case, without that of a compression, and that of the compression, ""
-// if there is none.
+// Extensions returns the end of a file's name in lower case, without that of a compression, and that of the
+// compression, "" if there is none.
 func Extensions(name string) (ext, compression string) {
 	name = strings.ToLower(filepath.Base(name))
 	if compression = filepath.Ext(name); compression == ".gz" || compression == ".zst" {
@@ -246,8 +248,9 @@ func (r *Reader) Index(column string) int {
 	return -1
 }
 
-// NoColumn returns the error for a column that the table lacks. It says what a user may have meant instead; of the header it
-// names only a column that differs in capitals, since the first line of a file without a header is a patient's.
+// NoColumn returns the error for a column that the table lacks. It says what a user may have meant instead; of the
+// header it names only a column that differs in capitals, since the first line of a file without a header is a
+// patient's.
 func (r *Reader) NoColumn(column string) error {
 	err := ErrNoColumn
 	for _, name := range r.Header {
@@ -262,8 +265,9 @@ func (r *Reader) NoColumn(column string) error {
 	return &Error{File: r.File, Line: r.HeaderLine, Column: column, Err: err}
 }
 
-// Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next goes
-// on behind it; with Options.Ahead it is final. So is any other error: one of reading, or ErrNoRows for a table without rows.
+// Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next
+// goes on behind it; with Options.Ahead it is final. So is any other error: one of reading, or ErrNoRows for a table
+// without rows.
 func (r *Reader) Next() (Row, error) {
 	switch {
 	case len(r.ahead) > 0:

@@ -82,24 +82,43 @@ func TestOpen(t *testing.T) {
 		header        []string
 		rows          []Row
 	}{
-		"comma":                        {"x.csv", "a,b\n1,2\n", ab, []Row{{2, []string{"1", "2"}}}},
-		"no newline at the end, CRLF":  {"x.CSV", "a,b\r\n1,2\r\n3,4", ab, []Row{{2, []string{"1", "2"}}, {3, []string{"3", "4"}}}},
-		"semicolon, decimal commas":    {"x.csv", "a;b\n1,5;2,5\n", ab, []Row{{2, []string{"1,5", "2,5"}}}},
-		"tab by its name":              {"x.tsv", "a,c\tb\n1\t2\n", []string{"a,c", "b"}, []Row{{2, []string{"1", "2"}}}},
-		"tab by the header":            {"x.txt", "a\tb\n1\t2\n", ab, []Row{{2, []string{"1", "2"}}}},
-		"separators in quotes":         {"x.csv", "\"a;b;c\",b\n1,2\n", []string{"a;b;c", "b"}, []Row{{2, []string{"1", "2"}}}},
-		"one column":                   {"x.csv", "a\n1\n", []string{"a"}, []Row{{2, []string{"1"}}}},
-		"blank lines":                  {"x.csv", "\n\na,b\n\n1,2\n\n", ab, []Row{{5, []string{"1", "2"}}}},
-		"lines in quotes":              {"x.csv", "a,b\n\"1\n\"\"2\"\"\n3\",4\n5,6\n", ab, []Row{{2, []string{"1\n\"2\"\n3", "4"}}, {5, []string{"5", "6"}}}},
-		"lines in the header's quotes": {"x.csv", "\"a\n;;;\",b\n1,2\n", []string{"a\n;;;", "b"}, []Row{{3, []string{"1", "2"}}}},
-		"byte order mark, spaces":      {"x.csv", "\ufeff a ,b\n 1,2\n", ab, []Row{{2, []string{" 1", "2"}}}},
-		"columns without a name":       {"x.csv", ",a,,\n1,2,3,4\n", []string{"", "a", "", ""}, []Row{{2, []string{"1", "2", "3", "4"}}}},
-		"gzip":                         {"x.csv.GZ", "a,b\n1,2\n", ab, []Row{{2, []string{"1", "2"}}}},
-		"zstd":                         {"x.tsv.zst", "a\tb\n1\t2\n", ab, []Row{{2, []string{"1", "2"}}}},
-		"JSON lines":                   {"x.jsonl", "\n{\"a\":1.50,\"b\":\"x\"}\r\n\n{\"b\":true,\"a\":null}\n", ab, []Row{{2, []string{"1.50", "x"}}, {4, []string{"", "true"}}}},
-		"JSON lines that grow":         {"x.ndjson", `{"a":1}` + "\n" + `{"b":2}`, ab, []Row{{1, []string{"1"}}, {2, []string{"", "2"}}}},
-		"JSON objects and lists":       {"x.jsonl.gz", `{"a":{"b":1,"c":{"d":"x"}},"e":[1,{"f":[2]}],"g":{}}` + "\n", []string{"a.b", "a.c.d", "e"}, []Row{{1, []string{"1", "x", ""}}}},
-		"JSON with a byte order mark":  {"x.jsonl.zst", "\ufeff{\"a\":1}", []string{"a"}, []Row{{1, []string{"1"}}}},
+		"comma": {"x.csv", "a,b\n1,2\n", ab, []Row{{2, []string{"1", "2"}}}},
+		"no newline at the end, CRLF": {
+			"x.CSV", "a,b\r\n1,2\r\n3,4", ab, []Row{{2, []string{"1", "2"}}, {3, []string{"3", "4"}}},
+		},
+		"semicolon, decimal commas": {"x.csv", "a;b\n1,5;2,5\n", ab, []Row{{2, []string{"1,5", "2,5"}}}},
+		"tab by its name": {
+			"x.tsv", "a,c\tb\n1\t2\n", []string{"a,c", "b"}, []Row{{2, []string{"1", "2"}}},
+		},
+		"tab by the header": {"x.txt", "a\tb\n1\t2\n", ab, []Row{{2, []string{"1", "2"}}}},
+		"separators in quotes": {
+			"x.csv", "\"a;b;c\",b\n1,2\n", []string{"a;b;c", "b"}, []Row{{2, []string{"1", "2"}}},
+		},
+		"one column":  {"x.csv", "a\n1\n", []string{"a"}, []Row{{2, []string{"1"}}}},
+		"blank lines": {"x.csv", "\n\na,b\n\n1,2\n\n", ab, []Row{{5, []string{"1", "2"}}}},
+		"lines in quotes": {
+			"x.csv", "a,b\n\"1\n\"\"2\"\"\n3\",4\n5,6\n", ab,
+			[]Row{{2, []string{"1\n\"2\"\n3", "4"}}, {5, []string{"5", "6"}}},
+		},
+		"lines in the header's quotes": {
+			"x.csv", "\"a\n;;;\",b\n1,2\n", []string{"a\n;;;", "b"}, []Row{{3, []string{"1", "2"}}},
+		},
+		"byte order mark, spaces": {"x.csv", "\ufeff a ,b\n 1,2\n", ab, []Row{{2, []string{" 1", "2"}}}},
+		"columns without a name": {
+			"x.csv", ",a,,\n1,2,3,4\n", []string{"", "a", "", ""}, []Row{{2, []string{"1", "2", "3", "4"}}},
+		},
+		"gzip": {"x.csv.GZ", "a,b\n1,2\n", ab, []Row{{2, []string{"1", "2"}}}},
+		"zstd": {"x.tsv.zst", "a\tb\n1\t2\n", ab, []Row{{2, []string{"1", "2"}}}},
+		"JSON lines": {
+			"x.jsonl", "\n{\"a\":1.50,\"b\":\"x\"}\r\n\n{\"b\":true,\"a\":null}\n", ab,
+			[]Row{{2, []string{"1.50", "x"}}, {4, []string{"", "true"}}},
+		},
+		"JSON lines that grow": {
+			"x.ndjson", `{"a":1}` + "\n" + `{"b":2}`, ab, []Row{{1, []string{"1"}}, {2, []string{"", "2"}}},
+		},
+		"JSON objects and lists": {"x.jsonl.gz", `{"a":{"b":1,"c":{"d":"x"}},"e":[1,{"f":[2]}],"g":{}}` +
+			"\n", []string{"a.b", "a.c.d", "e"}, []Row{{1, []string{"1", "x", ""}}}},
+		"JSON with a byte order mark": {"x.jsonl.zst", "\ufeff{\"a\":1}", []string{"a"}, []Row{{1, []string{"1"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,34 +149,52 @@ func TestOpenWithoutHeader(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, content, want string }{
-		"empty":                 {"x.csv", "", `FILE: no rows`},
-		"blank":                 {"x.csv", "\n\r\n", `FILE: no rows`},
-		"header only":           {"x.csv", "a,b\n", `FILE: no rows`},
-		"empty JSON":            {"x.jsonl", "\n \n", `FILE: no rows`},
-		"empty gzip":            {"x.csv.gz", "", `FILE: no rows`},
-		"empty Parquet":         {"x.parquet", "", `FILE: no rows`},
-		"Parquet of no rows":    {"x.parquet", "PAR1\x15\x04\x15\x00\x15\x00L\x15\x00\x15\x00\x12\x00\x00\x15\x04\x19,5\x00\x18\x06schema\x15\x02\x00\x15\x0c%\x02\x18\x01a%\x00L\x1c\x00\x00\x00\x16\x00\x19\x1c\x19\x1c&\x00\x1c\x15\x0c\x19%\x00\x06\x19\x18\x01a\x15\x00\x16\x00\x16\x1c\x16\x1c&\x00&\x08)\x1c\x15\x04\x15\x00\x15\x02\x00\x00\x00\x16\x1c\x16\x00&\x08\x16\x1c\x00( parquet-cpp-arrow version 26.0.1\x19\x1c\x1c\x00\x00\x00z\x00\x00\x00PAR1", `FILE: no rows`}, // by pyarrow: its row group is empty
-		"no Parquet":            {"x.parquet", "PAR1 a,b\n1,2\n", `FILE: ` + ErrParquet.Error()},
-		"compressed Parquet":    {"x.parquet.gz", "", `FILE: ` + ErrParquet.Error() + `: it must be a plain file`},
-		"twice":                 {"x.csv", "a,b, a\n1,2,3\n", `FILE, line 1, column "a": two columns of this name`},
-		"twice in an object":    {"x.jsonl", `{"a":1}` + "\n" + `{"a":1,"a":2}`, `FILE, line 2, column "a": two columns of this name`},
-		"a name and a path":     {"x.jsonl", `{"a.b":1,"a":{"b":2}}`, `FILE, line 1, column "a.b": two columns of this name`},
-		"short row":             {"x.csv", "a,b\n1,2\n\n3\n", `FILE, line 4: wrong number of cells: 1; the header has 2`},
-		"long row":              {"x.csv", "a\n1,2\n", `FILE, line 2: wrong number of cells: 2; the header has 1`},
-		"bare quote":            {"x.csv", "a\n1\"\n", `FILE, line 2: ` + ErrQuote.Error()},
-		"open quote":            {"x.csv", "a\n1\n\"2\n3\n", `FILE, line 3: ` + ErrOpenQuote.Error()},
-		"Latin-1":               {"x.csv", "a,b\n1,\xe4\n", `FILE, line 2, column "b": not UTF-8: convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8`},
-		"Latin-1 in the header": {"x.csv", "a,\xe4\n1,2\n", "FILE, line 1, column \"\ufffd\": not UTF-8: convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8"},
-		"Latin-1 in JSON":       {"x.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":\"\xe4\"}", `FILE, line 2, column "b": not UTF-8: convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8`},
-		"UTF-16":                {"x.csv", "\xff\xfea\x00\n\x00", `FILE, line 1: UTF-16, not UTF-8: convert the file, for instance with iconv -f UTF-16 -t UTF-8`},
-		"a spreadsheet":         {"x.csv", "PK\x03\x04\x00\x00", `FILE, line 1: not a text file: save the table as CSV in UTF-8`},
-		"carriage returns":      {"x.csv", "a,b\r1,2\r", `FILE, line 1: lines end in carriage returns alone: save the table as CSV in UTF-8`},
-		"not JSON":              {"x.jsonl", `{"a":1}` + "\nSECRET", `FILE, line 2: not a JSON object`},
-		"a JSON list":           {"x.json", `["SECRET"]`, `FILE, line 1: not a JSON object`},
-		"two JSON objects":      {"x.jsonl", `{"a":1}{"a":"SECRET"}`, `FILE, line 1: not a JSON object`},
-		"a cut object":          {"x.jsonl", `{"a":[1,"SECRET"`, `FILE, line 1: not a JSON object`},
-		"an endless row":        {"x.csv", "a\n\"" + strings.Repeat("x\n", maxRow), `FILE: a row of more than 16 MiB`},
-		"an endless line":       {"x.jsonl", `{"a":"` + strings.Repeat("x", 2*maxRow), `FILE: a row of more than 16 MiB`},
+		"empty":         {"x.csv", "", `FILE: no rows`},
+		"blank":         {"x.csv", "\n\r\n", `FILE: no rows`},
+		"header only":   {"x.csv", "a,b\n", `FILE: no rows`},
+		"empty JSON":    {"x.jsonl", "\n \n", `FILE: no rows`},
+		"empty gzip":    {"x.csv.gz", "", `FILE: no rows`},
+		"empty Parquet": {"x.parquet", "", `FILE: no rows`},
+		// by pyarrow: its row group is empty
+		"Parquet of no rows": {
+			"x.parquet", "PAR1\x15\x04\x15\x00\x15\x00L\x15\x00\x15\x00\x12\x00\x00\x15\x04\x19," +
+				"5\x00\x18\x06schema\x15\x02\x00\x15\x0c%\x02\x18\x01a%\x00L\x1c\x00\x00\x00\x16\x00\x19\x1c\x19\x1c&\x00\x1c\x15\x0c\x19%\x00\x06\x19\x18\x01a\x15\x00\x16\x00\x16\x1c\x16\x1c&\x00&\x08)\x1c\x15\x04\x15\x00\x15\x02\x00\x00\x00\x16\x1c\x16\x00&\x08\x16\x1c\x00( parquet-cpp-arrow version 26.0.1\x19\x1c\x1c\x00\x00\x00z\x00\x00\x00PAR1", `FILE: no rows`,
+		},
+		"no Parquet":         {"x.parquet", "PAR1 a,b\n1,2\n", `FILE: ` + ErrParquet.Error()},
+		"compressed Parquet": {"x.parquet.gz", "", `FILE: ` + ErrParquet.Error() + `: it must be a plain file`},
+		"twice":              {"x.csv", "a,b, a\n1,2,3\n", `FILE, line 1, column "a": two columns of this name`},
+		"twice in an object": {
+			"x.jsonl", `{"a":1}` + "\n" + `{"a":1,"a":2}`, `FILE, line 2, column "a": two columns of this name`,
+		},
+		"a name and a path": {
+			"x.jsonl", `{"a.b":1,"a":{"b":2}}`, `FILE, line 1, column "a.b": two columns of this name`,
+		},
+		"short row": {
+			"x.csv", "a,b\n1,2\n\n3\n", `FILE, line 4: wrong number of cells: 1; the header has 2`,
+		},
+		"long row":   {"x.csv", "a\n1,2\n", `FILE, line 2: wrong number of cells: 2; the header has 1`},
+		"bare quote": {"x.csv", "a\n1\"\n", `FILE, line 2: ` + ErrQuote.Error()},
+		"open quote": {"x.csv", "a\n1\n\"2\n3\n", `FILE, line 3: ` + ErrOpenQuote.Error()},
+		"Latin-1": {"x.csv", "a,b\n1,\xe4\n", `FILE, line 2, column "b": not UTF-8: convert the file, ` +
+			`for instance with iconv -f WINDOWS-1252 -t UTF-8`},
+		"Latin-1 in the header": {"x.csv", "a,\xe4\n1,2\n", "FILE, line 1, column \"\ufffd\": not UTF-8: convert the " +
+			"file, for instance with iconv -f WINDOWS-1252 -t UTF-8"},
+		"Latin-1 in JSON": {"x.jsonl", "{\"a\":1}\n{\"a\":1,\"b\":\"\xe4\"}", `FILE, line 2, column "b": not UTF-8: ` +
+			`convert the file, for instance with iconv -f WINDOWS-1252 -t UTF-8`},
+		"UTF-16": {"x.csv", "\xff\xfea\x00\n\x00", `FILE, line 1: UTF-16, not UTF-8: convert the file, for ` +
+			`instance with iconv -f UTF-16 -t UTF-8`},
+		"a spreadsheet": {
+			"x.csv", "PK\x03\x04\x00\x00", `FILE, line 1: not a text file: save the table as CSV in UTF-8`,
+		},
+		"carriage returns": {
+			"x.csv", "a,b\r1,2\r", `FILE, line 1: lines end in carriage returns alone: save the table as CSV in UTF-8`,
+		},
+		"not JSON":         {"x.jsonl", `{"a":1}` + "\nSECRET", `FILE, line 2: not a JSON object`},
+		"a JSON list":      {"x.json", `["SECRET"]`, `FILE, line 1: not a JSON object`},
+		"two JSON objects": {"x.jsonl", `{"a":1}{"a":"SECRET"}`, `FILE, line 1: not a JSON object`},
+		"a cut object":     {"x.jsonl", `{"a":[1,"SECRET"`, `FILE, line 1: not a JSON object`},
+		"an endless row":   {"x.csv", "a\n\"" + strings.Repeat("x\n", maxRow), `FILE: a row of more than 16 MiB`},
+		"an endless line":  {"x.jsonl", `{"a":"` + strings.Repeat("x", 2*maxRow), `FILE: a row of more than 16 MiB`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +211,8 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "none.csv"), Options{}); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.csv") {
+	if _, err := Open(filepath.Join(t.TempDir(), "none.csv"), Options{}); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), "none.csv") {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }
@@ -211,14 +249,15 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A column that is not there may be there in other capitals, or not be seen because of the separator. Other names of the
-// header stay out of the error.
+// A column that is not there may be there in other capitals, or not be seen because of the separator. Other names of
+// the header stay out of the error.
 func TestNoColumn(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		"Note,SECRET\n1,2\n":  `FILE, line 1, column "note": no such column, but there is "Note"`,
-		"SECRET,x\n1,2\n":     `FILE, line 1, column "note": no such column`,
-		"SECRET|note\n1|2\n":  `FILE, line 1, column "note": no such column: cells must be separated by commas, semicolons or tabs, not by |`,
+		"Note,SECRET\n1,2\n": `FILE, line 1, column "note": no such column, but there is "Note"`,
+		"SECRET,x\n1,2\n":    `FILE, line 1, column "note": no such column`,
+		"SECRET|note\n1|2\n": `FILE, line 1, column "note": no such column: cells must be separated by commas, ` +
+			`semicolons or tabs, not by |`,
 		"SECRET\n1\n":         `FILE, line 1, column "note": no such column`,
 		"SECRET|x,y\n1|2,3\n": `FILE, line 1, column "note": no such column`,
 	} {
@@ -275,7 +314,9 @@ func TestHash(t *testing.T) {
 	if err := parquet.WriteFile(parquetFile, []struct{ A int }{{1}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{write(t, "x.csv", "a\n1\n"), write(t, "x.csv.gz", "a\n1\n"), write(t, "x.jsonl.zst", `{"a":1}`), parquetFile} {
+	for _, path := range []string{
+		write(t, "x.csv", "a\n1\n"), write(t, "x.csv.gz", "a\n1\n"), write(t, "x.jsonl.zst", `{"a":1}`), parquetFile,
+	} {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -313,8 +354,12 @@ func TestFormatsAgree(t *testing.T) {
 		{Cells: []string{"V3", "cut", "-1", "1e-07", "3.4028235e+38", "false", "1969-12-31T23:59:59Z", "0", ""}},
 	}
 	text := map[string]string{
-		"x.csv":   "id,text,age,score,small,ill,at,vitals.hr,tags\nV1,\"fell, \"\"hip\"\"\nü\",78,0.1,0.25,true,2026-11-20T08:01:02.5Z,110,\nV2,,,,,,,,\nV3,cut,-1,1e-07,3.4028235e+38,false,1969-12-31T23:59:59Z,0,\n",
-		"x.jsonl": `{"id":"V1","text":"fell, \"hip\"\nü","age":78,"score":0.1,"small":0.25,"ill":true,"at":"2026-11-20T08:01:02.5Z","vitals":{"hr":110},"tags":["x"]}` + "\n" + `{"id":"V2","text":null,"vitals":{}}` + "\n" + `{"id":"V3","text":"cut","age":-1,"score":1e-07,"small":3.4028235e+38,"ill":false,"at":"1969-12-31T23:59:59Z","vitals":{"hr":0},"tags":[]}`,
+		"x.csv": "id,text,age,score,small,ill,at,vitals.hr,tags\nV1,\"fell, \"\"hip\"\"\nü\",78,0.1,0.25,true," +
+			"2026-11-20T08:01:02.5Z,110,\nV2,,,,,,,,\nV3,cut,-1,1e-07,3.4028235e+38,false,1969-12-31T23:59:59Z,0,\n",
+		"x.jsonl": `{"id":"V1","text":"fell, \"hip\"\nü","age":78,"score":0.1,"small":0.25,"ill":true,` +
+			`"at":"2026-11-20T08:01:02.5Z","vitals":{"hr":110},"tags":["x"]}` +
+			"\n" + `{"id":"V2","text":null,"vitals":{}}` + "\n" + `{"id":"V3","text":"cut","age":-1,"score":1e-07,` +
+			`"small":3.4028235e+38,"ill":false,"at":"1969-12-31T23:59:59Z","vitals":{"hr":0},"tags":[]}`,
 	}
 	text["x.tsv"] = strings.ReplaceAll(strings.ReplaceAll(text["x.csv"], "fell, ", "fell; "), ",", "\t")
 	text["x.tsv"] = strings.ReplaceAll(text["x.tsv"], "fell; ", "fell, ")
@@ -324,9 +369,15 @@ func TestFormatsAgree(t *testing.T) {
 	}
 	at, before := time.Date(2026, 11, 20, 8, 1, 2, 5e8, time.UTC), time.Unix(-1, 0)
 	rows := []visit{
-		{ID: "V1", Text: new("fell, \"hip\"\nü"), Age: new(int64(78)), Score: new(.1), Small: new(float32(.25)), Ill: new(true), At: &at, Tags: []string{"x", "y"}},
+		{
+			ID: "V1", Text: new("fell, \"hip\"\nü"), Age: new(int64(78)), Score: new(.1), Small: new(float32(.25)),
+			Ill: new(true), At: &at, Tags: []string{"x", "y"},
+		},
 		{ID: "V2"},
-		{ID: "V3", Text: new("cut"), Age: new(int64(-1)), Score: new(1e-7), Small: new(float32(3.4028235e38)), Ill: new(false), At: &before},
+		{
+			ID: "V3", Text: new("cut"), Age: new(int64(-1)), Score: new(1e-7), Small: new(float32(3.4028235e38)),
+			Ill: new(false), At: &before,
+		},
 	}
 	rows[0].Vitals.HR, rows[2].Vitals.HR = new(int32(110)), new(int32(0))
 	if err := parquet.WriteFile(paths[0], rows); err != nil {
@@ -360,11 +411,15 @@ func TestParquetSpellings(t *testing.T) {
 		Old      [3]byte  `parquet:"fixed"`
 	}
 	path := filepath.Join(t.TempDir(), "x.parquet")
-	if err := parquet.WriteFile(path, []kinds{{Day: 20777, Money: -1250, Unsigned: 1<<32 - 1, Large: 1<<64 - 1, ID: [16]byte{0: 0xab}, Old: [3]byte{1, 2, 3}}}); err != nil {
+	if err := parquet.WriteFile(path, []kinds{
+		{Day: 20777, Money: -1250, Unsigned: 1<<32 - 1, Large: 1<<64 - 1, ID: [16]byte{0: 0xab}, Old: [3]byte{1, 2, 3}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	_, rows := readAll(t, path, Options{})
-	want := []Row{{1, []string{"2026-11-20", "-12.50", "4294967295", "18446744073709551615", "ab" + strings.Repeat("0", 30), "010203"}}}
+	want := []Row{{1, []string{
+		"2026-11-20", "-12.50", "4294967295", "18446744073709551615", "ab" + strings.Repeat("0", 30), "010203",
+	}}}
 	if d := cmp.Diff(want, rows); d != "" {
 		t.Error(d)
 	}
@@ -374,7 +429,10 @@ func TestParquetSpellings(t *testing.T) {
 }
 
 func FuzzText(f *testing.F) {
-	for _, s := range []string{"", "a,b\n1,2\n", "a;b\n\"1\n\";2\n", "\ufeffa\n", "a,a\n1,2\n", "a\n\xff\n", "a\n\"", "{\"a\":1,\"b\":{\"c\":[]}}\n{\"a\":null}", "{\"a\":1}}\n", "null", "\xff\xfea", "a\rb\r"} {
+	for _, s := range []string{
+		"", "a,b\n1,2\n", "a;b\n\"1\n\";2\n", "\ufeffa\n", "a,a\n1,2\n", "a\n\xff\n", "a\n\"",
+		"{\"a\":1,\"b\":{\"c\":[]}}\n{\"a\":null}", "{\"a\":1}}\n", "null", "\xff\xfea", "a\rb\r",
+	} {
 		f.Add(s, true)
 		f.Add(s, false)
 	}

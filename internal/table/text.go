@@ -26,8 +26,8 @@ const (
 	maxWindow = 128 << 20
 )
 
-// Decompress returns the plain bytes of a file of this name: those of r, unless the name ends in .gz or .zst. The caller must
-// close it, and r.
+// Decompress returns the plain bytes of a file of this name: those of r, unless the name ends in .gz or .zst. The
+// caller must close it, and r.
 func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
 	switch _, compression := Extensions(name); compression {
 	case ".gz":
@@ -79,8 +79,8 @@ type input struct {
 type bounded struct {
 	r    io.Reader
 	left int // bytes that may be read until the row ends
-	// doubtful is set once a chunk was not UTF-8 by itself. A rune across two chunks sets it too, so that cells must then
-	// be looked at one by one; as long as it is not set, all are valid.
+	// doubtful is set once a chunk was not UTF-8 by itself. A rune across two chunks sets it too, so that cells must
+	// then be looked at one by one; as long as it is not set, all are valid.
 	doubtful bool
 }
 
@@ -148,8 +148,8 @@ func newSeparated(in *input, f fileFormat) (*separated, error) {
 	return s, nil
 }
 
-// separator returns the commonest of comma, tab and semicolon outside quotes in the first line that is not blank; the first of
-// those that are equally common, and so a comma if there is none.
+// separator returns the commonest of comma, tab and semicolon outside quotes in the first line that is not blank; the
+// first of those that are equally common, and so a comma if there is none.
 func separator(head []byte) rune {
 	const candidates = ",\t;"
 	var count [len(candidates)]int
@@ -191,7 +191,8 @@ func (s *separated) next() (Row, error) {
 	}
 	line, _ := s.csv.FieldPos(0)
 	if i := s.in.invalid(cells); i >= 0 {
-		return Row{}, &Error{Line: line, Column: strings.ToValidUTF8(strings.TrimSpace(s.header[i]), "\ufffd"), Err: ErrEncoding}
+		return Row{},
+			&Error{Line: line, Column: strings.ToValidUTF8(strings.TrimSpace(s.header[i]), "\ufffd"), Err: ErrEncoding}
 	}
 	return Row{line, cells}, nil
 }
@@ -240,8 +241,8 @@ func (o *objects) fail(column string, err error) error {
 	return &Error{Line: o.line, Column: strings.ToValidUTF8(column, "\ufffd"), Err: err}
 }
 
-// object reads an object that stands depth levels deep; prefix stands before the names of its fields. It returns false for
-// what is no JSON.
+// object reads an object that stands depth levels deep; prefix stands before the names of its fields. It returns false
+// for what is no JSON.
 func (o *objects) object(prefix string, depth int) bool {
 	return o.scan.Object(func(name string) (ok bool) {
 		if prefix != "" {

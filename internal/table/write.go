@@ -21,7 +21,8 @@ import (
 )
 
 // ErrName is returned for the name of an output file whose format cannot be told.
-var ErrName = errors.New("the name must end in .csv, .tsv, .jsonl or .parquet; text may be compressed, as in .csv.gz or .csv.zst")
+var ErrName = errors.New("the name must end in .csv, .tsv, .jsonl or .parquet; text may be compressed, as in .csv.gz " +
+	"or .csv.zst")
 
 // File is a file that appears under its name once it is complete. Text is compressed as the name says.
 type File struct {
@@ -35,7 +36,8 @@ type File struct {
 // CheckName returns an error that wraps ErrName unless the name of an output file tells its format.
 func CheckName(path string) error {
 	ext, compression := Extensions(path)
-	if format := formatOf(path); format == separatedFormat && ext != ".csv" || format == parquetFormat && compression != "" {
+	if format := formatOf(path); format == separatedFormat && ext != ".csv" || format == parquetFormat &&
+		compression != "" {
 		return fmt.Errorf("%s: %w", path, ErrName)
 	}
 	return nil
@@ -56,7 +58,8 @@ func Create(path string) (*File, error) {
 // CreateAny is Create for any name. Its errors do not name the file.
 func CreateAny(path string) (*File, error) {
 	_, compression := Extensions(path)
-	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
+	pending, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)),
+		renameio.WithPermissions(0o644))
 	if err != nil {
 		return nil, Cause(err)
 	}
@@ -79,7 +82,8 @@ func CreateAny(path string) (*File, error) {
 // IsLines reports whether the file's name says JSON lines.
 func (f *File) IsLines() bool { return formatOf(f.name) == objectFormat }
 
-// Commit completes the file and gives it its name. After an error there is no such file, or still the one that was there.
+// Commit completes the file and gives it its name. After an error there is no such file, or still the one that was
+// there.
 func (f *File) Commit() error {
 	var err error
 	if f.coder != nil {
@@ -105,13 +109,15 @@ func Cause(err error) error {
 // Abort removes what was written. It does nothing after Commit.
 func (f *File) Abort() error { return f.file.Cleanup() }
 
-// WriteNumbers writes rows of numbers to the file, each behind its name; NaN is an empty cell. The header names the column of
-// the names, then those of the numbers. The file is then ready for Commit.
+// WriteNumbers writes rows of numbers to the file, each behind its name; NaN is an empty cell. The header names the
+// column of the names, then those of the numbers. The file is then ready for Commit.
 func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) error {
 	fields := make([]reflect.StructField, len(header))
 	for c, name := range header {
 		tag := fmt.Sprintf("parquet:%[1]q json:%[1]q", name)
-		fields[c] = reflect.StructField{Name: "C" + strconv.Itoa(c), Type: reflect.TypeFor[*float64](), Tag: reflect.StructTag(tag)}
+		fields[c] = reflect.StructField{
+			Name: "C" + strconv.Itoa(c), Type: reflect.TypeFor[*float64](), Tag: reflect.StructTag(tag),
+		}
 	}
 	fields[0].Type = reflect.TypeFor[string]()
 	line := reflect.New(reflect.StructOf(fields)).Elem()
@@ -133,8 +139,8 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 // rowsInGroup bounds the rows that a writer of Parquet holds in memory.
 const rowsInGroup = 1 << 15
 
-// Writer writes rows of a struct T to a File. Fields of T are strings, numbers, or pointers to float64 or bool that are nil for
-// a missing cell; the tags parquet and json name their columns.
+// Writer writes rows of a struct T to a File. Fields of T are strings, numbers, or pointers to float64 or bool that are
+// nil for a missing cell; the tags parquet and json name their columns.
 type Writer[T any] struct {
 	parquet *parquet.GenericWriter[T]
 	json    *json.Encoder
@@ -151,7 +157,8 @@ func newWriter[T any](f *File, t reflect.Type) (*Writer[T], error) {
 	w := &Writer[T]{}
 	switch formatOf(f.name) {
 	case parquetFormat:
-		w.parquet = parquet.NewGenericWriter[T](f, schema, parquet.MaxRowsPerRowGroup(rowsInGroup), parquet.Compression(&parquet.Zstd))
+		w.parquet = parquet.NewGenericWriter[T](f, schema, parquet.MaxRowsPerRowGroup(rowsInGroup),
+			parquet.Compression(&parquet.Zstd))
 		return w, nil
 	case objectFormat:
 		w.json = json.NewEncoder(f)

@@ -60,12 +60,14 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"x", "x.txt", "x.xlsx", "x.gz", "x.parquet.gz", "x.csv.bz2"} {
-		if _, err := Create(filepath.Join(dir, name)); !errors.Is(err, ErrName) || !strings.Contains(err.Error(), name) {
+		if _, err := Create(filepath.Join(dir, name)); !errors.Is(err, ErrName) ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, want ErrName", name, err)
 		}
 	}
 	path := filepath.Join(dir, "none", "x.csv")
-	if _, err := Create(path); !errors.Is(err, os.ErrNotExist) || err.Error() != "creating "+path+": no such file or directory" {
+	if _, err := Create(path); !errors.Is(err, os.ErrNotExist) ||
+		err.Error() != "creating "+path+": no such file or directory" {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
 	// A file that is not completed leaves what was there.

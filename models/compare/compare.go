@@ -1,5 +1,5 @@
-// Package compare tells what differs between two generations of models: which models came, went or were replaced, how each
-// did, and which words entered or left the most important ones.
+// Package compare tells what differs between two generations of models: which models came, went or were replaced, how
+// each did, and which words entered or left the most important ones.
 package compare
 
 import (
@@ -104,7 +104,10 @@ func side(ctx context.Context, store *models.Store, name, version string) (*Side
 	if err != nil {
 		return nil, err
 	}
-	s := &Side{Version: version, Notes: b.Manifest.Training.Documents, Events: b.Manifest.Training.Positives, words: model.Words(TopWords)}
+	s := &Side{
+		Version: version, Notes: b.Manifest.Training.Documents, Events: b.Manifest.Training.Positives,
+		words: model.Words(TopWords),
+	}
 	if b.Manifest.Metrics == nil {
 		return s, nil
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 )
 
-// saneSlope bounds the slope of a recalibration that is served. Beyond it the champion is not out of calibration but broken, or
-// the outcomes are, and a map that flattens every prediction would hide it.
+// saneSlope bounds the slope of a recalibration that is served. Beyond it the champion is not out of calibration but
+// broken, or the outcomes are, and a map that flattens every prediction would hide it.
 var saneSlope = eval.Interval{Low: 0.5, High: 2}
 
 // decide sets decision and reason from the figures.
@@ -18,20 +18,26 @@ func (v *Verdict) decide(n *Notes, s Settings) {
 	f := &v.Figures
 	objection := f.objection(n, s)
 	switch r := f.Recalibrated; {
-	case f.Champion != nil && !n.Seen && !n.Fixed && f.recalibrates(s) && (objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
+	case f.Champion != nil && !n.Seen && !n.Fixed && f.recalibrates(s) &&
+		(objection != "" || r.Challenger.Value <= s.Margin*r.Challenger.StandardError):
 		v.Decision = Recalibrate
-		v.Reason = fmt.Sprintf("the champion with intercept %+.3f and slope %.3f has log loss %.4f, as it was %.4f, the challenger %.4f; AUROC %s of the champion and %s of the challenger, on %s",
-			r.Intercept, r.Slope, r.Assessment.LogLoss.Value, f.Champion.LogLoss.Value, f.Challenger.LogLoss.Value, area(f.Champion), area(f.Challenger), f.sample())
+		v.Reason = fmt.Sprintf("the champion with intercept %+.3f and slope %.3f has log loss %.4f, as it was %.4f, "+
+			"the challenger %.4f; AUROC %s of the champion and %s of the challenger, on %s",
+			r.Intercept, r.Slope, r.Assessment.LogLoss.Value, f.Champion.LogLoss.Value, f.Challenger.LogLoss.Value,
+			area(f.Champion), area(f.Challenger), f.sample())
 	case objection != "" && n.Seen && Knows(f.Challenger):
-		v.refuse("%s, on %s; the champion may have learned from these notes, which flatters it: add notes that arrived later", objection, f.sample())
+		v.refuse("%s, on %s; the champion may have learned from these notes, which flatters it: add notes that "+
+			"arrived later", objection, f.sample())
 	case objection != "":
 		v.refuse("%s, on %s", objection, f.sample())
 	case f.Champion == nil:
 		v.Decision = Promote
-		v.Reason = fmt.Sprintf("the first model: log loss %.4f, below %.4f of the base rate; AUROC %s, on %s", f.Challenger.LogLoss.Value, f.BaseLogLoss, area(f.Challenger), f.sample())
+		v.Reason = fmt.Sprintf("the first model: log loss %.4f, below %.4f of the base rate; AUROC %s, on %s",
+			f.Challenger.LogLoss.Value, f.BaseLogLoss, area(f.Challenger), f.sample())
 	default:
 		v.Decision = Promote
-		v.Reason = fmt.Sprintf("%s, and no subgroup is clearly worse off; AUROC %s against %s, on %s", f.losses(), area(f.Challenger), area(f.Champion), f.sample())
+		v.Reason = fmt.Sprintf("%s, and no subgroup is clearly worse off; AUROC %s against %s, on %s", f.losses(),
+			area(f.Challenger), area(f.Champion), f.sample())
 	}
 }
 
@@ -47,12 +53,13 @@ func (f *Figures) recalibrates(s Settings) bool {
 		Knows(r.Assessment) && saneSlope.Low <= r.Slope && r.Slope <= saneSlope.High
 }
 
-// Knowledge is by how many standard errors predictions must be better than the base rate: chance alone does it in one of twenty. One
-// standard error would let a sixth of all models of shuffled outcomes pass, and more where their penalty was chosen on the same notes:
-// of eight on NEISS, two.
+// Knowledge is by how many standard errors predictions must be better than the base rate: chance alone does it in one
+// of twenty. One standard error would let a sixth of all models of shuffled outcomes pass, and more where their penalty
+// was chosen on the same notes: of eight on NEISS, two.
 const Knowledge = 1.645
 
-// Knows reports whether predictions know something: their log loss is below that of the base rate by Knowledge standard errors.
+// Knows reports whether predictions know something: their log loss is below that of the base rate by Knowledge standard
+// errors.
 func Knows(a *eval.Assessment) bool {
 	return a.Knowledge.Value < 0 && a.Knowledge.Value <= -Knowledge*a.Knowledge.StandardError
 }
@@ -61,11 +68,13 @@ func Knows(a *eval.Assessment) bool {
 func (f *Figures) objection(n *Notes, s Settings) string {
 	a := f.Challenger
 	if l := n.Learned; l != nil && min(l.Admissions, l.Others) < l.Least {
-		return fmt.Sprintf("a model of %d admissions and %d other notes is none: it takes at least %d of each to train one; log loss %.4f, AUROC %s",
+		return fmt.Sprintf("a model of %d admissions and %d other notes is none: it takes at least %d of each to "+
+			"train one; log loss %.4f, AUROC %s",
 			l.Admissions, l.Others, l.Least, a.LogLoss.Value, area(a))
 	}
 	if !Knows(a) {
-		return fmt.Sprintf("it knows nothing: log loss %.4f; it must be at least %g standard errors (%.4f each) below %.4f, that of the base rate; AUROC %s",
+		return fmt.Sprintf("it knows nothing: log loss %.4f; it must be at least %g standard errors (%.4f each) "+
+			"below %.4f, that of the base rate; AUROC %s",
 			a.LogLoss.Value, Knowledge, a.Knowledge.StandardError, f.BaseLogLoss, area(a))
 	}
 	if f.Champion == nil {
@@ -77,10 +86,12 @@ func (f *Figures) objection(n *Notes, s Settings) string {
 	case d.Value > 0 && s.Margin == 0:
 		return fmt.Sprintf("%s: it is higher; %s", f.losses(), areas)
 	case d.Value > s.Margin*d.StandardError:
-		return fmt.Sprintf("%s, more than the margin of %g standard errors (%.4f) allows; %s", f.losses(), s.Margin, d.StandardError, areas)
+		return fmt.Sprintf("%s, more than the margin of %g standard errors (%.4f) allows; %s", f.losses(), s.Margin,
+			d.StandardError, areas)
 	}
 	if w := f.Worst; w != nil && w.LogLoss.Value > quantile(s.Error/float64(len(f.Subgroups)))*w.LogLoss.StandardError {
-		return fmt.Sprintf("clearly worse for %s %q: its log loss there is higher by %.4f (95 %% interval %+.4f to %+.4f) on %d notes with %d admissions; overall %s; %s",
+		return fmt.Sprintf("clearly worse for %s %q: its log loss there is higher by %.4f (95 %% interval %+.4f to "+
+			"%+.4f) on %d notes with %d admissions; overall %s; %s",
 			w.Grouping, w.Level, w.LogLoss.Value, w.LogLoss.Low, w.LogLoss.High, w.Notes, w.Events, f.losses(), areas)
 	}
 	if clearlyBetter := d.Value < -quantile(s.Error)*d.StandardError; clearlyBetter {

@@ -24,10 +24,11 @@ type Notes struct {
 	Patients   []string  // of each note; nil if no patient comes twice
 	Challenger []float64 // probabilities
 	Champion   []float64 // nil if there is none
-	// Seen says that the champion may have learned from the notes. That flatters it: a challenger that is better all the same is
-	// promoted, but the champion is not recalibrated, and a refusal says that the comparison was not fair.
+	// Seen says that the champion may have learned from the notes. That flatters it: a challenger that is better all
+	// the same is promoted, but the champion is not recalibrated, and a refusal says that the comparison was not fair.
 	Seen bool
-	// Fixed says that the champion cannot be recalibrated, as one of several outcomes: one intercept and slope cannot mend it.
+	// Fixed says that the champion cannot be recalibrated, as one of several outcomes: one intercept and slope cannot
+	// mend it.
 	Fixed     bool
 	Groupings []Grouping
 	// Learned counts the notes that the challenger was trained on; nil where there are known to be enough.
@@ -53,18 +54,22 @@ type Settings struct {
 	Margin float64 `yaml:"margin" json:"margin"`
 	// RecalibrationGain is by how many standard errors a recalibration must lower the champion's log loss.
 	RecalibrationGain float64 `yaml:"recalibration_gain" json:"recalibration_gain"`
-	// Error is the chance, at most, of calling a challenger clearly worse in some subgroup, or clearly better, that is not.
+	// Error is the chance, at most, of calling a challenger clearly worse in some subgroup, or clearly better, that is
+	// not.
 	Error float64 `yaml:"error" json:"error"`
-	// MinEvents is the number of admissions, and of other notes, that it takes to replace a champion, and to judge a subgroup.
+	// MinEvents is the number of admissions, and of other notes, that it takes to replace a champion, and to judge a
+	// subgroup.
 	MinEvents int `yaml:"min_events" json:"min_events"`
-	// Calibration bounds the calibration slope and the ratio of observed to expected admissions of a challenger that is not
-	// clearly better: their 95 % intervals must reach into it.
+	// Calibration bounds the calibration slope and the ratio of observed to expected admissions of a challenger that is
+	// not clearly better: their 95 % intervals must reach into it.
 	Calibration eval.Interval `yaml:"calibration" json:"calibration"`
 }
 
 // Default returns the settings that docs/results.md gives reasons for.
 func Default() Settings {
-	return Settings{RecalibrationGain: 1.645, Error: 0.05, MinEvents: 20, Calibration: eval.Interval{Low: 0.8, High: 1.25}}
+	return Settings{
+		RecalibrationGain: 1.645, Error: 0.05, MinEvents: 20, Calibration: eval.Interval{Low: 0.8, High: 1.25},
+	}
 }
 
 // ErrSettings is wrapped by errors of settings out of range.
@@ -111,8 +116,8 @@ type Figures struct {
 	Worst        *Subgroup        `json:"worst_subgroup,omitempty"` // with the most evidence against the challenger
 }
 
-// Recalibrated is the champion with another intercept and slope. Its measures are cross-fitted: the map of a note comes from
-// notes of other patients.
+// Recalibrated is the champion with another intercept and slope. Its measures are cross-fitted: the map of a note comes
+// from notes of other patients.
 type Recalibrated struct {
 	eval.Recalibration                  // fitted on all later notes, to be served
 	Probabilities      []float64        `json:"-"` // of the notes, cross-fitted
@@ -130,9 +135,9 @@ type Subgroup struct {
 	LogLoss  eval.Estimate `json:"log_loss_difference"` // challenger less champion
 }
 
-// Judge decides by the rule of the package's comment. Errors are of settings out of range and of lists that do not fit, or hold
-// values that are no probabilities; data on which nothing can be judged is a refusal. Equal input gives an equal verdict. The
-// cost is O(n log n) for each subgroup.
+// Judge decides by the rule of the package's comment. Errors are of settings out of range and of lists that do not fit,
+// or hold values that are no probabilities; data on which nothing can be judged is a refusal. Equal input gives an
+// equal verdict. The cost is O(n log n) for each subgroup.
 func Judge(n Notes, s Settings) (*Verdict, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -147,7 +152,8 @@ func Judge(n Notes, s Settings) (*Verdict, error) {
 	}
 	v := &Verdict{Figures: Figures{Settings: s}}
 	if others := len(n.Admitted) - events; min(events, others) < least || n.patients() < 2 {
-		v.refuse("cannot be judged: the held-out notes are %d, with %d admissions; it takes at least %d admissions, as many other notes, and 2 patients, to measure log loss and AUROC", len(n.Admitted), events, least)
+		v.refuse("cannot be judged: the held-out notes are %d, with %d admissions; it takes at least %d admissions, "+
+			"as many other notes, and 2 patients, to measure log loss and AUROC", len(n.Admitted), events, least)
 		return v, nil
 	}
 	if err := v.Figures.measure(&n, s); err != nil {

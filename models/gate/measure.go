@@ -33,15 +33,16 @@ func (f *Figures) measure(n *Notes, s Settings) (err error) {
 		}
 	}
 	for i, g := range f.Subgroups {
-		if f.Worst == nil || g.LogLoss.Value*f.Worst.LogLoss.StandardError > f.Worst.LogLoss.Value*g.LogLoss.StandardError {
+		if f.Worst == nil ||
+			g.LogLoss.Value*f.Worst.LogLoss.StandardError > f.Worst.LogLoss.Value*g.LogLoss.StandardError {
 			f.Worst = &f.Subgroups[i]
 		}
 	}
 	return nil
 }
 
-// crossFolds is the number of parts for the cross-fitting of a recalibration; it has two parameters, so more parts gain nothing.
-// The seed is fixed, for equal verdicts.
+// crossFolds is the number of parts for the cross-fitting of a recalibration; it has two parameters, so more parts gain
+// nothing. The seed is fixed, for equal verdicts.
 const (
 	crossFolds = 5
 	crossSeed  = 1
@@ -99,18 +100,20 @@ func (f *Figures) compareLevels(n *Notes, g Grouping, least int) error {
 	for _, level := range slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]) {
 		at := rows[level]
 		part := Notes{
-			Admitted: folds.Take(n.Admitted, at), Challenger: folds.Take(n.Challenger, at), Champion: folds.Take(n.Champion, at),
-			Patients: folds.Take(n.Patients, at),
+			Admitted: folds.Take(n.Admitted, at), Challenger: folds.Take(n.Challenger, at),
+			Champion: folds.Take(n.Champion, at), Patients: folds.Take(n.Patients, at),
 		}
 		events := count(part.Admitted)
 		if min(events, len(at)-events) < least || part.patients() < 2 {
 			continue
 		}
-		d, err := eval.MeanDifference(eval.Losses(part.Admitted, part.Challenger), eval.Losses(part.Admitted, part.Champion), part.Patients)
+		d, err := eval.MeanDifference(eval.Losses(part.Admitted, part.Challenger),
+			eval.Losses(part.Admitted, part.Champion), part.Patients)
 		if err != nil {
 			return err
 		}
-		f.Subgroups = append(f.Subgroups, Subgroup{g.Name, level, len(at), events, d})
+		f.Subgroups = append(f.Subgroups,
+			Subgroup{Grouping: g.Name, Level: level, Notes: len(at), Events: events, LogLoss: d})
 	}
 	return nil
 }

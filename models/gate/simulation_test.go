@@ -14,9 +14,9 @@ import (
 	"github.com/wardcast/wardcast/models/gate"
 )
 
-// The simulated hospital: notes are `features` numbers, a quarter is admitted, three patients in ten come twice with much the
-// same note. Both models are logistic regressions. The challenger learns from three notes for each later note, the champion from
-// as many of an earlier period.
+// The simulated hospital: notes are `features` numbers, a quarter is admitted, three patients in ten come twice with
+// much the same note. Both models are logistic regressions. The challenger learns from three notes for each later note,
+// the champion from as many of an earlier period.
 const (
 	features  = 12
 	trainedOn = 3
@@ -35,7 +35,8 @@ const (
 // world is what differs between the scenarios.
 type world struct {
 	name string
-	// drift is the standard deviation of the change of each coefficient between the champion's period and the challenger's.
+	// drift is the standard deviation of the change of each coefficient between the champion's period and the
+	// challenger's.
 	drift float64
 	// shift is the change of the intercept between the two.
 	shift float64
@@ -175,7 +176,8 @@ func (w *world) night(t testing.TB, n int, s []gate.Settings, seed uint64) []nig
 		Champion: w.predict(later, champion, false), Challenger: w.predict(later, challenger, w.spoilt),
 	}
 	served := w.predict(truth, champion, false)
-	of := map[gate.Decision]float64{gate.Refuse: loss(truth.truth, served), gate.Promote: loss(truth.truth, w.predict(truth, challenger, w.spoilt))}
+	of := map[gate.Decision]float64{gate.Refuse: loss(truth.truth, served), gate.Promote: loss(truth.truth,
+		w.predict(truth, challenger, w.spoilt))}
 	var out []night
 	for _, settings := range s {
 		v, err := gate.Judge(notes, settings)
@@ -199,8 +201,8 @@ type rates struct {
 	promoted, recalibrated, refused int
 	// better is how often the challenger is truly better than the champion.
 	better int
-	// wrongPromotion: what was put in place is worse than the champion by at least material. wrongRefusal: the champion stays as it
-	// is, and the challenger is better by as much.
+	// wrongPromotion: what was put in place is worse than the champion by at least material. wrongRefusal: the champion
+	// stays as it is, and the challenger is better by as much.
 	wrongPromotion, wrongRefusal int
 	// Mean true log loss above the best of the possible decisions: of the rule, of promoting always, and never.
 	rule, always, never float64
@@ -285,17 +287,22 @@ func BenchmarkTable(b *testing.B) {
 	}
 	for b.Loop() {
 		for _, w := range worlds {
-			for _, size := range []struct{ n, nights, margins int }{{300, 200, 1}, {1000, 200, len(margins)}, {4000, 40, 1}} {
+			for _, size := range []struct{ n, nights, margins int }{
+				{300, 200, 1}, {1000, 200, len(margins)}, {4000, 40, 1},
+			} {
 				all := w.simulate(b, size.n, size.nights, settings[:size.margins])
 				r := all[0]
 				percent := func(n int) float64 { return 100 * float64(n) / float64(size.nights) }
-				fmt.Printf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", w.name, size.n, percent(r.better),
-					percent(r.promoted), percent(r.recalibrated), percent(r.refused), percent(r.wrongPromotion), percent(r.wrongRefusal), 1e4*r.rule, 1e4*r.always, 1e4*r.never)
+				fmt.Printf("| %s | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", w.name,
+					size.n, percent(r.better),
+					percent(r.promoted), percent(r.recalibrated), percent(r.refused), percent(r.wrongPromotion),
+					percent(r.wrongRefusal), 1e4*r.rule, 1e4*r.always, 1e4*r.never)
 				if size.margins == 1 {
 					continue
 				}
 				for i, r := range all {
-					fmt.Printf("%s, margin %g: cost %.1f, worse than the champion %.1f %%\n", w.name, margins[i], 1e4*r.rule, percent(r.wrongPromotion))
+					fmt.Printf("%s, margin %g: cost %.1f, worse than the champion %.1f %%\n", w.name, margins[i],
+						1e4*r.rule, percent(r.wrongPromotion))
 				}
 			}
 		}

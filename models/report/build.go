@@ -28,11 +28,12 @@ type Report struct {
 	Terms      int              `json:"terms"`
 	Supervised bool             `json:"supervised,omitempty"`
 	Heaviest   []string         `json:"heaviest_words,omitempty"` // those that move predictions most
-	// Correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no correction
-	// of that.
+	// Correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no
+	// correction of that.
 	Correction *int `json:"correction,omitempty"`
 	Data       Data `json:"data"`
-	// EventsPerVariable is the rarer outcome's notes of training for each coefficient that they have taught; 0 if there is none.
+	// EventsPerVariable is the rarer outcome's notes of training for each coefficient that they have taught; 0 if there
+	// is none.
 	EventsPerVariable float64 `json:"events_per_variable"`
 
 	Kind        Kind                `json:"evaluated_on"`
@@ -102,8 +103,10 @@ const apart = 0.05
 func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
-		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words, Pieces: in.Pieces, Terms: in.Terms,
-		Supervised: in.Supervised, Heaviest: in.Heaviest, Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
+		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
+		Pieces: in.Pieces, Terms: in.Terms,
+		Supervised: in.Supervised, Heaviest: in.Heaviest, Correction: in.Correction, Data: in.Data, Kind: e.Kind,
+		Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {
 		r.Site = &Site{}
@@ -137,8 +140,8 @@ func (r *Report) Write(b *bundle.Bundle) (err error) {
 	return err
 }
 
-// Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does not
-// depend on them stays; d is about them and may tell what was left out.
+// Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does
+// not depend on them stays; d is about them and may tell what was left out.
 func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(b.Report, &r); err != nil {
@@ -146,7 +149,8 @@ func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 	}
 	d.Training = r.Data.Training
 	return Build(Input{
-		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms, Supervised: r.Supervised, Heaviest: r.Heaviest,
+		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms,
+		Supervised: r.Supervised, Heaviest: r.Heaviest,
 		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
 	})
 }
@@ -233,7 +237,8 @@ func risks(y []bool, p []float64) Histogram {
 	return h
 }
 
-// ranking returns points of the ROC and the precision-recall curve, all of them or about 200; nil unless both classes occur.
+// ranking returns points of the ROC and the precision-recall curve, all of them or about 200; nil unless both classes
+// occur.
 func ranking(y []bool, p []float64) []RankingPoint {
 	order := make([]int, len(p))
 	for i := range order {
@@ -270,7 +275,10 @@ func ranking(y []bool, p []float64) []RankingPoint {
 			continue
 		}
 		last = i
-		out = append(out, RankingPoint{p[row], float64(hits) / float64(positives), 1 - float64(i+1-hits)/float64(negatives), float64(hits) / float64(i+1)})
+		out = append(out, RankingPoint{
+			Threshold: p[row], Sensitivity: float64(hits) / float64(positives),
+			Specificity: 1 - float64(i+1-hits)/float64(negatives), PPV: float64(hits) / float64(i+1),
+		})
 	}
 	return out
 }
@@ -288,14 +296,16 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err 
 	}
 	for _, level := range slices.Sorted(maps.Keys(rows)) {
 		s := Subgroup{Grouping: g.Name, Level: level}
-		y, p, who := folds.Take(e.Admitted, rows[level]), folds.Take(e.Probabilities, rows[level]), folds.Take(e.Patients, rows[level])
+		y, p, who := folds.Take(e.Admitted, rows[level]), folds.Take(e.Probabilities, rows[level]),
+			folds.Take(e.Patients, rows[level])
 		events := 0
 		for _, v := range y {
 			if v {
 				events++
 			}
 		}
-		if min(events, len(y)-events) < Suppression || who != nil && len(slices.Compact(slices.Sorted(slices.Values(who)))) < 2 {
+		if min(events, len(y)-events) < Suppression ||
+			who != nil && len(slices.Compact(slices.Sorted(slices.Values(who)))) < 2 {
 			s.Suppressed = true
 			all = append(all, s)
 			continue

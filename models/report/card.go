@@ -8,8 +8,8 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// Card returns card.md: the report for those who decide on the model's use, with the sections of CHAI's applied model card
-// version 0.2.
+// Card returns card.md: the report for those who decide on the model's use, with the sections of CHAI's applied model
+// card version 0.2.
 func (r *Report) Card() string {
 	c := &card{r: r}
 	m := r.Manifest
@@ -31,12 +31,14 @@ func (r *Report) Card() string {
 	c.facts()
 	c.metrics()
 	c.head("Resources")
-	c.line("Report: `report.html` and `report.json` of this version. What wardcast can and cannot do: `docs/limits.md`; questions of\na clinical safety officer: `docs/safety.md`.")
+	c.line("Report: `report.html` and `report.json` of this version. What wardcast can and cannot do: " +
+		"`docs/limits.md`; questions of\na clinical safety officer: `docs/safety.md`.")
 	for _, s := range r.Site.Resources {
 		c.line("- %s", plain(s))
 	}
 	c.head("Bibliography")
-	c.line("Collins et al. 2024, TRIPOD+AI, BMJ 385. Van Calster et al. 2025, performance measures of predictive AI models, Lancet Digit.\nHealth. CHAI applied model card v0.2, 2025.")
+	c.line("Collins et al. 2024, TRIPOD+AI, BMJ 385. Van Calster et al. 2025, performance measures of predictive AI " +
+		"models, Lancet Digit.\nHealth. CHAI applied model card v0.2, 2025.")
 	return c.b.String()
 }
 
@@ -63,7 +65,8 @@ func (c *card) release() {
 	c.head("Release")
 	c.field("Model", r.Manifest.Name)
 	c.field("Version", "the name of this folder; its last six digits are the first of the manifest's SHA-256")
-	c.field("Trained", fmt.Sprintf("%s by wardcast %s", r.Manifest.CreatedAt.UTC().Format(time.RFC3339), orElse(r.Manifest.Wardcast, "(version unknown)")))
+	c.field("Trained", fmt.Sprintf("%s by wardcast %s", r.Manifest.CreatedAt.UTC().Format(time.RFC3339),
+		orElse(r.Manifest.Wardcast, "(version unknown)")))
 	c.field("Held against", orElse(r.Manifest.Parent, "no earlier version"))
 	c.field("Owner", s.Owner)
 	c.field("Contact", s.Contact)
@@ -84,8 +87,11 @@ func (c *card) uses() {
 	c.head("Uses and directions")
 	c.field("Intended use and workflow", s.IntendedUse)
 	c.field("Primary users", s.IntendedUsers)
-	c.field("How to use", "for planning ward beds while patients still wait. Not for decisions about an individual, and not a medical device. A note in which no word is known is answered with `abstained`: its probability rests on the auxiliary values alone")
-	c.field("Threshold", fmt.Sprintf("%s, chosen for %s", wording.Fixed(c.r.Manifest.Threshold, 3), orElse(c.r.Manifest.ThresholdRule, "a rule that is not on record")))
+	c.field("How to use", "for planning ward beds while patients still wait. Not for decisions about an individual, "+
+		"and not a medical device. A note in which no word is known is answered with `abstained`: its probability "+
+		"rests on the auxiliary values alone")
+	c.field("Threshold", fmt.Sprintf("%s, chosen for %s", wording.Fixed(c.r.Manifest.Threshold, 3),
+		orElse(c.r.Manifest.ThresholdRule, "a rule that is not on record")))
 	c.field("Why this threshold", s.ThresholdReason)
 	c.field("Target population", s.TargetPopulation)
 	c.field("Out of scope", s.OutOfScope)
@@ -94,7 +100,9 @@ func (c *card) uses() {
 func (c *card) risks() {
 	s := c.r.Site
 	c.head("Warnings and hazards")
-	c.line("Trained on the notes of one place and time. Train again where shorthand, patients or admission policy differ, and look at the\ntopics before use. It learns what was done, not what was right: if a group was admitted too rarely, it repeats that.\n")
+	c.line("Trained on the notes of one place and time. Train again where shorthand, patients or admission policy " +
+		"differ, and look at the\ntopics before use. It learns what was done, not what was right: if a group was " +
+		"admitted too rarely, it repeats that.\n")
 	c.field("Known biases and ethical considerations", s.KnownBiases)
 	c.field("Clinical risk level", s.ClinicalRiskLevel)
 	if len(s.Hazards) == 0 {
@@ -103,14 +111,16 @@ func (c *card) risks() {
 	}
 	c.line("\n| hazard | cause | harm | risk | control |\n| --- | --- | --- | --- | --- |")
 	for _, h := range s.Hazards {
-		c.line("| %s | %s | %s | %s | %s |", plain(h.Hazard), plain(h.Cause), plain(h.Harm), plain(h.Risk), plain(h.Control))
+		c.line("| %s | %s | %s | %s | %s |", plain(h.Hazard), plain(h.Cause), plain(h.Harm), plain(h.Risk),
+			plain(h.Control))
 	}
 }
 
 func (c *card) facts() {
 	r, s, d := c.r, c.r.Site, &c.r.Data
 	c.head("System facts")
-	c.field("Output", "a probability from 0 to 1, a decision at the threshold, and the parts of the note that moved it, which add up to the logit exactly")
+	c.field("Output", "a probability from 0 to 1, a decision at the threshold, and the parts of the note that moved "+
+		"it, which add up to the logit exactly")
 	c.field("Model type", r.formula())
 	c.field("Foundation models", "none")
 	c.field("Outcome", d.Outcome)
@@ -144,16 +154,21 @@ func (c *card) facts() {
 	c.field("Stakeholders consulted", s.Stakeholders)
 	c.field("Reviewed by, and on", strings.TrimSpace(s.ReviewedBy+" "+s.ReviewedOn))
 	if len(r.Shifts) > 0 {
-		c.line("\nDrift since the version before:\n\n| figure | before | now | PSI | PSI by chance |\n| --- | --- | --- | --- | --- |")
+		c.line("\nDrift since the version before:\n\n| figure | before | now | PSI | PSI by chance |\n| --- | --- | " +
+			"--- | --- | --- |")
 		for _, x := range r.Shifts {
-			c.line("| %s | %s | %s | %s | %s |", plain(x.Name), figure(x.Before), figure(x.Now), figure(x.PSI), figure(x.Chance))
+			c.line("| %s | %s | %s | %s | %s |", plain(x.Name), figure(x.Before), figure(x.Now), figure(x.PSI),
+				figure(x.Chance))
 		}
 		c.line("\n%s", psiNote)
 	}
 }
 
-// psiNote tells how to read a PSI. Of one that is nothing but chance, 5 % or fewer are more than twice its mean from nine bins on.
-const psiNote = "PSI, the population stability index, compares two distributions: below 0.1 little has changed, above 0.25 much. With few notes chance alone makes it large: up to about twice the PSI by chance it is no sign of change."
+// psiNote tells how to read a PSI. Of one that is nothing but chance, 5 % or fewer are more than twice its mean from
+// nine bins on.
+const psiNote = "PSI, the population stability index, compares two distributions: below 0.1 little has changed, " +
+	"above 0.25 much. With few notes chance alone makes it large: up to about twice the PSI by chance it is no sign " +
+	"of change."
 
 // figure returns a number with three decimals, "–" for nil.
 func figure(v *float64) string {
@@ -172,7 +187,8 @@ func (c *card) window(name string, w Window) {
 	if w.Notes > 0 {
 		share = fmt.Sprintf("%s (%s)", wording.Grouped(w.Events, ","), percent(float64(w.Events)/float64(w.Notes)))
 	}
-	c.line("| %s | %s | %s | %s | %s |", name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","), share, patients)
+	c.line("| %s | %s | %s | %s | %s |", name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","),
+		share, patients)
 }
 
 func evaluatedOn(k Kind) string {
@@ -198,7 +214,8 @@ func (c *card) metrics() {
 	row("log loss", ranged(&m.LogLoss, 4), "0", wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
 	row("Brier score", ranged(&m.Brier, 4), "0", wording.Fixed(m.Prevalence.Value*(1-m.Prevalence.Value), 4))
 	row("Brier score, scaled", ranged(m.BrierScaled, 3), "1", "0")
-	c.line("\nSafety and reliability: calibration, and what thresholds find\n\n| measure | value | perfect |\n| --- | --- | --- |")
+	c.line("\nSafety and reliability: calibration, and what thresholds find\n\n| measure | value | perfect |\n| --- " +
+		"| --- | --- |")
 	c.line("| calibration in the large (intercept, slope 1) | %s | 0 |", ranged(m.CalibrationIntercept, 3))
 	c.line("| calibration slope | %s | 1 |", ranged(m.CalibrationSlope, 3))
 	c.line("| observed to expected admissions | %s | 1 |", ranged(m.ObservedExpected, 3))
@@ -211,17 +228,21 @@ func (c *card) metrics() {
 		if i == 0 {
 			name = "**" + name + "**, its own"
 		}
-		c.line("| %s | %s | %s | %s | %s | %s |", name, percent(at.Called.Value), shareRange(at.Sensitivity), shareRange(at.Specificity), shareRange(at.PPV), shareRange(at.NPV))
+		c.line("| %s | %s | %s | %s | %s | %s |", name, percent(at.Called.Value), shareRange(at.Sensitivity),
+			shareRange(at.Specificity), shareRange(at.PPV), shareRange(at.NPV))
 	}
 	c.line("\nFairness and equity")
 	if len(r.Subgroups) == 0 {
 		c.line("\nNo subgroups on record.")
 		return
 	}
-	c.line("\n| group | notes | admitted | AUROC | observed to expected | sensitivity at the threshold |\n| --- | --- | --- | --- | --- | --- |")
+	c.line("\n| group | notes | admitted | AUROC | observed to expected | sensitivity at the threshold |\n| --- | " +
+		"--- | --- | --- | --- | --- |")
 	for _, g := range r.shown() {
 		name := plain(g.Grouping + " " + g.Level)
-		c.line("| %s | %s | %s | %s | %s | %s |", name, wording.Grouped(g.Metrics.N, ","), wording.Grouped(g.Metrics.Positives, ","), ranged(g.Metrics.AUROC, 3), ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
+		c.line("| %s | %s | %s | %s | %s | %s |", name, wording.Grouped(g.Metrics.N, ","),
+			wording.Grouped(g.Metrics.Positives, ","), ranged(g.Metrics.AUROC, 3),
+			ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
 	}
 	if small := r.small(); small != "" {
 		c.line("\n%s", plain(small))
@@ -232,7 +253,8 @@ func (c *card) metrics() {
 func (c *card) classes() {
 	m := c.r.Classes
 	c.line("\n| measure of all outcomes | value |\n| --- | --- |")
-	c.line("| accuracy of the most probable outcome | %.3f |\n| balanced accuracy | %.3f |\n| log loss | %.3f |\n| Brier score of all outcomes, 0 to 2 | %.3f |", m.Accuracy, m.BalancedAccuracy, m.LogLoss, m.Brier)
+	c.line("| accuracy of the most probable outcome | %.3f |\n| balanced accuracy | %.3f |\n| log loss | %.3f |\n| "+
+		"Brier score of all outcomes, 0 to 2 | %.3f |", m.Accuracy, m.BalancedAccuracy, m.LogLoss, m.Brier)
 	if m.AUROC != nil {
 		c.line("| AUROC, mean of the outcomes | %.3f |", *m.AUROC)
 	}

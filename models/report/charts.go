@@ -144,8 +144,9 @@ func (r *Report) DecisionChart() *chart.Chart {
 	nearest := slices.MinFunc(r.Decision, func(a, b eval.BenefitPoint) int {
 		return cmp.Compare(math.Abs(a.Threshold-own), math.Abs(b.Threshold-own))
 	})
-	c.Desc = fmt.Sprintf("At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting "+
-		"all and 0 of admitting nobody.",
+	c.Desc = fmt.Sprintf(
+		"At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting "+
+			"all and 0 of admitting nobody.",
 		percent(own), wording.Fixed(100*nearest.Model.Value, 1), wording.Fixed(100*nearest.TreatAll.Value, 1))
 	return c
 }

@@ -17,8 +17,8 @@ type Input struct {
 	// Supervised tells that topics and coefficients were made together.
 	Supervised bool
 	Heaviest   []string // words that move predictions most
-	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints, whose other
-	// coefficients it shares; nil if it is no such correction.
+	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints,
+	// whose other coefficients it shares; nil if it is no such correction.
 	Correction *int
 	Data       Data
 	Evaluation Evaluation

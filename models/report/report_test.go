@@ -37,7 +37,8 @@ func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 func planted(n int) report.Evaluation {
 	random := rand.New(rand.NewPCG(8, 8))
 	e := report.Evaluation{Kind: report.Later}
-	complaint, age, sex, site := gate.Grouping{Name: "complaint"}, gate.Grouping{Name: "age"}, gate.Grouping{Name: "sex"}, gate.Grouping{Name: "site"}
+	complaint, age, sex, site := gate.Grouping{Name: "complaint"}, gate.Grouping{Name: "age"},
+		gate.Grouping{Name: "sex"}, gate.Grouping{Name: "site"}
 	complaints := []string{"abdominal pain", "chest pain", "fall <from height>", "rash | hives"}
 	for i := range n {
 		x := 1.4*random.NormFloat64() - 1.3
@@ -56,13 +57,20 @@ func planted(n int) report.Evaluation {
 
 func manifest() *bundle.Manifest {
 	return &bundle.Manifest{
-		Name: bundle.Other, Method: "sonmf", Rank: 30, Weighting: "tf-idf", Seed: 1, Threshold: 0.475, ThresholdRule: "accuracy",
-		Text: json.RawMessage(`{"stemmer":"porter2","min_df":10,"n_grams":2}`), Head: json.RawMessage(`{"alpha":0.1,"lambda":0.003,"folds":5}`),
-		Solver:      json.RawMessage(`{"status":"converged","iterations":41}`),
-		Calibration: bundle.Calibration{Kind: bundle.Platt}, Parent: "2026-02-27T02-00-00Z-1c7d90",
-		Aux:       []bundle.AuxColumn{{Name: "age", Kind: bundle.Numeric, Mean: make([]float64, 4)}, {Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: make([]float64, 2)}},
+		Name: bundle.Other, Method: "sonmf", Rank: 30, Weighting: "tf-idf", Seed: 1, Threshold: 0.475,
+		ThresholdRule: "accuracy",
+		Text:          json.RawMessage(`{"stemmer":"porter2","min_df":10,"n_grams":2}`),
+		Head:          json.RawMessage(`{"alpha":0.1,"lambda":0.003,"folds":5}`),
+		Solver:        json.RawMessage(`{"status":"converged","iterations":41}`),
+		Calibration:   bundle.Calibration{Kind: bundle.Platt}, Parent: "2026-02-27T02-00-00Z-1c7d90",
+		Aux: []bundle.AuxColumn{
+			{Name: "age", Kind: bundle.Numeric, Mean: make([]float64, 4)},
+			{Name: "sex", Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: make([]float64, 2)},
+		},
 		CreatedAt: day(90), Wardcast: "0.1.0", VocabularySHA256: strings.Repeat("ab", 32),
-		Files: map[string]bundle.File{"tensors.safetensors": {SHA256: strings.Repeat("cd", 32)}, "vocabulary.json": {SHA256: strings.Repeat("ab", 32)}},
+		Files: map[string]bundle.File{"tensors.safetensors": {SHA256: strings.Repeat("cd", 32)}, "vocabulary.json": {
+			SHA256: strings.Repeat("ab", 32),
+		}},
 	}
 }
 
@@ -73,7 +81,10 @@ func full(t *testing.T) report.Input {
 	for i, p := range e.Probabilities {
 		champion[i] = 0.5*p + 0.15
 	}
-	v, err := gate.Judge(gate.Notes{Admitted: e.Admitted, Patients: e.Patients, Challenger: e.Probabilities, Champion: champion, Groupings: e.Groupings}, gate.Default())
+	v, err := gate.Judge(gate.Notes{
+		Admitted: e.Admitted, Patients: e.Patients, Challenger: e.Probabilities,
+		Champion: champion, Groupings: e.Groupings,
+	}, gate.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +98,22 @@ func full(t *testing.T) report.Input {
 		t.Fatal(err)
 	}
 	before, now, psi, chance := 0.249, 0.262, 0.08, 0.045
-	e.Shifts = []report.Shift{{Name: "share of admissions", Before: &before, Now: &now}, {Name: "distribution of the probabilities", PSI: &psi, Chance: &chance}}
+	e.Shifts = []report.Shift{
+		{Name: "share of admissions", Before: &before, Now: &now},
+		{Name: "distribution of the probabilities", PSI: &psi, Chance: &chance},
+	}
 	return report.Input{
 		Manifest: manifest(), Topics: 30, Words: 410, Pieces: 1204, Terms: 2150,
 		Data: report.Data{
-			Sources: []string{"triage.notes and triage.outcomes, up to offset 20411"}, Outcome: "disposition admitted, as known on 2026-04-01",
-			Training: report.Window{From: day(0), To: day(70), Notes: 9000, Events: 2241, Patients: 7100}, Evaluation: report.Window{From: day(70), To: day(90), Patients: 2250},
+			Sources:    []string{"triage.notes and triage.outcomes, up to offset 20411"},
+			Outcome:    "disposition admitted, as known on 2026-04-01",
+			Training:   report.Window{From: day(0), To: day(70), Notes: 9000, Events: 2241, Patients: 7100},
+			Evaluation: report.Window{From: day(70), To: day(90), Patients: 2250},
 			Exclusions: []report.Exclusion{{Reason: "no decision yet at the cut-off", Notes: 212}},
-			Counts:     []report.Count{{Name: "visits with final outcomes that contradict each other", Number: 3}, {Name: "patients with more than one note", Number: 1210}},
+			Counts: []report.Count{
+				{Name: "visits with final outcomes that contradict each other", Number: 3},
+				{Name: "patients with more than one note", Number: 1210},
+			},
 		},
 		Evaluation: e, Verdict: v, Site: site,
 	}
@@ -105,18 +124,25 @@ func bare() report.Input {
 	e := planted(400)
 	e.Kind, e.Groupings, e.Patients = report.OutOfFold, nil, nil
 	m := manifest()
-	m.Name, m.Complaint, m.Method, m.Rank, m.Aux, m.Parent, m.Files, m.Text, m.Solver, m.Threshold = "chest-pain", "Chest <Pain>", "bow", 0, nil, "", nil, nil, nil, 0.9
-	return report.Input{Manifest: m, Words: 300, Terms: 800, Data: report.Data{Training: report.Window{Notes: 400, Events: 101}}, Evaluation: e}
+	m.Name, m.Complaint, m.Method, m.Rank, m.Aux, m.Parent, m.Files, m.Text, m.Solver, m.Threshold = "chest-pain",
+		"Chest <Pain>", "bow", 0, nil, "", nil, nil, nil, 0.9
+	return report.Input{
+		Manifest: m, Words: 300, Terms: 800,
+		Data: report.Data{Training: report.Window{Notes: 400, Events: 101}}, Evaluation: e,
+	}
 }
 
 func several() report.Input {
 	in := bare()
-	in.Manifest.Classes, in.Manifest.AdmissionClasses = []string{"home", "ward", "moved|left"}, []string{"ward", "moved|left"}
+	in.Manifest.Classes, in.Manifest.AdmissionClasses = []string{"home", "ward", "moved|left"},
+		[]string{"ward", "moved|left"}
 	in.Manifest.Method, in.Manifest.Threshold, in.Words, in.Topics, in.Supervised = "smf-w", 0.4, 0, 10, true
 	area := 0.75
 	in.Classes = &eval.ClassMetrics{
 		N: 400, Accuracy: 0.8, BalancedAccuracy: 0.5, LogLoss: 0.6, Brier: 0.3, AUROC: &area,
-		Classes: []eval.ClassMetric{{Class: "home", N: 299, AUROC: &area}, {Class: "ward", N: 80, AUROC: &area}, {Class: "moved|left", N: 21}}, Confusion: [][]int{{280, 19, 0}, {40, 40, 0}, {15, 6, 0}},
+		Classes: []eval.ClassMetric{
+			{Class: "home", N: 299, AUROC: &area}, {Class: "ward", N: 80, AUROC: &area}, {Class: "moved|left", N: 21},
+		}, Confusion: [][]int{{280, 19, 0}, {40, 40, 0}, {15, 6, 0}},
 	}
 	return in
 }
@@ -181,12 +207,14 @@ func sameNumbers(t *testing.T, want, got []byte) {
 	}
 }
 
-// TestPageIsSelfContained: no scripts, nothing to fetch, well-formed pictures, and no text of the data that is not escaped.
+// TestPageIsSelfContained: no scripts, nothing to fetch, well-formed pictures, and no text of the data that is not
+// escaped.
 func TestPageIsSelfContained(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]report.Input{"full": full(t), "bare": bare(), "several": several()} {
 		_, page, _ := build(t, in)
-		if bad := regexp.MustCompile(`<script|https?:|src=|@import|url\(|ZgotmplZ|<no value>|\bNaN|Inf\b|<Pain>|<from height>`).Find(page); bad != nil {
+		if bad := regexp.MustCompile(`<script|https?:|src=|@import|url\(|ZgotmplZ|<no ` +
+			`value>|\bNaN|Inf\b|<Pain>|<from height>`).Find(page); bad != nil {
 			t.Errorf("%s: page holds %q", name, bad)
 		}
 		if r, err := report.Build(in); err != nil || strings.Contains(r.Card()+string(page), "%!") {
@@ -225,7 +253,8 @@ func TestSmallGroupsAreSuppressed(t *testing.T) {
 				}
 			}
 		}
-		if g.Suppressed != (events < report.Suppression) || g.Suppressed != (g.Metrics == nil) || g.Suppressed != (g.Threshold == nil) {
+		if g.Suppressed != (events < report.Suppression) || g.Suppressed != (g.Metrics == nil) ||
+			g.Suppressed != (g.Threshold == nil) {
 			t.Errorf("%s %s with %d admissions: %+v", g.Grouping, g.Level, events, g)
 		}
 		if g.Suppressed {
@@ -295,7 +324,8 @@ func TestMissingFieldsSaySo(t *testing.T) {
 		t.Errorf("the page says %d times that a field is missing", n)
 	}
 	r, page, _ = build(t, full(t))
-	if strings.Contains(r.Card(), "**Owner**: "+missing) || !bytes.Contains(page, []byte("Head of emergency medicine")) {
+	if strings.Contains(r.Card(), "**Owner**: "+missing) ||
+		!bytes.Contains(page, []byte("Head of emergency medicine")) {
 		t.Error("the owner is not told")
 	}
 }
@@ -334,7 +364,9 @@ func TestBuildErrors(t *testing.T) {
 // TestDirectionOfExpectation: the warning says whether too many or too few are expected.
 func TestDirectionOfExpectation(t *testing.T) {
 	t.Parallel()
-	for times, want := range map[float64]string{0.5: "It expects too few admissions", 1.5: "It expects too many admissions"} {
+	for times, want := range map[float64]string{
+		0.5: "It expects too few admissions", 1.5: "It expects too many admissions",
+	} {
 		in := full(t)
 		for i, p := range in.Evaluation.Probabilities {
 			in.Evaluation.Probabilities[i] = min(times*p, 1)
@@ -364,14 +396,17 @@ func TestOneClass(t *testing.T) {
 	in := full(t)
 	clear(in.Evaluation.Admitted)
 	r, page, _ := build(t, in)
-	if r.Metrics.AUROC != nil || !strings.Contains(r.Card(), "knows nothing") || !bytes.Contains(page, []byte("here there is none")) {
+	if r.Metrics.AUROC != nil || !strings.Contains(r.Card(), "knows nothing") ||
+		!bytes.Contains(page, []byte("here there is none")) {
 		t.Errorf("%+v", r.Metrics)
 	}
 }
 
 func TestAgeBand(t *testing.T) {
 	t.Parallel()
-	for age, want := range map[float64]string{0: "0–17", 17.9: "0–17", 18: "18–44", 64: "45–64", 79: "65–79", 80: "80+", 101: "80+", -1: "", 200: ""} {
+	for age, want := range map[float64]string{
+		0: "0–17", 17.9: "0–17", 18: "18–44", 64: "45–64", 79: "65–79", 80: "80+", 101: "80+", -1: "", 200: "",
+	} {
 		if got := report.AgeBand(age); got != want {
 			t.Errorf("%v: %q, want %q", age, got, want)
 		}
@@ -395,7 +430,8 @@ func TestTooGood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `The AUROC is above 0.95, too good to be true: look for text that was written after triage. The words of the greatest weight are "admit", "ward".`
+	const want = `The AUROC is above 0.95, too good to be true: look for text that was written after triage. The ` +
+		`words of the greatest weight are "admit", "ward".`
 	if len(r.Warnings) == 0 || r.Warnings[0] != want {
 		t.Errorf("warnings %q", r.Warnings)
 	}

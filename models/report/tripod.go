@@ -27,18 +27,28 @@ func (r *Report) items() []Item {
 	}
 	recalibrated := "no recalibration after training; calibration of training: " + string(m.Calibration.Kind)
 	if r.Verdict != nil && r.Verdict.Figures.Recalibrated != nil {
-		recalibrated = fmt.Sprintf("a recalibration of the champion was tried: intercept %s, slope %s", wording.Fixed(r.Verdict.Figures.Recalibrated.Intercept, 3), wording.Fixed(r.Verdict.Figures.Recalibrated.Slope, 3))
+		recalibrated = fmt.Sprintf("a recalibration of the champion was tried: intercept %s, slope %s",
+			wording.Fixed(r.Verdict.Figures.Recalibrated.Intercept, 3),
+			wording.Fixed(r.Verdict.Figures.Recalibrated.Slope, 3))
 	}
 	return []Item{
 		{"5a", "Data sources", orElse(strings.Join(d.Sources, "; "), missing)},
-		{"5b", "Dates", fmt.Sprintf("training %s; evaluation %s", orElse(days(d.Training), "unknown"), orElse(days(d.Evaluation), "unknown"))},
+		{"5b", "Dates", fmt.Sprintf("training %s; evaluation %s", orElse(days(d.Training), "unknown"),
+			orElse(days(d.Evaluation), "unknown"))},
 		{"6a", "Setting", orElse(s.TargetPopulation, missing)},
 		{"7", "Preparation of the data", text},
 		{"8a", "Outcome", orElse(d.Outcome, missing)},
 		{"9b", "Predictors", r.formula()},
-		{"10", "Sample size", fmt.Sprintf("training %s notes, %s admitted, events for each variable %s; evaluation %s notes, %s admitted", wording.Grouped(d.Training.Notes, ","), wording.Grouped(d.Training.Events, ","), r.perVariable(), wording.Grouped(d.Evaluation.Notes, ","), wording.Grouped(d.Evaluation.Events, ","))},
-		{"11", "Missing data", "a missing auxiliary value counts as the mean of training; a note without a known word is answered with `abstained`"},
-		{"12a", "Use of the data", map[Kind]string{Later: "temporal split: evaluated on notes later than training", OutOfFold: "cross-validation in folds that never split a patient"}[r.Kind]},
+		{"10", "Sample size", fmt.Sprintf(
+			"training %s notes, %s admitted, events for each variable %s; evaluation %s notes, %s admitted",
+			wording.Grouped(d.Training.Notes, ","), wording.Grouped(d.Training.Events, ","), r.perVariable(),
+			wording.Grouped(d.Evaluation.Notes, ","), wording.Grouped(d.Evaluation.Events, ","))},
+		{"11", "Missing data", "a missing auxiliary value counts as the mean of training; a note without a known " +
+			"word is answered with `abstained`"},
+		{"12a", "Use of the data", map[Kind]string{
+			Later:     "temporal split: evaluated on notes later than training",
+			OutOfFold: "cross-validation in folds that never split a patient",
+		}[r.Kind]},
 		{"12b", "Type of model", fmt.Sprintf("%s Settings: %s", r.formula(), settings(m.Head))},
 		{"12c", "Fitting", fmt.Sprintf("seed %d; %s", m.Seed, solver)},
 		{"12d", "Heterogeneity", "section Subgroups: complaint, site and others that the notes name"},
@@ -47,19 +57,23 @@ func (r *Report) items() []Item {
 		{"12g", "Output", "logit = intercept + Σ contributions; formula and files in `manifest.json`"},
 		{"13", "Class imbalance", "no class is weighted, unless the settings under 12b say so"},
 		{"14", "Fairness", orElse(s.BiasMitigation, missing) + "; figures in section Subgroups"},
-		{"15", "Output and thresholds", fmt.Sprintf("probability, and a decision at %s, chosen for %s", wording.Fixed(m.Threshold, 3), orElse(m.ThresholdRule, "a rule that is not on record"))},
+		{"15", "Output and thresholds", fmt.Sprintf("probability, and a decision at %s, chosen for %s",
+			wording.Fixed(m.Threshold, 3), orElse(m.ThresholdRule, "a rule that is not on record"))},
 		{"16", "Training and evaluation data", "sections Notes and Drift"},
 		{"18a", "Funding", orElse(s.Funding, missing)},
 		{"18f", "Availability of code", "wardcast " + orElse(m.Wardcast, "(version unknown)") + ", open source"},
 		{"20a", "Participants", r.exclusions()},
 		{"20c", "Differences between training and evaluation", "section Drift"},
-		{"21", "Events", fmt.Sprintf("training %s of %s, evaluation %s of %s", wording.Grouped(d.Training.Events, ","), wording.Grouped(d.Training.Notes, ","), wording.Grouped(d.Evaluation.Events, ","), wording.Grouped(d.Evaluation.Notes, ","))},
+		{"21", "Events", fmt.Sprintf("training %s of %s, evaluation %s of %s", wording.Grouped(d.Training.Events, ","),
+			wording.Grouped(d.Training.Notes, ","), wording.Grouped(d.Evaluation.Events, ","),
+			wording.Grouped(d.Evaluation.Notes, ","))},
 		{"22", "Model specification", "SHA-256 of the vocabulary " + orElse(m.VocabularySHA256, "in `manifest.json`")},
 		{"23a", "Performance", "section Figures"},
 		{"23b", "Performance by group", "section Subgroups"},
 		{"24", "Results of updating", r.gateReason()},
 		{"26", "Limits", "docs/limits.md, and the warnings of this report"},
-		{"27a", "Poor or unavailable input", "an empty note, one of unknown words and one in another language are answered with `abstained`; English only"},
+		{"27a", "Poor or unavailable input", "an empty note, one of unknown words and one in another language are " +
+			"answered with `abstained`; English only"},
 	}
 }
 

@@ -14,13 +14,14 @@ import (
 	"github.com/wardcast/wardcast/models/gate"
 )
 
-// fewEvents and fewPerVariable are the numbers below which a report warns: Riley et al. (2020, BMJ 368) ask for more than the ten
-// events for each variable of old, and for at least 100 in a validation (Collins et al. 2016, Stat. Med. 35(2)).
+// fewEvents and fewPerVariable are the numbers below which a report warns: Riley et al. (2020, BMJ 368) ask for more
+// than the ten events for each variable of old, and for at least 100 in a validation (Collins et al. 2016, Stat. Med.
+// 35(2)).
 const (
 	fewEvents      = 100
 	fewPerVariable = 10
-	// slopeOff and ratioOff are how far from 1 the calibration slope and the ratio of observed to expected admissions may be, if it
-	// is not by chance, without a warning.
+	// slopeOff and ratioOff are how far from 1 the calibration slope and the ratio of observed to expected admissions
+	// may be, if it is not by chance, without a warning.
 	slopeOff = 0.1
 	ratioOff = 0.05
 )
@@ -31,16 +32,19 @@ func (r *Report) warnings() []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	m, at := r.Metrics, r.Thresholds[0]
 	if !gate.Knows(m) {
-		add("The model knows nothing: its log loss is not below that of the base rate by %g standard errors. Do not use it.", gate.Knowledge)
+		add("The model knows nothing: its log loss is not below that of the base rate by %g standard errors. Do not "+
+			"use it.", gate.Knowledge)
 	}
 	if TooGood(m) {
 		add("%s", strings.ToUpper(LooksLeaked[:1])+LooksLeaked[1:]+r.heaviest()+".")
 	}
 	if r.Kind != Later {
-		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too good.")
+		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too " +
+			"good.")
 	}
 	if s := at.Sensitivity; s != nil && s.Value < 0.5 {
-		add("At its threshold of %s the model finds fewer than half of the patients who are admitted. The threshold was chosen for %s; a site sets its own from the decision curve.",
+		add("At its threshold of %s the model finds fewer than half of the patients who are admitted. The threshold "+
+			"was chosen for %s; a site sets its own from the decision curve.",
 			wording.Fixed(at.Threshold, 3), orElse(r.Manifest.ThresholdRule, "a rule that is not on record"))
 	}
 	if s := m.CalibrationSlope; s != nil && (s.High < 1 || s.Low > 1) && math.Abs(s.Value-1) > slopeOff {
@@ -61,7 +65,8 @@ func (r *Report) warnings() []string {
 		add("Measured on %d notes of the rarer outcome; fewer than %d say little.", events, fewEvents)
 	}
 	if r.EventsPerVariable > 0 && r.EventsPerVariable < fewPerVariable {
-		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the figures on later notes, not those on training notes.", wording.Fixed(r.EventsPerVariable, 1))
+		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the "+
+			"figures on later notes, not those on training notes.", wording.Fixed(r.EventsPerVariable, 1))
 	}
 	return out
 }
@@ -91,7 +96,8 @@ func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s (%s to %s)", wording.Fixed(e.Value, digits), wording.Fixed(e.Low, digits), wording.Fixed(e.High, digits))
+	return fmt.Sprintf("%s (%s to %s)", wording.Fixed(e.Value, digits), wording.Fixed(e.Low, digits),
+		wording.Fixed(e.High, digits))
 }
 
 // shareRange returns an estimated share with its interval in percent.
@@ -99,7 +105,8 @@ func shareRange(e *eval.Estimate) string {
 	if e == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s %% (%s to %s)", wording.Fixed(100*e.Value, 1), wording.Fixed(100*e.Low, 1), wording.Fixed(100*e.High, 1))
+	return fmt.Sprintf("%s %% (%s to %s)", wording.Fixed(100*e.Value, 1), wording.Fixed(100*e.Low, 1),
+		wording.Fixed(100*e.High, 1))
 }
 
 // missing stands for a field that only the site can fill in.
@@ -127,19 +134,24 @@ func (r *Report) InShort() []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if at.Sensitivity != nil {
 		missed := int(math.Round(100 * (1 - at.Sensitivity.Value)))
-		add("At its threshold of %s the model finds %s of the patients who are admitted, and misses %d in 100.", wording.Fixed(at.Threshold, 3), shareRange(at.Sensitivity), missed)
+		add("At its threshold of %s the model finds %s of the patients who are admitted, and misses %d in 100.",
+			wording.Fixed(at.Threshold, 3), shareRange(at.Sensitivity), missed)
 	}
 	if at.PPV != nil {
-		add("It calls %s of all patients; of those called, %s are admitted.", shareRange(&at.Called), shareRange(at.PPV))
+		add("It calls %s of all patients; of those called, %s are admitted.", shareRange(&at.Called),
+			shareRange(at.PPV))
 	}
 	if a := m.AUROC; a != nil {
-		add("Of 100 pairs of patients, one admitted and one not, it ranks %.0f rightly: AUROC %s. Chance is 50.", 100*a.Value, ranged(a, 3))
+		add("Of 100 pairs of patients, one admitted and one not, it ranks %.0f rightly: AUROC %s. Chance is 50.",
+			100*a.Value, ranged(a, 3))
 	}
 	if o := m.ObservedExpected; o != nil {
 		expected := float64(m.Positives) / o.Value
-		add("It expected %s admissions, and %s happened: %s observed for each one expected.", wording.Grouped(int(math.Round(expected)), ","), wording.Grouped(m.Positives, ","), ranged(o, 2))
+		add("It expected %s admissions, and %s happened: %s observed for each one expected.",
+			wording.Grouped(int(math.Round(expected)), ","), wording.Grouped(m.Positives, ","), ranged(o, 2))
 	}
-	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4), percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
+	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4),
+		percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
 	return out
 }
 
@@ -155,7 +167,8 @@ func (r *Report) measuredOn() string {
 	}
 	switch {
 	case r.Kind == Later && r.Manifest.Recalibrated != nil:
-		return "Measured on " + on + ", all later than training. The recalibration of each note comes from notes of other patients."
+		return "Measured on " + on +
+			", all later than training. The recalibration of each note comes from notes of other patients."
 	case r.Kind == Later:
 		return "Measured on " + on + ", all later than training."
 	}
@@ -169,10 +182,12 @@ func (r *Report) summary() string {
 		of = "the presenting complaint " + strconv.Quote(c)
 	}
 	if c := r.Manifest.Classes; len(c) > 0 {
-		return fmt.Sprintf("Probability of each outcome of a patient of the emergency department, from the triage note of %s. The outcomes are %s; log-odds are against %q. Counted as admitted: %s.",
+		return fmt.Sprintf("Probability of each outcome of a patient of the emergency department, from the triage "+
+			"note of %s. The outcomes are %s; log-odds are against %q. Counted as admitted: %s.",
 			of, quoted(c), c[0], quoted(r.Manifest.AdmissionClasses))
 	}
-	return fmt.Sprintf("Probability that a patient of the emergency department is admitted, from the triage note of %s.", of)
+	return fmt.Sprintf(
+		"Probability that a patient of the emergency department is admitted, from the triage note of %s.", of)
 }
 
 // formula tells how the prediction is made.
@@ -196,9 +211,11 @@ func (r *Report) formula() string {
 		made = "supervised factorization: topics and coefficients made together from text and outcomes"
 	}
 	if r.Correction != nil {
-		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other, wording.Grouped(*r.Correction, ","))
+		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other,
+			wording.Grouped(*r.Correction, ","))
 	}
-	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made, strings.Join(features, ", "), wording.Grouped(r.Terms, ","), m.Weighting, m.Calibration.Kind)
+	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made,
+		strings.Join(features, ", "), wording.Grouped(r.Terms, ","), m.Weighting, m.Calibration.Kind)
 }
 
 // perVariable tells the events for each coefficient that the notes of training have taught.
@@ -207,7 +224,8 @@ func (r *Report) perVariable() string {
 	case r.Correction != nil && *r.Correction == 0:
 		return "none: the correction is an intercept alone"
 	case r.Correction != nil:
-		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s", wording.Fixed(r.EventsPerVariable, 1), wording.Grouped(*r.Correction, ","), bundle.Other)
+		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s",
+			wording.Fixed(r.EventsPerVariable, 1), wording.Grouped(*r.Correction, ","), bundle.Other)
 	}
 	return wording.Fixed(r.EventsPerVariable, 1)
 }
@@ -218,9 +236,11 @@ func (r *Report) caveat() string {
 	case r.Kind == Later:
 		return ""
 	case r.Supervised:
-		return "The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor outcome; weights of the factorization and threshold were chosen on these very predictions."
+		return "The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor " +
+			"outcome; weights of the factorization and threshold were chosen on these very predictions."
 	}
-	return "Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and threshold were chosen on these very predictions."
+	return "Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and " +
+		"threshold were chosen on these very predictions."
 }
 
 func quoted(names []string) string {
@@ -264,5 +284,6 @@ func (r *Report) small() string {
 			groupings[i] += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return fmt.Sprintf("Fewer than %d admissions, or fewer than %d other notes: %s.", Suppression, Suppression, strings.Join(groupings, "; "))
+	return fmt.Sprintf("Fewer than %d admissions, or fewer than %d other notes: %s.", Suppression, Suppression,
+		strings.Join(groupings, "; "))
 }

@@ -26,8 +26,8 @@ type BedsFit struct {
 	Days    int    `json:"days"`
 }
 
-// lastArrival is how long after the last arrival the history ends, if the cut-off is later: days without any are of an interface
-// that was silent, and not of a department that was empty.
+// lastArrival is how long after the last arrival the history ends, if the cut-off is later: days without any are of an
+// interface that was silent, and not of a department that was empty.
 const lastArrival = time.Hour
 
 // What a history must hold before forecasts of beds rest on it.
@@ -36,9 +36,11 @@ const (
 	leastBedVisits = 200
 )
 
-// fitBeds learns what forecasts of beds rest on, from all visits of the past, and adds it to the store. Probabilities of notes that
-// were trained on are those out of fold. A history that tells too little is no error: it is the Reason.
-func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []train.Row, trained *train.Trained) (*BedsFit, error) {
+// fitBeds learns what forecasts of beds rest on, from all visits of the past, and adds it to the store. Probabilities
+// of notes that were trained on are those out of fold. A history that tells too little is no error: it is the Reason.
+func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []train.Row,
+	trained *train.Trained,
+) (*BedsFit, error) {
 	h, err := j.history(past, aux, rows, trained)
 	if err != nil {
 		return nil, err
@@ -51,7 +53,8 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 		}
 	}
 	if r.Days < leastBedDays || timed < leastBedVisits {
-		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time: %d and %d are needed", r.Days, timed, leastBedDays, leastBedVisits)
+		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time: %d and %d are needed", r.Days, timed,
+			leastBedDays, leastBedVisits)
 		j.logger().InfoContext(ctx, "bed demand learned nothing", "why", r.Reason)
 		return r, nil
 	}
@@ -67,7 +70,8 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 	if r.Version, err = j.Gatekeeper.Store.SaveBeds(ctx, j.Gatekeeper.Created, data); err != nil {
 		return r, err
 	}
-	j.logger().InfoContext(ctx, "bed demand learned", "beds_version", r.Version, "visits", r.Visits, "wards", r.Wards, "days", r.Days)
+	j.logger().InfoContext(ctx, "bed demand learned", "beds_version", r.Version, "visits", r.Visits, "wards",
+		r.Wards, "days", r.Days)
 	return r, nil
 }
 
@@ -103,7 +107,10 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 	}
 	for i := range rows {
 		row, d := &rows[i], &past.Decisions[i]
-		v := beds.Visit{Arrived: row.Arrived, Decided: d.At, Admitted: d.Admitted, Ward: d.Ward, P: p[i], Complaint: beds.Complaint(row.Complaint), Age: -1}
+		v := beds.Visit{
+			Arrived: row.Arrived, Decided: d.At, Admitted: d.Admitted, Ward: d.Ward, P: p[i],
+			Complaint: beds.Complaint(row.Complaint), Age: -1,
+		}
 		if age >= 0 {
 			if years, known := row.Aux[age].Number(); known {
 				v.Age = years
@@ -121,8 +128,8 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 	return h, nil
 }
 
-// meanProbability returns that of the visits. Those without an outcome are taken to have it: a scorer counts them among those who
-// wait, so that forecasts of the past that left them out would seem better than a scorer's are.
+// meanProbability returns that of the visits. Those without an outcome are taken to have it: a scorer counts them among
+// those who wait, so that forecasts of the past that left them out would seem better than a scorer's are.
 func meanProbability(visits []beds.Visit) float64 {
 	sum := 0.0
 	for i := range visits {

@@ -47,7 +47,8 @@ func TestBeds(t *testing.T) {
 	if _, err := beds.New(&fit); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(fit.Wards.Names, []string{"MED", "SURG"}) || fit.Zone != "Europe/London" || fit.Visits != r.Beds.Visits || r.Beds.Wards != 2 || r.Beds.Days != 30 {
+	if !slices.Equal(fit.Wards.Names, []string{"MED", "SURG"}) || fit.Zone != "Europe/London" ||
+		fit.Visits != r.Beds.Visits || r.Beds.Wards != 2 || r.Beds.Days != 30 {
 		t.Errorf("wards %v, zone %s, %+v", fit.Wards.Names, fit.Zone, r.Beds)
 	}
 	if age := at(24 * 30).Sub(fit.AsOf); age.Abs() > 2*time.Hour {
@@ -77,7 +78,8 @@ func TestBeds(t *testing.T) {
 	}
 	job = tiny(models.OpenDir(t.TempDir()), source, retrain.Shard{})
 	job.Beds.Site = "North"
-	if r, err := job.Run(t.Context()); err != nil || r.Promotion.Served == nil || r.Beds.Version != "" || !strings.Contains(r.Beds.Reason, "needed") {
+	if r, err := job.Run(t.Context()); err != nil || r.Promotion.Served == nil || r.Beds.Version != "" ||
+		!strings.Contains(r.Beds.Reason, "needed") {
 		t.Errorf("%+v, %v", r.Beds, err)
 	}
 }

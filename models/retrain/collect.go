@@ -27,8 +27,8 @@ type Past struct {
 	// does the same for evaluate.
 	Split  train.Split
 	Counts Counts
-	// Decisions are those of Rows, Undecided the arrivals in the window of visits without an outcome: what forecasts of beds learn
-	// from besides.
+	// Decisions are those of Rows, Undecided the arrivals in the window of visits without an outcome: what forecasts of
+	// beds learn from besides.
 	Decisions []Decision
 	Undecided []Arrival
 }
@@ -60,7 +60,8 @@ func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
 	}
 	c := &collector{
 		settings: s, asOf: micros(time.Now()), newest: unknown, counts: newCounts(),
-		index: map[string]int32{}, interned: map[string]string{}, seed: maphash.MakeSeed(), arrived: map[uint64]struct{}{},
+		index: map[string]int32{}, interned: map[string]string{}, seed: maphash.MakeSeed(),
+		arrived: map[uint64]struct{}{},
 	}
 	from := time.Time{}
 	if !s.AsOf.IsZero() {
@@ -306,8 +307,8 @@ func (c *collector) row(n *msg.Note, arrived int64) train.Row {
 	visit, patient := len(n.VisitID), len(n.VisitID)+len(n.PatientID)
 	row := train.Row{
 		Visit: all[:visit], Patient: all[visit:patient], Text: all[patient:],
-		Complaint: c.intern(strings.TrimSpace(n.Complaint)), Site: c.intern(strings.TrimSpace(n.Site)), Arrived: time.UnixMicro(arrived).UTC(),
-		Aux: make([]msg.Value, len(c.settings.Aux)),
+		Complaint: c.intern(strings.TrimSpace(n.Complaint)), Site: c.intern(strings.TrimSpace(n.Site)),
+		Arrived: time.UnixMicro(arrived).UTC(), Aux: make([]msg.Value, len(c.settings.Aux)),
 	}
 	for i, a := range c.settings.Aux {
 		row.Aux[i] = n.Value(a.Name)

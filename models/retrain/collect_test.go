@@ -23,7 +23,8 @@ func collect(t testing.TB, m *memory, s retrain.Settings) (map[string]bool, *ret
 	t.Helper()
 	s.MinDocuments, s.MinEvents = 1, 1
 	past, err := retrain.Collect(t.Context(), m, s)
-	if _, few := errors.AsType[*retrain.TooFewError](err); err != nil && (past == nil || !few && !errors.Is(err, train.ErrSettings) && !strings.Contains(err.Error(), "splitting")) {
+	if _, few := errors.AsType[*retrain.TooFewError](err); err != nil &&
+		(past == nil || !few && !errors.Is(err, train.ErrSettings) && !strings.Contains(err.Error(), "splitting")) {
 		t.Fatal(err)
 	}
 	labels := map[string]bool{}
@@ -71,23 +72,33 @@ func TestLabels(t *testing.T) {
 		"died":        {[]retrain.Message{outcomeOf(1, 5, msg.Died)}, no, nil},
 		"left":        {[]retrain.Message{outcomeOf(1, 5, msg.Left)}, no, nil},
 		"none":        {nil, none, nil},
-		"too late":    {[]retrain.Message{outcomeOf(1, asOf+1, msg.Admitted)}, none, func(c *retrain.Counts) bool { return c.OutcomesLater == 1 }},
-		"at the cut":  {[]retrain.Message{outcomeOf(1, asOf, msg.Admitted)}, yes, nil},
-		"told late":   {[]retrain.Message{outcomeOf(1, 5, msg.Admitted, recordedAt(asOf+1))}, none, nil},
+		"too late": {[]retrain.Message{outcomeOf(1, asOf+1, msg.Admitted)}, none, func(c *retrain.Counts) bool {
+			return c.OutcomesLater == 1
+		}},
+		"at the cut": {[]retrain.Message{outcomeOf(1, asOf, msg.Admitted)}, yes, nil},
+		"told late":  {[]retrain.Message{outcomeOf(1, 5, msg.Admitted, recordedAt(asOf+1))}, none, nil},
 		"cancelled": {
 			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted, status(msg.Cancelled))},
 			none,
 			func(c *retrain.Counts) bool { return c.Excluded[retrain.Cancelled] == 1 },
 		},
-		"cancelled too late": {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted, status(msg.Cancelled), recordedAt(asOf+1))}, yes, nil},
+		"cancelled too late": {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted,
+			status(msg.Cancelled), recordedAt(asOf+1))}, yes, nil},
 		"cancelled, then discharged": {
-			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 6, msg.Admitted, status(msg.Cancelled)), outcomeOf(1, 7, msg.Discharged)},
+			[]retrain.Message{
+				outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 6, msg.Admitted, status(msg.Cancelled)),
+				outcomeOf(1, 7, msg.Discharged),
+			},
 			no,
 			func(c *retrain.Counts) bool { return c.Revised == 1 && c.Conflicting == 0 },
 		},
-		"corrected": {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Discharged, status(msg.Corrected))}, no, nil},
+		"corrected": {
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Discharged, status(msg.Corrected))},
+			no, nil,
+		},
 		"corrected back in time": {
-			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 4, msg.Discharged, status(msg.Corrected), recordedAt(9))}, no, nil,
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 4, msg.Discharged, status(msg.Corrected),
+				recordedAt(9))}, no, nil,
 		},
 		"corrected back without a record": {
 			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 4, msg.Discharged, status(msg.Corrected))},
@@ -100,13 +111,23 @@ func TestLabels(t *testing.T) {
 			no,
 			func(c *retrain.Counts) bool { return c.Conflicting == 1 },
 		},
-		"repeated":          {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted)}, yes, func(c *retrain.Counts) bool { return c.Conflicting == 0 && c.OutcomesOvertaken == 0 }},
-		"erased":            {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), {Key: []byte("v0001")}}, none, func(c *retrain.Counts) bool { return c.Outcomes.Empty == 1 }},
-		"erased, and again": {[]retrain.Message{outcomeOf(1, 5, msg.Admitted), {Key: []byte("v0001")}, outcomeOf(1, 4, msg.Left)}, no, nil},
+		"repeated": {
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted)},
+			yes, func(c *retrain.Counts) bool { return c.Conflicting == 0 && c.OutcomesOvertaken == 0 },
+		},
+		"erased": {
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), {Key: []byte("v0001")}},
+			none, func(c *retrain.Counts) bool { return c.Outcomes.Empty == 1 },
+		},
+		"erased, and again": {
+			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), {Key: []byte("v0001")}, outcomeOf(1, 4, msg.Left)},
+			no, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			labels, past := collect(t, &memory{c.events, []retrain.Message{noteOf(1, 1)}}, retrain.Settings{AsOf: at(asOf)})
+			labels, past := collect(t, &memory{c.events, []retrain.Message{noteOf(1, 1)}},
+				retrain.Settings{AsOf: at(asOf)})
 			got := none
 			if positive, ok := labels["v0001"]; ok {
 				got = map[bool]string{true: yes, false: no}[positive]
@@ -123,7 +144,10 @@ func TestLabels(t *testing.T) {
 
 func TestTransfersMayCountAsAdmitted(t *testing.T) {
 	t.Parallel()
-	m := &memory{[]retrain.Message{outcomeOf(1, 5, msg.Transferred), outcomeOf(2, 5, msg.Discharged)}, []retrain.Message{noteOf(1, 1), noteOf(2, 2)}}
+	m := &memory{
+		[]retrain.Message{outcomeOf(1, 5, msg.Transferred), outcomeOf(2, 5, msg.Discharged)},
+		[]retrain.Message{noteOf(1, 1), noteOf(2, 2)},
+	}
 	labels, past := collect(t, m, retrain.Settings{Admission: []msg.Disposition{msg.Admitted, msg.Transferred}})
 	if d := cmp.Diff(map[string]bool{"v0001": true, "v0002": false}, labels); d != "" {
 		t.Error(d)
@@ -140,7 +164,8 @@ func TestExcluded(t *testing.T) {
 	arrived := func(s string) func(*msg.Note) { return func(n *msg.Note) { n.ArrivedAt = s } }
 	var outcomes []retrain.Message
 	for i := range 20 {
-		outcomes = append(outcomes, outcomeOf(i, 48+float64(i), map[bool]msg.Disposition{true: msg.Admitted, false: msg.Discharged}[i%2 == 0]))
+		outcomes = append(outcomes,
+			outcomeOf(i, 48+float64(i), map[bool]msg.Disposition{true: msg.Admitted, false: msg.Discharged}[i%2 == 0]))
 	}
 	outcomes = append(outcomes, outcomeOf(3, 60, msg.Discharged, status(msg.Cancelled)), outcomeOf(99, 50, msg.Left),
 		retrain.Message{Value: []byte(`{"schema_version":"1","visit_id":"v","disposition":"eaten"}`)},
@@ -151,8 +176,8 @@ func TestExcluded(t *testing.T) {
 	lateNoon := noteOf(12, 0, arrived("12:00")) // as if it did not tell
 	lateNoon.Recorded = at(3)
 	notes := []retrain.Message{
-		noteOf(0, 1), noteOf(1, 2), noteOf(1, 2), noteOf(1, 2, text("corrected: fell twice")), noteOf(50, 3), noteOf(3, 3), noteOf(4, 101), noteOf(2, -30*24),
-		untimed, late, noteOf(7, 4),
+		noteOf(0, 1), noteOf(1, 2), noteOf(1, 2), noteOf(1, 2, text("corrected: fell twice")), noteOf(50, 3),
+		noteOf(3, 3), noteOf(4, 101), noteOf(2, -30*24), untimed, late, noteOf(7, 4),
 		{Key: []byte("v0007")},
 		noteOf(8, 5, arrived("noon")), noteOf(10, 5, arrived("1970-01-01T00:00:00Z")), lateNoon,
 		{Value: []byte(`{"schema_version":"2"}`)},
@@ -166,18 +191,21 @@ func TestExcluded(t *testing.T) {
 	}
 	c := past.Counts
 	want := map[retrain.Reason]int{
-		retrain.Repeated: 1, retrain.Superseded: 1, retrain.Undecided: 1, retrain.Cancelled: 1, retrain.AfterCutOff: 1, retrain.BeforeWindow: 1, retrain.NoTime: 3, retrain.Erased: 1,
+		retrain.Repeated: 1, retrain.Superseded: 1, retrain.Undecided: 1, retrain.Cancelled: 1, retrain.AfterCutOff: 1,
+		retrain.BeforeWindow: 1, retrain.NoTime: 3, retrain.Erased: 1,
 	}
 	if d := cmp.Diff(want, c.Excluded); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]int{"unknown_schema_version: schema_version": 2, "not_json": 1}, c.Notes.Refused); d != "" {
+	if d := cmp.Diff(map[string]int{"unknown_schema_version: schema_version": 2, "not_json": 1},
+		c.Notes.Refused); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff(map[string]int{"arrived_at": 3}, c.Implausible); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(map[string]string{"wrong_type: disposition": "outcomes:22", retrain.BadTime: "outcomes:23"}, c.Outcomes.First); d != "" {
+	if d := cmp.Diff(map[string]string{"wrong_type: disposition": "outcomes:22", retrain.BadTime: "outcomes:23"},
+		c.Outcomes.First); d != "" {
 		t.Error(d)
 	}
 	// 20 visits and v0099 have an outcome; 0 to 8, 10 and 12 have a note that could be read, and 3 is cancelled.
@@ -185,7 +213,9 @@ func TestExcluded(t *testing.T) {
 		t.Errorf("%d outcomes without a note, %d empty messages", c.WithoutNote, c.Notes.Empty)
 	}
 	warnings := strings.Join(c.Warnings(), "\n")
-	for _, want := range []string{"could not be read", "notes:15", "3 values of arrived_at cannot be", "2 of 6 notes have no outcome"} {
+	for _, want := range []string{
+		"could not be read", "notes:15", "3 values of arrived_at cannot be", "2 of 6 notes have no outcome",
+	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is not in the warnings:\n%s", want, warnings)
 		}
@@ -199,7 +229,8 @@ func TestImplausible(t *testing.T) {
 	sexes := []string{"F", "FEMALE", "F", "2", "M"}
 	for i, sex := range sexes {
 		m.outcomes = append(m.outcomes, outcomeOf(i, 9, msg.Admitted))
-		m.notes = append(m.notes, noteOf(i, float64(i), func(n *msg.Note) { n.Sex, n.Age, n.Acuity = sex, msg.Some(float64(40+900*(i%2))), msg.Some(3) }))
+		m.notes = append(m.notes, noteOf(i, float64(i),
+			func(n *msg.Note) { n.Sex, n.Age, n.Acuity = sex, msg.Some(float64(40+900*(i%2))), msg.Some(3) }))
 	}
 	r := intake.Default()
 	r.Ranges["acuity"] = []float64{1, 2} // of the site
@@ -207,7 +238,9 @@ func TestImplausible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	aux := []train.Aux{{Name: "age", Kind: bundle.Numeric}, {Name: "sex", Kind: bundle.Categorical}, {Name: "acuity", Kind: bundle.Numeric}}
+	aux := []train.Aux{{Name: "age", Kind: bundle.Numeric}, {Name: "sex", Kind: bundle.Categorical}, {
+		Name: "acuity", Kind: bundle.Numeric,
+	}}
 	_, past := collect(t, &m, retrain.Settings{Aux: aux, Intake: in})
 	for i := range sexes {
 		want := []msg.Value{{}, msg.Text("F"), {}}
@@ -251,11 +284,18 @@ func TestRows(t *testing.T) {
 			noteOf(1, 1, func(n *msg.Note) { n.PatientID, n.Vitals.HR = "P1", msg.Some(99) }),
 		},
 	}
-	aux := []train.Aux{{Name: "age", Kind: bundle.Numeric}, {Name: "sex", Kind: bundle.Categorical}, {Name: "vitals.hr", Kind: bundle.Numeric}}
+	aux := []train.Aux{{Name: "age", Kind: bundle.Numeric}, {Name: "sex", Kind: bundle.Categorical}, {
+		Name: "vitals.hr", Kind: bundle.Numeric,
+	}}
 	_, past := collect(t, m, retrain.Settings{Aux: aux})
 	want := []train.Row{
-		{Patient: "P1", Visit: "v0001", Complaint: "Fall", Text: "fell at home 1", Arrived: at(1), Positive: true, Aux: []msg.Value{msg.Number(1), msg.Text("F"), msg.Number(99)}},
-		{Patient: "P2", Visit: "v0002", Complaint: "Fall", Text: "fell at home 2", Arrived: at(2), Aux: []msg.Value{{}, msg.Text("F"), {}}},
+		{
+			Patient: "P1", Visit: "v0001", Complaint: "Fall", Text: "fell at home 1", Arrived: at(1), Positive: true,
+			Aux: []msg.Value{msg.Number(1), msg.Text("F"), msg.Number(99)},
+		},
+		{Patient: "P2", Visit: "v0002", Complaint: "Fall", Text: "fell at home 2", Arrived: at(2), Aux: []msg.Value{
+			{}, msg.Text("F"), {},
+		}},
 	}
 	if d := cmp.Diff(want, past.Rows, cmp.AllowUnexported(msg.Value{})); d != "" {
 		t.Error(d)
@@ -268,16 +308,19 @@ func TestRows(t *testing.T) {
 // TestCutOffIsTheNewestOutcome, but a typing error in a date does not move the window into the future.
 func TestCutOffIsTheNewestOutcome(t *testing.T) {
 	t.Parallel()
-	outcomes := []retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(2, 7, msg.Left), outcomeOf(3, 0, msg.Left, func(o *msg.Outcome) { o.DecidedAt = "2999-01-01T00:00:00Z" })}
+	outcomes := []retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(2, 7, msg.Left), outcomeOf(3, 0, msg.Left,
+		func(o *msg.Outcome) { o.DecidedAt = "2999-01-01T00:00:00Z" })}
 	_, past := collect(t, &memory{outcomes, []retrain.Message{noteOf(1, 1), noteOf(2, 1)}}, retrain.Settings{})
 	if past.Counts.AsOf != at(7) || past.Counts.OutcomesLater != 1 {
 		t.Errorf("cut-off %v, %d later", past.Counts.AsOf, past.Counts.OutcomesLater)
 	}
 	untimed := outcomeOf(1, 0, msg.Left, func(o *msg.Outcome) { o.DecidedAt = "" })
-	if _, err := retrain.Collect(t.Context(), &memory{[]retrain.Message{untimed}, nil}, retrain.Settings{}); !errors.Is(err, retrain.ErrNoTime) {
+	if _, err := retrain.Collect(t.Context(), &memory{[]retrain.Message{untimed}, nil},
+		retrain.Settings{}); !errors.Is(err, retrain.ErrNoTime) {
 		t.Errorf("got %v", err)
 	}
-	labels, _ := collect(t, &memory{[]retrain.Message{untimed}, []retrain.Message{noteOf(1, 1)}}, retrain.Settings{AsOf: at(9)})
+	labels, _ := collect(t, &memory{[]retrain.Message{untimed}, []retrain.Message{noteOf(1, 1)}},
+		retrain.Settings{AsOf: at(9)})
 	if len(labels) != 1 {
 		t.Error("an outcome without a time is not known")
 	}
@@ -287,7 +330,8 @@ func TestNothing(t *testing.T) {
 	t.Parallel()
 	past, err := retrain.Collect(t.Context(), &memory{nil, []retrain.Message{noteOf(1, 1)}}, retrain.Settings{})
 	few, ok := errors.AsType[*retrain.TooFewError](err)
-	if !ok || few.MinDocuments != retrain.DefaultMinDocuments || few.MinEvents != retrain.DefaultMinEvents || past.Counts.Excluded[retrain.Undecided] != 1 {
+	if !ok || few.MinDocuments != retrain.DefaultMinDocuments || few.MinEvents != retrain.DefaultMinEvents ||
+		past.Counts.Excluded[retrain.Undecided] != 1 {
 		t.Errorf("got %v with %+v", err, past)
 	}
 }
@@ -307,15 +351,18 @@ func TestTooFewEvents(t *testing.T) {
 	if !ok || few.Documents != 300 || few.Events != 30 || few.Others != 270 {
 		t.Fatalf("got %v", err)
 	}
-	if !strings.Contains(err.Error(), "300 with 30 admissions") || !strings.Contains(err.Error(), "left out: 100 to judge by") {
+	if !strings.Contains(err.Error(), "300 with 30 admissions") ||
+		!strings.Contains(err.Error(), "left out: 100 to judge by") {
 		t.Error(err)
 	}
 	_, err = retrain.Collect(t.Context(), m, retrain.Settings{AsOf: at(-10)})
-	if err == nil || !strings.HasSuffix(err.Error(), "Read were 400 notes and 400 outcomes from "+strings.Join(m.Names(), ", ")+", and the cut-off is "+at(-10).Format(time.RFC3339)+"; notes left out: 400 after_cut_off") {
+	if err == nil || !strings.HasSuffix(err.Error(), "Read were 400 notes and 400 outcomes from "+strings.Join(
+		m.Names(), ", ")+", and the cut-off is "+at(-10).Format(time.RFC3339)+"; notes left out: 400 after_cut_off") {
 		t.Error(err)
 	}
 	_, err = retrain.Collect(t.Context(), &memory{}, retrain.Settings{AsOf: at(9)})
-	if err == nil || !strings.Contains(err.Error(), "Read were 0 notes and 0 outcomes") || !strings.HasSuffix(err.Error(), "left out: none") {
+	if err == nil || !strings.Contains(err.Error(), "Read were 0 notes and 0 outcomes") ||
+		!strings.HasSuffix(err.Error(), "left out: none") {
 		t.Error(err)
 	}
 	if _, err := retrain.Collect(t.Context(), m, retrain.Settings{MinEvents: 30}); err != nil {
@@ -333,7 +380,8 @@ func TestSettingsErrors(t *testing.T) {
 		"all":             {Admission: msg.Dispositions()},
 		`no field "beds"`: {Aux: []train.Aux{{Name: "beds"}}},
 	} {
-		if _, err := retrain.Collect(t.Context(), &memory{}, s); !errors.Is(err, retrain.ErrSettings) || !strings.Contains(err.Error(), want) {
+		if _, err := retrain.Collect(t.Context(), &memory{}, s); !errors.Is(err, retrain.ErrSettings) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", want, err)
 		}
 	}
@@ -347,10 +395,13 @@ func TestSplitKeepsPatientsTogether(t *testing.T) {
 	for i := range n {
 		d := []msg.Disposition{msg.Admitted, msg.Discharged}[i%2]
 		m.outcomes = append(m.outcomes, outcomeOf(i, float64(i)+3, d))
-		m.notes = append(m.notes, noteOf(i, float64(i), func(n *msg.Note) { n.PatientID = fmt.Sprintf("P%d", i%350) })) // 50 come twice
+		// 50 come twice
+		m.notes = append(m.notes, noteOf(i, float64(i), func(n *msg.Note) { n.PatientID = fmt.Sprintf("P%d", i%350) }))
 	}
 	_, past := collect(t, m, retrain.Settings{})
-	want := retrain.SplitCounts{Cut: at(300), Train: 300, TrainEvents: 150, Judge: 50, JudgeEvents: 25, SeenInTrain: 50, PatientsKnown: true}
+	want := retrain.SplitCounts{
+		Cut: at(300), Train: 300, TrainEvents: 150, Judge: 50, JudgeEvents: 25, SeenInTrain: 50, PatientsKnown: true,
+	}
 	if d := cmp.Diff(want, past.Counts.Split); d != "" {
 		t.Error(d)
 	}
@@ -373,12 +424,14 @@ func TestSplitKeepsPatientsTogether(t *testing.T) {
 func TestRecurringTexts(t *testing.T) {
 	t.Parallel()
 	texts := []string{
-		"78F fell down five stairs at home, pain in the left hip", "81f  FELL down five stairs at home; pain in the left hip!",
+		"78F fell down five stairs at home, pain in the left hip",
+		"81f  FELL down five stairs at home; pain in the left hip!",
 		"78F fell down four stairs at home, pain in the left hip", "fell", "fell",
 	}
 	m := &memory{}
 	for i, text := range texts {
-		m.outcomes = append(m.outcomes, outcomeOf(i, float64(i)+3, []msg.Disposition{msg.Admitted, msg.Discharged}[i%2]))
+		m.outcomes = append(m.outcomes,
+			outcomeOf(i, float64(i)+3, []msg.Disposition{msg.Admitted, msg.Discharged}[i%2]))
 		m.notes = append(m.notes, noteOf(i, float64(i), func(n *msg.Note) { n.Text = text }))
 	}
 	_, past := collect(t, m, retrain.Settings{})
@@ -400,8 +453,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 			arrives := float64(rapid.IntRange(-20, 100).Draw(r, "arrival")) + float64(i)/100
 			for e := range rapid.IntRange(0, 4).Draw(r, "events") {
 				hours := arrives + float64(rapid.IntRange(0, 40).Draw(r, "delay")) + float64(e)/10 // no two are equal
-				m.outcomes = append(m.outcomes, outcomeOf(i, arrives, rapid.SampledFrom(msg.Dispositions()).Draw(r, "disposition"),
-					status(rapid.SampledFrom([]msg.OutcomeStatus{msg.Final, msg.Corrected, msg.Cancelled}).Draw(r, "status")), recordedAt(hours)))
+				m.outcomes = append(m.outcomes,
+					outcomeOf(i, arrives, rapid.SampledFrom(msg.Dispositions()).Draw(r, "disposition"),
+						status(rapid.SampledFrom([]msg.OutcomeStatus{msg.Final, msg.Corrected, msg.Cancelled}).Draw(r,
+							"status")), recordedAt(hours)))
 			}
 			for e := range rapid.IntRange(0, 3).Draw(r, "notes") {
 				n := noteOf(i, arrives, func(n *msg.Note) { n.Text += strings.Repeat(" again", e) })
@@ -411,7 +466,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		}
 		s := retrain.Settings{AsOf: at(90), Window: 80 * time.Hour}
 		labels, past := collect(t, m, s)
-		m.outcomes, m.notes = rapid.Permutation(m.outcomes).Draw(r, "outcomes"), rapid.Permutation(m.notes).Draw(r, "notes")
+		m.outcomes, m.notes = rapid.Permutation(m.outcomes).Draw(r, "outcomes"),
+			rapid.Permutation(m.notes).Draw(r, "notes")
 		again, shuffled := collect(t, m, s)
 		if d := cmp.Diff(labels, again); d != "" {
 			r.Fatal(d)

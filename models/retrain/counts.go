@@ -56,8 +56,8 @@ type Counts struct {
 	Outcomes Read      `json:"outcomes"`
 	// Excluded counts notes. Messages = Empty + all Refused + all Excluded + Documents.
 	Excluded map[Reason]int `json:"excluded"`
-	// Implausible counts, by field, the values that count as missing, as package intake says: arrivals of the notes that were read, and
-	// numbers of the rows.
+	// Implausible counts, by field, the values that count as missing, as package intake says: arrivals of the notes
+	// that were read, and numbers of the rows.
 	Implausible map[string]int `json:"implausible"`
 
 	Documents    int            `json:"documents"` // rows, one for each visit
@@ -88,18 +88,22 @@ type Counts struct {
 
 // SplitCounts counts the rows of a split.
 type SplitCounts struct {
-	Cut           time.Time `json:"cut"` // first arrival of the judged period
-	Train         int       `json:"train"`
-	TrainEvents   int       `json:"train_events"`
-	Judge         int       `json:"judge"`
-	JudgeEvents   int       `json:"judge_events"`
-	SeenInTrain   int       `json:"seen_in_training"` // rows of the judged period that are in neither part
-	PatientsKnown bool      `json:"patients_known"`   // of all rows: without patients, repeat attenders may be on both sides
+	Cut         time.Time `json:"cut"` // first arrival of the judged period
+	Train       int       `json:"train"`
+	TrainEvents int       `json:"train_events"`
+	Judge       int       `json:"judge"`
+	JudgeEvents int       `json:"judge_events"`
+	SeenInTrain int       `json:"seen_in_training"` // rows of the judged period that are in neither part
+	// of all rows: without patients, repeat attenders may be on both sides
+	PatientsKnown bool `json:"patients_known"`
 }
 
 func newCounts() Counts {
 	read := func() Read { return Read{Refused: map[string]int{}, First: map[string]string{}} }
-	return Counts{Notes: read(), Outcomes: read(), Excluded: map[Reason]int{}, Implausible: map[string]int{}, Dispositions: map[string]int{}}
+	return Counts{
+		Notes: read(), Outcomes: read(), Excluded: map[Reason]int{}, Implausible: map[string]int{},
+		Dispositions: map[string]int{},
+	}
 }
 
 // Shares above which Warnings speaks up. They are far above what invented notes without a fault show (package synth).
@@ -114,7 +118,8 @@ func (c *Counts) Warnings() (all []string) {
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	share := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	if c.Recurring.Many() {
-		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same patients, send patient_id; otherwise every figure is too good", 100*c.Recurring.Share)
+		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same "+
+			"patients, send patient_id; otherwise every figure is too good", 100*c.Recurring.Share)
 	}
 	for _, r := range []struct {
 		what string
@@ -130,18 +135,22 @@ func (c *Counts) Warnings() (all []string) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(c.Implausible)) {
 		if n := c.Implausible[field]; share(n, c.Notes.Messages) > manyRefused {
-			warn("%d values of %s cannot be, and count as missing: look at the sender, or at the section input of the configuration", n, field)
+			warn("%d values of %s cannot be, and count as missing: look at the sender, or at the section input of "+
+				"the configuration", n, field)
 		}
 	}
 	undecided := c.Excluded[Undecided] + c.Excluded[Cancelled]
 	if share(undecided, undecided+c.Documents) > manyUndecided {
-		warn("%d of %d notes have no outcome at the cut-off: those that are decided early may differ from the others", undecided, undecided+c.Documents)
+		warn("%d of %d notes have no outcome at the cut-off: those that are decided early may differ from the others",
+			undecided, undecided+c.Documents)
 	}
 	if share(c.Conflicting, c.Documents) > manyConflicting {
-		warn("%d of %d visits have final outcomes that contradict each other; the latest counts", c.Conflicting, c.Documents)
+		warn("%d of %d visits have final outcomes that contradict each other; the latest counts",
+			c.Conflicting, c.Documents)
 	}
 	if share(c.OutcomesOvertaken, c.Outcomes.Messages) > manyConflicting {
-		warn("%d outcomes differ from a later one of their visit that stands before them: send recorded_at with corrections", c.OutcomesOvertaken)
+		warn("%d outcomes differ from a later one of their visit that stands before them: send recorded_at with "+
+			"corrections", c.OutcomesOvertaken)
 	}
 	return all
 }
@@ -164,7 +173,9 @@ func (r *Read) reasons() string {
 
 // exclusions returns the notes that were left out, by reason.
 func (c *Counts) exclusions() (all []report.Exclusion) {
-	for _, reason := range []Reason{Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased} {
+	for _, reason := range []Reason{
+		Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased,
+	} {
 		if n := c.Excluded[reason]; n > 0 {
 			all = append(all, report.Exclusion{Reason: string(reason), Notes: n})
 		}
@@ -173,7 +184,8 @@ func (c *Counts) exclusions() (all []report.Exclusion) {
 		all = append(all, report.Exclusion{Reason: "refused, " + reason, Notes: c.Notes.Refused[reason]})
 	}
 	if n := c.Split.SeenInTrain; n > 0 {
-		all = append(all, report.Exclusion{Reason: "of the later part, since their patient is in the earlier one", Notes: n})
+		all = append(all,
+			report.Exclusion{Reason: "of the later part, since their patient is in the earlier one", Notes: n})
 	}
 	return all
 }
@@ -191,7 +203,8 @@ func (c *Counts) reportCounts() []report.Count {
 // about returns what the reports of all models say of the notes.
 func (c *Counts) about(sources []string) report.Data {
 	return report.Data{
-		Sources: sources, Outcome: "admitted, as known at " + c.AsOf.Format(time.RFC3339), Exclusions: c.exclusions(), Counts: c.reportCounts(),
+		Sources: sources, Outcome: "admitted, as known at " + c.AsOf.Format(time.RFC3339), Exclusions: c.exclusions(),
+		Counts: c.reportCounts(),
 	}
 }
 
@@ -216,7 +229,9 @@ func (e *TooFewError) Error() string {
 	if len(left) == 0 {
 		left = []string{"none"}
 	}
-	return fmt.Sprintf("too few notes to train on: %d with %d admissions and %d other outcomes; at least %d notes and %d of each are required. Read were %d notes and %d outcomes from %s, and the cut-off is %s; notes left out: %s",
-		e.Documents, e.Events, e.Others, e.MinDocuments, e.MinEvents, c.Notes.Messages, c.Outcomes.Messages, strings.Join(e.Sources, ", "),
-		c.AsOf.Format(time.RFC3339), strings.Join(left, ", "))
+	return fmt.Sprintf(
+		"too few notes to train on: %d with %d admissions and %d other outcomes; at least %d notes and %d of each "+
+			"are required. Read were %d notes and %d outcomes from %s, and the cut-off is %s; notes left out: %s",
+		e.Documents, e.Events, e.Others, e.MinDocuments, e.MinEvents, c.Notes.Messages, c.Outcomes.Messages,
+		strings.Join(e.Sources, ", "), c.AsOf.Format(time.RFC3339), strings.Join(left, ", "))
 }

@@ -20,8 +20,9 @@ type Log interface {
 // Ends are the offsets behind the last messages of the partitions of each KafkaTopic, by its name.
 type Ends map[string][]int64
 
-// endsPart is what the first shard of a retraining leaves for the others: up to where it reads. The cut-off alone does not
-// make them read the same, since an outcome may be written late that was decided, or a note of somebody who arrived, before.
+// endsPart is what the first shard of a retraining leaves for the others: up to where it reads. The cut-off alone does
+// not make them read the same, since an outcome may be written late that was decided, or a note of somebody who
+// arrived, before.
 type endsPart struct {
 	AsOf time.Time
 	Ends Ends
@@ -46,18 +47,19 @@ func (j *Job) source(ctx context.Context) (Source, error) {
 		return nil, fmt.Errorf("writing where the messages end: %w", err)
 	}
 	agreed := endsPart{asOf, ends}
-	if _, err := j.Gatekeeper.Store.AgreeOnPart(ctx, fmt.Sprintf("ends-of-%d", j.Shard.Count), data.Bytes(), func(before []byte) bool {
-		var found endsPart
-		if gob.NewDecoder(bytes.NewReader(before)).Decode(&found) != nil {
-			return false // of another version of the program
-		}
-		// Shard 0 may go back to an earlier cut-off, as for the model of all complaints.
-		keep := found.AsOf.Equal(asOf) || found.AsOf.After(asOf) && j.Shard.Index > 0
-		if keep {
-			agreed = found
-		}
-		return keep
-	}); err != nil {
+	if _, err := j.Gatekeeper.Store.AgreeOnPart(ctx, fmt.Sprintf("ends-of-%d", j.Shard.Count), data.Bytes(),
+		func(before []byte) bool {
+			var found endsPart
+			if gob.NewDecoder(bytes.NewReader(before)).Decode(&found) != nil {
+				return false // of another version of the program
+			}
+			// Shard 0 may go back to an earlier cut-off, as for the model of all complaints.
+			keep := found.AsOf.Equal(asOf) || found.AsOf.After(asOf) && j.Shard.Index > 0
+			if keep {
+				agreed = found
+			}
+			return keep
+		}); err != nil {
 		return nil, err
 	}
 	if agreed.AsOf.After(asOf) {

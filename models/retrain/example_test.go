@@ -14,7 +14,8 @@ func ExampleCollect() {
 	source := &memory{
 		outcomes: []retrain.Message{
 			outcomeOf(1, 5, msg.Admitted), outcomeOf(2, 6, msg.Discharged), outcomeOf(3, 7, msg.Admitted),
-			outcomeOf(3, 7, msg.Admitted, status(msg.Cancelled), recordedAt(9)), outcomeOf(4, 8, msg.Admitted), outcomeOf(5, 9, msg.Left),
+			outcomeOf(3, 7, msg.Admitted, status(msg.Cancelled), recordedAt(9)), outcomeOf(4, 8, msg.Admitted),
+			outcomeOf(5, 9, msg.Left),
 		},
 		notes: []retrain.Message{noteOf(1, 1), noteOf(2, 2), noteOf(3, 3), noteOf(4, 4), noteOf(5, 5)},
 	}

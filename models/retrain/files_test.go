@@ -44,12 +44,16 @@ func gzipped(t *testing.T, content string) []byte {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	line := func(m retrain.Message) string { return string(m.Value) + "\n" }
-	outcomes := writeFile(t, "outcomes.jsonl.gz", gzipped(t, line(outcomeOf(1, 5, msg.Admitted))+"\r\n"+`{"visit_id":"v0002","disposition":"left","decided_at":"`+stamp(at(6))+`"}`))
+	outcomes := writeFile(t, "outcomes.jsonl.gz", gzipped(t, line(outcomeOf(1, 5, msg.Admitted))+"\r\n"+
+		`{"visit_id":"v0002","disposition":"left","decided_at":"`+stamp(at(6))+`"}`))
 	long := strings.Repeat("x", 3<<20)
 	first := writeFile(t, "notes.jsonl", []byte("\ufeff"+line(noteOf(1, 1))+"\n \t\r\n"+long+"\nnot json\n"))
 	second := writeFile(t, "more.jsonl", []byte(line(noteOf(2, 2))))
 	var done, total int64
-	f := &retrain.Files{NoteFiles: []string{first, second}, OutcomeFiles: []string{outcomes}, Progress: func(d, all int64) { done, total = d, all }}
+	f := &retrain.Files{
+		NoteFiles: []string{first, second}, OutcomeFiles: []string{outcomes},
+		Progress: func(d, all int64) { done, total = d, all },
+	}
 	past, err := retrain.Collect(t.Context(), f, retrain.Settings{MinDocuments: 1, MinEvents: 1})
 	if _, few := errors.AsType[*retrain.TooFewError](err); !few { // one row on each side of the cut
 		t.Fatal(err)
@@ -86,15 +90,19 @@ func TestDamagedFiles(t *testing.T) {
 		"no gzip":  writeFile(t, "notes.jsonl.gz", []byte("plain")),
 		"a folder": t.TempDir(),
 	} {
-		_, err := retrain.Collect(t.Context(), &retrain.Files{NoteFiles: []string{path}, OutcomeFiles: []string{good}}, retrain.Settings{})
+		_, err := retrain.Collect(t.Context(), &retrain.Files{NoteFiles: []string{path}, OutcomeFiles: []string{good}},
+			retrain.Settings{})
 		if bad, ok := errors.AsType[*table.Error](err); !ok || bad.File != path || bad.Line == 0 {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := retrain.Collect(t.Context(), &retrain.Files{NoteFiles: []string{"nowhere.jsonl"}, OutcomeFiles: []string{good}}, retrain.Settings{}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := retrain.Collect(t.Context(),
+		&retrain.Files{NoteFiles: []string{"nowhere.jsonl"}, OutcomeFiles: []string{good}},
+		retrain.Settings{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := retrain.Collect(t.Context(), &retrain.Files{NoteFiles: []string{good}}, retrain.Settings{}); err == nil {
+	if _, err := retrain.Collect(t.Context(), &retrain.Files{NoteFiles: []string{good}},
+		retrain.Settings{}); err == nil {
 		t.Error("no files of outcomes are accepted")
 	}
 }
@@ -104,10 +112,13 @@ func FuzzCollect(f *testing.F) {
 	outcome := func(s string) string { return `{"visit_id":"a","disposition":"` + s }
 	for _, s := range [][2]string{
 		{"", ""},
-		{outcome(`admitted","decided_at":"2026-03-01T10:00:00Z"}`), `{"visit_id":"a","text":"fell","arrived_at":"2026-03-01T08:00:00Z"}`},
+		{outcome(`admitted","decided_at":"2026-03-01T10:00:00Z"}`), `{"visit_id":"a","text":"fell",` +
+			`"arrived_at":"2026-03-01T08:00:00Z"}`},
 		{
-			outcome(`admitted","decided_at":"2026-03-01T10:00:00Z"}`) + "\n" + outcome(`left","status":"cancelled","recorded_at":"2026-03-01T11:00:00Z"}`) + "\n" + outcome(`died"}`),
-			`{"visit_id":"a","text":"fell","arrived_at":"2026-03-01T08:00:00Z"}` + "\n" + `{"visit_id":"a","text":"again","arrived_at":"0000-01-01T00:00:00Z","patient_id":7}`,
+			outcome(`admitted","decided_at":"2026-03-01T10:00:00Z"}`) + "\n" +
+				outcome(`left","status":"cancelled","recorded_at":"2026-03-01T11:00:00Z"}`) + "\n" + outcome(`died"}`),
+			`{"visit_id":"a","text":"fell","arrived_at":"2026-03-01T08:00:00Z"}` + "\n" +
+				`{"visit_id":"a","text":"again","arrived_at":"0000-01-01T00:00:00Z","patient_id":7}`,
 		},
 		{outcome(`admitted","decided_at":"9999-12-31T23:59:59Z"}`), "\x00\n\n{}\n[]"},
 	} {
@@ -144,7 +155,8 @@ func naive(m *memory, asOf time.Time, window time.Duration) map[string]bool {
 		if err == nil {
 			arrived, err = time.Parse(time.RFC3339, strings.TrimSpace(n.ArrivedAt))
 		}
-		if err != nil || arrived.UTC().Year() < 1990 || arrived.UTC().Year() >= 2100 || arrived.After(asOf) || arrived.Before(asOf.Add(-window)) {
+		if err != nil || arrived.UTC().Year() < 1990 || arrived.UTC().Year() >= 2100 || arrived.After(asOf) ||
+			arrived.Before(asOf.Add(-window)) {
 			continue
 		}
 		var latest time.Time
@@ -164,7 +176,8 @@ func naive(m *memory, asOf time.Time, window time.Duration) map[string]bool {
 					continue
 				}
 			}
-			if !when.After(asOf) && (last.VisitID == "" || !when.Truncate(time.Microsecond).Before(latest.Truncate(time.Microsecond))) {
+			if !when.After(asOf) &&
+				(last.VisitID == "" || !when.Truncate(time.Microsecond).Before(latest.Truncate(time.Microsecond))) {
 				latest, last = when, o
 			}
 		}

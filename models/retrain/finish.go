@@ -69,7 +69,8 @@ func (d *decidedRows) Swap(i, j int) {
 	d.decisions[i], d.decisions[j] = d.decisions[j], d.decisions[i]
 }
 
-// label sets the labels, and counts what only the whole of a visit's events tells. It returns how the visits of the rows ended.
+// label sets the labels, and counts what only the whole of a visit's events tells. It returns how the visits of the
+// rows ended.
 func (c *collector) label() []Decision {
 	decisions := make([]Decision, len(c.rows))
 	dispositions := msg.Dispositions()
@@ -112,8 +113,8 @@ func (p *Past) split(s *Settings, sources []string) error {
 	others := c.Train - c.TrainEvents
 	if c.Train < s.MinDocuments || min(c.TrainEvents, others) < s.MinEvents {
 		return &TooFewError{
-			Documents: c.Train, Events: c.TrainEvents, Others: others, MinDocuments: s.MinDocuments, MinEvents: s.MinEvents,
-			Sources: sources, Counts: p.Counts,
+			Documents: c.Train, Events: c.TrainEvents, Others: others, MinDocuments: s.MinDocuments,
+			MinEvents: s.MinEvents, Sources: sources, Counts: p.Counts,
 		}
 	}
 	return divided

@@ -133,7 +133,9 @@ func TestMemory(t *testing.T) {
 	for _, r := range past.Rows {
 		text += len(r.Text) + len(r.Visit) + len(r.Patient)
 	}
-	t.Logf("%d rows in %.1f s (with their generation): %.0f bytes a row kept, of which %.0f are text and identifiers; %.0f at the peak", past.Counts.Documents, seconds, kept, float64(text)/float64(n), float64(source.peak-before)/float64(n))
+	t.Logf("%d rows in %.1f s (with their generation): %.0f bytes a row kept, of which %.0f are text and "+
+		"identifiers; %.0f at the peak", past.Counts.Documents, seconds, kept, float64(text)/float64(n),
+		float64(source.peak-before)/float64(n))
 	// A row is 144 bytes and 32 for each of 8 auxiliary values; growing slices may leave a quarter unused.
 	if limit := 1.3*(144+8*32) + 1.15*float64(text)/float64(n) + 64; kept > limit {
 		t.Errorf("%.0f bytes a row, want at most %.0f", kept, limit)

@@ -14,8 +14,8 @@ import (
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
-// TestReportCountsTheNotes: contradictions, repeat attenders and all that was left out stand in the report, with where the notes
-// are from, and a note's site is a subgroup though it predicts nothing.
+// TestReportCountsTheNotes: contradictions, repeat attenders and all that was left out stand in the report, with where
+// the notes are from, and a note's site is a subgroup though it predicts nothing.
 func TestReportCountsTheNotes(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)
@@ -57,7 +57,8 @@ func TestReportCountsTheNotes(t *testing.T) {
 	}
 	c := &result.Counts
 	if c.Conflicting == 0 || c.RepeatPatients == 0 || c.Split.SeenInTrain == 0 {
-		t.Fatalf("%d contradictions of %d, %d repeat attenders, %d seen", c.Conflicting, contradicted, c.RepeatPatients, c.Split.SeenInTrain)
+		t.Fatalf("%d contradictions of %d, %d repeat attenders, %d seen", c.Conflicting, contradicted, c.RepeatPatients,
+			c.Split.SeenInTrain)
 	}
 	for _, want := range []report.Count{
 		{Name: "visits with final outcomes that contradict each other", Number: c.Conflicting},
@@ -70,13 +71,15 @@ func TestReportCountsTheNotes(t *testing.T) {
 		}
 	}
 	for _, want := range []report.Exclusion{
-		{Reason: "refused, not_json", Notes: refused}, {Reason: "of the later part, since their patient is in the earlier one", Notes: c.Split.SeenInTrain},
+		{Reason: "refused, not_json", Notes: refused},
+		{Reason: "of the later part, since their patient is in the earlier one", Notes: c.Split.SeenInTrain},
 	} {
 		if !slices.Contains(r.Data.Exclusions, want) {
 			t.Errorf("no %+v in %+v", want, r.Data.Exclusions)
 		}
 	}
-	if !slices.ContainsFunc(r.Subgroups, func(g report.Subgroup) bool { return g.Grouping == "site" && g.Level == "North" }) {
+	if !slices.ContainsFunc(r.Subgroups,
+		func(g report.Subgroup) bool { return g.Grouping == "site" && g.Level == "North" }) {
 		t.Error("no subgroups by site")
 	}
 	for _, a := range b.Manifest.Aux {

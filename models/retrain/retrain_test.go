@@ -48,8 +48,8 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // noteOf returns the note of a visit that arrives so many hours after begin.
 func noteOf(visit int, hours float64, change ...func(*msg.Note)) retrain.Message {
 	n := msg.Note{
-		VisitID: fmt.Sprintf("v%04d", visit), ArrivedAt: stamp(at(hours)), Complaint: " Fall ", Text: fmt.Sprintf("fell at home %d", visit),
-		Age: msg.Some(float64(visit % 90)), Sex: "F",
+		VisitID: fmt.Sprintf("v%04d", visit), ArrivedAt: stamp(at(hours)), Complaint: " Fall ",
+		Text: fmt.Sprintf("fell at home %d", visit), Age: msg.Some(float64(visit % 90)), Sex: "F",
 	}
 	for _, f := range change {
 		f(&n)

@@ -36,8 +36,8 @@ type Result struct {
 	Promotion *train.Promotion
 	Trained   *train.Trained
 	Beds      *BedsFit // nil without Trained
-	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has joined
-	// all of them before, Entry and Trained are nil.
+	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has
+	// joined all of them before, Entry and Trained are nil.
 	Missing []Shard
 	Joined  bool
 }

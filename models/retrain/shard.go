@@ -23,8 +23,9 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Shard is one of several processes that share a retraining. Shard 0 makes the model of all complaints, the others those of
-// single ones, and whichever is the last to finish presents all of them to the gatekeeper. The zero value does all of it.
+// Shard is one of several processes that share a retraining. Shard 0 makes the model of all complaints, the others
+// those of single ones, and whichever is the last to finish presents all of them to the gatekeeper. The zero value does
+// all of it.
 type Shard struct {
 	Index int // from 0
 	Count int // of all shards, at least 2
@@ -75,7 +76,9 @@ func (r round) unlike(other round) string {
 	for _, of := range []struct {
 		differs bool
 		name    string
-	}{{r.Settings != other.Settings, "settings"}, {r.Notes != other.Notes, "notes"}, {r.From != other.From, "served models"}} {
+	}{{r.Settings != other.Settings, "settings"}, {r.Notes != other.Notes, "notes"}, {
+		r.From != other.From, "served models",
+	}} {
 		if of.differs {
 			names = append(names, of.name)
 		}
@@ -101,8 +104,8 @@ type pooledPart struct {
 // look is how often a shard looks whether shard 0 is ready.
 const look = 5 * time.Second
 
-// patience is how often a shard looks at a result of shard 0 with other settings or notes before it gives up: shard 0 may have
-// been started again in the same moment, and not be as far yet as to say so.
+// patience is how often a shard looks at a result of shard 0 with other settings or notes before it gives up: shard 0
+// may have been started again in the same moment, and not be as far yet as to say so.
 const patience = 24
 
 // DifferentError is returned by a shard that waits for shard 0, which has made its model of something else.
@@ -110,7 +113,8 @@ type DifferentError struct{ In string }
 
 // Error tells in what the two differ.
 func (e *DifferentError) Error() string {
-	return "shard 0 has made the model of all complaints with other " + e.In + ": run all shards with the same settings and notes, shard 0 first or at the same time"
+	return "shard 0 has made the model of all complaints with other " + e.In +
+		": run all shards with the same settings and notes, shard 0 first or at the same time"
 }
 
 // SupersededError is returned by a shard whose fellows are at a later retraining already.
@@ -121,9 +125,12 @@ func (e *SupersededError) Error() string {
 	return "shard 0 is at a later retraining already, with the cut-off " + e.AsOf.UTC().Format(time.RFC3339)
 }
 
-// sharded makes the part of the shard, if it is not there yet, and returns all parts as one if they are there. Otherwise it
-// returns the shards that are missing. done tells that the parts were joined before: their generation is served.
-func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job, asOf time.Time) (_ *train.Trained, missing []Shard, done bool, err error) {
+// sharded makes the part of the shard, if it is not there yet, and returns all parts as one if they are there.
+// Otherwise it returns the shards that are missing. done tells that the parts were joined before: their generation is
+// served.
+func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job,
+	asOf time.Time,
+) (_ *train.Trained, missing []Shard, done bool, err error) {
 	now, err := j.round(data, asOf)
 	if err != nil {
 		return nil, nil, false, err
@@ -168,7 +175,7 @@ func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
 		Version string
 		Site    any
 		Shards  int
-	}{j.Fit, j.Fit.Text, data.Aux, j.Version, j.Site, j.Shard.Count})
+	}{Fit: j.Fit, Text: j.Fit.Text, Aux: data.Aux, Version: j.Version, Site: j.Site, Shards: j.Shard.Count})
 	if err != nil {
 		return round{}, fmt.Errorf("writing the settings: %w", err)
 	}
@@ -176,7 +183,8 @@ func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
 	for i := range data.Rows {
 		writeRow(h, &data.Rows[i])
 	}
-	return round{AsOf: asOf, From: j.Gatekeeper.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(h.Sum(nil))}, nil
+	return round{AsOf: asOf, From: j.Gatekeeper.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(
+		h.Sum(nil))}, nil
 }
 
 // writeRow writes all of a row so that different rows are different bytes.
@@ -207,8 +215,8 @@ func (j *Job) pooled(ctx context.Context) (*pooledPart, error) {
 	return read[pooledPart](ctx, j.Gatekeeper.Store, pooledName(j.Shard))
 }
 
-// read reads what Job.write left. It returns nil if there is nothing, or if another version of the program left it: both are
-// made anew.
+// read reads what Job.write left. It returns nil if there is nothing, or if another version of the program left it:
+// both are made anew.
 func read[T any](ctx context.Context, store *models.Store, name string) (*T, error) {
 	data, err := store.ReadPart(ctx, name)
 	if errors.Is(err, models.ErrNotFound) {
@@ -240,8 +248,8 @@ func (j *Job) parts(ctx context.Context, of round) (all []*part, missing []Shard
 	return all, missing, nil
 }
 
-// joined reports whether the generation that is served is that of all parts of the round: whoever joined them may have been
-// stopped before it said so.
+// joined reports whether the generation that is served is that of all parts of the round: whoever joined them may have
+// been stopped before it said so.
 func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	parts, missing, err := j.parts(ctx, of)
 	if err != nil || len(missing) > 0 {
@@ -304,7 +312,8 @@ func (j *Job) makePart(ctx context.Context, data train.Data, job train.Job, now 
 	if err != nil {
 		return fmt.Errorf("writing what was trained: %w", err)
 	}
-	return j.write(ctx, j.Shard.name(), part{now, outcomes, trained.RareComplaints, trained.Bundles})
+	return j.write(ctx, j.Shard.name(),
+		part{Round: now, Outcomes: outcomes, Rare: trained.RareComplaints, Bundles: trained.Bundles})
 }
 
 func pooledName(s Shard) string { return fmt.Sprintf("pooled-of-%d", s.Count) }
@@ -337,7 +346,8 @@ func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 			case !p.Round.AsOf.Equal(now.AsOf) || differs == "":
 				others = 0
 			case differs != logged:
-				j.logger().Warn("the result of shard 0 for this cut-off is of others; waiting for it to be run with the same", "differs_in", differs)
+				j.logger().Warn("the result of shard 0 for this cut-off is of others; waiting for it to be run with "+
+					"the same", "differs_in", differs)
 				logged = differs
 			}
 			if p.Made && p.Round.AsOf.Equal(now.AsOf) && p.Round.From == now.From && differs != "" {

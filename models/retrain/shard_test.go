@@ -26,10 +26,12 @@ import (
 // visits is how many visits of the hospital are enough for models of single complaints.
 const visits = 1200
 
-// nightly returns a retraining that takes a moment. Its models of single complaints are made whether they are better or not.
+// nightly returns a retraining that takes a moment. Its models of single complaints are made whether they are better or
+// not.
 func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
 	fit := train.Default()
-	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 80, 10, 3, train.Always
+	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 80,
+		10, 3, train.Always
 	fit.ChooseText = false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
@@ -71,8 +73,8 @@ func sameModels(t *testing.T, a, b *models.Store) {
 	}
 }
 
-// TestShards: three shards, of which the first starts last, make the models that one process makes. Whoever of them is run
-// again finds that they are served.
+// TestShards: three shards, of which the first starts last, make the models that one process makes. Whoever of them is
+// run again finds that they are served.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, visits)
@@ -94,13 +96,15 @@ func TestShards(t *testing.T) {
 					<-time.After(time.Minute)
 				}
 				var err error
-				if results[i], err = nightly(parts, source, retrain.Shard{Index: i, Count: n}).Run(t.Context()); err != nil {
+				if results[i], err = nightly(parts, source,
+					retrain.Shard{Index: i, Count: n}).Run(t.Context()); err != nil {
 					t.Errorf("shard %d: %v", i, err)
 				}
 			})
 		}
 		all.Wait()
-		if !slices.ContainsFunc(results, func(r *retrain.Result) bool { return r.Promotion != nil && r.Promotion.Served != nil }) {
+		if !slices.ContainsFunc(results,
+			func(r *retrain.Result) bool { return r.Promotion != nil && r.Promotion.Served != nil }) {
 			t.Error("no shard joined all of them")
 		}
 		for _, r := range results {
@@ -132,8 +136,8 @@ func (g *growing) Until(ends retrain.Ends) retrain.Source {
 	return &memory{g.outcomes[:ends["outcomes"][0]], g.notes[:ends["notes"][0]]}
 }
 
-// TestShardsReadTheSame: a shard that starts later knows nothing of an outcome that was written since, although it was decided
-// before the cut-off. Otherwise its part would belong to another retraining, and it would wait for ever.
+// TestShardsReadTheSame: a shard that starts later knows nothing of an outcome that was written since, although it was
+// decided before the cut-off. Otherwise its part would belong to another retraining, and it would wait for ever.
 func TestShardsReadTheSame(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)
@@ -197,7 +201,8 @@ func TestShardsOneByOne(t *testing.T) {
 
 func TestParseShard(t *testing.T) {
 	t.Parallel()
-	if s, err := retrain.ParseShard("2/3"); err != nil || s != (retrain.Shard{Index: 2, Count: 3}) || s.String() != "2/3" {
+	if s, err := retrain.ParseShard("2/3"); err != nil || s != (retrain.Shard{Index: 2, Count: 3}) ||
+		s.String() != "2/3" {
 		t.Errorf("%v, %v", s, err)
 	}
 	for _, bad := range []string{"", "1", "3/3", "-1/3", "0/1", "a/3", "1/3/4", "1 /3"} {
@@ -229,11 +234,13 @@ func TestLastShardsTogether(t *testing.T) {
 	_, source := hospital(t, tinyVisits)
 	b := models.Dir(t.TempDir())
 	last := retrain.Shard{Index: 1, Count: 2}
-	if r, err := tiny(models.New(b), source, retrain.Shard{Count: 2}).Run(t.Context()); err != nil || len(r.Missing) != 1 {
+	if r, err := tiny(models.New(b), source, retrain.Shard{Count: 2}).Run(t.Context()); err != nil ||
+		len(r.Missing) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	slow := &overtaking{Bucket: b, part: "1-of-2", act: func() {
-		if r, err := tiny(models.New(b), source, last).Run(t.Context()); err != nil || r.Promotion == nil || r.Promotion.Served == nil {
+		if r, err := tiny(models.New(b), source, last).Run(t.Context()); err != nil || r.Promotion == nil ||
+			r.Promotion.Served == nil {
 			t.Errorf("the faster one: %+v, %v", r, err)
 		}
 	}}
@@ -244,8 +251,8 @@ func TestLastShardsTogether(t *testing.T) {
 	served(t, models.New(b))
 }
 
-// TestShardOfOtherSettings: a shard that was given other settings than shard 0 says so and ends; one that is only faster than a
-// shard 0 that is run again waits for it.
+// TestShardOfOtherSettings: a shard that was given other settings than shard 0 says so and ends; one that is only
+// faster than a shard 0 that is run again waits for it.
 func TestShardOfOtherSettings(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)

@@ -17,8 +17,8 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// Source holds past outcomes and notes. Outcomes and Notes call each for every message, always in the same order, and return
-// its error. They may leave out what was recorded before from, if they know.
+// Source holds past outcomes and notes. Outcomes and Notes call each for every message, always in the same order, and
+// return its error. They may leave out what was recorded before from, if they know.
 type Source interface {
 	// Names returns the names of the files, without their folders, or of the KafkaTopics: reports tell them.
 	Names() []string

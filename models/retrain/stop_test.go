@@ -80,7 +80,8 @@ func (f *faulty) AddFolder(ctx context.Context, folder string, files map[string]
 // tiny is a retraining without topics and with one model, in a tenth of a second.
 func tiny(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
 	fit := train.Default()
-	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10, false, false, train.Never
+	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10,
+		false, false, train.Never
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
 		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test"},
@@ -90,8 +91,8 @@ func tiny(store *models.Store, source retrain.Source, shard retrain.Shard) *retr
 // tinyVisits is how many are enough to be trained and judged on.
 const tinyVisits = 600
 
-// TestStoppedAtEveryCall has a retraining stopped, or its store fail, at each call of the store in turn: what is served loads,
-// the store verifies, and the same retraining run again finishes.
+// TestStoppedAtEveryCall has a retraining stopped, or its store fail, at each call of the store in turn: what is served
+// loads, the store verifies, and the same retraining run again finishes.
 func TestStoppedAtEveryCall(t *testing.T) {
 	t.Parallel()
 	_, known := hospital(t, tinyVisits)
@@ -135,7 +136,9 @@ func TestStoppedAtEveryCall(t *testing.T) {
 }
 
 // stopAtEveryCall runs a retraining on copies of a store, each with a fault at the next call.
-func stopAtEveryCall(t *testing.T, from string, old *models.Generation, kind fault, run func(models.Bucket) (*retrain.Result, error), prepare func(models.Bucket)) {
+func stopAtEveryCall(t *testing.T, from string, old *models.Generation, kind fault,
+	run func(models.Bucket) (*retrain.Result, error), prepare func(models.Bucket),
+) {
 	t.Helper()
 	began := time.Now()
 	prepared := t.TempDir()
@@ -213,8 +216,10 @@ func TestSourceFails(t *testing.T) {
 	t.Parallel()
 	_, source := hospital(t, tinyVisits)
 	dir := t.TempDir()
-	for _, at := range []int{0, 1, len(source.outcomes) - 1, len(source.outcomes), len(source.outcomes) + len(source.notes) - 1} {
-		if _, err := tiny(models.OpenDir(dir), &failing{source, at}, retrain.Shard{}).Run(t.Context()); !errors.Is(err, errBroker) {
+	for _, at := range []int{0, 1, len(source.outcomes) - 1, len(source.outcomes), len(source.outcomes) +
+		len(source.notes) - 1} {
+		if _, err := tiny(models.OpenDir(dir), &failing{source, at}, retrain.Shard{}).Run(t.Context()); !errors.Is(err,
+			errBroker) {
 			t.Errorf("failing at message %d: %v", at, err)
 		}
 	}

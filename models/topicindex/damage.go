@@ -10,11 +10,12 @@ import (
 // errDamaged is returned when the files of an index changed while it was searched.
 var errDamaged = errors.New("the topic index is damaged and is made again by the next refresh")
 
-// Damaged returns a channel that receives when a search found the index damaged. Searches then wait for the next Refresh, which makes
-// the index again, as they wait for the first one.
+// Damaged returns a channel that receives when a search found the index damaged. Searches then wait for the next
+// Refresh, which makes the index again, as they wait for the first one.
 func (x *Index) Damaged() <-chan struct{} { return x.damaged }
 
-// read lets f read the index. If f finds it damaged, the index is given up. An error that wraps ErrQuery is the caller's.
+// read lets f read the index. If f finds it damaged, the index is given up. An error that wraps ErrQuery is the
+// caller's.
 func (x *Index) read(ctx context.Context, f func(*snapshot) error) error {
 	s, err := x.acquire(ctx)
 	if err != nil {
@@ -51,8 +52,8 @@ func (x *Index) giveUp(s *snapshot) {
 // errPanic stands for a panic of bleve, which believes the files that it reads.
 var errPanic = errors.New("the index cannot be read")
 
-// sound returns the error of f, also if f panics or touches mapped memory whose file is gone, for which the kernel sends SIGBUS.
-// The value of the panic may hold parts of a query; its type does not.
+// sound returns the error of f, also if f panics or touches mapped memory whose file is gone, for which the kernel
+// sends SIGBUS. The value of the panic may hold parts of a query; its type does not.
 func sound(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -64,16 +64,17 @@ func calls(t *testing.T, x *Index) map[string]func() error {
 		return func() error { _, err := x.Search(t.Context(), q); return err }
 	}
 	return map[string]func() error{
-		"words": search(Query{Text: "dyspnea"}), "prefix": search(Query{Text: "lacer"}), "typing error": search(Query{Text: "laceretion"}),
-		"like": search(Query{Like: &Ref{Model: "fall", Topic: 1}}), "all": search(Query{}),
+		"words": search(Query{Text: "dyspnea"}), "prefix": search(Query{Text: "lacer"}),
+		"typing error": search(Query{Text: "laceretion"}),
+		"like":         search(Query{Like: &Ref{Model: "fall", Topic: 1}}), "all": search(Query{}),
 		"first seen": func() error { _, err := x.FirstSeen(t.Context(), "sob"); return err },
 		"history":    func() error { _, err := x.History(t.Context(), Ref{Model: bundle.Other, Topic: 1}); return err },
 	}
 }
 
-// An index that is damaged while it is searched kills nobody: the search fails, and works again after the Refresh that the
-// index asks for. All calls meet the files that are emptied, which end a process that maps them; WARDCAST_LONG has them meet
-// the other damages too.
+// An index that is damaged while it is searched kills nobody: the search fails, and works again after the Refresh that
+// the index asks for. All calls meet the files that are emptied, which end a process that maps them; WARDCAST_LONG has
+// them meet the other damages too.
 func TestDamageWhileSearched(t *testing.T) {
 	t.Parallel()
 	for name, change := range damages {
@@ -103,7 +104,8 @@ func TestDamageWhileSearched(t *testing.T) {
 				if err := x.Refresh(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if got := names(t, x, Query{Text: "dyspnea"}); !cmp.Equal(got, []string{"_other/1", "_other/3", "fall/1"}) {
+				if got := names(t, x, Query{Text: "dyspnea"}); !cmp.Equal(got,
+					[]string{"_other/1", "_other/3", "fall/1"}) {
 					t.Errorf("%s: found %v", call, got)
 				}
 			}
@@ -116,7 +118,9 @@ func TestDamageBetweenProcesses(t *testing.T) {
 	t.Parallel()
 	x, s := usual(t)
 	folder := x.config.Folder
-	for _, file := range []string{filepath.Join("store", "*.zap"), filepath.Join("store", "root.bolt"), "index_meta.json", sumsFile} {
+	for _, file := range []string{
+		filepath.Join("store", "*.zap"), filepath.Join("store", "root.bolt"), "index_meta.json", sumsFile,
+	} {
 		for name, change := range damages {
 			files, err := filepath.Glob(filepath.Join(folder, "*", file))
 			if err != nil || len(files) == 0 {
@@ -125,7 +129,8 @@ func TestDamageBetweenProcesses(t *testing.T) {
 			overwrite(t, files, change)
 			var log strings.Builder
 			again := open(t, Config{Store: s, Folder: folder, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if got := names(t, again, Query{Text: "dyspnea"}); !cmp.Equal(got, []string{"_other/1", "_other/3", "fall/1"}) {
+			if got := names(t, again, Query{Text: "dyspnea"}); !cmp.Equal(got,
+				[]string{"_other/1", "_other/3", "fall/1"}) {
 				t.Errorf("%s %s: found %v", file, name, got)
 			}
 			if strings.Count(log.String(), "level=WARN") != 1 {

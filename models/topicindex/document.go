@@ -46,8 +46,8 @@ const (
 	weightScale = 1000
 	// halfWeight is K of the package comment: a word of this weight adds half of what it can add.
 	halfWeight = 0.3
-	// otherStatus weighs a denied, possible or past finding in a search for the affirmed one, otherForm a form that is not
-	// the commonest, partOfForm a word of a form.
+	// otherStatus weighs a denied, possible or past finding in a search for the affirmed one, otherForm a form that is
+	// not the commonest, partOfForm a word of a form.
 	otherStatus = 0.4
 	otherForm   = 0.5
 	partOfForm  = 0.5
@@ -160,8 +160,8 @@ func words(text string) []string {
 
 func joined(text string) string { return strings.Join(words(text), " ") }
 
-// lengths returns the length that every document has in each weighted field. Bleve divides it by the number of distinct words
-// in a field for each document; so that the result is K of the package comment.
+// lengths returns the length that every document has in each weighted field. Bleve divides it by the number of distinct
+// words in a field for each document; so that the result is K of the package comment.
 func lengths(topics []found, documents int) map[string]int {
 	distinct := map[string]map[string]struct{}{fieldWords: {}, fieldSaid: {}}
 	for i := range topics {
@@ -212,7 +212,8 @@ func (f *found) document(lengths map[string]int) (*document.Document, error) {
 			frequency.SetFrequency(max(int(math.Round(w*w*weightScale*weightScale)), 1))
 			frequencies[word] = frequency
 		}
-		d.AddField(&counted{name: field, frequencies: frequencies, length: max(lengths[field], 1), options: index.IndexField})
+		d.AddField(
+			&counted{name: field, frequencies: frequencies, length: max(lengths[field], 1), options: index.IndexField})
 	}
 	return d, nil
 }
@@ -240,12 +241,15 @@ func (v *Version) document(r reader) (*document.Document, error) {
 			frequencies[w].SetFrequency(1)
 		}
 	}
-	d.AddField(&counted{name: fieldVocabulary, frequencies: frequencies, length: 1, options: index.IndexField | index.SkipFreqNorm})
+	d.AddField(&counted{name: fieldVocabulary, frequencies: frequencies, length: 1, options: index.IndexField |
+		index.SkipFreqNorm})
 	return d, nil
 }
 
 // statuses in the order in which topics of equal score stand.
-var statuses = []models.VersionStatus{models.ChampionStatus, models.ChallengerStatus, models.SupersededStatus, models.RefusedStatus}
+var statuses = []models.VersionStatus{
+	models.ChampionStatus, models.ChallengerStatus, models.SupersededStatus, models.RefusedStatus,
+}
 
 // endOfTime is the first second of the year 10,000, which no version reaches.
 const endOfTime = 253_402_300_800
@@ -260,8 +264,8 @@ func newDocument(id, kind string, s *source) (*document.Document, error) {
 	age := endOfTime - o.CreatedAt.Unix() // so that newer versions come first
 	d := document.NewDocument(id)
 	for _, f := range []*document.TextField{
-		keyword(fieldKind, kind), keyword(fieldModel, o.Model), keyword(fieldVersion, o.Version), keyword(fieldComplaint, o.Complaint),
-		keyword(fieldMethod, o.Method), keyword(fieldStatus, string(o.Status)),
+		keyword(fieldKind, kind), keyword(fieldModel, o.Model), keyword(fieldVersion, o.Version),
+		keyword(fieldComplaint, o.Complaint), keyword(fieldMethod, o.Method), keyword(fieldStatus, string(o.Status)),
 		keyword(fieldOrder, fmt.Sprintf("%d%012d%s", slices.Index(statuses, o.Status), age, id)),
 		document.NewTextFieldCustom(fieldSource, nil, data, index.StoreField, nil),
 	} {
@@ -274,7 +278,8 @@ func newDocument(id, kind string, s *source) (*document.Document, error) {
 
 // keyword returns a field of one whole value.
 func keyword(name, value string) *document.TextField {
-	return document.NewTextFieldCustom(name, nil, []byte(value), index.IndexField|index.DocValues|index.SkipFreqNorm, nil)
+	return document.NewTextFieldCustom(name, nil, []byte(value), index.IndexField|index.DocValues|index.SkipFreqNorm,
+		nil)
 }
 
 // counted is a field of words with their counts. It implements index.Field.

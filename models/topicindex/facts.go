@@ -25,7 +25,8 @@ const (
 	statusFacet    = 5
 )
 
-// facts are what every search asks of every document that it finds. Read from the index, each search would unpack them again.
+// facts are what every search asks of every document that it finds. Read from the index, each search would unpack them
+// again.
 type facts struct {
 	documents []fact // by bleve's number, which does not change in an index that is only read
 	values    [len(facetFields)][]string
@@ -49,7 +50,8 @@ func readFacts(advanced index.Index) (_ *facts, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	values, err := r.DocValueReader(append([]string{fieldKind, fieldShared, fieldOrder, fieldNumber}, facetFields[:]...))
+	values, err := r.DocValueReader(append([]string{fieldKind, fieldShared, fieldOrder, fieldNumber},
+		facetFields[:]...))
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +127,8 @@ func (f *facts) find(r *Ref) int {
 	best := -1
 	for i := range f.documents {
 		d := &f.documents[i]
-		if !d.topic || d.number != r.Topic || f.value(d, modelFacet) != r.Model || r.Version != "" && f.value(d, versionFacet) != r.Version {
+		if !d.topic || d.number != r.Topic || f.value(d, modelFacet) != r.Model || r.Version != "" &&
+			f.value(d, versionFacet) != r.Version {
 			continue
 		}
 		if best < 0 || d.place < f.documents[best].place {
@@ -158,7 +161,8 @@ type counter struct {
 	counts [len(facetFields)][]int
 }
 
-// newCounter returns a counter for the topics with these values, in the order of facetFields; "" is any. It leaves one document out.
+// newCounter returns a counter for the topics with these values, in the order of facetFields; "" is any. It leaves one
+// document out.
 func newCounter(f *facts, want [len(facetFields)]string, except int) *counter {
 	c := &counter{facts: f, except: except}
 	for i, value := range want {
@@ -207,7 +211,8 @@ func (c *counter) facets() Facets {
 				all[i] = append(all[i], Facet{c.facts.values[i][value], n})
 			}
 		}
-		slices.SortFunc(all[i], func(a, b Facet) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
+		slices.SortFunc(all[i],
+			func(a, b Facet) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
 		all[i] = all[i][:min(len(all[i]), facetValues)]
 	}
 	return Facets{Complaint: all[0], Model: all[1], Version: all[2], Direction: all[3], Method: all[4], Status: all[5]}

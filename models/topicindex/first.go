@@ -20,8 +20,8 @@ type First struct {
 	Model string `json:"model"`
 	// Vocabulary is the first version that has the word. It knew the word, which need not be among a topic's heaviest.
 	Vocabulary FirstVersion `json:"vocabulary"`
-	// Topic is of the first version that has it among the heaviest words of a topic: that in which it weighs most, of either sign, and
-	// rather in the status of the query than in another. It is nil if there is none.
+	// Topic is of the first version that has it among the heaviest words of a topic: that in which it weighs most, of
+	// either sign, and rather in the status of the query than in another. It is nil if there is none.
 	Topic *FirstTopic `json:"topic"`
 }
 
@@ -38,8 +38,8 @@ type FirstTopic struct {
 	Label string `json:"label"`
 }
 
-// FirstSeen returns for each model that knows a word since when it does, those that knew it first in front. Of several words, a
-// vocabulary or a topic has them all.
+// FirstSeen returns for each model that knows a word since when it does, those that knew it first in front. Of several
+// words, a vocabulary or a topic has them all.
 func (x *Index) FirstSeen(ctx context.Context, word string) ([]First, error) {
 	var all []First
 	err := x.read(ctx, func(s *snapshot) (err error) {
@@ -77,7 +77,9 @@ func (s *snapshot) firstSeen(ctx context.Context, word string) ([]First, error) 
 			return nil, err
 		}
 		if topic != nil {
-			f.Topic = &FirstTopic{FirstVersion{topic.Origin.Version, topic.Origin.CreatedAt}, topic.Topic.Topic.Topic, topic.Topic.Label}
+			f.Topic = &FirstTopic{
+				FirstVersion{topic.Origin.Version, topic.Origin.CreatedAt}, topic.Topic.Topic.Topic, topic.Topic.Label,
+			}
 		}
 		all = append(all, f)
 	}
@@ -112,13 +114,15 @@ func allOf(field string, terms []string) []query.Query {
 // heaviest returns the topic in which terms weigh most, of those that match all queries; nil if none does.
 func (s *snapshot) heaviest(ctx context.Context, all []query.Query, terms []string) (*source, error) {
 	// The items of a questionnaire have these terms only in their texts: the score decides.
-	topics, err := s.sources(ctx, bleve.NewConjunctionQuery(all...), search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}})
+	topics, err := s.sources(ctx, bleve.NewConjunctionQuery(all...),
+		search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}})
 	if err != nil || len(topics) == 0 {
 		return nil, err
 	}
 	slices.SortStableFunc(topics, func(a, b source) int {
 		inA, inB := weightIn(a.Topic, terms), weightIn(b.Topic, terms)
-		return cmp.Or(cmp.Compare(inB.terms, inA.terms), cmp.Compare(inB.own, inA.own), cmp.Compare(inB.other, inA.other))
+		return cmp.Or(cmp.Compare(inB.terms, inA.terms), cmp.Compare(inB.own, inA.own),
+			cmp.Compare(inB.other, inA.other))
 	})
 	return &topics[0], nil
 }

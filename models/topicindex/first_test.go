@@ -21,11 +21,13 @@ func TestFirstSeen(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	f := got[0]
-	if f.Model != bundle.Other || !f.Vocabulary.CreatedAt.Equal(day0.AddDate(0, 0, 1)) || f.Topic == nil || !f.Topic.CreatedAt.Equal(day0.AddDate(0, 0, 2)) || f.Topic.Topic != 4 {
+	if f.Model != bundle.Other || !f.Vocabulary.CreatedAt.Equal(day0.AddDate(0, 0, 1)) || f.Topic == nil ||
+		!f.Topic.CreatedAt.Equal(day0.AddDate(0, 0, 2)) || f.Topic.Topic != 4 {
 		t.Errorf("covid: %+v, topic %+v", f, f.Topic)
 	}
 	got, err = x.FirstSeen(t.Context(), "short of breath")
-	if err != nil || len(got) != 2 || got[0].Model != bundle.Other || got[1].Model != "fall" || !got[0].Vocabulary.CreatedAt.Equal(day0) {
+	if err != nil || len(got) != 2 || got[0].Model != bundle.Other || got[1].Model != "fall" ||
+		!got[0].Vocabulary.CreatedAt.Equal(day0) {
 		t.Errorf("dyspnea: %+v, %v", got, err)
 	}
 	for _, word := range []string{"zebra", "", "the", "\xff"} {
@@ -35,14 +37,22 @@ func TestFirstSeen(t *testing.T) {
 	}
 }
 
-// The topic that is told is the one in which the word weighs most, affirmed before denied, of the first version that has it in a topic.
+// The topic that is told is the one in which the word weighs most, affirmed before denied, of the first version that
+// has it in a topic.
 func TestFirstSeenNamesTheHeaviestTopic(t *testing.T) {
 	t.Parallel()
-	later := planted{model: bundle.Other, day: 1, notes: notes, topics: []map[string]float64{{"dyspnea": 1}, {"chest_pain": 1}}}
+	later := planted{
+		model: bundle.Other, day: 1, notes: notes, topics: []map[string]float64{{"dyspnea": 1}, {"chest_pain": 1}},
+	}
 	x, _ := filled(t, []planted{{model: bundle.Other, notes: notes, topics: []map[string]float64{
-		{"not:chest_pain": .9, "dyspnea": .1, "cough": .2}, {"chest_pain": .2, "cough": .9, "dyspnea": -.3}, {"dyspnea": -.8, "cough": .3}, {"chest_pain": .3},
+		{"not:chest_pain": .9, "dyspnea": .1, "cough": .2},
+		{"chest_pain": .2, "cough": .9, "dyspnea": -.3},
+		{"dyspnea": -.8, "cough": .3},
+		{"chest_pain": .3},
 	}}}, []planted{later})
-	for word, want := range map[string]int{"sob": 3, "chest pain": 4, "denies chest pain": 1, "cough": 2, "sob with cough": 2} {
+	for word, want := range map[string]int{
+		"sob": 3, "chest pain": 4, "denies chest pain": 1, "cough": 2, "sob with cough": 2,
+	} {
 		got, err := x.FirstSeen(t.Context(), word)
 		if err != nil || len(got) != 1 || got[0].Topic == nil {
 			t.Fatalf("%q: %+v, %v", word, got, err)

@@ -19,10 +19,10 @@ type Step struct {
 	Similarity float64 `json:"similarity"`
 }
 
-// History returns how a topic moved over the versions of its model that were served, and its own, oldest first. Numbers of topics may
-// change between versions, so topics are matched by their words: a step is the topic of the version whose ten heaviest words, with
-// their weights and signs, are most alike. A version without one of a similarity of at least 0.5 has no step. The error wraps
-// ErrQuery if there is no such topic.
+// History returns how a topic moved over the versions of its model that were served, and its own, oldest first. Numbers
+// of topics may change between versions, so topics are matched by their words: a step is the topic of the version whose
+// ten heaviest words, with their weights and signs, are most alike. A version without one of a similarity of at least
+// 0.5 has no step. The error wraps ErrQuery if there is no such topic.
 func (x *Index) History(ctx context.Context, ref Ref) ([]Step, error) {
 	var steps []Step
 	err := x.read(ctx, func(s *snapshot) (err error) {

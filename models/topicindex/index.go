@@ -22,7 +22,8 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// format is part of the name of an index's folder. It changes with what the folder holds: fields, weights, bleve's format.
+// format is part of the name of an index's folder. It changes with what the folder holds: fields, weights, bleve's
+// format.
 const format = "2"
 
 // buildPrefix begins the names of folders in which an index is made, or lies that lacks some versions.
@@ -36,8 +37,8 @@ type Config struct {
 	Store *models.Store
 	// Factors returns questionnaires as versions of models; nil for none. They are read at every Refresh.
 	Factors func(context.Context) ([]*Version, error)
-	// Folder is where the index lies, created if it is missing; "" is a temporary one, which Close removes. Several processes may
-	// share it if they have the same store.
+	// Folder is where the index lies, created if it is missing; "" is a temporary one, which Close removes. Several
+	// processes may share it if they have the same store.
 	Folder string
 	Logger *slog.Logger // nil drops what it would be told
 }
@@ -65,8 +66,8 @@ func New(c Config) *Index {
 	return &Index{config: c, filled: make(chan struct{}), damaged: make(chan struct{}, 1)}
 }
 
-// CacheFolder returns the folder for the index of these places, the store and the questionnaires, among the user's caches; "",
-// for a temporary one, if the user has none.
+// CacheFolder returns the folder for the index of these places, the store and the questionnaires, among the user's
+// caches; "", for a temporary one, if the user has none.
 func CacheFolder(places ...string) string {
 	caches, err := os.UserCacheDir()
 	if err != nil {
@@ -104,7 +105,8 @@ func (x *Index) Close() error {
 	return err
 }
 
-// acquire returns what to search, for which it waits before the first Refresh and after damage. The caller must call users.Done.
+// acquire returns what to search, for which it waits before the first Refresh and after damage. The caller must call
+// users.Done.
 func (x *Index) acquire(ctx context.Context) (*snapshot, error) {
 	for {
 		s, filled, err := x.using()
@@ -132,9 +134,9 @@ func (x *Index) using() (*snapshot, <-chan struct{}, error) {
 	return x.current, x.filled, nil
 }
 
-// Refresh makes the index hold what the store holds. If versions and statuses are the same, it only lists them. Otherwise it
-// opens the index that another process made of them, or makes one. Searches go on meanwhile. A version that cannot be read is
-// left out: the index is then in use and the error names it, until the store changes.
+// Refresh makes the index hold what the store holds. If versions and statuses are the same, it only lists them.
+// Otherwise it opens the index that another process made of them, or makes one. Searches go on meanwhile. A version
+// that cannot be read is left out: the index is then in use and the error names it, until the store changes.
 func (x *Index) Refresh(ctx context.Context) error {
 	x.refreshing.Lock()
 	defer x.refreshing.Unlock()
@@ -216,7 +218,9 @@ func keyOf(list []models.VersionInfo, factors []*Version) (string, error) {
 }
 
 // obtain opens the index of that key, or makes it. The error left names versions that could not be read.
-func (x *Index) obtain(ctx context.Context, key string, list []models.VersionInfo, factors []*Version) (_ *snapshot, left, err error) {
+func (x *Index) obtain(ctx context.Context, key string, list []models.VersionInfo,
+	factors []*Version,
+) (_ *snapshot, left, err error) {
 	path := filepath.Join(x.config.Folder, key)
 	if _, err := os.Stat(path); err == nil {
 		s, err := openSnapshot(path, key)
@@ -258,8 +262,11 @@ func (x *Index) obtain(ctx context.Context, key string, list []models.VersionInf
 	return s, left, nil
 }
 
-// collect returns the versions of the list and the settings by which queries are read. Those that the index has already are taken from it.
-func (x *Index) collect(ctx context.Context, list []models.VersionInfo) (all []*Version, text textproc.Settings, left, err error) {
+// collect returns the versions of the list and the settings by which queries are read. Those that the index has already
+// are taken from it.
+func (x *Index) collect(ctx context.Context, list []models.VersionInfo) (all []*Version, text textproc.Settings,
+	left, err error,
+) {
 	known := x.known(ctx)
 	served := slices.IndexFunc(list, func(v models.VersionInfo) bool { return v.Champion })
 	text = textproc.DefaultSettings()
@@ -278,7 +285,8 @@ func (x *Index) collect(ctx context.Context, list []models.VersionInfo) (all []*
 			switch {
 			case errors.Is(err, classifier.ErrVersion):
 				// Its terms mean something else.
-				x.config.Logger.Info("a version is not in the topic index", "model", info.Model, "model_version", info.Version, "err", err)
+				x.config.Logger.Info("a version is not in the topic index", "model", info.Model,
+					"model_version", info.Version, "err", err)
 				continue
 			case err != nil:
 				left = errors.Join(left, err)
@@ -286,7 +294,8 @@ func (x *Index) collect(ctx context.Context, list []models.VersionInfo) (all []*
 			}
 			if i == served {
 				if err := json.Unmarshal(b.Manifest.Text, &text); err != nil {
-					return nil, text, left, fmt.Errorf("model %q, version %q: reading text settings: %w", info.Model, info.Version, err)
+					return nil, text, left, fmt.Errorf("model %q, version %q: reading text settings: %w", info.Model,
+						info.Version, err)
 				}
 			}
 		}
@@ -306,7 +315,8 @@ func (x *Index) known(ctx context.Context) map[string]*Version {
 	case s != nil:
 		defer s.users.Done()
 	default:
-		earlier := slices.DeleteFunc(x.folders(), func(name string) bool { return strings.HasPrefix(name, buildPrefix) })
+		earlier := slices.DeleteFunc(x.folders(),
+			func(name string) bool { return strings.HasPrefix(name, buildPrefix) })
 		if len(earlier) == 0 {
 			return nil
 		}
@@ -344,8 +354,8 @@ func (x *Index) folders() []string {
 	return names
 }
 
-// tidy removes the other indexes of the folder, and what a killed process left. A process that still searches one has its files
-// open.
+// tidy removes the other indexes of the folder, and what a killed process left. A process that still searches one has
+// its files open.
 func (x *Index) tidy(keep *snapshot) {
 	for _, name := range x.folders() {
 		path := filepath.Join(x.config.Folder, name)

@@ -140,8 +140,10 @@ func many(topics int) []*Version {
 	var all []*Version
 	for v := 0; len(all)*perVersion < topics; v++ {
 		version := &Version{Origin: Origin{
-			Model: fmt.Sprintf("model-%d", v%20), Complaint: fmt.Sprintf("Complaint %d", v%20), Method: "sonmf", Status: models.SupersededStatus,
-			CreatedAt: day0.AddDate(0, 0, v/20), Version: bundle.VersionName(day0.AddDate(0, 0, v/20), fmt.Sprintf("%064x", v*7919)),
+			Model: fmt.Sprintf("model-%d", v%20), Complaint: fmt.Sprintf("Complaint %d", v%20), Method: "sonmf",
+			Status:    models.SupersededStatus,
+			CreatedAt: day0.AddDate(0, 0, v/20),
+			Version:   bundle.VersionName(day0.AddDate(0, 0, v/20), fmt.Sprintf("%064x", v*7919)),
 		}}
 		if v/20 == (topics/perVersion-1)/20 {
 			version.Status = models.ChampionStatus
@@ -149,11 +151,14 @@ func many(topics int) []*Version {
 		start := v % 20 * (kept - vocabulary) / 100 // models share most words
 		version.Vocabulary = dictionary[start : start+vocabulary]
 		for t := range perVersion {
-			topic := Topic{Topic: classifier.Topic{Topic: t + 1, Direction: classifier.TowardAdmission, Coefficient: r.NormFloat64()}, Length: 1}
+			topic := Topic{Topic: classifier.Topic{
+				Topic: t + 1, Direction: classifier.TowardAdmission, Coefficient: r.NormFloat64(),
+			}, Length: 1}
 			for i := range 2 * indexedTerms {
 				word := version.Vocabulary[min(int(r.ExpFloat64()*300), vocabulary-1)]
 				topic.Terms = append(topic.Terms, classifier.TopicTerm{
-					Term: word, Surface: []string{word, word + "s", phrases[word]}, Status: "affirmed", Weight: msg.Round(.6 / float64(i+1)),
+					Term: word, Surface: []string{word, word + "s", phrases[word]}, Status: "affirmed",
+					Weight: msg.Round(.6 / float64(i+1)),
 				})
 			}
 			topic.Label = topic.Terms[0].Term + ", " + topic.Terms[1].Term + ", " + topic.Terms[2].Term

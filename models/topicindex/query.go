@@ -31,8 +31,8 @@ const (
 	// maxQuery, in bytes, and maxClauses, in terms, bound what is read of a query; the rest is ignored.
 	maxQuery   = 500
 	maxClauses = 24
-	// maxExpansions is how many words a beginning, or a word with a typing error, may stand for, the commonest first, of
-	// at most maxCandidates. maxExpanded is for how many words of a query this is tried.
+	// maxExpansions is how many words a beginning, or a word with a typing error, may stand for, the commonest first,
+	// of at most maxCandidates. maxExpanded is for how many words of a query this is tried.
 	maxExpansions = 16
 	maxCandidates = 2000
 	maxExpanded   = 6
@@ -72,8 +72,8 @@ func ParseRef(s string) (Ref, error) {
 
 // Query says what to search for. Every text is safe: it has no syntax.
 type Query struct {
-	// Text is words as a nurse would write them; "" finds all topics. Like, if it is set, replaces Text by the words of a topic, which is
-	// itself left out.
+	// Text is words as a nurse would write them; "" finds all topics. Like, if it is set, replaces Text by the words of
+	// a topic, which is itself left out.
 	Text string
 	Like *Ref
 
@@ -187,7 +187,8 @@ func (s *snapshot) addToken(c *clauses, token textproc.Token) bool {
 	return known
 }
 
-// expand adds a clause for the words that begin with a word, or are one edit from it. It returns the latter, the commonest first.
+// expand adds a clause for the words that begin with a word, or are one edit from it. It returns the latter, the
+// commonest first.
 func (s *snapshot) expand(c *clauses, word string) (meant []string) {
 	inner := &clauses{seen: map[string]struct{}{}}
 	letters := utf8.RuneCountInString(word)
@@ -196,7 +197,8 @@ func (s *snapshot) expand(c *clauses, word string) (meant []string) {
 	}
 	if letters >= minFuzzy && len(inner.queries) == 0 {
 		_, first := utf8.DecodeRuneInString(word)
-		meant = inner.addCommonest(s.formsLike(word[:first], func(text string) bool { return oneEdit(text, word) }), fuzzyBoost)
+		meant = inner.addCommonest(s.formsLike(word[:first], func(text string) bool { return oneEdit(text, word) }),
+			fuzzyBoost)
 	}
 	if len(inner.queries) > 0 && len(c.queries) < maxClauses {
 		c.queries = append(c.queries, anyOf(inner.queries))

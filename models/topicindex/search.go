@@ -23,8 +23,8 @@ const (
 type Result struct {
 	Origin
 	classifier.Topic
-	// Also are the other models of the generation that have the same topic. It is one result unless the query names a complaint, a model
-	// or a version.
+	// Also are the other models of the generation that have the same topic. It is one result unless the query names a
+	// complaint, a model or a version.
 	Also  []string `json:"also,omitempty"`
 	Score float64  `json:"score"`
 }
@@ -54,14 +54,15 @@ type Results struct {
 	Corrections []Correction `json:"corrections"`
 }
 
-// Correction is a word that no topic has, and the words of topics that are one typing error from it, the commonest first.
+// Correction is a word that no topic has, and the words of topics that are one typing error from it, the commonest
+// first.
 type Correction struct {
 	Word  string   `json:"word"`
 	Meant []string `json:"meant"`
 }
 
-// Search returns the topics that match a query, best first. The error wraps ErrQuery if the query is at fault, and does not quote it.
-// Before the first Refresh it waits for that.
+// Search returns the topics that match a query, best first. The error wraps ErrQuery if the query is at fault, and does
+// not quote it. Before the first Refresh it waits for that.
 func (x *Index) Search(ctx context.Context, q Query) (*Results, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -81,13 +82,17 @@ func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 		return nil, err
 	}
 	count := newCounter(s.facts, q.wanted(), except)
-	request := bleve.NewSearchRequestOptions(query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil), cmp.Or(q.Limit, DefaultLimit), q.Offset, false)
+	request := bleve.NewSearchRequestOptions(query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil),
+		cmp.Or(q.Limit, DefaultLimit), q.Offset, false)
 	request.SortByCustom(search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}})
 	found, err := s.index.SearchInContext(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("searching topics: %w", err)
 	}
-	results := &Results{Total: int(found.Total), Results: make([]Result, len(found.Hits)), Facets: count.facets(), Corrections: corrections}
+	results := &Results{
+		Total: int(found.Total), Results: make([]Result, len(found.Hits)), Facets: count.facets(),
+		Corrections: corrections,
+	}
 	for i, hit := range found.Hits {
 		src, err := s.source(hit.IndexInternalID.Value())
 		if err != nil {

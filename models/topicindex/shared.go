@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// sameness is what makes topics of models of a generation one: the models of complaints may correct the model of all complaints, and
-// have its topics.
+// sameness is what makes topics of models of a generation one: the models of complaints may correct the model of all
+// complaints, and have its topics.
 type sameness struct {
 	Generation  string
 	Status      models.VersionStatus

@@ -35,7 +35,8 @@ func TestSharedTopicsAreOneResult(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if r.Total != 5 || !cmp.Equal(r.Facets.Model, []Facet{{"_other", 4}, {"chest", 2}, {"fall", 2}}) || !cmp.Equal(r.Facets.Direction, []Facet{{"admission", 5}}) {
+	if r.Total != 5 || !cmp.Equal(r.Facets.Model, []Facet{{"_other", 4}, {"chest", 2}, {"fall", 2}}) ||
+		!cmp.Equal(r.Facets.Direction, []Facet{{"admission", 5}}) {
 		t.Errorf("total %d, facets %+v", r.Total, r.Facets)
 	}
 	if got := names(t, x, Query{Text: "dyspnea", Complaint: "Fall"}); !cmp.Equal(got, []string{"fall/1", "fall/3"}) {

@@ -49,8 +49,8 @@ func openSnapshot(path, key string) (s *snapshot, err error) {
 	return s, err
 }
 
-// readSnapshot opens an index whose files are sound. All that bleve reads in goroutines of its own, where a fault ends the process,
-// is read here.
+// readSnapshot opens an index whose files are sound. All that bleve reads in goroutines of its own, where a fault ends
+// the process, is read here.
 func readSnapshot(path, key string) (_ *snapshot, err error) {
 	idx, err := bleve.OpenUsing(path, map[string]any{"read_only": true, "bolt_timeout": lockTimeout})
 	if err != nil {
@@ -91,7 +91,8 @@ func readSnapshot(path, key string) (_ *snapshot, err error) {
 	return s, nil
 }
 
-// source returns what a document keeps, of a topic only the words that are shown. It is unpacked once, and must not be changed.
+// source returns what a document keeps, of a topic only the words that are shown. It is unpacked once, and must not be
+// changed.
 func (s *snapshot) source(number uint64) (*source, error) {
 	if src := s.kept[number].Load(); src != nil {
 		return src, nil

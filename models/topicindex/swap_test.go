@@ -21,7 +21,8 @@ func TestSwapUnderClients(t *testing.T) {
 				default:
 				}
 				r, err := x.Search(t.Context(), Query{Text: []string{"dyspnea", "hip", "fractures", "lacer"}[i%4]})
-				if err != nil || len(r.Results) != min(r.Total, DefaultLimit) || r.Facets.Status[0].Count > r.Total || r.Total == 0 {
+				if err != nil || len(r.Results) != min(r.Total, DefaultLimit) ||
+					r.Facets.Status[0].Count > r.Total || r.Total == 0 {
 					t.Errorf("client %d: %+v, %v", i, r, err)
 					return
 				}

@@ -73,8 +73,8 @@ func large(tb testing.TB) *snapshot {
 	return s
 }
 
-// BenchmarkSearch searches 10,000 topics for a word that many have, a word that few have, three words, the beginning of a word, a word
-// with a typing error, and topics like another.
+// BenchmarkSearch searches 10,000 topics for a word that many have, a word that few have, three words, the beginning of
+// a word, a word with a typing error, and topics like another.
 func BenchmarkSearch(b *testing.B) {
 	s := large(b)
 	x := New(Config{})
@@ -113,7 +113,8 @@ func (s *snapshot) sortedWords(tb testing.TB) []string {
 	if err := d.Close(); err != nil { // or closing the index waits for it
 		tb.Fatal(err)
 	}
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(counts),
+		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 }
 
 // queries are the kinds of queries, of the words of an index, the commonest first.
@@ -121,14 +122,15 @@ func queries(words []string) map[string]Query {
 	n := len(words)
 	w := words[n/3]
 	return map[string]Query{
-		"common": {Text: words[0]}, "rare": {Text: words[n-1]}, "three": {Text: words[1] + " " + words[n/4] + " " + words[n/2]},
-		"beginning": {Text: w[:4]}, "typing_error": {Text: w[:2] + "q" + w[2:]}, "like": {Like: &Ref{Model: "model-3", Topic: 2}},
-		"served": {Text: words[0], Served: true}, "all": {},
+		"common": {Text: words[0]}, "rare": {Text: words[n-1]},
+		"three":     {Text: words[1] + " " + words[n/4] + " " + words[n/2]},
+		"beginning": {Text: w[:4]}, "typing_error": {Text: w[:2] + "q" + w[2:]},
+		"like": {Like: &Ref{Model: "model-3", Topic: 2}}, "served": {Text: words[0], Served: true}, "all": {},
 	}
 }
 
-// BenchmarkRefreshUnderClients makes and swaps an index of 10,000 topics while 50 clients search, each so many times a second on
-// average, and reports how long the searches took.
+// BenchmarkRefreshUnderClients makes and swaps an index of 10,000 topics while 50 clients search, each so many times a
+// second on average, and reports how long the searches took.
 func BenchmarkRefreshUnderClients(b *testing.B) {
 	versions := many(10_000)
 	entering(versions)

@@ -22,18 +22,24 @@ import (
 
 // notes are what the vocabularies of the tests are read from.
 var notes = []string{
-	"short of breath with cough", "sob, wheezing", "fell on ice, hip pain", "hip fracture", "fractures of the wrist", "denies chest pain", "chest pain",
-	"emergency dialysis", "university student, past medical history", "laceration of the finger", "sutures", "community nurse", "generalized rash",
+	"short of breath with cough", "sob, wheezing", "fell on ice, hip pain", "hip fracture", "fractures of the wrist",
+	"denies chest pain", "chest pain",
+	"emergency dialysis", "university student, past medical history", "laceration of the finger", "sutures",
+	"community nurse", "generalized rash",
 }
 
 // breath and falls are two versions of one generation.
 var (
 	breath = planted{model: bundle.Other, notes: notes, beta: []float64{1, -.5, .25}, topics: []map[string]float64{
-		{"dyspnea": .8, "cough": .5, "wheezing": .3}, {"laceration": .9, "finger": .4, "hip": -.1}, {"not:chest_pain": .7, "not:chest": .6, "dyspnea": .2},
+		{"dyspnea": .8, "cough": .5, "wheezing": .3},
+		{"laceration": .9, "finger": .4, "hip": -.1},
+		{"not:chest_pain": .7, "not:chest": .6, "dyspnea": .2},
 	}}
-	falls = planted{model: "fall", complaint: "Fall", notes: notes, beta: []float64{2, -1}, topics: []map[string]float64{
-		{"hip": .9, "fracture": .3, "dyspnea": .1}, {"fracture": .8, "wrist": .5, "chest_pain": .3},
-	}}
+	falls = planted{
+		model: "fall", complaint: "Fall", notes: notes, beta: []float64{2, -1}, topics: []map[string]float64{
+			{"hip": .9, "fracture": .3, "dyspnea": .1}, {"fracture": .8, "wrist": .5, "chest_pain": .3},
+		},
+	}
 )
 
 // usual returns an index of a store with one generation of breath and falls. It is made once, and copied.
@@ -143,13 +149,16 @@ func TestSearchFindsPlantedTopics(t *testing.T) {
 	}
 }
 
-// TestStemsAreOurs searches words that the English analyzer of bleve, which is Porter's first stemmer, stems in another way than ours.
+// TestStemsAreOurs searches words that the English analyzer of bleve, which is Porter's first stemmer, stems in another
+// way than ours.
 func TestStemsAreOurs(t *testing.T) {
 	t.Parallel()
 	x, _ := filled(t, []planted{{model: bundle.Other, notes: notes, topics: []map[string]float64{
 		{"emerg": .9, "student": .1}, {"communiti": .9, "student": .1}, {"general": .9, "student": .1},
 	}}})
-	for text, want := range map[string]string{"emergencies": "_other/1", "emergency": "_other/1", "communities": "_other/2", "generally": "_other/3"} {
+	for text, want := range map[string]string{
+		"emergencies": "_other/1", "emergency": "_other/1", "communities": "_other/2", "generally": "_other/3",
+	} {
 		if got := names(t, x, Query{Text: text}); !cmp.Equal(got, []string{want}) {
 			t.Errorf("%q finds %v, want %v", text, got, want)
 		}
@@ -168,8 +177,8 @@ func TestSearchRestrictsAndCounts(t *testing.T) {
 	}
 	version := r.Results[0].Version
 	want := Facets{
-		Complaint: []Facet{{"_other", 2}, {"Fall", 1}}, Model: []Facet{{"_other", 2}, {"fall", 1}}, Direction: []Facet{{"admission", 3}},
-		Method: []Facet{{"sonmf", 3}}, Status: []Facet{{"champion", 3}},
+		Complaint: []Facet{{"_other", 2}, {"Fall", 1}}, Model: []Facet{{"_other", 2}, {"fall", 1}},
+		Direction: []Facet{{"admission", 3}}, Method: []Facet{{"sonmf", 3}}, Status: []Facet{{"champion", 3}},
 	}
 	want.Version = r.Facets.Version
 	if len(want.Version) != 2 || want.Version[0] != (Facet{version, 2}) {
@@ -194,21 +203,27 @@ func TestSearchRestrictsAndCounts(t *testing.T) {
 		}
 	}
 	top := r.Results[0]
-	if top.Label != "dyspnea, cough, wheezing" || top.Coefficient != 1 || top.Terms[0].Term != "dyspnea" || top.Terms[0].Weight != .8 || !slices.Contains(top.Terms[0].Surface, "sob") {
+	if top.Label != "dyspnea, cough, wheezing" || top.Coefficient != 1 || top.Terms[0].Term != "dyspnea" ||
+		top.Terms[0].Weight != .8 || !slices.Contains(top.Terms[0].Surface, "sob") {
 		t.Errorf("found %+v", top)
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`{"total":3,"results":[{"model":"_other","version":"` + version + `"`, `"topic":1,"label":"dyspnea, cough, wheezing"`, `"score":`, `"facets":{"complaint":[{"value":"_other","count":2}`} {
+	for _, part := range []string{
+		`{"total":3,"results":[{"model":"_other","version":"` + version + `"`,
+		`"topic":1,"label":"dyspnea, cough, wheezing"`, `"score":`,
+		`"facets":{"complaint":[{"value":"_other","count":2}`,
+	} {
 		if !strings.Contains(string(data), part) {
 			t.Errorf("%s lacks %s", data, part)
 		}
 	}
 }
 
-// The topics of a served model stand before those of equal score that it superseded; a model that is served again comes first.
+// The topics of a served model stand before those of equal score that it superseded; a model that is served again comes
+// first.
 func TestServedTopicsComeFirst(t *testing.T) {
 	t.Parallel()
 	later := breath
@@ -248,13 +263,16 @@ func TestServedTopicsComeFirst(t *testing.T) {
 func TestLike(t *testing.T) {
 	t.Parallel()
 	x, _ := usual(t)
-	if got := names(t, x, Query{Like: &Ref{Model: "fall", Topic: 1}}); !cmp.Equal(got, []string{"fall/2", "_other/1", "_other/3"}) {
+	if got := names(t, x, Query{Like: &Ref{Model: "fall", Topic: 1}}); !cmp.Equal(got,
+		[]string{"fall/2", "_other/1", "_other/3"}) {
 		t.Errorf("like fall/1: %v", got)
 	}
 	if _, err := x.Search(t.Context(), Query{Like: &Ref{Model: "fall", Topic: 9}}); !errors.Is(err, ErrQuery) {
 		t.Errorf("like a topic that is not there: %v", err)
 	}
-	for text, want := range map[string]Ref{"fall/2": {Model: "fall", Topic: 2}, "a/b/3": {Model: "a", Version: "b", Topic: 3}} {
+	for text, want := range map[string]Ref{
+		"fall/2": {Model: "fall", Topic: 2}, "a/b/3": {Model: "a", Version: "b", Topic: 3},
+	} {
 		if got, err := ParseRef(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", text, got, err)
 		}
@@ -301,7 +319,8 @@ func TestRefresh(t *testing.T) {
 	if got := names(t, x, Query{Text: "cough"}); len(got) != 2 {
 		t.Errorf("the index finds %v", got)
 	}
-	if err := os.WriteFile(filepath.Join(x.config.Folder, folders()[0], "index_meta.json"), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(x.config.Folder, folders()[0], "index_meta.json"), []byte("{"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(t, open(t, x.config), Query{Text: "cough"}); len(got) != 2 {
@@ -318,7 +337,8 @@ func TestDamagedVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	versions := add(t, s, breath, falls)
-	if err := os.WriteFile(filepath.Join(dir, "fall", versions[1], "vocabulary.json"), []byte("[]"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "fall", versions[1], "vocabulary.json"), []byte("[]"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	x := New(Config{Store: s})
@@ -377,12 +397,14 @@ func TestSearchWaits(t *testing.T) {
 	}
 }
 
-// A word with a typing error that textproc cannot correct is told with what was searched in its place; the beginning of a word is no error.
+// A word with a typing error that textproc cannot correct is told with what was searched in its place; the beginning of
+// a word is no error.
 func TestCorrections(t *testing.T) {
 	t.Parallel()
 	x, _ := usual(t)
 	for text, want := range map[string][]Correction{
-		"hipp": {{"hipp", []string{"hip"}}}, "fractuer dyspnea": {}, "fracturs": {}, "lacer": {}, "lacerration pain": {}, "": {},
+		"hipp": {{"hipp", []string{"hip"}}}, "fractuer dyspnea": {}, "fracturs": {}, "lacer": {},
+		"lacerration pain": {}, "": {},
 	} {
 		r, err := x.Search(t.Context(), Query{Text: text})
 		if err != nil {
@@ -397,12 +419,14 @@ func TestCorrections(t *testing.T) {
 // A topic is followed by its words through versions that number it otherwise, leave it out, or were never served.
 func TestHistory(t *testing.T) {
 	t.Parallel()
-	lung, cut := map[string]float64{"dyspnea": .8, "cough": .5, "wheezing": .3}, map[string]float64{"laceration": .9, "finger": .4}
+	lung, cut := map[string]float64{"dyspnea": .8, "cough": .5, "wheezing": .3},
+		map[string]float64{"laceration": .9, "finger": .4}
 	moved := map[string]float64{"dyspnea": .7, "cough": .6, "wheezing": .2, "rash": .3}
 	version := func(day int, topics []map[string]float64, beta ...float64) []planted {
 		return []planted{{model: bundle.Other, day: day, notes: notes, topics: topics, beta: beta}}
 	}
-	x, s := filled(t, version(0, []map[string]float64{lung, cut}, 1, -.5), version(1, []map[string]float64{cut}, -.5), version(2, []map[string]float64{cut, moved}, -.4, 1.25))
+	x, s := filled(t, version(0, []map[string]float64{lung, cut}, 1, -.5), version(1, []map[string]float64{cut}, -.5),
+		version(2, []map[string]float64{cut, moved}, -.4, 1.25))
 	refused := version(3, []map[string]float64{lung}, 9)
 	b, err := refused[0].bundle()
 	if err != nil {
@@ -420,12 +444,14 @@ func TestHistory(t *testing.T) {
 	}
 	var got []string
 	for _, s := range steps {
-		got = append(got, fmt.Sprintf("%s/%d %v %.2f", s.CreatedAt.Format("Jan 2"), s.Topic.Topic, s.Coefficient, s.Similarity))
+		got = append(got, fmt.Sprintf("%s/%d %v %.2f", s.CreatedAt.Format("Jan 2"), s.Topic.Topic,
+			s.Coefficient, s.Similarity))
 	}
 	if d := cmp.Diff([]string{"Jan 1/1 1 0.94", "Jan 3/2 1.25 1.00"}, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if _, err := x.History(t.Context(), Ref{Model: "secret", Topic: 2}); !errors.Is(err, ErrQuery) || strings.Contains(err.Error(), "secret") {
+	if _, err := x.History(t.Context(), Ref{Model: "secret", Topic: 2}); !errors.Is(err, ErrQuery) ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("of a topic that is not there: %v", err)
 	}
 }
@@ -453,8 +479,10 @@ func TestQueriesOutOfRange(t *testing.T) {
 // No query fails, finds another topic first than a harmless one may, or takes long.
 func FuzzSearch(f *testing.F) {
 	for _, text := range []string{
-		"", " ", "hip", "(", strings.Repeat("(", 3000), strings.Repeat("a+", 3000), `"`, "a*~^+-:()", "\x00", "\xff", "hip AND (NOT", "_all:*", "/.*/", "hip~9",
-		strings.Repeat("x ", 1000), strings.Repeat("ab", 2000), "ﬁ", "e\u0301", "not:chest_pain", "hr:111-130", "fall/1", "∞", "\u202e", "ẞẞẞẞ",
+		"", " ", "hip", "(", strings.Repeat("(", 3000), strings.Repeat("a+", 3000), `"`, "a*~^+-:()", "\x00", "\xff",
+		"hip AND (NOT", "_all:*", "/.*/", "hip~9",
+		strings.Repeat("x ", 1000), strings.Repeat("ab", 2000), "ﬁ", "e\u0301", "not:chest_pain", "hr:111-130",
+		"fall/1", "∞", "\u202e", "ẞẞẞẞ",
 	} {
 		f.Add(text)
 	}
@@ -478,7 +506,10 @@ func FuzzSearch(f *testing.F) {
 		if _, err := x.FirstSeen(t.Context(), text); err != nil {
 			t.Fatalf("first seen: %v", err)
 		}
-		if _, err := x.Search(t.Context(), Query{Text: text, Complaint: text, Model: text, Version: text, Method: text, Direction: classifier.Direction(text)}); err != nil {
+		if _, err := x.Search(t.Context(), Query{
+			Text: text, Complaint: text, Model: text, Version: text, Method: text,
+			Direction: classifier.Direction(text),
+		}); err != nil {
 			t.Fatalf("restricting: %v", err)
 		}
 	})

@@ -21,13 +21,14 @@ const (
 
 // Origin says where a topic comes from.
 type Origin struct {
-	Model      string               `json:"model"`
-	Version    string               `json:"version"`
-	Generation string               `json:"generation,omitempty"` // as models.List tells it
-	Complaint  string               `json:"complaint"`            // "_other" for the model of all complaints, "" for a questionnaire
-	Method     string               `json:"method"`
-	Status     models.VersionStatus `json:"status"`
-	CreatedAt  time.Time            `json:"created_at"`
+	Model      string `json:"model"`
+	Version    string `json:"version"`
+	Generation string `json:"generation,omitempty"` // as models.List tells it
+	// "_other" for the model of all complaints, "" for a questionnaire
+	Complaint string               `json:"complaint"`
+	Method    string               `json:"method"`
+	Status    models.VersionStatus `json:"status"`
+	CreatedAt time.Time            `json:"created_at"`
 }
 
 // Topic is a topic with the length of the column of its weights, Euclidean, which is 1 for orthonormal topics.
@@ -57,7 +58,10 @@ func describe(info *models.VersionInfo, b *bundle.Bundle) (*Version, error) {
 		return nil, err
 	}
 	v := &Version{Vocabulary: []string{}}
-	v.Origin = Origin{Model: info.Model, Version: info.Version, Complaint: cmp.Or(b.Manifest.Complaint, bundle.Other), Method: b.Manifest.Method}
+	v.Origin = Origin{
+		Model: info.Model, Version: info.Version, Complaint: cmp.Or(b.Manifest.Complaint, bundle.Other),
+		Method: b.Manifest.Method,
+	}
 	v.update(info)
 	for t, topic := range m.Topics(indexedTerms) {
 		for i := range topic.Terms {
@@ -77,11 +81,12 @@ func (o *Origin) update(info *models.VersionInfo) {
 	o.Generation, o.Status, o.CreatedAt = info.Generation, info.Status, info.CreatedAt
 }
 
-// entering leaves in each vocabulary only what no earlier version of the model has, which is all that the index needs. Versions
-// that were cut so before may be among them.
+// entering leaves in each vocabulary only what no earlier version of the model has, which is all that the index needs.
+// Versions that were cut so before may be among them.
 func entering(versions []*Version) {
 	known := map[string]map[string]struct{}{}
-	for _, v := range slices.SortedStableFunc(slices.Values(versions), func(a, b *Version) int { return a.CreatedAt.Compare(b.CreatedAt) }) {
+	for _, v := range slices.SortedStableFunc(slices.Values(versions),
+		func(a, b *Version) int { return a.CreatedAt.Compare(b.CreatedAt) }) {
 		if known[v.Model] == nil {
 			known[v.Model] = map[string]struct{}{}
 		}

@@ -48,7 +48,10 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundl
 			RelTol     float64    `json:"rel_tol"`
 			MaxIter    int        `json:"max_iter"`
 			Alignment  *Alignment `json:"alignment,omitempty"`
-		}{f.Solver.Status.String(), f.Solver.Iterations, f.Solver.Objective, solverRelTol, solverMaxIter, f.Alignment}); err != nil {
+		}{
+			Status: f.Solver.Status.String(), Iterations: f.Solver.Iterations, Objective: f.Solver.Objective,
+			RelTol: solverRelTol, MaxIter: solverMaxIter, Alignment: f.Alignment,
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -107,8 +110,11 @@ func supervisedRecord(c *smf.Choice, s *Settings) any {
 		Seed         uint64                 `json:"seed"`
 		Candidates   []smf.Candidate        `json:"candidates"` // that ran on every fold
 	}{
-		s.Method, c.Best.Rank, c.Best.Xi, c.Best.Ridge, chosen, cmp.Or(s.ClassWeights, smf.Unweighted), s.Standardize, s.WarmStart, s.Folds,
-		s.Calibration, s.Threshold, s.PerComplaint, s.MinDocuments, s.MinEvents, s.Seed, c.Candidates,
+		Method: s.Method, Rank: c.Best.Rank, Xi: c.Best.Xi, Ridge: c.Best.Ridge, Chosen: chosen,
+		ClassWeights: cmp.Or(s.ClassWeights, smf.Unweighted), Standardize: s.Standardize,
+		WarmStart: s.WarmStart, Folds: s.Folds,
+		Calibration: s.Calibration, Threshold: s.Threshold, PerComplaint: s.PerComplaint, MinDocuments: s.MinDocuments,
+		MinEvents: s.MinEvents, Seed: s.Seed, Candidates: c.Candidates,
 	}
 }
 

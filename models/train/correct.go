@@ -19,14 +19,15 @@ import (
 //
 //	η = ℓ + γ₀ + xδ
 //
-// where x are the features of the model of all complaints, its topics among them, and δ is penalized as a head is. Where the
-// complaint has nothing of its own to tell, δ is 0, so a complaint with few notes has little to lose. The sum is one linear function
-// of x again. logOdds are ℓ of the notes out of fold; those of a model that had seen them would leave nothing to correct. ℓ has no
-// coefficient of its own: out of fold it is the higher the fewer others were admitted, and a negative one would find that in noise.
+// where x are the features of the model of all complaints, its topics among them, and δ is penalized as a head is.
+// Where the complaint has nothing of its own to tell, δ is 0, so a complaint with few notes has little to lose. The sum
+// is one linear function of x again. logOdds are ℓ of the notes out of fold; those of a model that had seen them would
+// leave nothing to correct. ℓ has no coefficient of its own: out of fold it is the higher the fewer others were
+// admitted, and a negative one would find that in noise.
 //
-// Coefficients of a group on top of those that all groups share are the data-shared lasso of Gross & Tibshirani (2016, Comput. Stat.
-// Data Anal. 101); to fit them in a second step, from the log-odds of the first, is the pretraining of Craig et al. (2024,
-// arXiv:2401.12911).
+// Coefficients of a group on top of those that all groups share are the data-shared lasso of Gross & Tibshirani (2016,
+// Comput. Stat. Data Anal. 101); to fit them in a second step, from the log-odds of the first, is the pretraining of
+// Craig et al. (2024, arXiv:2401.12911).
 func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, logOdds []float64) (*Fitted, error) {
 	r := bareRows(d)
 	r.encode(d.Aux, pooled.Aux())
@@ -65,7 +66,8 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
 	_, all := design.Dims()
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y, Offset: logOdds}, foldOf, s.path(all-r.width, all))
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y, Offset: logOdds}, foldOf,
+		s.path(all-r.width, all))
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -91,14 +93,18 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 		return out
 	}
 	intercept := r.centred(cv.Intercept[at]+head.Intercept, gamma)
-	h := classifier.Head{Intercept: intercept, Beta: sum(head.Beta), Words: sum(head.Words), Grams: sum(head.Grams), Gamma: sum(head.Gamma)}
+	h := classifier.Head{
+		Intercept: intercept, Beta: sum(head.Beta), Words: sum(head.Words), Grams: sum(head.Grams),
+		Gamma: sum(head.Gamma),
+	}
 	f.Aux = dropComplaint(f.Aux, &h, d.Rows[0].Complaint)
 	f.Heads = []classifier.Head{h}
 	f.logOdds = s.heldOut(cv)
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, f.logOdds), foldOf, &s)
 }
 
-// dropComplaint adds what the complaint is worth to the intercept: the model of one complaint need not read which it is.
+// dropComplaint adds what the complaint is worth to the intercept: the model of one complaint need not read which it
+// is.
 func dropComplaint(columns []bundle.AuxColumn, h *classifier.Head, complaint string) []bundle.AuxColumn {
 	first := 0
 	for c, column := range columns {

@@ -34,7 +34,8 @@ func outcomeOf(t *testing.T, out *Trained, model string) *Outcome {
 	return nil
 }
 
-// A complaint in which a word means the opposite keeps a model of its own, made of the features of the model of all complaints.
+// A complaint in which a word means the opposite keeps a model of its own, made of the features of the model of all
+// complaints.
 func TestCorrectFindsWhatDiffers(t *testing.T) {
 	long(t)
 	t.Parallel()
@@ -59,7 +60,8 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its predictions of the notes it was trained on cannot be worse than those out of fold: the sum of both parts is right.
+	// Its predictions of the notes it was trained on cannot be worse than those out of fold: the sum of both parts is
+	// right.
 	var in, outside float64
 	n := 0
 	for i := range rows {
@@ -73,7 +75,8 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 		t.Errorf("log loss %v of the training notes, %v out of fold", in/float64(n), outside/float64(n))
 	}
 	for _, b := range out.Bundles[1:] {
-		if b.Manifest.VocabularySHA256 != out.Bundles[0].Manifest.VocabularySHA256 || len(b.Vocabulary) != len(out.Bundles[0].Vocabulary) {
+		if b.Manifest.VocabularySHA256 != out.Bundles[0].Manifest.VocabularySHA256 ||
+			len(b.Vocabulary) != len(out.Bundles[0].Vocabulary) {
 			t.Errorf("%s has another vocabulary than the model of all complaints", b.Manifest.Name)
 		}
 		// Its report counts what it has learned itself.
@@ -83,13 +86,15 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 		}
 		learned := r.Topics + r.Words + r.Pieces
 		if r.Correction == nil || *r.Correction < 1 || *r.Correction >= learned || whole.Correction != nil {
-			t.Fatalf("%s: a correction of %v of %d coefficients, the other one of %v", b.Manifest.Name, r.Correction, learned, whole.Correction)
+			t.Fatalf("%s: a correction of %v of %d coefficients, the other one of %v", b.Manifest.Name, r.Correction,
+				learned, whole.Correction)
 		}
 		w := r.Data.Training
 		if want := float64(min(w.Events, w.Notes-w.Events)) / float64(*r.Correction); r.EventsPerVariable != want {
 			t.Errorf("%s: %v events per variable, want %v", b.Manifest.Name, r.EventsPerVariable, want)
 		}
-		if !strings.Contains(b.Card, "coefficients that correct those of _other") || !strings.Contains(string(b.Page), "corrects the model of all complaints") {
+		if !strings.Contains(b.Card, "coefficients that correct those of _other") ||
+			!strings.Contains(string(b.Page), "corrects the model of all complaints") {
 			t.Errorf("%s: the card does not say that it is a correction", b.Manifest.Name)
 		}
 	}
@@ -112,8 +117,8 @@ func TestCorrectLearnsNothingFromNoise(t *testing.T) {
 	}
 }
 
-// Folds must not let the shares of admissions of complaints through, which chance makes: a model of shuffled outcomes knew something
-// by them.
+// Folds must not let the shares of admissions of complaints through, which chance makes: a model of shuffled outcomes
+// knew something by them.
 func TestShuffledOutcomesAreRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it trains on many notes")

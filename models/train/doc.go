@@ -1,6 +1,6 @@
-// Package train trains models from labelled notes: text rows, topics, the logistic head over them, and its calibration. It
-// trains one model for all complaints, and a separate model for a complaint wherever it beats the pooled one. It also
-// compares methods by cross-validation.
+// Package train trains models from labelled notes: text rows, topics, the logistic head over them, and its calibration.
+// It trains one model for all complaints, and a separate model for a complaint wherever it beats the pooled one. It
+// also compares methods by cross-validation.
 //
 // The stages of one model of n notes, p terms, k topics:
 //
@@ -20,16 +20,18 @@
 // Supervised factorizations (smf-w, smf-h) find topics and coefficients together, for yes and no or for κ+1 classes:
 //
 //	ξ, ν, k  = by the log loss held out in stratified folds that never split a patient, unless given
-//	F (p×k)  = topics of X by package smf with auxiliary features of unit variance, all rows, in the gauge in which codes
+//	F (p×k)  = topics of X by package smf with auxiliary features of unit variance, all rows, in the gauge in which
+//	         codes
 //	           are X·F; scales of X folded into them, columns of length 1
 //	heads    = the coefficients of each class except the reference, on the scores X·F
 //	map, cut = as above, from the log-odds of the folds' own topics: F has seen the labels
 //
 // With them, and with several outcomes, the model of a complaint is trained from its own notes alone.
 //
-// Bundles hold card and report of each model (Fitted, models/report). Gatekeeper has the gate judge them next to what is served.
-// Neither names what fewer than 5 patients share, 10 from 5,000 notes on: complaints and levels are text that somebody typed.
+// Bundles hold card and report of each model (Fitted, models/report). Gatekeeper has the gate judge them next to what
+// is served. Neither names what fewer than 5 patients share, 10 from 5,000 notes on: complaints and levels are text
+// that somebody typed.
 //
-// All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal bits,
-// whatever GOMAXPROCS is. Without the vector kernels of linalg the bits may be others.
+// All of it is a pure function of rows, Settings and the version before: on one architecture equal input gives equal
+// bits, whatever GOMAXPROCS is. Without the vector kernels of linalg the bits may be others.
 package train

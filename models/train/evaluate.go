@@ -36,8 +36,8 @@ const wordsSuffix = "+words"
 // Configurations returns one configuration for each method, weighting and rank: a method without topics once for each
 // weighting, Majority once, and a method of binary rows with these alone. Without weightings each method has its own.
 //
-// It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no rank, or a
-// configuration would appear twice.
+// It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no
+// rank, or a configuration would appear twice.
 func Configurations(names []string, weightings []textproc.Weighting, ranks []int) ([]Configuration, error) {
 	for _, k := range ranks {
 		if k < 1 {
@@ -53,7 +53,9 @@ func Configurations(names []string, weightings []textproc.Weighting, ranks []int
 			continue
 		}
 		if !c.Method.known() || words && (c.Method == BagOfWords || c.Method.Supervised()) {
-			return nil, fmt.Errorf("%w: method %q is none of %s, %s; those with topics but %s may end in %s", ErrSettings, name, Majority, strings.Join(Methods(), ", "), strings.Join(methods.Supervised(), " and "), wordsSuffix)
+			return nil, fmt.Errorf("%w: method %q is none of %s, %s; those with topics but %s may end in %s",
+				ErrSettings, name, Majority, strings.Join(Methods(), ", "),
+				strings.Join(methods.Supervised(), " and "), wordsSuffix)
 		}
 		rows, err := c.Method.rows(weightings)
 		if err != nil {
@@ -79,7 +81,8 @@ func Configurations(names []string, weightings []textproc.Weighting, ranks []int
 	seen := map[Configuration]bool{}
 	for _, c := range all {
 		if seen[c] {
-			return nil, fmt.Errorf("%w: %s, %s, rank %d would be compared with itself", ErrSettings, c, c.Weighting, c.Rank)
+			return nil, fmt.Errorf("%w: %s, %s, rank %d would be compared with itself", ErrSettings, c,
+				c.Weighting, c.Rank)
 		}
 		seen[c] = true
 	}
@@ -125,8 +128,9 @@ func CheckClasses(configurations []Configuration, classes int, s Settings) error
 	return nil
 }
 
-// Evaluation is what a configuration reached on one group of notes: means over the repeats. In each repeat the predictions of all
-// folds are measured together, so that folds of different prevalence count against a model that only knows the prevalence.
+// Evaluation is what a configuration reached on one group of notes: means over the repeats. In each repeat the
+// predictions of all folds are measured together, so that folds of different prevalence count against a model that only
+// knows the prevalence.
 type Evaluation struct {
 	Complaint string `json:"complaint"` // "" for the model of all complaints
 	Configuration
@@ -146,8 +150,8 @@ type Evaluation struct {
 	CalibrationIntercept *float64       `json:"calibration_intercept"`
 	CalibrationSlope     *float64       `json:"calibration_slope"`
 	ObservedExpected     *float64       `json:"observed_expected"`
-	// Classes are the measures of several outcomes, nil for yes and no; their intervals and numbers of notes are those of the
-	// first repeat. All other measures are of admission.
+	// Classes are the measures of several outcomes, nil for yes and no; their intervals and numbers of notes are those
+	// of the first repeat. All other measures are of admission.
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 
@@ -159,7 +163,8 @@ type Comparison struct {
 	Progress       Progress // may be nil
 }
 
-// answers holds the predictions of one configuration in one repeat, by row, so that the order in which splits end does not matter.
+// answers holds the predictions of one configuration in one repeat, by row, so that the order in which splits end does
+// not matter.
 type answers struct {
 	predictions
 	right  []bool // at the split's threshold
@@ -169,11 +174,14 @@ type answers struct {
 
 func newAnswers(d *Data) *answers {
 	n := len(d.Rows)
-	return &answers{predictions: newPredictions(n, len(d.Classes)), right: make([]bool, n), tested: make([]bool, n), ranks: make([]int, n)}
+	return &answers{
+		predictions: newPredictions(n, len(d.Classes)), right: make([]bool, n), tested: make([]bool, n),
+		ranks: make([]int, n),
+	}
 }
 
-// measure returns the metrics of all tested rows together, whichever model predicted them, and the share of right decisions on
-// admission.
+// measure returns the metrics of all tested rows together, whichever model predicted them, and the share of right
+// decisions on admission.
 func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	var tested []int
 	right := 0
@@ -195,8 +203,8 @@ func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	return o, float64(right) / float64(len(tested)), nil
 }
 
-// Evaluate trains every configuration on the training rows of every split and predicts the test rows as a stream would. The
-// Rank of an Evaluation is the least that was used: a split may have fewer notes or terms than topics.
+// Evaluate trains every configuration on the training rows of every split and predicts the test rows as a stream would.
+// The Rank of an Evaluation is the least that was used: a split may have fewer notes or terms than topics.
 func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 	if err := CheckClasses(c.Configurations, len(d.Classes), c.Settings); err != nil {
 		return nil, err
@@ -229,7 +237,8 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				for i, configuration := range c.Configurations {
 					p, rank, err := t.run(ctx, configuration, settings)
 					if err != nil {
-						return fmt.Errorf("%s, %s, rank %d: %w", configuration, configuration.Weighting, configuration.Rank, err)
+						return fmt.Errorf("%s, %s, rank %d: %w", configuration, configuration.Weighting,
+							configuration.Rank, err)
 					}
 					a := got[i][r]
 					for at, row := range split.Test {
@@ -275,7 +284,8 @@ func (e *Evaluation) summarize(c Configuration, d *Data, repeats []*answers) err
 			}
 		}
 		if r == 0 {
-			e.Classes, e.Notes, e.Positives, e.AUROCInterval = o.Classes, o.Metrics.N, o.Metrics.Positives, o.Metrics.AUROCInterval
+			e.Classes, e.Notes, e.Positives, e.AUROCInterval = o.Classes, o.Metrics.N, o.Metrics.Positives,
+				o.Metrics.AUROCInterval
 		} else {
 			addClasses(e.Classes, o.Classes)
 		}
@@ -338,7 +348,8 @@ type trial struct {
 	texts map[trialText]*text
 }
 
-// trialText is a text, with topics if the configuration has a method. Words is cleared, since topics do not depend on it.
+// trialText is a text, with topics if the configuration has a method. Words is cleared, since topics do not depend on
+// it.
 type trialText struct {
 	Configuration
 	chosen bool // of two texts

@@ -32,7 +32,8 @@ func TestCandidates(t *testing.T) {
 			"log-nmf binary 10", "log-nmf binary 20",
 		}},
 		"each its own": {nil, []string{
-			"majority  0", "bow tf-idf 0", "sonmf tf-idf 10", "sonmf tf-idf 20", "svd+words tf-idf 10", "svd+words tf-idf 20", "log-nmf binary 10", "log-nmf binary 20",
+			"majority  0", "bow tf-idf 0", "sonmf tf-idf 10", "sonmf tf-idf 20", "svd+words tf-idf 10",
+			"svd+words tf-idf 20", "log-nmf binary 10", "log-nmf binary 20",
 		}},
 	} {
 		got, err := Configurations(methods, c.weightings, []int{10, 20})
@@ -47,7 +48,8 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
-	if got, err := Configurations(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "log-nmf") {
+	if got, err := Configurations(methods, both[:1], []int{10}); !errors.Is(err, ErrSettings) ||
+		!strings.Contains(err.Error(), "log-nmf") {
 		t.Errorf("binary factorizations of tf-idf rows: %v, %v", got, err)
 	}
 	for name, c := range map[string]struct {
@@ -163,7 +165,8 @@ func TestEvaluateMajority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns()}, Comparison{Configurations: candidates(t, "majority"), Repeats: repeats, Settings: small()})
+	scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns()},
+		Comparison{Configurations: candidates(t, "majority"), Repeats: repeats, Settings: small()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +191,8 @@ func TestEvaluateSameBits(t *testing.T) {
 	}
 	run := func(processors int) []Evaluation {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-		scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, Comparison{Configurations: candidates(t, "bow", "svd+words"), Repeats: repeats, Settings: small()})
+		scores, err := Evaluate(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true},
+			Comparison{Configurations: candidates(t, "bow", "svd+words"), Repeats: repeats, Settings: small()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +204,8 @@ func TestEvaluateSameBits(t *testing.T) {
 	}
 	oracle := auroc(t, rows, truth)
 	for _, s := range first {
-		if !(s.AUROC > 0.6 && s.AUROC < oracle+0.02) || s.AUROCInterval == nil || s.AUROCInterval.Low >= s.AUROC || s.Accuracy <= 0.5 || s.CalibrationSlope == nil {
+		if !(s.AUROC > 0.6 && s.AUROC < oracle+0.02) || s.AUROCInterval == nil || s.AUROCInterval.Low >= s.AUROC ||
+			s.Accuracy <= 0.5 || s.CalibrationSlope == nil {
 			t.Errorf("%s: %+v, the truth has an AUROC of %.3f", s.Name, s, oracle)
 		}
 	}
@@ -215,7 +220,8 @@ func TestEvaluateWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(s Settings) []Evaluation {
-		scores, err := Evaluate(t.Context(), Data{Rows: rows}, Comparison{Configurations: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
+		scores, err := Evaluate(t.Context(), Data{Rows: rows},
+			Comparison{Configurations: candidates(t, "bow", "sonmf", "l1-nmf"), Repeats: repeats, Settings: s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +248,9 @@ func TestEvaluateRefuses(t *testing.T) {
 	d := Data{Rows: rows, Aux: auxColumns()}
 	bad := small()
 	bad.Folds = 1
-	if _, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "bow"), Repeats: repeats, Settings: bad}); !errors.Is(err, ErrSettings) {
+	if _, err := Evaluate(t.Context(), d, Comparison{
+		Configurations: candidates(t, "bow"), Repeats: repeats, Settings: bad,
+	}); !errors.Is(err, ErrSettings) {
 		t.Errorf("settings: %v", err)
 	}
 	// A test set of one class measures nothing.
@@ -250,13 +258,17 @@ func TestEvaluateRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Evaluate(t.Context(), d, Comparison{Configurations: candidates(t, "majority"), Repeats: one, Settings: small()}); !errors.Is(err, eval.ErrOneClass) {
+	if _, err := Evaluate(t.Context(), d, Comparison{
+		Configurations: candidates(t, "majority"), Repeats: one, Settings: small(),
+	}); !errors.Is(err, eval.ErrOneClass) {
 		t.Errorf("one class: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, method := range []string{"svd", "majority"} { // one heeds the context, the other is done at once
-		if _, err := Evaluate(ctx, d, Comparison{Configurations: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err, context.Canceled) {
+		if _, err := Evaluate(ctx, d,
+			Comparison{Configurations: candidates(t, method), Repeats: repeats, Settings: small()}); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("cancelled %s: %v", method, err)
 		}
 	}
@@ -266,10 +278,12 @@ func TestGroups(t *testing.T) {
 	t.Parallel()
 	var rows []Row
 	for i := range 90 {
-		rows = append(rows, Row{Complaint: []string{"Chest Pain", "chest  pain", "", "n/v"}[min(i%4, 3)], Positive: i%3 == 0})
+		rows = append(rows,
+			Row{Complaint: []string{"Chest Pain", "chest  pain", "", "n/v"}[min(i%4, 3)], Positive: i%3 == 0})
 	}
 	groups := Groups(Data{Rows: rows, Aux: auxColumns()}, 40)
-	if len(groups) != 1 || groups[0].Complaint != "Chest Pain" || len(groups[0].Rows) != 46 || len(groups[0].At) != 46 || len(groups[0].Aux) != len(auxColumns()) || groups[0].Pooled {
+	if len(groups) != 1 || groups[0].Complaint != "Chest Pain" || len(groups[0].Rows) != 46 ||
+		len(groups[0].At) != 46 || len(groups[0].Aux) != len(auxColumns()) || groups[0].Pooled {
 		t.Fatalf("got %d groups: %+v", len(groups), groups)
 	}
 	for at, i := range groups[0].At {

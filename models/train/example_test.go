@@ -12,7 +12,10 @@ import (
 func ExampleTrain() {
 	var rows []train.Row
 	for i := range 200 {
-		row := train.Row{Visit: fmt.Sprint("V", i), Complaint: "pain", Text: "chest pain since morning, short of breath", Positive: true}
+		row := train.Row{
+			Visit: fmt.Sprint("V", i), Complaint: "pain",
+			Text: "chest pain since morning, short of breath", Positive: true,
+		}
 		if i%2 == 1 {
 			row.Text, row.Positive = "ankle sprain playing football, walks well", false
 		}
@@ -20,7 +23,8 @@ func ExampleTrain() {
 	}
 	settings := train.Default()
 	settings.Rank, settings.Folds, settings.PerComplaint = 2, 3, train.Never
-	trained, err := train.Train(context.Background(), train.Data{Rows: rows}, settings, train.Job{Created: time.Now(), Version: "1.0"})
+	trained, err := train.Train(context.Background(), train.Data{Rows: rows}, settings,
+		train.Job{Created: time.Now(), Version: "1.0"})
 	if err != nil {
 		fmt.Println(err)
 		return

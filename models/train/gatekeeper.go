@@ -28,7 +28,8 @@ type Candidate struct {
 	About report.Data // the outcome and what was left out, for those reports
 }
 
-// Gatekeeper is the one way by which a training changes what is served: the gate judges, and its verdict is carried out.
+// Gatekeeper is the one way by which a training changes what is served: the gate judges, and its verdict is carried
+// out.
 type Gatekeeper struct {
 	Store *models.Store
 	Gate  gate.Settings
@@ -45,9 +46,9 @@ type Gatekeeper struct {
 	from  string // generation that was served then, "" if none was
 }
 
-// Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by then.
-// It returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training begins with
-// Enter.
+// Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by
+// then. It returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training
+// begins with Enter.
 func (k *Gatekeeper) Begin(ctx context.Context) error {
 	c, err := k.champion(ctx)
 	if err != nil {
@@ -65,7 +66,8 @@ func (k *Gatekeeper) Begin(ctx context.Context) error {
 
 // unreadable wraps an error of reading the champion and says why it was read.
 func unreadable(err error) error {
-	return fmt.Errorf("reading the champion, which the new models are held against (--force --why TEXT replaces it unjudged): %w", err)
+	return fmt.Errorf("reading the champion, which the new models are held against (--force --why TEXT replaces it "+
+		"unjudged): %w", err)
 }
 
 func (k *Gatekeeper) logger() *slog.Logger {
@@ -86,7 +88,8 @@ func (k *Gatekeeper) From() string { return k.from }
 // changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
 func changed(err error) error {
 	if errors.Is(err, models.ErrConflict) {
-		return fmt.Errorf("what is served changed while this training ran, so it changed nothing; run it again: %w", err)
+		return fmt.Errorf("what is served changed while this training ran, so it changed nothing; run it again: %w",
+			err)
 	}
 	return err
 }
@@ -100,12 +103,13 @@ type Promotion struct {
 	Served *models.Generation
 }
 
-// Promote judges a candidate against the champion on the same notes, adds it to the store, and serves it, the recalibrated
-// champion or neither, as the gate says. If the notes that arrived after all that the champion learned from are enough to
-// judge, only these count.
+// Promote judges a candidate against the champion on the same notes, adds it to the store, and serves it, the
+// recalibrated champion or neither, as the gate says. If the notes that arrived after all that the champion learned
+// from are enough to judge, only these count.
 //
-// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps models.ErrConflict,
-// and tells who was faster, if another generation is served than at Begin; nothing has changed then.
+// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps
+// models.ErrConflict, and tells who was faster, if another generation is served than at Begin; nothing has changed
+// then.
 func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, error) {
 	if !k.begun {
 		if err := k.Begin(ctx); err != nil {
@@ -128,10 +132,13 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 	}
 	seen := before != nil && !c.keepLater(before.until, k.Gate.MinEvents)
 	notes := gate.Notes{
-		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen, Groupings: Groupings(&c.Notes),
+		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen,
+		Groupings: Groupings(&c.Notes),
 	}
 	if all := c.outcome(bundle.Other); all != nil && k.MinEvents > 0 {
-		notes.Learned = &gate.Learned{Admissions: all.Positives, Others: all.Documents - all.Positives, Least: k.MinEvents}
+		notes.Learned = &gate.Learned{
+			Admissions: all.Positives, Others: all.Documents - all.Positives, Least: k.MinEvents,
+		}
 	}
 	if before != nil {
 		notes.Fixed = before.models[bundle.Other].Classes() != nil
@@ -187,12 +194,12 @@ func (k *Gatekeeper) candidate(ctx context.Context, c *Candidate, last *champion
 	return g, nil
 }
 
-// enoughLater is how many notes of each outcome suffice to judge by later notes alone. With fewer, chance decides more often: in the
-// sixty nights of docs/results.md 20 left 23 wrong decisions and 100 left 19, at the same cost in all.
+// enoughLater is how many notes of each outcome suffice to judge by later notes alone. With fewer, chance decides more
+// often: in the sixty nights of docs/results.md 20 left 23 wrong decisions and 100 left 19, at the same cost in all.
 const enoughLater = 100
 
-// keepLater leaves the notes that arrived after until, if they hold at least enoughLater of both outcomes, or half of all, and
-// never fewer than least. It reports whether they do.
+// keepLater leaves the notes that arrived after until, if they hold at least enoughLater of both outcomes, or half of
+// all, and never fewer than least. It reports whether they do.
 func (c *Candidate) keepLater(until time.Time, least int) bool {
 	var at []int
 	for i, r := range c.Notes.Rows {
@@ -261,13 +268,16 @@ func (k *Gatekeeper) carryOut(ctx context.Context, e *Promotion, c *Candidate, b
 	return k.Store.Promote(ctx, change)
 }
 
-// recalibrate adds the champion's generation with the verdict's recalibration applied to the probabilities of each model. Its
-// reports are of the cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by construction.
-func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champion, v *gate.Verdict) (*models.Generation, error) {
+// recalibrate adds the champion's generation with the verdict's recalibration applied to the probabilities of each
+// model. Its reports are of the cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by
+// construction.
+func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champion,
+	v *gate.Verdict,
+) (*models.Generation, error) {
 	r := v.Figures.Recalibrated.Recalibration
 	g := &models.Generation{
-		Parent: c.generation.Name, By: k.By, CreatedAt: k.Created, Models: maps.Clone(c.generation.Models), Pooled: c.generation.Pooled,
-		RareComplaints: c.generation.RareComplaints,
+		Parent: c.generation.Name, By: k.By, CreatedAt: k.Created, Models: maps.Clone(c.generation.Models),
+		Pooled: c.generation.Pooled, RareComplaints: c.generation.RareComplaints,
 	}
 	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)
@@ -295,8 +305,8 @@ func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champ
 	return g, k.Store.AddGeneration(ctx, g)
 }
 
-// recalibrated returns the calibration whose probabilities are those of c with r applied. Between the points of an isotonic
-// map, which stays piecewise linear, it is an approximation.
+// recalibrated returns the calibration whose probabilities are those of c with r applied. Between the points of an
+// isotonic map, which stays piecewise linear, it is an approximation.
 func recalibrated(c bundle.Calibration, r eval.Recalibration) bundle.Calibration {
 	switch c.Kind {
 	case bundle.Isotonic:

@@ -23,8 +23,8 @@ import (
 	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// skilled and ignorant are trained once for all tests of the gatekeeper: on notes, and on the same notes with each other's
-// outcomes.
+// skilled and ignorant are trained once for all tests of the gatekeeper: on notes, and on the same notes with each
+// other's outcomes.
 var (
 	skilled  = sync.OnceValues(func() (*Candidate, error) { return trainOnce(false) })
 	ignorant = sync.OnceValues(func() (*Candidate, error) { return trainOnce(true) })
@@ -110,8 +110,8 @@ func champions(t *testing.T, store *models.Store) string {
 	return g.Name
 }
 
-// A training of shuffled outcomes is refused, first or not; forced, it is served with its reason in the history; a good one
-// is served again.
+// A training of shuffled outcomes is refused, first or not; forced, it is served with its reason in the history; a good
+// one is served again.
 func TestGatekeeper(t *testing.T) {
 	t.Parallel()
 	store, at := models.OpenDir(t.TempDir()), job().Created
@@ -148,11 +148,14 @@ func TestGatekeeper(t *testing.T) {
 	var actions []models.Action
 	for _, event := range events {
 		actions = append(actions, event.Action)
-		if !strings.Contains(event.Why, "AUROC") || event.Action == models.Promoted && event.To != good && event.From == "" {
+		if !strings.Contains(event.Why, "AUROC") || event.Action == models.Promoted && event.To != good &&
+			event.From == "" {
 			t.Errorf("event %+v", event)
 		}
 	}
-	if want := []models.Action{models.Refused, models.Promoted, models.Refused, models.Promoted, models.Promoted}; !slices.Equal(actions, want) {
+	if want := []models.Action{
+		models.Refused, models.Promoted, models.Refused, models.Promoted, models.Promoted,
+	}; !slices.Equal(actions, want) {
 		t.Errorf("history %q, want %q", actions, want)
 	}
 }
@@ -183,7 +186,9 @@ func TestGatekeeperRecalibrates(t *testing.T) {
 		b.Manifest.CreatedAt = at.Add(time.Hour)
 	}
 	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: at.Add(time.Hour)}
-	if e, err = gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: p, Later: true}); err != nil || e.Verdict.Decision != gate.Recalibrate {
+	if e, err = gatekeeper.Promote(t.Context(),
+		Candidate{Trained: out, Notes: d, Probabilities: p, Later: true}); err != nil ||
+		e.Verdict.Decision != gate.Recalibrate {
 		t.Fatalf("verdict %+v, error %v", e, err)
 	}
 	if champions(t, store) != e.Served.Name || e.Served == e.Candidate {
@@ -194,8 +199,10 @@ func TestGatekeeperRecalibrates(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, last := period(later)
-	if r := c.bundles[bundle.Other].Manifest.Recalibrated; !c.until.Equal(last) || r == nil || r.Documents != len(later) || r.Positives != positives(later) {
-		t.Errorf("learned from notes until %s, recalibrated on %+v, want %d notes until %s", c.until, r, len(later), last)
+	if r := c.bundles[bundle.Other].Manifest.Recalibrated; !c.until.Equal(last) || r == nil ||
+		r.Documents != len(later) || r.Positives != positives(later) {
+		t.Errorf("learned from notes until %s, recalibrated on %+v, want %d notes until %s", c.until, r,
+			len(later), last)
 	}
 	fit := e.Verdict.Figures.Recalibrated.Recalibration
 	before, err := out.Probabilities(d)
@@ -212,7 +219,8 @@ func TestGatekeeperRecalibrates(t *testing.T) {
 		if err := json.Unmarshal(b.Report, &r); err != nil {
 			t.Fatal(err)
 		}
-		if slope := r.Metrics.CalibrationSlope.Value; name == "recalibrated" && (math.Abs(slope-1) < 1e-6 || !strings.Contains(b.Card, "notes of other patients")) {
+		if slope := r.Metrics.CalibrationSlope.Value; name == "recalibrated" &&
+			(math.Abs(slope-1) < 1e-6 || !strings.Contains(b.Card, "notes of other patients")) {
 			t.Errorf("the slope %v is of notes that the map was fitted to", slope)
 		}
 		if len(r.Shifts) != 8 {
@@ -225,8 +233,8 @@ func TestGatekeeperRecalibrates(t *testing.T) {
 	}
 }
 
-// TestReportOnLaterNotes: where the notes came later than those that a model learned from, its card and report are about them, the
-// gate's verdict included.
+// TestReportOnLaterNotes: where the notes came later than those that a model learned from, its card and report are
+// about them, the gate's verdict included.
 func TestReportOnLaterNotes(t *testing.T) {
 	t.Parallel()
 	later, _ := generated(t, knownNotes, knownNotes+400)
@@ -238,7 +246,9 @@ func TestReportOnLaterNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
-	c := Candidate{Trained: out, Notes: d, Probabilities: p, Later: true, About: report.Data{Outcome: "admitted within a day"}}
+	c := Candidate{
+		Trained: out, Notes: d, Probabilities: p, Later: true, About: report.Data{Outcome: "admitted within a day"},
+	}
 	if _, err := gatekeeper.Promote(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -257,8 +267,10 @@ func TestReportOnLaterNotes(t *testing.T) {
 	if err := json.Unmarshal(b.Report, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Kind != report.Later || r.Metrics.N != 400 || r.Data.Training.Notes != knownNotes || r.Words == 0 || r.Verdict == nil {
-		t.Errorf("report of %s notes, %d; trained on %d; %d words; verdict %v", r.Kind, r.Metrics.N, r.Data.Training.Notes, r.Words, r.Verdict)
+	if r.Kind != report.Later || r.Metrics.N != 400 || r.Data.Training.Notes != knownNotes || r.Words == 0 ||
+		r.Verdict == nil {
+		t.Errorf("report of %s notes, %d; trained on %d; %d words; verdict %v", r.Kind, r.Metrics.N,
+			r.Data.Training.Notes, r.Words, r.Verdict)
 	}
 }
 
@@ -299,8 +311,8 @@ func foreign(t *testing.T, store *models.Store, b *bundle.Bundle, name string) m
 	return models.Member{Version: version, Complaint: name}
 }
 
-// TestGatekeeperUnreadableChampion: without force a champion that this program cannot read is an error before the training; with force
-// it is replaced, and what cannot be read is left out.
+// TestGatekeeperUnreadableChampion: without force a champion that this program cannot read is an error before the
+// training; with force it is replaced, and what cannot be read is left out.
 func TestGatekeeperUnreadableChampion(t *testing.T) {
 	t.Parallel()
 	good := candidate(t, skilled, job().Created)
@@ -317,13 +329,20 @@ func TestGatekeeperUnreadableChampion(t *testing.T) {
 			return map[string]models.Member{"well": sound(t, s, own, "well")}
 		}, stays: true},
 		"a complaint of another tokenizer": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "rare": foreign(t, s, own, "rare"), "well": sound(t, s, own, "well")}
+			return map[string]models.Member{
+				bundle.Other: sound(t, s, own, bundle.Other),
+				"rare":       foreign(t, s, own, "rare"), "well": sound(t, s, own, "well"),
+			}
 		}, stays: true},
 		"a damaged complaint": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "rare": sound(t, s, own, "rare"), "well": sound(t, s, own, "well")}
+			return map[string]models.Member{
+				bundle.Other: sound(t, s, own, bundle.Other),
+				"rare":       sound(t, s, own, "rare"), "well": sound(t, s, own, "well"),
+			}
 		}, harm: "rare/*/tensors.safetensors", stays: true},
 		"damaged": {members: func(s *models.Store) map[string]models.Member {
-			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "well": sound(t, s, own, "well")}
+			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other), "well": sound(t,
+				s, own, "well")}
 		}, harm: bundle.Other + "/*/tensors.safetensors", stays: true},
 		"of a damaged generation": {members: func(s *models.Store) map[string]models.Member {
 			return map[string]models.Member{bundle.Other: sound(t, s, own, bundle.Other)}
@@ -347,26 +366,31 @@ func TestGatekeeperUnreadableChampion(t *testing.T) {
 				}
 				write(t, files[0], "damaged")
 			}
-			gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created.Add(time.Hour)}
+			gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().
+				Created.Add(time.Hour)}
 			if err := gatekeeper.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "--force --why") {
 				t.Errorf("begun: %v", err)
 			}
 			var log bytes.Buffer
-			gatekeeper.Force, gatekeeper.Why, gatekeeper.Logger = true, "a new version", slog.New(slog.NewTextHandler(&log, nil))
+			gatekeeper.Force, gatekeeper.Why, gatekeeper.Logger = true, "a new version",
+				slog.New(slog.NewTextHandler(&log, nil))
 			if err := gatekeeper.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
 				t.Fatalf("begun with force: %v; log %s", err, &log)
 			}
 			next := candidate(t, skilled, gatekeeper.Created)
-			next.Outcomes = append(next.Outcomes, Outcome{Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"})
+			next.Outcomes = append(next.Outcomes,
+				Outcome{Model: "rare", Complaint: "rare", Stays: true, Why: "fewer than 80 notes"})
 			e, err := gatekeeper.Promote(t.Context(), next)
 			if err != nil || e.Served == nil || champions(t, store) != e.Candidate.Name {
 				t.Fatalf("%+v, error %v", e, err)
 			}
 			served, err := gatekeeper.champion(t.Context())
-			if err != nil || len(served.refused) > 0 || served.models["rare"] != nil || (served.models["well"] != nil) != c.stays {
+			if err != nil || len(served.refused) > 0 || served.models["rare"] != nil ||
+				(served.models["well"] != nil) != c.stays {
 				t.Errorf("served %+v, error %v", served, err)
 			}
-			if _, was := g.Models["rare"]; was && !strings.Contains(e.Candidate.Pooled["rare"].Reason, "fewer than 80 notes; its model cannot be read: ") {
+			if _, was := g.Models["rare"]; was && !strings.Contains(e.Candidate.Pooled["rare"].Reason,
+				"fewer than 80 notes; its model cannot be read: ") {
 				t.Errorf("the reason is %q", e.Candidate.Pooled["rare"].Reason)
 			}
 		})
@@ -385,11 +409,13 @@ func sound(t *testing.T, store *models.Store, b *bundle.Bundle, name string) mod
 	return models.Member{Version: version, Complaint: name}
 }
 
-// TestRefusalIsRecorded: stopped at any write, a training leaves no refused generation without its refusal in the history.
+// TestRefusalIsRecorded: stopped at any write, a training leaves no refused generation without its refusal in the
+// history.
 func TestRefusalIsRecorded(t *testing.T) {
 	t.Parallel()
 	first := t.TempDir()
-	if e, err := enter(t, models.OpenDir(first), candidate(t, skilled, job().Created), nil); err != nil || e.Served == nil {
+	if e, err := enter(t, models.OpenDir(first), candidate(t, skilled, job().Created), nil); err != nil ||
+		e.Served == nil {
 		t.Fatalf("%+v, error %v", e, err)
 	}
 	stops := storetest.Stop(t, func() models.Bucket {
@@ -430,7 +456,8 @@ func recorded(t *testing.T, store *models.Store, when string) {
 	}
 }
 
-// TestGatekeeperOfSeveralOutcomes: one intercept and slope cannot mend several outcomes, so a better challenger is served instead.
+// TestGatekeeperOfSeveralOutcomes: one intercept and slope cannot mend several outcomes, so a better challenger is
+// served instead.
 func TestGatekeeperOfSeveralOutcomes(t *testing.T) {
 	t.Parallel()
 	s := smallSupervised(SMFW)
@@ -443,7 +470,8 @@ func TestGatekeeperOfSeveralOutcomes(t *testing.T) {
 	}
 	store := models.OpenDir(t.TempDir())
 	gatekeeper := Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Created: job().Created}
-	if e, err := gatekeeper.Promote(t.Context(), Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}); err != nil || e.Served == nil {
+	if e, err := gatekeeper.Promote(t.Context(),
+		Candidate{Trained: out, Notes: d, Probabilities: slices.Clone(out.OutOfFold)}); err != nil || e.Served == nil {
 		t.Fatalf("%+v, error %v", e, err)
 	}
 	later := threeClasses(t, 600, 2000)

@@ -23,8 +23,8 @@ func (g *Group) enough(documents, events int) bool {
 	return len(g.Rows) >= documents && slices.Min(counts) >= events
 }
 
-// Groups returns the complaints with so many notes, and enough of each outcome to measure predictions by cross-validation, in the
-// order of the names of their models.
+// Groups returns the complaints with so many notes, and enough of each outcome to measure predictions by
+// cross-validation, in the order of the names of their models.
 func Groups(d Data, minDocuments int) []Group {
 	return slices.DeleteFunc(byComplaint(d), func(g Group) bool { return !g.enough(minDocuments, minClass) })
 }
@@ -47,7 +47,8 @@ func byModel(all []Row) map[string][]int {
 	return scoredBy(all, func(string) bool { return true })
 }
 
-// scoredBy returns the positions of the rows that each model scores: that of their complaint if there is one, else that of all.
+// scoredBy returns the positions of the rows that each model scores: that of their complaint if there is one, else that
+// of all.
 func scoredBy(all []Row, exists func(model string) bool) map[string][]int {
 	found := map[string][]int{}
 	for i := range all {

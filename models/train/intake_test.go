@@ -8,8 +8,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// respelled returns rows of which every third spells the sex in another way and has an age that cannot be, and the same rows with the
-// age missing.
+// respelled returns rows of which every third spells the sex in another way and has an age that cannot be, and the same
+// rows with the age missing.
 func respelled(rows []Row) (odd, missing []Row) {
 	const age, sex = 0, 1
 	spellings := map[msg.Value]msg.Value{msg.Text("F"): msg.Text("Female"), msg.Text("M"): msg.Text("1")}
@@ -24,8 +24,8 @@ func respelled(rows []Row) (odd, missing []Row) {
 	return odd, missing
 }
 
-// TestCleanRowsMakeTheSameModel: a model learns the same, and answers the same, whichever way a sender spells a level or a missing
-// number. Rows that are judged are read by the model as a scorer reads them, cleaned or not.
+// TestCleanRowsMakeTheSameModel: a model learns the same, and answers the same, whichever way a sender spells a level
+// or a missing number. Rows that are judged are read by the model as a scorer reads them, cleaned or not.
 func TestCleanRowsMakeTheSameModel(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 400)

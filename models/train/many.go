@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// manyRows is the number of notes from which on features are not laid out, which takes a third of the time and less.
+	// manyRows is the number of notes from which on features are not laid out, which takes a third of the time and
+	// less.
 	manyRows = 10_000
 	// sampledRows is the number of notes that the choice between two texts and the topics come from, evenly spaced, if
 	// there are more: more would not change them by more than the choice of other notes does. The vocabulary and the

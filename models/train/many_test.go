@@ -57,22 +57,26 @@ func TestManyNotesPredictAlike(t *testing.T) {
 			want, got := fitted(t, d, s, 0), fitted(t, d, s, len(rows))
 			var laid, product []float64
 			for i, r := range rows {
-				laid, product = append(laid, logLoss(want.OutOfFold[i], r.Positive)), append(product, logLoss(got.OutOfFold[i], r.Positive))
+				laid, product = append(laid, logLoss(want.OutOfFold[i], r.Positive)),
+					append(product, logLoss(got.OutOfFold[i], r.Positive))
 			}
 			difference, err := eval.MeanDifference(product, laid, patients(rows))
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Of one standard error of the loss itself, the penalty between those of the fine sequence may cost a tenth. The
-			// held-out predictions of laid-out features had no part in choosing it, which costs them up to a quarter more.
+			// Of one standard error of the loss itself, the penalty between those of the fine sequence may cost a
+			// tenth. The held-out predictions of laid-out features had no part in choosing it, which costs them up to a
+			// quarter more.
 			_, deviation := stat.MeanStdDev(laid, nil)
-			if bound := 0.35 * stat.StdErr(deviation, float64(len(laid))); !s.OneSE && math.Abs(difference.Value) > bound {
+			if bound := 0.35 * stat.StdErr(deviation, float64(len(laid))); !s.OneSE &&
+				math.Abs(difference.Value) > bound {
 				t.Errorf("log loss differs by %.5f, more than %.5f", difference.Value, bound)
 			}
 			if c := stat.Correlation(want.OutOfFold, got.OutOfFold, nil); c < 0.995 {
 				t.Errorf("correlation %.4f of the predictions", c)
 			}
-			if len(got.Heads[0].Words) != len(want.Heads[0].Words) || len(got.Heads[0].Grams) != len(want.Heads[0].Grams) || len(got.Heads[0].Beta) != len(want.Heads[0].Beta) {
+			if len(got.Heads[0].Words) != len(want.Heads[0].Words) || len(got.Heads[0].Grams) !=
+				len(want.Heads[0].Grams) || len(got.Heads[0].Beta) != len(want.Heads[0].Beta) {
 				t.Error("the heads have other features")
 			}
 			model, err := classifier.New(got.Parts)
@@ -82,7 +86,8 @@ func TestManyNotesPredictAlike(t *testing.T) {
 			scorer := model.Scorer(classifier.Options{})
 			var scored []float64
 			for _, r := range rows {
-				scored = append(scored, scorer.Probability(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint))))
+				scored = append(scored,
+					scorer.Probability(r.Text, append(slices.Clip(r.Aux), classifier.Complaint(r.Complaint))))
 			}
 			if c := stat.Correlation(scored, got.OutOfFold, nil); c < 0.9 {
 				t.Errorf("correlation %.3f of predictions out of fold with those of the scorer", c)
@@ -114,7 +119,8 @@ func TestManyNotesTrain(t *testing.T) {
 	if f.SmallestPenalty || f.Lambda == 0 {
 		t.Errorf("λ = %v, the smallest that was tried: %v", f.Lambda, f.SmallestPenalty)
 	}
-	if again := train(3); !slices.Equal(f.OutOfFold, again.OutOfFold) || !slices.Equal(f.Heads[0].Grams, again.Heads[0].Grams) || !mat.Equal(f.Topics, again.Topics) {
+	if again := train(3); !slices.Equal(f.OutOfFold, again.OutOfFold) ||
+		!slices.Equal(f.Heads[0].Grams, again.Heads[0].Grams) || !mat.Equal(f.Topics, again.Topics) {
 		t.Error("one thread gives other bits than several")
 	}
 }
@@ -129,7 +135,8 @@ func TestSampleIsEvenlySpaced(t *testing.T) {
 	of := r.sample(4)
 	want := []int{0, 2, 5, 7}
 	for i, at := range want {
-		if of.all[i].Visit != rows[at].Visit || of.y[i] != rows[at].Positive || of.docs[i].Text != rows[at].Text || of.patients[i] != r.patients[at] || of.values[0][i] != r.values[0][at] {
+		if of.all[i].Visit != rows[at].Visit || of.y[i] != rows[at].Positive || of.docs[i].Text != rows[at].Text ||
+			of.patients[i] != r.patients[at] || of.values[0][i] != r.values[0][at] {
 			t.Errorf("row %d is not note %d", i, at)
 		}
 	}

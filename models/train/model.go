@@ -27,15 +27,15 @@ import (
 // Fitted is one trained model and the outcome of its training.
 type Fitted struct {
 	classifier.Parts
-	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen it.
-	// Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE; the threshold
-	// is chosen on all of them together.
+	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
+	// it. Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE; the
+	// threshold is chosen on all of them together.
 	OutOfFold []float64
-	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil for
-	// yes and no.
+	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil
+	// for yes and no.
 	Probabilities *mat.Dense
-	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row of
-	// OutOfFold; ξ, ν and rank are chosen as λ is.
+	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row
+	// of OutOfFold; ξ, ν and rank are chosen as λ is.
 	Supervised *smf.Choice
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda   float64
@@ -50,8 +50,8 @@ type Fitted struct {
 	Parent string
 
 	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
-	// correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no correction
-	// of that.
+	// correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no
+	// correction of that.
 	correction *int
 }
 
@@ -81,8 +81,8 @@ type Data struct {
 	// Intake is what models read the rows by, as scorers do; nil is intake.Standard. See Clean.
 	Intake *intake.Intake
 	Pooled bool // the rows have several complaints, and the complaint is an auxiliary feature
-	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as admitted;
-	// nil for yes and no.
+	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as
+	// admitted; nil for yes and no.
 	Classes   []string
 	Admission []bool
 	// Previous is the version before, from which the topics take their order; nil for none.
@@ -97,8 +97,8 @@ func (d Data) subset(at []int) Data {
 	return d
 }
 
-// Clean changes the auxiliary values of the rows as Intake says: numbers that cannot be are missing, and a level has one spelling. It
-// returns how many numbers there were of each column, without those of none.
+// Clean changes the auxiliary values of the rows as Intake says: numbers that cannot be are missing, and a level has
+// one spelling. It returns how many numbers there were of each column, without those of none.
 func (d *Data) Clean() map[string]int {
 	if d.Intake == nil {
 		d.Intake = intake.Standard()
@@ -133,7 +133,10 @@ type rows struct {
 // bareRows has no auxiliary values.
 func bareRows(d Data) *rows {
 	all := d.Rows
-	r := &rows{all: all, y: labels(all), names: d.Classes, pooled: d.Pooled, beds: d.Admission, classes: d.labels(), patients: patients(all)}
+	r := &rows{
+		all: all, y: labels(all), names: d.Classes, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
+		patients: patients(all),
+	}
 	for i := range all {
 		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})
 	}
@@ -149,7 +152,9 @@ func newRows(d Data, minPatients int) *rows {
 		for i := range values {
 			values[i] = value(all[i])
 		}
-		column := classifier.NewAuxColumn(classifier.AuxValues{Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients})
+		column := classifier.NewAuxColumn(classifier.AuxValues{
+			Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients,
+		})
 		if len(column.Levels) < leastLevels {
 			return
 		}
@@ -159,7 +164,8 @@ func newRows(d Data, minPatients int) *rows {
 		add(aux.Name, aux.Kind, 0, func(r Row) msg.Value { return r.Aux[a] })
 	}
 	if d.Pooled {
-		add(bundle.ComplaintColumn, bundle.Categorical, 2, func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
+		add(bundle.ComplaintColumn, bundle.Categorical, 2,
+			func(r Row) msg.Value { return classifier.Complaint(r.Complaint) })
 	}
 	return r
 }
@@ -190,8 +196,8 @@ func (d *Data) labels() []int {
 // kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// patients returns who each row is about: the patient, or the visit of an unknown one. A row without either is about somebody of
-// its own.
+// patients returns who each row is about: the patient, or the visit of an unknown one. A row without either is about
+// somebody of its own.
 func patients(all []Row) []string {
 	out := make([]string, len(all))
 	for i, r := range all {
@@ -233,8 +239,8 @@ func (r *rows) auxScales() []float64 {
 	return scales
 }
 
-// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are centred.
-// Indicators are not, so that they stay sparse; the intercept makes up for it.
+// auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are
+// centred. Indicators are not, so that they stay sparse; the intercept makes up for it.
 func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 	scale := r.auxDivisors(unitVariance)
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
@@ -358,7 +364,8 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
 	_, all := design.Dims()
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf, s.path(c.topics+c.words+c.pieces, all))
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf,
+		s.path(c.topics+c.words+c.pieces, all))
 	if err != nil {
 		return nil, fmt.Errorf("fitting coefficients: %w", err)
 	}
@@ -366,7 +373,8 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 	if s.OneSE {
 		at = cv.Index1SE
 	}
-	c.beta, c.intercept, c.lambda, c.smallest, c.outOfFold = cv.Dense(at), cv.Intercept[at], cv.Lambda[at], !cv.Turned(), s.heldOut(cv)
+	c.beta, c.intercept, c.lambda, c.smallest, c.outOfFold = cv.Dense(at), cv.Intercept[at], cv.Lambda[at],
+		!cv.Turned(), s.heldOut(cv)
 	return c, nil
 }
 
@@ -439,7 +447,9 @@ func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 // path returns the settings of the head's path for so many features, of which the ones behind the first penalized are
 // auxiliary.
 func (s *Settings) path(penalized, all int) elasticnet.Settings {
-	path := elasticnet.Settings{Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true}
+	path := elasticnet.Settings{
+		Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true,
+	}
 	if s.FreeAux {
 		path.PenaltyFactors = make([]float64, all)
 		for j := range penalized {
@@ -449,8 +459,8 @@ func (s *Settings) path(penalized, all int) elasticnet.Settings {
 	return path
 }
 
-// headLambdas is half of glmnet's number of λ between the largest and its ten-thousandth part: neighbours differ by a sixth, and
-// their held-out deviances by less than their standard error.
+// headLambdas is half of glmnet's number of λ between the largest and its ten-thousandth part: neighbours differ by a
+// sixth, and their held-out deviances by less than their standard error.
 const headLambdas = 50
 
 // headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
@@ -468,7 +478,8 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	if _, p := t.x.Dims(); d.Pooled && s.Method != BagOfWords && slices.Max(s.ranks()) > p {
-		return nil, fmt.Errorf("%w: rank %d is more than the vocabulary has: the notes have only %d words that at least %d patients share; look whether this is the right text column, or give a lower --rank",
+		return nil, fmt.Errorf("%w: rank %d is more than the vocabulary has: the notes have only %d words that at "+
+			"least %d patients share; look whether this is the right text column, or give a lower --rank",
 			ErrSettings, slices.Max(s.ranks()), p, s.Text.MinDF)
 	}
 	if s.Method.Supervised() {

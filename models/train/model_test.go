@@ -95,7 +95,8 @@ func TestOutOfFoldKnowsNoLabel(t *testing.T) {
 	}
 	// With two notes of each visit a fold that parted them would know the other's label.
 	for i := 0; i < len(rows); i += 2 {
-		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text, rows[i].Positive, rows[i].Aux
+		rows[i+1].Visit, rows[i+1].Text, rows[i+1].Positive, rows[i+1].Aux = rows[i].Visit, rows[i].Text,
+			rows[i].Positive, rows[i].Aux
 	}
 	words := small()
 	words.Method = BagOfWords
@@ -134,7 +135,8 @@ func TestCalibratedLeavesOutItsFold(t *testing.T) {
 		logOdds *mat.Dense
 		classes []int
 	}{
-		"platt": {bundle.Platt, logits, y}, "isotonic": {bundle.Isotonic, logits, y}, "none": {bundle.Uncalibrated, logits, y},
+		"platt": {bundle.Platt, logits, y}, "isotonic": {bundle.Isotonic, logits, y},
+		"none":                 {bundle.Uncalibrated, logits, y},
 		"platt, three classes": {bundle.Platt, odds, three}, "none, three classes": {bundle.Uncalibrated, odds, three},
 	} {
 		before, err := calibrated(c.kind, c.logOdds, c.classes, folds)
@@ -337,13 +339,17 @@ func TestModelAndTrainRefuse(t *testing.T) {
 		settings Settings
 		want     error
 	}{
-		"one class":          {one, small(), eval.ErrOneClass},
-		"no words":           {empty, small(), textproc.ErrEmptyVocabulary},
-		"no rows":            {nil, small(), textproc.ErrEmptyVocabulary},
-		"binary on tf-idf":   {rows, with(func(s *Settings) { s.Method = "sonmf-binary" }), ErrSettings},
-		"weight of sonmf":    {rows, with(func(s *Settings) { s.L1Topics = new(float64) }), ErrSettings},
-		"weight of words":    {rows, with(func(s *Settings) { s.Method, s.L1Scores = BagOfWords, new(float64) }), ErrSettings},
-		"infinite weight":    {rows, with(func(s *Settings) { s.Method, s.L1Topics = L1NMF, new(math.Inf(1)) }), solver.ErrSettings},
+		"one class":        {one, small(), eval.ErrOneClass},
+		"no words":         {empty, small(), textproc.ErrEmptyVocabulary},
+		"no rows":          {nil, small(), textproc.ErrEmptyVocabulary},
+		"binary on tf-idf": {rows, with(func(s *Settings) { s.Method = "sonmf-binary" }), ErrSettings},
+		"weight of sonmf":  {rows, with(func(s *Settings) { s.L1Topics = new(float64) }), ErrSettings},
+		"weight of words": {
+			rows, with(func(s *Settings) { s.Method, s.L1Scores = BagOfWords, new(float64) }), ErrSettings,
+		},
+		"infinite weight": {
+			rows, with(func(s *Settings) { s.Method, s.L1Topics = L1NMF, new(math.Inf(1)) }), solver.ErrSettings,
+		},
 		"negative weight":    {rows, with(func(s *Settings) { s.Method, s.L1Scores = L1NMF, new(-1.) }), ErrSettings},
 		"method":             {rows, with(func(s *Settings) { s.Method = "lda" }), ErrSettings},
 		"majority":           {rows, with(func(s *Settings) { s.Method = Majority }), ErrSettings},
@@ -363,7 +369,8 @@ func TestModelAndTrainRefuse(t *testing.T) {
 			if _, err := Fit(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings, job()); !errors.Is(err, c.want) {
+			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings,
+				job()); !errors.Is(err, c.want) {
 				t.Errorf("training: got %v, want %v", err, c.want)
 			}
 		})

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// Recurring counts near-identical notes of different patients. Many of them are a sign that the patients are not different: repeat
-// attenders whose rows lack Patient stand in training and test notes alike, and every figure is too
+// Recurring counts near-identical notes of different patients. Many of them are a sign that the patients are not
+// different: repeat attenders whose rows lack Patient stand in training and test notes alike, and every figure is too
 // good.
 type Recurring struct {
 	Texts int     `json:"texts"` // different ones that recur
@@ -22,9 +22,9 @@ func (r Recurring) Many() bool { return r.Share > 0.02 }
 // longEnough is the least number of words of a note that is unlikely to recur by chance.
 const longEnough = 8
 
-// CountRecurring counts the notes that differ from one of another patient in case, numbers, marks and spaces alone. A row without a
-// patient is one of its own. It holds 64 bits for each note: among a million, chance makes two different texts equal once in 37
-// million runs.
+// CountRecurring counts the notes that differ from one of another patient in case, numbers, marks and spaces alone. A
+// row without a patient is one of its own. It holds 64 bits for each note: among a million, chance makes two different
+// texts equal once in 37 million runs.
 func CountRecurring(rows []Row) (r Recurring) {
 	type text struct {
 		sum uint64
@@ -59,7 +59,8 @@ func CountRecurring(rows []Row) (r Recurring) {
 	return r
 }
 
-// letters appends the words of a text in lower case, each behind a space, without anything but letters, and returns their number.
+// letters appends the words of a text in lower case, each behind a space, without anything but letters, and returns
+// their number.
 func letters(dst []byte, text string) (_ []byte, words int) {
 	inside := false
 	for _, r := range text {

@@ -16,12 +16,14 @@ import (
 const (
 	// leastReference is the number of notes below which a reference would be mostly chance.
 	leastReference = 100
-	// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a PSI.
+	// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a
+	// PSI.
 	mostReference = 5000
 )
 
-// refer describes in each version the notes that its generation lets it score: what later notes are compared with. None learned
-// from them, so scores are as sure as those of the stream will be. last is what is served, or nil: models of it may stay.
+// refer describes in each version the notes that its generation lets it score: what later notes are compared with. None
+// learned from them, so scores are as sure as those of the stream will be. last is what is served, or nil: models of it
+// may stay.
 func (c *Candidate) refer(last *champion) error {
 	var before *models.Generation
 	if last != nil {
@@ -98,8 +100,8 @@ func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
 	return r.scorer.Reading(p)
 }
 
-// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it, the
-// recalibration would look like drift.
+// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it,
+// the recalibration would look like drift.
 func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(evaluation, &all); err != nil {

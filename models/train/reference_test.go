@@ -89,7 +89,8 @@ func TestReference(t *testing.T) {
 		later[i].Aux[1] = msg.Text("weiblich")
 	}
 	other := counted(t, b, later)
-	if shifts, err = other.Against(ref); err != nil || shifts.Scores.PSI < 6*shifts.Scores.Expected || shifts.Topics.PSI < 0.25 {
+	if shifts, err = other.Against(ref); err != nil || shifts.Scores.PSI < 6*shifts.Scores.Expected ||
+		shifts.Topics.PSI < 0.25 {
 		t.Errorf("other notes: %+v, %v", shifts, err)
 	}
 	if other.Known.Share() > ref.Known.Share()-0.1 || other.Levels[0].Unknown.Share() != 1 {
@@ -122,7 +123,9 @@ func TestReferenceIsOfWhatIsServed(t *testing.T) {
 	}
 	s.PerComplaint = Never
 	few := train(t, rows, s)
-	c := Candidate{Trained: few, Notes: Data{Rows: rows[:leastReference-1], Aux: auxColumns()}, Probabilities: few.OutOfFold}
+	c := Candidate{
+		Trained: few, Notes: Data{Rows: rows[:leastReference-1], Aux: auxColumns()}, Probabilities: few.OutOfFold,
+	}
 	if err := c.refer(nil); err != nil || referenceOf(t, few.Bundles[0]) != nil {
 		t.Errorf("of too few notes: %v, %v", referenceOf(t, few.Bundles[0]), err)
 	}
@@ -151,7 +154,8 @@ func TestRecalibrateReference(t *testing.T) {
 	if d := cmp.Diff(before.Scores.Counts, referenceOf(t, &c).Scores.Counts); d != "" {
 		t.Error(d)
 	}
-	if c.Evaluation, err = recalibrateReference(b.Evaluation, eval.Recalibration{Slope: -1}); err != nil || referenceOf(t, &c) != nil || !strings.Contains(string(c.Evaluation), "decision_curve") {
+	if c.Evaluation, err = recalibrateReference(b.Evaluation, eval.Recalibration{Slope: -1}); err != nil ||
+		referenceOf(t, &c) != nil || !strings.Contains(string(c.Evaluation), "decision_curve") {
 		t.Errorf("turned round: %s, %v", c.Evaluation, err)
 	}
 	if got, err := recalibrateReference([]byte(`{}`), r); err != nil || string(got) != `{}` {

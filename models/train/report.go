@@ -26,13 +26,21 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 		return nil, fmt.Errorf("reading model %q: %w", m.Name, err)
 	}
 	about := job.About
-	about.Training = report.Window{From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents, Events: m.Training.Positives, Patients: known(d.Rows)}
+	about.Training = report.Window{
+		From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents,
+		Events: m.Training.Positives, Patients: known(d.Rows),
+	}
 	about.Evaluation = about.Training
 	return report.Build(report.Input{
-		Manifest: m, Topics: m.Rank, Words: nonzero(f.Heads[0].Words), Pieces: nonzero(f.Heads[0].Grams), Terms: len(b.Vocabulary),
-		Supervised: Method(m.Method).Supervised(), Heaviest: model.Words(heaviest), Correction: f.correction, Classes: o.Classes, Data: about,
-		Evaluation: report.Evaluation{Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold, Patients: patients(d.Rows), Groupings: Groupings(d)},
-		Site:       job.Site,
+		Manifest: m, Topics: m.Rank, Words: nonzero(f.Heads[0].Words), Pieces: nonzero(f.Heads[0].Grams),
+		Terms:      len(b.Vocabulary),
+		Supervised: Method(m.Method).Supervised(), Heaviest: model.Words(heaviest), Correction: f.correction,
+		Classes: o.Classes, Data: about,
+		Evaluation: report.Evaluation{
+			Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold,
+			Patients: patients(d.Rows), Groupings: Groupings(d),
+		},
+		Site: job.Site,
 	})
 }
 
@@ -48,9 +56,9 @@ func known(rows []Row) int {
 	return a.Patients
 }
 
-// report draws the reports of the versions on the notes that judged them, if these are later than those that they learned from:
-// of the model of all complaints on all, whichever model scores them, of another on those of its complaint. A model with too
-// few of them keeps its report by cross-validation. before may be nil.
+// report draws the reports of the versions on the notes that judged them, if these are later than those that they
+// learned from: of the model of all complaints on all, whichever model scores them, of another on those of its
+// complaint. A model with too few of them keeps its report by cross-validation. before may be nil.
 func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, before *champion, v *gate.Verdict) error {
 	if !c.Later {
 		return nil
@@ -82,10 +90,15 @@ func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, be
 }
 
 // renewed returns the report of a version on later notes, whose probabilities of admission are p.
-func renewed(b *bundle.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift, v *gate.Verdict) (*report.Report, error) {
+func renewed(b *bundle.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift,
+	v *gate.Verdict,
+) (*report.Report, error) {
 	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
 	about.Evaluation.Patients = known(d.Rows)
-	e := report.Evaluation{Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows), Groupings: Groupings(&d), Shifts: shifts}
+	e := report.Evaluation{
+		Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows),
+		Groupings: Groupings(&d), Shifts: shifts,
+	}
 	return report.Renew(b, about, e, v)
 }
 
@@ -109,8 +122,8 @@ func distinct(names []string) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(names))))
 }
 
-// ageField is the auxiliary value whose bands are subgroups; groupFields are those whose values are. The site is one even if it is
-// no auxiliary value.
+// ageField is the auxiliary value whose bands are subgroups; groupFields are those whose values are. The site is one
+// even if it is no auxiliary value.
 const (
 	ageField  = "age"
 	siteField = "site"
@@ -121,8 +134,9 @@ var groupFields = []string{"sex", siteField, "acuity"}
 // rareLevels is the subgroup of all levels of too few patients to be named.
 const rareLevels = "others"
 
-// Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, by site, and by
-// those of age band, sex and acuity that are auxiliary values. Levels of too few patients to be named are one.
+// Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, by
+// site, and by those of age band, sex and acuity that are auxiliary values. Levels of too few patients to be named are
+// one.
 func Groupings(d *Data) []gate.Grouping {
 	var out []gate.Grouping
 	who := patients(d.Rows)
@@ -168,7 +182,8 @@ func Groupings(d *Data) []gate.Grouping {
 	return out
 }
 
-// hideRare replaces the levels of too few patients by rareLevels. They are text of the sender, who may have typed a name there.
+// hideRare replaces the levels of too few patients by rareLevels. They are text of the sender, who may have typed a
+// name there.
 func hideRare(levels, patients []string) {
 	of := map[string]map[string]bool{}
 	for i, level := range levels {

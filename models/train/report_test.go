@@ -23,17 +23,25 @@ func TestGroupings(t *testing.T) {
 	t.Parallel()
 	d := Data{
 		Pooled: true,
-		Aux:    []Aux{{"age", bundle.Numeric}, {"sex", bundle.Categorical}, {"acuity", bundle.Numeric}, {"vitals.hr", bundle.Numeric}},
+		Aux: []Aux{{"age", bundle.Numeric}, {"sex", bundle.Categorical}, {"acuity", bundle.Numeric}, {
+			"vitals.hr", bundle.Numeric,
+		}},
 	}
 	// Of each kind of note five patients, and of the last one four.
 	for range 5 {
 		d.Rows = append(d.Rows,
-			Row{Complaint: "Chest Pain", Site: "A", Aux: []msg.Value{msg.Number(17), msg.Text("F"), msg.Number(3), msg.Number(90)}},
-			Row{Complaint: "chest pain", Site: "A", Aux: []msg.Value{msg.Number(81), msg.Text("M"), {}, msg.Number(91)}},
+			Row{Complaint: "Chest Pain", Site: "A", Aux: []msg.Value{
+				msg.Number(17), msg.Text("F"), msg.Number(3), msg.Number(90),
+			}},
+			Row{
+				Complaint: "chest pain", Site: "A", Aux: []msg.Value{msg.Number(81), msg.Text("M"), {}, msg.Number(91)},
+			},
 			Row{Site: "B", Aux: []msg.Value{{}, {}, msg.Number(1), {}}})
 	}
 	for range 4 {
-		d.Rows = append(d.Rows, Row{Complaint: "Erna Beispiel", Site: "Beispiel", Aux: []msg.Value{msg.Number(50), msg.Text("Erna"), msg.Number(1988), {}}})
+		d.Rows = append(d.Rows, Row{Complaint: "Erna Beispiel", Site: "Beispiel", Aux: []msg.Value{
+			msg.Number(50), msg.Text("Erna"), msg.Number(1988), {},
+		}})
 	}
 	kinds := func(d *Data) map[string][]string {
 		out := map[string][]string{}
@@ -43,8 +51,8 @@ func TestGroupings(t *testing.T) {
 		return out
 	}
 	want := map[string][]string{
-		"complaint": {"chest-pain", "chest-pain", "_other", "others"}, "site": {"A", "A", "B", "others"}, "age": {"0–17", "80+", "", "45–64"},
-		"sex": {"F", "M", "", "others"}, "acuity": {"3", "", "1", "others"},
+		"complaint": {"chest-pain", "chest-pain", "_other", "others"}, "site": {"A", "A", "B", "others"},
+		"age": {"0–17", "80+", "", "45–64"}, "sex": {"F", "M", "", "others"}, "acuity": {"3", "", "1", "others"},
 	}
 	if d := cmp.Diff(want, kinds(&d)); d != "" {
 		t.Error(d)
@@ -69,8 +77,8 @@ func TestGroupings(t *testing.T) {
 	}
 }
 
-// TestRareNamesAreHidden: what two patients have in a field of their notes, which may be a name, stands nowhere in the store, nor in
-// what the command prints.
+// TestRareNamesAreHidden: what two patients have in a field of their notes, which may be a name, stands nowhere in the
+// store, nor in what the command prints.
 func TestRareNamesAreHidden(t *testing.T) {
 	t.Parallel()
 	const name = "Zyqwert Xyloph"
@@ -82,7 +90,8 @@ func TestRareNamesAreHidden(t *testing.T) {
 	}
 	dir := t.TempDir()
 	out, e, err := entering(t, models.OpenDir(dir), rows)
-	if err != nil || e.Candidate.RareComplaints == 0 || e.Candidate.RareComplaints != out.RareComplaints || len(e.Candidate.Pooled) == 0 {
+	if err != nil || e.Candidate.RareComplaints == 0 || e.Candidate.RareComplaints != out.RareComplaints ||
+		len(e.Candidate.Pooled) == 0 {
 		t.Fatalf("generation %+v, error %v", e, err)
 	}
 	printed, err := json.Marshal(out.Outcomes)
@@ -110,9 +119,9 @@ func TestRareNamesAreHidden(t *testing.T) {
 	}
 }
 
-// TestReportCountsAllNotes: a report by cross-validation says where the notes are from, what was left out and what was counted,
-// and calls nobody a patient who may be another's visit. Its card begins with what the threshold finds, and shows the
-// site's fields.
+// TestReportCountsAllNotes: a report by cross-validation says where the notes are from, what was left out and what was
+// counted, and calls nobody a patient who may be another's visit. Its card begins with what the threshold finds, and
+// shows the site's fields.
 func TestReportCountsAllNotes(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 400)
@@ -137,8 +146,10 @@ func TestReportCountsAllNotes(t *testing.T) {
 		shown := map[int]string{0: "unknown", 200: "200"}[patients]
 		b := got.Bundles[0]
 		for _, want := range []string{
-			"**Data sources**: notes.csv", "left out, no text: 3 notes", "notes without a patient id: 400", "under other patients: 5",
-			") | " + shown + " |", "the model finds ", "of the patients who are admitted, and misses ", "Cross-validated on 400 notes",
+			"**Data sources**: notes.csv", "left out, no text: 3 notes", "notes without a patient id: 400",
+			"under other patients: 5",
+			") | " + shown + " |", "the model finds ", "of the patients who are admitted, and misses ",
+			"Cross-validated on 400 notes",
 			"- **Owner**: Head of emergency medicine", "| sex F | ", "- **Contact**: to be filled in by the site",
 			"Fewer than 20 admissions, or fewer than 20 other notes: complaint ",
 		} {
@@ -178,7 +189,9 @@ func TestCardNamesTheVersionBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, card := range map[string]string{before.Version: second.Bundles[0].Card, "no earlier version": first.Bundles[0].Card} {
+	for name, card := range map[string]string{
+		before.Version: second.Bundles[0].Card, "no earlier version": first.Bundles[0].Card,
+	} {
 		if want := "- **Held against**: " + name; !strings.Contains(card, want) {
 			t.Errorf("a card does not say %q", want)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// staying returns the models of the champion that the next generation keeps: those of complaints without any note, or with too
-// few to judge. champion may be nil.
+// staying returns the models of the champion that the next generation keeps: those of complaints without any note, or
+// with too few to judge. champion may be nil.
 func (t *Trained) staying(champion *models.Generation) map[string]models.Member {
 	stay := map[string]models.Member{}
 	if champion != nil {
@@ -27,13 +27,14 @@ func (t *Trained) staying(champion *models.Generation) map[string]models.Member 
 	return stay
 }
 
-// Save adds the versions to the store, and a generation of them and of what stays of the champion. A complaint that the training
-// judged, and gave no model of its own, has none in the generation, which tells why. Nothing is served by it before Promote. by
-// is what made it, such as "train".
+// Save adds the versions to the store, and a generation of them and of what stays of the champion. A complaint that the
+// training judged, and gave no model of its own, has none in the generation, which tells why. Nothing is served by it
+// before Promote. by is what made it, such as "train".
 func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*models.Generation, error) {
 	before, err := store.Champion(ctx)
 	// A damaged champion has nothing to keep; promoting repairs it.
-	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged && !errors.Is(err, models.ErrNotFound) {
+	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged &&
+		!errors.Is(err, models.ErrNotFound) {
 		return nil, fmt.Errorf("looking for the champion: %w", err)
 	}
 	g, err := t.generation(ctx, store, before)
@@ -44,9 +45,14 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*mo
 	return g, store.AddGeneration(ctx, g)
 }
 
-// generation adds the versions to the store, and returns the generation that Save adds. before is the one that is served, or nil.
-func (t *Trained) generation(ctx context.Context, store *models.Store, before *models.Generation) (*models.Generation, error) {
-	g := &models.Generation{Models: t.staying(before), Pooled: map[string]models.Pooled{}, RareComplaints: t.RareComplaints}
+// generation adds the versions to the store, and returns the generation that Save adds. before is the one that is
+// served, or nil.
+func (t *Trained) generation(ctx context.Context, store *models.Store,
+	before *models.Generation,
+) (*models.Generation, error) {
+	g := &models.Generation{
+		Models: t.staying(before), Pooled: map[string]models.Pooled{}, RareComplaints: t.RareComplaints,
+	}
 	parents := map[string]models.Member{}
 	if before != nil {
 		g.Parent, parents = before.Name, before.Models
@@ -84,7 +90,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Previous returns a Job.Previous that finds what a store serves. A damaged champion counts as none: training repairs the store.
+// Previous returns a Job.Previous that finds what a store serves. A damaged champion counts as none: training repairs
+// the store.
 func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, model string) (*bundle.Bundle, error) {
 	return func(ctx context.Context, model string) (*bundle.Bundle, error) {
 		b, err := servedModel(ctx, store, model)

@@ -24,7 +24,11 @@ func trained(t *testing.T, kept ...string) *Trained {
 			if k == name {
 				o.Kept = true
 				out.Bundles = append(out.Bundles, &bundle.Bundle{
-					Manifest:   bundle.Manifest{Name: name, CreatedAt: job().Created, Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Training: bundle.Training{Documents: len(kept)}},
+					Manifest: bundle.Manifest{
+						Name: name, CreatedAt: job().Created,
+						Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
+						Training:    bundle.Training{Documents: len(kept)},
+					},
 					Vocabulary: []bundle.Term{{Text: "hip", DF: 1}},
 				})
 			}
@@ -70,7 +74,8 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 	third.Outcomes = third.Outcomes[:1]
 	third.Bundles[0].Manifest.Seed = 3
 	g = saved(t, store, third)
-	if g.Models["cough"].Version != second.Bundles[1].Version || len(g.Pooled) > 0 || g.Models[bundle.Other].Version != third.Bundles[0].Version {
+	if g.Models["cough"].Version != second.Bundles[1].Version || len(g.Pooled) > 0 ||
+		g.Models[bundle.Other].Version != third.Bundles[0].Version {
 		t.Errorf("got %+v", g)
 	}
 	if served, err := store.Champion(t.Context()); err != nil || served.Name != g.Name {
@@ -87,7 +92,9 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 // TestStaying: a model stays if nothing was judged, or if there was no note to tell of.
 func TestStaying(t *testing.T) {
 	t.Parallel()
-	champion := &models.Generation{Models: map[string]models.Member{bundle.Other: {}, "cough": {}, "fever": {}, "rash": {}}}
+	champion := &models.Generation{
+		Models: map[string]models.Member{bundle.Other: {}, "cough": {}, "fever": {}, "rash": {}},
+	}
 	out := trained(t, bundle.Other)
 	out.Outcomes[1].Stays = true
 	if got := slices.Sorted(maps.Keys(out.staying(champion))); !slices.Equal(got, []string{"cough", "rash"}) {
@@ -134,7 +141,8 @@ func TestSaveMendsADamagedChampion(t *testing.T) {
 			store := models.OpenDir(dir)
 			harm(t, dir, saved(t, store, trained(t, bundle.Other, "cough", "fever")))
 			again := saved(t, store, trained(t, bundle.Other, "cough"))
-			if served, err := store.Champion(t.Context()); err != nil || served.Name != again.Name || len(served.Models) != 2 {
+			if served, err := store.Champion(t.Context()); err != nil || served.Name != again.Name ||
+				len(served.Models) != 2 {
 				t.Errorf("served %v, %v", served, err)
 			}
 		})

@@ -31,8 +31,8 @@ func serve(bundles map[string]*bundle.Bundle) (served, error) {
 
 var errWithoutOther = fmt.Errorf("the generation has no model %q: %w", bundle.Other, models.ErrNotFound)
 
-// probabilities returns the probability of admission of each row, by the model of its complaint or that of all. Auxiliary
-// values that the rows do not have are missing.
+// probabilities returns the probability of admission of each row, by the model of its complaint or that of all.
+// Auxiliary values that the rows do not have are missing.
 func (s served) probabilities(d *Data) []float64 {
 	out := make([]float64, len(d.Rows))
 	for name, at := range scoredBy(d.Rows, s.has) {
@@ -61,7 +61,8 @@ const (
 
 func newReader(m *classifier.Model, d *Data) *reader {
 	few := classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}
-	r := &reader{scorer: m.Scorer(classifier.Options{Limits: few, Intake: d.Intake}), values: make([]msg.Value, len(m.Aux()))}
+	r := &reader{scorer: m.Scorer(classifier.Options{Limits: few, Intake: d.Intake}), values: make([]msg.Value,
+		len(m.Aux()))}
 	for _, column := range m.Aux() {
 		r.from = append(r.from, place(d.Aux, column.Name))
 	}

@@ -82,21 +82,21 @@ type Settings struct {
 	Rank   int    `json:"rank"`   // topics, at most the number of notes and of terms
 	Words  bool   `json:"words"`  // single words are features, next to the topics
 	Pieces bool   `json:"pieces"` // so are pieces of words, where words are
-	// ChooseText lets cross-validation choose between the text as Text says and the text with stop words and pairs of words. The
-	// model of all complaints chooses for all.
+	// ChooseText lets cross-validation choose between the text as Text says and the text with stop words and pairs of
+	// words. The model of all complaints chooses for all.
 	ChooseText bool              `json:"choose_text"`
 	Text       textproc.Settings `json:"-"` // the manifest has a place of its own for them
 	// L1Topics and L1Scores are the weights of l1-nmf; nil means its defaults. Other methods refuse them.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
-	// Xi and Ridge are ξ and ν of smf-w and smf-h, on the scale of the rows; nil lets cross-validation choose. Ranks are
-	// the numbers of topics that it may choose from; none means Rank. Other methods refuse these.
+	// Xi and Ridge are ξ and ν of smf-w and smf-h, on the scale of the rows; nil lets cross-validation choose. Ranks
+	// are the numbers of topics that it may choose from; none means Rank. Other methods refuse these.
 	Xi           *float64         `json:"xi,omitempty"`
 	Ridge        *float64         `json:"ridge,omitempty"`
 	Ranks        []int            `json:"ranks,omitempty"`
 	ClassWeights smf.ClassWeights `json:"class_weights,omitempty"` // "" is smf.Unweighted
-	// WarmStart begins from the topics of the previous version if it has as many, by the same method. New terms begin at 0.
-	// The singular value decomposition takes no start.
+	// WarmStart begins from the topics of the previous version if it has as many, by the same method. New terms begin
+	// at 0. The singular value decomposition takes no start.
 	WarmStart bool `json:"warm_start,omitempty"`
 
 	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
@@ -127,7 +127,8 @@ func Default() Settings {
 	return Settings{
 		Method: SONMF, Rank: 50, Words: true, Pieces: true, ChooseText: true, Text: textproc.DefaultSettings(),
 		Alpha: 0.1, Folds: 5,
-		Calibration: bundle.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200, MinEvents: 50, Seed: 1,
+		Calibration: bundle.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200,
+		MinEvents: 50, Seed: 1,
 	}
 }
 
@@ -168,7 +169,8 @@ func (s *Settings) check() error {
 	case !(s.Alpha >= 0 && s.Alpha <= 1):
 		problem = fmt.Sprintf("alpha %v is not in [0,1]", s.Alpha)
 	case s.Calibration != bundle.Platt && s.Calibration != bundle.Isotonic && s.Calibration != bundle.Uncalibrated:
-		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, bundle.Platt, bundle.Isotonic, bundle.Uncalibrated)
+		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, bundle.Platt, bundle.Isotonic,
+			bundle.Uncalibrated)
 	case s.Threshold != eval.MaxAccuracy && s.Threshold != eval.MaxYouden:
 		problem = fmt.Sprintf("threshold %q is none of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
 	default:
@@ -184,7 +186,8 @@ func (s *Settings) check() error {
 func (s *Settings) supervisedProblem() string {
 	if !s.Method.Supervised() {
 		if s.Xi != nil || s.Ridge != nil || len(s.Ranks) > 0 || s.ClassWeights == smf.Balanced {
-			return fmt.Sprintf("xi, ridge, class weights and several ranks apply only to %s, not to method %q", strings.Join(methods.Supervised(), " and "), s.Method)
+			return fmt.Sprintf("xi, ridge, class weights and several ranks apply only to %s, not to method %q",
+				strings.Join(methods.Supervised(), " and "), s.Method)
 		}
 		return ""
 	}
@@ -212,9 +215,11 @@ func (s *Settings) supervisedProblem() string {
 func (s *Settings) checkClasses(classes int) error {
 	switch {
 	case classes > 0 && !s.Method.Supervised():
-		return fmt.Errorf("%w: method %q predicts only yes or no: several classes need %s", ErrSettings, s.Method, strings.Join(methods.Supervised(), " or "))
+		return fmt.Errorf("%w: method %q predicts only yes or no: several classes need %s", ErrSettings, s.Method,
+			strings.Join(methods.Supervised(), " or "))
 	case classes > 2 && s.Calibration == bundle.Isotonic:
-		return fmt.Errorf("%w: calibration %q is for yes and no only, not for %d classes", ErrSettings, s.Calibration, classes)
+		return fmt.Errorf("%w: calibration %q is for yes and no only, not for %d classes", ErrSettings,
+			s.Calibration, classes)
 	}
 	return nil
 }
@@ -247,8 +252,8 @@ func (s *Settings) minDF(n int) int {
 // manyNotes is the number of notes from which on a term needs ten patients.
 const manyNotes = 5000
 
-// leastPatients returns how many patients of n notes must share a term, a complaint or the level of a subgroup before it is
-// named: a rarer one could be a name that was typed into the wrong field.
+// leastPatients returns how many patients of n notes must share a term, a complaint or the level of a subgroup before
+// it is named: a rarer one could be a name that was typed into the wrong field.
 func leastPatients(n int) int {
 	if n >= manyNotes {
 		return 10

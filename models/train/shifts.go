@@ -11,8 +11,8 @@ import (
 	"github.com/wardcast/wardcast/models/report"
 )
 
-// changes returns what has changed in the notes since the champion's versions were made, by the name of the model, as each
-// version sees the notes that it scores. A version without a reference, or with too few notes, has none.
+// changes returns what has changed in the notes since the champion's versions were made, by the name of the model, as
+// each version sees the notes that it scores. A version without a reference, or with too few notes, has none.
 func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 	out := map[string][]report.Shift{}
 	for name, at := range scoredBy(d.Rows, c.models.has) {
@@ -34,7 +34,8 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 		if name != bundle.Other {
 			learned = folds.Take(d.Rows, at)
 		}
-		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents}, drift.Rate{Hits: positives(learned), Of: len(learned)}
+		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents},
+			drift.Rate{Hits: positives(learned), Of: len(learned)}
 		out[name] = append([]report.Shift{share("share of admissions", before.Share(), now.Share())}, shifts...)
 	}
 	return out, nil
@@ -60,12 +61,14 @@ func compared(before, now *drift.Reference) ([]report.Shift, error) {
 	out := []report.Shift{
 		distribution("distribution of the probabilities", moved.Scores),
 		distribution("distribution of the main topics", moved.Topics),
-		share("notes with a probability in the highest tenth of before", last(before.Scores.Counts), last(now.Scores.Counts)),
+		share("notes with a probability in the highest tenth of before", last(before.Scores.Counts),
+			last(now.Scores.Counts)),
 		share("notes without any topic", last(before.Topics), last(now.Topics)),
 		share("words that the model knows", before.Known.Share(), now.Known.Share()),
 	}
 	for i, l := range before.Levels {
-		out = append(out, share("values of "+l.Column+" that training did not have", l.Unknown.Share(), now.Levels[i].Unknown.Share()))
+		out = append(out, share("values of "+l.Column+" that training did not have", l.Unknown.Share(),
+			now.Levels[i].Unknown.Share()))
 	}
 	return out, nil
 }

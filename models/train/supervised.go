@@ -34,7 +34,8 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 	return m
 }
 
-// supervise is the last stage for topics that know the labels: topics and coefficients together, calibration, threshold.
+// supervise is the last stage for topics that know the labels: topics and coefficients together, calibration,
+// threshold.
 func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
 	m := newSupervised(r, t, s)
 	m.progress = d.progress
@@ -75,7 +76,11 @@ func (m *supervised) checkFolds(folds []int) error {
 
 // choose cross-validates ξ, ν and the rank, unless they are given.
 func (m *supervised) choose(ctx context.Context, folds []int) (*smf.Choice, error) {
-	search := smf.Search{Method: m.method(smf.Candidate{}), Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds, ClassWeights: m.ClassWeights, Progress: m.progress}
+	search := smf.Search{
+		Method: m.method(smf.Candidate{}),
+		Solver: solver.Settings{Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, FoldOf: folds,
+		ClassWeights: m.ClassWeights, Progress: m.progress,
+	}
 	if m.Xi != nil {
 		search.Xi = []float64{*m.Xi}
 	}
@@ -137,7 +142,9 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle
 		means, scales = standard(m.text.x)
 		x = linalg.NewStandardized(m.text.x, means, scales)
 	}
-	settings := solver.Settings{Rank: f.Supervised.Best.Rank, Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}
+	settings := solver.Settings{
+		Rank: f.Supervised.Best.Rank, Seed: m.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol,
+	}
 	if start != nil {
 		settings.StartTopics = mat.NewDense(p, settings.Rank, nil)
 		for j, scale := range scales {
@@ -179,7 +186,9 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle
 		f.Topics, order, f.Alignment = aligned(earlier, f.Topics, previous.Version, start != nil)
 	}
 	for c := range m.kappa() {
-		h := classifier.Head{Beta: make([]float64, len(order)), Gamma: slices.Clone(m.auxScale), Intercept: result.Head.Intercept[c]}
+		h := classifier.Head{
+			Beta: make([]float64, len(order)), Gamma: slices.Clone(m.auxScale), Intercept: result.Head.Intercept[c],
+		}
 		beta := result.Head.Coefficients.RawRowView(c)
 		for t, from := range order {
 			h.Beta[t] = beta[from] * lengths[from]

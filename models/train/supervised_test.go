@@ -45,7 +45,9 @@ func threeClasses(tb testing.TB, from, to int) Data {
 			rows[i].Class = 2
 		}
 	}
-	return Data{Rows: rows, Aux: auxColumns(), Classes: []string{"home", "ward", "observation"}, Admission: []bool{false, true, true}}
+	return Data{Rows: rows, Aux: auxColumns(), Classes: []string{"home", "ward", "observation"}, Admission: []bool{
+		false, true, true,
+	}}
 }
 
 // odds returns the log-odds of each class against the reference by the scorer, n×κ.
@@ -78,8 +80,8 @@ func odds(t *testing.T, parts classifier.Parts, rows []Row, pooled bool) *mat.De
 	return out
 }
 
-// TestScorerIsTheFactorization holds the log-odds of the model as it scores against the predictions of the factorization
-// in its own gauge, on notes that it has seen and on others, with missing values.
+// TestScorerIsTheFactorization holds the log-odds of the model as it scores against the predictions of the
+// factorization in its own gauge, on notes that it has seen and on others, with missing values.
 func TestScorerIsTheFactorization(t *testing.T) {
 	t.Parallel()
 	three := threeClasses(t, 0, 260)
@@ -148,7 +150,8 @@ func predicted(t *testing.T, d Data, of []Row, s *Settings) *mat.Dense {
 		means, scales := standard(tx.x)
 		prepare = func(x mat.Matrix) mat.Matrix { return linalg.NewStandardized(x, means, scales) }
 	}
-	result, err := solver.Solve(t.Context(), prepare(tx.x), solver.Settings{Rank: s.Rank, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method)
+	result, err := solver.Solve(t.Context(), prepare(tx.x),
+		solver.Settings{Rank: s.Rank, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +188,8 @@ func predicted(t *testing.T, d Data, of []Row, s *Settings) *mat.Dense {
 	return p.LogOdds
 }
 
-// TestHeldOutLabelsDoNotMatter gives the notes of one fold other labels: what is said of them must stay, as it comes from
-// topics that have not seen them.
+// TestHeldOutLabelsDoNotMatter gives the notes of one fold other labels: what is said of them must stay, as it comes
+// from topics that have not seen them.
 func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	d := threeClasses(t, 0, 240)
@@ -195,7 +198,10 @@ func TestHeldOutLabelsDoNotMatter(t *testing.T) {
 		folds[i] = i % 3
 	}
 	for _, method := range []Method{SMFW, SMFH} {
-		for name, change := range map[string]func(*Settings){"plain": func(*Settings) {}, "standardized": func(s *Settings) { s.Standardize = true }, "balanced": func(s *Settings) { s.ClassWeights = smf.Balanced }} {
+		for name, change := range map[string]func(*Settings){
+			"plain": func(*Settings) {}, "standardized": func(s *Settings) { s.Standardize = true },
+			"balanced": func(s *Settings) { s.ClassWeights = smf.Balanced },
+		} {
 			t.Run(string(method)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				s := smallSupervised(method)
@@ -257,8 +263,8 @@ func TestSupervisedSameBits(t *testing.T) {
 	}
 }
 
-// TestSupervisedTopicsKeepTheirNumbers trains again after a version whose topics stand in another order: coefficients go
-// with them, so that predictions stay.
+// TestSupervisedTopicsKeepTheirNumbers trains again after a version whose topics stand in another order: coefficients
+// go with them, so that predictions stay.
 func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 	t.Parallel()
 	d := threeClasses(t, 0, 300) // in 240 notes one of the four topics of smf-h is not determined
@@ -320,9 +326,12 @@ func TestSupervisedTopicsKeepTheirNumbers(t *testing.T) {
 				t.Errorf("alignment of a warm start %+v", a)
 			}
 			const slack = 1e-4
-			share := map[Method]int{SMFW: 2, SMFH: 1}[method] // topics say less of the scores of smf-h, which know the labels
-			if before, now := solverOf(t, first), solverOf(t, warm); now.Objective > before.Objective*(1+slack) || now.Iterations*share >= before.Iterations {
-				t.Errorf("objective %v after %d updates from topics of %v after %d", now.Objective, now.Iterations, before.Objective, before.Iterations)
+			// topics say less of the scores of smf-h, which know the labels
+			share := map[Method]int{SMFW: 2, SMFH: 1}[method]
+			if before, now := solverOf(t, first), solverOf(t, warm); now.Objective > before.Objective*(1+slack) ||
+				now.Iterations*share >= before.Iterations {
+				t.Errorf("objective %v after %d updates from topics of %v after %d", now.Objective, now.Iterations,
+					before.Objective, before.Iterations)
 			}
 		})
 	}
@@ -350,15 +359,18 @@ func TestTrainClasses(t *testing.T) {
 	}
 	judged := 0
 	for _, o := range got.Outcomes {
-		if o.Classes == nil || o.Classes.N != o.Documents || o.Metrics.N != o.Documents || o.Metrics.Positives != o.Classes.Classes[1].N+o.Classes.Classes[2].N {
+		if o.Classes == nil || o.Classes.N != o.Documents || o.Metrics.N != o.Documents ||
+			o.Metrics.Positives != o.Classes.Classes[1].N+o.Classes.Classes[2].N {
 			t.Fatalf("%s: %+v", o.Model, o)
 		}
 		if o.Model == bundle.Other || o.LogLoss == nil {
 			continue
 		}
 		judged++
-		if better := *o.LogLoss < o.Pooled; better != o.Kept || o.Kept && o.Classes.LogLoss != *o.LogLoss || !o.Kept && o.Classes.LogLoss != o.Pooled {
-			t.Errorf("%s: log loss %v, pooled %v, kept %v with %v", o.Model, *o.LogLoss, o.Pooled, o.Kept, o.Classes.LogLoss)
+		if better := *o.LogLoss < o.Pooled; better != o.Kept || o.Kept && o.Classes.LogLoss != *o.LogLoss ||
+			!o.Kept && o.Classes.LogLoss != o.Pooled {
+			t.Errorf("%s: log loss %v, pooled %v, kept %v with %v", o.Model, *o.LogLoss, o.Pooled, o.Kept,
+				o.Classes.LogLoss)
 		}
 	}
 	if steps := supervisedSteps * (1 + judged); judged == 0 || last != [2]int{steps, steps} {
@@ -385,7 +397,8 @@ func TestTrainClasses(t *testing.T) {
 	if err := json.Unmarshal(b.Manifest.Head, &said); err != nil {
 		t.Fatal(err)
 	}
-	if said.Method != "smf-w" || !(said.Xi > 0 && said.Ridge > 0) || !slices.Equal(said.Chosen, []string{"xi", "rank"}) || len(said.Candidates) < 4 || said.Alpha != nil {
+	if said.Method != "smf-w" || !(said.Xi > 0 && said.Ridge > 0) ||
+		!slices.Equal(said.Chosen, []string{"xi", "rank"}) || len(said.Candidates) < 4 || said.Alpha != nil {
 		t.Errorf("the manifest says %+v", said)
 	}
 	for _, of := range []json.RawMessage{b.Manifest.Metrics, b.Evaluation} {
@@ -393,7 +406,10 @@ func TestTrainClasses(t *testing.T) {
 			t.Errorf("metrics %s", of)
 		}
 	}
-	for _, want := range []string{`"home", "ward", "observation"`, "supervised factorization", "balanced accuracy", "topics and coefficients neither text nor outcome"} {
+	for _, want := range []string{
+		`"home", "ward", "observation"`, "supervised factorization", "balanced accuracy",
+		"topics and coefficients neither text nor outcome",
+	} {
 		if !strings.Contains(b.Card, want) {
 			t.Errorf("the card lacks %q: %s", want, b.Card)
 		}

@@ -36,9 +36,9 @@ type Alignment struct {
 	Of         int     `json:"of"`          // topics that both versions have
 }
 
-// factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave their scale
-// open, and the penalty of the head, which weighs topics against words, depends on it. The topics of an earlier version
-// give the new ones their order, and with s.WarmStart the solver begins from them.
+// factorize returns t with topics and their scores Z = X·F. The columns of F have length 1, or 0: methods leave their
+// scale open, and the penalty of the head, which weighs topics against words, depends on it. The topics of an earlier
+// version give the new ones their order, and with s.WarmStart the solver begins from them.
 func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bundle) (*text, error) {
 	if s.Method == BagOfWords {
 		return t, nil
@@ -58,7 +58,9 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 	if err != nil {
 		return nil, fmt.Errorf("choosing the terms of topics: %w", err)
 	}
-	if with.solver, err = solve(ctx, rows, solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol}, method); err != nil {
+	if with.solver, err = solve(ctx, rows,
+		solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol},
+		method); err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
 	with.topics = with.solver.Topics
@@ -103,7 +105,8 @@ func (t *text) earlier(s *Settings, previous *bundle.Bundle, rank int) (topics, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading topics of version %s: %w", previous.Version, err)
 	}
-	if s.WarmStart && topics != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) && previous.Manifest.Rank == rank {
+	if s.WarmStart && topics != nil && s.Method != SVD && previous.Manifest.Method == string(s.Method) &&
+		previous.Manifest.Rank == rank {
 		start = topics
 	}
 	return topics, start, nil
@@ -140,8 +143,8 @@ func unitColumns(a *mat.Dense) (length []float64) {
 	return length
 }
 
-// mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil without a
-// version, or with one without topics.
+// mapped returns the topics of an earlier version with a row for each term of a vocabulary, 0 for a new term; nil
+// without a version, or with one without topics.
 func mapped(previous *bundle.Bundle, vocabulary []textproc.Term) (*mat.Dense, error) {
 	if previous == nil {
 		return nil, nil
@@ -164,8 +167,8 @@ func mapped(previous *bundle.Bundle, vocabulary []textproc.Term) (*mat.Dense, er
 	return out, nil
 }
 
-// aligned returns topics with their columns in the order of the earlier ones, p×l, that they are nearest to; topics that
-// are near to none take the free places. The permutation holds the former place of each column.
+// aligned returns topics with their columns in the order of the earlier ones, p×l, that they are nearest to; topics
+// that are near to none take the free places. The permutation holds the former place of each column.
 func aligned(earlier, topics *mat.Dense, version string, warm bool) (*mat.Dense, []int, *Alignment) {
 	p, k := topics.Dims()
 	_, l := earlier.Dims()

@@ -87,13 +87,15 @@ func TestTopicsKeepTheirNumbers(t *testing.T) {
 				t.Error("the topics are not in the order of the version before")
 			}
 			a := solverOf(t, again).Alignment
-			if a == nil || a.Version != earlier.Version || a.WarmStart || a.Kept != len(order) || a.Of != len(order) || math.Abs(a.MeanCosine-1) > 1e-9 {
+			if a == nil || a.Version != earlier.Version || a.WarmStart || a.Kept != len(order) || a.Of != len(order) ||
+				math.Abs(a.MeanCosine-1) > 1e-9 {
 				t.Errorf("alignment %+v", a)
 			}
 
 			s.WarmStart = true
 			warm := pooled(t, rows, s, &earlier)
-			if a := solverOf(t, warm).Alignment; a == nil || a.WarmStart != (method != methods.SVD) || a.Kept != len(order) {
+			if a := solverOf(t, warm).Alignment; a == nil || a.WarmStart != (method != methods.SVD) ||
+				a.Kept != len(order) {
 				t.Errorf("alignment of a warm start %+v", a)
 			}
 			const slack = 1e-5
@@ -129,7 +131,8 @@ func TestOtherVersionsBefore(t *testing.T) {
 			s := s
 			c.change(&s)
 			a := solverOf(t, pooled(t, rows, s, first)).Alignment
-			if a == nil || a.WarmStart != c.warm || a.Of != c.of || a.Kept > a.Of || a.MeanCosine < 0.2 || a.MeanCosine > 1+1e-9 {
+			if a == nil || a.WarmStart != c.warm || a.Of != c.of || a.Kept > a.Of || a.MeanCosine < 0.2 ||
+				a.MeanCosine > 1+1e-9 {
 				t.Errorf("alignment %+v", a)
 			}
 		})

@@ -29,18 +29,20 @@ type Outcome struct {
 	Why       string   `json:"why"`
 	LogLoss   *float64 `json:"log_loss"`        // of its own model, out of fold; null if none was trained
 	Pooled    float64  `json:"pooled_log_loss"` // of the model of all complaints on the same notes, out of fold
-	// Difference is LogLoss less Pooled, with a standard error that is paired by note and counts a patient once; nil if no model
-	// of its own was trained.
+	// Difference is LogLoss less Pooled, with a standard error that is paired by note and counts a patient once; nil if
+	// no model of its own was trained.
 	Difference *eval.Estimate `json:"log_loss_difference,omitempty"`
 	Metrics    *eval.Metrics  `json:"metrics"` // of admission, out of fold, of the model that will score the complaint
-	// Classes are the same metrics for several outcomes, nil for yes and no. With several outcomes LogLoss and Pooled cover
-	// all classes.
+	// Classes are the same metrics for several outcomes, nil for yes and no. With several outcomes LogLoss and Pooled
+	// cover all classes.
 	Classes   *eval.ClassMetrics `json:"classes,omitempty"`
 	Alignment *Alignment         `json:"alignment,omitempty"`
-	// SmallestPenalty tells that cross-validation chose the smallest penalty that it tried: a smaller one might be better.
+	// SmallestPenalty tells that cross-validation chose the smallest penalty that it tried: a smaller one might be
+	// better.
 	SmallestPenalty bool   `json:"smallest_penalty,omitempty"`
 	Version         string `json:"version,omitempty"`
-	// Stays tells that nothing was judged, for want of notes or by an error, so that a model of its own that is served stays.
+	// Stays tells that nothing was judged, for want of notes or by an error, so that a model of its own that is served
+	// stays.
 	Stays   bool    `json:"stays,omitempty"`
 	Seconds float64 `json:"seconds"`
 }
@@ -49,8 +51,8 @@ type Outcome struct {
 type Trained struct {
 	Bundles  []*bundle.Bundle // the model of all complaints first, then by name
 	Outcomes []Outcome        // in the same order, every complaint of the table that is named
-	// RareComplaints counts the complaints of too few patients to be named. The model of all complaints scores them, unless
-	// another is served already.
+	// RareComplaints counts the complaints of too few patients to be named. The model of all complaints scores them,
+	// unless another is served already.
 	RareComplaints int
 	// OutOfFold are the probabilities of admission of the rows, each by the model that will score it, out of fold.
 	OutOfFold []float64
@@ -63,7 +65,8 @@ type Job struct {
 	Progress Progress     // may be nil
 	Site     *report.Site // what the site says of its models, for their cards; may be nil
 	About    report.Data  // where the notes are from, what was left out and what was counted, for the cards
-	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several goroutines.
+	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several
+	// goroutines.
 	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
 	// Ours tells which models of single complaints are made, by their names; nil means all of them.
 	Ours func(model string) bool
@@ -109,15 +112,15 @@ type Pooled struct {
 	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
 	Model   *bundle.Bundle
 	LogOdds []float64
-	// OutOfFold and Classes are its probabilities of the rows, out of fold: of admission and, for several outcomes, of all of
-	// them (n×(κ+1), else nil).
+	// OutOfFold and Classes are its probabilities of the rows, out of fold: of admission and, for several outcomes, of
+	// all of them (n×(κ+1), else nil).
 	OutOfFold []float64
 	Classes   *mat.Dense
 	Threshold float64
 }
 
-// TrainOwn is the part of Train that makes the models of single complaints, Job.Ours of them. The rest of the arguments must be
-// those of Pool. Trained has no OutOfFold.
+// TrainOwn is the part of Train that makes the models of single complaints, Job.Ours of them. The rest of the arguments
+// must be those of Pool. Trained has no OutOfFold.
 func (p *Pooled) TrainOwn(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	t := newTraining(d, s, job)
 	t.advance(0)
@@ -159,7 +162,8 @@ func newTraining(d Data, s Settings, job Job) *training {
 	for i, g := range t.groups {
 		switch {
 		case !g.enough(s.MinDocuments, s.MinEvents):
-			t.own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one outcome", s.MinDocuments, s.MinEvents)
+			t.own[i].why = fmt.Sprintf("fewer than %d notes, or fewer than %d of one outcome",
+				s.MinDocuments, s.MinEvents)
 		case s.PerComplaint == Never:
 			t.own[i].why = "the policy is never"
 		default:
@@ -298,15 +302,22 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 // judgePooled returns the outcome of the model of all complaints.
 func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	rows := t.data.Rows
-	o := Outcome{Model: bundle.Other, Documents: len(rows), Positives: positives(rows), Kept: true, Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds}
+	o := Outcome{
+		Model: bundle.Other, Documents: len(rows), Positives: positives(rows), Kept: true,
+		Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds,
+	}
 	loss, err := o.measure(&t.data, a.fitted.heldOut())
 	o.LogLoss, o.Pooled, o.SmallestPenalty = &loss, loss, a.fitted.SmallestPenalty
 	return o, err
 }
 
-// judge decides which model will score a complaint, and says why. theirs are the predictions of the model of all complaints.
+// judge decides which model will score a complaint, and says why. theirs are the predictions of the model of all
+// complaints.
 func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome, err error) {
-	o = Outcome{Model: bundle.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows), Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds}
+	o = Outcome{
+		Model: bundle.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows),
+		Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds,
+	}
 	o.Stays = own.fitted == nil && t.settings.PerComplaint != Never
 	if o.Pooled, err = o.measure(&g.Data, theirs); err != nil || own.fitted == nil {
 		return o, err
@@ -316,35 +327,42 @@ func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome,
 	if err != nil {
 		return o, err
 	}
-	difference, err := eval.MeanDifference(own.fitted.heldOut().losses(&g.Data), theirs.losses(&g.Data), patients(g.Rows))
+	difference, err := eval.MeanDifference(own.fitted.heldOut().losses(&g.Data), theirs.losses(&g.Data),
+		patients(g.Rows))
 	if err != nil {
 		return o, fmt.Errorf("comparing predictions: %w", err)
 	}
 	o.LogLoss, o.Difference = &loss, &difference
 	if o.Kept, o.Why = verdict(t.settings.PerComplaint, difference); o.Kept {
-		o.Metrics, o.Classes, o.Alignment, o.SmallestPenalty = mine.Metrics, mine.Classes, own.fitted.Alignment, own.fitted.SmallestPenalty
+		o.Metrics, o.Classes, o.Alignment, o.SmallestPenalty = mine.Metrics, mine.Classes, own.fitted.Alignment,
+			own.fitted.SmallestPenalty
 	}
 	return o, nil
 }
 
-// ownMargin is by how many standard errors of the paired difference a model of its own must be better than the pooled one. Without
-// a margin, noise keeps models that lose: of 40 complaints with no signal of their own, 32. Half a standard error costs .0004 of
-// log loss where the complaints differ and gains .0004 to .0012 where they do not; a whole one costs .0023.
+// ownMargin is by how many standard errors of the paired difference a model of its own must be better than the pooled
+// one. Without a margin, noise keeps models that lose: of 40 complaints with no signal of their own, 32. Half a
+// standard error costs .0004 of log loss where the complaints differ and gains .0004 to .0012 where they do not; a
+// whole one costs .0023.
 const ownMargin = 0.5
 
-// verdict returns whether a complaint keeps a model of its own, by its log loss less that of the model of all complaints, and
-// why.
+// verdict returns whether a complaint keeps a model of its own, by its log loss less that of the model of all
+// complaints, and why.
 func verdict(policy Policy, d eval.Estimate) (kept bool, why string) {
 	const pooled = "than that of the model of all complaints"
 	switch {
 	case policy == Always:
-		return true, fmt.Sprintf("the policy is always (log loss %+.4f against the model of all complaints, standard error %.4f)", d.Value, d.StandardError)
+		return true, fmt.Sprintf("the policy is always (log loss %+.4f against the model of all complaints, standard "+
+			"error %.4f)", d.Value, d.StandardError)
 	case d.Value < -ownMargin*d.StandardError:
-		return true, fmt.Sprintf("its log loss is lower by %.4f (standard error %.4f) %s", -d.Value, d.StandardError, pooled)
+		return true, fmt.Sprintf("its log loss is lower by %.4f (standard error %.4f) %s", -d.Value,
+			d.StandardError, pooled)
 	case d.Value < 0:
-		return false, fmt.Sprintf("its log loss is lower by only %.4f (standard error %.4f) %s, less than half a standard error", -d.Value, d.StandardError, pooled)
+		return false, fmt.Sprintf("its log loss is lower by only %.4f (standard error %.4f) %s, less than half a "+
+			"standard error", -d.Value, d.StandardError, pooled)
 	default:
-		return false, fmt.Sprintf("its log loss is higher by %.4f (standard error %.4f) %s", d.Value, d.StandardError, pooled)
+		return false, fmt.Sprintf("its log loss is higher by %.4f (standard error %.4f) %s", d.Value,
+			d.StandardError, pooled)
 	}
 }
 
@@ -402,8 +420,8 @@ func (p predictions) losses(d *Data) []float64 {
 	return eval.Losses(happened, likelihood)
 }
 
-// measure sets the metrics of predictions of the rows and returns their log loss, over all classes if there are several.
-// Intervals treat the notes of a patient as one.
+// measure sets the metrics of predictions of the rows and returns their log loss, over all classes if there are
+// several. Intervals treat the notes of a patient as one.
 func (o *Outcome) measure(d *Data, p predictions) (logLoss float64, err error) {
 	who := patients(d.Rows)
 	m, err := eval.Measure(labels(d.Rows), p.admission, p.threshold, who)

@@ -41,8 +41,8 @@ func long(t *testing.T) {
 	}
 }
 
-// someMethods returns a method of each kind that training knows: topics of tf-idf and of binary rows, and topics that have
-// no warm start. With WARDCAST_LONG they are all methods; what a method computes, its own suite proves.
+// someMethods returns a method of each kind that training knows: topics of tf-idf and of binary rows, and topics that
+// have no warm start. With WARDCAST_LONG they are all methods; what a method computes, its own suite proves.
 func someMethods() []string {
 	if os.Getenv("WARDCAST_LONG") != "" {
 		return methods.Names()
@@ -120,7 +120,8 @@ func TestTrainPolicies(t *testing.T) {
 			s := small()
 			s.PerComplaint = policy
 			got := train(t, rows, s)
-			if o := got.Outcomes[0]; o.Model != bundle.Other || o.Complaint != "" || o.Documents != len(rows) || o.Positives != positives(rows) || !o.Kept {
+			if o := got.Outcomes[0]; o.Model != bundle.Other || o.Complaint != "" || o.Documents != len(rows) ||
+				o.Positives != positives(rows) || !o.Kept {
 				t.Errorf("the model of all complaints: %+v", o)
 			}
 			counts := map[string]int{}
@@ -137,7 +138,8 @@ func TestTrainPolicies(t *testing.T) {
 				if i == 0 {
 					continue
 				}
-				if o.Documents != counts[o.Model] || bundle.Slug(o.Complaint) != o.Model || i > 1 && o.Model <= got.Outcomes[i-1].Model {
+				if o.Documents != counts[o.Model] || bundle.Slug(o.Complaint) != o.Model ||
+					i > 1 && o.Model <= got.Outcomes[i-1].Model {
 					t.Errorf("outcome %d: %+v", i, o)
 				}
 				delete(counts, o.Model)
@@ -163,7 +165,8 @@ func TestTrainPolicies(t *testing.T) {
 // checkOutcome holds an outcome against the policy.
 func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 	t.Helper()
-	if o.Why == "" || o.Metrics == nil || o.Metrics.N != o.Documents || o.Metrics.Positives != o.Positives || o.Pooled <= 0 {
+	if o.Why == "" || o.Metrics == nil || o.Metrics.N != o.Documents ||
+		o.Metrics.Positives != o.Positives || o.Pooled <= 0 {
 		t.Errorf("%s: %+v", o.Model, o)
 	}
 	if o.Model == bundle.Other {
@@ -183,17 +186,20 @@ func checkOutcome(t *testing.T, o *Outcome, policy Policy) {
 		why = "the policy is never"
 	case policy == Always:
 		kept, why = true, "the policy is always"
-	case o.Difference == nil || math.Abs(o.Difference.Value-(loss-o.Pooled)) > 1e-12 || !(o.Difference.StandardError > 0):
+	case o.Difference == nil || math.Abs(o.Difference.Value-(loss-o.Pooled)) > 1e-12 ||
+		!(o.Difference.StandardError > 0):
 		t.Errorf("%s: difference %+v of log losses %v and %v", o.Model, o.Difference, loss, o.Pooled)
 	case loss < o.Pooled-o.Difference.StandardError/2:
-		kept, why = true, fmt.Sprintf("its log loss is lower by %.4f (standard error %.4f) than that", o.Pooled-loss, o.Difference.StandardError)
+		kept, why = true, fmt.Sprintf("its log loss is lower by %.4f (standard error %.4f) than that", o.Pooled-loss,
+			o.Difference.StandardError)
 	case loss < o.Pooled:
 		why = fmt.Sprintf("its log loss is lower by only %.4f (standard error", o.Pooled-loss)
 	default:
 		why = fmt.Sprintf("its log loss is higher by %.4f (standard error", loss-o.Pooled)
 	}
 	if o.Kept != kept || !strings.HasPrefix(o.Why, why) || (o.LogLoss != nil) != (enough && policy != Never) {
-		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents, o.Positives, loss, o.Pooled, o.Kept, o.Why)
+		t.Errorf("%s, of %d notes, %d positive: log loss %v, pooled %v; kept %v, because %s", o.Model, o.Documents,
+			o.Positives, loss, o.Pooled, o.Kept, o.Why)
 	}
 	if o.Stays != (!enough && policy != Never) {
 		t.Errorf("%s: the model that is served stays: %v", o.Model, o.Stays)
@@ -216,12 +222,17 @@ func TestVerdict(t *testing.T) {
 		kept       bool
 		why        string
 	}{
-		{Auto, -0.011, true, "its log loss is lower by 0.0110 (standard error 0.0200) than that of the model of all complaints"},
-		{Auto, -0.009, false, "its log loss is lower by only 0.0090 (standard error 0.0200) than that of the model of all complaints, less than half a standard error"},
-		{Auto, 0.001, false, "its log loss is higher by 0.0010 (standard error 0.0200) than that of the model of all complaints"},
-		{Always, 0.001, true, "the policy is always (log loss +0.0010 against the model of all complaints, standard error 0.0200)"},
+		{Auto, -0.011, true, "its log loss is lower by 0.0110 (standard error 0.0200) than that of the model of all " +
+			"complaints"},
+		{Auto, -0.009, false, "its log loss is lower by only 0.0090 (standard error 0.0200) than that of the model " +
+			"of all complaints, less than half a standard error"},
+		{Auto, 0.001, false, "its log loss is higher by 0.0010 (standard error 0.0200) than that of the model of all " +
+			"complaints"},
+		{Always, 0.001, true, "the policy is always (log loss +0.0010 against the model of all complaints, standard " +
+			"error 0.0200)"},
 	} {
-		if kept, why := verdict(c.policy, eval.Estimate{Value: c.difference, StandardError: 0.02}); kept != c.kept || why != c.why {
+		if kept, why := verdict(c.policy, eval.Estimate{Value: c.difference, StandardError: 0.02}); kept != c.kept ||
+			why != c.why {
 			t.Errorf("%s, %v: %v, %q", c.policy, c.difference, kept, why)
 		}
 	}
@@ -230,7 +241,8 @@ func TestVerdict(t *testing.T) {
 func checkBundle(t *testing.T, b *bundle.Bundle, s *Settings) {
 	t.Helper()
 	m := &b.Manifest
-	if m.Seed != s.Seed || m.Method != "sonmf" || m.Rank != s.Rank || !m.CreatedAt.Equal(job().Created) || m.Wardcast != "test" || m.Training.From.IsZero() || !m.Training.To.After(m.Training.From) {
+	if m.Seed != s.Seed || m.Method != "sonmf" || m.Rank != s.Rank || !m.CreatedAt.Equal(job().Created) ||
+		m.Wardcast != "test" || m.Training.From.IsZero() || !m.Training.To.After(m.Training.From) {
 		t.Errorf("%s: %+v", m.Name, m)
 	}
 	var evaluation struct {
@@ -250,7 +262,8 @@ func checkBundle(t *testing.T, b *bundle.Bundle, s *Settings) {
 		return
 	}
 	// Only the model of all complaints reads which one it is.
-	pooled := slices.ContainsFunc(model.Aux(), func(c bundle.AuxColumn) bool { return c.Name == bundle.ComplaintColumn })
+	pooled := slices.ContainsFunc(model.Aux(),
+		func(c bundle.AuxColumn) bool { return c.Name == bundle.ComplaintColumn })
 	if pooled != (m.Name == bundle.Other) {
 		t.Errorf("%s: auxiliary columns %v", m.Name, model.Aux())
 	}

@@ -111,7 +111,8 @@ func TestTopicsOfAnyScale(t *testing.T) {
 	}
 	lost := normal(5, 4, 2)
 	lost.Set(1, 0, math.NaN())
-	if permutation, cosines := align.Topics(normal(6, 4, 2), lost); len(permutation) != 2 || math.IsNaN(cosines[0]+cosines[1]) {
+	if permutation, cosines := align.Topics(normal(6, 4, 2), lost); len(permutation) != 2 ||
+		math.IsNaN(cosines[0]+cosines[1]) {
 		t.Errorf("a column that is not finite: got %v with cosines %v", permutation, cosines)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// KMO returns the Kaiser-Meyer-Olkin measure of how well correlations R, p×p, suit factors, over all pairs and of each item, in
-// [0, 1]. With the partial correlations q of two items given the others, from R⁻¹,
+// KMO returns the Kaiser-Meyer-Olkin measure of how well correlations R, p×p, suit factors, over all pairs and of each
+// item, in [0, 1]. With the partial correlations q of two items given the others, from R⁻¹,
 //
 //	Σ r_ij²/(Σ r_ij² + Σ q_ij²),  over i ≠ j, or over the pairs of item j.
 //
@@ -39,12 +39,13 @@ func KMO(r *mat.SymDense) (overall float64, items []float64) {
 	return all / (all + allPartial), items
 }
 
-// Bartlett returns the chi-square that tests whether items with correlations R, p×p, of n participants are uncorrelated, its
-// p(p−1)/2 degrees of freedom, and the probability of a larger one if they are:
+// Bartlett returns the chi-square that tests whether items with correlations R, p×p, of n participants are
+// uncorrelated, its p(p−1)/2 degrees of freedom, and the probability of a larger one if they are:
 //
 //	χ² = −(n − 1 − (2p+5)/6)·log det R.
 //
-// M. S. Bartlett, "Tests of significance in factor analysis", 1950. Chi-square and probability are NaN if R has no inverse.
+// M. S. Bartlett, "Tests of significance in factor analysis", 1950. Chi-square and probability are NaN if R has no
+// inverse.
 func Bartlett(r *mat.SymDense, n int) (chiSquare float64, df int, probability float64) {
 	p := r.SymmetricDim()
 	df = p * (p - 1) / 2

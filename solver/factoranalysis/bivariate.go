@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// strongCorrelation is the |ρ| from which the integrand over the angle is no longer close to a polynomial. Genz chose
-	// this bound, and the bounds between the numbers of quadrature points.
+	// strongCorrelation is the |ρ| from which the integrand over the angle is no longer close to a polynomial. Genz
+	// chose this bound, and the bounds between the numbers of quadrature points.
 	strongCorrelation = 0.925
 	fewPoints         = 0.3
 	somePoints        = 0.75
@@ -39,9 +39,9 @@ func legendre(n int) []point {
 // bivariate is the standard normal distribution of two variables (A, B) of correlation ρ, −1 ≤ ρ ≤ 1, prepared for many
 // points. Its probabilities are exact to 1e-14.
 //
-// The method is that of Z. Drezner and G. O. Wesolowsky, "On the computation of the bivariate normal integral", 1990, as
-// A. Genz made it exact to double precision in "Numerical computation of rectangular bivariate and trivariate normal and
-// t probabilities", 2004, section 2.
+// The method is that of Z. Drezner and G. O. Wesolowsky, "On the computation of the bivariate normal integral", 1990,
+// as A. Genz made it exact to double precision in "Numerical computation of rectangular bivariate and trivariate normal
+// and t probabilities", 2004, section 2.
 type bivariate struct {
 	rho   float64
 	nodes [20]angle
@@ -85,7 +85,8 @@ func (v *bivariate) cdf(a, b, phiA, phiB float64) float64 {
 	return max(0, phiA*phiB+sum)
 }
 
-// density returns the density at (a, b), which is also the derivative of cdf with respect to ρ (Plackett 1954). |ρ| < 1.
+// density returns the density at (a, b), which is also the derivative of cdf with respect to ρ (Plackett 1954). |ρ|
+// < 1.
 func (v *bivariate) density(a, b float64) float64 {
 	free := 1 - v.rho*v.rho
 	return math.Exp((2*v.rho*a*b-a*a-b*b)/(2*free)) / (2 * math.Pi * math.Sqrt(free))
@@ -95,8 +96,8 @@ func (v *bivariate) density(a, b float64) float64 {
 //
 //	s/(2π)·∫₀^√(1−ρ²) exp(−(h−k)²/(2x²) − hk/(1+√(1−x²)))/√(1−x²) dx,
 //
-// The steep part, exp(−(h−k)²/(2x²) − hk/2) times the expansion 1 + c·x²·(1 + d·x²) of the rest, is integrated exactly, and
-// only the remainder numerically.
+// The steep part, exp(−(h−k)²/(2x²) − hk/2) times the expansion 1 + c·x²·(1 + d·x²) of the rest, is integrated exactly,
+// and only the remainder numerically.
 func (v *bivariate) strong(a, b float64) float64 {
 	h, k, sign := -a, -b, 1.0
 	limit := upperTail(max(h, k))

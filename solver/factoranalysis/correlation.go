@@ -26,12 +26,12 @@ const (
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is the least eigenvalue of the correlations before smoothing. If it is below 1e-8, R was smoothed, and
-	// users should be warned.
+	// LeastEigenvalue is the least eigenvalue of the correlations before smoothing. If it is below 1e-8, R was
+	// smoothed, and users should be warned.
 	LeastEigenvalue float64
-	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them does
-	// not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the correlations
-	// that the factors imply in a Model.
+	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them
+	// does not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the
+	// correlations that the factors imply in a Model.
 	Unknown [][2]int
 
 	raw *mat.SymDense // before smoothing
@@ -43,7 +43,8 @@ func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenva
 // leastDeviation is the least standard deviation whose square is not affected by the rounding of numbers near 5e-324.
 const leastDeviation = 1e-150
 
-// leastEigenvalue replaces smaller eigenvalues. It is far above rounding and far below anything visible in a correlation.
+// leastEigenvalue replaces smaller eigenvalues. It is far above rounding and far below anything visible in a
+// correlation.
 const leastEigenvalue = 1e-8
 
 // ItemError tells the first item, counted from 0, that cannot be correlated, and why.
@@ -55,19 +56,19 @@ type ItemError struct {
 // Error returns the column and the reason.
 func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", e.Item, e.Reason) }
 
-// Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where both
-// columns are known.
+// Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where
+// both columns are known.
 //
-// Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is smoothed:
-// smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
+// Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is
+// smoothed: smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.
 //
-// It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different answers,
-// one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps solver.ErrShape for
-// fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a negative number of threads. When
-// ctx ends during the search for Polychoric, its cause is returned.
+// It returns a *solver.NonFiniteError for an infinite answer, an *ItemError for an item with fewer than two different
+// answers, one whose squares overflow or vanish and, for Polychoric, one with more than 30 answers, an error that wraps
+// solver.ErrShape for fewer than two rows or columns and one that wraps solver.ErrSettings for an unknown kind or a
+// negative number of threads. When ctx ends during the search for Polychoric, its cause is returned.
 //
-// The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many bivariate
-// normal probabilities as the inner corners of its table.
+// The cost is n·p² and p³; Polychoric adds about five evaluations of the likelihood for each pair, with as many
+// bivariate normal probabilities as the inner corners of its table.
 func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Correlations, error) {
 	if threads < 0 {
 		return nil, fmt.Errorf("%w: %d threads", solver.ErrSettings, threads)
@@ -128,8 +129,9 @@ func check(x mat.Matrix) error {
 // constantShare is a share of a sum of squares. A variance over the rows of a pair below it may be rounding.
 const constantShare = 1e-12
 
-// pearson returns the correlations over pairwise known rows. Let Z be the standardized columns, with 0 for unknown entries, and
-// M be 1 for known entries and 0 for others. All sums over common rows are then entries of ZᵀZ, ZᵀM, (Z∘Z)ᵀM and MᵀM.
+// pearson returns the correlations over pairwise known rows. Let Z be the standardized columns, with 0 for unknown
+// entries, and M be 1 for known entries and 0 for others. All sums over common rows are then entries of ZᵀZ, ZᵀM,
+// (Z∘Z)ᵀM and MᵀM.
 func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int) {
 	n, p := x.Dims()
 	means, deviations := linalg.SampleMoments(x)
@@ -178,8 +180,8 @@ func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][
 // within1 cuts a correlation to [−1, 1], which rounding can leave.
 func within1(r float64) float64 { return min(1, max(-1, r)) }
 
-// smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and the
-// least eigenvalue of r.
+// smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and
+// the least eigenvalue of r.
 func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	var factor mat.Cholesky
 	if factor.Factorize(r) {

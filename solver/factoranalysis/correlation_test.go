@@ -94,7 +94,8 @@ func TestPolychoricRecoversTheLatentCorrelation(t *testing.T) {
 	}
 }
 
-// Of two questions with two answers that split in halves, the tetrachoric correlation is sin(π/2·(4p−1)), p the share of both.
+// Of two questions with two answers that split in halves, the tetrachoric correlation is sin(π/2·(4p−1)), p the share
+// of both.
 func TestTetrachoric(t *testing.T) {
 	t.Parallel()
 	for _, both := range []int{10, 25, 30, 45} {

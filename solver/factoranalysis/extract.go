@@ -20,8 +20,8 @@ const (
 	MaximumLikelihood Extraction = "ml"
 )
 
-// LeastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does. Its value
-// is the usual one.
+// LeastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does.
+// Its value is the usual one.
 const LeastUniqueness = 0.005
 
 const (
@@ -64,7 +64,8 @@ type position interface {
 	point() []float64
 	objective() float64
 	gradient() []float64
-	// hessians returns the second derivatives of the free items and then an approximation that is at least semidefinite.
+	// hessians returns the second derivatives of the free items and then an approximation that is at least
+	// semidefinite.
 	hessians(free []int) [2]*mat.Dense
 	solution() *extraction
 }
@@ -102,8 +103,8 @@ func startUniquenesses(r *mat.SymDense, k int) []float64 {
 	return psi
 }
 
-// minimize returns the solution at the minimum of f by Newton's method, over the items whose bound is not active. It returns
-// the cause of ctx when ctx ends, within one update.
+// minimize returns the solution at the minimum of f by Newton's method, over the items whose bound is not active. It
+// returns the cause of ctx when ctx ends, within one update.
 func minimize(ctx context.Context, f criterion, start []float64) (*extraction, error) {
 	at, err := f.at(start)
 	if err != nil {
@@ -188,8 +189,8 @@ func search(f criterion, at position, step, gradient []float64) (position, error
 	return nil, nil
 }
 
-// newton returns the step −H⁻¹g on the free items, 0 on the others. If H is not positive definite, its approximation with a
-// ridge takes its place.
+// newton returns the step −H⁻¹g on the free items, 0 on the others. If H is not positive definite, its approximation
+// with a ridge takes its place.
 func newton(at position, gradient []float64, free []int) []float64 {
 	g := mat.NewVecDense(len(free), nil)
 	for a, i := range free {
@@ -213,14 +214,15 @@ func newton(at position, gradient []float64, free []int) []float64 {
 	return descent(gradient, free)
 }
 
-// curvature returns the matrix of Σ_m Σ_l w(m, l)·u_im·u_il·u_jm·u_jl over the first others and over the last columns of
-// vectors, i and j the free items. The cost is p²·(p−k)·k.
+// curvature returns the matrix of Σ_m Σ_l w(m, l)·u_im·u_il·u_jm·u_jl over the first others and over the last columns
+// of vectors, i and j the free items. The cost is p²·(p−k)·k.
 func curvature(vectors *mat.Dense, free []int, others int, w func(m, l int) float64) *mat.Dense {
 	_, p := vectors.Dims()
 	u := linalg.SelectRows(vectors, free)
 	tail := u.Slice(0, len(free), 0, others)
 	right := mat.DenseCopyOf(tail.T())
-	sum, product, weighted := mat.NewDense(len(free), len(free), nil), mat.NewDense(len(free), len(free), nil), new(mat.Dense)
+	sum, product, weighted := mat.NewDense(len(free), len(free), nil),
+		mat.NewDense(len(free), len(free), nil), new(mat.Dense)
 	for l := others; l < p; l++ {
 		weighted.Apply(func(_, m int, v float64) float64 { return v * w(m, l) }, tail)
 		single.MulTo(product, weighted, right)

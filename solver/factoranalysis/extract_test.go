@@ -38,7 +38,8 @@ func TestLikelihoodDerivatives(t *testing.T) {
 		return d
 	}
 	gradient := at(point).gradient()
-	want := fd.Gradient(nil, func(point []float64) float64 { return at(point).objective() }, point, &fd.Settings{Formula: fd.Central})
+	want := fd.Gradient(nil, func(point []float64) float64 { return at(point).objective() }, point,
+		&fd.Settings{Formula: fd.Central})
 	for i := range p {
 		if math.Abs(gradient[i]-want[i]) > 1e-7 {
 			t.Errorf("∂F/∂x%d = %v, want %v", i, gradient[i], want[i])

@@ -43,8 +43,8 @@ type Settings struct {
 	Extraction Extraction
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
-	// Regressed is the number of coefficients, besides a mean, of a regression that x is the residuals of. The fit counts so many
-	// participants less.
+	// Regressed is the number of coefficients, besides a mean, of a regression that x is the residuals of. The fit
+	// counts so many participants less.
 	Regressed int
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
@@ -68,20 +68,21 @@ const (
 	fillTol  = 1e-7
 )
 
-// Fit factors the correlations of x, n×p, where NaN is a missing answer, and rotates the factors. Uniquenesses are at least 0.005.
-// Minres makes the sum of squared residuals off the diagonal least. MaximumLikelihood weighs a residual by how little the
-// items vary besides the factors; it needs correlations with an inverse.
+// Fit factors the correlations of x, n×p, where NaN is a missing answer, and rotates the factors. Uniquenesses are at
+// least 0.005. Minres makes the sum of squared residuals off the diagonal least. MaximumLikelihood weighs a residual by
+// how little the items vary besides the factors; it needs correlations with an inverse.
 //
 // Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
-// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an unknown
-// extraction or an unknown rotation; MaximumLikelihood adds one that wraps ErrSingular for correlations that had to be
-// smoothed. When ctx ends, its cause is returned within one update of the extraction. Converged reports a search that does
-// not converge, and Correlations.Smoothed a matrix that is not a correlation matrix. An update costs p²·k and p³/3, and with few
-// items for that many factors p²·(p−k)·k.
+// Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an
+// unknown extraction or an unknown rotation; MaximumLikelihood adds one that wraps ErrSingular for correlations that
+// had to be smoothed. When ctx ends, its cause is returned within one update of the extraction. Converged reports a
+// search that does not converge, and Correlations.Smoothed a matrix that is not a correlation matrix. An update costs
+// p²·k and p³/3, and with few items for that many factors p²·(p−k)·k.
 func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
-	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres), cmp.Or(s.Rotation, RotatePromax)
+	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres),
+		cmp.Or(s.Rotation, RotatePromax)
 	if !slices.Contains(rotations, s.Rotation) {
 		return nil, fmt.Errorf("%w: rotation %q is none of %v", solver.ErrSettings, s.Rotation, rotations)
 	}
@@ -159,7 +160,8 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	}
 	accounted := accounted(loadings, phi)
 	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
-	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order), linalg.SelectRows(linalg.SelectColumns(phi, order), order)
+	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order),
+		linalg.SelectRows(linalg.SelectColumns(phi, order), order)
 	signs := make([]float64, k)
 	for t := range signs {
 		signs[t] = math.Copysign(1, mat.Sum(m.Loadings.ColView(t)))

@@ -9,8 +9,11 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// sizes are those of bfi, Anxiety, spi with traits and with facets, the questionnaires of table 1, and a battery of many.
-var sizes = []struct{ n, p, k int }{{2800, 25, 5}, {766, 29, 2}, {4000, 135, 5}, {4000, 135, 27}, {200, 100, 10}, {272, 591, 17}}
+// sizes are those of bfi, Anxiety, spi with traits and with facets, the questionnaires of table 1, and a battery of
+// many.
+var sizes = []struct{ n, p, k int }{
+	{2800, 25, 5}, {766, 29, 2}, {4000, 135, 5}, {4000, 135, 27}, {200, 100, 10}, {272, 591, 17},
+}
 
 func each(b *testing.B, work func(b *testing.B, x *mat.Dense, k int)) {
 	b.Helper()
@@ -46,7 +49,8 @@ func BenchmarkFit(b *testing.B) {
 					b.Skip("no inverse")
 				}
 				for b.Loop() {
-					if _, err := factoranalysis.Fit(b.Context(), x, factoranalysis.Settings{Factors: k, Extraction: by}); err != nil {
+					if _, err := factoranalysis.Fit(b.Context(), x,
+						factoranalysis.Settings{Factors: k, Extraction: by}); err != nil {
 						b.Fatal(err)
 					}
 				}

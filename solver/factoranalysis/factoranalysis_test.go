@@ -17,8 +17,8 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// planted draws n participants of p items that load in turn on one of k factors with loadings of .5 to .8, every third item
-// keyed the other way round. Factors correlate by phi.
+// planted draws n participants of p items that load in turn on one of k factors with loadings of .5 to .8, every third
+// item keyed the other way round. Factors correlate by phi.
 func planted(n, p, k int, phi float64) (x, loadings *mat.Dense) {
 	random := rand.New(rand.NewPCG(1, uint64(n*p+k)))
 	x, loadings = mat.NewDense(n, p, nil), mat.NewDense(p, k, nil)
@@ -87,7 +87,8 @@ func TestFitRecoversFactors(t *testing.T) {
 			t.Parallel()
 			m := fit(t, c.x, factoranalysis.Settings{Factors: 3, Correlation: c.kind})
 			if !m.Converged || slices.Min(m.Uniquenesses) == 0.005 || m.Correlations.Smoothed() {
-				t.Fatalf("converged %v, uniquenesses %v, smoothed %v", m.Converged, m.Uniquenesses, m.Correlations.Smoothed())
+				t.Fatalf("converged %v, uniquenesses %v, smoothed %v", m.Converged, m.Uniquenesses,
+					m.Correlations.Smoothed())
 			}
 			order, signs := match(m.Loadings, rows)
 			const sampling = 0.07 // some three standard errors at 4,000 participants, a fifth of the answers missing
@@ -108,7 +109,9 @@ func TestFitRecoversFactors(t *testing.T) {
 func TestFitConventions(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(300, 12, 3, 0.4)
-	for _, rotation := range []factoranalysis.Rotation{factoranalysis.RotatePromax, factoranalysis.RotateVarimax, factoranalysis.RotateNone} {
+	for _, rotation := range []factoranalysis.Rotation{
+		factoranalysis.RotatePromax, factoranalysis.RotateVarimax, factoranalysis.RotateNone,
+	} {
 		m := fit(t, x, factoranalysis.Settings{Factors: 3, Rotation: rotation})
 		var structure, accounted, communalities mat.Dense
 		structure.Mul(m.Loadings, m.Phi)
@@ -119,7 +122,8 @@ func TestFitConventions(t *testing.T) {
 				t.Errorf("%s: factor %d has the other sign, or correlates %v with itself", rotation, k, m.Phi.At(k, k))
 			}
 			if k > 0 && accounted.At(k, k) > accounted.At(k-1, k-1) {
-				t.Errorf("%s: factor %d accounts for %v, the one before for %v", rotation, k, accounted.At(k, k), accounted.At(k-1, k-1))
+				t.Errorf("%s: factor %d accounts for %v, the one before for %v", rotation, k, accounted.At(k, k),
+					accounted.At(k-1, k-1))
 			}
 		}
 		for j, psi := range m.Uniquenesses {
@@ -298,7 +302,8 @@ func TestFitOfForeignMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := factoranalysis.Fit(t.Context(), struct{ mat.Matrix }{x}, factoranalysis.Settings{Factors: 1}); err != nil || !mat.Equal(got.Loadings, want.Loadings) {
+	if got, err := factoranalysis.Fit(t.Context(), struct{ mat.Matrix }{x},
+		factoranalysis.Settings{Factors: 1}); err != nil || !mat.Equal(got.Loadings, want.Loadings) {
 		t.Errorf("error %v, or other loadings", err)
 	}
 }
@@ -318,17 +323,39 @@ func TestFitRefuses(t *testing.T) {
 		want     error
 		text     string
 	}{
-		"no factor":         {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
-		"too many":          {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
-		"rotation":          {x, factoranalysis.Settings{Factors: 1, Rotation: "oblimax"}, solver.ErrSettings, `rotation "oblimax" is none of [promax oblimin varimax none]`},
-		"extraction":        {x, factoranalysis.Settings{Factors: 1, Extraction: "pa"}, solver.ErrSettings, `extraction "pa" is none of [minres ml]`},
-		"threads":           {x, factoranalysis.Settings{Factors: 1, Threads: -1}, solver.ErrSettings, "-1 threads"},
-		"kind":              {x, factoranalysis.Settings{Factors: 1, Correlation: "spearman"}, solver.ErrSettings, `correlation "spearman"`},
-		"constant item":     {constant, factoranalysis.Settings{Factors: 1}, nil, "item in column 3 has fewer than two different answers"},
-		"constant category": {constant, factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item in column 3 has fewer"},
-		"many categories":   {mat.DenseCopyOf(randomNormal(40, 5)), factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric}, nil, "item in column 0 has more than 30"},
-		"infinite":          {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
-		"one participant":   {mat.DenseCopyOf(x.Slice(0, 1, 0, 5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
+		"no factor": {x, factoranalysis.Settings{}, solver.ErrSettings, "0 factors for 5 items"},
+		"too many":  {x, factoranalysis.Settings{Factors: 5}, solver.ErrSettings, "5 factors for 5 items"},
+		"rotation": {
+			x,
+			factoranalysis.Settings{Factors: 1, Rotation: "oblimax"},
+			solver.ErrSettings, `rotation "oblimax" is none of [promax oblimin varimax none]`,
+		},
+		"extraction": {
+			x,
+			factoranalysis.Settings{Factors: 1, Extraction: "pa"},
+			solver.ErrSettings, `extraction "pa" is none of [minres ml]`,
+		},
+		"threads": {x, factoranalysis.Settings{Factors: 1, Threads: -1}, solver.ErrSettings, "-1 threads"},
+		"kind": {
+			x,
+			factoranalysis.Settings{Factors: 1, Correlation: "spearman"},
+			solver.ErrSettings, `correlation "spearman"`,
+		},
+		"constant item": {constant, factoranalysis.Settings{Factors: 1}, nil, "item in column 3 has fewer than " +
+			"two different answers"},
+		"constant category": {
+			constant,
+			factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric},
+			nil, "item in column 3 has fewer",
+		},
+		"many categories": {
+			mat.DenseCopyOf(randomNormal(40, 5)),
+			factoranalysis.Settings{Factors: 1, Correlation: factoranalysis.Polychoric},
+			nil, "item in column 0 has more than 30",
+		},
+		"infinite": {infinite, factoranalysis.Settings{Factors: 1}, solver.ErrNonFinite, "row 2, column 1"},
+		"one participant": {mat.DenseCopyOf(x.Slice(0, 1, 0,
+			5)), factoranalysis.Settings{Factors: 1}, solver.ErrShape, "two participants, not 5 and 1"},
 	} {
 		_, err := factoranalysis.Fit(t.Context(), c.x, c.settings)
 		if c.want != nil && !errors.Is(err, c.want) || !containsText(err, c.text) {
@@ -375,8 +402,8 @@ func TestFitIsDeterministic(t *testing.T) {
 	}
 }
 
-// Fewer participants than items leave correlations without an inverse, and contradictory ones would make scores of noise: both
-// are scored by the model, within reason.
+// Fewer participants than items leave correlations without an inverse, and contradictory ones would make scores of
+// noise: both are scored by the model, within reason.
 func TestScoresOfSmoothedCorrelations(t *testing.T) {
 	t.Parallel()
 	x, _ := planted(25, 40, 2, 0)

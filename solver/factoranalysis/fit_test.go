@@ -16,7 +16,8 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// If the model holds, P is uniform, a 90 % interval of RMSEA has its low end at 0 in 95 % of samples, and CFI and TLI are near 1.
+// If the model holds, P is uniform, a 90 % interval of RMSEA has its low end at 0 in 95 % of samples, and CFI and TLI
+// are near 1.
 func TestFitOfATrueModel(t *testing.T) {
 	t.Parallel()
 	const samples = 200
@@ -44,7 +45,8 @@ func TestFitOfATrueModel(t *testing.T) {
 	}
 }
 
-// Chi-square of residuals of a regression counts the coefficients: the mean of a group among 20 is 19 more than a common mean.
+// Chi-square of residuals of a regression counts the coefficients: the mean of a group among 20 is 19 more than a
+// common mean.
 func TestFitOfResiduals(t *testing.T) {
 	t.Parallel()
 	const samples, n, groups = 200, 100, 20
@@ -62,10 +64,12 @@ func TestFitOfResiduals(t *testing.T) {
 				x.Set(i, j, x.At(i, j)-means[i%groups])
 			}
 		}
-		m := fit(t, x, factoranalysis.Settings{Factors: 1, Extraction: factoranalysis.MaximumLikelihood, Regressed: groups - 1})
+		m := fit(t, x,
+			factoranalysis.Settings{Factors: 1, Extraction: factoranalysis.MaximumLikelihood, Regressed: groups - 1})
 		ratio += m.Fit.ChiSquare / float64(m.Fit.DF) / samples
 	}
-	if math.Abs(ratio-1) > 0.08 { // three standard errors of a mean of chi-square over its 20 degrees of freedom are .067
+	// three standard errors of a mean of chi-square over its 20 degrees of freedom are .067
+	if math.Abs(ratio-1) > 0.08 {
 		t.Errorf("mean chi-square is %.3f times the degrees of freedom", ratio)
 	}
 }
@@ -95,7 +99,8 @@ func TestFitWithMissingAnswers(t *testing.T) {
 				small += 1. / samples
 			}
 		}
-		t.Logf("%2.0f %% missing: chi-square/df %.2f, P below .05 in %.3f, mean RMSEA %.3f", 100*missing, ratio, small, rmsea)
+		t.Logf("%2.0f %% missing: chi-square/df %.2f, P below .05 in %.3f, mean RMSEA %.3f", 100*missing,
+			ratio, small, rmsea)
 		if missing == 0 && math.Abs(ratio-1) > 0.05 || missing == 0.3 && ratio < 1.5 {
 			t.Errorf("%v missing: mean chi-square is %.3f times the degrees of freedom", missing, ratio)
 		}
@@ -134,8 +139,8 @@ func TestFitUndefined(t *testing.T) {
 	}
 }
 
-// Minres and maximum likelihood agree on correlations that factors make exactly, and maximum likelihood has the larger likelihood
-// on others.
+// Minres and maximum likelihood agree on correlations that factors make exactly, and maximum likelihood has the larger
+// likelihood on others.
 func TestMaximumLikelihood(t *testing.T) {
 	t.Parallel()
 	x, truth := planted(2000, 12, 2, 0)
@@ -150,7 +155,8 @@ func TestMaximumLikelihood(t *testing.T) {
 	order, signs := match(ml.Loadings, rows)
 	near(t, "loadings", columns(ml.Loadings, order, signs), rows, 0.08)
 	if !ml.Converged || ml.Fit.ChiSquare >= minres.Fit.ChiSquare || ml.Fit.RMSR <= minres.Fit.RMSR {
-		t.Errorf("converged %v, chi-square %v and %v by minres, RMSR %v and %v", ml.Converged, ml.Fit.ChiSquare, minres.Fit.ChiSquare, ml.Fit.RMSR, minres.Fit.RMSR)
+		t.Errorf("converged %v, chi-square %v and %v by minres, RMSR %v and %v", ml.Converged, ml.Fit.ChiSquare,
+			minres.Fit.ChiSquare, ml.Fit.RMSR, minres.Fit.RMSR)
 	}
 	wide, _ := planted(20, 30, 2, 0)
 	if _, err := factoranalysis.Fit(t.Context(), wide, settings); !errors.Is(err, factoranalysis.ErrSingular) {
@@ -272,7 +278,8 @@ func TestFitStops(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
 	for _, kind := range []factoranalysis.Kind{factoranalysis.Pearson, factoranalysis.Polychoric} {
-		if _, err := factoranalysis.Fit(ctx, likert(x, -1, 0, 1), factoranalysis.Settings{Factors: 2, Correlation: kind}); !errors.Is(err, cause) {
+		if _, err := factoranalysis.Fit(ctx, likert(x, -1, 0, 1),
+			factoranalysis.Settings{Factors: 2, Correlation: kind}); !errors.Is(err, cause) {
 			t.Errorf("%s: error %v", kind, err)
 		}
 	}
@@ -339,7 +346,8 @@ func TestKMOAndBartlett(t *testing.T) {
 	}
 	singular := mat.NewSymDense(2, []float64{1, 1, 1, 1})
 	overall, items = factoranalysis.KMO(singular)
-	if chi, _, _ := factoranalysis.Bartlett(singular, 50); !math.IsNaN(overall) || !math.IsNaN(items[1]) || !math.IsNaN(chi) {
+	if chi, _, _ := factoranalysis.Bartlett(singular, 50); !math.IsNaN(overall) || !math.IsNaN(items[1]) ||
+		!math.IsNaN(chi) {
 		t.Errorf("singular correlations: KMO %v and %v, chi-square %v", overall, items, chi)
 	}
 }
@@ -387,7 +395,8 @@ func TestOmega(t *testing.T) {
 		}
 	}
 	one := mat.NewSymDense(3, []float64{1, 0.5, 0.5, 0, 1, 0.5, 0, 0, 1})
-	if o, err := factoranalysis.Omega(t.Context(), one, 1); err != nil || math.Abs(o.Total-0.75) > 1e-8 || math.Abs(o.Hierarchical-0.75) > 1e-8 {
+	if o, err := factoranalysis.Omega(t.Context(), one, 1); err != nil || math.Abs(o.Total-0.75) > 1e-8 ||
+		math.Abs(o.Hierarchical-0.75) > 1e-8 {
 		t.Errorf("one factor: %+v, error %v", o, err)
 	}
 	if _, err := factoranalysis.Omega(t.Context(), one, 3); !errors.Is(err, solver.ErrSettings) {

@@ -11,9 +11,10 @@ import (
 //
 //	F = tr(Σ⁻¹R) − log det(Σ⁻¹R) − p,  Σ = ΛΦΛᵀ with a diagonal of ones,
 //
-// the discrepancy of maximum likelihood, whatever the extraction, the chi-square is (n − 1 − (2p+5)/6 − 2k/3)·F: M. S. Bartlett,
-// "A note on the multiplying factors for various χ² approximations", 1954. F₀ and χ₀² are those of uncorrelated items, with
-// df₀ = p(p−1)/2, k = 0 and Σ = I. The definitions are those of R's psych, and CFI, which it lacks, is Bentler's.
+// the discrepancy of maximum likelihood, whatever the extraction, the chi-square is (n − 1 − (2p+5)/6 − 2k/3)·F: M. S.
+// Bartlett, "A note on the multiplying factors for various χ² approximations", 1954. F₀ and χ₀² are those of
+// uncorrelated items, with df₀ = p(p−1)/2, k = 0 and Σ = I. The definitions are those of R's psych, and CFI, which it
+// lacks, is Bentler's.
 //
 // What is not defined is NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or
 // if pairs of items have no correlation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
@@ -22,7 +23,8 @@ type GoodnessOfFit struct {
 	ChiSquare, P float64
 	// DF is p(p−1)/2 − pk + k(k−1)/2, which may be negative.
 	DF int
-	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have one.
+	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have
+	// one.
 	RMSR float64
 	// RMSEA is √(χ²/(n·df) − 1/(n−1)), or 0, with an interval of 90 %.
 	RMSEA Interval
@@ -100,8 +102,8 @@ func (c *Correlations) residual(implied *mat.SymDense) float64 {
 	return mat.Norm(&off, 2) / math.Sqrt(float64(p*(p-1)-2*len(c.Unknown)))
 }
 
-// noncentrality returns the λ for which a noncentral chi-square variable of df degrees of freedom is at most x with this
-// probability, or 0 if it is smaller for every λ.
+// noncentrality returns the λ for which a noncentral chi-square variable of df degrees of freedom is at most x with
+// this probability, or 0 if it is smaller for every λ.
 func noncentrality(x, df, probability float64) float64 {
 	if !(noncentral(x, df, 0) > probability) {
 		return 0
@@ -133,8 +135,8 @@ const (
 //
 //	Σ_j e^(−λ/2)·(λ/2)^j/j!·P(χ²_(df+2j) ≤ x).
 //
-// Terms are added from the last to the first, where P(a) = P(a+1) + (x/2)^a·e^(−x/2)/Γ(a+1) with a = df/2 + j adds positive
-// numbers only.
+// Terms are added from the last to the first, where P(a) = P(a+1) + (x/2)^a·e^(−x/2)/Γ(a+1) with a = df/2 + j adds
+// positive numbers only.
 func noncentral(x, df, lambda float64) float64 {
 	if x <= 0 {
 		return 0

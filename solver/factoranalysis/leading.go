@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// krylovBlocks is the number of blocks of a Krylov space, and krylovExtra the number of vectors in a block beyond those
-	// sought. More vectors find close eigenvalues in fewer cycles, each of which costs more.
+	// krylovBlocks is the number of blocks of a Krylov space, and krylovExtra the number of vectors in a block beyond
+	// those sought. More vectors find close eigenvalues in fewer cycles, each of which costs more.
 	krylovBlocks = 5
 	krylovExtra  = 8
 
@@ -33,8 +33,8 @@ type leading struct {
 	rest    *mat.Dense // A − Σ θ_l·u_l·u_lᵀ
 }
 
-// newLeading returns the largest eigenvalues of A above the least one, at most k. The search begins at the rows of start, if
-// they are not nil, and the rows to begin at for a similar matrix are returned.
+// newLeading returns the largest eigenvalues of A above the least one, at most k. The search begins at the rows of
+// start, if they are not nil, and the rows to begin at for a similar matrix are returned.
 func newLeading(a *mat.SymDense, k int, least float64, start *mat.Dense) (d *leading, next *mat.Dense, err error) {
 	p := a.SymmetricDim()
 	dense := mat.DenseCopyOf(a)
@@ -113,10 +113,10 @@ func submatrix(a *mat.Dense, items []int) *mat.Dense {
 	return s
 }
 
-// krylov returns the k + krylovExtra largest eigenvalues of the symmetric A (p×p), descending, and their vectors in rows; the
-// first k are exact to krylovTol. It is the block Lanczos method with full orthogonalization, restarted from the best vectors:
-// G. H. Golub and R. Underwood, "The block Lanczos method for computing eigenvalues", 1977. A cycle costs
-// p²·(k+8)·4 + p·(5(k+8))². It reports whether the cycles ended at the eigenvalues.
+// krylov returns the k + krylovExtra largest eigenvalues of the symmetric A (p×p), descending, and their vectors in
+// rows; the first k are exact to krylovTol. It is the block Lanczos method with full orthogonalization, restarted from
+// the best vectors: G. H. Golub and R. Underwood, "The block Lanczos method for computing eigenvalues", 1977. A cycle
+// costs p²·(k+8)·4 + p·(5(k+8))². It reports whether the cycles ended at the eigenvalues.
 func krylov(a *mat.Dense, k int, start *mat.Dense) (values []float64, vectors *mat.Dense, found bool) {
 	p, _ := a.Dims()
 	width := k + krylovExtra
@@ -137,7 +137,8 @@ func krylov(a *mat.Dense, k int, start *mat.Dense) (values []float64, vectors *m
 	for range krylovCycles {
 		for block := range krylovBlocks {
 			from := block * width
-			q, aq := basis.Slice(from, from+width, 0, p).(*mat.Dense), products.Slice(from, from+width, 0, p).(*mat.Dense)
+			q, aq := basis.Slice(from, from+width, 0, p).(*mat.Dense),
+				products.Slice(from, from+width, 0, p).(*mat.Dense)
 			if from >= known {
 				single.MulTo(aq, q, a)
 			}
@@ -177,13 +178,15 @@ func krylov(a *mat.Dense, k int, start *mat.Dense) (values []float64, vectors *m
 	return nil, nil, false
 }
 
-// orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. Rows that depend on others are drawn anew.
+// orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. Rows that depend on others are
+// drawn anew.
 func orthonormalize(rows *mat.Dense, from, to int, random *rand.Rand) {
 	for e := from; e < to; e++ {
 		row := rows.RawRowView(e)
 		for {
 			length := floats.Norm(row, 2)
-			// A row that lost nearly all of its length to the others has errors along them: the second pass takes them out.
+			// A row that lost nearly all of its length to the others has errors along them: the second pass takes them
+			// out.
 			for range 2 {
 				for other := range e {
 					earlier := rows.RawRowView(other)

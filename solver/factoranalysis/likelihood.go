@@ -13,18 +13,20 @@ import (
 //
 //	F = log det Σ + tr(Σ⁻¹R) − log det R − p,  Σ = ΛΛᵀ + diag(ψ),  0.005 ≤ ψ ≤ 1,
 //
-// where (n−1)/2·F is what the log-likelihood of n normal answers lacks of that of R itself (D. N. Lawley and A. E. Maxwell,
-// "Factor analysis as a statistical method", 1971). For given ψ the best Λ is known, from the k largest eigenvalues θ of
-// Ψ^−½RΨ^−½ and their vectors ω: its column t is Ψ^½·ω_t·√(θ_t−1). Over the others F is Σ(θ − log θ − 1), and for xᵢ = log ψᵢ
+// where (n−1)/2·F is what the log-likelihood of n normal answers lacks of that of R itself (D. N. Lawley and A. E.
+// Maxwell, "Factor analysis as a statistical method", 1971). For given ψ the best Λ is known, from the k largest
+// eigenvalues θ of Ψ^−½RΨ^−½ and their vectors ω: its column t is Ψ^½·ω_t·√(θ_t−1). Over the others F is Σ(θ − log θ −
+// 1), and for xᵢ = log ψᵢ
 //
 //	∂F/∂xᵢ = Σ (1−θ_m)·ω_im²
 //	∂²F/∂xᵢ∂xⱼ = Σ θ_m·ω_im·ω_jm · Σ ω_im·ω_jm
 //	             + Σ Σ_l (1−θ_m)·(θ_l+θ_m)/(θ_l−θ_m)·ω_im·ω_il·ω_jm·ω_jl,  m over the others, l over the k
 //
-// (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977). Their parameters are the xᵢ.
-// R must be positive definite.
+// (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977). Their parameters are the
+// xᵢ. R must be positive definite.
 //
-// With many items, only the k eigenvalues are computed. (θ_l+θ_m)/(θ_l−θ_m) is then taken as 1, its limit for large θ_l.
+// With many items, only the k eigenvalues are computed. (θ_l+θ_m)/(θ_l−θ_m) is then taken as 1, its limit for large
+// θ_l.
 type likelihood struct {
 	r      *mat.SymDense
 	k      int
@@ -35,8 +37,8 @@ type likelihood struct {
 
 func (f *likelihood) bounds() (low, high float64) { return math.Log(LeastUniqueness), 0 }
 
-// scaled is the eigendecomposition of Ψ^−½RΨ^−½ with values ascending. The last ones, at most k and all above 1, belong to the
-// factors; the first, others in number, belong to the residual.
+// scaled is the eigendecomposition of Ψ^−½RΨ^−½ with values ascending. The last ones, at most k and all above 1, belong
+// to the factors; the first, others in number, belong to the residual.
 type scaled struct {
 	logs    []float64 // x
 	values  []float64

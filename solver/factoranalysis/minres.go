@@ -13,17 +13,18 @@ import (
 //
 //	f = ½‖R − ΛΛᵀ − diag(ψ)‖²,  0.005 ≤ ψ ≤ 1.
 //
-// If no bound is active, the diagonal of the residual is 0 and Λ has the least sum of squared residuals off the diagonal:
-// H. H. Harman and W. H. Jones, "Factor analysis by minimizing residuals (minres)", 1966. For given ψ the best Λ is
-// known, from the k largest eigenvalues θ of R − diag(ψ) and their vectors u, so that f is ½Σθ² over the others, and
+// If no bound is active, the diagonal of the residual is 0 and Λ has the least sum of squared residuals off the
+// diagonal: H. H. Harman and W. H. Jones, "Factor analysis by minimizing residuals (minres)", 1966. For given ψ the
+// best Λ is known, from the k largest eigenvalues θ of R − diag(ψ) and their vectors u, so that f is ½Σθ² over the
+// others, and
 //
 //	∂f/∂ψᵢ = −Σ θ_m·u_im²
 //	∂²f/∂ψᵢ∂ψⱼ = (Σ u_im·u_jm)² + 2·Σ Σ_l θ_m/(θ_m−θ_l)·u_im·u_il·u_jm·u_jl,  m over the others, l over the k
 //
 // (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977).
 //
-// With many items, only the k eigenvalues are computed. The first term is then exact, and the sum over m is that of θ_m alone
-// divided by −θ_l, its first order: residual eigenvalues are small next to those of the factors.
+// With many items, only the k eigenvalues are computed. The first term is then exact, and the sum over m is that of θ_m
+// alone divided by −θ_l, its first order: residual eigenvalues are small next to those of the factors.
 type residuals struct {
 	r *mat.SymDense
 	k int
@@ -33,8 +34,8 @@ type residuals struct {
 
 func (f *residuals) bounds() (low, high float64) { return LeastUniqueness, 1 }
 
-// reduced is the eigendecomposition of R − diag(ψ) with values ascending. The last ones, at most k and all positive, belong to the
-// factors; the first, others in number, belong to the residual.
+// reduced is the eigendecomposition of R − diag(ψ) with values ascending. The last ones, at most k and all positive,
+// belong to the factors; the first, others in number, belong to the residual.
 type reduced struct {
 	psi     []float64
 	values  []float64
@@ -105,7 +106,8 @@ func (d *reduced) hessians(free []int) [2]*mat.Dense {
 	gauss := new(mat.Dense)
 	gauss.Mul(tail, tail.T())
 	gauss.MulElem(gauss, gauss)
-	full := curvature(d.vectors, free, d.others, func(m, l int) float64 { return 2 * d.values[m] / (d.values[m] - d.values[l]) })
+	full := curvature(d.vectors, free, d.others,
+		func(m, l int) float64 { return 2 * d.values[m] / (d.values[m] - d.values[l]) })
 	full.Add(full, gauss)
 	return [2]*mat.Dense{full, gauss}
 }
@@ -144,7 +146,8 @@ func (d *reducedLeading) gradient() []float64 {
 }
 
 func (d *reducedLeading) hessians(free []int) [2]*mat.Dense {
-	gauss, full := submatrix(d.projector(), free), submatrix(d.weighted(func(l int) float64 { return -2 / d.values[l] }), free)
+	gauss, full := submatrix(d.projector(), free),
+		submatrix(d.weighted(func(l int) float64 { return -2 / d.values[l] }), free)
 	gauss.MulElem(gauss, gauss)
 	full.MulElem(full, submatrix(d.rest, free))
 	full.Add(full, gauss)
@@ -155,9 +158,9 @@ func (d *reducedLeading) solution() *extraction {
 	return &extraction{loadings: d.loadings(d.k, math.Sqrt), uniquenesses: d.psi}
 }
 
-// ReducedEigenvalues returns the eigenvalues of R − Ψ, ascending, for correlations R, p×p, and the uniquenesses Ψ of a solution
-// with k factors, 1 ≤ k < p, by minimum residuals. The cost is that of Fit without correlations and rotation. When ctx ends, its
-// cause is returned.
+// ReducedEigenvalues returns the eigenvalues of R − Ψ, ascending, for correlations R, p×p, and the uniquenesses Ψ of a
+// solution with k factors, 1 ≤ k < p, by minimum residuals. The cost is that of Fit without correlations and rotation.
+// When ctx ends, its cause is returned.
 func ReducedEigenvalues(ctx context.Context, r *mat.SymDense, k int) ([]float64, error) {
 	e, err := extract(ctx, r, k, Minres)
 	if err != nil {

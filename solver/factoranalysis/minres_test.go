@@ -45,7 +45,8 @@ func TestMinresDerivatives(t *testing.T) {
 	}
 	d := at(psi)
 	gradient := d.gradient()
-	want := fd.Gradient(nil, func(psi []float64) float64 { return at(psi).objective() }, psi, &fd.Settings{Formula: fd.Central})
+	want := fd.Gradient(nil, func(psi []float64) float64 { return at(psi).objective() }, psi,
+		&fd.Settings{Formula: fd.Central})
 	for i := range p {
 		if math.Abs(gradient[i]-want[i]) > 1e-7 {
 			t.Errorf("∂f/∂ψ%d = %v, want %v", i, gradient[i], want[i])
@@ -101,8 +102,8 @@ func TestMinresExact(t *testing.T) {
 	}
 }
 
-// At the end no free uniqueness can be moved for the better, and no bound one inwards; also of small samples, whose Heywood
-// cases turn Newton's step uphill.
+// At the end no free uniqueness can be moved for the better, and no bound one inwards; also of small samples, whose
+// Heywood cases turn Newton's step uphill.
 func TestMinresStationary(t *testing.T) {
 	t.Parallel()
 	bound := 0

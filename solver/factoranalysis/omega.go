@@ -18,23 +18,25 @@ type Reliability struct {
 	Total float64
 	// Hierarchical is ω_h, the share that the general factor explains.
 	Hierarchical float64
-	// General holds the loadings of the items on the general factor, p, and Group those on the k group factors, p×k, which are
-	// uncorrelated with it and with one another.
+	// General holds the loadings of the items on the general factor, p, and Group those on the k group factors, p×k,
+	// which are uncorrelated with it and with one another.
 	General []float64
 	Group   *mat.Dense
-	// Reversed lists the items that were reversed, because their loading on the general factor was negative, in ascending order.
+	// Reversed lists the items that were reversed, because their loading on the general factor was negative, in
+	// ascending order.
 	Reversed []int
 }
 
-// Omega returns McDonald's ω of the sum of p items with correlations R, p×p: k minres factors, 1 ≤ k < p, rotated by Oblimin,
-// whose correlations Φ have a general factor of loadings g. As in J. Schmid and J. M. Leiman, "The development of hierarchical
-// factor solutions", 1957, the general factor loads Λg on the items, and group factor t √(1−g_t²)·λ_t. Then
+// Omega returns McDonald's ω of the sum of p items with correlations R, p×p: k minres factors, 1 ≤ k < p, rotated by
+// Oblimin, whose correlations Φ have a general factor of loadings g. As in J. Schmid and J. M. Leiman, "The development
+// of hierarchical factor solutions", 1957, the general factor loads Λg on the items, and group factor t √(1−g_t²)·λ_t.
+// Then
 //
 //	ω_h = (Σ Λg)²/ΣR,  ω_t = 1 − Σψ/ΣR
 //
-// (R. P. McDonald, "Test theory", 1999; R. E. Zinbarg et al., 2005). Items that load negatively on the general factor are
-// reversed first. Three or more factors give g by minres. Two do not identify it: both loadings are √|φ|, the second with the
-// sign of φ. One factor is the general factor itself, and Group is 0.
+// (R. P. McDonald, "Test theory", 1999; R. E. Zinbarg et al., 2005). Items that load negatively on the general factor
+// are reversed first. Three or more factors give g by minres. Two do not identify it: both loadings are √|φ|, the
+// second with the sign of φ. One factor is the general factor itself, and Group is 0.
 //
 // The error wraps solver.ErrSettings for a wrong number of factors, and is the cause of ctx when ctx ends.
 func Omega(ctx context.Context, r *mat.SymDense, k int) (*Reliability, error) {

@@ -24,8 +24,8 @@ const (
 	// maxScoring bounds the steps; a step that leaves the bracket is a bisection.
 	maxScoring = 60
 
-	// leastProbability is the least probability of a cell. If the model nearly rules a cell out, its computed probability is
-	// only rounding.
+	// leastProbability is the least probability of a cell. If the model nearly rules a cell out, its computed
+	// probability is only rounding.
 	leastProbability = 1e-14
 )
 
@@ -83,7 +83,9 @@ func categories(x mat.Matrix) ([]item, error) {
 // in [−0.9999, 0.9999]. No continuity correction is made.
 //
 // Source: U. Olsson, "Maximum likelihood estimation of the polychoric correlation coefficient", 1979, section 3.
-func polychoric(ctx context.Context, items []item, threads linalg.Threads) (r *mat.SymDense, unknown [][2]int, err error) {
+func polychoric(ctx context.Context, items []item,
+	threads linalg.Threads,
+) (r *mat.SymDense, unknown [][2]int, err error) {
 	p := len(items)
 	pairs := make([][2]int, 0, p*(p-1)/2)
 	for i := range p {
@@ -145,8 +147,8 @@ func (t *table) fill(a, b *item) {
 
 // correlation returns the ρ of greatest likelihood, NaN if all counts lie in one row or one column.
 //
-// It is the zero of the derivative, found by Fisher scoring from the correlation of the category numbers, inside a bracket
-// that only shrinks.
+// It is the zero of the derivative, found by Fisher scoring from the correlation of the category numbers, inside a
+// bracket that only shrinks.
 func (t *table) correlation() float64 {
 	rho := t.pearson()
 	if math.IsNaN(rho) {
@@ -202,7 +204,8 @@ func (t *table) score(rho float64) (slope, information float64) {
 		t.corners(row)
 		for c := range t.width {
 			count := t.counts[row*t.width+c]
-			probability := max(leastProbability, t.here[c+1].probability-t.here[c].probability-t.above[c+1].probability+t.above[c].probability)
+			probability := max(leastProbability, t.here[c+1].probability-t.here[c].probability-t.above[c+1].probability+
+				t.above[c].probability)
 			change := t.here[c+1].density - t.here[c].density - t.above[c+1].density + t.above[c].density
 			slope += count * change / probability
 			information += change * change / probability

@@ -54,7 +54,8 @@ const (
 	early = 5e-3
 )
 
-// TestPsych compares with R's psych on real questionnaires. Tight rotations are those of psych's own unrotated loadings.
+// TestPsych compares with R's psych on real questionnaires. Tight rotations are those of psych's own unrotated
+// loadings.
 func TestPsych(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "psych.json"))
@@ -105,7 +106,10 @@ func comparePsych(t *testing.T, x *mat.Dense, want *psychResults) {
 	check("omega hierarchical", omega.Hierarchical, want.Omega.Hierarchical, searching)
 	for name, w := range want.Fits {
 		extraction, rotation, _ := strings.Cut(name, " ")
-		m := fit(t, x, factoranalysis.Settings{Factors: want.Factors, Extraction: factoranalysis.Extraction(extraction), Rotation: factoranalysis.Rotation(rotation)})
+		m := fit(t, x, factoranalysis.Settings{
+			Factors: want.Factors, Extraction: factoranalysis.Extraction(extraction),
+			Rotation: factoranalysis.Rotation(rotation),
+		})
 		t.Log(name)
 		loose := searching
 		if w.Tight.Loadings != nil {
@@ -113,7 +117,8 @@ func comparePsych(t *testing.T, x *mat.Dense, want *psychResults) {
 			compareRotation(t, name+" tight", m, &w.Tight, searching)
 		}
 		order := compareRotation(t, name, m, &w.psychRotation, loose)
-		near(t, name+" uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses), [][]float64{w.Uniquenesses}, searching)
+		near(t, name+" uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses),
+			[][]float64{w.Uniquenesses}, searching)
 		check("chi-square", m.Fit.ChiSquare/w.ChiSquare, 1, searching)
 		check("P", m.Fit.P, w.P, searching)
 		check("RMSR", m.Fit.RMSR, w.RMSR, searching)
@@ -128,7 +133,9 @@ func comparePsych(t *testing.T, x *mat.Dense, want *psychResults) {
 	}
 }
 
-func compareRotation(t *testing.T, name string, m *factoranalysis.Model, want *psychRotation, tolerance float64) (order []int) {
+func compareRotation(t *testing.T, name string, m *factoranalysis.Model, want *psychRotation,
+	tolerance float64,
+) (order []int) {
 	t.Helper()
 	order, signs := match(m.Loadings, want.Loadings)
 	near(t, name+" loadings", columns(m.Loadings, order, signs), want.Loadings, tolerance)
@@ -137,8 +144,8 @@ func compareRotation(t *testing.T, name string, m *factoranalysis.Model, want *p
 	return order
 }
 
-// TestPsychPolychoric compares fits of polychoric correlations. Tolerances are what psych's bivariate normal probabilities and
-// its search for each correlation allow.
+// TestPsychPolychoric compares fits of polychoric correlations. Tolerances are what psych's bivariate normal
+// probabilities and its search for each correlation allow.
 func TestPsychPolychoric(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "polychoric.json"))
@@ -163,7 +170,9 @@ func TestPsychPolychoric(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := shared(t, name, columns[0], columns[1])
-			m := fit(t, x, factoranalysis.Settings{Factors: want.Factors, Correlation: factoranalysis.Polychoric, Rotation: factoranalysis.RotateOblimin})
+			m := fit(t, x, factoranalysis.Settings{
+				Factors: want.Factors, Correlation: factoranalysis.Polychoric, Rotation: factoranalysis.RotateOblimin,
+			})
 			var worst float64
 			p := columns[1] - columns[0]
 			for j, e := 0, 0; j < p; j++ {

@@ -90,7 +90,8 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 	k := len(want.Phi)
 	m := fit(t, gappy, factoranalysis.Settings{Factors: k})
 	near(t, "Pearson correlations", m.Correlations.R, want.Pearson, rounding)
-	near(t, "uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses), [][]float64{want.Uniquenesses}, searched)
+	near(t, "uniquenesses", mat.NewDense(1, len(m.Uniquenesses), m.Uniquenesses),
+		[][]float64{want.Uniquenesses}, searched)
 	p, _ := m.Loadings.Dims()
 	if got := m.Fit.RMSR * m.Fit.RMSR * float64(p*(p-1)); math.Abs(got-want.Residual[0]) > 1e-9 {
 		// Fit.RMSR is that of the rotated loadings, which reproduce the same correlations.

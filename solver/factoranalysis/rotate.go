@@ -85,14 +85,15 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 	}
 }
 
-// Promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the loadings
-// towards the powers of their varimax rotation. With H the lengths of the rows of the loadings and HB the varimax rotation,
+// Promax returns the pattern loadings P (p×k) and the factor correlations Φ (k×k) of the oblique rotation of the
+// loadings towards the powers of their varimax rotation. With H the lengths of the rows of the loadings and HB the
+// varimax rotation,
 //
 //	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = HBU.
 //
 // A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
-// power 4. As in varimax, every item counts alike, which is how R's psych rotates. If B has dependent columns, the varimax
-// rotation is returned with Φ = I.
+// power 4. As in varimax, every item counts alike, which is how R's psych rotates. If B has dependent columns, the
+// varimax rotation is returned with Φ = I.
 func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	p, k := loadings.Dims()
 	pattern, _ = Varimax(loadings)

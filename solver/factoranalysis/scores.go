@@ -15,8 +15,8 @@ import (
 
 // Scorer scores participants with a factor solution. It is plain data: saved and read back, it gives the same bits.
 type Scorer struct {
-	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The loadings of
-	// each sum to 0 or more.
+	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The
+	// loadings of each sum to 0 or more.
 	Loadings *mat.Dense
 	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
 	Phi *mat.Dense
@@ -24,8 +24,8 @@ type Scorer struct {
 	Uniquenesses []float64
 	// Means and Deviations (divisor n−1) are those of the items in the fitted sample, p.
 	Means, Deviations []float64
-	// ScoreCorrelations are the correlations R of the items, p×p. If they are nil, those of the solution, ΛΦΛᵀ + Ψ, take their
-	// place: if R had to be smoothed, its inverse would weigh noise.
+	// ScoreCorrelations are the correlations R of the items, p×p. If they are nil, those of the solution, ΛΦΛᵀ + Ψ,
+	// take their place: if R had to be smoothed, its inverse would weigh noise.
 	ScoreCorrelations *mat.SymDense
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
@@ -38,8 +38,8 @@ func (m *Scorer) structure() *mat.Dense {
 	return s
 }
 
-// Accounted returns the variance that each factor accounts for, in items, of which there are p: the diagonal of ΦΛᵀΛ. These
-// sum to the communalities.
+// Accounted returns the variance that each factor accounts for, in items, of which there are p: the diagonal of ΦΛᵀΛ.
+// These sum to the communalities.
 func (m *Scorer) Accounted() []float64 { return accounted(m.Loadings, m.Phi) }
 
 // implied returns the correlations of the solution, ΛΦΛᵀ + Ψ.
@@ -58,18 +58,18 @@ func (m *Scorer) Scores(x mat.Matrix) (*mat.Dense, error) {
 	return scores, err
 }
 
-// ScoresErrors returns the factor scores of the participants of x, n×p, by regression (L. L. Thurstone, 1935), and their
-// standard errors, each n×k. For answers z, standardized by Means and Deviations,
+// ScoresErrors returns the factor scores of the participants of x, n×p, by regression (L. L. Thurstone, 1935), and
+// their standard errors, each n×k. For answers z, standardized by Means and Deviations,
 //
 //	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,  errors² = diag(Φ − (ΛΦ)ₒᵀ·Rₒₒ⁻¹·(ΛΦ)ₒ),
 //
-// the best linear prediction of the factors, which have variance 1, from the items o that the participant answered. Missing
-// answers are not imputed; a score rests on fewer items, is closer to 0 and has a larger error. Both are NaN for a participant
-// without any answer. The errors leave out that the solution itself is estimated.
+// the best linear prediction of the factors, which have variance 1, from the items o that the participant answered.
+// Missing answers are not imputed; a score rests on fewer items, is closer to 0 and has a larger error. Both are NaN
+// for a participant without any answer. The errors leave out that the solution itself is estimated.
 //
-// A score does not depend on who else is in x. The error returned wraps solver.ErrShape for another number of items and is a
-// *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and for each pattern of missing answers p³/3, or p·k² if the
-// scores rest on the correlations of the solution.
+// A score does not depend on who else is in x. The error returned wraps solver.ErrShape for another number of items and
+// is a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and for each pattern of missing answers p³/3,
+// or p·k² if the scores rest on the correlations of the solution.
 func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()
@@ -128,7 +128,8 @@ func (w *weigher) invert() bool {
 	return factor.Factorize(symmetric(w.Phi, make([]float64, k))) && factor.InverseTo(w.precision) == nil
 }
 
-// weigh returns the weights of the items in the scores, and the errors of the scores. With the correlations of the solution,
+// weigh returns the weights of the items in the scores, and the errors of the scores. With the correlations of the
+// solution,
 //
 //	Rₒₒ⁻¹(ΛΦ)ₒ = Ψₒ⁻¹Λₒ·A⁻¹,  Φ − (ΛΦ)ₒᵀRₒₒ⁻¹(ΛΦ)ₒ = A⁻¹,  A = Φ⁻¹ + ΛₒᵀΨₒ⁻¹Λₒ.
 func (w *weigher) weigh(items []int) (weights *mat.Dense, errs []float64, err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// Scores that rest on the correlations of the solution, and their errors, are those by these correlations as a matrix: the inverse
-// of a k×k matrix tells the same as that of one with a row for each item.
+// Scores that rest on the correlations of the solution, and their errors, are those by these correlations as a matrix:
+// the inverse of a k×k matrix tells the same as that of one with a row for each item.
 func TestScoresOfTheSolution(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 9
@@ -57,8 +57,8 @@ func TestScoresOfTheSolution(t *testing.T) {
 	}
 }
 
-// With few participants for each item, regression weights are tuned to the sample: scores hold less of the factors than their
-// standard errors say. docs/results.md has the table of this test.
+// With few participants for each item, regression weights are tuned to the sample: scores hold less of the factors than
+// their standard errors say. docs/results.md has the table of this test.
 func TestScoresOfFewParticipants(t *testing.T) {
 	t.Parallel()
 	const p, k, samples = 20, 2, 40
@@ -91,7 +91,8 @@ func TestScoresOfFewParticipants(t *testing.T) {
 			}
 		}
 		ratio := is / says
-		t.Logf("%d participants, %d items: reliability %.3f, squared correlation with the factor %.3f, variance of errors %.2f times as large", n, p, 1-says/samples/k, 1-is/samples/k, ratio)
+		t.Logf("%d participants, %d items: reliability %.3f, squared correlation with the factor %.3f, variance of "+
+			"errors %.2f times as large", n, p, 1-says/samples/k, 1-is/samples/k, ratio)
 		if n <= 2*p && ratio < 1.25 || n >= 5*p && ratio > 1.2 {
 			t.Errorf("%d participants: the variance of errors is %.2f times what standard errors say", n, ratio)
 		}

@@ -17,10 +17,11 @@ import (
 const chunkRows = 128
 
 const (
-	// firstBalance is the update, a power of two, after which ρ is adapted first; then it is each time after as many again, so
-	// that ρ settles.
+	// firstBalance is the update, a power of two, after which ρ is adapted first; then it is each time after as many
+	// again, so that ρ settles.
 	firstBalance = 32
-	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
+	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section
+	// 3.4.1).
 	imbalance, rhoFactor = 10, 2
 )
 
@@ -37,11 +38,11 @@ func (*admm) Name() string { return "icqf" }
 
 // state is one run: the ADMM of section 3.2 in the letters of the paper, with D = [W, C] and B = [Q, Qc].
 //
-// An update is W, B (equations 1 and 2), then R = D·Bᵀ, Z, A (3 and 4) and V = Z + A/ρ, the matrix that the next W and B fit.
-// All but B is done row by row. measure takes a chunk of rows from R to the next W, which it keeps apart, and DᵀV for the
-// next B, so that the rows pass the cache once. R and Z are never held as a whole. A, V and the DᵀV of every chunk are: 2·n·p
-// numbers and e/128 of n·p more, beside the copies of the answers in Problem. Measured with 100 items and 8 factors, a fit
-// holds 3.6·n·p numbers.
+// An update is W, B (equations 1 and 2), then R = D·Bᵀ, Z, A (3 and 4) and V = Z + A/ρ, the matrix that the next W and
+// B fit. All but B is done row by row. measure takes a chunk of rows from R to the next W, which it keeps apart, and
+// DᵀV for the next B, so that the rows pass the cache once. R and Z are never held as a whole. A, V and the DᵀV of
+// every chunk are: 2·n·p numbers and e/128 of n·p more, beside the copies of the answers in Problem. Measured with 100
+// items and 8 factors, a fit holds 3.6·n·p numbers.
 type state struct {
 	*admm
 	threads    linalg.Threads
@@ -149,14 +150,14 @@ func (s *state) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the ratio of
-// the residuals is 1/ρ². So ρ rises if the range is violated, and falls to MinRho otherwise.
+// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the
+// ratio of the residuals is 1/ρ². So ρ rises if the range is violated, and falls to MinRho otherwise.
 //
-// This replaces the spectral rule of Xu et al. 2017. That rule estimates two curvatures; the curvature of the data term is
-// known here: 1 or 0.
+// This replaces the spectral rule of Xu et al. 2017. That rule estimates two curvatures; the curvature of the data term
+// is known here: 1 or 0.
 //
-// A fit of many factors with light penalties takes thousands of updates with its residuals in balance: W and B follow a flat
-// valley by turns (docs/questionnaires.md, "Number of factors and β").
+// A fit of many factors with light penalties takes thousands of updates with its residuals in balance: W and B follow a
+// flat valley by turns (docs/questionnaires.md, "Number of factors and β").
 func (s *state) balance() {
 	var primal, dual float64
 	for i := range s.chunks {

@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestInnerAlgorithmsAgree compares the two on one problem, and their minimum with its first-order conditions by the weights of
-// the settings. After 30 steps plain gradient steps are far from the minimum; momentum is what brings FISTA near.
+// TestInnerAlgorithmsAgree compares the two on one problem, and their minimum with its first-order conditions by the
+// weights of the settings. After 30 steps plain gradient steps are far from the minimum; momentum is what brings FISTA
+// near.
 func TestInnerAlgorithmsAgree(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 0))
@@ -60,11 +61,11 @@ func TestInnerAlgorithmsAgree(t *testing.T) {
 }
 
 // TestLagrangianNeverRises recomputes the augmented Lagrangian from the factors and multipliers of each iterate
-// (proposition 3.1), with missing answers and confounds in all cases, and holds that scores and loadings lie within their
-// bounds, and Z within the range, at each. Far below MinRho the Lagrangian does rise.
+// (proposition 3.1), with missing answers and confounds in all cases, and holds that scores and loadings lie within
+// their bounds, and Z within the range, at each. Far below MinRho the Lagrangian does rise.
 //
-// The proof is of cells whose Z is not cut: there the new multiplier costs ρ(z − r)² and the new z gains as much. A cell that is
-// cut has the cost alone, so that this bounds the rise where some are.
+// The proof is of cells whose Z is not cut: there the new multiplier costs ρ(z − r)² and the new z gains as much. A
+// cell that is cut has the cost alone, so that this bounds the rise where some are.
 func TestLagrangianNeverRises(t *testing.T) {
 	t.Parallel()
 	wide, _, _ := questionnaire(6, 80, 16, 3)
@@ -88,7 +89,8 @@ func TestLagrangianNeverRises(t *testing.T) {
 					state.rho = rho
 					a := ascend(t, state)
 					if a.beyond > 0 != (rho < 1) {
-						t.Errorf("%s, %s, range to %v, ρ = %v: rises in %d updates", name, inner, data.Max, rho, a.beyond)
+						t.Errorf("%s, %s, range to %v, ρ = %v: rises in %d updates", name, inner,
+							data.Max, rho, a.beyond)
 					}
 					if rho >= MinRho && a.cuts > 0 != (data.Max == narrow.Max) {
 						t.Errorf("%s, %s, range to %v, ρ = %v: %d cells cut", name, inner, data.Max, rho, a.cuts)
@@ -113,8 +115,8 @@ func started(t *testing.T, data Data, s Settings) *state {
 	return first.(*state)
 }
 
-// ascent counts the updates in which the augmented Lagrangian rises, those in which it rises by more than cut cells cost, and
-// these cells. The largest rise is a share of the Lagrangian.
+// ascent counts the updates in which the augmented Lagrangian rises, those in which it rises by more than cut cells
+// cost, and these cells. The largest rise is a share of the Lagrangian.
 type ascent struct {
 	rises, beyond, cuts int
 	largest             float64
@@ -160,14 +162,15 @@ func checkBounds(t *testing.T, s *state) {
 	}
 	for i := range s.chunks {
 		z := surrogate(&s.chunks[i], s.rho)
-		if low, high := s.problem.data.Min, s.problem.data.Max; slices.Min(z) < low-1e-13*high || slices.Max(z) > high+1e-13*high {
+		if low, high := s.problem.data.Min, s.problem.data.Max; slices.Min(z) < low-1e-13*high ||
+			slices.Max(z) > high+1e-13*high {
 			t.Fatalf("update %d: Z from %v to %v", s.updates, slices.Min(z), slices.Max(z))
 		}
 	}
 }
 
-// lagrangian returns L of the iterate, which cells of Z are cut, and ρ(z − r)² of each: A and V = Z + A/ρ are those that measure
-// made of its factors.
+// lagrangian returns L of the iterate, which cells of Z are cut, and ρ(z − r)² of each: A and V = Z + A/ρ are those
+// that measure made of its factors.
 func lagrangian(s *state) (sum float64, cut []bool, cost []float64) {
 	sum = s.penalty()
 	for i := range s.chunks {

@@ -13,35 +13,39 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Calibration adapts the penalty of a score to how much the answers tell of it, so that the mean score stays the same when
-// answers are missing at random. Noise is cut off at the bounds of a score, and the fewer answers, the more noise: without it,
-// low scores rise and high ones fall.
+// Calibration adapts the penalty of a score to how much the answers tell of it, so that the mean score stays the same
+// when answers are missing at random. Noise is cut off at the bounds of a score, and the fewer answers, the more noise:
+// without it, low scores rise and high ones fall.
 type Calibration struct {
-	// Information is the mean over the participants of the fit of Σ vⱼqⱼₜ² over their answers, for each of the k factors.
+	// Information is the mean over the participants of the fit of Σ vⱼqⱼₜ² over their answers, for each of the k
+	// factors.
 	Information []float64
 	// Shifts holds cₜ of Model.Score.
 	Shifts []float64
 }
 
 const (
-	// complete is the share of the mean information of the fit from which on answers count as complete: people who leave out a
-	// tenth at random, as those of the fit may have done, are between 0.8 and 1.2, and have the penalties of the fit.
+	// complete is the share of the mean information of the fit from which on answers count as complete: people who
+	// leave out a tenth at random, as those of the fit may have done, are between 0.8 and 1.2, and have the penalties
+	// of the fit.
 	complete = 0.8
-	// negligible is the share of the mean information of the fit below which answers tell nothing. The error of a score that has
-	// one of .07 in the fit, which is common, is .5 there.
+	// negligible is the share of the mean information of the fit below which answers tell nothing. The error of a score
+	// that has one of .07 in the fit, which is common, is .5 there.
 	negligible = 0.02
-	// calibrated is the largest number of participants from whom shifts are learnt. The errors of the scores of two halves of
-	// the same answers nearly cancel, so that few are enough.
+	// calibrated is the largest number of participants from whom shifts are learnt. The errors of the scores of two
+	// halves of the same answers nearly cancel, so that few are enough.
 	calibrated = 250
 	// calibrationCells bounds the memory for their problems, in float64.
 	calibrationCells = 1 << 23
-	// dealings is how often the answers of each are dealt to halves, and to quarters. One dealing leaves twice the error of three.
+	// dealings is how often the answers of each are dealt to halves, and to quarters. One dealing leaves twice the
+	// error of three.
 	dealings = 3
 	// calibrationSteps bounds the steps of Newton's method; three to five are the rule.
 	calibrationSteps = 12
 	// balanced is a change of a mean score that counts as none.
 	balanced = 1e-4
-	// calibrationGroups is the number of groups of participants whose sums are added up in their order, whatever the threads.
+	// calibrationGroups is the number of groups of participants whose sums are added up in their order, whatever the
+	// threads.
 	calibrationGroups = 8
 	// leastSlope keeps the slopes of factors without any from being singular, relative to the steepest.
 	leastSlope = 1e-6
@@ -69,13 +73,14 @@ func (c *Calibration) share(factor int, information float64) float64 {
 // rise returns by how much the penalty of a score rises with the shift, at a share.
 func rise(share float64) float64 { return math.Sqrt(share) - share }
 
-// Calibrate sets the Calibration from the participants of the fit, n×p answers and n×c confounds, of which it takes at most 250
-// at equal distances. It deals the answers of each to halves and to quarters, three times, and finds the shifts with which the
-// mean of each factor's scores over these parts is that of the scores of all answers. A part that tells nothing of a factor
-// does not count there. The search is Newton's: scores are piecewise linear in the shifts. If no shifts keep the mean, those of
-// the step with the least change stay.
+// Calibrate sets the Calibration from the participants of the fit, n×p answers and n×c confounds, of which it takes at
+// most 250 at equal distances. It deals the answers of each to halves and to quarters, three times, and finds the
+// shifts with which the mean of each factor's scores over these parts is that of the scores of all answers. A part that
+// tells nothing of a factor does not count there. The search is Newton's: scores are piecewise linear in the shifts. If
+// no shifts keep the mean, those of the step with the least change stay.
 //
-// The same data give the same bits for any number of threads. It returns the errors of Score. It scores about 20,000 rows.
+// The same data give the same bits for any number of threads. It returns the errors of Score. It scores about 20,000
+// rows.
 func (m *Model) Calibrate(answers, confounds *mat.Dense) error {
 	m.Calibration = nil
 	if err := m.checkRows(answers, confounds); err != nil {
@@ -85,7 +90,8 @@ func (m *Model) Calibrate(answers, confounds *mat.Dense) error {
 	_, k := m.Loadings.Dims()
 	trial := *m
 	trial.Calibration = &Calibration{Information: m.information(answers), Shifts: make([]float64, k)}
-	b := &balance{Calibration: trial.Calibration, threads: linalg.Threads(m.Threads), people: make([][]part, min(n, calibrated, max(1, calibrationCells/(problems*k*k))))}
+	b := &balance{Calibration: trial.Calibration, threads: linalg.Threads(m.Threads), people: make([][]part,
+		min(n, calibrated, max(1, calibrationCells/(problems*k*k))))}
 	for g := range b.scorers {
 		b.scorers[g] = trial.NewScorer()
 		b.sums[g] = sums{make([]float64, k), mat.NewDense(k, k, nil)}
@@ -97,7 +103,8 @@ func (m *Model) Calibrate(answers, confounds *mat.Dense) error {
 		if confounds != nil {
 			known = confounds.RawRowView(row)
 		}
-		b.people[i] = b.deal(b.scorers[g], answers.RawRowView(row), known, rand.New(rand.NewPCG(calibrationSeed, uint64(i))))
+		b.people[i] = b.deal(b.scorers[g], answers.RawRowView(row), known,
+			rand.New(rand.NewPCG(calibrationSeed, uint64(i))))
 		return nil
 	})
 	trial.L1, trial.L2 = m.L1, m.L2
@@ -178,7 +185,10 @@ func (b *balance) deal(s *Scorer, answers, confounds []float64, random *rand.Ran
 	}
 	problem := func(some []float64) part {
 		s.set(some, confounds)
-		return part{slices.Clone(s.lasso.gram), slices.Clone(s.lasso.linear), slices.Clone(s.shares), s.given, make([]float64, len(s.shares))}
+		return part{
+			gram: slices.Clone(s.lasso.gram), linear: slices.Clone(s.lasso.linear),
+			shares: slices.Clone(s.shares), given: s.given, weights: make([]float64, len(s.shares)),
+		}
 	}
 	whole := problem(answers)
 	all := make([]part, 0, problems)
@@ -276,8 +286,8 @@ func (b *balance) measure() (*sums, error) {
 	return all, nil
 }
 
-// newton stores the step to where the changes are 0 by their slopes. It reports whether there is one. The slopes of a factor by
-// its own shift are negative: a larger penalty lowers a score.
+// newton stores the step to where the changes are 0 by their slopes. It reports whether there is one. The slopes of a
+// factor by its own shift are negative: a larger penalty lowers a score.
 func (s *sums) newton(step []float64) bool {
 	var steepest float64
 	for t := range step {

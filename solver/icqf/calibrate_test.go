@@ -34,7 +34,8 @@ func high(u float64) float64   { return min(1, u/0.6) }
 // draw returns the model, with β that of the fit, and a function that returns n participants' answers and true scores.
 func (c *plantedCase) draw(random *rand.Rand) (*Model, func(n int) (answers, truth *mat.Dense)) {
 	const top = 4
-	m := &Model{Loadings: mat.NewDense(c.p, c.k, nil), L1: c.beta * float64(c.p) / ScaledItems * (top / ScaledMax) * (top / ScaledMax), Answers: float64(c.p) * (1 - c.missing)}
+	m := &Model{Loadings: mat.NewDense(c.p, c.k, nil), L1: c.beta * float64(c.p) / ScaledItems * (top / ScaledMax) *
+		(top / ScaledMax), Answers: float64(c.p) * (1 - c.missing)}
 	for j := range c.p {
 		m.Loadings.Set(j, j%c.k, 1.5+2*random.Float64())
 		m.Loadings.Set(j, (j+1)%c.k, max(0, 1.6*random.Float64()-0.8))
@@ -68,20 +69,24 @@ func thinned(random *rand.Rand, answers *mat.Dense, keep float64) *mat.Dense {
 	return out
 }
 
-// Deleting answers at random leaves the mean scores of new participants, as many as the fit had, within two standard errors and
-// within 3 %, where a model without calibration is off by more.
+// Deleting answers at random leaves the mean scores of new participants, as many as the fit had, within two standard
+// errors and within 3 %, where a model without calibration is off by more.
 func TestDeletedAnswersLeaveTheMeans(t *testing.T) {
 	t.Parallel()
 	cases := []plantedCase{
-		{300, 40, 4, 0.3, 0.5, 0, absent, "mostly absent"},
-		{300, 40, 4, 0, 0.5, 0, high, "high"},
+		{n: 300, p: 40, k: 4, beta: 0.3, noise: 0.5, missing: 0, score: absent, name: "mostly absent"},
+		{n: 300, p: 40, k: 4, beta: 0, noise: 0.5, missing: 0, score: high, name: "high"},
 	}
 	if os.Getenv("WARDCAST_LONG") != "" {
 		cases = nil
-		for name, score := range map[string]func(float64) float64{"mostly absent": absent, "high": high, "low": square} {
+		for name, score := range map[string]func(
+			float64) float64{"mostly absent": absent, "high": high, "low": square} {
 			for _, beta := range []float64{0, 0.1, 0.3, 0.5} {
-				cases = append(cases, plantedCase{300, 40, 4, beta, 0.5, 0, score, name}, plantedCase{300, 40, 4, beta, 0.5, 0.3, score, name},
-					plantedCase{300, 15, 3, beta, 0.5, 0, score, name}, plantedCase{300, 160, 8, beta, 0.7, 0.1, score, name})
+				cases = append(cases,
+					plantedCase{n: 300, p: 40, k: 4, beta: beta, noise: 0.5, missing: 0, score: score, name: name},
+					plantedCase{n: 300, p: 40, k: 4, beta: beta, noise: 0.5, missing: 0.3, score: score, name: name},
+					plantedCase{n: 300, p: 15, k: 3, beta: beta, noise: 0.5, missing: 0, score: score, name: name},
+					plantedCase{n: 300, p: 160, k: 8, beta: beta, noise: 0.7, missing: 0.1, score: score, name: name})
 			}
 		}
 	}
@@ -98,7 +103,8 @@ func TestDeletedAnswersLeaveTheMeans(t *testing.T) {
 			few := thinned(random, people, keep)
 			share, errorsOff := worst(t, m, people, few, c.n)
 			before, _ := worst(t, &plain, people, few, c.n)
-			t.Logf("%v, %.0f %% kept: off by %+.1f %%, %.1f standard errors; without calibration by %+.1f %%", &c, 100*keep, 100*share, errorsOff, 100*before)
+			t.Logf("%v, %.0f %% kept: off by %+.1f %%, %.1f standard errors; without calibration by %+.1f %%", &c,
+				100*keep, 100*share, errorsOff, 100*before)
 			if math.Abs(share) > 0.03 || errorsOff > 2 {
 				t.Errorf("%v, %.0f %% kept: off by %+.1f %%, %.1f standard errors", &c, 100*keep, 100*share, errorsOff)
 			}
@@ -119,8 +125,8 @@ func informs(m *Model, answers []float64, factor int) bool {
 	return some >= negligible*all
 }
 
-// worst returns by how much the mean score of a factor changes at most, among people with answers that tell of it: relative to
-// the mean, and in standard errors for n participants.
+// worst returns by how much the mean score of a factor changes at most, among people with answers that tell of it:
+// relative to the mean, and in standard errors for n participants.
 func worst(t *testing.T, m *Model, all, some *mat.Dense, n int) (share, standardErrors float64) {
 	t.Helper()
 	before, err := m.Score(all, nil)
@@ -148,12 +154,15 @@ func worst(t *testing.T, m *Model, all, some *mat.Dense, n int) (share, standard
 	return share, standardErrors
 }
 
-// Complete answers have the penalty of the fit, few have that of the formula, and nothing of a factor scores 0 even where the
-// shift is below 0.
+// Complete answers have the penalty of the fit, few have that of the formula, and nothing of a factor scores 0 even
+// where the shift is below 0.
 func TestCalibratedPenalty(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
-	m := &Model{Loadings: mat.NewDense(4, 2, []float64{2, 0, 2, 0, 0, 3, 0, 3}), L1: 0.5, Answers: 4, Calibration: &Calibration{Information: []float64{8, 18}, Shifts: []float64{0.4, -2}}}
+	m := &Model{
+		Loadings: mat.NewDense(4, 2, []float64{2, 0, 2, 0, 0, 3, 0, 3}), L1: 0.5, Answers: 4,
+		Calibration: &Calibration{Information: []float64{8, 18}, Shifts: []float64{0.4, -2}},
+	}
 	half := 4 / (0.8 * 8) // s of one of two answers
 	for _, test := range []struct {
 		answers, want []float64
@@ -171,9 +180,13 @@ func TestCalibratedPenalty(t *testing.T) {
 			t.Errorf("%v: scores %v, want %v", test.answers, got, test.want)
 		}
 	}
-	// The first factor cannot explain the answer. The second must not make up for it if that is next to nothing of what tells of it.
+	// The first factor cannot explain the answer. The second must not make up for it if that is next to nothing of what
+	// tells of it.
 	for _, beta := range []float64{0, 0.5} {
-		nothing := &Model{Loadings: mat.NewDense(2, 2, []float64{2, 0.01, 0, 2}), L1: beta, Answers: 2, Calibration: &Calibration{Information: []float64{4, 4}, Shifts: []float64{0, -5}}}
+		nothing := &Model{
+			Loadings: mat.NewDense(2, 2, []float64{2, 0.01, 0, 2}), L1: beta, Answers: 2,
+			Calibration: &Calibration{Information: []float64{4, 4}, Shifts: []float64{0, -5}},
+		}
 		got := make([]float64, 2)
 		if err := nothing.NewScorer().ScoreTo(got, []float64{4, nan}, nil); err != nil || got[0] != 1 || got[1] != 0 {
 			t.Errorf("β = %v: scores %v, %v of next to nothing, want 1 and 0", beta, got, err)
@@ -185,7 +198,8 @@ func TestCalibratedPenalty(t *testing.T) {
 	}
 }
 
-// A calibration has the same bits for any number of threads, and takes factors without loadings, empty rows and confounds.
+// A calibration has the same bits for any number of threads, and takes factors without loadings, empty rows and
+// confounds.
 func TestCalibrateAnything(t *testing.T) {
 	t.Parallel()
 	data, _, _ := questionnaire(3, 60, 20, 3)

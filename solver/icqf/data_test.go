@@ -30,21 +30,33 @@ func TestSettingsAndData(t *testing.T) {
 		make func() (Data, Settings)
 		want error
 	}{
-		"no answers at all":     {with(func(d *Data, _ *Settings) { d.Answers = nil }), solver.ErrShape},
-		"a participant without": {with(func(d *Data, _ *Settings) { d.Answers.SetRow(3, repeat(nan, 10)) }), ErrNoAnswers},
-		"an item without":       {with(func(d *Data, _ *Settings) { d.Answers.SetCol(3, repeat(nan, 30)) }), ErrNoAnswers},
-		"all missing":           {with(func(d *Data, _ *Settings) { d.Answers.Scale(nan, d.Answers); d.Max = 0 }), ErrNoAnswers},
-		"above the range":       {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, 5) }), solver.ErrDomain},
-		"below the range":       {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1) }), solver.ErrDomain},
-		"infinite":              {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)) }), solver.ErrNonFinite},
-		"infinite, no range":    {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)); d.Max = 0 }), solver.ErrNonFinite},
-		"negative, no range":    {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1); d.Max = 0 }), solver.ErrSettings},
+		"no answers at all": {with(func(d *Data, _ *Settings) { d.Answers = nil }), solver.ErrShape},
+		"a participant without": {
+			with(func(d *Data, _ *Settings) { d.Answers.SetRow(3, repeat(nan, 10)) }), ErrNoAnswers,
+		},
+		"an item without": {with(func(d *Data, _ *Settings) { d.Answers.SetCol(3, repeat(nan, 30)) }), ErrNoAnswers},
+		"all missing": {
+			with(func(d *Data, _ *Settings) { d.Answers.Scale(nan, d.Answers); d.Max = 0 }), ErrNoAnswers,
+		},
+		"above the range": {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, 5) }), solver.ErrDomain},
+		"below the range": {with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1) }), solver.ErrDomain},
+		"infinite": {
+			with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)) }), solver.ErrNonFinite,
+		},
+		"infinite, no range": {
+			with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, math.Inf(1)); d.Max = 0 }), solver.ErrNonFinite,
+		},
+		"negative, no range": {
+			with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1); d.Max = 0 }), solver.ErrSettings,
+		},
 		"all alike, no range": {with(func(d *Data, _ *Settings) {
 			d.Answers.Apply(func(_, _ int, _ float64) float64 { return 1 }, d.Answers)
 			d.Max = 0
 		}), solver.ErrSettings},
-		"range of nothing":            {with(func(d *Data, _ *Settings) { d.Min = 4 }), solver.ErrSettings},
-		"confounds of others":         {with(func(d *Data, _ *Settings) { d.Confounds = mat.NewDense(29, 3, nil) }), solver.ErrShape},
+		"range of nothing": {with(func(d *Data, _ *Settings) { d.Min = 4 }), solver.ErrSettings},
+		"confounds of others": {
+			with(func(d *Data, _ *Settings) { d.Confounds = mat.NewDense(29, 3, nil) }), solver.ErrShape,
+		},
 		"confound missing":            {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, nan) }), ErrConfounds},
 		"confound above 1":            {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, 1.5) }), ErrConfounds},
 		"no factors":                  {with(func(_ *Data, s *Settings) { s.Rank = 0 }), solver.ErrRank},
@@ -66,7 +78,8 @@ func TestSettingsAndData(t *testing.T) {
 	}
 	d, s2 := with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, 5) })()
 	_, err := Fit(t.Context(), d, s2)
-	if at, ok := errors.AsType[*solver.DomainError](err); !ok || at.Row != 3 || at.Col != 4 || !strings.Contains(err.Error(), "row 3, column 4 is 5, not in 0 … 4") {
+	if at, ok := errors.AsType[*solver.DomainError](err); !ok || at.Row != 3 || at.Col != 4 ||
+		!strings.Contains(err.Error(), "row 3, column 4 is 5, not in 0 … 4") {
 		t.Errorf("got %v, want row 3 and column 4", err)
 	}
 	p, err := Prepare(good, Settings{Rank: 2})

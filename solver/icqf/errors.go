@@ -19,13 +19,14 @@ const deviation = 0.5
 //
 //	σⱼ² = Σᵢ (mᵢⱼ − rᵢⱼ)² / Σᵢ (1 − kᵢ/aᵢ),
 //
-// the sums over participants who answered the item and more items than they have scores off the bounds, kᵢ of aᵢ answers: a
-// score that fits an answer takes away a part of its residual. An item without such a participant has the mean of the others;
-// 0 if there is none.
+// the sums over participants who answered the item and more items than they have scores off the bounds, kᵢ of aᵢ
+// answers: a score that fits an answer takes away a part of its residual. An item without such a participant has the
+// mean of the others; 0 if there is none.
 //
-// Where an answer can hardly be lower, or higher, noise is cut off. So the sums are over those participants only for whom rᵢⱼ is at
-// least a tenth of the way from the lowest to the highest answer away from both, if that variance is larger. If these are few, σⱼ²
-// is that of all of them, times how much larger the one is than the other for all items together. It returns the errors of Score.
+// Where an answer can hardly be lower, or higher, noise is cut off. So the sums are over those participants only for
+// whom rᵢⱼ is at least a tenth of the way from the lowest to the highest answer away from both, if that variance is
+// larger. If these are few, σⱼ² is that of all of them, times how much larger the one is than the other for all items
+// together. It returns the errors of Score.
 func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, variances []float64, err error) {
 	if scores, err = m.Score(answers, confounds); err != nil {
 		return nil, nil, err
@@ -114,20 +115,22 @@ func variancesOf(all, inside []residuals) []float64 {
 // answered counts the answers of a row.
 func answered(row []float64) int { return floats.Count(func(v float64) bool { return v == v }, row) }
 
-// StandardErrors returns the standard errors of the scores of n participants, n×k, in (0, 0.5], from the variances σⱼ² in
-// Noise. They are the roots of the diagonal of
+// StandardErrors returns the standard errors of the scores of n participants, n×k, in (0, 0.5], from the variances σⱼ²
+// in Noise. They are the roots of the diagonal of
 //
 //	H⁻¹(A + δ²τ²·I)H⁻¹, H = Σ vⱼqⱼqⱼᵀ + δ·I, A = Σ vⱼ²σⱼ²qⱼqⱼᵀ, δ = mean(vⱼσⱼ²)/τ², τ = 0.5,
 //
-// the sums and the mean over the answered items. That is the sandwich (White 1982) of the least squares of Score without bounds,
-// with as little known beforehand as that a score is in [0, 1]: where the answers tell nothing of a score its error is τ. Loadings
-// count as known. The bounds are left out, which is right for scores off them, and too wide for scores at them.
+// the sums and the mean over the answered items. That is the sandwich (White 1982) of the least squares of Score
+// without bounds, with as little known beforehand as that a score is in [0, 1]: where the answers tell nothing of a
+// score its error is τ. Loadings count as known. The bounds are left out, which is right for scores off them, and too
+// wide for scores at them.
 //
 // It returns an error that wraps solver.ErrShape for a model without Noise and for sizes that do not fit it.
 func (m *Model) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
 	items, k := m.Loadings.Dims()
 	if len(m.Noise) != items || answers == nil || answers.RawMatrix().Cols != items {
-		return nil, fmt.Errorf("standard errors: %w: variances of %d items in place of %d", solver.ErrShape, len(m.Noise), items)
+		return nil, fmt.Errorf("standard errors: %w: variances of %d items in place of %d", solver.ErrShape,
+			len(m.Noise), items)
 	}
 	n, _ := answers.Dims()
 	out := mat.NewDense(n, k, nil)
@@ -180,8 +183,8 @@ func (m *Model) errorsTo(dst, answers []float64) {
 	}
 }
 
-// Stretch returns loadings, p×c, times √vⱼ: those of answers whose ranges are stretched to the same width, which the fit compares.
-// Without Weights it returns the loadings themselves.
+// Stretch returns loadings, p×c, times √vⱼ: those of answers whose ranges are stretched to the same width, which the
+// fit compares. Without Weights it returns the loadings themselves.
 func (m *Model) Stretch(loadings *mat.Dense) *mat.Dense {
 	if m.Weights == nil {
 		return loadings

@@ -21,7 +21,8 @@ func ExampleFit() {
 		2, 2, 0, nan,
 		0, nan, 2, 2,
 	})
-	r, err := icqf.Fit(context.Background(), icqf.Data{Answers: answers, Max: 3}, icqf.Settings{Rank: 2, L1: 0.01, RelTol: 1e-8})
+	r, err := icqf.Fit(context.Background(), icqf.Data{Answers: answers, Max: 3},
+		icqf.Settings{Rank: 2, L1: 0.01, RelTol: 1e-8})
 	if err != nil {
 		fmt.Println(err)
 		return

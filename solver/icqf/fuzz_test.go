@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fitProperty fits small questionnaires of any answers on a scale, most cells missing in some: what every result promises
-// holds, and each participant is scored alike alone and beside others.
+// fitProperty fits small questionnaires of any answers on a scale, most cells missing in some: what every result
+// promises holds, and each participant is scored alike alone and beside others.
 func fitProperty(t *rapid.T) {
 	n, p := rapid.IntRange(1, 140).Draw(t, "n"), rapid.IntRange(1, 12).Draw(t, "p")
 	c := rapid.IntRange(0, 2).Draw(t, "c")
@@ -27,9 +27,11 @@ func fitProperty(t *rapid.T) {
 		data.Confounds.Apply(func(i, j int, _ float64) float64 { return float64(i*(j+1)%3) / 2 }, data.Confounds)
 	}
 	s := Settings{
-		Rank: rapid.IntRange(1, p).Draw(t, "rank"), L1: rapid.Float64Range(0, 2).Draw(t, "l1"), L2: rapid.Float64Range(0, 2).Draw(t, "l2"),
-		MaxLoading: rapid.SampledFrom([]float64{0, 0.7, 4}).Draw(t, "bound"), MaxIter: rapid.IntRange(1, 30).Draw(t, "updates"),
-		Inner: rapid.SampledFrom([]Inner{CoordinateDescent, FISTA}).Draw(t, "inner"),
+		Rank: rapid.IntRange(1, p).Draw(t, "rank"), L1: rapid.Float64Range(0, 2).Draw(t, "l1"),
+		L2:         rapid.Float64Range(0, 2).Draw(t, "l2"),
+		MaxLoading: rapid.SampledFrom([]float64{0, 0.7, 4}).Draw(t, "bound"),
+		MaxIter:    rapid.IntRange(1, 30).Draw(t, "updates"),
+		Inner:      rapid.SampledFrom([]Inner{CoordinateDescent, FISTA}).Draw(t, "inner"),
 	}
 	problem, err := Prepare(data, s)
 	if err != nil {

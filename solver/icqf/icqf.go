@@ -50,20 +50,20 @@ const (
 	FISTA Inner = "fista"
 )
 
-// DefaultMaxIter is the largest number of updates unless told otherwise. An update takes milliseconds, and many factors with a small
-// penalty may need thousands of them.
+// DefaultMaxIter is the largest number of updates unless told otherwise. An update takes milliseconds, and many factors
+// with a small penalty may need thousands of them.
 const DefaultMaxIter = 5000
 
 // Settings controls a fit. Zero values mean the defaults that the fields name.
 type Settings struct {
 	// Rank is the number of factors k, 1 ≤ k ≤ p.
 	Rank int
-	// L1 is β ≥ 0 of the ℓ1 penalty, L2 that of the ridge. They weigh a score by β and a loading by β·(n/p)·Max, as in the
-	// paper, unless Scaled makes them free of the unit of the answers and of their number: see the package comment.
+	// L1 is β ≥ 0 of the ℓ1 penalty, L2 that of the ridge. They weigh a score by β and a loading by β·(n/p)·Max, as in
+	// the paper, unless Scaled makes them free of the unit of the answers and of their number: see the package comment.
 	L1, L2 float64
 	Scaled bool
-	// MaxLoading bounds the loadings, those of the confounds too; 0 is no bound. Max of the answers makes every factor an
-	// answer pattern.
+	// MaxLoading bounds the loadings, those of the confounds too; 0 is no bound. Max of the answers makes every factor
+	// an answer pattern.
 	MaxLoading float64
 	// Inner chooses the inner algorithm; "" means CoordinateDescent.
 	Inner Inner
@@ -82,8 +82,8 @@ type Settings struct {
 	Recorder solver.Recorder
 }
 
-// The questionnaire on which scaled penalties are those of the paper: 120 items answered 0 to 2, as the Child Behavior Checklist
-// has, to which the paper applies the method.
+// The questionnaire on which scaled penalties are those of the paper: 120 items answered 0 to 2, as the Child Behavior
+// Checklist has, to which the paper applies the method.
 const (
 	ScaledItems = 120
 	ScaledMax   = 2
@@ -95,8 +95,8 @@ type Model struct {
 	Loadings, ConfoundLoadings *mat.Dense
 	// L1 and L2 weigh the scores.
 	L1, L2 float64
-	// Answers is the number of answers for which L1 and L2 are meant: the penalties of a participant with a answers weigh
-	// a/Answers as much. 0 means that they weigh the same for any number.
+	// Answers is the number of answers for which L1 and L2 are meant: the penalties of a participant with a answers
+	// weigh a/Answers as much. 0 means that they weigh the same for any number.
 	Answers float64
 	// Calibration, if not nil, adapts the penalties to how much the answers tell of each score.
 	Calibration *Calibration
@@ -131,8 +131,8 @@ type Result struct {
 	Seconds solver.Seconds
 }
 
-// Fit returns the factors of a questionnaire. It is Prepare and (*Problem).Fit, and refuses a row or a column without answers
-// by an error that wraps ErrNoAnswers.
+// Fit returns the factors of a questionnaire. It is Prepare and (*Problem).Fit, and refuses a row or a column without
+// answers by an error that wraps ErrNoAnswers.
 func Fit(ctx context.Context, data Data, s Settings) (*Result, error) {
 	begin := time.Now()
 	p, err := Prepare(data, s)

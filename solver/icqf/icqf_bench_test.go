@@ -19,7 +19,8 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// BenchmarkScore scores participants by planted loadings, an item on one factor each, and by loadings of every item on every factor.
+// BenchmarkScore scores participants by planted loadings, an item on one factor each, and by loadings of every item on
+// every factor.
 func BenchmarkScore(b *testing.B) {
 	const n = 1000
 	for _, size := range []struct {

@@ -121,8 +121,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFirstOrderConditions holds that at a minimum both inner algorithms shrink by the whole weight of β, and the confounds'
-// loadings by that of the others: the gradient of the squared error is β at scores off their bounds and βγ at loadings.
+// TestFirstOrderConditions holds that at a minimum both inner algorithms shrink by the whole weight of β, and the
+// confounds' loadings by that of the others: the gradient of the squared error is β at scores off their bounds and βγ
+// at loadings.
 func TestFirstOrderConditions(t *testing.T) {
 	t.Parallel()
 	data, _, _ := questionnaire(2, 80, 15, 3)
@@ -262,7 +263,8 @@ func TestStart(t *testing.T) {
 			if i.Iteration == 0 {
 				start = i
 				if mat.Min(i.Scores) < 0 || mat.Max(i.Scores) != 1 || mat.Min(i.Topics) < 0 {
-					t.Errorf("start with scores from %v to %v, loadings from %v", mat.Min(i.Scores), mat.Max(i.Scores), mat.Min(i.Topics))
+					t.Errorf("start with scores from %v to %v, loadings from %v", mat.Min(i.Scores), mat.Max(i.Scores),
+						mat.Min(i.Topics))
 				}
 			}
 		})}

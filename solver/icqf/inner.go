@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// rounds is the number of rounds of coordinate descent of an update: from four on, the following updates gain no more
-	// from the minimum itself.
+	// rounds is the number of rounds of coordinate descent of an update: from four on, the following updates gain no
+	// more from the minimum itself.
 	rounds = 4
 	// steps is the number of accelerated gradient steps of an update.
 	steps = 30
 )
 
-// inner is one of the two lasso problems of an update: minimize over X, whose columns are rows of W or of B, in [0, upper]
+// inner is one of the two lasso problems of an update: minimize over X, whose columns are rows of W or of B, in [0,
+// upper]
 //
 //	½·tr(XᵀGX) − tr(XᵀC) + (l1/ρ)·ΣX + (l2/2ρ)·‖X‖².
 type inner struct {
@@ -83,8 +84,8 @@ func (p *inner) improve(x, c *mat.Dense, count int) {
 //
 //	xᵢ = cut(yᵢ − (G·yᵢ − c)/L), tᵢ₊₁ = (1 + √(1+4tᵢ²))/2, yᵢ₊₁ = xᵢ + (tᵢ − 1)/tᵢ₊₁·(xᵢ − xᵢ₋₁).
 //
-// The ℓ1 norm of entries ≥ 0 is linear and stands in c, so that its proximal step is the cut. The value may rise from step to
-// step, but never above that of x₀: plus ½L‖xᵢ − xᵢ₋₁‖², it never rises (Chambolle and Dossal 2015).
+// The ℓ1 norm of entries ≥ 0 is linear and stands in c, so that its proximal step is the cut. The value may rise from
+// step to step, but never above that of x₀: plus ½L‖xᵢ − xᵢ₋₁‖², it never rises (Chambolle and Dossal 2015).
 func (p *inner) accelerate(x, c *mat.Dense) {
 	var y, gradient mat.Dense
 	y.CloneFrom(x)

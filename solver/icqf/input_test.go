@@ -32,24 +32,46 @@ func TestModelRefuses(t *testing.T) {
 		answers, confound *mat.Dense
 		want              error
 	}{
-		"no answers":                     {model(same), nil, data.Confounds, solver.ErrShape},
-		"empty answers":                  {model(same), &mat.Dense{}, data.Confounds, solver.ErrShape},
-		"answers of other items":         {model(same), mat.NewDense(6, 9, nil), data.Confounds, solver.ErrShape},
-		"an infinite answer":             {model(same), with(data.Answers, 3, 4, math.Inf(1)), data.Confounds, solver.ErrNonFinite},
-		"answers too large to square":    {model(same), with(data.Answers, 3, 4, math.MaxFloat64), data.Confounds, solver.ErrNonFinite},
-		"no confounds":                   {model(same), data.Answers, nil, ErrConfounds},
-		"empty confounds":                {model(same), data.Answers, &mat.Dense{}, solver.ErrShape},
-		"confounds of others":            {model(same), data.Answers, mat.NewDense(5, 3, nil), solver.ErrShape},
-		"a confound missing":             {model(same), data.Answers, with(data.Confounds, 3, 1, nan), ErrConfounds},
-		"confounds the model has not":    {model(func(m *Model) { m.ConfoundLoadings = nil }), data.Answers, data.Confounds, ErrConfounds},
-		"no model":                       {&Model{}, data.Answers, data.Confounds, solver.ErrShape},
-		"an empty model":                 {&Model{Loadings: &mat.Dense{}}, data.Answers, data.Confounds, solver.ErrShape},
-		"confounds' loadings of others":  {model(func(m *Model) { m.ConfoundLoadings = mat.NewDense(9, 3, nil) }), data.Answers, data.Confounds, solver.ErrShape},
-		"empty confounds' loadings":      {model(func(m *Model) { m.ConfoundLoadings = &mat.Dense{} }), data.Answers, data.Confounds, solver.ErrShape},
-		"a loading missing":              {model(func(m *Model) { m.Loadings.Set(3, 1, nan) }), data.Answers, data.Confounds, solver.ErrNonFinite},
-		"an infinite confound's loading": {model(func(m *Model) { m.ConfoundLoadings.Set(3, 1, math.Inf(1)) }), data.Answers, data.Confounds, solver.ErrNonFinite},
-		"a negative penalty":             {model(func(m *Model) { m.L1 = -1 }), data.Answers, data.Confounds, solver.ErrSettings},
-		"a penalty that is no number":    {model(func(m *Model) { m.L2 = nan }), data.Answers, data.Confounds, solver.ErrSettings},
+		"no answers":             {model(same), nil, data.Confounds, solver.ErrShape},
+		"empty answers":          {model(same), &mat.Dense{}, data.Confounds, solver.ErrShape},
+		"answers of other items": {model(same), mat.NewDense(6, 9, nil), data.Confounds, solver.ErrShape},
+		"an infinite answer": {
+			model(same), with(data.Answers, 3, 4, math.Inf(1)), data.Confounds, solver.ErrNonFinite,
+		},
+		"answers too large to square": {
+			model(same), with(data.Answers, 3, 4, math.MaxFloat64), data.Confounds, solver.ErrNonFinite,
+		},
+		"no confounds":        {model(same), data.Answers, nil, ErrConfounds},
+		"empty confounds":     {model(same), data.Answers, &mat.Dense{}, solver.ErrShape},
+		"confounds of others": {model(same), data.Answers, mat.NewDense(5, 3, nil), solver.ErrShape},
+		"a confound missing":  {model(same), data.Answers, with(data.Confounds, 3, 1, nan), ErrConfounds},
+		"confounds the model has not": {
+			model(func(m *Model) { m.ConfoundLoadings = nil }), data.Answers, data.Confounds, ErrConfounds,
+		},
+		"no model": {&Model{}, data.Answers, data.Confounds, solver.ErrShape},
+		"an empty model": {
+			&Model{Loadings: &mat.Dense{}}, data.Answers, data.Confounds, solver.ErrShape,
+		},
+		"confounds' loadings of others": {
+			model(func(m *Model) { m.ConfoundLoadings = mat.NewDense(9, 3, nil) }),
+			data.Answers, data.Confounds, solver.ErrShape,
+		},
+		"empty confounds' loadings": {
+			model(func(m *Model) { m.ConfoundLoadings = &mat.Dense{} }), data.Answers, data.Confounds, solver.ErrShape,
+		},
+		"a loading missing": {
+			model(func(m *Model) { m.Loadings.Set(3, 1, nan) }), data.Answers, data.Confounds, solver.ErrNonFinite,
+		},
+		"an infinite confound's loading": {
+			model(func(m *Model) { m.ConfoundLoadings.Set(3, 1, math.Inf(1)) }),
+			data.Answers, data.Confounds, solver.ErrNonFinite,
+		},
+		"a negative penalty": {
+			model(func(m *Model) { m.L1 = -1 }), data.Answers, data.Confounds, solver.ErrSettings,
+		},
+		"a penalty that is no number": {
+			model(func(m *Model) { m.L2 = nan }), data.Answers, data.Confounds, solver.ErrSettings,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,13 +85,16 @@ func TestModelRefuses(t *testing.T) {
 		scores, confound *mat.Dense
 		want             error
 	}{
-		"no scores":                   {model(same), nil, data.Confounds, solver.ErrShape},
-		"empty scores":                {model(same), &mat.Dense{}, data.Confounds, solver.ErrShape},
-		"scores of other factors":     {model(same), mat.NewDense(6, 3, nil), data.Confounds, solver.ErrShape},
-		"no confounds":                {model(same), scores, nil, ErrConfounds},
-		"confounds of others":         {model(same), scores, mat.NewDense(5, 3, nil), solver.ErrShape},
-		"no model":                    {&Model{}, scores, data.Confounds, solver.ErrShape},
-		"confounds' loadings of none": {model(func(m *Model) { m.ConfoundLoadings = mat.NewDense(9, 3, nil) }), scores, data.Confounds, solver.ErrShape},
+		"no scores":               {model(same), nil, data.Confounds, solver.ErrShape},
+		"empty scores":            {model(same), &mat.Dense{}, data.Confounds, solver.ErrShape},
+		"scores of other factors": {model(same), mat.NewDense(6, 3, nil), data.Confounds, solver.ErrShape},
+		"no confounds":            {model(same), scores, nil, ErrConfounds},
+		"confounds of others":     {model(same), scores, mat.NewDense(5, 3, nil), solver.ErrShape},
+		"no model":                {&Model{}, scores, data.Confounds, solver.ErrShape},
+		"confounds' loadings of none": {
+			model(func(m *Model) { m.ConfoundLoadings = mat.NewDense(9, 3, nil) }), scores,
+			data.Confounds, solver.ErrShape,
+		},
 	} {
 		t.Run("reconstruct/"+name, func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +108,9 @@ func TestModelRefuses(t *testing.T) {
 func TestRangeOfNothing(t *testing.T) {
 	t.Parallel()
 	good, _, _ := questionnaire(20, 30, 10, 2)
-	for _, limits := range [][2]float64{{4, 1}, {4, 4}, {-1, 4}, {math.NaN(), 4}, {0, math.NaN()}, {math.Inf(1), math.Inf(-1)}, {0, math.Inf(1)}, {math.Inf(-1), 4}} {
+	for _, limits := range [][2]float64{{4, 1}, {4, 4}, {-1, 4}, {math.NaN(), 4}, {0, math.NaN()}, {
+		math.Inf(1), math.Inf(-1),
+	}, {0, math.Inf(1)}, {math.Inf(-1), 4}} {
 		for _, answers := range []*mat.Dense{good.Answers, mat.NewDense(2, 2, repeat(math.NaN(), 4))} {
 			d := Data{Answers: answers, Min: limits[0], Max: limits[1]}
 			if _, err := Prepare(d, Settings{Rank: 1}); !errors.Is(err, solver.ErrSettings) {

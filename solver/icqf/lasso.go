@@ -14,32 +14,34 @@ import (
 const (
 	// unit is the rounding of one operation, 2⁻⁵².
 	unit = 0x1p-52
-	// slack is by how much more than k+1 units of rounding a gradient may differ from 0, and a column from its fit by others:
-	// solving two triangles leaves up to 3k+1 of them (Higham 2002, theorem 10.4), and the gradient itself k+1.
+	// slack is by how much more than k+1 units of rounding a gradient may differ from 0, and a column from its fit by
+	// others: solving two triangles leaves up to 3k+1 of them (Higham 2002, theorem 10.4), and the gradient itself k+1.
 	slack = 4
-	// stepsPerFactor bounds the steps of a search; of 100,000 singular and nearly singular problems none took more than 2k+4.
+	// stepsPerFactor bounds the steps of a search; of 100,000 singular and nearly singular problems none took more than
+	// 2k+4.
 	stepsPerFactor = 100
 )
 
-// boxLasso is the problem of one participant's k scores: with G = QᵀQ + β₂·I and l = Qᵀ(m − Qc·c) − β over observed answers
+// boxLasso is the problem of one participant's k scores: with G = QᵀQ + β₂·I and l = Qᵀ(m − Qc·c) − β over observed
+// answers
 //
 //	minimize f(w) = ½wᵀGw − lᵀw subject to 0 ≤ w ≤ 1,
 //
-// the ℓ1 norm of scores ≥ 0 being their sum. G is positive semi-definite, and singular for fewer answers than factors or
-// factors that answer alike.
+// the ℓ1 norm of scores ≥ 0 being their sum. G is positive semi-definite, and singular for fewer answers than factors
+// or factors that answer alike.
 //
-// The method is that of active sets (Lawson and Hanson 1974, chapter 23; Stark and Parker 1995 with both bounds), from w = 0.
-// Free scores are off their bounds, and their columns of Q are independent, so that their minimum for given other scores is
-// unique. The other scores are held. A step goes
+// The method is that of active sets (Lawson and Hanson 1974, chapter 23; Stark and Parker 1995 with both bounds), from
+// w = 0. Free scores are off their bounds, and their columns of Q are independent, so that their minimum for given
+// other scores is unique. The other scores are held. A step goes
 //
 //   - to the minimum of the free scores, as far as the box allows, if they are not there yet;
-//   - otherwise it frees the held score whose gradient leads inside most, and goes along the line on which the gradient of the
-//     free scores stays 0, to the minimum on that line. If its column depends on theirs there is no such minimum, and the step
-//     goes as far as the box allows.
+//   - otherwise it frees the held score whose gradient leads inside most, and goes along the line on which the gradient
+//     of the free scores stays 0, to the minimum on that line. If its column depends on theirs there is no such
+//     minimum, and the step goes as far as the box allows.
 //
-// A score that meets its bound is held there. Each step lowers f, so that no set of free scores is at its minimum twice: the
-// search is finite, and ends where no gradient leads inside, which for a convex f is the minimum. Scores start from 0, so that
-// what a row scores depends on no other.
+// A score that meets its bound is held there. Each step lowers f, so that no set of free scores is at its minimum
+// twice: the search is finite, and ends where no gradient leads inside, which for a convex f is the minimum. Scores
+// start from 0, so that what a row scores depends on no other.
 type boxLasso struct {
 	gram, linear []float64 // k×k and k, set by the user
 
@@ -47,8 +49,8 @@ type boxLasso struct {
 	tol      []float64 // what counts as 0 in it
 	free     []int
 	isFree   []bool
-	// factor is the triangle L of the free columns of G = LLᵀ in their order, with rows of k. Where the last column depends on
-	// the others, the last of its diagonal stands for 0.
+	// factor is the triangle L of the free columns of G = LLᵀ in their order, with rows of k. Where the last column
+	// depends on the others, the last of its diagonal stands for 0.
 	factor    []float64
 	dependent bool
 	curvature float64 // of the line on which the last free score moves, the square of the last of the diagonal
@@ -107,8 +109,8 @@ func (b *boxLasso) minimize(w []float64) error {
 	return ErrNotOptimal
 }
 
-// response returns by how much the free scores of a minimum rise when the linear term of the free score at this position rises
-// by 1: a column of the inverse of their G, in their order. It is valid until the next call.
+// response returns by how much the free scores of a minimum rise when the linear term of the free score at this
+// position rises by 1: a column of the inverse of their G, in their order. It is valid until the next call.
 func (b *boxLasso) response(position int) []float64 {
 	size := len(b.free)
 	column := b.direction[:size]
@@ -169,7 +171,8 @@ func (b *boxLasso) add(t int) {
 	b.free, b.isFree[t] = append(b.free, t), true
 }
 
-// toFree directs the last free score, keeping the gradients of the others, and returns the length of the step to the minimum.
+// toFree directs the last free score, keeping the gradients of the others, and returns the length of the step to the
+// minimum.
 func (b *boxLasso) toFree() float64 {
 	k, last := len(b.linear), len(b.free)-1
 	g := b.gradient[b.free[last]]
@@ -196,7 +199,8 @@ func (b *boxLasso) toMinimum() float64 {
 	return 1
 }
 
-// step moves the free scores by so much of the direction, or until the first meets its bound, and holds those at theirs.
+// step moves the free scores by so much of the direction, or until the first meets its bound, and holds those at
+// theirs.
 func (b *boxLasso) step(w []float64, length float64) {
 	meets := -1
 	for a, t := range b.free {

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// column draws the loadings of a factor on p items: none, sparse, as those of an earlier factor, nearly so, or as several of
-// them together, so that the problem of scores is singular or next to it.
+// column draws the loadings of a factor on p items: none, sparse, as those of an earlier factor, nearly so, or as
+// several of them together, so that the problem of scores is singular or next to it.
 func column(t *rapid.T, random *rand.Rand, loadings *mat.Dense, f int) {
 	p, _ := loadings.Dims()
 	values := make([]float64, p)
@@ -49,7 +49,8 @@ func column(t *rapid.T, random *rand.Rand, loadings *mat.Dense, f int) {
 	loadings.SetCol(f, values)
 }
 
-// scoreProperty scores participants and checks the first-order conditions, which the minimum of a convex problem alone fulfils.
+// scoreProperty scores participants and checks the first-order conditions, which the minimum of a convex problem alone
+// fulfils.
 func scoreProperty(t *rapid.T) {
 	k, p := rapid.IntRange(1, 30).Draw(t, "k"), rapid.IntRange(1, 40).Draw(t, "p")
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

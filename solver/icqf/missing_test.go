@@ -11,9 +11,9 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// TestMissingCellsCountForNothing changes what can stand at missing cells: the bits of a NaN, the sign and the signalling one
-// among them, and, after the start, what the cells were filled with for its singular vectors. For scores it takes the items
-// away.
+// TestMissingCellsCountForNothing changes what can stand at missing cells: the bits of a NaN, the sign and the
+// signalling one among them, and, after the start, what the cells were filled with for its singular vectors. For scores
+// it takes the items away.
 func TestMissingCellsCountForNothing(t *testing.T) {
 	t.Parallel()
 	data, _, _ := questionnaire(9, 150, 20, 3)
@@ -96,11 +96,14 @@ func sameScores(t *testing.T, m *Model, data, other Data) {
 		for j, v := range data.Answers.RawRowView(i) {
 			if v == v {
 				known = append(known, v)
-				loadings, shifts = append(loadings, m.Loadings.RawRowView(j)...), append(shifts, m.ConfoundLoadings.RawRowView(j)...)
+				loadings, shifts = append(loadings, m.Loadings.RawRowView(j)...),
+					append(shifts, m.ConfoundLoadings.RawRowView(j)...)
 			}
 		}
 		p := len(known)
-		less := Model{Loadings: mat.NewDense(p, k, loadings), ConfoundLoadings: mat.NewDense(p, c, shifts), L1: m.L1, L2: m.L2}
+		less := Model{
+			Loadings: mat.NewDense(p, k, loadings), ConfoundLoadings: mat.NewDense(p, c, shifts), L1: m.L1, L2: m.L2,
+		}
 		got, err := less.Score(mat.NewDense(1, p, known), data.Confounds.Slice(i, i+1, 0, c).(*mat.Dense))
 		if err != nil || !slices.Equal(got.RawRowView(0), want.RawRowView(i)) {
 			t.Fatalf("row %d: other scores without the missing items, error %v", i, err)

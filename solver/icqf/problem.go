@@ -16,8 +16,8 @@ import (
 const (
 	// startPowerIterations is for singular vectors that are a start only.
 	startPowerIterations = 2
-	// startRank rounds the number of singular vectors up. Randomized vectors depend on their number: so the start of k factors
-	// depends on k, and not on how many a problem was prepared for.
+	// startRank rounds the number of singular vectors up. Randomized vectors depend on their number: so the start of k
+	// factors depends on k, and not on how many a problem was prepared for.
 	startRank = 20
 )
 
@@ -60,7 +60,8 @@ func Prepare(data Data, s Settings) (*Problem, error) {
 	for rank := startRank; ; rank += startRank {
 		svd, err := linalg.SVD(linalg.Dense{Dense: p.filled, Threads: threads}, linalg.SVDSettings{
 			Threads: threads,
-			Rank:    min(n, items, rank), PowerIterations: startPowerIterations, Seed: cmp.Or(s.Seed, solver.DefaultSeed),
+			Rank:    min(n, items, rank), PowerIterations: startPowerIterations,
+			Seed: cmp.Or(s.Seed, solver.DefaultSeed),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("preparing a questionnaire: %w", err)
@@ -146,15 +147,16 @@ func checkConfounds(confounds *mat.Dense, n int) error {
 
 // Fit returns the factors. When ctx ends, it returns the iterate that it has reached with Status Cancelled.
 //
-// It returns an error that wraps solver.ErrRank for more factors than were prepared, and solver.ErrSettings for a setting
-// without meaning.
+// It returns an error that wraps solver.ErrRank for more factors than were prepared, and solver.ErrSettings for a
+// setting without meaning.
 func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	if err := p.checkSettings(&s); err != nil {
 		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
 	}
 	method := &admm{problem: p, settings: s}
 	r, err := solver.Solve(ctx, p.filled, solver.Settings{
-		Rank: s.Rank, MaxIter: cmp.Or(s.MaxIter, DefaultMaxIter), RelTol: s.RelTol, Seed: s.Seed, Threads: s.Threads, Recorder: s.Recorder,
+		Rank: s.Rank, MaxIter: cmp.Or(s.MaxIter, DefaultMaxIter), RelTol: s.RelTol, Seed: s.Seed, Threads: s.Threads,
+		Recorder: s.Recorder,
 	}, method)
 	if err != nil {
 		return nil, err
@@ -211,8 +213,8 @@ func (p *Problem) checkSettings(s *Settings) error {
 }
 
 // start stores the start in the first columns of d (n×e) and of b (p×e): the better half of each pair of singular
-// vectors σ·u·vᵀ, that of their positive or of their negative entries (NNDSVD; Boutsidis and Gallopoulos 2008), with the
-// length given to the loadings so that the largest score is 1.
+// vectors σ·u·vᵀ, that of their positive or of their negative entries (NNDSVD; Boutsidis and Gallopoulos 2008), with
+// the length given to the loadings so that the largest score is 1.
 func (p *Problem) start(d, b *mat.Dense, rank int) {
 	svd := p.svds[min((rank-1)/startRank, len(p.svds)-1)]
 	for t := range min(rank, len(svd.S)) {

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestConditionsInTheRange checks the first-order conditions of the whole problem where the range is in the way: with the
-// multipliers a, m − r inside the range, and beyond it towards the inside where r is at a bound, the gradient at scores and
-// loadings is that of the penalties.
+// TestConditionsInTheRange checks the first-order conditions of the whole problem where the range is in the way: with
+// the multipliers a, m − r inside the range, and beyond it towards the inside where r is at a bound, the gradient at
+// scores and loadings is that of the penalties.
 func TestConditionsInTheRange(t *testing.T) {
 	t.Parallel()
 	data, _, _ := questionnaire(16, 80, 12, 3)

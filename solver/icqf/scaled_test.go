@@ -23,7 +23,8 @@ func TestScaledIsThePapersOnItsQuestionnaire(t *testing.T) {
 	s := Settings{Rank: 4, L1: 0.3, L2: 0.1, RelTol: 1e-5}
 	want := fit(t, data, s)
 	s.Scaled = true
-	if got := fit(t, data, s); math.Abs(got.Objective/want.Objective-1) > 1e-9 || !mat.EqualApprox(got.Scores, want.Scores, 1e-9) {
+	if got := fit(t, data, s); math.Abs(got.Objective/want.Objective-1) > 1e-9 ||
+		!mat.EqualApprox(got.Scores, want.Scores, 1e-9) {
 		t.Errorf("objective %v, the paper's is %v", got.Objective, want.Objective)
 	}
 }
@@ -81,8 +82,10 @@ func TestInterceptIsFree(t *testing.T) {
 					seen = append(seen, v)
 				}
 			}
-			if mean := stat.Mean(seen, nil); math.Abs(r.ConfoundLoadings.At(j, 2)-mean) > 1e-3 || r.ConfoundLoadings.At(j, 0) != 0 || r.Loadings.At(j, 0) != 0 {
-				t.Errorf("%s, item %d: loadings %v and %v, mean %v", inner, j, r.Loadings.RawRowView(j), r.ConfoundLoadings.RawRowView(j), mean)
+			if mean := stat.Mean(seen, nil); math.Abs(r.ConfoundLoadings.At(j, 2)-mean) > 1e-3 ||
+				r.ConfoundLoadings.At(j, 0) != 0 || r.Loadings.At(j, 0) != 0 {
+				t.Errorf("%s, item %d: loadings %v and %v, mean %v", inner, j, r.Loadings.RawRowView(j),
+					r.ConfoundLoadings.RawRowView(j), mean)
 			}
 		}
 		if squares := r.ReconstructionError * float64(120*15) / 2; !(r.Objective < squares) {
@@ -121,8 +124,8 @@ func TestStartIsOfTheRankAlone(t *testing.T) {
 	}
 }
 
-// planted returns a model of so many items for each of k factors, and scores inside the box, within .25 of its middle or, if
-// wide, anywhere.
+// planted returns a model of so many items for each of k factors, and scores inside the box, within .25 of its middle
+// or, if wide, anywhere.
 func planted(random *rand.Rand, n, each, k int, wide bool) (*Model, *mat.Dense) {
 	m := &Model{Loadings: mat.NewDense(each*k, k, nil), L1: 0.5, Answers: float64(each * k)}
 	for j := range each * k {
@@ -156,8 +159,8 @@ func noisy(random *rand.Rand, m *Model, scores *mat.Dense, deviation, missing fl
 	return answers
 }
 
-// Missing answers do not shrink scores: their mean keeps within two standard errors of that of the whole questionnaire, where
-// without weights it falls by 1 to 6 % of it.
+// Missing answers do not shrink scores: their mean keeps within two standard errors of that of the whole questionnaire,
+// where without weights it falls by 1 to 6 % of it.
 func TestMissingAnswersDoNotShrinkScores(t *testing.T) {
 	t.Parallel()
 	for _, missing := range []float64{0.3, 0.6, 0.7} {
@@ -184,19 +187,21 @@ func TestMissingAnswersDoNotShrinkScores(t *testing.T) {
 		}
 		bias, se := differences(weighed)
 		before, _ := differences(plain)
-		t.Logf("%.0f %% missing: the mean is off by %+.4f (standard error %.4f), without weights by %+.4f", 100*missing, bias, se, before)
+		t.Logf("%.0f %% missing: the mean is off by %+.4f (standard error %.4f), without weights by %+.4f", 100*missing,
+			bias, se, before)
 		if math.Abs(bias) > 2*se {
 			t.Errorf("%.0f %% missing: the mean is off by %v with a standard error of %v", 100*missing, bias, se)
 		}
 		if before > -10*se {
-			t.Errorf("%.0f %% missing: without weights the mean is off by %v only, so the test tells nothing", 100*missing, before)
+			t.Errorf("%.0f %% missing: without weights the mean is off by %v only, so the test tells nothing",
+				100*missing, before)
 		}
 	}
 }
 
-// Intervals of two standard errors cover true scores by calibrated models of known loadings, by the variances that Residuals
-// finds. At the bounds they cover more, as they should. With loadings that a fit of 300 people estimates, the scale of the factors
-// is off too, and they cover less: that is logged, and must not get worse.
+// Intervals of two standard errors cover true scores by calibrated models of known loadings, by the variances that
+// Residuals finds. At the bounds they cover more, as they should. With loadings that a fit of 300 people estimates, the
+// scale of the factors is off too, and they cover less: that is logged, and must not get worse.
 func TestStandardErrorsCover(t *testing.T) {
 	t.Parallel()
 	replications := 10
@@ -269,15 +274,16 @@ func TestStandardErrorsCover(t *testing.T) {
 			}
 		}
 		share := (covered[0] + covered[1]) / (all[0] + all[1])
-		t.Logf("%s: %.1f %% of %.0f intervals cover: inside %.1f %%, at the bounds %.1f %%", test.name, 100*share, all[0]+all[1], 100*covered[0]/all[0], 100*covered[1]/all[1])
+		t.Logf("%s: %.1f %% of %.0f intervals cover: inside %.1f %%, at the bounds %.1f %%", test.name, 100*share,
+			all[0]+all[1], 100*covered[0]/all[0], 100*covered[1]/all[1])
 		if share < test.low || share > test.high {
 			t.Errorf("%s: %v of the intervals cover, want %v to %v", test.name, share, test.low, test.high)
 		}
 	}
 }
 
-// The variance of an item is that of the answers away from the ends if that is larger; if these are few, all items together tell by
-// how much.
+// The variance of an item is that of the answers away from the ends if that is larger; if these are few, all items
+// together tell by how much.
 func TestVariancesOf(t *testing.T) {
 	t.Parallel()
 	all := []residuals{{100, 100}, {50, 100}, {}, {200, 100}}
@@ -292,7 +298,8 @@ func TestVariancesOf(t *testing.T) {
 	}
 	all, inside = all[:3], inside[:3]
 	const larger = (60 + 5) / (30 + 0.5*10)
-	if got, want := variancesOf(all, inside), []float64{2, 0.5 * larger, 150. / 200 * larger}; !floats.EqualApprox(got, want, 1e-12) {
+	if got, want := variancesOf(all, inside),
+		[]float64{2, 0.5 * larger, 150. / 200 * larger}; !floats.EqualApprox(got, want, 1e-12) {
 		t.Errorf("variances %v, want %v", got, want)
 	}
 }
@@ -310,7 +317,9 @@ func estimated(t *testing.T, answers, truth *mat.Dense) (*Model, []int) {
 	match := make([]int, k)
 	for f := range k {
 		for g := range k {
-			like := func(g int) float64 { return stat.Correlation(mat.Col(nil, f, truth), mat.Col(nil, g, r.Loadings), nil) }
+			like := func(g int) float64 {
+				return stat.Correlation(mat.Col(nil, f, truth), mat.Col(nil, g, r.Loadings), nil)
+			}
 			if like(g) > like(match[f]) {
 				match[f] = g
 			}
@@ -327,7 +336,8 @@ func TestStandardErrorsOfNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.At(0, 0) > 0.11 || e.At(0, 0) < 0.09 || e.At(0, 1) != deviation || e.At(1, 0) != deviation || e.At(1, 1) != deviation {
+	if e.At(0, 0) > 0.11 || e.At(0, 0) < 0.09 || e.At(0, 1) != deviation || e.At(1, 0) != deviation ||
+		e.At(1, 1) != deviation {
 		t.Errorf("errors %v", mat.Formatted(e))
 	}
 	m.Noise = nil

@@ -18,20 +18,20 @@ import (
 //	uₜ = min(a/ā, sₜ), sₜ = min(1, Iₜ/(0.8·Īₜ)), Iₜ = Σ vqₜ²,
 //
 // the sums over the a observed answers, with β = L1, β₂ = L2, the items' Weights v, ā = Answers, and Īₜ and cₜ of the
-// Calibration. Without one λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the fit had
-// of a participant, so that the penalties do not weigh more if answers are missing. cₜ is for the noise, which grows, and which
-// the bounds cut off on one side. It may be negative.
+// Calibration. Without one λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the
+// fit had of a participant, so that the penalties do not weigh more if answers are missing. cₜ is for the noise, which
+// grows, and which the bounds cut off on one side. It may be negative.
 //
-// A factor with Iₜ below 0.02·Īₜ, of which the answers tell next to nothing, is left out: its score is 0. It would otherwise explain
-// what the other factors cannot, and easily at its upper bound. A row without answers scores 0.
+// A factor with Iₜ below 0.02·Īₜ, of which the answers tell next to nothing, is left out: its score is 0. It would
+// otherwise explain what the other factors cannot, and easily at its upper bound. A row without answers scores 0.
 //
-// A row's scores depend on that row alone, to the last bit. Answers and confounds may be of any size: a participant may be older
-// than all of the sample. The cost is n·p·k² multiply-adds.
+// A row's scores depend on that row alone, to the last bit. Answers and confounds may be of any size: a participant may
+// be older than all of the sample. The cost is n·p·k² multiply-adds.
 //
-// It returns an error that wraps solver.ErrShape for nil and for sizes that do not fit the model, solver.ErrSettings for a
-// penalty without meaning, solver.ErrNonFinite for an infinite answer, for a loading that is not finite and for a row whose
-// squares overflow, and ErrConfounds for a confound that is not finite; one that wraps ErrNotOptimal should rounding ever keep
-// a row from its minimum.
+// It returns an error that wraps solver.ErrShape for nil and for sizes that do not fit the model, solver.ErrSettings
+// for a penalty without meaning, solver.ErrNonFinite for an infinite answer, for a loading that is not finite and for a
+// row whose squares overflow, and ErrConfounds for a confound that is not finite; one that wraps ErrNotOptimal should
+// rounding ever keep a row from its minimum.
 func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	if err := m.checkRows(answers, confounds); err != nil {
 		return nil, fmt.Errorf("scoring: %w", err)
@@ -60,8 +60,8 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// Transform returns the scores of new participants for a model without confounds: Score of the answers alone. A matrix that
-// is not a *mat.Dense is copied.
+// Transform returns the scores of new participants for a model without confounds: Score of the answers alone. A matrix
+// that is not a *mat.Dense is copied.
 func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
 	dense, ok := answers.(*mat.Dense)
 	if !ok {
@@ -84,8 +84,8 @@ func (m *Model) NewScorer() *Scorer {
 	return &Scorer{model: m, lasso: newBoxLasso(k), shares: make([]float64, k)}
 }
 
-// ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these answers, of
-// length p, and confounds, of length c, to the last bit. It returns the errors of Model.Score.
+// ScoreTo writes the scores of a participant into dst, of length k: those that Model.Score returns for a row of these
+// answers, of length p, and confounds, of length c, to the last bit. It returns the errors of Model.Score.
 func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 	p, k := s.model.Loadings.Dims()
 	c := 0
@@ -93,7 +93,8 @@ func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 		_, c = s.model.ConfoundLoadings.Dims()
 	}
 	if len(dst) != k || len(answers) != p || len(confounds) != c {
-		return fmt.Errorf("scoring: %w: %d scores of %d answers and %d confounds in place of %d, %d and %d", solver.ErrShape, len(dst), len(answers), len(confounds), k, p, c)
+		return fmt.Errorf("scoring: %w: %d scores of %d answers and %d confounds in place of %d, %d and %d",
+			solver.ErrShape, len(dst), len(answers), len(confounds), k, p, c)
 	}
 	for j, v := range answers {
 		if math.IsInf(v, 0) {
@@ -114,8 +115,8 @@ func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 	return nil
 }
 
-// Reconstruct returns R = W·Qᵀ + C·Qcᵀ, n×p, for scores n×k and confounds n×c. It is not cut to the range of the answers.
-// It returns the errors of Score.
+// Reconstruct returns R = W·Qᵀ + C·Qcᵀ, n×p, for scores n×k and confounds n×c. It is not cut to the range of the
+// answers. It returns the errors of Score.
 func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	if scores == nil {
 		return nil, fmt.Errorf("reconstructing: %w: no scores", solver.ErrShape)
@@ -160,10 +161,13 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, m.L1, m.L2)
 	}
 	if items, _ := m.Loadings.Dims(); m.Weights != nil && len(m.Weights) != items || !(m.Answers >= 0) {
-		return fmt.Errorf("%w: %d weights of %d items, penalties for %v answers", solver.ErrSettings, len(m.Weights), items, m.Answers)
+		return fmt.Errorf("%w: %d weights of %d items, penalties for %v answers", solver.ErrSettings, len(m.Weights),
+			items, m.Answers)
 	}
-	if _, k := m.Loadings.Dims(); m.Calibration != nil && (len(m.Calibration.Information) != k || len(m.Calibration.Shifts) != k) {
-		return fmt.Errorf("%w: a calibration of %d and %d of %d factors", solver.ErrSettings, len(m.Calibration.Information), len(m.Calibration.Shifts), k)
+	if _, k := m.Loadings.Dims(); m.Calibration != nil &&
+		(len(m.Calibration.Information) != k || len(m.Calibration.Shifts) != k) {
+		return fmt.Errorf("%w: a calibration of %d and %d of %d factors", solver.ErrSettings,
+			len(m.Calibration.Information), len(m.Calibration.Shifts), k)
 	}
 	if err := solver.CheckFinite(m.Loadings); err != nil {
 		return fmt.Errorf("loadings: %w", err)

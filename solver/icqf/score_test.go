@@ -12,8 +12,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// questionnaire returns n participants' answers to p items from k planted factors, confounds mirrored and an intercept, a
-// share of the answers missing, and the truth.
+// questionnaire returns n participants' answers to p items from k planted factors, confounds mirrored and an intercept,
+// a share of the answers missing, and the truth.
 func questionnaire(seed uint64, n, p, k int) (Data, *Model, *mat.Dense) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	m := &Model{Loadings: mat.NewDense(p, k, nil), ConfoundLoadings: mat.NewDense(p, 3, nil), L1: 0.1}
@@ -46,7 +46,8 @@ func questionnaire(seed uint64, n, p, k int) (Data, *Model, *mat.Dense) {
 	return Data{Answers: r, Confounds: confounds, Max: 4}, m, scores
 }
 
-// TestScoreIsOptimal checks the first-order conditions of each row, which the minimum of a convex problem alone fulfils.
+// TestScoreIsOptimal checks the first-order conditions of each row, which the minimum of a convex problem alone
+// fulfils.
 func TestScoreIsOptimal(t *testing.T) {
 	t.Parallel()
 	for _, ridge := range []float64{0, 0.5} {
@@ -72,7 +73,8 @@ func TestScoreIsOptimal(t *testing.T) {
 					if v != v {
 						continue
 					}
-					r := mat.Dot(w.RowView(i), m.Loadings.RowView(j)) + mat.Dot(data.Confounds.RowView(i), m.ConfoundLoadings.RowView(j))
+					r := mat.Dot(w.RowView(i), m.Loadings.RowView(j)) + mat.Dot(data.Confounds.RowView(i),
+						m.ConfoundLoadings.RowView(j))
 					g += (v - r) * m.Loadings.At(j, f)
 					size += math.Abs(v) * m.Loadings.At(j, f)
 				}
@@ -90,8 +92,8 @@ func TestScoreIsOptimal(t *testing.T) {
 	}
 }
 
-// TestScoreIsOptimalInValleys: where the answers do not tell nearly parallel factors apart, coordinate descent alone would
-// need a million rounds.
+// TestScoreIsOptimalInValleys: where the answers do not tell nearly parallel factors apart, coordinate descent alone
+// would need a million rounds.
 func TestScoreIsOptimalInValleys(t *testing.T) {
 	t.Parallel()
 	for _, nearly := range []float64{1.01, 1.001, 1.0001} {

@@ -51,8 +51,8 @@ func shared(t testing.TB, name string, header bool, from int) *mat.Dense {
 	return out
 }
 
-// large returns a part of the questionnaire of 5,000 participants and 120 items, 10 % of the answers missing: confounds are
-// age, mirrored, female, male and an intercept.
+// large returns a part of the questionnaire of 5,000 participants and 120 items, 10 % of the answers missing: confounds
+// are age, mirrored, female, male and an intercept.
 func large(t testing.TB, part string) Data {
 	t.Helper()
 	answers := shared(t, "large/"+part+"_M", true, 1)
@@ -76,13 +76,15 @@ func TestAgainstTheAuthors(t *testing.T) {
 		s                  Settings
 	}
 	runs := []run{
-		{"large", "large/peer", "_beta0.1_tol1e-06", Settings{Rank: 8, L1: 0.1, RelTol: 1e-6}},
-		{"large", "large/peer", "_beta0.5_tol0.0001", Settings{Rank: 8, L1: 0.5, RelTol: 1e-6}},
+		{name: "large", peer: "large/peer", ending: "_beta0.1_tol1e-06", s: Settings{Rank: 8, L1: 0.1, RelTol: 1e-6}},
+		{name: "large", peer: "large/peer", ending: "_beta0.5_tol0.0001", s: Settings{Rank: 8, L1: 0.5, RelTol: 1e-6}},
 	}
 	for noise := 1; noise <= 3; noise++ {
 		for set := range 3 {
 			name := fmt.Sprintf("d%d_%02d", noise, set)
-			runs = append(runs, run{name, "table1/" + name + "_peer", "_tol1e-07", Settings{Rank: 10, L1: 0.1, RelTol: 1e-6}})
+			runs = append(runs, run{name: name, peer: "table1/" + name + "_peer", ending: "_tol1e-07", s: Settings{
+				Rank: 10, L1: 0.1, RelTol: 1e-6,
+			}})
 		}
 	}
 	for _, run := range runs {
@@ -110,7 +112,8 @@ func TestAgainstTheAuthors(t *testing.T) {
 			for f, found := range match(peer.Loadings, truth) {
 				theirMatch += correlation(peer.Loadings, found, truth, f) / float64(k)
 			}
-			t.Logf("objective %.6g, theirs %.6g (%+.1e); correlation with the truth %.4f, theirs %.4f; outside %.2g; %d updates",
+			t.Logf("objective %.6g, theirs %.6g (%+.1e); correlation with the truth %.4f, theirs %.4f; outside %.2g; "+
+				"%d updates",
 				r.Objective, theirs, r.Objective/theirs-1, ourMatch, theirMatch, r.Outside, r.Iterations)
 			if r.Objective > theirs*(1+1e-3) {
 				t.Errorf("objective %v, the authors reach %v", r.Objective, theirs)
@@ -143,9 +146,9 @@ func TestScoresOfNewParticipants(t *testing.T) {
 	}
 }
 
-// TestLagrangianOnSharedCases tells how often, and by how much, the augmented Lagrangian rises at MinRho on the questionnaires of
-// the paper's table 1, whose answers are at the ends of their range in many cells, and holds that it is by no more than the cells
-// that are cut cost.
+// TestLagrangianOnSharedCases tells how often, and by how much, the augmented Lagrangian rises at MinRho on the
+// questionnaires of the paper's table 1, whose answers are at the ends of their range in many cells, and holds that it
+// is by no more than the cells that are cut cost.
 func TestLagrangianOnSharedCases(t *testing.T) {
 	for noise := 1; noise <= 3; noise++ {
 		sets, all := 0, ascent{}
@@ -153,13 +156,15 @@ func TestLagrangianOnSharedCases(t *testing.T) {
 			data := Data{Answers: shared(t, fmt.Sprintf("table1/d%d_%02d_M", noise, set), false, 0), Max: 100}
 			a := ascend(t, started(t, data, Settings{Rank: 10, L1: 0.1, Rho: MinRho}))
 			if a.beyond > 0 {
-				t.Errorf("δ = .%d, set %d: %d updates rise by more than the cells that are cut cost", noise, set, a.beyond)
+				t.Errorf("δ = .%d, set %d: %d updates rise by more than the cells that are cut cost",
+					noise, set, a.beyond)
 			}
 			if a.rises > 0 {
 				sets++
 			}
 			all.rises, all.largest = all.rises+a.rises, max(all.largest, a.largest)
 		}
-		t.Logf("δ = .%d: rises on %d of 20 questionnaires, in %d of 2,000 updates, by at most %.1e of it", noise, sets, all.rises, all.largest)
+		t.Logf("δ = .%d: rises on %d of 20 questionnaires, in %d of 2,000 updates, by at most %.1e of it", noise, sets,
+			all.rises, all.largest)
 	}
 }

@@ -18,7 +18,8 @@ func guarded[T any](t *testing.T, n int) []T {
 	page := os.Getpagesize()
 	size := n * int(unsafe.Sizeof(zero))
 	whole := (size + page - 1) / page * page
-	memory, err := syscall.Mmap(-1, 0, whole+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	memory, err := syscall.Mmap(-1, 0, whole+page, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func TestNothingBeyondTheOperands(t *testing.T) {
 			l.step(&Surrogate{Rho: 1, High: 1}, m, guarded[float64](t, k+1), guarded[float64](t, k+1))
 			columns := BoxColumns * (k/10 + 1)
 			left, right := general(t, 3, columns, 0), general(t, 3, columns, 0)
-			l.improve(&Box{Gram: mat.NewDense(3, 3, nil), Upper: 1, Rounds: 2}, mat.NewDense(3, columns, left.Data), mat.NewDense(3, columns, right.Data))
+			l.improve(&Box{Gram: mat.NewDense(3, 3, nil), Upper: 1, Rounds: 2}, mat.NewDense(3, columns, left.Data),
+				mat.NewDense(3, columns, right.Data))
 		}
 	}
 }

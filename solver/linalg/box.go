@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Coordinate descent for least squares in a box. Box works on the columns of a matrix, many at a time in vector instructions.
-// DescendRows makes one round on rows, and NonNegative continues to the minimum of each row. Each adds the terms of an entry in
-// its own order: another order would change the last bits of factors and errors.
+// Coordinate descent for least squares in a box. Box works on the columns of a matrix, many at a time in vector
+// instructions. DescendRows makes one round on rows, and NonNegative continues to the minimum of each row. Each adds
+// the terms of an entry in its own order: another order would change the last bits of factors and errors.
 
 // Box is the problem of coordinate descent in a box, many columns at a time: for each column x of X (k×m) and c of C
 //
@@ -19,8 +19,8 @@ type Box struct {
 	Gram *mat.Dense
 	// Upper bounds every entry; +Inf means no bound.
 	Upper float64
-	// Rounds is the number of rounds. In a round each entry in turn becomes the best one for the others. A round costs k²
-	// multiply-adds.
+	// Rounds is the number of rounds. In a round each entry in turn becomes the best one for the others. A round costs
+	// k² multiply-adds.
 	Rounds int
 }
 
@@ -28,8 +28,8 @@ const (
 	// BoxColumns divides the number of columns of a Box. Columns of zeros in both matrices fill up the rest.
 	BoxColumns = 8
 
-	// noCurvature is a share of the largest curvature. Smaller curvatures count as 0: a column of rounding errors, 1e-16 as
-	// long as another, would get entries without bound.
+	// noCurvature is a share of the largest curvature. Smaller curvatures count as 0: a column of rounding errors,
+	// 1e-16 as long as another, would get entries without bound.
 	noCurvature = 1e-32
 
 	// maxRounds and roundTol end NonNegative.
@@ -37,15 +37,17 @@ const (
 	roundTol  = 1e-9
 )
 
-// Improve makes the rounds on the columns of X, k×m, for those of C. An entry without curvature stays. The result of a column
-// does not depend on other columns, to the last bit. NaN is kept: if G or a column has a NaN, that column ends with NaN.
+// Improve makes the rounds on the columns of X, k×m, for those of C. An entry without curvature stays. The result of a
+// column does not depend on other columns, to the last bit. NaN is kept: if G or a column has a NaN, that column ends
+// with NaN.
 //
 // It panics unless m is a multiple of BoxColumns. It uses one goroutine.
 func (b *Box) Improve(x, c *mat.Dense) { best.improve(b, x, c) }
 
 func (l *kernels) improve(b *Box, x, c *mat.Dense) {
 	k, m := x.Dims()
-	if r, s := c.Dims(); r != k || s != m || m%BoxColumns != 0 || b.Gram.RawMatrix().Rows != k || b.Gram.RawMatrix().Cols != k {
+	if r, s := c.Dims(); r != k || s != m || m%BoxColumns != 0 || b.Gram.RawMatrix().Rows != k ||
+		b.Gram.RawMatrix().Cols != k {
 		panic(errShape)
 	}
 	left, right := x.RawMatrix(), c.RawMatrix()
@@ -111,10 +113,10 @@ type Rows struct {
 	Least  float64    // replaces negative entries; the best value is 0
 }
 
-// DescendRows makes one round of coordinate descent over the entries of A, row by row, where A and C are r×k. Each entry in
-// turn becomes the best one for the others. Since rows do not depend on one another, this is the same arithmetic as hierarchical
-// alternating least squares. An entry without curvature becomes 0 if w > 0, and stays otherwise. The cost is r·k²
-// multiply-adds.
+// DescendRows makes one round of coordinate descent over the entries of A, row by row, where A and C are r×k. Each
+// entry in turn becomes the best one for the others. Since rows do not depend on one another, this is the same
+// arithmetic as hierarchical alternating least squares. An entry without curvature becomes 0 if w > 0, and stays
+// otherwise. The cost is r·k² multiply-adds.
 func (t Threads) DescendRows(a, c *mat.Dense, by Rows) {
 	rows, k := a.Dims()
 	var none float64
@@ -138,8 +140,9 @@ func (t Threads) DescendRows(a, c *mat.Dense, by Rows) {
 	})
 }
 
-// NonNegative replaces each row b of B (r×k) by the z ≥ 0 that minimizes ½zᵀGz − bᵀz for G (k×k), symmetric and positive
-// semi-definite. It starts at 0 and ends when no entry of z changes by more than 1e-9 of the largest, or after 1000 rounds.
+// NonNegative replaces each row b of B (r×k) by the z ≥ 0 that minimizes ½zᵀGz − bᵀz for G (k×k), symmetric and
+// positive semi-definite. It starts at 0 and ends when no entry of z changes by more than 1e-9 of the largest, or after
+// 1000 rounds.
 func (t Threads) NonNegative(b, gram *mat.Dense) {
 	rows, k := b.Dims()
 	t.Parallel(rows, rows*k*k*maxRounds/10, func(from, to int) {

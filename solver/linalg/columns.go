@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RowOrder returns the rows of a matrix in ascending order of their entries, NaN before every number. Equal rows are ordered
-// by the rows of b, unless b is nil, and then by their place.
+// RowOrder returns the rows of a matrix in ascending order of their entries, NaN before every number. Equal rows are
+// ordered by the rows of b, unless b is nil, and then by their place.
 func RowOrder(a, b *mat.Dense) []int {
 	rows, _ := a.Dims()
 	return Order(rows, func(i, j int) int {
@@ -36,7 +36,8 @@ func Indices(n int) []int {
 	return all
 }
 
-// SelectRows returns a copy of these rows of a matrix in the order given; rows may repeat. It returns nil for a nil matrix.
+// SelectRows returns a copy of these rows of a matrix in the order given; rows may repeat. It returns nil for a nil
+// matrix.
 func SelectRows(a *mat.Dense, rows []int) *mat.Dense {
 	if a == nil {
 		return nil
@@ -118,8 +119,8 @@ func ColumnMeans(a mat.Matrix) []float64 {
 	return means
 }
 
-// SampleMoments returns the mean and the standard deviation (divisor n−1) of the entries that are not NaN in each column; the deviation
-// of fewer than two is 0.
+// SampleMoments returns the mean and the standard deviation (divisor n−1) of the entries that are not NaN in each
+// column; the deviation of fewer than two is 0.
 func SampleMoments(a mat.Matrix) (means, deviations []float64) {
 	rows, cols := a.Dims()
 	means, deviations = ColumnMeans(a), make([]float64, cols)
@@ -158,9 +159,9 @@ func Filled(a *mat.Dense, values []float64) *mat.Dense {
 	return out
 }
 
-// MostlyNegative reports whether the product of the sums of squares of the negative entries of a column of A and of B is larger
-// than that of the positive ones. Non-negative starts use it to choose the better half of a pair of singular vectors (NNDSVD;
-// Boutsidis and Gallopoulos 2008).
+// MostlyNegative reports whether the product of the sums of squares of the negative entries of a column of A and of B
+// is larger than that of the positive ones. Non-negative starts use it to choose the better half of a pair of singular
+// vectors (NNDSVD; Boutsidis and Gallopoulos 2008).
 func MostlyNegative(a, b *mat.Dense, column int) bool {
 	positive, negative := 1.0, 1.0
 	for _, m := range []*mat.Dense{a, b} {

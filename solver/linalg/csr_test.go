@@ -85,11 +85,13 @@ func TestShapeMismatchPanics(t *testing.T) {
 	t.Parallel()
 	x := sparse(t, normal(1, 3, 2))
 	for name, call := range map[string]func(){
-		"MulTo":      func() { x.MulTo(mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil)) },
-		"MulTransTo": func() { Dense{Dense: normal(1, 3, 2)}.MulTransTo(mat.NewDense(2, 2, nil), mat.NewDense(3, 1, nil)) },
-		"GramTo":     func() { Threads(0).GramTo(mat.NewDense(3, 3, nil), normal(1, 3, 2)) },
-		"InnerTo":    func() { Threads(0).InnerTo(mat.NewDense(2, 2, nil), normal(1, 3, 2), normal(1, 4, 2)) },
-		"PolarTo":    func() { _ = Threads(0).PolarTo(mat.NewDense(2, 3, nil), normal(1, 2, 3)) },
+		"MulTo": func() { x.MulTo(mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil)) },
+		"MulTransTo": func() {
+			Dense{Dense: normal(1, 3, 2)}.MulTransTo(mat.NewDense(2, 2, nil), mat.NewDense(3, 1, nil))
+		},
+		"GramTo":  func() { Threads(0).GramTo(mat.NewDense(3, 3, nil), normal(1, 3, 2)) },
+		"InnerTo": func() { Threads(0).InnerTo(mat.NewDense(2, 2, nil), normal(1, 3, 2), normal(1, 4, 2)) },
+		"PolarTo": func() { _ = Threads(0).PolarTo(mat.NewDense(2, 3, nil), normal(1, 2, 3)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -19,12 +19,12 @@ var denseShapes = func() (shapes []denseShape) {
 		for _, k := range []int{10, 30, 50, 150} {
 			shapes = append(
 				shapes,
-				denseShape{"mul", size, k, k},      // tall times small
-				denseShape{"gram", size, k, k},     // AᵀA
-				denseShape{"inner", size, k, k},    // AᵀB
-				denseShape{"mul", size, size, k},   // dense X·F
-				denseShape{"inner", size, size, k}, // dense Xᵀ·G
-				denseShape{"mul", 64, k, size},     // a block of S·Fᵀ
+				denseShape{op: "mul", n: size, p: k, k: k},      // tall times small
+				denseShape{op: "gram", n: size, p: k, k: k},     // AᵀA
+				denseShape{op: "inner", n: size, p: k, k: k},    // AᵀB
+				denseShape{op: "mul", n: size, p: size, k: k},   // dense X·F
+				denseShape{op: "inner", n: size, p: size, k: k}, // dense Xᵀ·G
+				denseShape{op: "mul", n: 64, p: k, k: size},     // a block of S·Fᵀ
 			)
 		}
 	}
@@ -59,8 +59,8 @@ func (s denseShape) run(l *kernels) func() {
 	return func() { l.innerTo(0, dst, a, b, false) }
 }
 
-// BenchmarkDense times the dense products by each level; GFLOP/s and the ratio are of the fastest run. With OPENBLAS_PYTHON naming a Python that has numpy it adds the
-// time of OpenBLAS on one thread over that of the kernel.
+// BenchmarkDense times the dense products by each level; GFLOP/s and the ratio are of the fastest run. With
+// OPENBLAS_PYTHON naming a Python that has numpy it adds the time of OpenBLAS on one thread over that of the kernel.
 func BenchmarkDense(b *testing.B) {
 	reference := openBLAS(b, denseShapes)
 	for _, l := range levels() {

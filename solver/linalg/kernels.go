@@ -8,16 +8,19 @@ import (
 
 // kernels are the inner loops in the vector instructions of one processor, or in Go if lanes is 0.
 //
-// Element (i, j) of a product is the sum over t ascending of a[i,t]·b[t,j], by one fused multiply-add each in assembly, so
-// that AVX2 and AVX-512 give the same bits; in Go four products are added before the sum. Each differs from the exact
-// product by at most (k+1)·2⁻⁵²·(|A|·|B|)ᵢⱼ for an inner dimension k. Every term counts: 0·NaN is NaN.
+// Element (i, j) of a product is the sum over t ascending of a[i,t]·b[t,j], by one fused multiply-add each in assembly,
+// so that AVX2 and AVX-512 give the same bits; in Go four products are added before the sum. Each differs from the
+// exact product by at most (k+1)·2⁻⁵²·(|A|·|B|)ᵢⱼ for an inner dimension k. Every term counts: 0·NaN is NaN.
 type kernels struct {
 	name  string
 	lanes int // float64s in a vector, 0 for Go
 
-	// The functions of the assembly. Tiles of the product have 1, 2, 4 … rows, and box works on as many vectors, at most lanes.
-	product   func(rows, vectors, m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, last int, add bool)
-	sparse    func(vectors, rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, last int)
+	// The functions of the assembly. Tiles of the product have 1, 2, 4 … rows, and box works on as many vectors, at
+	// most lanes.
+	product func(rows, vectors, m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64,
+		cRow, last int, add bool)
+	sparse func(vectors, rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64,
+		dstRow, last int)
 	logistic  func(n int, dst, m *float64) (softplus float64)
 	box       func(vectors, k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)
 	surrogate func(n int, answers, fit, multipliers, constants *float64) (squared float64)
@@ -31,22 +34,23 @@ const (
 	tileVectors   = 3
 	sparseVectors = 10
 
-	// A block of A with depth inner terms and height rows stays in the second-level cache. A panel of B with depth inner
-	// terms stays in the first.
+	// A block of A with depth inner terms and height rows stays in the second-level cache. A panel of B with depth
+	// inner terms stays in the first.
 	depth  = 256
 	height = 192
 
-	// With strides of minPackB and minPackA elements or more, every row lies on its own memory page, so blocks are first
-	// copied into one piece. Copying a panel of B pays from minPackRows rows on.
+	// With strides of minPackB and minPackA elements or more, every row lies on its own memory page, so blocks are
+	// first copied into one piece. Copying a panel of B pays from minPackRows rows on.
 	minPackB    = 512
 	minPackA    = 512
 	minPackRows = 32
 
-	// sparseCols is the width of the panels if a product with a sparse matrix needs several. A panel of 5,000 rows stays in
-	// the second-level cache.
+	// sparseCols is the width of the panels if a product with a sparse matrix needs several. A panel of 5,000 rows
+	// stays in the second-level cache.
 	sparseCols = 40
 
-	// groupSize is the number of sums that the assembly adds to in turn. It gives the same bits for every number of lanes.
+	// groupSize is the number of sums that the assembly adds to in turn. It gives the same bits for every number of
+	// lanes.
 	groupSize = 8
 
 	// maxEntries bounds the entries of a call: assembly cannot be preempted, so a garbage collection must wait for it.
@@ -115,7 +119,8 @@ func (l *kernels) tiles(m, k int, a view, b []float64, bRow int, c []float64, cR
 	i := 0
 	for height := l.lanes; i < m; height /= 2 {
 		if rows := (m - i) / height * height; rows > 0 {
-			l.product(height, vectors, rows, k, &a.data[i*a.row], a.row, a.col, &b[0], bRow, &c[i*cRow], cRow, last, add)
+			l.product(height, vectors, rows, k, &a.data[i*a.row], a.row, a.col, &b[0], bRow, &c[i*cRow],
+				cRow, last, add)
 			i += rows
 		}
 	}

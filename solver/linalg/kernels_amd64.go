@@ -15,12 +15,14 @@ func levels() []*kernels {
 		return found
 	}
 	found = append([]*kernels{{
-		name: "avx2", lanes: 4, product: productAVX2, sparse: sparseAVX2, logistic: logisticAVX2, box: boxAVX2, surrogate: surrogateAVX2,
+		name: "avx2", lanes: 4, product: productAVX2, sparse: sparseAVX2, logistic: logisticAVX2, box: boxAVX2,
+		surrogate: surrogateAVX2,
 	}}, found...)
 	if !x86.HasAVX512F || !x86.HasAVX512DQ || !x86.HasAVX512VL || !x86.HasBMI2 {
 		return found
 	}
 	return append([]*kernels{{
-		name: "avx512", lanes: 8, product: productAVX512, sparse: sparseAVX512, logistic: logisticAVX512, box: boxAVX512, surrogate: surrogateAVX512,
+		name: "avx512", lanes: 8, product: productAVX512, sparse: sparseAVX512, logistic: logisticAVX512,
+		box: boxAVX512, surrogate: surrogateAVX512,
 	}}, found...)
 }

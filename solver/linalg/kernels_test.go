@@ -74,7 +74,8 @@ func checkMultiply(t rapid.TB, seed uint64, m, n, k, margin int, transpose, add 
 					}
 				}
 				if want.off(got, k) {
-					t.Fatalf("%s: m=%d n=%d k=%d: element (%d, %d) = %g, want %g of %g", l.name, m, n, k, i, j, got, want.sum, want.magnitude)
+					t.Fatalf("%s: m=%d n=%d k=%d: element (%d, %d) = %g, want %g of %g", l.name, m, n, k, i, j, got,
+						want.sum, want.magnitude)
 				}
 			}
 		}
@@ -89,7 +90,8 @@ func checkMultiply(t rapid.TB, seed uint64, m, n, k, margin int, transpose, add 
 
 func multiplyProperty(t *rapid.T) {
 	size := rapid.IntRange(1, 60)
-	checkMultiply(t, rapid.Uint64().Draw(t, "seed"), size.Draw(t, "m"), size.Draw(t, "n"), rapid.IntRange(0, 60).Draw(t, "k"),
+	checkMultiply(t, rapid.Uint64().Draw(t, "seed"), size.Draw(t, "m"), size.Draw(t, "n"),
+		rapid.IntRange(0, 60).Draw(t, "k"),
 		rapid.IntRange(0, 3).Draw(t, "margin"), rapid.Bool().Draw(t, "transpose"), rapid.Bool().Draw(t, "add"))
 }
 
@@ -277,8 +279,8 @@ func TestLogisticTo(t *testing.T) {
 	t.Parallel()
 	inf := math.Inf(1)
 	values := []float64{
-		0, math.Copysign(0, -1), 1e-320, -1e-320, 1e-17, 36, -36, 40, -40, 709, -709, 710, -710, 740, -740, 745.2, -745.2, 746, -746,
-		800, -800, 1e308, -1e308, inf, -inf, 0.8813735870195429, -0.8813735870195430,
+		0, math.Copysign(0, -1), 1e-320, -1e-320, 1e-17, 36, -36, 40, -40, 709, -709, 710, -710, 740, -740, 745.2,
+		-745.2, 746, -746, 800, -800, 1e308, -1e308, inf, -inf, 0.8813735870195429, -0.8813735870195430,
 	}
 	for x := -50.0; x < 50; x += 0.0137 {
 		values = append(values, x)

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestBoxPropagatesNaN: a NaN in G, in c or in x is one in the columns that it is part of, at every level, and in no other.
+// TestBoxPropagatesNaN: a NaN in G, in c or in x is one in the columns that it is part of, at every level, and in no
+// other.
 func TestBoxPropagatesNaN(t *testing.T) {
 	t.Parallel()
 	const k, m, hit = 3, 24, 13
@@ -22,7 +23,8 @@ func TestBoxPropagatesNaN(t *testing.T) {
 			"the diagonal of G": func(gram, _, _ *mat.Dense) { gram.Set(1, 1, math.NaN()) },
 		} {
 			for _, l := range levels() {
-				gram, x, c := mat.NewDense(k, k, []float64{2, -1, 0, -1, 2, 0, 0, 0, 0}), mat.NewDense(k, m, nil), mat.NewDense(k, m, nil)
+				gram, x, c := mat.NewDense(k, k, []float64{2, -1, 0, -1, 2, 0, 0, 0, 0}), mat.NewDense(k, m, nil),
+					mat.NewDense(k, m, nil)
 				for j := range m {
 					x.SetCol(j, []float64{0.25, 0.5, 0.75})
 					c.SetCol(j, []float64{float64(j) / m, 1, 0})
@@ -41,8 +43,8 @@ func TestBoxPropagatesNaN(t *testing.T) {
 	}
 }
 
-// TestSurrogatePropagatesNaN: a fit or a multiplier that is NaN makes both of its cell NaN at every level, and the squares
-// where it is the fit of an answer.
+// TestSurrogatePropagatesNaN: a fit or a multiplier that is NaN makes both of its cell NaN at every level, and the
+// squares where it is the fit of an answer.
 func TestSurrogatePropagatesNaN(t *testing.T) {
 	t.Parallel()
 	const n = 19 // two groups of the assembly's eight and a rest
@@ -65,7 +67,8 @@ func TestSurrogatePropagatesNaN(t *testing.T) {
 		}
 		for i := range n {
 			if math.IsNaN(fit[i]) != (i == hit) || math.IsNaN(multipliers[i]) != (i == hit) {
-				t.Errorf("%s: answered %t, fit %t, cell %d: %v and %v in cell %d", l.name, answered, inFit, hit, fit[i], multipliers[i], i)
+				t.Errorf("%s: answered %t, fit %t, cell %d: %v and %v in cell %d", l.name, answered, inFit, hit, fit[i],
+					multipliers[i], i)
 			}
 		}
 	}

@@ -2,8 +2,8 @@ package linalg
 
 import "gonum.org/v1/gonum/floats"
 
-// Newton minimizes a convex function of a few unknowns θ by Newton's method with halved steps. It is for logistic regressions
-// with one or a few coefficients.
+// Newton minimizes a convex function of a few unknowns θ by Newton's method with halved steps. It is for logistic
+// regressions with one or a few coefficients.
 type Newton struct {
 	// Loss returns the function at θ.
 	Loss func(theta []float64) float64
@@ -20,8 +20,8 @@ type Newton struct {
 // maxNewtonSteps is far above the steps that convex problems of a few unknowns need: under ten.
 const maxNewtonSteps = 100
 
-// Minimize moves θ to the minimum. It reports false if there is no step, or after 100 steps. If no halving of a step lowers the
-// loss, the search is over: only rounding is left to gain.
+// Minimize moves θ to the minimum. It reports false if there is no step, or after 100 steps. If no halving of a step
+// lowers the loss, the search is over: only rounding is left to gain.
 func (n *Newton) Minimize(theta []float64) (converged bool) {
 	step, next := make([]float64, len(theta)), make([]float64, len(theta))
 	current := n.Loss(theta)

@@ -58,7 +58,8 @@ func (x Sparse) MulTo(dst, d *mat.Dense) {
 	n, p := x.Dims()
 	checkProduct(dst, d, n, p)
 	indptr, indices, values := x.Arrays()
-	parallelRows(x.Threads, n, len(values)*d.RawMatrix().Cols, sparseProduct{best, dst.RawMatrix(), rowsOf{indptr, indices, values}, d.RawMatrix()})
+	parallelRows(x.Threads, n, len(values)*d.RawMatrix().Cols,
+		sparseProduct{kernels: best, dst: dst.RawMatrix(), x: rowsOf{indptr, indices, values}, d: d.RawMatrix()})
 }
 
 // MulTransTo stores Xᵀ·D in dst by the rows of the transposed matrix.
@@ -71,11 +72,12 @@ type rowsOf struct {
 	values  []float64
 }
 
-// within returns the end ≤ to of a range of rows that begins at the first: the longest range with at most this many entries and
-// this many rows, but at least one row.
+// within returns the end ≤ to of a range of rows that begins at the first: the longest range with at most this many
+// entries and this many rows, but at least one row.
 func (x *rowsOf) within(entries, first, to int) int {
 	to = min(to, first+entries)
-	return first + 1 + sort.Search(to-first-1, func(i int) bool { return x.indptr[first+i+2]-x.indptr[first] > entries })
+	return first + 1 + sort.Search(to-first-1,
+		func(i int) bool { return x.indptr[first+i+2]-x.indptr[first] > entries })
 }
 
 type sparseProduct struct {
@@ -87,8 +89,8 @@ type sparseProduct struct {
 
 func (p sparseProduct) rows(from, to int) { p.multiplySparse(p.dst, &p.x, p.d, from, to) }
 
-// OperatorOf returns the products of X, as package matrix describes, on this many threads. 0 keeps the number that a matrix of
-// this package already has. A matrix with its own products decides itself how to compute them.
+// OperatorOf returns the products of X, as package matrix describes, on this many threads. 0 keeps the number that a
+// matrix of this package already has. A matrix with its own products decides itself how to compute them.
 func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 	switch x := x.(type) {
 	case Dense:
@@ -115,8 +117,8 @@ func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 	return Dense{dense, threads}
 }
 
-// Stored returns X as a dense or as a sparse matrix; the other result is nil. The result is X itself, or the shared transpose
-// of a *matrix.CSR that gonum transposed. Any other matrix is copied through At: n·p numbers.
+// Stored returns X as a dense or as a sparse matrix; the other result is nil. The result is X itself, or the shared
+// transpose of a *matrix.CSR that gonum transposed. Any other matrix is copied through At: n·p numbers.
 func Stored(x mat.Matrix) (dense *mat.Dense, sparse *matrix.CSR) {
 	switch x := x.(type) {
 	case *mat.Dense:

@@ -20,14 +20,15 @@ var (
 )
 
 const (
-	// polarRcond is a reciprocal condition number of C, with its columns scaled to length one. From it upwards one pass of
-	// Cholesky QR and a Newton–Schulz step give an orthonormal matrix: the pass leaves an error of 1e-10, the step its square.
+	// polarRcond is a reciprocal condition number of C, with its columns scaled to length one. From it upwards one pass
+	// of Cholesky QR and a Newton–Schulz step give an orthonormal matrix: the pass leaves an error of 1e-10, the step
+	// its square.
 	polarRcond = 1e-3
-	// schulzRcond is a reciprocal condition number of the small factor. From it upwards the iteration computes the polar
-	// factor, below it the SVD.
+	// schulzRcond is a reciprocal condition number of the small factor. From it upwards the iteration computes the
+	// polar factor, below it the SVD.
 	schulzRcond = 1e-5
-	// schulzDone is the ‖XᵀX − I‖ below which one more step reaches rounding. maxSchulz bounds the steps; at schulzRcond
-	// there are 12.
+	// schulzDone is the ‖XᵀX − I‖ below which one more step reaches rounding. maxSchulz bounds the steps; at
+	// schulzRcond there are 12.
 	schulzDone = 1e-8
 	maxSchulz  = 40
 )
@@ -46,8 +47,8 @@ func (t Threads) PolarTo(dst, c *mat.Dense) error {
 	return (&Polar{Threads: t}).To(dst, c)
 }
 
-// Polar is PolarTo with memory that is kept from one call to the next. It is for one goroutine at a time. On one thread, a call
-// with the shape of the call before allocates nothing if the condition number is at most 1e3.
+// Polar is PolarTo with memory that is kept from one call to the next. It is for one goroutine at a time. On one
+// thread, a call with the shape of the call before allocates nothing if the condition number is at most 1e3.
 type Polar struct {
 	Threads Threads
 
@@ -101,8 +102,8 @@ func (w *Polar) To(dst, c *mat.Dense) error {
 
 // polarOf stores the polar factor of the k×k matrix R in small; inverseNorm is an upper bound on ‖R⁻¹‖₂.
 //
-// If that bound is small enough, the factor is the limit of the scaled Newton–Schulz iteration of Chen and Chow 2014, "A stable
-// scaling of Newton–Schulz for improving the sign function computation of a Hermitian matrix", here for XᵀX:
+// If that bound is small enough, the factor is the limit of the scaled Newton–Schulz iteration of Chen and Chow 2014,
+// "A stable scaling of Newton–Schulz for improving the sign function computation of a Hermitian matrix", here for XᵀX:
 //
 //	X ← (3/2)·ρ·X − (1/2)·ρ³·X·XᵀX, ρ² = 3/(1 + l + l²), l ← (1/2)·ρ·l·(3 − ρ²·l²)
 //

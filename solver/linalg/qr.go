@@ -10,20 +10,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Reciprocal condition numbers of A in the 1-norm, with its columns scaled to length one. One pass of Cholesky QR leaves
-// max|QᵀQ − I| ≲ 1e-16/rcond² (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm"). The largest
-// value seen was a third of that.
+// Reciprocal condition numbers of A in the 1-norm, with its columns scaled to length one. One pass of Cholesky QR
+// leaves max|QᵀQ − I| ≲ 1e-16/rcond² (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm").
+// The largest value seen was a third of that.
 const (
 	minRcond   = 1e-6 // one pass leaves 1e-4, a second leaves only rounding; smaller ones need reflections
 	clearRcond = 1e-2 // one pass leaves less than 1e-12
 )
 
-// qr returns A = QR for a p×k matrix A, p ≥ k, which is left as it is: Q is p×k with orthonormal columns, R is k×k upper
-// triangular.
+// qr returns A = QR for a p×k matrix A, p ≥ k, which is left as it is: Q is p×k with orthonormal columns, R is k×k
+// upper triangular.
 //
-// It makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least minRcond,
-// and Householder reflections otherwise. With clearRcond Q is orthonormal up to rounding, also for A = 0; with minRcond up to
-// 1e-4, which is enough between two power iterations.
+// It makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least
+// minRcond, and Householder reflections otherwise. With clearRcond Q is orthonormal up to rounding, also for A = 0;
+// with minRcond up to 1e-4, which is enough between two power iterations.
 func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
 	var first, second cholesky
 	rcond := first.factorize(t, a)
@@ -46,8 +46,8 @@ type cholesky struct {
 	pivots     []int
 }
 
-// factorize returns an estimate of the reciprocal condition number of A after scaling its columns to length one, 0 if the square
-// of a column is 0 or overflows. r and inverse are valid only if it is at least minRcond.
+// factorize returns an estimate of the reciprocal condition number of A after scaling its columns to length one, 0 if
+// the square of a column is 0 or overflows. r and inverse are valid only if it is at least minRcond.
 func (f *cholesky) factorize(t Threads, a *mat.Dense) (rcond float64) {
 	_, k := a.Dims()
 	if len(f.norms) != k {

@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Standardized is the n×p matrix (X − 1·Meansᵀ)·diag(Scales). Its products are computed from those of X, so a sparse X stays
-// sparse.
+// Standardized is the n×p matrix (X − 1·Meansᵀ)·diag(Scales). Its products are computed from those of X, so a sparse X
+// stays sparse.
 type Standardized struct {
 	x      mat.Matrix
 	by     matrix.Operator // X by its products
@@ -52,8 +52,8 @@ func ColumnMoments(x mat.Matrix) (means, deviations []float64) {
 	return means, deviations
 }
 
-// columnShifts returns, for each column of n rows, one of its entries s and the sums Σᵢ (xᵢⱼ − s) and Σᵢ (xᵢⱼ − s)². s is 0 if
-// the column has zeros that are not stored. If all entries of a column are equal, its sums are exactly 0.
+// columnShifts returns, for each column of n rows, one of its entries s and the sums Σᵢ (xᵢⱼ − s) and Σᵢ (xᵢⱼ − s)². s
+// is 0 if the column has zeros that are not stored. If all entries of a column are equal, its sums are exactly 0.
 func columnShifts(x mat.Matrix) (shifts, sums, squares []float64) {
 	n, p := x.Dims()
 	shifts, sums, squares = make([]float64, p), make([]float64, p), make([]float64, p)

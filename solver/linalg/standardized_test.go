@@ -11,7 +11,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// The products are those of the matrix written out, for a sparse and a dense X, and the columns have mean 0 and deviation 1.
+// The products are those of the matrix written out, for a sparse and a dense X, and the columns have mean 0 and
+// deviation 1.
 func TestStandardized(t *testing.T) {
 	t.Parallel()
 	const n, p, k = 40, 6, 3

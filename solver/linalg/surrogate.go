@@ -1,7 +1,7 @@
 package linalg
 
-// Surrogate is a step of an ADMM. A matrix R of fits shall be near the answers m, some of them missing, and within their range.
-// For each cell, with a multiplier a,
+// Surrogate is a step of an ADMM. A matrix R of fits shall be near the answers m, some of them missing, and within
+// their range. For each cell, with a multiplier a,
 //
 //	z = (m + ρ·r − a)/(1+ρ), or (ρ·r − a)/ρ if m is missing, cut to [Low, High]; a ← a + ρ·(z − r).
 type Surrogate struct {
@@ -11,9 +11,9 @@ type Surrogate struct {
 	Low, High float64
 }
 
-// Step makes the step for all cells; NaN is a missing answer. It replaces r by z + a/ρ with the new a, and returns the sum of
-// (m − r)² over the answers that are not missing. If the fit or the multiplier of a cell is NaN, both become NaN. The slices
-// have the same length.
+// Step makes the step for all cells; NaN is a missing answer. It replaces r by z + a/ρ with the new a, and returns the
+// sum of (m − r)² over the answers that are not missing. If the fit or the multiplier of a cell is NaN, both become
+// NaN. The slices have the same length.
 func (s *Surrogate) Step(answers, fit, multipliers []float64) (squared float64) {
 	return best.step(s, answers, fit, multipliers)
 }

@@ -23,16 +23,17 @@ const (
 	oversamplingShare      = 3 // one more column for every 3 of Rank
 	defaultPowerIterations = 12
 
-	// maxSquaring is a ratio of σ₁² to the smallest σ² in the range. Above it Xᵀ·Q is made orthonormal before the product with
-	// X: multiplying by X·Xᵀ at once would lose the small ones to rounding.
+	// maxSquaring is a ratio of σ₁² to the smallest σ² in the range. Above it Xᵀ·Q is made orthonormal before the
+	// product with X: multiplying by X·Xᵀ at once would lose the small ones to rounding.
 	maxSquaring = 1e10
 
-	// inversePowers iterations find the smallest singular value in the ranges of text to at most 10 % above the true one;
-	// shiftShare of its square is then below half of the true square.
+	// inversePowers iterations find the smallest singular value in the ranges of text to at most 10 % above the true
+	// one; shiftShare of its square is then below half of the true square.
 	inversePowers = 10
 	shiftShare    = 0.4
 
-	// svdStream is the second word of the generator's seed: the same seed gives other numbers here than in other packages.
+	// svdStream is the second word of the generator's seed: the same seed gives other numbers here than in other
+	// packages.
 	svdStream = 0x7264_7376
 )
 
@@ -72,12 +73,12 @@ type TruncatedSVD struct {
 // Ω is p×(k + oversampling) with normal entries from PCG(Seed); α rises towards 0.4 of the smallest σ² in the
 // range. If σ₁ is 1e5 times the smallest σ in the range or more, Q = orth(X·orth(XᵀQ)) instead.
 //
-// Singular values approach the exact ones from below. The error grows with the share of the spectrum that lies close to σ_k.
-// If k + oversampling reaches min(n, p), the result is exact up to rounding of about 1e-15·σ₁. A matrix of rank < k has
-// singular values of that size too, and their vectors are orthonormal.
+// Singular values approach the exact ones from below. The error grows with the share of the spectrum that lies close to
+// σ_k. If k + oversampling reaches min(n, p), the result is exact up to rounding of about 1e-15·σ₁. A matrix of rank <
+// k has singular values of that size too, and their vectors are orthonormal.
 //
-// The cost is 2·(PowerIterations + 1) products of X with l = k + oversampling columns, and as many times O((n + p)·l²). The
-// bits do not depend on GOMAXPROCS.
+// The cost is 2·(PowerIterations + 1) products of X with l = k + oversampling columns, and as many times O((n + p)·l²).
+// The bits do not depend on GOMAXPROCS.
 //
 // It returns an error that wraps ErrRank for a rank outside 1 … min(n, p), and ErrNonFinite for an X with NaN,
 // infinite entries or an overflowing sum of squares.
@@ -268,9 +269,9 @@ func (t Threads) Orthonormalize(f *mat.Dense) error {
 	return t.PolarTo(f, f)
 }
 
-// RightVectorsTo stores in topics (p×k) the right singular vectors v of the largest singular values of X, each with the sign
-// for which ‖⟨X·v⟩₊‖ is larger; a tie keeps it. If k exceeds min(n, p) or the rank of X, further columns complete the
-// orthonormal set. s.Rank is not read.
+// RightVectorsTo stores in topics (p×k) the right singular vectors v of the largest singular values of X, each with the
+// sign for which ‖⟨X·v⟩₊‖ is larger; a tie keeps it. If k exceeds min(n, p) or the rank of X, further columns complete
+// the orthonormal set. s.Rank is not read.
 func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
 	n, p := x.Dims()
 	_, k := topics.Dims()

@@ -99,7 +99,10 @@ func TestSVDRecoversKnownSpectra(t *testing.T) {
 		settings SVDSettings
 		tol      float64 // of each singular value, relative to itself
 	}{
-		{name: "falling to 1e-8 of the first", n: 300, p: 200, sigma: geometric(1, math.Pow(1e-8, 1.0/19), 60), rank: 20, tol: 1e-7},
+		{
+			name: "falling to 1e-8 of the first", n: 300, p: 200, sigma: geometric(1, math.Pow(1e-8, 1.0/19), 60),
+			rank: 20, tol: 1e-7,
+		},
 		{name: "wide", n: 120, p: 400, sigma: geometric(5, 0.9, 60), rank: 12, tol: 1e-6},
 		{name: "huge", n: 100, p: 80, sigma: geometric(1e140, 0.5, 30), rank: 10, tol: 1e-9},
 		{name: "tiny", n: 100, p: 80, sigma: geometric(1e-200, 0.5, 30), rank: 10, tol: 1e-9},

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// One goroutine sums the inner products of gramRows rows. maxGramBlocks bounds the number of partial sums in memory. Both
-	// are fixed, so that the sums do not depend on GOMAXPROCS.
+	// One goroutine sums the inner products of gramRows rows. maxGramBlocks bounds the number of partial sums in
+	// memory. Both are fixed, so that the sums do not depend on GOMAXPROCS.
 	gramRows      = 512
 	maxGramBlocks = 32
 
@@ -25,7 +25,7 @@ func (l *kernels) mulTo(t Threads, dst *mat.Dense, left view, a, b *mat.Dense, i
 	out, right := dst.RawMatrix(), b.RawMatrix()
 	checkApart(out, a.RawMatrix())
 	checkApart(out, right)
-	parallelRows(t, out.Rows, out.Rows*inner*out.Cols, denseProduct{l, out, left, right, add})
+	parallelRows(t, out.Rows, out.Rows*inner*out.Cols, denseProduct{kernels: l, c: out, a: left, b: right, add: add})
 }
 
 type denseProduct struct {
@@ -65,7 +65,8 @@ func (l *kernels) innerTo(t Threads, dst, a, b *mat.Dense, symmetric bool) {
 	buffer := borrow(blocks * size)
 	defer buffers.Put(buffer)
 	parts := *buffer
-	parallelRows(t, blocks, rows*size, innerProduct{l, parts, left, right, blockRows, symmetric})
+	parallelRows(t, blocks, rows*size,
+		innerProduct{kernels: l, parts: parts, a: left, b: right, blockRows: blockRows, symmetric: symmetric})
 	for b := 1; b < blocks; b++ {
 		axpy(1, parts[b*size:(b+1)*size], parts[:size])
 	}
@@ -80,8 +81,8 @@ func (l *kernels) innerTo(t Threads, dst, a, b *mat.Dense, symmetric bool) {
 	}
 }
 
-// innerProduct stores partial sums of AᵀB one after another. For AᵀA it computes the upper half and some entries below the
-// diagonal.
+// innerProduct stores partial sums of AᵀB one after another. For AᵀA it computes the upper half and some entries below
+// the diagonal.
 type innerProduct struct {
 	*kernels
 	parts     []float64
@@ -103,7 +104,8 @@ func (p innerProduct) rows(from, to int) {
 		for j := 0; j < k; j += gramPanel {
 			width := min(gramPanel, k-j)
 			c := blas64.General{Rows: j + width, Cols: width, Stride: l, Data: c.Data[j:]}
-			p.multiply(c, transposed(left), blas64.General{Rows: right.Rows, Cols: width, Stride: right.Stride, Data: right.Data[j:]}, false)
+			p.multiply(c, transposed(left),
+				blas64.General{Rows: right.Rows, Cols: width, Stride: right.Stride, Data: right.Data[j:]}, false)
 		}
 	}
 }

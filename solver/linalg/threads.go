@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Threads is the largest number of goroutines for a computation; 0 means GOMAXPROCS. Its methods are the products of dense
-// matrices. Their bits are the same for every number.
+// Threads is the largest number of goroutines for a computation; 0 means GOMAXPROCS. Its methods are the products of
+// dense matrices. Their bits are the same for every number.
 type Threads int
 
 // minParallel is the number of multiply-adds below which a second goroutine costs more than it saves.
@@ -24,8 +24,9 @@ func (t Threads) Limit() int {
 }
 
 // Parallel calls work on disjoint ranges that cover [0, n), on several goroutines if flops, the multiply-adds of all
-// calls, is large enough to pay for them. The ranges depend on the number of goroutines: for bits that do not, work must
-// compute element i alike in every range, and the caller must sum over elements afterwards. Parallel returns after all calls.
+// calls, is large enough to pay for them. The ranges depend on the number of goroutines: for bits that do not, work
+// must compute element i alike in every range, and the caller must sum over elements afterwards. Parallel returns after
+// all calls.
 func (t Threads) Parallel(n, flops int, work func(from, to int)) {
 	parallelRows(t, n, flops, ranges(work))
 }

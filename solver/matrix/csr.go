@@ -39,10 +39,12 @@ var (
 //nolint:revive // five arguments: the sizes and the three arrays are what the format consists of
 func NewCSR(n, p int, indptr []int, indices []int32, values []float64) (*CSR, error) {
 	if n < 0 || n > math.MaxInt32 || p < 0 || p > math.MaxInt32 || len(indptr) != n+1 || len(indices) != len(values) {
-		return nil, fmt.Errorf("%w: %d rows, %d columns, %d row starts, %d columns of entries, %d values", ErrFormat, n, p, len(indptr), len(indices), len(values))
+		return nil, fmt.Errorf("%w: %d rows, %d columns, %d row starts, %d columns of entries, %d values", ErrFormat, n,
+			p, len(indptr), len(indices), len(values))
 	}
 	if indptr[0] != 0 || indptr[n] != len(values) {
-		return nil, fmt.Errorf("%w: row starts run from %d to %d, not from 0 to %d", ErrFormat, indptr[0], indptr[n], len(values))
+		return nil, fmt.Errorf("%w: row starts run from %d to %d, not from 0 to %d", ErrFormat, indptr[0],
+			indptr[n], len(values))
 	}
 	for i := range n {
 		if indptr[i] > indptr[i+1] || indptr[i+1] > len(values) {

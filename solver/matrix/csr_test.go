@@ -66,7 +66,8 @@ func TestCSRIsTheMatrix(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		dense, x := draw(t)
-		if !mat.Equal(x, dense) || !mat.Equal(x.T(), dense.T()) || !mat.Equal(x.Transpose(), dense.T()) || x.T().T() != mat.Matrix(x) {
+		if !mat.Equal(x, dense) || !mat.Equal(x.T(), dense.T()) || !mat.Equal(x.Transpose(), dense.T()) ||
+			x.T().T() != mat.Matrix(x) {
 			t.Errorf("%v, want %v", mat.Formatted(x), mat.Formatted(dense))
 		}
 		if once := x.Transpose(); once.Transpose() != x || x.Transpose() != once {

@@ -33,20 +33,25 @@ type method struct {
 }
 
 var all = [...]method{
-	{SONMF, solver.Real, false, false, func(s *Settings) (solver.Method, error) {
+	{name: SONMF, domain: solver.Real, topics: false, scores: false, make: func(s *Settings) (solver.Method, error) {
 		s.Step = cmp.Or(s.Step, string(sonmf.StepExtrapolated))
 		return sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
 	}},
-	{SONMFBinary, solver.Binary, false, true, func(s *Settings) (solver.Method, error) {
+	{name: SONMFBinary, domain: solver.Binary, topics: false, scores: true, make: func(s *Settings) (solver.Method,
+		error,
+	) {
 		s.Step = cmp.Or(s.Step, string(sonmf.BinaryStepQuasiNewton))
 		return sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
 	}},
-	{NMF, solver.NonNegative, true, true, plain(nmf.NMF{})},
-	{ONMF, solver.NonNegative, true, true, plain(nmf.ONMF{})},
-	{SemiNMF, solver.Real, false, true, plain(nmf.SemiNMF{})},
-	{LogNMF, solver.Binary, true, false, plain(nmf.LogNMF{})},
-	{L1NMF, solver.NonNegative, true, true, func(s *Settings) (solver.Method, error) { return nmf.NewL1(s.L1Topics, s.L1Scores) }},
-	{SVD, solver.Real, false, false, plain(svd.Method{})},
+	{name: NMF, domain: solver.NonNegative, topics: true, scores: true, make: plain(nmf.NMF{})},
+	{name: ONMF, domain: solver.NonNegative, topics: true, scores: true, make: plain(nmf.ONMF{})},
+	{name: SemiNMF, domain: solver.Real, topics: false, scores: true, make: plain(nmf.SemiNMF{})},
+	{name: LogNMF, domain: solver.Binary, topics: true, scores: false, make: plain(nmf.LogNMF{})},
+	{
+		name: L1NMF, domain: solver.NonNegative, topics: true, scores: true,
+		make: func(s *Settings) (solver.Method, error) { return nmf.NewL1(s.L1Topics, s.L1Scores) },
+	},
+	{name: SVD, domain: solver.Real, topics: false, scores: false, make: plain(svd.Method{})},
 }
 
 func plain(m solver.Method) func(*Settings) (solver.Method, error) {
@@ -71,7 +76,8 @@ func Names() (names []string) {
 	return names
 }
 
-// Supervised returns the names of the methods that fit labels as well as the matrix. smf.New makes them, from the labels.
+// Supervised returns the names of the methods that fit labels as well as the matrix. smf.New makes them, from the
+// labels.
 func Supervised() []string {
 	return []string{string(smf.VariantW), string(smf.VariantH)}
 }

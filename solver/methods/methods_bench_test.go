@@ -37,8 +37,8 @@ func (s shape) matrix(b *testing.B) *matrix.CSR {
 	return x
 }
 
-// BenchmarkUpdate times one update of every method on one matrix, and of sonmf and sonmf-binary with one dimension of it
-// changed at a time. GOMAXPROCS is the number of threads.
+// BenchmarkUpdate times one update of every method on one matrix, and of sonmf and sonmf-binary with one dimension of
+// it changed at a time. GOMAXPROCS is the number of threads.
 func BenchmarkUpdate(b *testing.B) {
 	text := shape{n: 5000, p: 5000, perRow: 25, k: 50}
 	shapes := map[string][]shape{}
@@ -74,7 +74,9 @@ func update(b *testing.B, name string, s shape) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	problem := &solver.Problem{X: linalg.OperatorOf(s.matrix(b), 0), Settings: solver.Settings{Rank: s.k, Init: solver.InitRandom}}
+	problem := &solver.Problem{
+		X: linalg.OperatorOf(s.matrix(b), 0), Settings: solver.Settings{Rank: s.k, Init: solver.InitRandom},
+	}
 	start := func() solver.State {
 		state, err := method.Start(b.Context(), problem)
 		if err != nil {

@@ -44,7 +44,8 @@ func TestNewRefuses(t *testing.T) {
 		"penalty of -1":       {methods.L1NMF, methods.Settings{L1Topics: value(-1)}, "-1"},
 		"penalty of no value": {methods.L1NMF, methods.Settings{L1Scores: value(math.NaN())}, "NaN"},
 	} {
-		if _, _, err := methods.New(c.method, c.settings); !errors.Is(err, solver.ErrSettings) || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := methods.New(c.method, c.settings); !errors.Is(err, solver.ErrSettings) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 	}

@@ -16,13 +16,13 @@ const defaultShare = 0.01
 
 // L1 is the non-negative matrix factorization with ℓ1 penalties λ_F‖F‖₁ + λ_G‖G‖₁ on both factors.
 //
-// At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is no
-// minimum: the penalized factor shrinks without end and the other grows. If both are 0, this is the plain factorization by
-// coordinate descent.
+// At a minimum λ_F‖fₜ‖₁ = λ_G‖gₜ‖₁ for every topic t, and only the product λ_F·λ_G matters. If one weight is 0 there is
+// no minimum: the penalized factor shrinks without end and the other grows. If both are 0, this is the plain
+// factorization by coordinate descent.
 type L1 struct{ topics, scores *float64 }
 
-// NewL1 returns the method with weights λ_F = topics and λ_G = scores; nil lets the method choose. It returns an error that
-// wraps solver.ErrSettings for a weight that is negative or not finite.
+// NewL1 returns the method with weights λ_F = topics and λ_G = scores; nil lets the method choose. It returns an error
+// that wraps solver.ErrSettings for a weight that is negative or not finite.
 func NewL1(topics, scores *float64) (*L1, error) {
 	for _, weight := range []*float64{topics, scores} {
 		if weight != nil && (!(*weight >= 0) || math.IsInf(*weight, 1)) {
@@ -39,8 +39,8 @@ func (*L1) Name() string { return "l1-nmf" }
 //
 //	λ_F = ‖X‖²/(100·k·√p), λ_G = ‖X‖/(100·√(n·k)),
 //
-// so that factors with ‖F‖² = k and ‖G‖ = ‖X‖ have a penalty of at most ‖X‖²/100 each, and the topics do not depend on the
-// scale of X.
+// so that factors with ‖F‖² = k and ‖G‖ = ‖X‖ have a penalty of at most ‖X‖²/100 each, and the topics do not depend on
+// the scale of X.
 func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	n, p := x.Dims()
 	squared, k := linalg.OperatorOf(x, 0).NormSquared(), float64(rank)
@@ -66,8 +66,8 @@ func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error)
 }
 
 // penalized updates by hierarchical alternating least squares, Cichocki and Phan 2009, with the penalties of their
-// section 5: one round of coordinate descent on the scores, one on the topics, then the best lengths. None of these raises
-// the objective.
+// section 5: one round of coordinate descent on the scores, one on the topics, then the best lengths. None of these
+// raises the objective.
 type penalized struct{ *state }
 
 func (s *penalized) Update() solver.Status {

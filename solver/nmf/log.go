@@ -25,10 +25,11 @@ type LogNMF struct{}
 // Name returns "log-nmf".
 func (LogNMF) Name() string { return "log-nmf" }
 
-// Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the topics
-// are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
+// Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the
+// topics are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
 //
-// Given factors should not be far too large: an update moves the log-odds by about 4. A topic of zeros does not come back.
+// Given factors should not be far too large: an update moves the log-odds by about 4. A topic of zeros does not come
+// back.
 func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
@@ -63,14 +64,14 @@ func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error
 	return s, nil
 }
 
-// logNMF updates along the directions of Tomé et al. 2015, RF and RᵀG with R = X − σ(M) and M = G·Fᵀ. In place of their fixed
-// step it uses the quadratic bound of D. Böhning, "Multinomial logistic regression algorithm", 1992: no second derivative of
-// the objective in M exceeds ¼, so that
+// logNMF updates along the directions of Tomé et al. 2015, RF and RᵀG with R = X − σ(M) and M = G·Fᵀ. In place of their
+// fixed step it uses the quadratic bound of D. Böhning, "Multinomial logistic regression algorithm", 1992: no second
+// derivative of the objective in M exceeds ¼, so that
 //
 //	G′ = G + 4·RF·(FᵀF)⁺, and F′ ≥ 0 that lowers ⅛·tr((F′ − F)·GᵀG·(F′ − F)ᵀ) − tr((F′ − F)ᵀRᵀG)
 //
-// by one round of coordinate descent, never raise it. With the published step of .001 the objective falls more slowly, and on
-// sparse text it rises.
+// by one round of coordinate descent, never raise it. With the published step of .001 the objective falls more slowly,
+// and on sparse text it rises.
 type logNMF struct {
 	threads              linalg.Threads
 	topics, scores       *mat.Dense
@@ -111,7 +112,8 @@ func (s *logNMF) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance gives each topic and its scores the same length; weak topics would grow without end while their scores vanish.
+// balance gives each topic and its scores the same length; weak topics would grow without end while their scores
+// vanish.
 func (s *logNMF) balance() {
 	_, k := s.topics.Dims()
 	for t := range k {

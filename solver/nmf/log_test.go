@@ -15,7 +15,8 @@ func TestLogNMFOfSaturatedOnes(t *testing.T) {
 	one := mat.NewDense(1, 1, []float64{1})
 	for _, size := range []float64{5, 40, 700} {
 		r, err := solver.Solve(t.Context(), one, solver.Settings{
-			Rank: 1, MaxIter: 1, StartTopics: mat.NewDense(1, 1, []float64{1}), StartScores: mat.NewDense(1, 1, []float64{size}),
+			Rank: 1, MaxIter: 1, StartTopics: mat.NewDense(1, 1, []float64{1}),
+			StartScores: mat.NewDense(1, 1, []float64{size}),
 		}, LogNMF{})
 		if err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Stationarity is bounded a little above what is reached: 1e-3 by NMF and 6e-4 by LogNMF, which near a minimum so slowly
-	// that their runs end at a larger RelTol; 2e-6 by SemiNMF, 1e-8 by L1 and rounding by ONMF.
+	// Stationarity is bounded a little above what is reached: 1e-3 by NMF and 6e-4 by LogNMF, which near a minimum so
+	// slowly that their runs end at a larger RelTol; 2e-6 by SemiNMF, 1e-8 by L1 and rounding by ONMF.
 	for _, c := range []struct {
 		name     string
 		method   solver.Method
@@ -30,7 +30,8 @@ func TestContract(t *testing.T) {
 	}{
 		{"NMF", nmf.NMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0), MaxStationarity: 2e-3, RelTol: 1e-7, MaxTransform: 2e-2,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(0, 0),
+			MaxStationarity: 2e-3, RelTol: 1e-7, MaxTransform: 2e-2,
 		}},
 		{"ONMF", nmf.ONMF{}, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Unique: true,
@@ -38,11 +39,13 @@ func TestContract(t *testing.T) {
 		}},
 		{"SemiNMF", nmf.SemiNMF{}, solvertest.Promises{
 			NonNegativeScores: true, Monotone: true,
-			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(math.NaN(), 0), MaxStationarity: 2e-5,
+			SettledStart: true, Objective: squaredResidual, Stationarity: squaredStationarity(math.NaN(), 0),
+			MaxStationarity: 2e-5,
 		}},
 		{"L1 without penalty", plain, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
-			SettledStart: true, Objective: penalized(plain), Stationarity: squaredStationarity(0, 0), MaxStationarity: 1e-7,
+			SettledStart: true, Objective: penalized(plain), Stationarity: squaredStationarity(0, 0),
+			MaxStationarity: 1e-7,
 		}},
 		{"L1", l1, solvertest.Promises{
 			Domain: solver.NonNegative, NonNegativeTopics: true, NonNegativeScores: true, Monotone: true, Unique: true,
@@ -81,8 +84,8 @@ func squaredResidual(x, topics, scores *mat.Dense) float64 {
 	return norm * norm
 }
 
-// squaredStationarity returns how far the factors are from the first-order conditions of ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁
-// under F, G ≥ 0, relative to the gradient's terms. With λ_F NaN the topics may have any sign.
+// squaredStationarity returns how far the factors are from the first-order conditions of ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ +
+// λ_G‖G‖₁ under F, G ≥ 0, relative to the gradient's terms. With λ_F NaN the topics may have any sign.
 func squaredStationarity(onTopics, onScores float64) func(x, topics, scores *mat.Dense) float64 {
 	return func(x, topics, scores *mat.Dense) float64 {
 		var fit, gradient mat.Dense

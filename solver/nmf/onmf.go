@@ -14,7 +14,8 @@ const (
 	// orthogonalLeast replaces negative entries, as in the published program. From it a topic that has lost its last
 	// document can grow again.
 	orthogonalLeast = 1e-10
-	// trialUpdates is the number of updates that compare two starts, and the number that the better one makes after that.
+	// trialUpdates is the number of updates that compare two starts, and the number that the better one makes after
+	// that.
 	trialUpdates = 25
 	// minNormal is the least number of full precision. Inverses of smaller ones may overflow.
 	minNormal = 0x1p-1022
@@ -30,8 +31,8 @@ func (ONMF) Name() string { return "onmf" }
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// The result of the updates depends on the start. For InitSVD, 25 updates are made from the singular vectors and 25 from the
-// centroids of InitKMeans, then 25 more from the iterate with the lower objective. That is the start.
+// The result of the updates depends on the start. For InitSVD, 25 updates are made from the singular vectors and 25
+// from the centroids of InitKMeans, then 25 more from the iterate with the lower objective. That is the start.
 func (ONMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
@@ -63,8 +64,8 @@ func (ONMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) 
 //
 //	fₜ = ⟨h − s·(sᵀh)/(sᵀs)⟩₊, scaled to length one,
 //
-// and the scores by one round of coordinate descent. If there is one topic, s = 0 and nothing is subtracted. The multiplier
-// keeps the topics nearly orthogonal and may raise the residual.
+// and the scores by one round of coordinate descent. If there is one topic, s = 0 and nothing is subtracted. The
+// multiplier keeps the topics nearly orthogonal and may raise the residual.
 type orthogonal struct {
 	*state
 	unit               float64   // a power of two near ‖X‖²; XᵀG and GᵀG are divided by it so that h² does not overflow
@@ -84,7 +85,8 @@ func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) 
 		total: make([]float64, terms), rest: make([]float64, terms), topic: make([]float64, terms),
 	}
 	o.leastScore = orthogonalLeast
-	// The published constant is absolute. It is used for given factors, which have a scale. Otherwise it is scaled as X is.
+	// The published constant is absolute. It is used for given factors, which have a scale. Otherwise it is scaled as X
+	// is.
 	if topics, scores := given(p); !topics || !scores {
 		n, _ := s.scores.Dims()
 		o.leastScore *= math.Sqrt(s.squared / float64(n) / float64(terms))

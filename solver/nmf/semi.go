@@ -24,8 +24,8 @@ type SemiNMF struct{}
 // Name returns "semi-nmf".
 func (SemiNMF) Name() string { return "semi-nmf" }
 
-// Start returns the state at the start factors. If Init names the start, twenty rounds follow first, each of coordinate descent
-// on the scores and an exact step of the topics. Zeros of the scores are raised as in NMF.
+// Start returns the state at the start factors. If Init names the start, twenty rounds follow first, each of coordinate
+// descent on the scores and an exact step of the topics. Zeros of the scores are raised as in NMF.
 func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	s, err := newState(ctx, p, solver.Real)
 	if err != nil {
@@ -46,7 +46,10 @@ func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, erro
 	}
 	k, _ := s.topicsGram.Dims()
 	square := func() *mat.Dense { return mat.NewDense(k, k, nil) }
-	return &semi{state: s, gramPlus: square(), gramMinus: square(), fitPlus: linalg.NewLike(s.scores), fitMinus: linalg.NewLike(s.scores)}, nil
+	return &semi{
+		state: s, gramPlus: square(), gramMinus: square(), fitPlus: linalg.NewLike(s.scores),
+		fitMinus: linalg.NewLike(s.scores),
+	}, nil
 }
 
 // semi updates by the rules of Ding et al. 2010, section 3.2: with A⁺ = (|A|+A)/2 and A⁻ = (|A|−A)/2,
@@ -77,7 +80,8 @@ func (s *semi) Update() solver.Status {
 		row, cross := s.scores.RawRowView(i), s.scoresCross.RawRowView(i)
 		plus, minus := s.fitPlus.RawRowView(i), s.fitMinus.RawRowView(i)
 		for t, c := range cross {
-			if divisor := max(-c, 0) + plus[t]; row[t] > 0 && divisor > 0 { // for a score of 0 the quotient may overflow
+			// for a score of 0 the quotient may overflow
+			if divisor := max(-c, 0) + plus[t]; row[t] > 0 && divisor > 0 {
 				row[t] *= math.Sqrt((max(c, 0) + minus[t]) / divisor)
 			}
 			if row[t] < least {
@@ -92,22 +96,23 @@ func (s *semi) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// rescale multiplies the scores of a topic by a power of two if their length is far from that of X, because those of a topic
-// that explains nothing would grow until their squares overflow. The next topics make up for it without rounding.
+// rescale multiplies the scores of a topic by a power of two if their length is far from that of X, because those of a
+// topic that explains nothing would grow until their squares overflow. The next topics make up for it without rounding.
 func (s *semi) rescale() {
 	_, k := s.scores.Dims()
 	for t := range k {
 		column := s.scores.ColView(t).(*mat.VecDense)
-		if _, exponent := math.Frexp(math.Sqrt(s.squared) / mat.Norm(column, 2)); exponent > maxExponent || exponent < -maxExponent {
+		if _, exponent := math.Frexp(math.Sqrt(s.squared) / mat.Norm(column, 2)); exponent > maxExponent ||
+			exponent < -maxExponent {
 			column.ScaleVec(math.Ldexp(1, exponent), column)
 		}
 	}
 }
 
 // solve stores C·Q⁺ in dst, which minimizes ½·tr(A·Q·Aᵀ) − tr(Aᵀ·C) over all A; dst and C are r×k, Q is k×k, positive
-// semi-definite, and C is 0 in every column in which Q is 0. Q is first scaled to a diagonal near 1, since columns of unequal
-// lengths are not dependent. Directions in which it then is below 1e-12 of its largest are left out. The cost is r·k²
-// multiply-adds plus O(k³).
+// semi-definite, and C is 0 in every column in which Q is 0. Q is first scaled to a diagonal near 1, since columns of
+// unequal lengths are not dependent. Directions in which it then is below 1e-12 of its largest are left out. The cost
+// is r·k² multiply-adds plus O(k³).
 func solve(threads linalg.Threads, dst, c, q *mat.Dense) {
 	k, _ := q.Dims()
 	scale := make([]float64, k) // powers of two, which round nothing

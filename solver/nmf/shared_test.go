@@ -85,7 +85,8 @@ func TestNotAboveAuthorsPackage(t *testing.T) {
 			if !owns(r.Method) {
 				return
 			}
-			if got := solve(t, x, solver.Settings{Rank: rank, MaxIter: allUpdates}, method).MeanObjective; got > want*(1+1e-3) {
+			if got := solve(t, x, solver.Settings{Rank: rank, MaxIter: allUpdates},
+				method).MeanObjective; got > want*(1+1e-3) {
 				t.Errorf("mean objective %.10g from our start, the package's is %.10g", got, want)
 			}
 		})
@@ -102,7 +103,8 @@ func TestSparseText(t *testing.T) {
 	for word, want := range map[string]float64{"nmf": 0.0925947, "onmf": 0.0924581, "semi": 0.0914021} {
 		r := solve(t, x, solver.Settings{Rank: 50, MaxIter: 200, AbsTol: 1e-5}, methods()[word])
 		if r.MeanObjective > want*(1+1e-3) || r.Status != solver.Converged {
-			t.Errorf("%s: mean objective %.7f, status %v; the package ends at %.7f", word, r.MeanObjective, r.Status, want)
+			t.Errorf("%s: mean objective %.7f, status %v; the package ends at %.7f", word,
+				r.MeanObjective, r.Status, want)
 		}
 	}
 }

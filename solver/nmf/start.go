@@ -15,8 +15,8 @@ const (
 	// number for topics that we choose.
 	alone = 50
 	first = 10
-	// polishing is the number of rounds on both factors that improve a start. In the simulations of Li et al. the start then
-	// has a lower objective than 499 multiplicative updates reach from theirs.
+	// polishing is the number of rounds on both factors that improve a start. In the simulations of Li et al. the start
+	// then has a lower objective than 499 multiplicative updates reach from theirs.
 	polishing = 20
 	// leastShare is the least entry of a start, as a share of the factor's largest, for updates that never leave zero.
 	leastShare = 1e-10
@@ -29,9 +29,9 @@ func given(p *solver.Problem) (topics, scores bool) {
 
 // startNonNegative returns the state at the start of a method with F, G ≥ 0 and these weights.
 //
-// If no factor is given, two starts are improved by rounds of coordinate descent on both factors, and the better one is taken:
-// the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms. It returns a
-// *solver.DomainError for a negative entry of X.
+// If no factor is given, two starts are improved by rounds of coordinate descent on both factors, and the better one is
+// taken: the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms.
+// It returns a *solver.DomainError for a negative entry of X.
 func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func (s *state) polish(ctx context.Context) {
 	s.measureTopics()
 }
 
-// factors returns the factors that are given. If neither is, the scores are 0 and Init names the topics: singular vectors,
-// random numbers or centroids, made non-negative if the method requires it.
+// factors returns the factors that are given. If neither is, the scores are 0 and Init names the topics: singular
+// vectors, random numbers or centroids, made non-negative if the method requires it.
 func factors(ctx context.Context, p *solver.Problem, topicsFrom solver.Domain) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	set := &p.Settings
@@ -127,9 +127,9 @@ func factors(ctx context.Context, p *solver.Problem, topicsFrom solver.Domain) (
 	return topics, scores, err
 }
 
-// foldTopics prepares orthonormal topics for taking their positive part. It changes the sign of singular vectors f, with scores
-// g = X·f, for which ‖⟨−f⟩₊‖·‖⟨−g⟩₊‖ is larger than ‖⟨f⟩₊‖·‖⟨g⟩₊‖ (Boutsidis and Gallopoulos 2008). It takes the absolute value
-// of random entries.
+// foldTopics prepares orthonormal topics for taking their positive part. It changes the sign of singular vectors f,
+// with scores g = X·f, for which ‖⟨−f⟩₊‖·‖⟨−g⟩₊‖ is larger than ‖⟨f⟩₊‖·‖⟨g⟩₊‖ (Boutsidis and Gallopoulos 2008). It
+// takes the absolute value of random entries.
 func foldTopics(p *solver.Problem, topics *mat.Dense) {
 	if p.Settings.Init == solver.InitRandom {
 		topics.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, topics)

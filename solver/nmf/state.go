@@ -11,7 +11,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// state is shared by the methods that minimize the squared residual: the iterate, and the products that its updates need.
+// state is shared by the methods that minimize the squared residual: the iterate, and the products that its updates
+// need.
 type state struct {
 	x              matrix.Operator
 	threads        linalg.Threads
@@ -68,10 +69,12 @@ func (s *state) measureScores() {
 
 // improveScores makes one round of coordinate descent on the scores, from X·F and FᵀF.
 func (s *state) improveScores() {
-	s.threads.DescendRows(s.scores, s.scoresCross, linalg.Rows{Gram: s.topicsGram, Weight: s.scoresWeight, Least: s.leastScore})
+	s.threads.DescendRows(s.scores, s.scoresCross,
+		linalg.Rows{Gram: s.topicsGram, Weight: s.scoresWeight, Least: s.leastScore})
 }
 
-// improveTopics makes one round of coordinate descent on topics ≥ 0, or computes the best topics of any sign, from XᵀG and GᵀG.
+// improveTopics makes one round of coordinate descent on topics ≥ 0, or computes the best topics of any sign, from XᵀG
+// and GᵀG.
 func (s *state) improveTopics() {
 	if s.domain == solver.NonNegative {
 		s.threads.DescendRows(s.topics, s.topicsCross, linalg.Rows{Gram: s.scoresGram, Weight: s.topicsWeight})
@@ -104,8 +107,8 @@ func (s *state) Transform() solver.Transform {
 	}
 }
 
-// balance scales each topic, and its scores inversely, so that its two penalties are equal. Their product stays the same, so
-// their sum is then the least.
+// balance scales each topic, and its scores inversely, so that its two penalties are equal. Their product stays the
+// same, so their sum is then the least.
 func (s *state) balance() {
 	if s.topicsWeight == 0 || s.scoresWeight == 0 {
 		return

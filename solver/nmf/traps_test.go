@@ -68,7 +68,8 @@ func TestSemiNMFOfUnequalLengths(t *testing.T) {
 			longer.ScaleVec(1/factor, longer)
 			r := run(t, x, solver.Settings{Rank: 4, MaxIter: 1, StartTopics: topics, StartScores: scores}, SemiNMF{})
 			if r.Objective > end.Objective*(1+1e-9) {
-				t.Errorf("scores of topic %d times %g: objective rises from %g to %g", column, factor, end.Objective, r.Objective)
+				t.Errorf("scores of topic %d times %g: objective rises from %g to %g", column, factor,
+					end.Objective, r.Objective)
 			}
 		}
 	}
@@ -125,7 +126,9 @@ func TestONMFOfOneTopic(t *testing.T) {
 // A topic that no term should have becomes constant, as in the published program, and of length one.
 func TestONMFOfRejectedTopic(t *testing.T) {
 	t.Parallel()
-	s, err := newOrthogonal(t.Context(), &solver.Problem{X: linalg.OperatorOf(uniform(5, 9, 4), 0), Settings: solver.Settings{Rank: 2, Init: solver.InitRandom}})
+	s, err := newOrthogonal(t.Context(), &solver.Problem{
+		X: linalg.OperatorOf(uniform(5, 9, 4), 0), Settings: solver.Settings{Rank: 2, Init: solver.InitRandom},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,12 +146,14 @@ func TestONMFOfRejectedTopic(t *testing.T) {
 	}
 }
 
-// The orthogonality may raise the objective: what is reported is that of the last factors, and a rise is no convergence.
+// The orthogonality may raise the objective: what is reported is that of the last factors, and a rise is no
+// convergence.
 func TestONMFMayRise(t *testing.T) {
 	t.Parallel()
 	x := uniform(6, 60, 40)
 	best := run(t, x, solver.Settings{Rank: 10}, NMF{})
-	r := run(t, x, solver.Settings{Rank: 10, MaxIter: 3, StartTopics: best.Topics, StartScores: best.Scores, RelTol: 1e-3}, ONMF{})
+	r := run(t, x,
+		solver.Settings{Rank: 10, MaxIter: 3, StartTopics: best.Topics, StartScores: best.Scores, RelTol: 1e-3}, ONMF{})
 	rises := 0
 	for i, point := range r.Trace[1:] {
 		if point.Objective > r.Trace[i].Objective*(1+1e-6) {
@@ -181,7 +186,8 @@ func TestLogNMFAgainstFixedSteps(t *testing.T) {
 	x.Apply(func(i, j int, v float64) float64 { return math.Floor(v + 0.1 + 0.6*float64((i+j)%2)) }, x)
 	got := run(t, x, solver.Settings{Rank: 4, MaxIter: 60, StartTopics: topics, StartScores: scores}, LogNMF{})
 	objective := func(f, g *mat.Dense) float64 {
-		return run(t, x, solver.Settings{Rank: 4, MaxIter: 1, StartTopics: f, StartScores: g}, LogNMF{}).Trace[0].Objective
+		return run(t, x, solver.Settings{Rank: 4, MaxIter: 1, StartTopics: f, StartScores: g},
+			LogNMF{}).Trace[0].Objective
 	}
 	for step, wantRises := range map[float64]bool{0.001: false, 1: true} {
 		f, g := mat.DenseCopyOf(topics), mat.DenseCopyOf(scores)

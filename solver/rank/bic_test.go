@@ -14,8 +14,8 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// The value for set d1_00 of the synthetic questionnaires, 200 × 100, where the authors' program leaves ½S = 1441176.6247
-// at k = 10.
+// The value for set d1_00 of the synthetic questionnaires, 200 × 100, where the authors' program leaves ½S =
+// 1441176.6247 at k = 10.
 func TestBIC1(t *testing.T) {
 	t.Parallel()
 	got := rank.BIC1(2*1441176.6247, 200, 100, 10)
@@ -41,8 +41,8 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// testdata/consensus.json is made by scipy 1.17.1, testdata/consensus.py. Where distances are equal, and shares of a few runs
-// often are, average linkage may join either pair first, and trees differ.
+// testdata/consensus.json is made by scipy 1.17.1, testdata/consensus.py. Where distances are equal, and shares of a
+// few runs often are, average linkage may join either pair first, and trees differ.
 func TestConsensus(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "consensus.json"))
@@ -84,7 +84,8 @@ func TestConsensusOfEqualRuns(t *testing.T) {
 	t.Parallel()
 	for _, run := range [][]int{{0, 1, 1, 2, 0}, {0, 0, 0}, {3}} {
 		got, err := rank.Consensus([][]int{run, run, run})
-		if want := (rank.Stability{Cophenetic: 1, Dispersion: 1}); err != nil || math.Abs(got.Cophenetic-want.Cophenetic) > 1e-12 || got.Dispersion != want.Dispersion {
+		if want := (rank.Stability{Cophenetic: 1, Dispersion: 1}); err != nil ||
+			math.Abs(got.Cophenetic-want.Cophenetic) > 1e-12 || got.Dispersion != want.Dispersion {
 			t.Errorf("%v: %+v, error %v", run, got, err)
 		}
 	}
@@ -96,7 +97,9 @@ func TestConsensusRefuses(t *testing.T) {
 	for i := range many {
 		many[i] = i
 	}
-	for name, clusters := range map[string][][]int{"no run": nil, "no rows": {{}}, "unequal": {{1, 2}, {1}}, "too many": {many}} {
+	for name, clusters := range map[string][][]int{
+		"no run": nil, "no rows": {{}}, "unequal": {{1, 2}, {1}}, "too many": {many},
+	} {
 		if _, err := rank.Consensus(clusters); !errors.Is(err, rank.ErrSize) {
 			t.Errorf("%s: error %v", name, err)
 		}

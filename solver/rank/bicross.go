@@ -18,7 +18,8 @@ import (
 // Fit factorizes an n×p matrix with this number of factors and seed of the start. It must be safe for concurrent use.
 type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
-// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say. Seed is that of the groups and of every fit.
+// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say. Seed is that of the groups and of
+// every fit.
 type BiCrossSettings struct {
 	Jobs
 	// Factors are the candidates.
@@ -40,22 +41,22 @@ const (
 	dependent = 1e-12
 )
 
-// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells. It
-// holds one copy of the matrix for each thread. With the rows and columns of a fold held out, X is
+// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells.
+// It holds one copy of the matrix for each thread. With the rows and columns of a fold held out, X is
 //
 //	A B   A held out, D factorized into scores G and topics F, D ≈ GFᵀ,
 //	C D
 //
-// and A is compared with ĜF̂ᵀ, where Ĝ are the scores that best fit B by the topics F, and F̂ the topics that best fit C by
-// the scores G, both by least squares, non-negative if those of the method are. Error is the mean over the folds of the
-// mean squared error of the cells of A; StandardError comes from the deviation between folds.
+// and A is compared with ĜF̂ᵀ, where Ĝ are the scores that best fit B by the topics F, and F̂ the topics that best fit
+// C by the scores G, both by least squares, non-negative if those of the method are. Error is the mean over the folds
+// of the mean squared error of the cells of A; StandardError comes from the deviation between folds.
 //
 // Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,
 // section 3 and, for non-negative factors, section 5.
 //
 // A matrix that is neither a *matrix.CSR nor a *mat.Dense is copied once through At. Candidates below 1 or above
-// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx if that
-// ends first.
+// MostBiCross are errors that wrap solver.ErrSettings. It also returns ErrFit, the errors of fit, and the cause of ctx
+// if that ends first.
 func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettings) ([]Point, error) {
 	n, p := x.Dims()
 	s.Folds = cmp.Or(s.Folds, defaultFolds)
@@ -65,7 +66,8 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 	largest := MostBiCross(n, p, s.Folds)
 	for _, k := range s.Factors {
 		if k < 1 || k > largest {
-			return nil, fmt.Errorf("%w: %d factors; %d folds of %d rows and %d columns leave room for %d", solver.ErrSettings, k, s.Folds, n, p, largest)
+			return nil, fmt.Errorf("%w: %d factors; %d folds of %d rows and %d columns leave room for %d",
+				solver.ErrSettings, k, s.Folds, n, p, largest)
 		}
 	}
 	if dense, sparse := linalg.Stored(x); sparse != nil {
@@ -118,7 +120,7 @@ func split(x mat.Matrix, rowFolds, columnFolds []int, r, s int) (*corners, error
 	b, errB := part(x, rows, keptColumns)
 	c, errC := part(x, keptRows, columns)
 	d, errD := part(x, keptRows, keptColumns)
-	return &corners{a, b, c, d}, cmp.Or(errA, errB, errC, errD)
+	return &corners{a: a, b: b, c: c, d: d}, cmp.Or(errA, errB, errC, errD)
 }
 
 // part returns the sub-matrix of ascending rows and columns.
@@ -179,8 +181,8 @@ func (q *corners) error(ctx context.Context, fit Fit, factors int, s *BiCrossSet
 	return mean, nil
 }
 
-// leastSquares replaces each row bᵀ of products, b = Mᵀy, by the coefficients z that minimize ‖y − Mz‖, non-negative ones or
-// those of least length.
+// leastSquares replaces each row bᵀ of products, b = Mᵀy, by the coefficients z that minimize ‖y − Mz‖, non-negative
+// ones or those of least length.
 func leastSquares(products, m *mat.Dense, nonNegative bool) error {
 	_, k := m.Dims()
 	gram := serial.Gram(m)

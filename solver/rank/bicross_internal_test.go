@@ -28,8 +28,8 @@ func marked(n int, these []int) []int {
 	return of
 }
 
-// For the singular value decomposition the estimate of A is B·D⁺·C, D⁺ the pseudo-inverse of the rank k part of D: equation
-// 3.1 of Owen and Perry.
+// For the singular value decomposition the estimate of A is B·D⁺·C, D⁺ the pseudo-inverse of the rank k part of D:
+// equation 3.1 of Owen and Perry.
 func TestBiCrossIsTheDefinition(t *testing.T) {
 	t.Parallel()
 	const k = 3
@@ -39,13 +39,14 @@ func TestBiCrossIsTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := q.error(t.Context(), func(ctx context.Context, x mat.Matrix, factors int, _ uint64) (*mat.Dense, *mat.Dense, error) {
-		r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors}, svd.Method{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return r.Topics, r.Scores, nil
-	}, k, &BiCrossSettings{})
+	got, err := q.error(t.Context(),
+		func(ctx context.Context, x mat.Matrix, factors int, _ uint64) (*mat.Dense, *mat.Dense, error) {
+			r, err := solver.Solve(ctx, x, solver.Settings{Rank: factors}, svd.Method{})
+			if err != nil {
+				return nil, nil, err
+			}
+			return r.Topics, r.Scores, nil
+		}, k, &BiCrossSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,10 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 	}{"svd": {svd.Method{}, false}, "nmf": {nmf.NMF{}, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := rank.BiCrossSettings{Factors: []int{1, 2, 3, 4, 5, 6}, Jobs: rank.Jobs{Seed: 1}, NonNegativeTopics: c.nonNegative, NonNegativeScores: c.nonNegative}
+			s := rank.BiCrossSettings{
+				Factors: []int{1, 2, 3, 4, 5, 6}, Jobs: rank.Jobs{Seed: 1},
+				NonNegativeTopics: c.nonNegative, NonNegativeScores: c.nonNegative,
+			}
 			curve, err := rank.BiCrossValidate(t.Context(), x, solve(c.method), s)
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +112,8 @@ func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 func TestBiCrossOfExactRank(t *testing.T) {
 	t.Parallel()
 	x := plantedParts(20, 15, 2, 0)
-	curve, err := rank.BiCrossValidate(t.Context(), x, solve(svd.Method{}), rank.BiCrossSettings{Factors: []int{1, 2}, Folds: 5})
+	curve, err := rank.BiCrossValidate(t.Context(), x, solve(svd.Method{}),
+		rank.BiCrossSettings{Factors: []int{1, 2}, Folds: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,15 +165,17 @@ func TestBiCrossRefuses(t *testing.T) {
 		}
 	}
 	failing := errors.New("no")
-	_, err := rank.BiCrossValidate(t.Context(), x, func(context.Context, mat.Matrix, int, uint64) (*mat.Dense, *mat.Dense, error) {
-		return nil, nil, failing
-	}, rank.BiCrossSettings{Factors: []int{2}})
+	_, err := rank.BiCrossValidate(t.Context(), x,
+		func(context.Context, mat.Matrix, int, uint64) (*mat.Dense, *mat.Dense, error) {
+			return nil, nil, failing
+		}, rank.BiCrossSettings{Factors: []int{2}})
 	if !errors.Is(err, failing) {
 		t.Errorf("error %v, want %v", err, failing)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(failing)
-	if _, err := rank.BiCrossValidate(ctx, x, solve(svd.Method{}), rank.BiCrossSettings{Factors: []int{2}}); !errors.Is(err, failing) {
+	if _, err := rank.BiCrossValidate(ctx, x, solve(svd.Method{}),
+		rank.BiCrossSettings{Factors: []int{2}}); !errors.Is(err, failing) {
 		t.Errorf("cancelled: error %v", err)
 	}
 }

@@ -24,8 +24,8 @@ var (
 )
 
 const (
-	// blockwiseFolds is the number of groups of rows and of columns of Lam et al., or less if there are fewer rows or columns.
-	// There are as many folds as groups of the more numerous kind.
+	// blockwiseFolds is the number of groups of rows and of columns of Lam et al., or less if there are fewer rows or
+	// columns. There are as many folds as groups of the more numerous kind.
 	blockwiseFolds = 10
 	// A confound with more than strataBins distinct values is replaced by strataBins bins of equal counts.
 	strataBins = 5
@@ -33,13 +33,13 @@ const (
 	blockwiseStream = 0x6263_7666
 )
 
-// Method prepares a factorization that takes missing cells for candidates of up to maxFactors factors. The training matrix is
-// n×p with NaN at missing cells and at the held-out ones. It has all rows of the whole matrix, in its order; a row or column may
-// be without any other cell.
+// Method prepares a factorization that takes missing cells for candidates of up to maxFactors factors. The training
+// matrix is n×p with NaN at missing cells and at the held-out ones. It has all rows of the whole matrix, in its order;
+// a row or column may be without any other cell.
 type Method func(training *mat.Dense, maxFactors int) (Fitter, error)
 
-// Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. It should run on the
-// goroutine of its caller, and is safe for concurrent use.
+// Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. It should run on
+// the goroutine of its caller, and is safe for concurrent use.
 type Fitter func(ctx context.Context, c Candidate) (reconstruction *mat.Dense, converged bool, err error)
 
 // Candidate is one choice.
@@ -63,39 +63,39 @@ type Settings struct {
 // Point is the cross-validated error of a candidate.
 type Point struct {
 	Candidate
-	// Error is the mean over folds of the mean squared error of the held-out observed cells. StandardError is its standard
-	// error: from the deviation between partitions, or between the folds if there is one partition.
+	// Error is the mean over folds of the mean squared error of the held-out observed cells. StandardError is its
+	// standard error: from the deviation between partitions, or between the folds if there is one partition.
 	Error         float64 `json:"error"`
 	StandardError float64 `json:"standard_error"`
 }
 
 // Choice is the outcome of a cross-validation.
 type Choice struct {
-	// Lowest has the lowest error; ties go to the fewest factors and then to the largest β. OneStandardError is chosen among
-	// the candidates whose error is at most that of Lowest plus its standard error: it has the fewest factors, and among
-	// these the lowest error.
+	// Lowest has the lowest error; ties go to the fewest factors and then to the largest β. OneStandardError is chosen
+	// among the candidates whose error is at most that of Lowest plus its standard error: it has the fewest factors,
+	// and among these the lowest error.
 	Lowest, OneStandardError Point
 	// Curve holds every candidate, ascending by factors and then by β.
 	Curve []Point
-	// Unconverged counts the Fits that did not converge. Their errors could have fallen further, which may change the order
-	// of candidates.
+	// Unconverged counts the Fits that did not converge. Their errors could have fallen further, which may change the
+	// order of candidates.
 	Fits, Unconverged int
 }
 
-// BlockwiseCV cross-validates the candidates on the n×p matrix x, NaN at missing cells (Kanagal and Sindhwani 2010; Lam et
-// al., section 3.2).
+// BlockwiseCV cross-validates the candidates on the n×p matrix x, NaN at missing cells (Kanagal and Sindhwani 2010; Lam
+// et al., section 3.2).
 //
-// Rows and columns are permuted and dealt to 10 groups each, and block (r, c) of the groups is held out in fold (r + c) mod 10:
-// every cell is in one fold, and each fold holds out as little of a row or a column as possible. With Strata, rows are dealt to
-// groups in the order of their strata, permuted within each (a confound with many values is cut into fifths of the
-// participants). The method sees held-out cells as missing. Its error on them is Σ (x − r)² divided by their number. All this
-// is repeated for each of the Partitions.
+// Rows and columns are permuted and dealt to 10 groups each, and block (r, c) of the groups is held out in fold (r + c)
+// mod 10: every cell is in one fold, and each fold holds out as little of a row or a column as possible. With Strata,
+// rows are dealt to groups in the order of their strata, permuted within each (a confound with many values is cut into
+// fifths of the participants). The method sees held-out cells as missing. Its error on them is Σ (x − r)² divided by
+// their number. All this is repeated for each of the Partitions.
 //
-// Equal input, settings and seed give equal bits for every number of threads, and the point of a candidate does not depend on
-// the others if the method does not. x is not modified.
+// Equal input, settings and seed give equal bits for every number of threads, and the point of a candidate does not
+// depend on the others if the method does not. x is not modified.
 //
-// It returns an error that wraps solver.ErrSettings for invalid settings, ErrEmptyFold, ErrFit, the errors of the method, and
-// the cause of ctx if that ends first.
+// It returns an error that wraps solver.ErrSettings for invalid settings, ErrEmptyFold, ErrFit, the errors of the
+// method, and the cause of ctx if that ends first.
 func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (*Choice, error) {
 	cv := &blockwise{x: x, method: method, Settings: s}
 	if err := cv.prepare(); err != nil {
@@ -156,7 +156,8 @@ func (cv *blockwise) prepare() error {
 	case cv.Partitions < 1:
 		return fmt.Errorf("%w: %d partitions", solver.ErrSettings, cv.Partitions)
 	case folds < 2:
-		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, folds, rowGroups, columnGroups, n, p)
+		return fmt.Errorf("%w: %d folds with %d×%d groups for %d×%d cells", solver.ErrSettings, folds, rowGroups,
+			columnGroups, n, p)
 	case cv.Strata != nil && cv.Strata.RawMatrix().Rows != n:
 		return fmt.Errorf("%w: strata for %d rows, must be %d", solver.ErrShape, cv.Strata.RawMatrix().Rows, n)
 	}
@@ -167,7 +168,8 @@ func (cv *blockwise) prepare() error {
 	for f := range cv.folds {
 		cv.folds[f] = lent(len(cv.candidates), func() (Fitter, error) { return cv.prepareFold(f) })
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
-			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1, len(cv.folds), rest)
+			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1,
+				len(cv.folds), rest)
 		}
 	}
 	cv.errors = mat.NewDense(len(cv.candidates), len(cv.folds), nil)
@@ -320,8 +322,8 @@ func (cv *blockwise) choose() *Choice {
 	return out
 }
 
-// Merge adds the candidates of another cross-validation of the same matrix, method and settings, and chooses among all. No
-// candidate may be in both.
+// Merge adds the candidates of another cross-validation of the same matrix, method and settings, and chooses among all.
+// No candidate may be in both.
 func (out *Choice) Merge(other *Choice) {
 	out.Curve = append(out.Curve, other.Curve...)
 	out.Fits, out.Unconverged = out.Fits+other.Fits, out.Unconverged+other.Unconverged

@@ -90,7 +90,8 @@ func TestUnconverged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Fits != 40 || c.Unconverged != want {
-			t.Errorf("at most %d updates: %d of %d fits have not converged, want %d of 40", updates, c.Unconverged, c.Fits, want)
+			t.Errorf("at most %d updates: %d of %d fits have not converged, want %d of 40", updates,
+				c.Unconverged, c.Fits, want)
 		}
 	}
 }
@@ -209,7 +210,8 @@ func TestNoLeak(t *testing.T) {
 func TestFewCells(t *testing.T) {
 	t.Parallel()
 	method := &spy{fit: constant(nil)}
-	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(6, 4, nil), method.prepare, rank.Settings{Factors: []int{1}, Betas: []float64{0}}); err != nil {
+	if _, err := rank.BlockwiseCV(t.Context(), mat.NewDense(6, 4, nil), method.prepare,
+		rank.Settings{Factors: []int{1}, Betas: []float64{0}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(method.training) != 6 {
@@ -254,19 +256,34 @@ func TestRules(t *testing.T) {
 		errors          map[rank.Candidate]float64
 		lowest, oneStep rank.Candidate
 	}{
-		"the lowest":              {map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 2, {1, 1}: 3, {2, 1}: 2, {3, 1}: 2}, rank.Candidate{2, 0}, rank.Candidate{2, 0}},
-		"fewest of equals":        {map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 1, {1, 1}: 3, {2, 1}: 2, {3, 1}: 1}, rank.Candidate{2, 0}, rank.Candidate{2, 0}},
-		"largest penalty of them": {map[rank.Candidate]float64{{1, 0}: 1, {2, 0}: 1, {3, 0}: 1, {1, 1}: 1, {2, 1}: 1, {3, 1}: 1}, rank.Candidate{1, 1}, rank.Candidate{1, 1}},
+		"the lowest": {
+			map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 2, {1, 1}: 3, {2, 1}: 2, {3, 1}: 2},
+			rank.Candidate{2, 0},
+			rank.Candidate{2, 0},
+		},
+		"fewest of equals": {
+			map[rank.Candidate]float64{{1, 0}: 3, {2, 0}: 1, {3, 0}: 1, {1, 1}: 3, {2, 1}: 2, {3, 1}: 1},
+			rank.Candidate{2, 0},
+			rank.Candidate{2, 0},
+		},
+		"largest penalty of them": {
+			map[rank.Candidate]float64{{1, 0}: 1, {2, 0}: 1, {3, 0}: 1, {1, 1}: 1, {2, 1}: 1, {3, 1}: 1},
+			rank.Candidate{1, 1},
+			rank.Candidate{1, 1},
+		},
 	} {
-		c, err := rank.BlockwiseCV(t.Context(), zero, (&spy{fit: constant(test.errors)}).prepare, rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{1, 0}})
+		c, err := rank.BlockwiseCV(t.Context(), zero, (&spy{fit: constant(test.errors)}).prepare,
+			rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{1, 0}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.Lowest.Candidate != test.lowest || c.OneStandardError.Candidate != test.oneStep || c.Lowest.StandardError > 1e-12 {
+		if c.Lowest.Candidate != test.lowest || c.OneStandardError.Candidate != test.oneStep ||
+			c.Lowest.StandardError > 1e-12 {
 			t.Errorf("%s: %+v and %+v", name, c.Lowest, c.OneStandardError)
 		}
 	}
-	// The errors of folds differ: 0.5 … 1.5 by the row groups' cells, so that one standard error reaches the next candidate.
+	// The errors of folds differ: 0.5 … 1.5 by the row groups' cells, so that one standard error reaches the next
+	// candidate.
 	noisy := &spy{}
 	noisy.fit = func(c rank.Candidate, training *mat.Dense) (*mat.Dense, error) {
 		r := mat.NewDense(40, 40, nil)
@@ -283,12 +300,14 @@ func TestRules(t *testing.T) {
 		r.Apply(func(_, _ int, _ float64) float64 { return math.Sqrt(e) }, r)
 		return r, nil
 	}
-	c, err := rank.BlockwiseCV(t.Context(), zero, noisy.prepare, rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{0}, Jobs: rank.Jobs{Threads: 1}})
+	c, err := rank.BlockwiseCV(t.Context(), zero, noisy.prepare,
+		rank.Settings{Factors: []int{1, 2, 3}, Betas: []float64{0}, Jobs: rank.Jobs{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Standard deviation 0.1·√(110/12), over √10.
-	if want := 0.1 * math.Sqrt(110./12/10); c.Lowest.Factors != 3 || math.Abs(c.Lowest.Error-1.45) > 1e-12 || math.Abs(c.Lowest.StandardError-want) > 1e-12 {
+	if want := 0.1 * math.Sqrt(110./12/10); c.Lowest.Factors != 3 || math.Abs(c.Lowest.Error-1.45) > 1e-12 ||
+		math.Abs(c.Lowest.StandardError-want) > 1e-12 {
 		t.Errorf("%+v, want 3 factors of error 1.45 ± %v", c.Lowest, want)
 	}
 	if c.OneStandardError.Factors != 2 {
@@ -307,7 +326,8 @@ func TestStandardErrorIsOfAnyScale(t *testing.T) {
 			n, p := x.Dims()
 			return mat.NewDense(p, factors, nil), mat.NewDense(n, factors, nil), nil
 		}
-		points, err := rank.BiCrossValidate(t.Context(), x, zero, rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
+		points, err := rank.BiCrossValidate(t.Context(), x, zero,
+			rank.BiCrossSettings{Factors: []int{1}, NonNegativeTopics: true, NonNegativeScores: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,27 +366,39 @@ func TestRefused(t *testing.T) {
 		fit  func(rank.Candidate, *mat.Dense) (*mat.Dense, error)
 		want error
 	}{
-		"no matrix":                  {nil, fine, nil, solver.ErrShape},
-		"no candidates":              {zero, rank.Settings{Betas: []float64{1}}, nil, solver.ErrSettings},
-		"no penalties":               {zero, rank.Settings{Factors: []int{1}}, nil, solver.ErrSettings},
-		"too many factors":           {zero, with(func(s *rank.Settings) { s.Factors = []int{21} }), nil, solver.ErrSettings},
-		"no factors":                 {zero, with(func(s *rank.Settings) { s.Factors = []int{0} }), nil, solver.ErrSettings},
-		"negative penalty":           {zero, with(func(s *rank.Settings) { s.Betas = []float64{-1} }), nil, solver.ErrSettings},
-		"fewer than threads":         {zero, with(func(s *rank.Settings) { s.Threads = -1 }), nil, solver.ErrSettings},
-		"other strata":               {zero, with(func(s *rank.Settings) { s.Strata = mat.NewDense(3, 1, nil) }), nil, solver.ErrShape},
+		"no matrix":     {nil, fine, nil, solver.ErrShape},
+		"no candidates": {zero, rank.Settings{Betas: []float64{1}}, nil, solver.ErrSettings},
+		"no penalties":  {zero, rank.Settings{Factors: []int{1}}, nil, solver.ErrSettings},
+		"too many factors": {
+			zero, with(func(s *rank.Settings) { s.Factors = []int{21} }), nil, solver.ErrSettings,
+		},
+		"no factors": {
+			zero, with(func(s *rank.Settings) { s.Factors = []int{0} }), nil, solver.ErrSettings,
+		},
+		"negative penalty": {
+			zero, with(func(s *rank.Settings) { s.Betas = []float64{-1} }), nil, solver.ErrSettings,
+		},
+		"fewer than threads": {zero, with(func(s *rank.Settings) { s.Threads = -1 }), nil, solver.ErrSettings},
+		"other strata": {
+			zero, with(func(s *rank.Settings) { s.Strata = mat.NewDense(3, 1, nil) }), nil, solver.ErrShape,
+		},
 		"nothing observed in a fold": {empty, fine, nil, rank.ErrEmptyFold},
 		"one cell":                   {mat.NewDense(1, 1, nil), fine, nil, solver.ErrSettings},
-		"an error":                   {zero, fine, func(rank.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken},
-		"no number":                  {zero, fine, constant(map[rank.Candidate]float64{{1, 0.1}: math.NaN()}), rank.ErrFit},
+		"an error": {
+			zero, fine, func(rank.Candidate, *mat.Dense) (*mat.Dense, error) { return nil, broken }, broken,
+		},
+		"no number": {zero, fine, constant(map[rank.Candidate]float64{{1, 0.1}: math.NaN()}), rank.ErrFit},
 	} {
 		if test.fit == nil {
 			test.fit = constant(nil)
 		}
-		if _, err := rank.BlockwiseCV(t.Context(), test.x, (&spy{fit: test.fit}).prepare, test.s); !errors.Is(err, test.want) {
+		if _, err := rank.BlockwiseCV(t.Context(), test.x, (&spy{fit: test.fit}).prepare,
+			test.s); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
 		}
 	}
-	if _, err := rank.BlockwiseCV(t.Context(), empty, (&spy{}).prepare, fine); err == nil || !strings.Contains(err.Error(), "0 observed cells in fold") {
+	if _, err := rank.BlockwiseCV(t.Context(), empty, (&spy{}).prepare, fine); err == nil ||
+		!strings.Contains(err.Error(), "0 observed cells in fold") {
 		t.Errorf("an empty fold: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,8 +15,8 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// Eigenvalues of components are those of the correlation matrix, with more people than items and with fewer, and a parallel
-// analysis of them finds the planted factors.
+// Eigenvalues of components are those of the correlation matrix, with more people than items and with fewer, and a
+// parallel analysis of them finds the planted factors.
 func TestParallelComponents(t *testing.T) {
 	t.Parallel()
 	const k = 3
@@ -48,12 +48,15 @@ func TestParallelComponents(t *testing.T) {
 			t.Errorf("%d×%d: suggested %d of %d", size.n, size.p, a.Suggested, k)
 		}
 		x.Set(0, 0, math.NaN())
-		if a, err = rank.Parallel(t.Context(), x, rank.ParallelSettings{Components: true, Draws: 20}); err != nil || a.Suggested != k {
+		if a, err = rank.Parallel(t.Context(), x, rank.ParallelSettings{Components: true, Draws: 20}); err != nil ||
+			a.Suggested != k {
 			t.Errorf("%d×%d: an answer missing: %v", size.n, size.p, err)
 		}
 	}
 	x := mat.NewDense(3, 2, []float64{1, 2, 1, 3, 1, 5})
-	for _, s := range []rank.ParallelSettings{{Components: true}, {Components: true, Correlation: factoranalysis.Polychoric}} {
+	for _, s := range []rank.ParallelSettings{
+		{Components: true}, {Components: true, Correlation: factoranalysis.Polychoric},
+	} {
 		if _, err := rank.Parallel(t.Context(), x, s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%+v: error %v", s, err)
 		}

@@ -21,24 +21,25 @@ const equalDistances = 1e-12
 // ErrSize is returned for too many rows to compare each with each.
 var ErrSize = errors.New("too many rows")
 
-// Stability measures how far repeated runs agree on which rows belong together. c_ij is the share of the runs that put rows i
-// and j into the same cluster.
+// Stability measures how far repeated runs agree on which rows belong together. c_ij is the share of the runs that put
+// rows i and j into the same cluster.
 type Stability struct {
-	// Cophenetic is the correlation, over the pairs of rows, of the distances 1 − c_ij with those at which average linkage
-	// joins i and j; 1 if all runs agree or all distances are equal. J.-P. Brunet, P. Tamayo, T. R. Golub and J. P.
-	// Mesirov, "Metagenes and molecular pattern discovery using matrix factorization", 2004.
+	// Cophenetic is the correlation, over the pairs of rows, of the distances 1 − c_ij with those at which average
+	// linkage joins i and j; 1 if all runs agree or all distances are equal. J.-P. Brunet, P. Tamayo, T. R. Golub and
+	// J. P. Mesirov, "Metagenes and molecular pattern discovery using matrix factorization", 2004.
 	Cophenetic float64
-	// Dispersion is Σ_ij 4·(c_ij − ½)²/n², in [0, 1]; 1 if all runs agree. H. Kim and H. Park, "Sparse non-negative matrix
-	// factorizations via alternating non-negativity-constrained least squares for microarray data analysis", 2007.
+	// Dispersion is Σ_ij 4·(c_ij − ½)²/n², in [0, 1]; 1 if all runs agree. H. Kim and H. Park, "Sparse non-negative
+	// matrix factorizations via alternating non-negativity-constrained least squares for microarray data
+	// analysis", 2007.
 	Dispersion float64
 }
 
-// Consensus returns the stability of runs over the same n rows: clusters[r][i] is the cluster of row i in run r, as Assign
-// gives it. Clusters need not have the same numbers in different runs.
+// Consensus returns the stability of runs over the same n rows: clusters[r][i] is the cluster of row i in run r, as
+// Assign gives it. Clusters need not have the same numbers in different runs.
 //
-// Rows that share their cluster in every run have one history, and are compared once, with their number as weight. u different
-// histories cost u² steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize if u is above 30,000, and for
-// runs without rows or of different lengths.
+// Rows that share their cluster in every run have one history, and are compared once, with their number as weight. u
+// different histories cost u² steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize if u is above
+// 30,000, and for runs without rows or of different lengths.
 func Consensus(clusters [][]int) (Stability, error) {
 	histories, weights, err := group(clusters)
 	if err != nil {
@@ -62,8 +63,8 @@ func Consensus(clusters [][]int) (Stability, error) {
 	s := Stability{Cophenetic: 1, Dispersion: dispersion / (n * n)}
 	pairs := n * (n - 1) / 2
 	if variance := squares - sum*sum/pairs; variance > equalDistances*squares {
-		// Average linkage joins clusters at the mean distance h of their pairs, so that joined distances have the sum of the
-		// distances, and Σ h·d = Σ h²: the correlation is the ratio of the deviations.
+		// Average linkage joins clusters at the mean distance h of their pairs, so that joined distances have the sum
+		// of the distances, and Σ h·d = Σ h²: the correlation is the ratio of the deviations.
 		s.Cophenetic = math.Sqrt(max(0, distances.joined(weights)-sum*sum/pairs) / variance)
 	}
 	return s, nil
@@ -95,7 +96,8 @@ func group(clusters [][]int) (histories [][]int, weights []float64, err error) {
 		weights[at]++
 	}
 	if len(histories) > maxHistories {
-		return nil, nil, fmt.Errorf("%w: %d with different clusters, at most %d can be compared", ErrSize, len(histories), maxHistories)
+		return nil, nil, fmt.Errorf("%w: %d with different clusters, at most %d can be compared", ErrSize,
+			len(histories), maxHistories)
 	}
 	return histories, weights, nil
 }
@@ -130,8 +132,8 @@ func (d triangle) at(a, b int) *float64 {
 // overwrites the distances.
 //
 // It follows chains of nearest neighbours until two are each other's (F. Murtagh, "A survey of recent advances in
-// hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain is
-// taken, otherwise the first.
+// hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain
+// is taken, otherwise the first.
 func (d triangle) joined(weights []float64) float64 {
 	size, alive := slices.Clone(weights), slices.Repeat([]bool{true}, len(weights))
 	var sum float64
@@ -173,8 +175,9 @@ func (d triangle) joined(weights []float64) float64 {
 	return sum
 }
 
-// Stabilities returns the stability of the runs of each candidate, in the order of Factors. Assign makes the clusters. The start
-// of the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx if that ends first.
+// Stabilities returns the stability of the runs of each candidate, in the order of Factors. Assign makes the clusters.
+// The start of the fit must depend on the seed. It returns the errors of fit and of Consensus, and the cause of ctx if
+// that ends first.
 func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]Stability, error) {
 	if s.Runs < 1 {
 		return nil, fmt.Errorf("%w: %d runs", solver.ErrSettings, s.Runs)
@@ -199,8 +202,8 @@ const Unassigned = -1
 //
 //	argmax_t ‖f_t‖·scores_it,  f_t column t of topics (p×k),
 //
-// the first of equals. Weighing by the length of f_t makes it independent of how a factorization splits the scale between
-// the two. A row without a positive score is Unassigned.
+// the first of equals. Weighing by the length of f_t makes it independent of how a factorization splits the scale
+// between the two. A row without a positive score is Unassigned.
 func Assign(topics, scores *mat.Dense) []int {
 	n, k := scores.Dims()
 	lengths := make([]float64, k)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Joining along chains of neighbours makes the tree of always joining the nearest two, and the cophenetic correlation is the
-// one of its definition over the pairs of rows.
+// Joining along chains of neighbours makes the tree of always joining the nearest two, and the cophenetic correlation
+// is the one of its definition over the pairs of rows.
 func TestAverageLinkage(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 0))

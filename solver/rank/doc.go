@@ -9,6 +9,6 @@
 //	Parallel         eigenvalues compared with noise (Horn 1965)                      factor analysis
 //	MAP              mean squared partial correlation (Velicer 1976)                  factor analysis
 //
-// A matrix is n×p: rows are documents (participants), columns are terms (items). Equal input, settings and seed give equal
-// bits for every number of threads. Nothing passed in is modified.
+// A matrix is n×p: rows are documents (participants), columns are terms (items). Equal input, settings and seed give
+// equal bits for every number of threads. Nothing passed in is modified.
 package rank

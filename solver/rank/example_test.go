@@ -15,7 +15,8 @@ func ExampleBlockwiseCV() {
 	x := mat.NewDense(60, 20, nil)
 	x.Apply(func(i, j int, _ float64) float64 { return float64(3 * (i + 1) >> (j % 4) & 3) }, x)
 	data := icqf.Data{Answers: x, Max: 3}
-	choice, err := rank.BlockwiseCV(context.Background(), x, rank.ICQF(data, icqf.Settings{}), rank.Settings{Factors: []int{2, 3, 4, 5}, Betas: []float64{0.01}})
+	choice, err := rank.BlockwiseCV(context.Background(), x, rank.ICQF(data, icqf.Settings{}),
+		rank.Settings{Factors: []int{2, 3, 4, 5}, Betas: []float64{0.01}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,12 +8,13 @@ import (
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
-// ICQFRelTol is the least tolerance of the fits when ICQF is cross-validated. On 60 questionnaires with 10 planted factors and
-// noise of three sizes, the lowest error is at 10 factors in each, with a tolerance of 1e-4 and with 1e-5.
+// ICQFRelTol is the least tolerance of the fits when ICQF is cross-validated. On 60 questionnaires with 10 planted
+// factors and noise of three sizes, the lowest error is at 10 factors in each, with a tolerance of 1e-4 and with 1e-5.
 const ICQFRelTol = 1e-4
 
-// ICQF returns the Method of package icqf, with the confounds and the range of data, whose answers are used only to find their
-// range if none is given. The settings are those of each fit, except Rank, L1, Threads and a RelTol below ICQFRelTol.
+// ICQF returns the Method of package icqf, with the confounds and the range of data, whose answers are used only to
+// find their range if none is given. The settings are those of each fit, except Rank, L1, Threads and a RelTol below
+// ICQFRelTol.
 func ICQF(data icqf.Data, s icqf.Settings) Method {
 	data.Min, data.Max = data.Range()
 	s.Threads, s.RelTol = 1, max(s.RelTol, ICQFRelTol)

@@ -11,12 +11,13 @@ import (
 // degenerate is the partial variance of an item up to which it may be rounding.
 const degenerate = 1e-10
 
-// MAP is the minimum average partial test on correlations R, p×p: W. F. Velicer, "Determining the number of components from
-// the matrix of partial correlations", 1976, and with fourth powers W. F. Velicer, C. A. Eaton and J. L. Fava, 2000.
+// MAP is the minimum average partial test on correlations R, p×p: W. F. Velicer, "Determining the number of components
+// from the matrix of partial correlations", 1976, and with fourth powers W. F. Velicer, C. A. Eaton and J. L.
+// Fava, 2000.
 //
-// Entry m is the mean of the squares, or of the fourth powers, of the correlations that are left when the first m principal
-// components are taken out. The lists begin with R itself and end with p−2 components, or before one that leaves nothing of
-// some item. The m with the least mean is the number of components. The cost is p³.
+// Entry m is the mean of the squares, or of the fourth powers, of the correlations that are left when the first m
+// principal components are taken out. The lists begin with R itself and end with p−2 components, or before one that
+// leaves nothing of some item. The m with the least mean is the number of components. The cost is p³.
 func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 	p := r.SymmetricDim()
 	values, vectors, ok := linalg.Eigen(r)

@@ -29,8 +29,8 @@ type ParallelSettings struct {
 	Correlation factoranalysis.Kind
 	// Draws is the number of random data sets; 0 means DefaultDraws.
 	Draws int
-	// Components takes the eigenvalues of the Pearson correlations themselves, Horn's own, and no factors. A missing answer is
-	// the mean of its item's then.
+	// Components takes the eigenvalues of the Pearson correlations themselves, Horn's own, and no factors. A missing
+	// answer is the mean of its item's then.
 	Components bool
 }
 
@@ -44,17 +44,17 @@ type ParallelAnalysis struct {
 	Correlations *factoranalysis.Correlations
 }
 
-// Parallel compares the eigenvalues of the data with those of random data without any factor: J. L. Horn, "A rationale and
-// test for the number of factors in factor analysis", 1965, with a percentile in place of the mean (L. W. Glorfeld, 1995).
-// Eigenvalues are those of the correlations with the communalities of one minres factor on the diagonal, or with Components
-// those of the correlations. Draws have the shape
-// of x, n×p, and its missing answers: independent normal variables, or for Polychoric the answers of each item permuted among
-// those who gave one (A. Buja and N. Eyuboglu, 1992).
+// Parallel compares the eigenvalues of the data with those of random data without any factor: J. L. Horn, "A rationale
+// and test for the number of factors in factor analysis", 1965, with a percentile in place of the mean (L. W. Glorfeld,
+// 1995). Eigenvalues are those of the correlations with the communalities of one minres factor on the diagonal, or with
+// Components those of the correlations. Draws have the shape of x, n×p, and its missing answers: independent normal
+// variables, or for Polychoric the answers of each item permuted among those who gave one (A. Buja and N. Eyuboglu,
+// 1992).
 //
-// Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends, its
-// cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components, wrap
-// solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components
-// n·p·min(n, p) + min(n, p)³.
+// Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends,
+// its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components, wrap
+// solver.ErrSettings. The cost is that of Correlate and a one-factor solution for each draw, with Components n·p·min(n,
+// p) + min(n, p)³.
 func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelAnalysis, error) {
 	s.Correlation, s.Draws = cmp.Or(s.Correlation, factoranalysis.Pearson), cmp.Or(s.Draws, DefaultDraws)
 	switch {
@@ -92,7 +92,9 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 }
 
 // eigenvalues returns those of the correlations of x, reduced unless they are of components, descending.
-func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix, threads int) ([]float64, *factoranalysis.Correlations, error) {
+func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix,
+	threads int,
+) ([]float64, *factoranalysis.Correlations, error) {
 	if s.Components {
 		values, err := components(x)
 		return values, nil, err
@@ -109,8 +111,8 @@ func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix, thread
 	return values, c, nil
 }
 
-// components returns the eigenvalues of the correlations between the columns of x, descending. With Z the columns at mean 0 and
-// length 1, they are those of ZᵀZ, or of ZZᵀ and zeros if that is smaller.
+// components returns the eigenvalues of the correlations between the columns of x, descending. With Z the columns at
+// mean 0 and length 1, they are those of ZᵀZ, or of ZZᵀ and zeros if that is smaller.
 func components(x mat.Matrix) ([]float64, error) {
 	n, p := x.Dims()
 	z := mat.DenseCopyOf(x)

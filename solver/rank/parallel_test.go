@@ -24,8 +24,8 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// items draws n participants of p items that load in turn on one of k factors with loadings of .5 to .8, every third item
-// keyed the other way round. Factors correlate by phi.
+// items draws n participants of p items that load in turn on one of k factors with loadings of .5 to .8, every third
+// item keyed the other way round. Factors correlate by phi.
 func items(n, p, k int, phi float64) *mat.Dense {
 	random := rand.New(rand.NewPCG(1, uint64(n*p+k)))
 	x, loadings := mat.NewDense(n, p, nil), mat.NewDense(p, k, nil)
@@ -146,9 +146,12 @@ func TestNumberOfFactors(t *testing.T) {
 		x        *mat.Dense
 		settings rank.ParallelSettings
 	}{
-		"complete":   {x, rank.ParallelSettings{}},
-		"missing":    {punched(x, 0.2), rank.ParallelSettings{}},
-		"polychoric": {punched(likert(x, -0.7, 0.6), 0.1), rank.ParallelSettings{Correlation: factoranalysis.Polychoric, Draws: 20}},
+		"complete": {x, rank.ParallelSettings{}},
+		"missing":  {punched(x, 0.2), rank.ParallelSettings{}},
+		"polychoric": {
+			punched(likert(x, -0.7, 0.6), 0.1),
+			rank.ParallelSettings{Correlation: factoranalysis.Polychoric, Draws: 20},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +197,8 @@ func TestParallelIsDeterministic(t *testing.T) {
 	if outcomes[0] != outcomes[1] {
 		t.Error("other threads, other bits")
 	}
-	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Jobs: rank.Jobs{Seed: 6}}); fmt.Sprint(a.Eigenvalues, a.Reference) == outcomes[0] {
+	if a := parallel(t, x, rank.ParallelSettings{Draws: 30, Jobs: rank.Jobs{Seed: 6}}); fmt.Sprint(a.Eigenvalues,
+		a.Reference) == outcomes[0] {
 		t.Error("another seed, equal draws")
 	}
 }
@@ -269,8 +273,8 @@ func TestMAPIsTheDefinition(t *testing.T) {
 	}
 }
 
-// The figures that psych's manual prints for the 25 items of bfi, 2,800 participants with 508 answers missing: six factors by
-// parallel analysis, five by MAP.
+// The figures that psych's manual prints for the 25 items of bfi, 2,800 participants with 508 answers missing: six
+// factors by parallel analysis, five by MAP.
 func TestBFI(t *testing.T) {
 	t.Parallel()
 	all := readAnswers(t, filepath.Join("data", "bfi.csv.gz"))
@@ -284,7 +288,8 @@ func TestBFI(t *testing.T) {
 	}
 }
 
-// On the questionnaires of table 1 R's psych finds as many factors by parallel analysis and by MAP, but where draws decide.
+// On the questionnaires of table 1 R's psych finds as many factors by parallel analysis and by MAP, but where draws
+// decide.
 func TestTable1(t *testing.T) {
 	t.Parallel()
 	root := os.Getenv("WARDCAST_SHARED")

@@ -19,14 +19,16 @@ func TestPointsDoNotDependOnTheList(t *testing.T) {
 	data := answers(6, 80, 50, 4)
 	run := func(factors []int, betas ...float64) *rank.Choice {
 		method := rank.ICQF(data, icqf.Settings{Scaled: true, MaxIter: 10})
-		c, err := rank.BlockwiseCV(t.Context(), data.Answers, method, rank.Settings{Factors: factors, Betas: betas, Strata: data.Confounds})
+		c, err := rank.BlockwiseCV(t.Context(), data.Answers, method,
+			rank.Settings{Factors: factors, Betas: betas, Strata: data.Confounds})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	alone := run([]int{4}, 0.1).Curve[0]
-	for _, c := range []*rank.Choice{run([]int{2, 3, 4}, 0.1), run([]int{4, 12, 25}, 0.1, 1), run([]int{1, 4, 45}, 0, 0.1)} {
+	for _, c := range []*rank.Choice{run([]int{2, 3, 4}, 0.1), run([]int{4, 12, 25}, 0.1, 1), run([]int{1, 4, 45}, 0,
+		0.1)} {
 		if !slices.Contains(c.Curve, alone) {
 			t.Errorf("%+v is not in %+v", alone, c.Curve)
 		}
@@ -39,8 +41,8 @@ func TestPointsDoNotDependOnTheList(t *testing.T) {
 	}
 }
 
-// Each partition holds out each cell once, in other blocks than the others. The error is the mean of those of the partitions, and
-// the standard error comes from the deviation between them.
+// Each partition holds out each cell once, in other blocks than the others. The error is the mean of those of the
+// partitions, and the standard error comes from the deviation between them.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	const n, p, partitions = 30, 20, 4
@@ -91,11 +93,14 @@ func TestPartitions(t *testing.T) {
 		errors = append(errors, stat.Mean(means, nil))
 	}
 	mean, deviation := stat.MeanStdDev(errors, nil)
-	if want := stat.StdErr(deviation, partitions); want == 0 || math.Abs(c.Lowest.StandardError-want) > 1e-12 || math.Abs(c.Lowest.Error-mean) > 1e-12 {
+	if want := stat.StdErr(deviation, partitions); want == 0 || math.Abs(c.Lowest.StandardError-want) > 1e-12 ||
+		math.Abs(c.Lowest.Error-mean) > 1e-12 {
 		t.Errorf("%+v, want an error of %v and a standard error of %v", c.Lowest, mean, want)
 	}
-	first, err := rank.BlockwiseCV(t.Context(), x, (&spy{fit: column}).prepare, rank.Settings{Factors: []int{1}, Betas: []float64{0}})
+	first, err := rank.BlockwiseCV(t.Context(), x, (&spy{fit: column}).prepare,
+		rank.Settings{Factors: []int{1}, Betas: []float64{0}})
 	if err != nil || math.Abs(first.Lowest.Error-errors[0]) > 1e-12 {
-		t.Errorf("one partition has the error %v, want that of the first of %d, %v; %v", first.Lowest.Error, partitions, errors[0], err)
+		t.Errorf("one partition has the error %v, want that of the first of %d, %v; %v", first.Lowest.Error,
+			partitions, errors[0], err)
 	}
 }

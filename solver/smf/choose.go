@@ -21,14 +21,15 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// hopeless times the lowest log loss on a path of falling ν ends the path: smaller ν would fit the training part even more
-// closely and need more updates.
+// hopeless times the lowest log loss on a path of falling ν ends the path: smaller ν would fit the training part even
+// more closely and need more updates.
 const hopeless = 1.25
 
 // leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
 const leastProbability = 1e-15
 
-// The candidates in the units that Search describes. The labels dominate at the smallest ξ, the reconstruction at the largest.
+// The candidates in the units that Search describes. The labels dominate at the smallest ξ, the reconstruction at the
+// largest.
 var (
 	defaultXi    = [...]float64{0.1, 1, 10, 100, 1000}
 	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
@@ -36,29 +37,31 @@ var (
 
 // Search says what a cross-validation tries.
 type Search struct {
-	// Method and Solver are the settings of every run. Their Xi, Ridge and Rank are replaced. Start factors and a Recorder
-	// are errors.
+	// Method and Solver are the settings of every run. Their Xi, Ridge and Rank are replaced. Start factors and a
+	// Recorder are errors.
 	Method Settings
 	Solver solver.Settings
-	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in units
-	// that make the choice the same for any multiple of X: with s = ‖X‖²/n before Prepare, which should keep it, 1/s for ξ, s
-	// for ν of SMF-W, where A holds coefficients of entries of X, and 1 for ν of SMF-H, where A holds log-odds.
+	// Xi and Ridge are the candidates. Empty ones mean {0.1, 1, 10, 100, 1000} and {0.001, 0.01, 0.03, 0.1, 0.3, 1}, in
+	// units that make the choice the same for any multiple of X: with s = ‖X‖²/n before Prepare, which should keep it,
+	// 1/s for ξ, s for ν of SMF-W, where A holds coefficients of entries of X, and 1 for ν of SMF-H, where A holds
+	// log-odds.
 	Xi, Ridge []float64
 	// Ranks are the candidates for the rank; empty means Solver.Rank alone.
 	Ranks []int
-	// FoldOf is the fold of each document, counted from 0. If it is nil, each class is spread evenly over Folds folds at
-	// random, by Seed; 0 folds mean DefaultFolds.
+	// FoldOf is the fold of each document, counted from 0. If it is nil, each class is spread evenly over Folds folds
+	// at random, by Seed; 0 folds mean DefaultFolds.
 	FoldOf []int
 	Folds  int
 	Seed   uint64
-	// Prepare, if not nil, is called for each run with the training part of X. The function that it returns is applied to
-	// both parts, as for scaling by the statistics of the training part alone. Several goroutines may call it at once.
+	// Prepare, if not nil, is called for each run with the training part of X. The function that it returns is applied
+	// to both parts, as for scaling by the statistics of the training part alone. Several goroutines may call it at
+	// once.
 	Prepare func(train mat.Matrix) (apply func(mat.Matrix) mat.Matrix)
 	// ClassWeights, if Balanced, weighs the training part of each run by its own labels. The held-out results are still
 	// weighted by Data.Weights.
 	ClassWeights ClassWeights
-	// Progress, if not nil, is called after each run with the number of runs that are done or skipped, and the number of
-	// all runs. Several goroutines may call it at once.
+	// Progress, if not nil, is called after each run with the number of runs that are done or skipped, and the number
+	// of all runs. Several goroutines may call it at once.
 	Progress func(done, total int)
 }
 
@@ -89,17 +92,19 @@ type Choice struct {
 
 // Choose cross-validates every combination of candidates on the n×p matrix X.
 //
-// A run factorizes the documents outside a fold. For each rank, the first run has the largest ξ and ν and begins at the start
-// of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where that with the next
-// larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its lowest. A run that ends
-// at its limit of updates counts as it is. A matrix that is neither a *mat.Dense nor a *matrix.CSR is copied once through At.
+// A run factorizes the documents outside a fold. For each rank, the first run has the largest ξ and ν and begins at the
+// start of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where that
+// with the next larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its
+// lowest. A run that ends at its limit of updates counts as it is. A matrix that is neither a *mat.Dense nor a
+// *matrix.CSR is copied once through At.
 //
-// The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not depend on
-// their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers for each candidate.
+// The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not
+// depend on their number. The cost is folds × candidates runs, the factors of two runs for each fold, and n·κ numbers
+// for each candidate.
 //
-// It returns an error that wraps ErrLabels if the documents of a class are not in at least two folds, solver.ErrShape or
-// solver.ErrSettings for unusable folds, ctx.Err() when ctx ends, solver.NonFinite.Err() if no candidate is finite, and the
-// errors of New and solver.Solve.
+// It returns an error that wraps ErrLabels if the documents of a class are not in at least two folds, solver.ErrShape
+// or solver.ErrSettings for unusable folds, ctx.Err() when ctx ends, solver.NonFinite.Err() if no candidate is finite,
+// and the errors of New and solver.Solve.
 func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choice, error) {
 	count, err := search.complete(x, &data)
 	if err != nil {
@@ -147,14 +152,16 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	if len(data.Labels) != n {
 		return 0, fmt.Errorf("%w: %d labels for %d documents", solver.ErrShape, len(data.Labels), n)
 	}
-	if s.Solver.StartTopics != nil || s.Solver.StartScores != nil || s.Method.StartHead != nil || s.Solver.Recorder != nil {
+	if s.Solver.StartTopics != nil || s.Solver.StartScores != nil || s.Method.StartHead != nil ||
+		s.Solver.Recorder != nil {
 		return 0, fmt.Errorf("%w: a cross-validation cannot use start factors or a recorder", solver.ErrSettings)
 	}
 	size := linalg.OperatorOf(x, 0).NormSquared() / float64(n)
 	if !(size > 0) {
 		size = 1
 	}
-	size, _ = strconv.ParseFloat(strconv.FormatFloat(size, 'g', unitDigits, 64), 64) // rows of length 1 have a size of 1
+	// rows of length 1 have a size of 1
+	size, _ = strconv.ParseFloat(strconv.FormatFloat(size, 'g', unitDigits, 64), 64)
 	if len(s.Xi) == 0 {
 		for _, v := range defaultXi {
 			s.Xi = append(s.Xi, v/size)
@@ -179,8 +186,8 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	return checkFolds(s.FoldOf, *data)
 }
 
-// checkFolds returns the number of folds. It refuses an empty fold, and a class whose documents all lie in one fold: a model
-// that never saw a class cannot predict it.
+// checkFolds returns the number of folds. It refuses an empty fold, and a class whose documents all lie in one fold: a
+// model that never saw a class cannot predict it.
 func checkFolds(of []int, data Data) (count int, err error) {
 	if len(of) != len(data.Labels) {
 		return 0, fmt.Errorf("%w: %d folds for %d labels", solver.ErrShape, len(of), len(data.Labels))
@@ -188,7 +195,8 @@ func checkFolds(of []int, data Data) (count int, err error) {
 	if count, err = folds.Count(of); err != nil {
 		return 0, fmt.Errorf("%w: %w", solver.ErrSettings, err)
 	}
-	documents, in := make([]int, data.Classes), slices.Repeat([]int{-1}, data.Classes) // the fold of each class; count if it is in several
+	// the fold of each class; count if it is in several
+	documents, in := make([]int, data.Classes), slices.Repeat([]int{-1}, data.Classes)
 	for i, y := range data.Labels {
 		documents[y]++
 		if in[y] < 0 {
@@ -199,7 +207,8 @@ func checkFolds(of []int, data Data) (count int, err error) {
 	}
 	for class, f := range in {
 		if f < count {
-			return 0, fmt.Errorf("%w: class %d occurs in one fold only, with %d documents", ErrLabels, class, documents[class])
+			return 0, fmt.Errorf("%w: class %d occurs in one fold only, with %d documents", ErrLabels, class,
+				documents[class])
 		}
 	}
 	return count, nil
@@ -292,8 +301,8 @@ func (c *validation) advance(runs int) {
 	}
 }
 
-// run fits one candidate to the documents outside a fold and stores its log-odds of the documents in it. It starts from the
-// run before; the first run of a path starts from the first run of the path before.
+// run fits one candidate to the documents outside a fold and stores its log-odds of the documents in it. It starts from
+// the run before; the first run of a path starts from the first run of the path before.
 func (c *validation) run(ctx context.Context, t *trial, fold int, first bool) error {
 	outside, inside := folds.Split(c.FoldOf, fold)
 	x, data := selectRows(c.x, c.data, outside)

@@ -45,7 +45,8 @@ func TestChoose(t *testing.T) {
 		t.Errorf("chosen %+v: a ridge that forbids all learning", best)
 	}
 	again, err := smf.Choose(t.Context(), x, data, search)
-	if err != nil || again.Best.Xi != best.Xi || again.Best.Ridge != best.Ridge || again.Best.Rank != best.Rank || math.Abs(again.Best.LogLoss/best.LogLoss-1) > 1e-4 {
+	if err != nil || again.Best.Xi != best.Xi || again.Best.Ridge != best.Ridge || again.Best.Rank != best.Rank ||
+		math.Abs(again.Best.LogLoss/best.LogLoss-1) > 1e-4 {
 		t.Errorf("dense matrix: %+v, sparse %+v, error %v", again, best, err)
 	}
 
@@ -65,13 +66,15 @@ func TestChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Scale(5, x)
-	if again, err = smf.Choose(t.Context(), x, data, search); err != nil || math.Abs(again.Best.LogLoss/scaled.Best.LogLoss-1) > 1e-6 {
+	if again, err = smf.Choose(t.Context(), x, data, search); err != nil ||
+		math.Abs(again.Best.LogLoss/scaled.Best.LogLoss-1) > 1e-6 {
 		t.Errorf("five times the matrix: %+v, before %+v, error %v", again, scaled, err)
 	}
 	search.Prepare = nil
 	search.Xi, search.Ridge, search.Ranks, search.Solver.Rank = nil, nil, nil, 2
 	small, few := half(x, data, 0)
-	if choice, err = smf.Choose(t.Context(), small, few, search); err != nil || len(choice.Candidates) < 10 || len(choice.Candidates) > 30 {
+	if choice, err = smf.Choose(t.Context(), small, few, search); err != nil || len(choice.Candidates) < 10 ||
+		len(choice.Candidates) > 30 {
 		t.Errorf("default candidates: %+v, error %v", choice, err)
 	}
 	few.Labels = append([]int{2}, few.Labels[1:]...)
@@ -81,7 +84,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The log-odds of a choice are those that a run without the fold gives, with the folds that are given, whatever the threads.
+// The log-odds of a choice are those that a run without the fold gives, with the folds that are given, whatever the
+// threads.
 func TestChoiceHoldsOut(t *testing.T) {
 	t.Parallel()
 	x, data := planted(60, 15, 2)
@@ -128,7 +132,8 @@ func TestChoiceHoldsOut(t *testing.T) {
 			}
 			for from, i := range test {
 				for c, v := range p.LogOdds.RawRowView(from) {
-					if got := choice.LogOdds.At(i, c); math.Abs(got-v) > 1e-3*max(1, math.Abs(v)) { // an objective to 1e-13 says the factors to its root
+					// an objective to 1e-13 says the factors to its root
+					if got := choice.LogOdds.At(i, c); math.Abs(got-v) > 1e-3*max(1, math.Abs(v)) {
 						t.Fatalf("%s, document %d, class %d: log-odds %g, want %g", variant, i, c+1, got, v)
 					}
 				}
@@ -161,7 +166,8 @@ func TestChooseEndsPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(choice.Candidates) > 3 || choice.Candidates[len(choice.Candidates)-1].Ridge != 1e4 || choice.Best.Ridge < 1e3 || done.Load() != 25 {
+	if len(choice.Candidates) > 3 || choice.Candidates[len(choice.Candidates)-1].Ridge != 1e4 ||
+		choice.Best.Ridge < 1e3 || done.Load() != 25 {
 		t.Errorf("%d runs done of 25, candidates %+v", done.Load(), choice.Candidates)
 	}
 }
@@ -213,7 +219,10 @@ func rows(x *mat.Dense, data smf.Data, which []int) some {
 // A choice has the same bits on any number of threads. It sets GOMAXPROCS, so it is not parallel.
 func TestChoiceSameBits(t *testing.T) {
 	x, data := planted(200, 120, 1)
-	search := smf.Search{Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 3, MaxIter: 5, RelTol: -1}, Xi: []float64{0.1, 1}, Ridge: []float64{0.1, 1}, Seed: 1}
+	search := smf.Search{
+		Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 3, MaxIter: 5, RelTol: -1},
+		Xi: []float64{0.1, 1}, Ridge: []float64{0.1, 1}, Seed: 1,
+	}
 	var want *smf.Choice
 	for _, threads := range []int{1, 4} {
 		before := runtime.GOMAXPROCS(threads)
@@ -246,7 +255,9 @@ func TestChooseRefusesFolds(t *testing.T) {
 		"a class in one":    {[]int{0, 1, 0, 1, 1, 1}, smf.ErrLabels},
 		"each class in one": {[]int{0, 0, 0, 1, 1, 1}, smf.ErrLabels},
 	} {
-		search := smf.Search{Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 1}, FoldOf: c.folds}
+		search := smf.Search{
+			Method: smf.Settings{Variant: smf.VariantW}, Solver: solver.Settings{Rank: 1}, FoldOf: c.folds,
+		}
 		if _, err := smf.Choose(t.Context(), x, data, search); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}

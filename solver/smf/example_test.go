@@ -20,7 +20,8 @@ func Example() {
 		4, 4, 1,
 		4, 4, 0,
 	})
-	method, err := smf.New(smf.Data{Labels: []int{0, 1, 1, 0, 1, 0}}, smf.Settings{Variant: smf.VariantW, Xi: 0.001, Ridge: 0.01})
+	method, err := smf.New(smf.Data{Labels: []int{0, 1, 1, 0, 1, 0}},
+		smf.Settings{Variant: smf.VariantW, Xi: 0.001, Ridge: 0.01})
 	if err != nil {
 		panic(err)
 	}

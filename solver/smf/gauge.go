@@ -10,8 +10,9 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I, in which the codes of
-// both variants are X·Topics. With topics W, scores S, coefficients C and the thin singular value decomposition W = U·D·Vᵀ
+// Orthonormal returns a result of the method in the gauge with orthonormal topics, TopicsᵀTopics = I, in which the
+// codes of both variants are X·Topics. With topics W, scores S, coefficients C and the thin singular value
+// decomposition W = U·D·Vᵀ
 //
 //	SMF-W: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D·R
 //	SMF-H: Topics = U·R, Scores = S·V·D·R, Coefficients = C·V·D⁻¹·R
@@ -19,8 +20,8 @@ import (
 // where the rotation R orders the topics by the singular values of Scores·Topicsᵀ, largest first. The entry of largest
 // magnitude of each topic is positive, the first of several. Predictions are the same.
 //
-// If W has rank < k, further topics complete it to an orthonormal set; their scores and coefficients are 0. The result shares
-// only the trace with r. The cost is O((n+p)·k²).
+// If W has rank < k, further topics complete it to an orthonormal set; their scores and coefficients are 0. The result
+// shares only the trace with r. The cost is O((n+p)·k²).
 func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	const serial = linalg.Threads(1) // small products, made once
 	p, k := r.Topics.Dims()

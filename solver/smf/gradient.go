@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition. A larger one
-	// is powerSteps steps of a block power iteration from the block before. The block has at least guard columns more than the
-	// rank, rounded up to a multiple of blockColumns, which is fastest.
+	// exactDim is the smaller side of Θ up to which each projection is a complete singular value decomposition. A
+	// larger one is powerSteps steps of a block power iteration from the block before. The block has at least guard
+	// columns more than the rank, rounded up to a multiple of blockColumns, which is fastest.
 	exactDim     = 128
 	guard        = 4
 	blockColumns = 8
 	powerSteps   = 3
-	// After patience updates without a new lowest objective, a run is Cycling, or Stationary within stillShare of the lowest.
+	// After patience updates without a new lowest objective, a run is Cycling, or Stationary within stillShare of the
+	// lowest.
 	patience   = 50
 	stillShare = 1e-10
-	// A run goes to and fro if, in two updates in a row, the objective changes by less than toAndFro times ‖update‖²/step.
-	// That product must exceed aboveRounding times the rounding of the objective.
+	// A run goes to and fro if, in two updates in a row, the objective changes by less than toAndFro times
+	// ‖update‖²/step. That product must exceed aboveRounding times the rounding of the objective.
 	toAndFro      = 1e-3
 	aboveRounding = 10
 )
@@ -31,12 +32,13 @@ const (
 //
 //	A½ = A − τ·∂F/∂A, B½ = B − 2τξ·(B − X̂), Γ½ = Γ − τ_Γ·∂F/∂Γ,
 //
-// then Θ is the truncated SVD of [A½, B½]. The paper has τ_Γ = τ; with an intercept τ = 0.01 then ends in a limit cycle from
-// about 800 documents on.
+// then Θ is the truncated SVD of [A½, B½]. The paper has τ_Γ = τ; with an intercept τ = 0.01 then ends in a limit cycle
+// from about 800 documents on.
 //
-// A step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between points with
-// the same objective, which the tolerances would take for convergence. An update costs two products of X̂ for each power step
-// and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only multiplied.
+// A step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between
+// points with the same objective, which the tolerances would take for convergence. An update costs two products of X̂
+// for each power step and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only
+// multiplied.
 type gradientState struct {
 	iterate
 	design   *mat.Dense // [features | z]
@@ -93,7 +95,8 @@ func (s *gradientState) Update() solver.Status {
 		s.lowest, s.since = s.objective, 0
 	}
 	from.Sub(from, s.coefficients())
-	if s.StepAux == 0 && math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
+	if s.StepAux == 0 &&
+		math.Abs(before-s.objective)+aboveRounding*s.rounding < toAndFro*linalg.Dot(from, from)/s.Step {
 		s.fro++
 	} else {
 		s.fro = 0
@@ -109,7 +112,8 @@ func (s *gradientState) coefficients() *mat.Dense {
 	return &all
 }
 
-// half returns Θ½ by ∂F/∂A, which is X·K + 2ν·Q·b for SMF-W and K + 2ν·Q·b for SMF-H, K the residuals of the label loss.
+// half returns Θ½ by ∂F/∂A, which is X·K + 2ν·Q·b for SMF-W and K + 2ν·Q·b for SMF-H, K the residuals of the label
+// loss.
 func (s *gradientState) half(residual *mat.Dense) *lifted {
 	gradient, a := mat.NewDense(s.d, s.kappa, nil), mat.NewDense(s.d, s.kappa, nil)
 	if s.Variant == VariantW {

@@ -116,7 +116,9 @@ func TestGradientIsAlgorithm1(t *testing.T) {
 				Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2},
 			}}
 			s := smf.Settings{Variant: variant, Xi: 2, Ridge: 0.5, Step: 0.002, StartHead: start.Head}
-			r := solve(t, csr(t, x), solver.Settings{Rank: 3, MaxIter: 3, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+			r := solve(t, csr(t, x),
+				solver.Settings{Rank: 3, MaxIter: 3, StartTopics: start.Topics, StartScores: start.Scores},
+				newMethod(t, data, s))
 			a, b, _ := theta(variant, r)
 			wantA, wantB := lpgd(x, data, s, start, 3)
 			if d := max(gap(a, wantA), gap(b, wantB)); d > 1e-8 {
@@ -135,15 +137,21 @@ func TestGradientByDifferences(t *testing.T) {
 		for _, kappa := range []int{1, 3} {
 			n, p := size[0], size[1]
 			x, data := planted(n, p, kappa)
-			head := &solver.Head{Coefficients: normal(8, kappa, k), AuxCoefficients: normal(9, kappa, 2), Intercept: normal(10, 1, kappa).RawRowView(0)}
+			head := &solver.Head{
+				Coefficients: normal(8, kappa, k), AuxCoefficients: normal(9, kappa, 2),
+				Intercept: normal(10, 1, kappa).RawRowView(0),
+			}
 			start := &solver.Result{Topics: normal(6, p, k), Scores: normal(7, n, k), Head: head}
 			s := smf.Settings{Variant: variant, Xi: 0.7, Ridge: 0.3, Step: step, StartHead: head}
-			r := solve(t, x, solver.Settings{Rank: k, MaxIter: 1, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+			r := solve(t, x, solver.Settings{Rank: k, MaxIter: 1, StartTopics: start.Topics, StartScores: start.Scores},
+				newMethod(t, data, s))
 
 			// The objective by A, B and Γ: factors that give them, of any rank.
 			at := func(a, b, gamma *mat.Dense) float64 {
-				of := &solver.Result{Topics: mat.DenseCopyOf(b.T()), Scores: mat.NewDense(n, n, nil), Head: &solver.Head{
-					AuxCoefficients: mat.DenseCopyOf(gamma.Slice(1, 3, 0, kappa).T()), Intercept: mat.Row(nil, 0, gamma),
+				of := &solver.Result{Topics: mat.DenseCopyOf(b.T()), Scores: mat.NewDense(n, n,
+					nil), Head: &solver.Head{
+					AuxCoefficients: mat.DenseCopyOf(gamma.Slice(1, 3, 0, kappa).T()),
+					Intercept:       mat.Row(nil, 0, gamma),
 				}}
 				for i := range n {
 					of.Scores.Set(i, i, 1)
@@ -176,7 +184,8 @@ func TestGradientByDifferences(t *testing.T) {
 						m.Set(i, j, v)
 						slope := (ahead - behind) / (2 * h)
 						if moved := (v - to[which].At(i, j)) / step; math.Abs(moved-slope) > 1e-5*(1+math.Abs(slope)) {
-							t.Fatalf("%s, κ = %d, matrix %d, entry (%d, %d): moves by %g, slope %g", variant, kappa, which, i, j, moved, slope)
+							t.Fatalf("%s, κ = %d, matrix %d, entry (%d, %d): moves by %g, slope %g", variant, kappa,
+								which, i, j, moved, slope)
 						}
 					}
 				}
@@ -195,14 +204,16 @@ func TestLongStepsCycle(t *testing.T) {
 		if r.Status != solver.Cycling || r.Status.Err() == nil {
 			t.Errorf("%s: a step of 0.3 ends %v after %d updates", variant, r.Status, r.Iterations)
 		}
-		r = solve(t, x, settings, newMethod(t, data, safe(x, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1})))
+		r = solve(t, x, settings,
+			newMethod(t, data, safe(x, data, smf.Settings{Variant: variant, Xi: 0.01, Ridge: 0.1})))
 		if r.Status == solver.Cycling || r.Objective > r.Trace[len(r.Trace)/2].Objective {
 			t.Errorf("%s: a safe step ends %v after %d updates", variant, r.Status, r.Iterations)
 		}
 	}
 }
 
-// A cycle between points of the same objective is no convergence either: of as many labels 0 as 1 the intercept goes to and fro.
+// A cycle between points of the same objective is no convergence either: of as many labels 0 as 1 the intercept goes to
+// and fro.
 func TestSymmetricCycles(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -215,7 +226,9 @@ func TestSymmetricCycles(t *testing.T) {
 	for step, want := range map[float64]solver.Status{0.005: solver.Converged, 0.01: solver.Cycling} {
 		s := smf.Settings{Variant: smf.VariantW, Xi: 1, Step: step}
 		s.StartHead = &solver.Head{Coefficients: mat.NewDense(1, 2, nil), Intercept: []float64{0.3}}
-		settings := solver.Settings{Rank: 2, MaxIter: 1000, RelTol: 1e-4, StartTopics: normal(2, 4, 2), StartScores: mat.NewDense(n, 2, nil)}
+		settings := solver.Settings{
+			Rank: 2, MaxIter: 1000, RelTol: 1e-4, StartTopics: normal(2, 4, 2), StartScores: mat.NewDense(n, 2, nil),
+		}
 		if r := solve(t, x, settings, newMethod(t, data, s)); r.Status != want {
 			t.Errorf("a step of %g ends %v after %d updates, at %g", step, r.Status, r.Iterations, r.Objective)
 		}
@@ -235,13 +248,14 @@ func TestMoreTopicsThanDocuments(t *testing.T) {
 		s := safe(x, data, smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1})
 		r := solve(t, x, solver.Settings{Rank: rank, MaxIter: 2}, newMethod(t, data, s))
 		if at := objective(x, data, s, r); math.Abs(r.Objective-at) > 1e-9*at || r.Objective > r.Trace[0].Objective {
-			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at, r.Trace[0].Objective)
+			t.Errorf("%s: objective %g, by its definition %g, at the start %g", variant, r.Objective, at,
+				r.Trace[0].Objective)
 		}
 	}
 }
 
-// A run goes on from the factors of another, at their objective, leaves them, the matrix and the data as they were, and one method value serves
-// several runs at a time.
+// A run goes on from the factors of another, at their objective, leaves them, the matrix and the data as they were, and
+// one method value serves several runs at a time.
 func TestGivenStart(t *testing.T) {
 	t.Parallel()
 	x, data := planted(50, 20, 2)
@@ -259,7 +273,9 @@ func TestGivenStart(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range results {
 				wg.Go(func() {
-					r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, MaxIter: 5, RelTol: -1, StartTopics: first.Topics, StartScores: first.Scores}, m)
+					r, err := solver.Solve(t.Context(), x, solver.Settings{
+						Rank: 3, MaxIter: 5, RelTol: -1, StartTopics: first.Topics, StartScores: first.Scores,
+					}, m)
 					if err != nil {
 						t.Error(err)
 						return
@@ -281,7 +297,9 @@ func TestGivenStart(t *testing.T) {
 					t.Errorf("%s, %s: start factor %d was modified", variant, update, i)
 				}
 			}
-			for name, settings := range map[string]solver.Settings{"topics": {StartTopics: first.Topics}, "scores": {StartScores: first.Scores}} {
+			for name, settings := range map[string]solver.Settings{
+				"topics": {StartTopics: first.Topics}, "scores": {StartScores: first.Scores},
+			} {
 				settings.Rank, settings.MaxIter = 3, 50
 				if r := solve(t, x, settings, m); r.Status.Early() && r.Status != solver.IterationLimit {
 					t.Errorf("%s, %s, from %s alone: %v", variant, update, name, r.Status)
@@ -299,19 +317,28 @@ func TestGivenStartIsIteration0(t *testing.T) {
 	t.Parallel()
 	x, data := planted(50, 20, 2)
 	for _, variant := range variants {
-		for _, head := range []*solver.Head{nil, {Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2}}} {
-			for update, s := range updates(x, data, smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, StartHead: head}) {
+		for _, head := range []*solver.Head{
+			nil, {Coefficients: normal(8, 2, 3), AuxCoefficients: normal(9, 2, 2), Intercept: []float64{0.1, -0.2}},
+		} {
+			for update, s := range updates(x, data,
+				smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1, StartHead: head}) {
 				start := &solver.Result{Topics: normal(6, 20, 3), Scores: normal(7, 50, 3), Head: head}
-				r := solve(t, csr(t, x), solver.Settings{Rank: 3, MaxIter: 10, StartTopics: start.Topics, StartScores: start.Scores}, newMethod(t, data, s))
+				r := solve(t, csr(t, x),
+					solver.Settings{Rank: 3, MaxIter: 10, StartTopics: start.Topics, StartScores: start.Scores},
+					newMethod(t, data, s))
 				if head == nil {
-					start.Head = &solver.Head{Coefficients: mat.NewDense(2, 3, nil), AuxCoefficients: mat.NewDense(2, 2, nil), Intercept: make([]float64, 2)}
+					start.Head = &solver.Head{
+						Coefficients:    mat.NewDense(2, 3, nil),
+						AuxCoefficients: mat.NewDense(2, 2, nil), Intercept: make([]float64, 2),
+					}
 				}
 				if got, want := r.Trace[0].Objective, objective(x, data, s, start); math.Abs(got/want-1) > 1e-12 {
 					t.Errorf("%s, %s: iteration 0 at %.15g, the start at %.15g", variant, update, got, want)
 				}
 				for i := 1; i < len(r.Trace); i++ {
 					if r.Trace[i].Objective > r.Trace[i-1].Objective*(1+1e-12) {
-						t.Errorf("%s, %s: update %d raises %g to %g", variant, update, i, r.Trace[i-1].Objective, r.Trace[i].Objective)
+						t.Errorf("%s, %s: update %d raises %g to %g", variant, update, i, r.Trace[i-1].Objective,
+							r.Trace[i].Objective)
 					}
 				}
 			}

@@ -102,7 +102,8 @@ func (it *iterate) recompute(topics, scores *mat.Dense) float64 {
 	activate(total, it.z, gamma)
 	total.Add(total, activations)
 	loss := it.labels.loss(total, total)
-	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss + it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
+	return it.Xi*solver.SquaredResidual(it.x, topics, scores) + loss +
+		it.Ridge*(linalg.Dot(a, a)+linalg.Dot(gamma, gamma))
 }
 
 // assume makes the given factors of any rank and the start head the iterate.
@@ -129,8 +130,8 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 	return nil
 }
 
-// designTo stores in dst, or in a new matrix, what the activations are linear in: [X̂ᵀQ | z] for SMF-W, whose products are
-// X̂ᵀQ, and [Q | z] for SMF-H.
+// designTo stores in dst, or in a new matrix, what the activations are linear in: [X̂ᵀQ | z] for SMF-W, whose products
+// are X̂ᵀQ, and [Q | z] for SMF-H.
 func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
 	if dst == nil {
 		dst = mat.NewDense(it.n, it.rank+it.aux, nil)

@@ -85,7 +85,8 @@ func TestRegressionIsStationary(t *testing.T) {
 		for i := range n {
 			design.Set(i, m-1, 1)
 		}
-		g := newRegression(&task{Settings: Settings{Ridge: 0.3}, n: n, kappa: kappa, labels: l}, design, mat.NewDense(kappa, m, nil))
+		g := newRegression(&task{Settings: Settings{Ridge: 0.3}, n: n, kappa: kappa, labels: l}, design,
+			mat.NewDense(kappa, m, nil))
 		start := g.objective
 		g.fit(0, 100)
 		l.residualTo(g.residual, g.probs)

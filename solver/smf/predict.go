@@ -29,8 +29,8 @@ type Prediction struct {
 	// Scores is n×k: the filtered documents X·Topics of SMF-W, the least squares codes X·Topics·(TopicsᵀTopics)⁻¹ of
 	// SMF-H.
 	Scores *mat.Dense
-	// LogOdds is n×κ, the log-odds of classes 1 … κ against class 0: Scores·Coefficientsᵀ plus the auxiliary part and the
-	// intercept. Each is a sum of one contribution per topic, one per auxiliary feature, and the intercept.
+	// LogOdds is n×κ, the log-odds of classes 1 … κ against class 0: Scores·Coefficientsᵀ plus the auxiliary part and
+	// the intercept. Each is a sum of one contribution per topic, one per auxiliary feature, and the intercept.
 	LogOdds *mat.Dense
 	// Probabilities is n×(κ+1), those of all classes.
 	Probabilities *mat.Dense
@@ -40,10 +40,11 @@ type Prediction struct {
 
 // Predict predicts the labels of the rows of X, n×p. aux holds their auxiliary features, n×q, or is nil for none.
 //
-// Probabilities of SMF-H are less certain for new documents than in training, where the scores also followed the labels.
+// Probabilities of SMF-H are less certain for new documents than in training, where the scores also followed the
+// labels.
 //
-// The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape if X or aux does not fit the
-// model, and solver.ErrNonFinite if an auxiliary feature is not finite.
+// The cost is one product of X with k columns. It returns an error that wraps solver.ErrShape if X or aux does not fit
+// the model, and solver.ErrNonFinite if an auxiliary feature is not finite.
 func (m *Model) Predict(x mat.Matrix, aux *mat.Dense) (*Prediction, error) {
 	n, p := x.Dims()
 	terms, k := m.Topics.Dims()

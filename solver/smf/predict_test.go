@@ -12,7 +12,8 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Log-odds of the training documents under SMF-W are those that it was trained with, and each is a sum of contributions.
+// Log-odds of the training documents under SMF-W are those that it was trained with, and each is a sum of
+// contributions.
 func TestPredictIsTheModel(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
@@ -35,8 +36,10 @@ func TestPredictIsTheModel(t *testing.T) {
 				if data.Aux != nil {
 					sum += floats.Dot(r.Head.AuxCoefficients.RawRowView(c), data.Aux.RawRowView(i))
 				}
-				if math.Abs(sum-p.LogOdds.At(i, c)) > 1e-12 || math.Abs(math.Log(probabilities[c+1]/probabilities[0])-sum) > 1e-9 {
-					t.Fatalf("document %d, class %d: log-odds %g, contributions %g, probabilities %v", i, c+1, p.LogOdds.At(i, c), sum, probabilities)
+				if math.Abs(sum-p.LogOdds.At(i, c)) > 1e-12 ||
+					math.Abs(math.Log(probabilities[c+1]/probabilities[0])-sum) > 1e-9 {
+					t.Fatalf("document %d, class %d: log-odds %g, contributions %g, probabilities %v", i, c+1,
+						p.LogOdds.At(i, c), sum, probabilities)
 				}
 			}
 		}
@@ -67,7 +70,8 @@ func TestPredictedClasses(t *testing.T) {
 	for _, kappa := range []int{1, 3} {
 		const n, p, k = 20, 9, 4
 		m := &smf.Model{Variant: smf.VariantH, Topics: normal(3, p, k), Head: &solver.Head{
-			Coefficients: normal(4, kappa, k), AuxCoefficients: normal(5, kappa, 2), Intercept: normal(6, 1, kappa).RawRowView(0),
+			Coefficients: normal(4, kappa, k), AuxCoefficients: normal(5, kappa, 2),
+			Intercept: normal(6, 1, kappa).RawRowView(0),
 		}}
 		got, err := m.Predict(normal(1, n, p), normal(2, n, 2))
 		if err != nil {
@@ -75,7 +79,8 @@ func TestPredictedClasses(t *testing.T) {
 		}
 		for i, class := range got.Classes {
 			if floats.MaxIdx(got.Probabilities.RawRowView(i)) != class {
-				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, class, got.Probabilities.RawRowView(i))
+				t.Errorf("kappa %d, document %d: class %d of probabilities %v", kappa, i, class,
+					got.Probabilities.RawRowView(i))
 			}
 		}
 	}
@@ -83,7 +88,9 @@ func TestPredictedClasses(t *testing.T) {
 
 func TestPredictRefuses(t *testing.T) {
 	t.Parallel()
-	m := &smf.Model{Variant: smf.VariantW, Topics: normal(1, 5, 2), Head: &solver.Head{Coefficients: normal(2, 1, 2), Intercept: []float64{0}}}
+	m := &smf.Model{Variant: smf.VariantW, Topics: normal(1, 5, 2), Head: &solver.Head{
+		Coefficients: normal(2, 1, 2), Intercept: []float64{0},
+	}}
 	if _, err := m.Predict(normal(3, 4, 6), nil); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("6 terms for 5: error %v", err)
 	}

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// startSteps and updateSteps bound the Newton steps of the coefficients. The steps end when they promise less than fitShare
-	// of the objective, or in an update less than gainShare of the gain of the update before.
+	// startSteps and updateSteps bound the Newton steps of the coefficients. The steps end when they promise less than
+	// fitShare of the objective, or in an update less than gainShare of the gain of the update before.
 	startSteps  = 20
 	updateSteps = 3
 	fitShare    = 1e-11
 	gainShare   = 1e-3
 	// finishShare ends the Newton steps for the result, as a share of the label part of the objective.
 	finishShare = 1e-15
-	// A direction is dropped if its eigenvalue of the Gram matrix of unit directions is below dependent, or if less than the
-	// share lost of its length is left after projection.
+	// A direction is dropped if its eigenvalue of the Gram matrix of unit directions is below dependent, or if less
+	// than the share lost of its length is left after projection.
 	dependent = 1e-10
 	lost      = 1e-13
 	// wellApart is the least eigenvalue of that matrix for which one pass gives a basis orthonormal up to rounding.
@@ -40,25 +40,25 @@ const (
 	leastShare = 1e-6
 )
 
-// profiledState minimizes over the span of Q alone. For a given Q the best Y is X̂ᵀQ, which leaves ξ·(‖X‖² − ‖Y‖²), and the
-// best b and Γ come from a ridge logistic regression on X·Q (SMF-W) or Q (SMF-H).
+// profiledState minimizes over the span of Q alone. For a given Q the best Y is X̂ᵀQ, which leaves ξ·(‖X‖² − ‖Y‖²), and
+// the best b and Γ come from a ridge logistic regression on X·Q (SMF-W) or Q (SMF-H).
 //
 // Let ∇ be the gradient with respect to A at the iterate, and λ a bound on its curvature. The objective is at most
 //
 //	F + ⟨∇, A′ − A⟩ + λ/2·‖A′ − A‖² + ξ·(‖X̂ − B′‖² − ‖X̂ − B‖²)
 //
-// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ: a lifted
-// projected gradient step of length 1/(2ξ) for B and 1/λ for A. Its Q′ spans the leading eigenvectors of ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ,
-// approximated in the span of Q, the gradient with respect to Q, ∇, and the directions of the update before, as in the locally
-// optimal block conjugate gradients of Knyazev 2001. Then the regression is fitted again. After a fit ∇ is close to orthogonal
-// to Q, so λ may be far below the bound on the whole curvature.
+// since it is quadratic in B. The best [A′, B′] of rank k is the truncated SVD of [√(λ/2)·Â, √ξ·X̂] with Â = A − ∇/λ: a
+// lifted projected gradient step of length 1/(2ξ) for B and 1/λ for A. Its Q′ spans the leading eigenvectors of
+// ξ·X̂X̂ᵀ + (λ/2)·ÂÂᵀ, approximated in the span of Q, the gradient with respect to Q, ∇, and the directions of the
+// update before, as in the locally optimal block conjugate gradients of Knyazev 2001. Then the regression is fitted
+// again. After a fit ∇ is close to orthogonal to Q, so λ may be far below the bound on the whole curvature.
 //
 // If the curvature of the label loss of SMF-W is far from that of the ridge, A first makes a Newton step among those
-// directions; see advanced. A step that does not lower the objective is tried again without the Newton step, and then with
-// larger λ, so that the objective never rises.
+// directions; see advanced. A step that does not lower the objective is tried again without the Newton step, and then
+// with larger λ, so that the objective never rises.
 //
-// An update costs one product of X̂ with k + κ columns, one of X̂ᵀ, about (18·d + 11·e)·k² multiply-adds, and the Newton steps
-// of the regression, each some passes over its n×(k+1+q) design.
+// An update costs one product of X̂ with k + κ columns, one of X̂ᵀ, about (18·d + 11·e)·k² multiply-adds, and the
+// Newton steps of the regression, each some passes over its n×(k+1+q) design.
 type profiledState struct {
 	iterate
 	regression *regression
@@ -77,8 +77,8 @@ type profiledState struct {
 	residual        *mat.Dense // K, n×κ
 }
 
-// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). If the start is given, it is iteration 0,
-// and the first update is the fit to its span. Otherwise that fit is iteration 0.
+// newProfiled starts from the span of the topics (SMF-W) or of the scores (SMF-H). If the start is given, it is
+// iteration 0, and the first update is the fit to its span. Otherwise that fit is iteration 0.
 func newProfiled(t *task, topics, scores *mat.Dense) (*profiledState, error) {
 	width := 3*t.rank + t.kappa
 	s := &profiledState{
@@ -193,7 +193,8 @@ func (s *profiledState) Update() solver.Status {
 	return solver.Stationary
 }
 
-// Finish fits the coefficients to full precision and returns the factors in the gauge that the package comment describes.
+// Finish fits the coefficients to full precision and returns the factors in the gauge that the package comment
+// describes.
 func (s *profiledState) Finish() (topics, scores *mat.Dense, objective float64) {
 	s.regression.fit(finishShare*s.regression.objective, startSteps)
 	return s.iterate.Finish()
@@ -213,9 +214,9 @@ func (s *profiledState) products() {
 	s.addRidge(s.gradient)
 }
 
-// directions stores after Q and P in wide an orthonormal basis of what the new directions [2ξ·X̂Y − ∇·b, ∇] have outside their
-// span, with its image, and returns the number of columns in use. Images are computed for orthonormal columns only, so that
-// rounding errors do not grow from update to update.
+// directions stores after Q and P in wide an orthonormal basis of what the new directions [2ξ·X̂Y − ∇·b, ∇] have
+// outside their span, with its image, and returns the number of columns in use. Images are computed for orthonormal
+// columns only, so that rounding errors do not grow from update to update.
 func (s *profiledState) directions() int {
 	r, kept := s.rank, s.rank+s.previous
 	coef := mat.DenseCopyOf(s.coef())
@@ -246,9 +247,10 @@ func (s *profiledState) directions() int {
 	return kept + width
 }
 
-// independent stores in the first columns of dst an orthonormal basis of the columns of a, by the eigenvectors of the Gram
-// matrix of unit columns (Stathopoulos and Wu 2002). It leaves out columns that are only rounding, compared with the given
-// sizes, or depend on others. It returns the basis and the least eigenvalue that was kept, or nil if none was.
+// independent stores in the first columns of dst an orthonormal basis of the columns of a, by the eigenvectors of the
+// Gram matrix of unit columns (Stathopoulos and Wu 2002). It leaves out columns that are only rounding, compared with
+// the given sizes, or depend on others. It returns the basis and the least eigenvalue that was kept, or nil if none
+// was.
 func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (basis *mat.Dense, least float64) {
 	rows, cols := a.Dims()
 	scales := columnNorms(a)
@@ -280,8 +282,9 @@ func independent(dst, a *mat.Dense, sizes []float64, threads linalg.Threads) (ba
 type reduced struct {
 	*task
 	images *mat.Dense // (X̂ᵀS)ᵀ(X̂ᵀS)
-	// point, u×κ, is where the label loss is developed: Sᵀ·A, or the end of a Newton step from there. gradient, u×κ, is the
-	// gradient of the loss with its ridge at that point. lower is how far the loss there is below that of the iterate.
+	// point, u×κ, is where the label loss is developed: Sᵀ·A, or the end of a Newton step from there. gradient, u×κ, is
+	// the gradient of the loss with its ridge at that point. lower is how far the loss there is below that of the
+	// iterate.
 	point, gradient *mat.Dense
 	lower           float64
 	objective       float64 // of the iterate, without the term −ξ·‖Y‖²
@@ -290,8 +293,9 @@ type reduced struct {
 // reduce computes the reduced problem of the first columns of wide.
 func (s *profiledState) reduce(used int) *reduced {
 	m := &reduced{
-		task:   s.task,
-		images: s.threads.Gram(s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense)), gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
+		task:     s.task,
+		images:   s.threads.Gram(s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense)),
+		gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
 		objective: s.Xi*s.squared + s.regression.objective,
 	}
 	s.threads.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
@@ -303,8 +307,8 @@ func (s *profiledState) reduce(used int) *reduced {
 //
 //	ℓ + ν·‖A‖² + ξ·(the least squared residual of a basis whose span holds A).
 //
-// It weighs documents by the mean curvature of their classes and ignores the coupling of A and Γ and the off-diagonal curvature
-// of the last term, since the bound holds at every point.
+// It weighs documents by the mean curvature of their classes and ignores the coupling of A and Γ and the off-diagonal
+// curvature of the last term, since the bound holds at every point.
 func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	used, kappa := m.point.Dims()
 	r := m.rank
@@ -358,8 +362,8 @@ func (m *reduced) target(lambda float64) *mat.Dense {
 	return target
 }
 
-// best returns the coordinates of the best basis for a curvature λ, u×r, and the bound on the objective there. The basis is
-// rotated as close as possible to the one before, so that the regression starts near its solution.
+// best returns the coordinates of the best basis for a curvature λ, u×r, and the bound on the objective there. The
+// basis is rotated as close as possible to the one before, so that the regression starts near its solution.
 func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, ok bool) {
 	target := m.target(lambda)
 	var combined, image, inner, turned mat.Dense
@@ -375,7 +379,8 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	image.Mul(m.images, coordinates)
 	inner.Mul(coordinates.T(), target)
 	rest := linalg.Dot(target, target) - linalg.Dot(&inner, &inner)
-	bound = m.objective - m.lower - m.Xi*linalg.Dot(&image, coordinates) + lambda/2*rest - linalg.Dot(m.gradient, m.gradient)/(2*lambda)
+	bound = m.objective - m.lower - m.Xi*linalg.Dot(&image, coordinates) + lambda/2*rest -
+		linalg.Dot(m.gradient, m.gradient)/(2*lambda)
 
 	polar := mat.DenseCopyOf(coordinates.Slice(0, m.rank, 0, m.rank))
 	if err := m.threads.PolarTo(polar, polar); err != nil {
@@ -385,8 +390,8 @@ func (m *reduced) best(lambda float64) (coordinates *mat.Dense, bound float64, o
 	return &turned, bound, true
 }
 
-// onward returns the coordinates of a basis, followed by orthonormal coordinates of the directions that were new in it, which
-// the next update keeps.
+// onward returns the coordinates of a basis, followed by orthonormal coordinates of the directions that were new in it,
+// which the next update keeps.
 func onward(coordinates *mat.Dense, threads linalg.Threads) *mat.Dense {
 	used, r := coordinates.Dims()
 	fresh := mat.DenseCopyOf(coordinates)
@@ -412,7 +417,8 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 	both := onward(coordinates, s.threads)
 	_, width := both.Dims()
 	s.threads.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
-	s.threads.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense), s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
+	s.threads.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense),
+		s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
 	s.swap()
 	s.previous = width - r
 	s.straighten()

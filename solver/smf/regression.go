@@ -30,8 +30,8 @@ const (
 //
 //	minimize Σ wᵢ·ℓ(yᵢ, C·dᵢ) + ν·‖C‖², with dᵢ the i-th row of the n×m design, C the κ×m coefficients
 //
-// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the preconditioner:
-// for two classes that of the Hessian itself. It is kept while the features change little.
+// by Newton steps. Each is solved by conjugate gradients with one m×m Cholesky factor for all classes as the
+// preconditioner: for two classes that of the Hessian itself. It is kept while the features change little.
 type regression struct {
 	*task
 	design *mat.Dense // n×m
@@ -78,8 +78,8 @@ func (f fitted) clone() fitted {
 	return f
 }
 
-// fit makes Newton steps, at most limit, until one promises to lower the objective by no more than tol. The state must be
-// evaluated before the call, and is evaluated after it.
+// fit makes Newton steps, at most limit, until one promises to lower the objective by no more than tol. The state must
+// be evaluated before the call, and is evaluated after it.
 func (g *regression) fit(tol float64, limit int) {
 	for range limit {
 		g.labels.residualTo(g.residual, g.probs)
@@ -121,8 +121,8 @@ func (g *regression) search(slope float64) bool {
 	return false
 }
 
-// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep and the number
-// of iterations. It makes none if the preconditioner promises no more than enough.
+// newton stores the solution of Hessian·step = −gradient and design·stepᵀ in moved, and returns −gradientᵀstep and the
+// number of iterations. It makes none if the preconditioner promises no more than enough.
 func (g *regression) newton(enough float64) (promised float64, iterations int) {
 	r := g.rest
 	r.Scale(-1, g.gradient)
@@ -156,7 +156,8 @@ func (g *regression) newton(enough float64) (promised float64, iterations int) {
 	return -linalg.Dot(g.gradient, g.step), iterations
 }
 
-// factorize computes the Cholesky factor of designᵀ·diag(h)·design + 2ν·I, h the mean curvature of a document's classes.
+// factorize computes the Cholesky factor of designᵀ·diag(h)·design + 2ν·I, h the mean curvature of a document's
+// classes.
 func (g *regression) factorize() {
 	n, m := g.design.Dims()
 	if g.weighted == nil {
@@ -192,7 +193,9 @@ func (g *regression) weigh(dst, a *mat.Dense) {
 func (g *regression) solve(dst, r *mat.Dense) {
 	dst.Copy(r)
 	kappa, m := dst.Dims()
-	triangle := blas64.Triangular{N: m, Stride: g.factor.Stride, Data: g.factor.Data, Uplo: blas.Upper, Diag: blas.NonUnit}
+	triangle := blas64.Triangular{
+		N: m, Stride: g.factor.Stride, Data: g.factor.Data, Uplo: blas.Upper, Diag: blas.NonUnit,
+	}
 	for c := range kappa {
 		v := blas64.Vector{N: m, Inc: 1, Data: dst.RawRowView(c)}
 		blas64.Trsv(blas.Trans, triangle, v)

@@ -58,7 +58,8 @@ func (c sharedCase) start(t *testing.T) (topics, scores *mat.Dense, head *solver
 	scores = mat.DenseCopyOf(readDense(t, c.path("H0.csv.gz")).T())
 	gamma := mat.DenseCopyOf(readDense(t, c.path("G0.csv.gz")).T())
 	kappa, q := gamma.Dims()
-	head = &solver.Head{Coefficients: mat.DenseCopyOf(readDense(t, c.path("beta0.csv.gz")).T()), Intercept: mat.Col(nil, 0, gamma)}
+	head = &solver.Head{Coefficients: mat.DenseCopyOf(readDense(t, c.path("beta0.csv.gz")).T()), Intercept: mat.Col(nil,
+		0, gamma)}
 	if q > 1 {
 		head.AuxCoefficients = mat.DenseCopyOf(gamma.Slice(0, kappa, 1, q))
 	}
@@ -195,9 +196,11 @@ func TestGoldenIterates(t *testing.T) {
 			if strings.HasPrefix(name, "H") {
 				variant = smf.VariantH
 			}
-			m := newMethod(t, c.data, smf.Settings{Variant: variant, Xi: g.Xi, Ridge: g.Nu, Step: g.Tau, StartHead: head})
+			m := newMethod(t, c.data,
+				smf.Settings{Variant: variant, Xi: g.Xi, Ridge: g.Nu, Step: g.Tau, StartHead: head})
 			for _, it := range g.Iterates {
-				r := solve(t, c.x, solver.Settings{Rank: c.rank, MaxIter: it.It, StartTopics: topics, StartScores: scores}, m)
+				r := solve(t, c.x,
+					solver.Settings{Rank: c.rank, MaxIter: it.It, StartTopics: topics, StartScores: scores}, m)
 				a, b, gamma := theta(variant, r)
 				for what, d := range map[string]float64{
 					"A": gap(a, dense(it.A)), "B": gap(b, dense(it.B)), "gamma": gap(gamma, dense(it.G)),
@@ -211,7 +214,8 @@ func TestGoldenIterates(t *testing.T) {
 					continue
 				}
 				for what, d := range map[string]float64{
-					"topics": gap(r.Topics, dense(g.W)), "scores": gap(r.Scores.T(), dense(g.H)), "coefficients": gap(r.Head.Coefficients.T(), dense(g.Beta)),
+					"topics": gap(r.Topics, dense(g.W)), "scores": gap(r.Scores.T(), dense(g.H)),
+					"coefficients": gap(r.Head.Coefficients.T(), dense(g.Beta)),
 				} {
 					if d > 1e-8 {
 						t.Errorf("%s of the result are off by %g", what, d)
@@ -277,8 +281,8 @@ var best = map[string]map[smf.Variant]map[float64]float64{
 	},
 }
 
-// TestReachesBestKnown solves from the default start: under the default tolerance to 1e-6 of the least totals known, and
-// under a strict one to 1e-9, which is what they are rounded to.
+// TestReachesBestKnown solves from the default start: under the default tolerance to 1e-6 of the least totals known,
+// and under a strict one to 1e-9, which is what they are rounded to.
 func TestReachesBestKnown(t *testing.T) {
 	t.Parallel()
 	for name, totals := range best {
@@ -291,7 +295,8 @@ func TestReachesBestKnown(t *testing.T) {
 					for relTol, limit := range map[float64]float64{solver.DefaultRelTol: 1e-6, 1e-11: 1e-9} {
 						r := solve(t, c.x, solver.Settings{Rank: c.rank, RelTol: relTol}, m)
 						if excess := r.Objective/want - 1; !(excess <= limit) || r.Status.Early() {
-							t.Errorf("tolerance %g: total %.6f after %d updates, %v; best known %.6f", relTol, r.Objective, r.Iterations, r.Status, want)
+							t.Errorf("tolerance %g: total %.6f after %d updates, %v; best known %.6f", relTol,
+								r.Objective, r.Iterations, r.Status, want)
 						}
 					}
 				})
@@ -313,7 +318,8 @@ func TestFollowsReference(t *testing.T) {
 			file := fmt.Sprintf("out/refLPGD_nu2_%s_xi%g.csv.gz", strings.ToUpper(string(variant[4:])), xi)
 			for it, want := range totals(t, c.path(file)) {
 				if it <= 100 && math.Abs(r.Trace[it].Objective/want-1) > 1e-8 {
-					t.Errorf("%s, xi %g, iteration %d: total %.12g, the reference has %.12g", variant, xi, it, r.Trace[it].Objective, want)
+					t.Errorf("%s, xi %g, iteration %d: total %.12g, the reference has %.12g", variant, xi, it,
+						r.Trace[it].Objective, want)
 					break
 				}
 			}

@@ -39,7 +39,8 @@ const (
 	UpdateGradient Update = "gradient"
 )
 
-// Data holds the labels and further features of the documents, whose rows of X are passed separately. It is not modified.
+// Data holds the labels and further features of the documents, whose rows of X are passed separately. It is not
+// modified.
 type Data struct {
 	// Labels holds the class 0 … κ of each of the n documents.
 	Labels []int
@@ -59,8 +60,8 @@ type Settings struct {
 	Xi float64
 	// Ridge is ν ≥ 0. If it is 0, the coefficients of separable data grow without bound.
 	Ridge float64
-	// Step is the step length τ of UpdateGradient for A and B; 0 chooses UpdateProfiled. StepAux is that for Γ; 0 means Step,
-	// as in the paper.
+	// Step is the step length τ of UpdateGradient for A and B; 0 chooses UpdateProfiled. StepAux is that for Γ; 0 means
+	// Step, as in the paper.
 	Step, StepAux float64
 	// StartHead holds the coefficients of iteration 0; nil means zeros. They belong to the start topics and scores in
 	// solver.Settings.
@@ -90,8 +91,10 @@ func New(data Data, s Settings) (*Method, error) {
 	if s.Variant != VariantW && s.Variant != VariantH {
 		return nil, fmt.Errorf("%w: variant %q is none of smf-w, smf-h", solver.ErrSettings, s.Variant)
 	}
-	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || !(s.StepAux >= 0) || math.IsInf(s.Xi+s.Ridge+s.Step+s.StepAux, 1) {
-		return nil, fmt.Errorf("%w: xi %v, ridge %v, steps %v and %v", solver.ErrSettings, s.Xi, s.Ridge, s.Step, s.StepAux)
+	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || !(s.StepAux >= 0) ||
+		math.IsInf(s.Xi+s.Ridge+s.Step+s.StepAux, 1) {
+		return nil, fmt.Errorf("%w: xi %v, ridge %v, steps %v and %v", solver.ErrSettings, s.Xi, s.Ridge,
+			s.Step, s.StepAux)
 	}
 	if s.StepAux > 0 && s.Step == 0 {
 		return nil, fmt.Errorf("%w: a step %v of the auxiliary features alone", solver.ErrSettings, s.StepAux)
@@ -169,9 +172,9 @@ func checkAux(aux *mat.Dense, n int) error {
 // Name returns "smf-w" or "smf-h".
 func (m *Method) Name() string { return string(m.settings.Variant) }
 
-// Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their least
-// squares scores X·Topics. UpdateProfiled fits the rest to the span of the start: in its first update if topics and scores are
-// given, and before iteration 0 otherwise.
+// Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their
+// least squares scores X·Topics. UpdateProfiled fits the rest to the span of the start: in its first update if topics
+// and scores are given, and before iteration 0 otherwise.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
@@ -216,7 +219,10 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	if len(m.data.Labels) != n {
 		return nil, fmt.Errorf("%w: %d labels for %d documents", solver.ErrShape, len(m.data.Labels), n)
 	}
-	t := &task{Settings: m.settings, threads: linalg.ThreadsOf(p.X), x: p.X, side: p.X, n: n, k: p.Settings.Rank, kappa: m.data.Classes - 1, squared: p.X.NormSquared()}
+	t := &task{
+		Settings: m.settings, threads: linalg.ThreadsOf(p.X), x: p.X, side: p.X, n: n, k: p.Settings.Rank,
+		kappa: m.data.Classes - 1, squared: p.X.NormSquared(),
+	}
 	t.given = p.Settings.StartTopics != nil && p.Settings.StartScores != nil
 	if t.Variant == VariantW {
 		t.side = transposed{p.X}
@@ -243,7 +249,8 @@ func (t *task) checkHead() error {
 	r, c := shape(h.Coefficients)
 	auxRows, q := shape(h.AuxCoefficients)
 	if r != t.kappa || c != t.k || len(h.Intercept) != t.kappa || q != t.aux-1 || q > 0 && auxRows != t.kappa {
-		return fmt.Errorf("reading the start coefficients: %w: %d×%d, %d intercepts and %d×%d of auxiliary features for %d classes, %d topics and %d auxiliary features",
+		return fmt.Errorf("reading the start coefficients: %w: %d×%d, %d intercepts and %d×%d of auxiliary features "+
+			"for %d classes, %d topics and %d auxiliary features",
 			solver.ErrShape, r, c, len(h.Intercept), auxRows, q, t.kappa+1, t.k, t.aux-1)
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// text returns n documents of p terms, about 50 of them in each, of length one, with q binary features and a label that one
-// document in twenty has: the shape of the paper's job postings.
+// text returns n documents of p terms, about 50 of them in each, of length one, with q binary features and a label that
+// one document in twenty has: the shape of the paper's job postings.
 func text(n, p, q int) (*matrix.CSR, smf.Data) {
 	random := rand.New(rand.NewPCG(1, 2))
 	indptr, indices, values := []int{0}, []int32(nil), []float64(nil)

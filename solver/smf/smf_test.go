@@ -53,7 +53,8 @@ func planted(n, p, kappa int) (*mat.Dense, smf.Data) {
 
 // parts holds factors and coefficients in the order of the variables of objective.
 func parts(r *solver.Result) []*mat.Dense {
-	all := []*mat.Dense{r.Topics, r.Scores, r.Head.Coefficients, mat.NewDense(len(r.Head.Intercept), 1, r.Head.Intercept)}
+	all := []*mat.Dense{r.Topics, r.Scores, r.Head.Coefficients, mat.NewDense(len(r.Head.Intercept), 1,
+		r.Head.Intercept)}
 	if r.Head.AuxCoefficients != nil {
 		all = append(all, r.Head.AuxCoefficients)
 	}
@@ -122,8 +123,8 @@ func every(t *testing.T, check func(t *testing.T, x *mat.Dense, data smf.Data, s
 	}
 }
 
-// At the end no entry of factors or coefficients, of those tried, lowers the objective, by differences, and the objective is that of its
-// definition. Block coordinate descent and short gradient steps end no lower.
+// At the end no entry of factors or coefficients, of those tried, lowers the objective, by differences, and the
+// objective is that of its definition. Block coordinate descent and short gradient steps end no lower.
 func TestEndsAtAMinimum(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
@@ -133,7 +134,8 @@ func TestEndsAtAMinimum(t *testing.T) {
 		}
 		at := objective(x, data, s, r)
 		if math.Abs(r.Objective/at-1) > 1e-12 || math.Abs(r.Trace[r.Iterations].Objective/at-1) > 1e-10 {
-			t.Errorf("objective %.15g, at the last update %.15g, by its definition %.15g", r.Objective, r.Trace[r.Iterations].Objective, at)
+			t.Errorf("objective %.15g, at the last update %.15g, by its definition %.15g", r.Objective,
+				r.Trace[r.Iterations].Objective, at)
 		}
 		const h = 1e-4
 		for which, m := range parts(r) {
@@ -154,7 +156,8 @@ func TestEndsAtAMinimum(t *testing.T) {
 		}
 		other := solve(t, x, solver.Settings{Rank: 4, MaxIter: 200, RelTol: 1e-9}, newMethod(t, data, safe(x, data, s)))
 		if !(other.Objective >= r.Objective*(1-1e-10)) || other.Objective > 1.3*r.Objective {
-			t.Errorf("the gradient ends at %g after %d updates, the default at %g", other.Objective, other.Iterations, r.Objective)
+			t.Errorf("the gradient ends at %g after %d updates, the default at %g", other.Objective,
+				other.Iterations, r.Objective)
 		}
 	})
 }
@@ -171,8 +174,10 @@ func TestNeverRises(t *testing.T) {
 						t.Errorf("%s from %s: objective rises by %g in update %d", update, init, rise, i)
 					}
 				}
-				if at := objective(x, data, s, r); math.Abs(r.Objective/at-1) > 1e-11 || math.Abs(r.Trace[r.Iterations].Objective/at-1) > 1e-9 {
-					t.Errorf("%s from %s: objective %.15g, last update %.15g, by its definition %.15g", update, init, r.Objective, r.Trace[r.Iterations].Objective, at)
+				if at := objective(x, data, s, r); math.Abs(r.Objective/at-1) > 1e-11 ||
+					math.Abs(r.Trace[r.Iterations].Objective/at-1) > 1e-9 {
+					t.Errorf("%s from %s: objective %.15g, last update %.15g, by its definition %.15g", update, init,
+						r.Objective, r.Trace[r.Iterations].Objective, at)
 				}
 			}
 		}
@@ -207,9 +212,11 @@ func TestReconstructionAlone(t *testing.T) {
 			"profiled":      {Variant: variant, Xi: 1},
 			"one long step": {Variant: variant, Xi: 1, Step: 0.5},
 		} {
-			r := solve(t, x, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: 200, RelTol: 1e-14}, newMethod(t, data, s))
+			r := solve(t, x, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: 200, RelTol: 1e-14},
+				newMethod(t, data, s))
 			if math.Abs(r.Objective/want-1) > 1e-10 {
-				t.Errorf("%s, %s: objective %g, of the singular value decomposition %g", variant, name, r.Objective, want)
+				t.Errorf("%s, %s: objective %g, of the singular value decomposition %g", variant, name,
+					r.Objective, want)
 			}
 		}
 	}
@@ -251,7 +258,10 @@ func TestSymmetries(t *testing.T) {
 			}
 		}
 		got := solve(t, shuffled, settings, newMethod(t, moved, s))
-		for what, d := range map[string]float64{"topics": gap(got.Topics, want.Topics), "scores": gap(got.Scores, scores), "coefficients": gap(got.Head.Coefficients, want.Head.Coefficients)} {
+		for what, d := range map[string]float64{
+			"topics": gap(got.Topics, want.Topics),
+			"scores": gap(got.Scores, scores), "coefficients": gap(got.Head.Coefficients, want.Head.Coefficients),
+		} {
 			if d > 1e-4 { // an objective to rounding says the factors to its root
 				t.Errorf("shuffled documents: %s differ by %g", what, d)
 			}
@@ -272,7 +282,8 @@ func TestSymmetries(t *testing.T) {
 			wantA.Mul(q.T(), a)
 		}
 		if d := max(gap(gotA, wantA), gap(gotB, &wantB)); d > 1e-4 || math.Abs(got.Objective/want.Objective-1) > 1e-10 {
-			t.Errorf("turned terms: A and B differ by %g, the objective is %g and was %g", d, got.Objective, want.Objective)
+			t.Errorf("turned terms: A and B differ by %g, the objective is %g and was %g", d,
+				got.Objective, want.Objective)
 		}
 
 		if kappa := data.Classes - 1; kappa > 1 {
@@ -287,7 +298,8 @@ func TestSymmetries(t *testing.T) {
 			for which, m := range parts(got)[2:] { // a row for each class
 				before := parts(want)[2+which]
 				for c := range kappa {
-					if d := gap(m.Slice(kappa-1-c, kappa-c, 0, m.RawMatrix().Cols), before.Slice(c, c+1, 0, m.RawMatrix().Cols)); d > 1e-3 {
+					if d := gap(m.Slice(kappa-1-c, kappa-c, 0, m.RawMatrix().Cols),
+						before.Slice(c, c+1, 0, m.RawMatrix().Cols)); d > 1e-3 {
 						t.Errorf("renamed classes: row %d of matrix %d of the head differs by %g", c, which, d)
 					}
 				}
@@ -366,8 +378,8 @@ func TestEdges(t *testing.T) {
 	small.Scale(1e-100, small)
 	large.Scale(1e60, large)
 	for name, x := range map[string]*mat.Dense{
-		"one row": normal(1, 1, 6), "one column": normal(2, 6, 1), "one entry": normal(3, 1, 1), "wide": normal(4, 3, 12),
-		"zero": zeros, "constant": ones, "small": small, "large": large,
+		"one row": normal(1, 1, 6), "one column": normal(2, 6, 1), "one entry": normal(3, 1, 1),
+		"wide": normal(4, 3, 12), "zero": zeros, "constant": ones, "small": small, "large": large,
 	} {
 		n, p := x.Dims()
 		for _, labels := range [][]int{make([]int, n), []int{0, 1, 2, 0, 1, 2}[:n], slices.Repeat([]int{1}, n)} {
@@ -429,15 +441,22 @@ func TestRefusedInput(t *testing.T) {
 		change func(*smf.Data, *smf.Settings)
 		want   error
 	}{
-		"no labels":        {func(d *smf.Data, _ *smf.Settings) { d.Labels = nil }, smf.ErrLabels},
-		"no documents":     {func(d *smf.Data, _ *smf.Settings) { d.Labels, d.Classes = nil, 2 }, smf.ErrLabels},
-		"one class":        {func(d *smf.Data, _ *smf.Settings) { d.Labels = []int{0, 0} }, smf.ErrLabels},
-		"negative label":   {func(d *smf.Data, _ *smf.Settings) { d.Labels = []int{0, -1} }, smf.ErrLabels},
-		"label above":      {func(d *smf.Data, _ *smf.Settings) { d.Labels, d.Classes = []int{0, 2}, 2 }, smf.ErrLabels},
-		"aux rows":         {func(d *smf.Data, _ *smf.Settings) { d.Aux = mat.NewDense(3, 1, nil) }, solver.ErrShape},
-		"aux NaN":          {func(d *smf.Data, _ *smf.Settings) { d.Aux = mat.NewDense(4, 1, []float64{0, 0, math.NaN(), 0}) }, solver.ErrNonFinite},
-		"weights":          {func(d *smf.Data, _ *smf.Settings) { d.Weights = []float64{1} }, solver.ErrShape},
-		"negative weight":  {func(d *smf.Data, _ *smf.Settings) { d.Weights = []float64{1, 1, -1, 1} }, solver.ErrSettings},
+		"no labels":      {func(d *smf.Data, _ *smf.Settings) { d.Labels = nil }, smf.ErrLabels},
+		"no documents":   {func(d *smf.Data, _ *smf.Settings) { d.Labels, d.Classes = nil, 2 }, smf.ErrLabels},
+		"one class":      {func(d *smf.Data, _ *smf.Settings) { d.Labels = []int{0, 0} }, smf.ErrLabels},
+		"negative label": {func(d *smf.Data, _ *smf.Settings) { d.Labels = []int{0, -1} }, smf.ErrLabels},
+		"label above": {
+			func(d *smf.Data, _ *smf.Settings) { d.Labels, d.Classes = []int{0, 2}, 2 }, smf.ErrLabels,
+		},
+		"aux rows": {func(d *smf.Data, _ *smf.Settings) { d.Aux = mat.NewDense(3, 1, nil) }, solver.ErrShape},
+		"aux NaN": {
+			func(d *smf.Data, _ *smf.Settings) { d.Aux = mat.NewDense(4, 1, []float64{0, 0, math.NaN(), 0}) },
+			solver.ErrNonFinite,
+		},
+		"weights": {func(d *smf.Data, _ *smf.Settings) { d.Weights = []float64{1} }, solver.ErrShape},
+		"negative weight": {
+			func(d *smf.Data, _ *smf.Settings) { d.Weights = []float64{1, 1, -1, 1} }, solver.ErrSettings,
+		},
 		"variant":          {func(_ *smf.Data, s *smf.Settings) { s.Variant = "smf" }, solver.ErrSettings},
 		"xi":               {func(_ *smf.Data, s *smf.Settings) { s.Xi = 0 }, solver.ErrSettings},
 		"ridge":            {func(_ *smf.Data, s *smf.Settings) { s.Ridge = math.NaN() }, solver.ErrSettings},
@@ -450,11 +469,13 @@ func TestRefusedInput(t *testing.T) {
 		}
 	}
 	x := normal(1, 5, 3)
-	if _, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, newMethod(t, good, settings)); !errors.Is(err, solver.ErrShape) {
+	if _, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, newMethod(t, good, settings)); !errors.Is(err,
+		solver.ErrShape) {
 		t.Errorf("labels of 4 documents, matrix of 5: error %v", err)
 	}
 	settings.StartHead = &solver.Head{Coefficients: mat.NewDense(1, 3, nil), Intercept: []float64{0}}
-	if _, err := solver.Solve(t.Context(), normal(1, 4, 3), solver.Settings{Rank: 2}, newMethod(t, good, settings)); !errors.Is(err, solver.ErrShape) {
+	if _, err := solver.Solve(t.Context(), normal(1, 4, 3), solver.Settings{Rank: 2},
+		newMethod(t, good, settings)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("start coefficients of 3 topics for 2: error %v", err)
 	}
 }
@@ -466,17 +487,19 @@ func TestLimits(t *testing.T) {
 	for _, variant := range variants {
 		for update, s := range updates(x, data, smf.Settings{Variant: variant, Xi: 1, Ridge: 0.1}) {
 			for _, limit := range []int{1, 3} {
-				r := solve(t, x, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: limit}, newMethod(t, data, s))
+				r := solve(t, x, solver.Settings{Rank: 3, Init: solver.InitRandom, MaxIter: limit},
+					newMethod(t, data, s))
 				if r.Iterations != limit || len(r.Trace) != limit+1 || r.Status != solver.IterationLimit {
 					t.Errorf("%s, %s: limit %d, %d updates, %v", variant, update, limit, r.Iterations, r.Status)
 				}
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			r, err := solver.Solve(ctx, x, solver.Settings{Rank: 3, Init: solver.InitRandom, RelTol: -1, Recorder: record(func(it solver.Iterate) {
-				if it.Iteration == 2 {
-					cancel()
-				}
-			})}, newMethod(t, data, s))
+			r, err := solver.Solve(ctx, x,
+				solver.Settings{Rank: 3, Init: solver.InitRandom, RelTol: -1, Recorder: record(func(it solver.Iterate) {
+					if it.Iteration == 2 {
+						cancel()
+					}
+				})}, newMethod(t, data, s))
 			if err != nil || r.Status != solver.Cancelled || r.Iterations != 2 || r.Head == nil {
 				t.Errorf("%s, %s: cancelled after 2 updates: %+v, %v", variant, update, r, err)
 			}

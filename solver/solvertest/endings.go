@@ -65,7 +65,8 @@ func (c *asked) Err() error {
 	return context.Canceled
 }
 
-// maxAsked is the number of times that a run may ask again after its context has ended: once for each loop of the start.
+// maxAsked is the number of times that a run may ask again after its context has ended: once for each loop of the
+// start.
 const maxAsked = 12
 
 // cancelledStart ends the context before the start, and after each of its updates.

@@ -34,7 +34,8 @@ type Promises struct {
 	NoUpdates bool
 	// SettledStart: the start makes updates of its own from topics that are given alone.
 	SettledStart bool
-	// Unique: planted factors are the only optimum up to their order and length. Otherwise only their subspace is compared.
+	// Unique: planted factors are the only optimum up to their order and length. Otherwise only their subspace is
+	// compared.
 	Unique bool
 	// Objective is the objective by its definition, of a dense n×p matrix.
 	Objective func(x, topics, scores *mat.Dense) float64
@@ -43,8 +44,8 @@ type Promises struct {
 	// MaxStationarity bounds Stationarity at the end of a run to convergence under RelTol, 0 for 1e-14, which slow
 	// methods do not reach.
 	MaxStationarity, RelTol float64
-	// MaxTransform bounds the distance of Transform(X) from the scores of a run to convergence, relative to their size; 0
-	// means 1e-6, and +Inf that the fitted scores follow more than their rows.
+	// MaxTransform bounds the distance of Transform(X) from the scores of a run to convergence, relative to their size;
+	// 0 means 1e-6, and +Inf that the fitted scores follow more than their rows.
 	MaxTransform float64
 }
 
@@ -102,7 +103,8 @@ func (s *suite) best(t *testing.T, x *mat.Dense, rank, runs int) *solver.Result 
 	t.Helper()
 	var best *solver.Result
 	for seed := range uint64(runs) {
-		r := s.solve(t, x, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: max(1e-12, s.RelTol)})
+		r := s.solve(t, x, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: max(
+			1e-12, s.RelTol)})
 		if best == nil || r.Objective < best.Objective {
 			best = r
 		}
@@ -172,10 +174,12 @@ func (s *suite) iterates(t *testing.T) {
 		s.solve(t, x, solver.Settings{Rank: 6, Init: init, MaxIter: 60, Recorder: check(func(it solver.Iterate) {
 			s.constraints(t, it.Topics, it.Scores)
 			if want := s.Objective(x, it.Topics, it.Scores); math.Abs(it.Objective-want) > rounding {
-				t.Errorf("start %s, iteration %d: objective %.17g, by its definition %.17g", init, it.Iteration, it.Objective, want)
+				t.Errorf("start %s, iteration %d: objective %.17g, by its definition %.17g", init, it.Iteration,
+					it.Objective, want)
 			}
 			if s.Monotone && it.Objective > previous+rounding {
-				t.Errorf("start %s, iteration %d: objective rises from %.17g to %.17g", init, it.Iteration, previous, it.Objective)
+				t.Errorf("start %s, iteration %d: objective rises from %.17g to %.17g", init, it.Iteration,
+					previous, it.Objective)
 			}
 			previous = it.Objective
 		})})
@@ -297,7 +301,8 @@ func (s *suite) edges(t *testing.T) {
 		n, p := x.Dims()
 		for _, rank := range []int{1, min(3, p), p} {
 			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
-				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40, RelTol: -1}, s.newMethod(t))
+				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40, RelTol: -1},
+					s.newMethod(t))
 				if err != nil {
 					t.Errorf("%s, %d×%d, rank %d, start %s: %v", name, n, p, rank, init, err)
 					continue
@@ -307,7 +312,8 @@ func (s *suite) edges(t *testing.T) {
 					t.Errorf("%s, %d×%d, rank %d, start %s: status %v", name, n, p, rank, init, r.Status)
 				}
 				if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > s.rounding(x) {
-					t.Errorf("%s, rank %d, start %s: objective %g, by its definition %g", name, rank, init, r.Objective, want)
+					t.Errorf("%s, rank %d, start %s: objective %g, by its definition %g", name, rank, init,
+						r.Objective, want)
 				}
 			}
 		}
@@ -327,17 +333,21 @@ func (s *suite) refused(t *testing.T) {
 		settings solver.Settings
 		want     error
 	}{
-		"NaN":           {with(math.NaN()), solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"infinite":      {with(math.Inf(-1)), solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"sparse NaN":    {csr(t, with(math.NaN())), solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"overflow":      {with(1e200), solver.Settings{Rank: 2}, solver.ErrNonFinite},
-		"no rank":       {x, solver.Settings{}, solver.ErrRank},
-		"rank above p":  {x, solver.Settings{Rank: 7}, solver.ErrRank},
-		"start":         {x, solver.Settings{Rank: 2, Init: "svd2"}, solver.ErrSettings},
-		"limit":         {x, solver.Settings{Rank: 2, MaxIter: -1}, solver.ErrSettings},
-		"tolerance":     {x, solver.Settings{Rank: 2, RelTol: math.NaN()}, solver.ErrSettings},
-		"start shape":   {x, solver.Settings{Rank: 2, StartTopics: mat.NewDense(5, 2, nil)}, solver.ErrShape},
-		"NaN in scores": {x, solver.Settings{Rank: 2, StartScores: mat.NewDense(8, 2, slices.Repeat([]float64{math.NaN()}, 16))}, solver.ErrNonFinite},
+		"NaN":          {with(math.NaN()), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"infinite":     {with(math.Inf(-1)), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"sparse NaN":   {csr(t, with(math.NaN())), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"overflow":     {with(1e200), solver.Settings{Rank: 2}, solver.ErrNonFinite},
+		"no rank":      {x, solver.Settings{}, solver.ErrRank},
+		"rank above p": {x, solver.Settings{Rank: 7}, solver.ErrRank},
+		"start":        {x, solver.Settings{Rank: 2, Init: "svd2"}, solver.ErrSettings},
+		"limit":        {x, solver.Settings{Rank: 2, MaxIter: -1}, solver.ErrSettings},
+		"tolerance":    {x, solver.Settings{Rank: 2, RelTol: math.NaN()}, solver.ErrSettings},
+		"start shape":  {x, solver.Settings{Rank: 2, StartTopics: mat.NewDense(5, 2, nil)}, solver.ErrShape},
+		"NaN in scores": {
+			x,
+			solver.Settings{Rank: 2, StartScores: mat.NewDense(8, 2, slices.Repeat([]float64{math.NaN()}, 16))},
+			solver.ErrNonFinite,
+		},
 	} {
 		if _, err := solver.Solve(t.Context(), c.x, c.settings, s.newMethod(t)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
@@ -403,7 +413,8 @@ func (s *suite) sameBits(t *testing.T) {
 		method := s.newMethod(t)
 		var want *solver.Result
 		for _, threads := range []int{1, 4, 4} {
-			r, err := solver.Solve(t.Context(), c.x, solver.Settings{Rank: c.rank, MaxIter: 5, RelTol: -1, Seed: 5, Threads: threads}, method)
+			r, err := solver.Solve(t.Context(), c.x,
+				solver.Settings{Rank: c.rank, MaxIter: 5, RelTol: -1, Seed: 5, Threads: threads}, method)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,10 +15,11 @@ import (
 // newRows checks the scores of new rows.
 func (s *suite) newRows(t *testing.T) {
 	x := s.noisy(50, 40)
-	settings, tol := solver.Settings{Rank: 2, MaxIter: 20000, RelTol: cmp.Or(s.RelTol, 1e-14)}, cmp.Or(s.MaxTransform, 1e-6)
+	settings, tol := solver.Settings{Rank: 2, MaxIter: 20000, RelTol: cmp.Or(s.RelTol, 1e-14)},
+		cmp.Or(s.MaxTransform, 1e-6)
 	if s.Domain == solver.Binary {
-		// Fitted topics may separate a row, which then has no minimum. Coins and given topics do not; the scores are those
-		// that the start has settled on.
+		// Fitted topics may separate a row, which then has no minimum. Coins and given topics do not; the scores are
+		// those that the start has settled on.
 		random := rand.New(rand.NewPCG(1, 2))
 		x.Apply(func(_, _ int, _ float64) float64 { return float64(random.IntN(2)) }, x)
 		settings.StartTopics = mat.NewDense(40, 2, nil)
@@ -80,7 +81,8 @@ func (s stopper) Record(it solver.Iterate) error {
 // stopped ends runs by their recorder.
 func (s *suite) stopped(t *testing.T) {
 	x := s.noisy(30, 20)
-	r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, RelTol: -1, Recorder: stopper{2, solver.ErrStop}}, s.newMethod(t))
+	r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, RelTol: -1, Recorder: stopper{2, solver.ErrStop}},
+		s.newMethod(t))
 	if err != nil {
 		t.Fatalf("Solve: %v", err)
 	}
@@ -89,7 +91,8 @@ func (s *suite) stopped(t *testing.T) {
 	}
 	s.result(t, x, r)
 	failure := errors.New("disk full")
-	if r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, RelTol: -1, Recorder: stopper{2, failure}}, s.newMethod(t)); r != nil || !errors.Is(err, failure) {
+	if r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, RelTol: -1, Recorder: stopper{2, failure}},
+		s.newMethod(t)); r != nil || !errors.Is(err, failure) {
 		t.Errorf("result %v, error %v, want %v", r, err, failure)
 	}
 }

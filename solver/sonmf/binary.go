@@ -19,9 +19,9 @@ type BinaryStep string
 const (
 	// BinaryStepQuasiNewton is the default. It updates both factors at once by L-BFGS within their constraints.
 	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
-	// BinaryStepFixed is the paper's algorithm 2: scores by Newton steps of the fixed length Eta, topics by a line search
-	// along the Cayley transform of the gradient. It is for comparison: it needs many times as many updates, and any fixed
-	// length is too long for some data.
+	// BinaryStepFixed is the paper's algorithm 2: scores by Newton steps of the fixed length Eta, topics by a line
+	// search along the Cayley transform of the gradient. It is for comparison: it needs many times as many updates, and
+	// any fixed length is too long for some data.
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
 
@@ -36,19 +36,21 @@ type BinarySettings struct {
 	Eta float64
 }
 
-// Binary is the factorization of a matrix of 0 and 1, dense or sparse, as a solver.Method. It minimizes the f of the package
-// comment, which is −log of the likelihood of X: equation (6) of the paper with the sign for a minimum. An update costs at
-// least one pass over the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about 20·(n + p)·k numbers.
+// Binary is the factorization of a matrix of 0 and 1, dense or sparse, as a solver.Method. It minimizes the f of the
+// package comment, which is −log of the likelihood of X: equation (6) of the paper with the sign for a minimum. An
+// update costs at least one pass over the n·p cells: 3·n·p·k multiply-adds and n·p logistic functions. It holds about
+// 20·(n + p)·k numbers.
 //
-// The default step departs from the paper's algorithm 2, and the start from its singular vectors of X (see quasiNewtonState
-// and start).
+// The default step departs from the paper's algorithm 2, and the start from its singular vectors of X (see
+// quasiNewtonState and start).
 type Binary struct{ settings BinarySettings }
 
 // NewBinary returns the method. It returns an error for an unknown step and for an Eta that is negative or not finite.
 func NewBinary(s BinarySettings) (*Binary, error) {
 	s.Step = cmp.Or(s.Step, BinaryStepQuasiNewton)
 	if s.Step != BinaryStepQuasiNewton && s.Step != BinaryStepFixed {
-		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed", solver.ErrSettings, s.Step)
+		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed",
+			solver.ErrSettings, s.Step)
 	}
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {
 		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: eta %v", solver.ErrSettings, s.Eta)
@@ -89,8 +91,8 @@ func (*binaryIterate) Transform() solver.Transform {
 	}
 }
 
-// Start returns the state at the start factors of the problem. If only one factor is given, it is kept until updates of the
-// other factor have settled. Start returns a *solver.DomainError for an entry other than 0 and 1.
+// Start returns the state at the start factors of the problem. If only one factor is given, it is kept until updates of
+// the other factor have settled. Start returns a *solver.DomainError for an entry other than 0 and 1.
 func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
@@ -100,7 +102,8 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 		return nil, err
 	}
 	s := newQuasiNewtonState(p.X, topics, scores)
-	if onlyTopics, onlyScores := p.Settings.StartScores == nil, p.Settings.StartTopics == nil; onlyTopics != onlyScores {
+	if onlyTopics, onlyScores := p.Settings.StartScores == nil,
+		p.Settings.StartTopics == nil; onlyTopics != onlyScores {
 		s.settle(ctx, onlyTopics, onlyScores)
 	}
 	if b.settings.Step == BinaryStepFixed {
@@ -109,14 +112,14 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 	return s, nil
 }
 
-// start returns the topics and scores to start from. Given factors are used, with negative scores as 0. A factor that is not
-// given starts from the working response of the model without topics in place of X,
+// start returns the topics and scores to start from. Given factors are used, with negative scores as 0. A factor that
+// is not given starts from the working response of the model without topics in place of X,
 //
 //	Z = m + (X − d)/(d·(1 − d)), m = log(d/(1 − d)), d = (ΣX + ½)/(n·p + 1),
 //
-// the matrix that Newton's method for logistic regression would fit: d is the mean of X, and the ½ keeps m finite. The topics
-// are those that Init names of Z, whose singular vectors can express that most entries are 0, and the scores ⟨ZF⟩₊. Z is never
-// formed, only multiplied.
+// the matrix that Newton's method for logistic regression would fit: d is the mean of X, and the ½ keeps m finite. The
+// topics are those that Init names of Z, whose singular vectors can express that most entries are 0, and the scores
+// ⟨ZF⟩₊. Z is never formed, only multiplied.
 func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank

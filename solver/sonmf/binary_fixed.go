@@ -19,12 +19,13 @@ const (
 //
 //	G′ = ⟨G − η·D₁/D₂⟩₊, D₁ = E·F, D₂ = (σ(M)·(1 − σ(M)))·(F∘F),
 //
-// then the topics along the Cayley transform of the gradient R = EᵀG′ (cayleyCurve), where τ is halved until the objective is
-// below that of the last iterate, and doubled for the next search.
+// then the topics along the Cayley transform of the gradient R = EᵀG′ (cayleyCurve), where τ is halved until the
+// objective is below that of the last iterate, and doubled for the next search.
 //
-// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors and
-// ends the run, as Stationary if the last trials changed the objective by no more than rounding, else as SearchFailed: η is
-// too long for the data. An update costs one pass over the cells, and each trial a pass and a product more.
+// Departures from the authors' program: D₂ is at least 1e-8. An update that finds no lower objective keeps both factors
+// and ends the run, as Stationary if the last trials changed the objective by no more than rounding, else as
+// SearchFailed: η is too long for the data. An update costs one pass over the cells, and each trial a pass and a
+// product more.
 type fixedState struct {
 	binaryIterate
 	moved, trial *logistic.Point // (F, G′) and (Y, G′)
@@ -50,7 +51,8 @@ func newFixedState(it binaryIterate, eta float64, threads linalg.Threads) *fixed
 func (s *fixedState) Update() solver.Status {
 	n, _ := s.at.Scores.Dims()
 	for i := range n {
-		row, slope, curvature := s.moved.Scores.RawRowView(i), s.at.ScoresGradient.RawRowView(i), s.at.ScoresCurvature.RawRowView(i)
+		row, slope, curvature := s.moved.Scores.RawRowView(i), s.at.ScoresGradient.RawRowView(i),
+			s.at.ScoresCurvature.RawRowView(i)
 		for t, score := range s.at.Scores.RawRowView(i) {
 			row[t] = max(0, score-s.eta*slope[t]/max(curvature[t], leastCurvature))
 		}

@@ -106,7 +106,8 @@ func TestBinaryNotAboveAuthorsPackage(t *testing.T) {
 			"own":           {Rank: r.start.Rank, MaxIter: r.start.MaxIter},
 		} {
 			if got := solveBinary(t, r.x, settings, sonmf.BinarySettings{}); got.MeanObjective > r.Cost {
-				t.Errorf("start %s: mean objective %.10g, the package's after %d updates is %.10g", start, got.MeanObjective, allUpdates, r.Cost)
+				t.Errorf("start %s: mean objective %.10g, the package's after %d updates is %.10g", start,
+					got.MeanObjective, allUpdates, r.Cost)
 			}
 		}
 	})
@@ -129,6 +130,7 @@ func TestBinarySparseText(t *testing.T) {
 	}
 	got := solveBinary(t, x, solver.Settings{Rank: 10, MaxIter: 20}, sonmf.BinarySettings{})
 	if want := 0.0286390; got.MeanObjective > want {
-		t.Errorf("mean objective %.7f after %d updates; the package ends at %.7f", got.MeanObjective, got.Iterations, want)
+		t.Errorf("mean objective %.7f after %d updates; the package ends at %.7f", got.MeanObjective,
+			got.Iterations, want)
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Constants of the line search, with the values that are usual for quasi-Newton methods (Nocedal and Wright 2006, "Numerical
-// optimization", sections 3.1 and 3.5). A step must reach this share of the decrease that its slope promises. After a trial
-// that does not, the next trial is at the minimum of the parabola through the known values, within these factors.
+// Constants of the line search, with the values that are usual for quasi-Newton methods (Nocedal and Wright 2006,
+// "Numerical optimization", sections 3.1 and 3.5). A step must reach this share of the decrease that its slope
+// promises. After a trial that does not, the next trial is at the minimum of the parabola through the known values,
+// within these factors.
 const (
 	sufficient           = 1e-4
 	leastCut, largestCut = 0.5, 0.1
@@ -26,9 +27,11 @@ const (
 const (
 	// memory is the number of past steps that the direction is built from. Fewer need more updates, and more not fewer.
 	memory = 8
-	// minCosine is the least cosine between a step and the change of the gradient. Pairs below it do not show the curvature.
+	// minCosine is the least cosine between a step and the change of the gradient. Pairs below it do not show the
+	// curvature.
 	minCosine = 1e-10
-	// minCurvature is the least share of the mean curvature that a direction divides by: those of saturated documents vanish.
+	// minCurvature is the least share of the mean curvature that a direction divides by: those of saturated documents
+	// vanish.
 	minCurvature = 1e-3
 	// cellNoise is the change of the objective per cell that counts as rounding.
 	cellNoise = 1e-14
@@ -46,18 +49,20 @@ const (
 //
 //	D = −H·(gradient), F′ = polar(F + t·D_F), G′ = ⟨G + t·D_G⟩₊
 //
-// and the pass at (F′, G′) computes the objective and, if that is low enough, the next gradients too. An update therefore
-// costs one pass unless t = 1 is too long. H is the inverse Hessian of L-BFGS from the last 8 steps (Nocedal and Wright 2006,
-// algorithm 7.4), in the space of the entries of F and G. Its first approximation is diag(1/cᵢ) for the scores of document i
-// and (Gᵀ·diag(c)·G)⁻¹ for the columns of F, where cᵢ is the mean over j of the second derivative σ(mᵢⱼ)·(1 − σ(mᵢⱼ)).
+// and the pass at (F′, G′) computes the objective and, if that is low enough, the next gradients too. An update
+// therefore costs one pass unless t = 1 is too long. H is the inverse Hessian of L-BFGS from the last 8 steps (Nocedal
+// and Wright 2006, algorithm 7.4), in the space of the entries of F and G. Its first approximation is diag(1/cᵢ) for
+// the scores of document i and (Gᵀ·diag(c)·G)⁻¹ for the columns of F, where cᵢ is the mean over j of the second
+// derivative σ(mᵢⱼ)·(1 − σ(mᵢⱼ)).
 //
-// The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods for
-// optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on matrix
-// manifolds", section 4): scores of 0 with a positive gradient stay 0, and in F only tangents to FᵀF = I are used. Where no
-// lower objective is found, H's first approximation takes the place of H. The run ends only after a full search along that.
+// The constraints are kept as in projected and Riemannian gradient methods (Bertsekas 1982, "Projected Newton methods
+// for optimization problems with simple constraints"; Absil, Mahony and Sepulchre 2008, "Optimization algorithms on
+// matrix manifolds", section 4): scores of 0 with a positive gradient stay 0, and in F only tangents to FᵀF = I are
+// used. Where no lower objective is found, H's first approximation takes the place of H. The run ends only after a full
+// search along that.
 //
-// A trial that overflows counts as too long. An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)), and allocates
-// nothing of the size of a factor.
+// A trial that overflows counts as too long. An update costs a pass (logistic.Loss) and O((n + p)·k·(k + 32)), and
+// allocates nothing of the size of a factor.
 type quasiNewtonState struct {
 	binaryIterate
 	threads               linalg.Threads
@@ -114,7 +119,8 @@ func newQuasiNewtonState(x matrix.Operator, topics, scores *mat.Dense) *quasiNew
 	_, k := topics.Dims()
 	threads := linalg.ThreadsOf(x)
 	s := &quasiNewtonState{
-		binaryIterate: binaryIterate{loss: logistic.New(x, k), at: newPoint(topics, scores), threshold: cellNoise * float64(n) * float64(p)},
+		binaryIterate: binaryIterate{loss: logistic.New(x, k), at: newPoint(topics, scores), threshold: cellNoise *
+			float64(n) * float64(p)},
 
 		threads:   threads,
 		polar:     linalg.Polar{Threads: threads},
@@ -200,8 +206,8 @@ func (s *quasiNewtonState) hold(v *mat.Dense) {
 	}
 }
 
-// precondition computes the curvatures c and the inverse of Gᵀ·diag(c)·G. If all scores are 0 there is no inverse, and the
-// identity takes its place.
+// precondition computes the curvatures c and the inverse of Gᵀ·diag(c)·G. If all scores are 0 there is no inverse, and
+// the identity takes its place.
 func (s *quasiNewtonState) precondition() {
 	n, _ := s.at.Scores.Dims()
 	p, k := s.at.Topics.Dims()
@@ -284,15 +290,16 @@ func (s *quasiNewtonState) search() bool {
 	return false
 }
 
-// try evaluates the point at the given length along the step, and returns the change of the objective that the slopes promise.
-// The objective of a point that is not finite is ∞.
+// try evaluates the point at the given length along the step, and returns the change of the objective that the slopes
+// promise. The objective of a point that is not finite is ∞.
 func (s *quasiNewtonState) try(length float64) (promised float64) {
 	s.moved.Scale(length, s.step.topics)
 	promised = linalg.Dot(s.moved, s.gradient.topics)
 	s.moved.Add(s.at.Topics, s.moved)
 	n, _ := s.at.Scores.Dims()
 	for i := range n {
-		row, step, gradient := s.trial.Scores.RawRowView(i), s.step.scores.RawRowView(i), s.gradient.scores.RawRowView(i)
+		row, step, gradient := s.trial.Scores.RawRowView(i), s.step.scores.RawRowView(i),
+			s.gradient.scores.RawRowView(i)
 		for t, score := range s.at.Scores.RawRowView(i) {
 			row[t] = max(0, score+length*step[t])
 			promised += gradient[t] * (row[t] - score)

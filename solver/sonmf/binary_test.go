@@ -13,24 +13,26 @@ import (
 
 func TestBinaryContract(t *testing.T) {
 	t.Parallel()
-	// Where documents separate, the likelihood has no maximum: scores grow for ever, and the run ends by its tolerance. The
-	// paper's steps near that end slowly.
+	// Where documents separate, the likelihood has no maximum: scores grow for ever, and the run ends by its tolerance.
+	// The paper's steps near that end slowly.
 	for step, end := range map[sonmf.BinaryStep]struct{ relTol, stationarity float64 }{
 		sonmf.BinaryStepQuasiNewton: {1e-5, 1e-2},
 		sonmf.BinaryStepFixed:       {1e-4, 1e-1},
 	} {
 		t.Run(string(step), func(t *testing.T) {
-			solvertest.Run(t, func(t *testing.T) solver.Method { return newBinary(t, sonmf.BinarySettings{Step: step}) }, solvertest.Promises{
-				Domain:            solver.Binary,
-				OrthonormalTopics: true,
-				NonNegativeScores: true,
-				Monotone:          true,
-				SettledStart:      true,
-				Objective:         logisticLoss,
-				Stationarity:      binaryStationarity,
-				MaxStationarity:   end.stationarity,
-				RelTol:            end.relTol,
-			})
+			solvertest.Run(t,
+				func(t *testing.T) solver.Method { return newBinary(t, sonmf.BinarySettings{Step: step}) },
+				solvertest.Promises{
+					Domain:            solver.Binary,
+					OrthonormalTopics: true,
+					NonNegativeScores: true,
+					Monotone:          true,
+					SettledStart:      true,
+					Objective:         logisticLoss,
+					Stationarity:      binaryStationarity,
+					MaxStationarity:   end.stationarity,
+					RelTol:            end.relTol,
+				})
 		})
 	}
 }
@@ -77,5 +79,6 @@ func binaryStationarity(x, topics, scores *mat.Dense) float64 {
 	inner.Scale(0.5, &inner)
 	normal.Mul(topics, &inner)
 	inTopics.Sub(&inTopics, &normal)
-	return (mat.Norm(&inTopics, 2)/max(1, mat.Norm(scores, 2)) + mat.Norm(&inScores, 2)) / (math.SmallestNonzeroFloat64 + mat.Norm(&e, 2))
+	return (mat.Norm(&inTopics, 2)/max(1, mat.Norm(scores, 2)) + mat.Norm(&inScores, 2)) /
+		(math.SmallestNonzeroFloat64 + mat.Norm(&e, 2))
 }

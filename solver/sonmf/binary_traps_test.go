@@ -45,8 +45,8 @@ func solveBinary(t *testing.T, x mat.Matrix, settings solver.Settings, s BinaryS
 	return r
 }
 
-// From saturated scores, where curvatures vanish and exp(m) overflows, no step explodes: the objective falls, and what is
-// reported is that of the factors.
+// From saturated scores, where curvatures vanish and exp(m) overflows, no step explodes: the objective falls, and what
+// is reported is that of the factors.
 func TestBinaryFromSaturatedScores(t *testing.T) {
 	t.Parallel()
 	x := coins(23, 20, 12, 0.3)
@@ -54,10 +54,13 @@ func TestBinaryFromSaturatedScores(t *testing.T) {
 		for _, size := range []float64{1e2, 1e4, 1e150} {
 			scores := positive(24, 20, 3)
 			scores.Scale(size, scores)
-			r := solveBinary(t, x, solver.Settings{Rank: 3, MaxIter: 300, StartTopics: orthonormal(t, 25, 12, 3), StartScores: scores}, BinarySettings{Step: step})
+			r := solveBinary(t, x,
+				solver.Settings{Rank: 3, MaxIter: 300, StartTopics: orthonormal(t, 25, 12, 3), StartScores: scores},
+				BinarySettings{Step: step})
 			first := r.Trace[0].Objective
 			if r.Status == solver.NonFinite || !(r.Objective > 0) || !(r.Objective <= first) {
-				t.Errorf("%s from scores of %g: status %v, objective %g from %g", step, size, r.Status, r.Objective, first)
+				t.Errorf("%s from scores of %g: status %v, objective %g from %g", step, size, r.Status,
+					r.Objective, first)
 			}
 			if step == BinaryStepQuasiNewton && size < 1e5 && r.MeanObjective > math.Ln2 {
 				t.Errorf("from scores of %g: mean objective %g, without topics it is log 2", size, r.MeanObjective)
@@ -70,7 +73,8 @@ func TestBinaryFromSaturatedScores(t *testing.T) {
 func TestBinaryTooLongSteps(t *testing.T) {
 	t.Parallel()
 	x := coins(26, 30, 20, 0.4)
-	r := solveBinary(t, x, solver.Settings{Rank: 3, MaxIter: 200, RelTol: 1e-6}, BinarySettings{Step: BinaryStepFixed, Eta: 1e4})
+	r := solveBinary(t, x, solver.Settings{Rank: 3, MaxIter: 200, RelTol: 1e-6},
+		BinarySettings{Step: BinaryStepFixed, Eta: 1e4})
 	if r.Status != solver.SearchFailed || r.Status.Err() == nil {
 		t.Errorf("status %v, want search-failed", r.Status)
 	}
@@ -95,7 +99,8 @@ func TestBinaryStepsWithoutEnd(t *testing.T) {
 // A trial that is not finite is not judged by the objective of the one before.
 func TestBinaryTrialThatOverflows(t *testing.T) {
 	t.Parallel()
-	s := newQuasiNewtonState(linalg.OperatorOf(coins(29, 30, 20, 0.3), 0), orthonormal(t, 30, 20, 3), positive(31, 30, 3))
+	s := newQuasiNewtonState(linalg.OperatorOf(coins(29, 30, 20, 0.3), 0), orthonormal(t, 30, 20, 3),
+		positive(31, 30, 3))
 	s.trial.Objective = -1
 	s.step.topics.Set(0, 0, math.NaN())
 	s.try(1)
@@ -104,7 +109,8 @@ func TestBinaryTrialThatOverflows(t *testing.T) {
 	}
 }
 
-// Where documents separate the likelihood has no maximum. The run ends without failure, however small the objective gets.
+// Where documents separate the likelihood has no maximum. The run ends without failure, however small the objective
+// gets.
 func TestBinarySeparableDocuments(t *testing.T) {
 	t.Parallel()
 	x := mat.NewDense(30, 12, nil)
@@ -114,20 +120,22 @@ func TestBinarySeparableDocuments(t *testing.T) {
 		}
 	}
 	r := solveBinary(t, x, solver.Settings{Rank: 6, MaxIter: 2000}, BinarySettings{})
-	if r.Status == solver.SearchFailed || r.Status == solver.NonFinite || r.MeanObjective > 1e-6 || !(r.Objective >= 0) {
+	if r.Status == solver.SearchFailed || r.Status == solver.NonFinite || r.MeanObjective > 1e-6 ||
+		!(r.Objective >= 0) {
 		t.Errorf("status %v, mean objective %g", r.Status, r.MeanObjective)
 	}
 }
 
-// A direction that a wrong gradient promises ends the run as a failure that leaves the iterate as it is, and a promise that is not a
-// number is none of convergence.
+// A direction that a wrong gradient promises ends the run as a failure that leaves the iterate as it is, and a promise
+// that is not a number is none of convergence.
 func TestBinaryFailedSearchIsAStatus(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(s *quasiNewtonState){
 		"wrong":        func(s *quasiNewtonState) { blasScale(s, -1) },
 		"not a number": func(s *quasiNewtonState) { blasScale(s, math.NaN()) },
 	} {
-		s := newQuasiNewtonState(linalg.OperatorOf(coins(27, 20, 10, 0.5), 0), orthonormal(t, 28, 10, 2), positive(29, 20, 2))
+		s := newQuasiNewtonState(linalg.OperatorOf(coins(27, 20, 10, 0.5), 0), orthonormal(t, 28, 10, 2),
+			positive(29, 20, 2))
 		topics, scores, objective := mat.DenseCopyOf(s.at.Topics), mat.DenseCopyOf(s.at.Scores), s.at.Objective
 		spoil(s)
 		if got := s.Update(); got != solver.SearchFailed {
@@ -157,18 +165,21 @@ func TestBinaryDoesNotStopAtTheStart(t *testing.T) {
 	}
 	scores := mat.NewDense(n, k, nil)
 	scores.Mul(x, topics)
-	r := solveBinary(t, x, solver.Settings{Rank: k, MaxIter: 100, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores}, BinarySettings{})
+	r := solveBinary(t, x,
+		solver.Settings{Rank: k, MaxIter: 100, RelTol: solver.DefaultRelTol, StartTopics: topics, StartScores: scores},
+		BinarySettings{})
 	if first := r.Trace[0].Objective / (n * p); math.Abs(first-math.Ln2) > 0.05 {
 		t.Fatalf("starts at %g: no test of what it is for", first)
 	}
 	// The log-odds of the mean alone cost the entropy of a coin of 0.02.
 	if limit := -0.02*math.Log(0.02) - 0.98*math.Log(0.98); r.MeanObjective > limit {
-		t.Errorf("mean objective %g, status %v after %d updates, want at most %g", r.MeanObjective, r.Status, r.Iterations, limit)
+		t.Errorf("mean objective %g, status %v after %d updates, want at most %g", r.MeanObjective, r.Status,
+			r.Iterations, limit)
 	}
 }
 
-// The probabilities that X is drawn with are found again: with a mean error below a fifth of that of their mean, where there are
-// 400·150 draws for about (400 + 150)·3 parameters.
+// The probabilities that X is drawn with are found again: with a mean error below a fifth of that of their mean, where
+// there are 400·150 draws for about (400 + 150)·3 parameters.
 func TestBinaryFindsProbabilities(t *testing.T) {
 	t.Parallel()
 	const n, p, k = 400, 150, 3

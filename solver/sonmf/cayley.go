@@ -28,15 +28,16 @@ const (
 // is orthonormal for every τ. τ is halved until Y(τ) lowers the objective below its value before the update of G, and
 // doubled for the next search.
 //
-// Since YᵀY = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖². tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of the inverse,
-// so that a trial costs O(k³). Only the accepted Y is formed. An update costs X·F, Xᵀ·G and about 6·p·k² multiply-adds.
+// Since YᵀY = I, the objective at Y is ‖X‖² − 2·tr(YᵀC) + ‖G‖². tr(YᵀC) needs only FᵀC, RᵀC and the k×k blocks of the
+// inverse, so that a trial costs O(k³). Only the accepted Y is formed. An update costs X·F, Xᵀ·G and about 6·p·k²
+// multiply-adds.
 //
 // Departures from the authors' program:
 //   - A change within rounding ends the run as Stationary, not by fifty halvings.
 //   - A search that fails ends the run as SearchFailed and keeps τ.
 //   - The small system is solved, not inverted.
-//   - C, GᵀG and R are stored divided by a power of two near ‖X‖², and τ multiplied by it, so that ‖R‖² overflows for no
-//     scale of X.
+//   - C, GᵀG and R are stored divided by a power of two near ‖X‖², and τ multiplied by it, so that ‖R‖² overflows for
+//     no scale of X.
 type cayleyState struct {
 	iterate
 	unit float64 // the power of two that C, GᵀG and R are divided by
@@ -53,11 +54,12 @@ type cayleyCurve struct {
 	threads                      linalg.Threads
 	gradient, next               *mat.Dense // R, Y: p×k
 	topicsGradient, gradientGram *mat.Dense // FᵀR, RᵀR: k×k
-	topicsGram, nextGram         *mat.Dense // FᵀF, YᵀY: k×k; rounding makes them differ from I, which matters near a minimum
-	upper, lower                 *mat.Dense // the blocks of the solution of a trial: k×k, views of solution
-	system, solution             *mat.Dense // 2k×2k and 2k×k
-	pivots                       []int
-	polar                        linalg.Polar
+	// FᵀF, YᵀY: k×k; rounding makes them differ from I, which matters near a minimum
+	topicsGram, nextGram *mat.Dense
+	upper, lower         *mat.Dense // the blocks of the solution of a trial: k×k, views of solution
+	system, solution     *mat.Dense // 2k×2k and 2k×k
+	pivots               []int
+	polar                linalg.Polar
 }
 
 // newCayleyCurve returns the curve from these topics. The caller sets the gradient.
@@ -149,9 +151,9 @@ func (s *cayleyState) Update() solver.Status {
 	return solver.SearchFailed
 }
 
-// promise returns a decrease of the objective that this update must find, and a step length that finds it. The decrease is
-// that of the new scores plus the one that is certain along Y(τ): the slope there is −‖S‖²/2, S = RFᵀ − FRᵀ, and the second
-// derivative is at most (2·‖GᵀG‖ + ‖R‖)·‖S‖². Shorter steps waste updates and look like convergence.
+// promise returns a decrease of the objective that this update must find, and a step length that finds it. The decrease
+// is that of the new scores plus the one that is certain along Y(τ): the slope there is −‖S‖²/2, S = RFᵀ − FRᵀ, and the
+// second derivative is at most (2·‖GᵀG‖ + ‖R‖)·‖S‖². Shorter steps waste updates and look like convergence.
 func (s *cayleyState) promise(refreshed, curvature float64) (decrease, tau float64) {
 	decrease = max(0, s.objective-refreshed)
 	squaredGradient := mat.Trace(s.gradientGram)
@@ -163,7 +165,8 @@ func (s *cayleyState) promise(refreshed, curvature float64) (decrease, tau float
 	return decrease + s.unit*max(0, slope)/(4*bound), 1 / (2 * bound)
 }
 
-// try forms Y(τ) in next and returns its objective. It reports false unless that is below the iterate's by more than rounding.
+// try forms Y(τ) in next and returns its objective. It reports false unless that is below the iterate's by more than
+// rounding.
 func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	if !s.solve(tau) {
 		return 0, false
@@ -179,8 +182,8 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 	return objective, s.objective-objective > s.threshold
 }
 
-// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows, not for an
-// ill-conditioned one: its blocks are of size 1 and of size τ·‖R‖².
+// solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows, not for
+// an ill-conditioned one: its blocks are of size 1 and of size τ·‖R‖².
 func (c *cayleyCurve) solve(tau float64) bool {
 	k := len(c.pivots) / 2
 	for i := range k {
@@ -203,8 +206,8 @@ func (c *cayleyCurve) solve(tau float64) bool {
 	return true
 }
 
-// form stores Y(τ) in next, from the solution of solve, and its Gram matrix. A Y(τ) that has drifted is made orthonormal
-// again. form reports false if Y(τ) is not finite.
+// form stores Y(τ) in next, from the solution of solve, and its Gram matrix. A Y(τ) that has drifted is made
+// orthonormal again. form reports false if Y(τ) is not finite.
 func (c *cayleyCurve) form(topics *mat.Dense, tau float64) bool {
 	c.threads.MulTo(c.next, c.gradient, c.upper)
 	c.threads.AddMulTo(c.next, topics, c.lower)

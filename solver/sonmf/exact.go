@@ -9,8 +9,8 @@ import (
 )
 
 // The extrapolation of Ang and Gillis 2019, "Accelerating nonnegative matrix factorization algorithms using
-// extrapolation", section 3.4, with their values: the weight grows up to a bound, which grows up to 1; after a rejected step
-// the bound is the rejected weight, and the weight is divided by weightDecay.
+// extrapolation", section 3.4, with their values: the weight grows up to a bound, which grows up to 1; after a rejected
+// step the bound is the rejected weight, and the weight is divided by weightDecay.
 const (
 	startWeight  = 0.5
 	weightGrowth = 1.1
@@ -22,9 +22,9 @@ const (
 //
 //	F′ = polar(XᵀG̃), G′ = ⟨XF′⟩₊, with G̃ = ⟨W + β·(W − W₋)⟩₊, W = XF and W₋ the W before it.
 //
-// For β = 0, F′ maximizes tr(F′ᵀXᵀG), so that ‖X − G′F′ᵀ‖ ≤ ‖X − GF′ᵀ‖ ≤ ‖X − GFᵀ‖. A step with β > 0 is taken only
-// if it lowers the objective. An update costs X·F, Xᵀ·G̃ and linalg.PolarTo; after a rejected step it costs twice as much. On
-// one thread it allocates nothing unless the columns of XᵀG̃ are close to dependent.
+// For β = 0, F′ maximizes tr(F′ᵀXᵀG), so that ‖X − G′F′ᵀ‖ ≤ ‖X − GF′ᵀ‖ ≤ ‖X − GFᵀ‖. A step with β > 0 is taken only if
+// it lowers the objective. An update costs X·F, Xᵀ·G̃ and linalg.PolarTo; after a rejected step it costs twice as much.
+// On one thread it allocates nothing unless the columns of XᵀG̃ are close to dependent.
 type exactState struct {
 	iterate
 	projected, before *mat.Dense // W and W₋, n×k
@@ -67,8 +67,8 @@ func (s *exactState) Update() solver.Status {
 	return s.step()
 }
 
-// step takes the exact step from the matrix in scores. If that lowers the objective by no more than rounding, it keeps the
-// iterate, restores its scores and returns Stationary. It returns NonFinite if products overflow.
+// step takes the exact step from the matrix in scores. If that lowers the objective by no more than rounding, it keeps
+// the iterate, restores its scores and returns Stationary. It returns NonFinite if products overflow.
 func (s *exactState) step() solver.Status {
 	s.x.MulTransTo(s.cross, s.scores)
 	if err := s.polar.To(s.nextTopics, s.cross); err != nil {

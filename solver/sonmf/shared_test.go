@@ -92,7 +92,8 @@ func TestFollowsAuthorsPackage(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, topics := readTransposed(t, filepath.Join(folder, r.X)), readFactor(t, filepath.Join(folder, r.F0))
-			got := solve(t, x, solver.Settings{MaxIter: allUpdates, StartTopics: topics}, sonmf.Settings{Step: sonmf.StepCayley, Tau: tau})
+			got := solve(t, x, solver.Settings{MaxIter: allUpdates, StartTopics: topics},
+				sonmf.Settings{Step: sonmf.StepCayley, Tau: tau})
 			n, p := x.Dims()
 			for i, want := range r.Trace[:30] {
 				if mean := got.Trace[i].Objective / float64(n*p); math.Abs(mean/want-1) > 1e-8 {
@@ -100,7 +101,8 @@ func TestFollowsAuthorsPackage(t *testing.T) {
 				}
 			}
 			if got.MeanObjective > r.Objective*(1+1e-6) {
-				t.Errorf("mean objective %.15g after all updates, the package's is %.15g", got.MeanObjective, r.Objective)
+				t.Errorf("mean objective %.15g after all updates, the package's is %.15g",
+					got.MeanObjective, r.Objective)
 			}
 		})
 	}
@@ -120,7 +122,8 @@ func TestNotAboveAuthorsPackage(t *testing.T) {
 				"own":           {Rank: rank, MaxIter: allUpdates},
 			} {
 				if got := solve(t, x, settings, sonmf.Settings{}); got.MeanObjective > r.Objective {
-					t.Errorf("start %s: mean objective %.10g, the package's is %.10g", start, got.MeanObjective, r.Objective)
+					t.Errorf("start %s: mean objective %.10g, the package's is %.10g", start,
+						got.MeanObjective, r.Objective)
 				}
 			}
 		})

@@ -34,8 +34,9 @@ const noise = 1e-14
 type Settings struct {
 	// Step is the update of the topics; "" means StepExtrapolated.
 	Step Step
-	// Tau is the first step length τ of StepCayley. 0 means 8192/‖GᵀG‖ with the first scores G. This is too long on purpose:
-	// the first search then ends at the longest step that descends. The paper's 0.5 is right for one scale of X only.
+	// Tau is the first step length τ of StepCayley. 0 means 8192/‖GᵀG‖ with the first scores G. This is too long on
+	// purpose: the first search then ends at the longest step that descends. The paper's 0.5 is right for one scale of
+	// X only.
 	Tau float64
 }
 
@@ -46,7 +47,8 @@ type Method struct{ settings Settings }
 func New(s Settings) (*Method, error) {
 	s.Step = cmp.Or(s.Step, StepExtrapolated)
 	if s.Step != StepExtrapolated && s.Step != StepExact && s.Step != StepCayley {
-		return nil, fmt.Errorf("choosing the step of sonmf: %w: %q is none of extrapolated, exact, cayley", solver.ErrSettings, s.Step)
+		return nil, fmt.Errorf("choosing the step of sonmf: %w: %q is none of extrapolated, exact, cayley",
+			solver.ErrSettings, s.Step)
 	}
 	if !(s.Tau >= 0) || math.IsInf(s.Tau, 1) {
 		return nil, fmt.Errorf("choosing the step of sonmf: %w: tau %v", solver.ErrSettings, s.Tau)
@@ -57,8 +59,8 @@ func New(s Settings) (*Method, error) {
 // Name returns "sonmf".
 func (m *Method) Name() string { return "sonmf" }
 
-// Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores are used only if no
-// start topics are given.
+// Start returns the state at the start topics F of the problem and the scores ⟨XF⟩₊. Given start scores are used only
+// if no start topics are given.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {

@@ -68,7 +68,8 @@ func BenchmarkUpdate(b *testing.B) {
 				var seconds float64
 				var updates int
 				for b.Loop() {
-					r, err := solver.Solve(b.Context(), x, solver.Settings{Rank: k, Init: solver.InitRandom, MaxIter: 10, RelTol: -1}, m)
+					r, err := solver.Solve(b.Context(), x,
+						solver.Settings{Rank: k, Init: solver.InitRandom, MaxIter: 10, RelTol: -1}, m)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -87,7 +88,8 @@ func BenchmarkProducts(b *testing.B) {
 	n, p := x.Dims()
 	for _, k := range []int{10, 50, 150} {
 		random := rand.New(rand.NewPCG(1, 2))
-		topics, scores, cross, gram := mat.NewDense(p, k, nil), mat.NewDense(n, k, nil), mat.NewDense(p, k, nil), mat.NewDense(k, k, nil)
+		topics, scores, cross, gram := mat.NewDense(p, k, nil), mat.NewDense(n, k, nil), mat.NewDense(p, k, nil),
+			mat.NewDense(k, k, nil)
 		topics.Apply(func(_, _ int, _ float64) float64 { return random.NormFloat64() }, topics)
 		for name, product := range map[string]func(){
 			"XF": func() { x.MulTo(scores, topics) },

@@ -13,17 +13,20 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	// The paper's line search nears its end slowly.
-	for step, limit := range map[sonmf.Step]float64{sonmf.StepExtrapolated: 1e-6, sonmf.StepExact: 1e-5, sonmf.StepCayley: 1e-4} {
+	for step, limit := range map[sonmf.Step]float64{
+		sonmf.StepExtrapolated: 1e-6, sonmf.StepExact: 1e-5, sonmf.StepCayley: 1e-4,
+	} {
 		t.Run(string(step), func(t *testing.T) {
-			solvertest.Run(t, func(t *testing.T) solver.Method { return newMethod(t, sonmf.Settings{Step: step}) }, solvertest.Promises{
-				OrthonormalTopics: true,
-				NonNegativeScores: true,
-				Monotone:          true,
-				Unique:            true,
-				Objective:         squaredResidual,
-				Stationarity:      stationarity,
-				MaxStationarity:   limit,
-			})
+			solvertest.Run(t, func(t *testing.T) solver.Method { return newMethod(t, sonmf.Settings{Step: step}) },
+				solvertest.Promises{
+					OrthonormalTopics: true,
+					NonNegativeScores: true,
+					Monotone:          true,
+					Unique:            true,
+					Objective:         squaredResidual,
+					Stationarity:      stationarity,
+					MaxStationarity:   limit,
+				})
 		})
 	}
 }

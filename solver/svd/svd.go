@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// exactDim is the smaller side of X, and exactCells the number of its cells (1 GiB), up to which the decomposition is
-	// exact to rounding.
+	// exactDim is the smaller side of X, and exactCells the number of its cells (1 GiB), up to which the decomposition
+	// is exact to rounding.
 	exactDim   = 1000
 	exactCells = 1 << 27
 	// powerIterations sharpens the singular vectors of larger matrices.
 	powerIterations = 30
 )
 
-// Method is the decomposition as a solver.Method. It is all start: it makes no updates and ends Stationary. Settings.Init is
-// not used, and start factors are refused.
+// Method is the decomposition as a solver.Method. It is all start: it makes no updates and ends Stationary.
+// Settings.Init is not used, and start factors are refused.
 //
-// If the smaller side of X is at most 1000 and X has at most 2²⁷ cells, X is made dense, also a sparse one (n·p numbers), and
-// the result is exact to rounding. Otherwise it is the randomized decomposition with 30 power iterations, which multiplies X
-// only, in 62 products with about 4·k/3 columns.
+// If the smaller side of X is at most 1000 and X has at most 2²⁷ cells, X is made dense, also a sparse one (n·p
+// numbers), and the result is exact to rounding. Otherwise it is the randomized decomposition with 30 power iterations,
+// which multiplies X only, in 62 products with about 4·k/3 columns.
 type Method struct{}
 
 // Name returns "svd".
@@ -37,7 +37,9 @@ func (Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) 
 		return nil, fmt.Errorf("%w: the singular value decomposition takes no start factors", solver.ErrSettings)
 	}
 	n, terms := p.X.Dims()
-	s := linalg.SVDSettings{PowerIterations: powerIterations, Seed: p.Settings.Seed, Threads: linalg.Threads(p.Settings.Threads)}
+	s := linalg.SVDSettings{
+		PowerIterations: powerIterations, Seed: p.Settings.Seed, Threads: linalg.Threads(p.Settings.Threads),
+	}
 	if smaller := min(n, terms); smaller <= exactDim && max(n, terms) <= exactCells/smaller {
 		s.Oversampling = smaller
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 )
 
-// The two forecasts that anybody can make without a model. History are the counts of the same hours on earlier days, the
-// latest first.
+// The two forecasts that anybody can make without a model. History are the counts of the same hours on earlier days,
+// the latest first.
 
 // averageDays is how many days the average takes.
 const averageDays = 42
 
-// sameHours returns the forecast of the same-hour average: a negative binomial distribution with the mean and the variance of
-// the last 42 counts, Poisson if the variance is not above the mean.
+// sameHours returns the forecast of the same-hour average: a negative binomial distribution with the mean and the
+// variance of the last 42 counts, Poisson if the variance is not above the mean.
 func sameHours(history []int) beds.Distribution {
 	history = history[:min(len(history), averageDays)]
 	mean, variance := moments(history)
@@ -43,8 +43,8 @@ func moments(counts []int) (mean, variance float64) {
 const week = 7
 
 // lastWeek returns the forecast of "as last week": the count of the same hours seven days ago, plus or minus the errors
-// that such forecasts had on the days before, each equally probable. Counts below 0 are 0. It needs eight days or more of
-// history, and is the count 0 for fewer.
+// that such forecasts had on the days before, each equally probable. Counts below 0 are 0. It needs eight days or more
+// of history, and is the count 0 for fewer.
 func lastWeek(history []int) beds.Distribution {
 	if len(history) <= week {
 		return beds.Distribution{P: []float64{1}}

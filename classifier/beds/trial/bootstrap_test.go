@@ -26,10 +26,10 @@ type blocks struct {
 	Seed      uint64 // equal seeds give equal intervals
 }
 
-// blockBootstrap returns the mean of daily differences with a percentile interval by moving blocks of days (Künsch 1989,
-// Annals of Statistics 17): days next to each other have weather and staff in common. byDay holds the differences of each
-// day in turn; days may have any number of them. P is twice the share of resampled means beyond 0, at least 2/(resamples+1).
-// The error wraps beds.ErrArgument: fewer days than two blocks.
+// blockBootstrap returns the mean of daily differences with a percentile interval by moving blocks of days (Künsch
+// 1989, Annals of Statistics 17): days next to each other have weather and staff in common. byDay holds the differences
+// of each day in turn; days may have any number of them. P is twice the share of resampled means beyond 0, at least
+// 2/(resamples+1). The error wraps beds.ErrArgument: fewer days than two blocks.
 func blockBootstrap(byDay [][]float64, s blocks) (difference, error) {
 	if s.Days == 0 {
 		s.Days = 7
@@ -38,7 +38,8 @@ func blockBootstrap(byDay [][]float64, s blocks) (difference, error) {
 		s.Resamples = 2000
 	}
 	if s.Days < 1 || s.Resamples < 1 || len(byDay) < 2*s.Days {
-		return difference{}, fmt.Errorf("%w: blocks of %d days of %d, %d resamples", beds.ErrArgument, s.Days, len(byDay), s.Resamples)
+		return difference{}, fmt.Errorf("%w: blocks of %d days of %d, %d resamples", beds.ErrArgument, s.Days,
+			len(byDay), s.Resamples)
 	}
 	sums, counts := make([]float64, len(byDay)), make([]float64, len(byDay))
 	var sum, n float64
@@ -77,7 +78,8 @@ func blockBootstrap(byDay [][]float64, s blocks) (difference, error) {
 	return d, nil
 }
 
-// holm returns probabilities corrected for having looked at all of them (Holm 1979, Scandinavian Journal of Statistics 6).
+// holm returns probabilities corrected for having looked at all of them (Holm 1979, Scandinavian Journal of Statistics
+// 6).
 func holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

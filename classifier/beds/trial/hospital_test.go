@@ -1,10 +1,11 @@
-// Package trial holds the forecasts of package beds against a simulated emergency department of which everything is known: who
-// arrives when, with which note, how likely each patient is to be admitted, to which ward and when. It has tests alone.
+// Package trial holds the forecasts of package beds against a simulated emergency department of which everything is
+// known: who arrives when, with which note, how likely each patient is to be admitted, to which ward and when. It has
+// tests alone.
 //
-// Notes are those of package synth, whose log-odds of admission are known. Arrivals follow the hour, the weekday, the season,
-// a trend, holidays and the luck of the day; four outbreaks bring fever and dyspnoea, more severe than usual. Each day has a
-// mood of its own, in which more or fewer are admitted and all is faster or slower; from day 430 on fewer are admitted.
-// Equal settings give equal visits.
+// Notes are those of package synth, whose log-odds of admission are known. Arrivals follow the hour, the weekday, the
+// season, a trend, holidays and the luck of the day; four outbreaks bring fever and dyspnoea, more severe than usual.
+// Each day has a mood of its own, in which more or fewer are admitted and all is faster or slower; from day 430 on
+// fewer are admitted. Equal settings give equal visits.
 package trial
 
 import (
@@ -28,8 +29,8 @@ type Settings struct {
 	Days   int       // 0 means 540
 	PerDay float64   // mean arrivals a day at the start; 0 means 170
 	Start  time.Time // zero means 2025-01-01, in UTC
-	// Noise is the standard deviation of what a score misses of the log-odds; 0 means 2.5, with which scores that are calibrated by
-	// complaint, as those of a model are, have an AUROC of about .80.
+	// Noise is the standard deviation of what a score misses of the log-odds; 0 means 2.5, with which scores that are
+	// calibrated by complaint, as those of a model are, have an AUROC of about .80.
 	Noise float64
 }
 
@@ -50,8 +51,8 @@ func (v *Visit) Admitted() bool { return v.Outcome == msg.Admitted }
 // Message returns the outcome as a message.
 func (v *Visit) Message() msg.Outcome {
 	return msg.Outcome{
-		SchemaVersion: msg.SchemaVersion, VisitID: v.Note.VisitID, Disposition: v.Outcome, Status: msg.Final, Ward: v.Ward,
-		DecidedAt: v.Decided.Format(time.RFC3339), RecordedAt: v.Decided.Format(time.RFC3339),
+		SchemaVersion: msg.SchemaVersion, VisitID: v.Note.VisitID, Disposition: v.Outcome, Status: msg.Final,
+		Ward: v.Ward, DecidedAt: v.Decided.Format(time.RFC3339), RecordedAt: v.Decided.Format(time.RFC3339),
 	}
 }
 
@@ -61,7 +62,8 @@ type Truth struct {
 	Admitted, Discharged float64 // means of the logarithm of the hours to decision
 }
 
-// The times of decisions in hours are log-normal: their medians, spreads, and what severity, night and the mood of the day do.
+// The times of decisions in hours are log-normal: their medians, spreads, and what severity, night and the mood of the
+// day do.
 const (
 	admittedHours, admittedSpread     = 3.4, 0.55
 	dischargedHours, dischargedSpread = 2.4, 0.60
@@ -111,7 +113,8 @@ const (
 // hourly and daily are the shape of a day and of a week, from Sunday, with a mean of 1.
 var (
 	hourly = [24]float64{
-		.62, .48, .38, .32, .29, .32, .42, .66, 1.00, 1.32, 1.49, 1.54, 1.50, 1.51, 1.47, 1.44, 1.35, 1.34, 1.33, 1.28, 1.19, 1.07, .92, .76,
+		.62, .48, .38, .32, .29, .32, .42, .66, 1.00, 1.32, 1.49, 1.54, 1.50, 1.51, 1.47, 1.44, 1.35, 1.34, 1.33, 1.28,
+		1.19, 1.07, .92, .76,
 	}
 	daily = [7]float64{.94, 1.10, 1.02, 1.00, .99, 1.00, .95}
 )
@@ -160,7 +163,10 @@ func New(s Settings) (*Simulation, error) {
 	m := &Simulation{settings: s, notes: notes, days: make([]day, s.Days)}
 	r := rand.New(rand.NewPCG(s.Seed, ^uint64(0)))
 	for i := range m.days {
-		m.days[i] = day{luck: gamma(r, 1/(dayCV*dayCV)), admissions: moodAdmissions * r.NormFloat64(), times: moodTimes * r.NormFloat64()}
+		m.days[i] = day{
+			luck: gamma(r, 1/(dayCV*dayCV)), admissions: moodAdmissions * r.NormFloat64(),
+			times: moodTimes * r.NormFloat64(),
+		}
 	}
 	for range outbreaks {
 		first, length := r.IntN(max(1, s.Days-14)), 12+r.IntN(3)
@@ -292,7 +298,8 @@ func (m *Simulation) visit(r *rand.Rand, at time.Time, n synth.Note) Visit {
 	return v
 }
 
-// poisson draws a count of a small mean, by multiplying uniform numbers (Knuth 1969, The Art of Computer Programming 2).
+// poisson draws a count of a small mean, by multiplying uniform numbers (Knuth 1969, The Art of Computer Programming
+// 2).
 func poisson(r *rand.Rand, mean float64) int {
 	limit, x, n := math.Exp(-mean), r.Float64(), 0
 	for x > limit {
@@ -369,7 +376,8 @@ func TestVisitsAreWhatTheTruthSays(t *testing.T) {
 		switch {
 		case v.Admitted():
 			admitted++
-			if child := v.Note.Age.Set && v.Note.Age.Value < 16; child != (v.Ward == "PAED") || !slices.Contains(synth.Wards(), v.Ward) {
+			if child := v.Note.Age.Set && v.Note.Age.Value < 16; child != (v.Ward == "PAED") ||
+				!slices.Contains(synth.Wards(), v.Ward) {
 				t.Fatalf("a patient of %v years on %s", v.Note.Age.Value, v.Ward)
 			}
 		case v.Outcome == msg.Left:
@@ -384,7 +392,8 @@ func TestVisitsAreWhatTheTruthSays(t *testing.T) {
 		}
 	}
 	n := float64(len(visits))
-	if math.Abs(admitted-p) > 4*math.Sqrt(p) || math.Abs(left-.03*n) > 4*math.Sqrt(.03*n) || admitted/n < .2 || admitted/n > .35 {
+	if math.Abs(admitted-p) > 4*math.Sqrt(p) || math.Abs(left-.03*n) > 4*math.Sqrt(.03*n) || admitted/n < .2 ||
+		admitted/n > .35 {
 		t.Errorf("%v admitted, expected %v; %v left, of %v", admitted, p, left, n)
 	}
 	if math.Abs(within-q) > 4*math.Sqrt(q) {

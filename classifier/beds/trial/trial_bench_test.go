@@ -14,8 +14,9 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
-// BenchmarkTrial prints the tables of docs/results.md on the forecasts of beds. WARDCAST_BEDS_SEEDS is the number of simulated
-// hospitals, 1 without it. With WARDCAST_BEDS_OUT, a folder, it writes visits and forecasts there for docs/scripts/beds.py.
+// BenchmarkTrial prints the tables of docs/results.md on the forecasts of beds. WARDCAST_BEDS_SEEDS is the number of
+// simulated hospitals, 1 without it. With WARDCAST_BEDS_OUT, a folder, it writes visits and forecasts there for
+// docs/scripts/beds.py.
 func BenchmarkTrial(b *testing.B) {
 	seeds := 1
 	if s := os.Getenv("WARDCAST_BEDS_SEEDS"); s != "" {
@@ -38,21 +39,26 @@ func run(b *testing.B, seed uint64) *Result {
 	b.Helper()
 	trial := Trial{Hospital: Settings{Seed: seed}}
 	if folder := os.Getenv("WARDCAST_BEDS_OUT"); folder != "" {
-		visits, closeVisits := create(b, folder, fmt.Sprintf("visits-%d.csv", seed), "arrived", "decided", "admitted", "ward", "complaint", "age", "score", "p")
+		visits, closeVisits := create(b, folder, fmt.Sprintf("visits-%d.csv", seed), "arrived", "decided", "admitted",
+			"ward", "complaint", "age", "score", "p")
 		defer closeVisits()
-		forecasts, closeForecasts := create(b, folder, fmt.Sprintf("forecasts-%d.csv", seed), "method", "component", "ward", "horizon_hours", "day", "at", "mean", "y", "crps", "log", "pit_below", "pit", "covered80", "width80")
+		forecasts, closeForecasts := create(b, folder, fmt.Sprintf("forecasts-%d.csv", seed), "method", "component",
+			"ward", "horizon_hours", "day", "at", "mean", "y", "crps", "log", "pit_below", "pit",
+			"covered80", "width80")
 		defer closeForecasts()
 		trial.Visits = func(v *Visit, p float64) error {
 			return visits.Write([]string{
-				v.Arrived.Format(time.RFC3339), v.Decided.Format(time.RFC3339), strconv.FormatBool(v.Admitted()), v.Ward, v.Note.Complaint,
-				number(v.Note.Age.Value), number(v.Score), number(p),
+				v.Arrived.Format(time.RFC3339), v.Decided.Format(time.RFC3339), strconv.FormatBool(v.Admitted()),
+				v.Ward, v.Note.Complaint, number(v.Note.Age.Value), number(v.Score), number(p),
 			})
 		}
 		trial.Forecasts = func(f *Forecast) error {
 			s := &f.Scores
 			return forecasts.Write([]string{
-				f.Method, f.Component, f.Ward, number(f.Horizon.Hours()), strconv.Itoa(f.Day), f.At.Format(time.RFC3339), number(f.Mean), strconv.Itoa(f.Y),
-				number(s.CRPS), number(s.Log), number(s.PIT[0]), number(s.PIT[1]), strconv.FormatBool(s.Covered80), strconv.Itoa(s.Width80),
+				f.Method, f.Component, f.Ward, number(f.Horizon.Hours()), strconv.Itoa(f.Day),
+				f.At.Format(time.RFC3339), number(f.Mean), strconv.Itoa(f.Y),
+				number(s.CRPS), number(s.Log), number(s.PIT[0]), number(s.PIT[1]), strconv.FormatBool(s.Covered80),
+				strconv.Itoa(s.Width80),
 			})
 		}
 	}
@@ -98,8 +104,8 @@ func (g tableRow) where() string {
 	return g.wards[0]
 }
 
-// table prints the measures over all seeds, whether our CRPS differs from that of the other methods, and the PIT mass of each
-// ward.
+// table prints the measures over all seeds, whether our CRPS differs from that of the other methods, and the PIT mass
+// of each ward.
 func table(b *testing.B, results []*Result) {
 	b.Helper()
 	methods := []string{Ours, Average, Naive, Known}
@@ -126,7 +132,8 @@ func table(b *testing.B, results []*Result) {
 	for i, corrected := range holm(p) {
 		rows[at[i]] += fmt.Sprintf(" | %.3f", corrected)
 	}
-	fmt.Println("\n| component | hours | of | method | n | mean | MAE | bias | CRPS | log | PIT-80 | closed 80 | width | CRPS: wardcast − this | p, Holm |")
+	fmt.Println("\n| component | hours | of | method | n | mean | MAE | bias | CRPS | log | PIT-80 | closed 80 | " +
+		"width | CRPS: wardcast − this | p, Holm |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, line := range rows {
 		fmt.Println(line + " |")
@@ -164,7 +171,8 @@ func row(b *testing.B, results []*Result, method string, g tableRow) (line strin
 		return "", nil
 	}
 	m := beds.Measure(scores, counts)
-	line = fmt.Sprintf("| %s | %v | %s | %s | %d | %.2f | %.3f | %+.3f | %.3f | %.3f | %.3f | %.3f | %.1f |", g.component, g.horizon.Hours(), g.where(), method,
+	line = fmt.Sprintf("| %s | %v | %s | %s | %d | %.2f | %.3f | %+.3f | %.3f | %.3f | %.3f | %.3f | %.1f |",
+		g.component, g.horizon.Hours(), g.where(), method,
 		m.N, m.Observed, m.MAE, m.Bias, m.CRPS, m.Log, m.PITMass, m.Covered80, m.Width80)
 	if method == Ours {
 		return line + " |", nil

@@ -15,12 +15,12 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
-// Trial holds forecasts of beds against a simulated hospital, as they would have been made at the time: what is learned, is
-// learned of earlier days.
+// Trial holds forecasts of beds against a simulated hospital, as they would have been made at the time: what is
+// learned, is learned of earlier days.
 type Trial struct {
 	Hospital Settings
-	// FitDays is the day of the fit, TestFrom the first day that counts; zeros mean 331 and 401. The days between give the
-	// dispersion its first forecasts.
+	// FitDays is the day of the fit, TestFrom the first day that counts; zeros mean 331 and 401. The days between give
+	// the dispersion its first forecasts.
 	FitDays, TestFrom int
 	// Forecasts, if not nil, takes each forecast that counts.
 	Forecasts func(*Forecast) error
@@ -109,7 +109,10 @@ func (t *Trial) Run(ctx context.Context) (*Result, error) {
 	}
 	w := &trial{
 		Trial: t, hospital: m, archive: map[time.Duration][]archived{},
-		result: &Result{Scores: map[Cell][]beds.Scores{}, Counts: map[Cell][]int{}, CRPS: map[Cell][][]float64{}, Days: m.Days() - 1 - t.TestFrom},
+		result: &Result{
+			Scores: map[Cell][]beds.Scores{}, Counts: map[Cell][]int{}, CRPS: map[Cell][][]float64{},
+			Days: m.Days() - 1 - t.TestFrom,
+		},
 	}
 	if err := w.live(ctx); err != nil {
 		return nil, err
@@ -160,7 +163,8 @@ func (w *trial) live(ctx context.Context) error {
 	for i := range w.visits {
 		v := &w.visits[i]
 		past := beds.Visit{
-			Arrived: v.Arrived, Decided: v.Decided, Admitted: v.Admitted(), Ward: v.Ward, P: calibrated(v), Complaint: v.Note.Complaint, Age: -1,
+			Arrived: v.Arrived, Decided: v.Decided, Admitted: v.Admitted(), Ward: v.Ward, P: calibrated(v),
+			Complaint: v.Note.Complaint, Age: -1,
 		}
 		if v.Note.Age.Set {
 			past.Age = v.Note.Age.Value
@@ -189,8 +193,8 @@ func groupOf(v *Visit) group {
 	return group{v.Note.Complaint, v.Note.Age.Set && v.Note.Age.Value < 16}
 }
 
-// calibrate returns the calibrated probability of a visit, by the visits decided before the end: for each complaint, and apart
-// for its children, since a model that reads both is calibrated for each.
+// calibrate returns the calibrated probability of a visit, by the visits decided before the end: for each complaint,
+// and apart for its children, since a model that reads both is calibrated for each.
 func calibrate(visits []Visit, end time.Time) (func(*Visit) float64, error) {
 	y, p := map[group][]bool{}, map[group][]float64{}
 	for i := range visits {
@@ -227,7 +231,8 @@ func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // learn fits the history up to the day of the fit.
 func (w *trial) learn() (err error) {
 	asOf := w.hospital.Start().AddDate(0, 0, w.FitDays)
-	h := &beds.History{From: w.hospital.Start(), AsOf: asOf, Holidays: w.hospital.Holidays(), Visits: beds.KnownVisits(w.past, w.hospital.Start(), asOf)}
+	h := &beds.History{From: w.hospital.Start(), AsOf: asOf, Holidays: w.hospital.Holidays(), Visits: beds.KnownVisits(
+		w.past, w.hospital.Start(), asOf)}
 	if w.fit, err = beds.FitHistory(h); err != nil {
 		return err
 	}
@@ -258,7 +263,8 @@ func (w *trial) disperse(now time.Time) (err error) {
 // moment makes and scores the forecasts of a moment.
 func (w *trial) moment(day int, at time.Time) error {
 	m := beds.KnownMoment(w.past, at.Add(-beds.Memory), at, w.fit)
-	first, _ := slices.BinarySearchFunc(w.past, at.Add(-w.fit.Patience()), func(v beds.Visit, t time.Time) int { return v.Arrived.Compare(t) })
+	first, _ := slices.BinarySearchFunc(w.past, at.Add(-w.fit.Patience()),
+		func(v beds.Visit, t time.Time) int { return v.Arrived.Compare(t) })
 	for _, h := range horizons {
 		forecasts, err := w.forecast.Forecast(m, beds.Options{Horizon: h})
 		if err != nil {
@@ -268,7 +274,8 @@ func (w *trial) moment(day int, at time.Time) error {
 			f := &forecasts[i]
 			came := w.counts[f.Ward].count(at, h)
 			if f.Ward == beds.All {
-				w.archive[h] = append(w.archive[h], archived{at.Add(h), beds.Past{Q: f.Q, Mean: f.Mean, Observed: came}})
+				w.archive[h] = append(w.archive[h],
+					archived{at.Add(h), beds.Past{Q: f.Q, Mean: f.Mean, Observed: came}})
 			}
 			if day < w.TestFrom {
 				continue
@@ -280,8 +287,10 @@ func (w *trial) moment(day int, at time.Time) error {
 		if day >= w.TestFrom {
 			var truth beds.Distribution
 			beds.PoissonBinomialTo(&truth, w.truth(first, at, h))
-			cell := Cell{Known, Waiting, beds.All, h}
-			if err := w.add(&Forecast{Cell: cell, Day: day - w.TestFrom, At: at, Y: w.counts[beds.All].count(at, h).Waiting}, &truth); err != nil {
+			cell := Cell{Method: Known, Component: Waiting, Ward: beds.All, Horizon: h}
+			if err := w.add(
+				&Forecast{Cell: cell, Day: day - w.TestFrom, At: at, Y: w.counts[beds.All].count(at, h).Waiting},
+				&truth); err != nil {
 				return err
 			}
 		}
@@ -310,7 +319,9 @@ func (w *trial) compare(day int, f *beds.Forecast, came beds.Count) error {
 		ours    *beds.Distribution
 		options beds.Options
 	}{
-		{Waiting, &f.Waiting, beds.Options{WithoutComing: true}}, {Coming, &f.Coming, beds.Options{WithoutWaiting: true}}, {Total, &f.Total, beds.Options{}},
+		{Waiting, &f.Waiting, beds.Options{WithoutComing: true}},
+		{Coming, &f.Coming, beds.Options{WithoutWaiting: true}},
+		{Total, &f.Total, beds.Options{}},
 	} {
 		history := make([]int, len(earlier))
 		for i := range earlier {
@@ -318,7 +329,10 @@ func (w *trial) compare(day int, f *beds.Forecast, came beds.Count) error {
 		}
 		average, naive := sameHours(history), lastWeek(history)
 		for method, d := range map[string]*beds.Distribution{Ours: c.ours, Average: &average, Naive: &naive} {
-			one := &Forecast{Cell: Cell{method, c.name, f.Ward, f.Horizon}, Day: day, At: f.At, Y: came.Total(c.options)}
+			one := &Forecast{
+				Cell: Cell{Method: method, Component: c.name, Ward: f.Ward, Horizon: f.Horizon}, Day: day,
+				At: f.At, Y: came.Total(c.options),
+			}
 			if err := w.add(one, d); err != nil {
 				return err
 			}
@@ -384,8 +398,8 @@ func (d *decisions) count(t time.Time, h time.Duration) (c beds.Count) {
 	return c
 }
 
-// TestTrial: on a small hospital forecasts are better than the average of the same hours and have no large bias, and those
-// that know the truth are better still.
+// TestTrial: on a small hospital forecasts are better than the average of the same hours and have no large bias, and
+// those that know the truth are better still.
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	var y []bool
@@ -414,7 +428,8 @@ func TestTrial(t *testing.T) {
 	}
 	ours, average, naive, known := measure(Ours), measure(Average), measure(Naive), measure(Known)
 	if !(known.CRPS < ours.CRPS && ours.CRPS < average.CRPS && average.CRPS < naive.CRPS) {
-		t.Errorf("CRPS %v with the truth, ours %v, average %v, last week %v", known.CRPS, ours.CRPS, average.CRPS, naive.CRPS)
+		t.Errorf("CRPS %v with the truth, ours %v, average %v, last week %v", known.CRPS, ours.CRPS,
+			average.CRPS, naive.CRPS)
 	}
 	if math.Abs(ours.Bias) > .1*ours.Observed || ours.PITMass < .7 || ours.PITMass > .9 {
 		t.Errorf("ours: %+v", ours)

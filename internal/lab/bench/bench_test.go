@@ -37,7 +37,8 @@ func prepare(t *testing.T, n int) (*scoring.Set, [][]byte) {
 	}
 	s := train.Default()
 	s.Rank, s.Text.MinDF, s.PerComplaint, s.ChooseText = 3, 3, train.Never, false
-	trained, err := train.Train(t.Context(), train.Data{Rows: rows, Aux: sample.Aux()}, s, train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
+	trained, err := train.Train(t.Context(), train.Data{Rows: rows, Aux: sample.Aux()}, s,
+		train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +70,12 @@ func TestScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Notes != 50 || r.JSONPerSecond <= 0 || r.TextPerSecond <= 0 || r.Ratio != r.JSONPerSecond/r.ReferenceCodec || r.NoteBytes < 100 || r.PredictBytes < r.NoteBytes {
+	if r.Notes != 50 || r.JSONPerSecond <= 0 || r.TextPerSecond <= 0 || r.Ratio != r.JSONPerSecond/r.ReferenceCodec ||
+		r.NoteBytes < 100 || r.PredictBytes < r.NoteBytes {
 		t.Errorf("the report is %+v", r)
 	}
-	if _, err := bench.Score(t.Context(), set, classifier.Limits{}, [][]byte{messages[0], []byte("{")}); err == nil || !strings.Contains(err.Error(), "note 2") {
+	if _, err := bench.Score(t.Context(), set, classifier.Limits{}, [][]byte{messages[0], []byte("{")}); err == nil ||
+		!strings.Contains(err.Error(), "note 2") {
 		t.Errorf("a broken note: %v, want an error with its number", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -111,7 +114,9 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if r.Notes != len(messages) || r.Lost != 0 || r.Repeated != 0 || r.DeadLetters != 1 || r.Rate != s.Rate || r.Broker != name || r.Partitions != cmp.Or(s.Partitions, ingest.DefaultPartitions) || r.MemoryBytes == 0 || r.EchoMemoryBytes == 0 {
+		if r.Notes != len(messages) || r.Lost != 0 || r.Repeated != 0 || r.DeadLetters != 1 || r.Rate != s.Rate ||
+			r.Broker != name || r.Partitions != cmp.Or(s.Partitions, ingest.DefaultPartitions) || r.MemoryBytes == 0 ||
+			r.EchoMemoryBytes == 0 {
 			t.Errorf("%s: the report is %+v", name, r)
 		}
 		if r.PerSecond <= 0 || r.EchoPerSecond <= 0 || r.Ratio != r.PerSecond/r.EchoPerSecond || r.MessageBytes < 500 {
@@ -123,7 +128,8 @@ func TestStream(t *testing.T) {
 	}
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
-	m, err := (&kafka.Client{Addr: kafka.TCP(broker.Addr()), Transport: transport}).Metadata(t.Context(), &kafka.MetadataRequest{})
+	m, err := (&kafka.Client{Addr: kafka.TCP(broker.Addr()), Transport: transport}).Metadata(t.Context(),
+		&kafka.MetadataRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +146,8 @@ func TestRateAskedFor(t *testing.T) {
 	t.Parallel()
 	set, messages := prepare(t, 1)
 	const rate = 5
-	r, err := bench.Stream(t.Context(), set, messages, bench.StreamSettings{Rate: rate, Logger: slog.New(slog.DiscardHandler)})
+	r, err := bench.Stream(t.Context(), set, messages,
+		bench.StreamSettings{Rate: rate, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

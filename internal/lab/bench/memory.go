@@ -10,8 +10,8 @@ import (
 // memoryTick is how often the memory is looked at.
 const memoryTick = 20 * time.Millisecond
 
-// watchMemory returns a function that ends the watch and returns the most bytes that the process took meanwhile, beyond those that it
-// had before.
+// watchMemory returns a function that ends the watch and returns the most bytes that the process took meanwhile, beyond
+// those that it had before.
 func watchMemory() func() uint64 {
 	debug.FreeOSMemory()
 	before, stop, peak := taken(), make(chan struct{}), make(chan uint64)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMemoryOfAMoment: what is over before the first tick counts too. It does not run beside other tests, which give memory back.
+// TestMemoryOfAMoment: what is over before the first tick counts too. It does not run beside other tests, which give
+// memory back.
 //
 //nolint:paralleltest // see above
 func TestMemoryOfAMoment(t *testing.T) {

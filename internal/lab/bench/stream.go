@@ -26,8 +26,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// StreamSettings says what to stream. Those with help are flags of the command. Without a rate, all notes are sent before the
-// first is scored.
+// StreamSettings says what to stream. Those with help are flags of the command. Without a rate, all notes are sent
+// before the first is scored.
 type StreamSettings struct {
 	Rate        float64           `help:"Notes per second; 0 is as fast as possible." default:"0"`
 	Brokers     []string          `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
@@ -58,15 +58,17 @@ type StreamReport struct {
 	MessageBytes  float64        `json:"message_bytes"` // mean of a prediction, and of the echo's message
 	Broker        string         `json:"broker"`        // embedded or kafka
 	Partitions    int            `json:"partitions"`
-	// MemoryBytes is the most memory that the stream took beyond what the process had before: the models, the notes and, if it is
-	// embedded, the broker with them.
+	// MemoryBytes is the most memory that the stream took beyond what the process had before: the models, the notes
+	// and, if it is embedded, the broker with them.
 	MemoryBytes     uint64 `json:"memory_bytes"`
 	EchoMemoryBytes uint64 `json:"echo_memory_bytes"`
 }
 
 // Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
 // deletes at the end. The visits of the notes are their positions.
-func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSettings) (report *StreamReport, err error) {
+func Stream(ctx context.Context, set *scoring.Set, messages [][]byte,
+	s StreamSettings,
+) (report *StreamReport, err error) {
 	if s.Partitions = cmp.Or(s.Partitions, ingest.DefaultPartitions); s.Partitions < 0 {
 		return nil, errors.New("there are no partitions")
 	}
@@ -90,7 +92,10 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	run.offsets = &kafka.Client{Addr: kafka.TCP(s.Brokers...), Transport: transport}
 	handler := app.NewHandler(set, classifier.Options{Limits: s.Limits}, "/wardcast/bench")
 	report, err = run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
-		c, err := ingest.New(ingest.Config{Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead, Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression})
+		c, err := ingest.New(ingest.Config{
+			Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead,
+			Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression,
+		})
 		if err != nil {
 			return err
 		}
@@ -110,7 +115,8 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte, s StreamSe
 	if bare.Lost > 0 {
 		return nil, fmt.Errorf("the echo loop lost %d messages: its rate is no reference", bare.Lost)
 	}
-	report.EchoPerSecond, report.EchoLatencyMS, report.EchoMemoryBytes = bare.PerSecond, bare.LatencyMS, bare.MemoryBytes
+	report.EchoPerSecond, report.EchoLatencyMS, report.EchoMemoryBytes = bare.PerSecond, bare.LatencyMS,
+		bare.MemoryBytes
 	report.Ratio = report.PerSecond / report.EchoPerSecond
 	return report, nil
 }
@@ -149,14 +155,21 @@ type streamRun struct {
 const quiet = 30 * time.Second
 
 // pass sends the messages through one consumer and reports the answers, without the fields that compare two passes.
-func (r *streamRun) pass(ctx context.Context, name string, consume func(ctx context.Context, t topics, started func()) error) (_ *StreamReport, err error) {
+func (r *streamRun) pass(ctx context.Context, name string,
+	consume func(ctx context.Context, t topics, started func()) error,
+) (_ *StreamReport, err error) {
 	stamp := strconv.FormatInt(time.Now().UnixNano(), 36)
-	t := topics{group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp, out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp}
+	t := topics{
+		group: "wardcast-bench-" + name + stamp, in: "wardcast-bench-" + name + "-notes-" + stamp,
+		out: "wardcast-bench-" + name + "-out-" + stamp, dead: "wardcast-bench-" + name + "-dlq-" + stamp,
+	}
 	if r.client, err = ingest.NewClient(r.connection, t.in, t.out, t.dead); err != nil {
 		return nil, err
 	}
 	defer r.client.Close()
-	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in, Partitions: r.Partitions}, ingest.Topic{Name: t.out, Partitions: r.Partitions}, ingest.Topic{Name: t.dead, Partitions: r.Partitions}); err != nil {
+	if err := r.client.CreateTopics(ctx, ingest.Topic{Name: t.in, Partitions: r.Partitions},
+		ingest.Topic{Name: t.out, Partitions: r.Partitions},
+		ingest.Topic{Name: t.dead, Partitions: r.Partitions}); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -238,7 +251,8 @@ func (r *streamRun) warm(ctx context.Context, t topics) error {
 	p := ingest.NewProducer(r.client, r.Logger)
 	for i := range r.Partitions {
 		n := msg.Note{VisitID: "warm" + strconv.Itoa(i), Text: "pain"}
-		if err := p.Produce(ctx, t.in, []*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
+		if err := p.Produce(ctx, t.in,
+			[]*ingest.Output{{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}}); err != nil {
 			return fmt.Errorf("sending notes: %w", err)
 		}
 	}
@@ -384,14 +398,20 @@ const (
 // echo is the bare loop: kafka-go's own reader and writer, one loop per partition. It answers every message with the
 // payload under the message's key, waits until all in-sync replicas have it, and commits. It runs until ctx ends.
 func echo(ctx context.Context, brokers []string, t topics, payload []byte, started func()) error {
-	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{ID: t.group, Brokers: brokers, Topics: []string{t.in}, StartOffset: kafka.FirstOffset, HeartbeatInterval: time.Second, JoinGroupBackoff: 500 * time.Millisecond})
+	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: t.group, Brokers: brokers, Topics: []string{t.in}, StartOffset: kafka.FirstOffset,
+		HeartbeatInterval: time.Second, JoinGroupBackoff: 500 * time.Millisecond,
+	})
 	if err != nil {
 		return fmt.Errorf("making a group: %w", err)
 	}
 	defer func() { _ = group.Close() }() // its offsets are committed as it goes
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
-	writer := &kafka.Writer{Addr: kafka.TCP(brokers...), Topic: t.out, Balancer: &kafka.Murmur2Balancer{}, RequiredAcks: kafka.RequireAll, BatchSize: echoBatch, BatchTimeout: echoTimeout, Transport: transport}
+	writer := &kafka.Writer{
+		Addr: kafka.TCP(brokers...), Topic: t.out, Balancer: &kafka.Murmur2Balancer{},
+		RequiredAcks: kafka.RequireAll, BatchSize: echoBatch, BatchTimeout: echoTimeout, Transport: transport,
+	}
 	defer func() { _ = writer.Close() }() // every write was waited for
 	for ctx.Err() == nil {
 		generation, err := group.Next(ctx)
@@ -409,8 +429,13 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 	return nil
 }
 
-func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.PartitionAssignment, writer *kafka.Writer, g *kafka.Generation, payload []byte, started func()) error {
-	reader := kafka.NewReader(kafka.ReaderConfig{Brokers: brokers, Topic: t.in, Partition: a.ID, MinBytes: 1, MaxBytes: 1 << 20, QueueCapacity: 2 * echoBatch, MaxWait: 500 * time.Millisecond})
+func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.PartitionAssignment, writer *kafka.Writer,
+	g *kafka.Generation, payload []byte, started func(),
+) error {
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: brokers, Topic: t.in, Partition: a.ID, MinBytes: 1,
+		MaxBytes: 1 << 20, QueueCapacity: 2 * echoBatch, MaxWait: 500 * time.Millisecond,
+	})
 	defer func() { _ = reader.Close() }() // nothing is left to read
 	if err := reader.SetOffset(a.Offset); err != nil {
 		return fmt.Errorf("seeking: %w", err)

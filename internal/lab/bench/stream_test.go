@@ -48,7 +48,10 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	got := a.result([]time.Time{began, began, began, at(5)}, 500*time.Millisecond)
-	want := &StreamReport{Lost: 1, Repeated: 2, DeadLetters: 1, PerSecond: 6, MessageBytes: (100 + 800) / 2., LatencyMS: sample.Latency{P50: 15, P99: 30, P999: 30}}
+	want := &StreamReport{
+		Lost: 1, Repeated: 2, DeadLetters: 1, PerSecond: 6, MessageBytes: (100 + 800) / 2.,
+		LatencyMS: sample.Latency{P50: 15, P99: 30, P999: 30},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}

@@ -50,10 +50,11 @@ type Options struct {
 
 // Summary is the result of a demo.
 type Summary struct {
-	Notes          int      `json:"notes"` // streamed and answered
-	Lost           int      `json:"lost"`
-	Models         int      `json:"models"`
-	AUROC          *float64 `json:"auroc"`          // of the predictions against the outcomes; null if all outcomes are alike
+	Notes  int `json:"notes"` // streamed and answered
+	Lost   int `json:"lost"`
+	Models int `json:"models"`
+	// of the predictions against the outcomes; null if all outcomes are alike
+	AUROC          *float64 `json:"auroc"`
 	TruthAUROC     *float64 `json:"truth_auroc"`    // of the true probabilities: a model can do better only by chance
 	MeanError      float64  `json:"mean_error"`     // mean |probability − true probability|
 	PerSecond      float64  `json:"per_second"`     // notes answered
@@ -90,7 +91,8 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	cfg := config.Default()
 	cfg.Models.Store = filepath.Join(dir, "models")
 	cfg.HTTP.Listen = listener.Addr().String()
-	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.", cfg.HTTP.Listen)
+	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.",
+		cfg.HTTP.Listen)
 	training := sample.Options{Notes: cmp.Or(o.Training, sample.Notes), Progress: o.Progress}
 	o.Say("Training on %d generated notes.", training.Notes)
 	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), training)
@@ -105,19 +107,27 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	cfg.Beds.Available = available()
 	s := &Summary{Models: len(trained.Bundles), TrainingSecs: time.Since(began).Seconds()}
-	o.Say("Training took %.1f s: a model for all complaints, and %d more for complaints that do better with their own.", s.TrainingSecs, s.Models-1)
+	o.Say("Training took %.1f s: a model for all complaints, and %d more for complaints that do better with their own.",
+		s.TrainingSecs, s.Models-1)
 
-	broker, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
+	broker, err := embedded.Start(
+		embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
 	defer broker.Close()
 	cfg.Kafka.Brokers = []string{broker.Addr()}
-	a, err := app.New(ctx, app.Options{Config: &cfg, Logger: o.Logger, Registry: app.NewRegistry(o.Version), Listener: listener, CreateTopics: true, ShowNotes: true, TopicIndex: filepath.Join(dir, "topics")})
+	a, err := app.New(ctx, app.Options{
+		Config: &cfg, Logger: o.Logger, Registry: app.NewRegistry(o.Version),
+		Listener: listener, CreateTopics: true, ShowNotes: true, TopicIndex: filepath.Join(dir, "topics"),
+	})
 	if err != nil {
 		return nil, err
 	}
-	run := &run{Options: o, generator: g, department: newDepartment(o.Seed, o.Rate), config: &cfg, summary: s, began: began, sent: map[string]sent{}}
+	run := &run{
+		Options: o, generator: g, department: newDepartment(o.Seed, o.Rate), config: &cfg, summary: s,
+		began: began, sent: map[string]sent{},
+	}
 	// The app ends after the stream has been read; the folder is deleted last.
 	appCtx, stopApp := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopApp()
@@ -179,7 +189,8 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 		return err
 	}
 	defer client.Close()
-	r.Say("Streaming %g notes/s for %v through the broker at %s, to be watched at http://%s/. Ctrl-C ends.", r.Rate, r.Duration, brokers[0], r.config.HTTP.Listen)
+	r.Say("Streaming %g notes/s for %v through the broker at %s, to be watched at http://%s/. Ctrl-C ends.", r.Rate,
+		r.Duration, brokers[0], r.config.HTTP.Listen)
 	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
 	var reader errgroup.Group
@@ -195,8 +206,11 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 	})
 	producer := ingest.NewProducer(client, r.Logger)
 	reader.Go(func() error { return r.department.send(readCtx, topics.Outcomes, producer) })
-	notes := sample.Stream{Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note}
-	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second) // a machine that is too slow for the rate sends fewer
+	notes := sample.Stream{
+		Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note,
+	}
+	// a machine that is too slow for the rate sends fewer
+	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second)
 	defer stop()
 	err = notes.Send(sending, producer)
 	if sending.Err() != nil {

@@ -62,12 +62,17 @@ func TestResult(t *testing.T) {
 	t.Parallel()
 	shown := 0
 	began := time.Now()
-	r := &run{Options: Options{Rate: 10, Show: func(*msg.Prediction, []byte) { shown++ }}, summary: &Summary{}, began: began, sent: map[string]sent{}}
+	r := &run{
+		Options: Options{Rate: 10, Show: func(*msg.Prediction, []byte) { shown++ }}, summary: &Summary{},
+		began: began, sent: map[string]sent{},
+	}
 	// Four notes, of which the last stays without an answer.
 	for i, truth := range []float64{.2, .9, .4, .5} {
 		r.sent[fmt.Sprint(i)] = sent{at: began, admitted: i%2 == 1, probability: truth}
 	}
-	for _, p := range []msg.Prediction{{VisitID: "0", Probability: .1}, {VisitID: "1", Probability: .7}, {VisitID: "1", Probability: .7}, {VisitID: "stranger"}, {VisitID: "2", Probability: .8}} {
+	for _, p := range []msg.Prediction{{VisitID: "0", Probability: .1}, {VisitID: "1", Probability: .7}, {
+		VisitID: "1", Probability: .7,
+	}, {VisitID: "stranger"}, {VisitID: "2", Probability: .8}} {
 		r.take(&p, nil)
 	}
 	s, err := r.result()
@@ -78,7 +83,8 @@ func TestResult(t *testing.T) {
 		t.Errorf("%d predictions shown, the summary counts %d, %d lost; want 3, 3, 1", shown, s.Notes, s.Lost)
 	}
 	// One admitted of three: above one of the other two predictions, and above both true probabilities.
-	if s.AUROC == nil || *s.AUROC != .5 || s.TruthAUROC == nil || *s.TruthAUROC != 1 || math.Abs(s.MeanError-(.1+.2+.4)/3) > 1e-12 {
+	if s.AUROC == nil || *s.AUROC != .5 || s.TruthAUROC == nil || *s.TruthAUROC != 1 ||
+		math.Abs(s.MeanError-(.1+.2+.4)/3) > 1e-12 {
 		t.Errorf("AUROC %v, of the truth %v, mean error %v; want 0.5, 1, 0.2333", s.AUROC, s.TruthAUROC, s.MeanError)
 	}
 	if s.LatencyP50 <= 0 || s.LatencyP99 < s.LatencyP50 || s.PerSecond <= 0 || s.FirstAfterSecs <= 0 {
@@ -89,7 +95,10 @@ func TestResult(t *testing.T) {
 // TestResultOneClass sums up notes of which none was admitted, and none at all.
 func TestResultOneClass(t *testing.T) {
 	t.Parallel()
-	r := &run{Options: Options{Rate: 10, Show: func(*msg.Prediction, []byte) {}}, summary: &Summary{}, began: time.Now(), sent: map[string]sent{}}
+	r := &run{
+		Options: Options{Rate: 10, Show: func(*msg.Prediction, []byte) {}}, summary: &Summary{},
+		began: time.Now(), sent: map[string]sent{},
+	}
 	if s, err := r.result(); s != nil || err != nil {
 		t.Errorf("the summary of nothing is %v, %v, want none", s, err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// inDepartment is how many patients wait in the demo, about. At 20 notes a second they would be thousands if each had arrived with
-// the note. So notes come late: a patient has waited most of the usual hours when the note comes, and the decision follows within
-// seconds.
+// inDepartment is how many patients wait in the demo, about. At 20 notes a second they would be thousands if each had
+// arrived with the note. So notes come late: a patient has waited most of the usual hours when the note comes, and the
+// decision follows within seconds.
 const inDepartment = 40
 
 // available are beds by ward, of which the demo tells the probability that more are needed.
@@ -39,7 +39,8 @@ type department struct {
 }
 
 func newDepartment(seed uint64, rate float64) *department {
-	return &department{rand: rand.New(rand.NewPCG(seed, inDepartment)), remaining: time.Duration(inDepartment / max(rate, 1) * float64(time.Second))}
+	return &department{rand: rand.New(rand.NewPCG(seed, inDepartment)), remaining: time.Duration(inDepartment / max(
+		rate, 1) * float64(time.Second))}
 }
 
 // arrive sets when the patient of a note that comes now arrived, and keeps the outcome until it is due.
@@ -121,13 +122,13 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// past is how long before the demo the visits came that the models were trained on: calibration needs the forecasts of 67 days, after
-// four weeks to learn from.
+// past is how long before the demo the visits came that the models were trained on: calibration needs the forecasts of
+// 67 days, after four weeks to learn from.
 const past = 100 * day
 
-// fitBeds learns times, wards and arrivals from the visits that the models were trained on, judges the forecasts of their last weeks as a
-// retraining does, and adds the fit to the store. The generator's visits come at an even pace; here patients arrive independently of
-// each other, as they do.
+// fitBeds learns times, wards and arrivals from the visits that the models were trained on, judges the forecasts of
+// their last weeks as a retraining does, and adds the fit to the store. The generator's visits come at an even pace;
+// here patients arrive independently of each other, as they do.
 func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, store *models.Store) error {
 	first, _ := time.Parse(time.RFC3339, g.At(0).ArrivedAt) // as the generator formatted it
 	h := &beds.History{From: first, AsOf: first.Add(past)}
@@ -135,7 +136,10 @@ func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, st
 	for i, p := range trained.OutOfFold {
 		n := g.At(i)
 		o, stay := ended(g, i, &n.Note)
-		v := beds.Visit{P: p, Complaint: beds.Complaint(n.Complaint), Age: -1, Admitted: o.Disposition == msg.Admitted, Ward: o.Ward}
+		v := beds.Visit{
+			P: p, Complaint: beds.Complaint(n.Complaint), Age: -1,
+			Admitted: o.Disposition == msg.Admitted, Ward: o.Ward,
+		}
 		if n.Age.Set {
 			v.Age = n.Age.Value
 		}

@@ -29,7 +29,8 @@ func TestDepartment(t *testing.T) {
 	for i := range n {
 		note := g.At(i)
 		d.arrive(g, i, &note.Note)
-		if arrived[note.VisitID], err = time.Parse(time.RFC3339, note.ArrivedAt); err != nil || arrived[note.VisitID].After(began) {
+		if arrived[note.VisitID], err = time.Parse(time.RFC3339, note.ArrivedAt); err != nil ||
+			arrived[note.VisitID].After(began) {
 			t.Fatalf("%s: %v", note.ArrivedAt, err)
 		}
 	}

@@ -39,7 +39,9 @@ type ledger struct {
 type version struct{ model, version string }
 
 func newLedger() *ledger {
-	return &ledger{waiting: map[string]bool{}, answered: map[string]bool{}, by: map[version]int{}, brought: map[version]string{}}
+	return &ledger{
+		waiting: map[string]bool{}, answered: map[string]bool{}, by: map[version]int{}, brought: map[version]string{},
+	}
 }
 
 func (l *ledger) sent(visit string) {
@@ -48,8 +50,8 @@ func (l *ledger) sent(visit string) {
 	l.waiting[visit] = true
 }
 
-// serve says that a generation is served since a time. Scorers may take it up before serve is called; their next answers
-// tell then.
+// serve says that a generation is served since a time. Scorers may take it up before serve is called; their next
+// answers tell then.
 func (l *ledger) serve(g *models.Generation, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +103,10 @@ func (l *ledger) take(m *kafka.Message) error {
 func (l *ledger) total() *Nights {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := &Nights{Notes: len(l.answered) + len(l.waiting), Answered: len(l.answered), Lost: len(l.waiting), Repeated: l.repeated, By: map[string]int{}}
+	n := &Nights{
+		Notes: len(l.answered) + len(l.waiting), Answered: len(l.answered), Lost: len(l.waiting),
+		Repeated: l.repeated, By: map[string]int{},
+	}
 	for v, count := range l.by {
 		n.By[l.brought[v]] += count
 	}
@@ -113,7 +118,8 @@ const patience = time.Minute
 
 // swapped waits until every partition has an answer by what is served now.
 func (s *simulation) swapped(ctx context.Context, n *Night) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the scorers did not take up generation %s in %v", n.Generation, patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience,
+		fmt.Errorf("the scorers did not take up generation %s in %v", n.Generation, patience))
 	defer cancel()
 	select {
 	case <-s.ledger.done:

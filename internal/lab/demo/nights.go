@@ -65,8 +65,8 @@ type Night struct {
 	Challenger *Worth `json:"challenger,omitempty"`
 	// Alignment tells how many topics of the challenger keep their number.
 	Alignment *train.Alignment `json:"alignment,omitempty"`
-	// Generation is served from then on. SwapSeconds is the time from the change in the store to the first answer by it on
-	// each partition; null if nothing changed, or no scorer ran yet.
+	// Generation is served from then on. SwapSeconds is the time from the change in the store to the first answer by it
+	// on each partition; null if nothing changed, or no scorer ran yet.
 	Generation  string   `json:"generation"`
 	SwapSeconds *float64 `json:"swap_seconds"`
 	// Notes were sent since the night before, Lost of them have no prediction, Repeated have more than one.
@@ -91,9 +91,10 @@ type Nights struct {
 	Seconds  float64        `json:"seconds"`
 }
 
-// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker, two
-// scorers answer, and each night a retraining reads both topics while notes keep coming. At the end the last change is
-// rolled back. tell is called after each night; its error ends the run. The result is nil if ctx ended before the last night.
+// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker,
+// two scorers answer, and each night a retraining reads both topics while notes keep coming. At the end the last change
+// is rolled back. tell is called after each night; its error ends the run. The result is nil if ctx ended before the
+// last night.
 func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (*Nights, error) {
 	return simulate(ctx, o, perDay, onNight)
 }
@@ -109,7 +110,8 @@ func simulate(ctx context.Context, o Options, perDay int, onNight func(*Night) e
 	if err != nil {
 		return nil, err
 	}
-	broker, err := embedded.Start(embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
+	broker, err := embedded.Start(
+		embedded.Config{Dir: filepath.Join(dir, "broker"), Listen: "127.0.0.1:0", Logger: o.Logger})
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +125,9 @@ func simulate(ctx context.Context, o Options, perDay int, onNight func(*Night) e
 	}
 	defer client.Close()
 	s := &simulation{
-		Options: o, perDay: perDay, generator: g, config: &cfg, client: client, producer: ingest.NewProducer(client, o.Logger),
-		store: models.OpenDir(cfg.Models.Store), onNight: onNight, ledger: newLedger(),
+		Options: o, perDay: perDay, generator: g, config: &cfg, client: client,
+		producer: ingest.NewProducer(client, o.Logger),
+		store:    models.OpenDir(cfg.Models.Store), onNight: onNight, ledger: newLedger(),
 	}
 	if err := s.run(ctx); err != nil || ctx.Err() != nil {
 		if ctx.Err() != nil {
@@ -156,7 +159,8 @@ type simulation struct {
 // run makes the first models of the day before, then starts the scorers and lives through the days.
 func (s *simulation) run(ctx context.Context) (err error) {
 	topics := s.config.Kafka.Topics
-	if err := s.client.CreateTopics(ctx, ingest.Topic{Name: topics.Notes}, ingest.Topic{Name: topics.Outcomes}, ingest.Topic{Name: topics.Predictions}); err != nil {
+	if err := s.client.CreateTopics(ctx, ingest.Topic{Name: topics.Notes}, ingest.Topic{Name: topics.Outcomes},
+		ingest.Topic{Name: topics.Predictions}); err != nil {
 		return err
 	}
 	if s.outcomes, err = s.generator.Log(ctx, (s.Nights+2)*s.perDay); err != nil {
@@ -193,7 +197,8 @@ func (s *simulation) run(ctx context.Context) (err error) {
 // start starts the scorers and what reads their predictions.
 func (s *simulation) start(ctx context.Context, parts *errgroup.Group) (all []*app.App, err error) {
 	for range scorers {
-		a, err := app.New(ctx, app.Options{Config: s.config, Logger: s.Logger, Registry: app.NewRegistry(s.Version), CreateTopics: true})
+		a, err := app.New(ctx,
+			app.Options{Config: s.config, Logger: s.Logger, Registry: app.NewRegistry(s.Version), CreateTopics: true})
 		if err != nil {
 			return nil, err
 		}
@@ -252,17 +257,19 @@ func (s *simulation) day(ctx context.Context, n *Night) error {
 
 // send sends the next notes at a rate; 0 is as fast as it goes. It ends early with ctx.
 func (s *simulation) send(ctx context.Context, count int, rate float64) error {
-	stream := sample.Stream{Topic: s.config.Kafka.Topics.Notes, Count: count, Rate: rate, Message: func(int) *ingest.Output {
-		n := s.generator.At(s.sent)
-		s.sent++
-		s.ledger.sent(n.VisitID)
-		return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
-	}}
+	stream := sample.Stream{
+		Topic: s.config.Kafka.Topics.Notes, Count: count, Rate: rate, Message: func(int) *ingest.Output {
+			n := s.generator.At(s.sent)
+			s.sent++
+			s.ledger.sent(n.VisitID)
+			return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
+		},
+	}
 	return stream.Send(ctx, s.producer)
 }
 
-// awake lets notes of the next day, or days on a slow machine, come while change runs and until the scorers have taken it up.
-// change reports whether another generation is served.
+// awake lets notes of the next day, or days on a slow machine, come while change runs and until the scorers have taken
+// it up. change reports whether another generation is served.
 func (s *simulation) awake(ctx context.Context, change func() (bool, error), n *Night) error {
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
@@ -291,7 +298,8 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 		return false, err
 	}
 	job := retrain.Job{
-		Source:   replay.New(replay.Config{Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger}),
+		Source: replay.New(
+			replay.Config{Client: s.client, NoteTopic: topics.Notes, OutcomeTopic: topics.Outcomes, Logger: s.Logger}),
 		Settings: retrain.Settings{AsOf: begin.Add(time.Duration(n.Night+1) * day), Aux: sample.Aux()},
 		Fit:      retrain.DefaultFit(), Version: s.Version, Progress: s.Progress,
 		Gatekeeper: train.Gatekeeper{Store: s.store, Gate: gate.Default(), By: "demo", Command: "wardcast demo"},

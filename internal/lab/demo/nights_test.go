@@ -11,7 +11,10 @@ import (
 )
 
 func quiet(nights int) Options {
-	return Options{Nights: nights, Rate: 40, Seed: 6, Version: "test", Logger: slog.New(slog.DiscardHandler), Say: func(string, ...any) {}}
+	return Options{
+		Nights: nights, Rate: 40, Seed: 6, Version: "test", Logger: slog.New(slog.DiscardHandler),
+		Say: func(string, ...any) {},
+	}
 }
 
 // TestNights lives through two days of a small hospital. What is built in decides: after the bad day no model is worth
@@ -47,7 +50,8 @@ func TestNights(t *testing.T) {
 		if i == 0 || changed {
 			served = append(served, n.Generation)
 		}
-		if judged := n.Decision != ""; judged != (i < 3) || judged && (n.Challenger == nil || n.Later == 0) || (i > 0 && judged) != (n.Alignment != nil) {
+		if judged := n.Decision != ""; judged != (i < 3) || judged && (n.Challenger == nil || n.Later == 0) ||
+			(i > 0 && judged) != (n.Alignment != nil) {
 			t.Errorf("night %d is told without what was judged", i)
 		}
 	}

@@ -33,8 +33,8 @@ const (
 	partitions = 12
 )
 
-// cluster is three real brokers with an authorizer. They have a listener with a login for the scorers, and one without for the
-// trial and between themselves.
+// cluster is three real brokers with an authorizer. They have a listener with a login for the scorers, and one without
+// for the trial and between themselves.
 type cluster struct {
 	*testing.T
 	script string
@@ -88,7 +88,8 @@ super.users=User:ANONYMOUS
 	compacted := "compact" // what a letter without a key could not be written to
 	c.create(letters, map[string]*string{"cleanup.policy": &compacted})
 	// What docs/deploy.md grants to serve, without its topics that these trials do not use.
-	c.allow(kadm.NewACLs().Topics(notesTopic, "triage.outcomes", "triage.models").Groups("wardcast").Operations(kadm.OpRead, kadm.OpDescribe))
+	c.allow(kadm.NewACLs().Topics(notesTopic, "triage.outcomes",
+		"triage.models").Groups("wardcast").Operations(kadm.OpRead, kadm.OpDescribe))
 	c.allow(kadm.NewACLs().Topics(answers, letters).Operations(kadm.OpWrite, kadm.OpDescribe))
 	return c
 }
@@ -110,7 +111,8 @@ search:
 			t.Fatal(err)
 		}
 		for _, offset := range []int{1, 2, 100, 101, 102, loginOffset, loginOffset + 1, loginOffset + 2} {
-			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+offset)))
+			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp",
+				net.JoinHostPort("127.0.0.1", strconv.Itoa(base+offset)))
 			if err != nil {
 				continue search
 			}
@@ -126,7 +128,8 @@ func (c *cluster) broker(args ...string) {
 	var out []byte
 	var err error
 	for range 5 { // the script waits a minute for a broker that comes up, and on two busy cores it may take longer
-		cmd := exec.CommandContext(context.WithoutCancel(c.Context()), c.script, args...) // wipe runs after the test's end
+		// wipe runs after the test's end
+		cmd := exec.CommandContext(context.WithoutCancel(c.Context()), c.script, args...)
 		cmd.Env = c.env
 		if out, err = cmd.CombinedOutput(); err == nil || args[0] != "up" {
 			break
@@ -170,7 +173,8 @@ func (c *cluster) change(b *kadm.ACLBuilder) {
 // deny takes a permission on a topic away from the scorers, and returns how to give it back.
 func (c *cluster) deny(topic string, op kadm.ACLOperation) (giveBack func()) {
 	c.Helper()
-	denied := kadm.NewACLs().Topics(topic).Deny("User:" + user).DenyHosts("*").Operations(op).ResourcePatternType(kadm.ACLPatternLiteral)
+	denied := kadm.NewACLs().Topics(topic).Deny("User:" +
+		user).DenyHosts("*").Operations(op).ResourcePatternType(kadm.ACLPatternLiteral)
 	c.change(denied)
 	return func() {
 		c.Helper()

@@ -16,8 +16,8 @@ import (
 	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
-// ledger knows of each note when it was sent and what became of it. It writes and reads with a client of another family than the
-// product's.
+// ledger knows of each note when it was sent and what became of it. It writes and reads with a client of another family
+// than the product's.
 type ledger struct {
 	c        *cluster
 	g        *synth.Generator
@@ -38,7 +38,8 @@ type note struct {
 
 func (c *cluster) ledger(g *synth.Generator) *ledger {
 	c.Helper()
-	producer, err := kgo.NewClient(kgo.SeedBrokers(c.open...), kgo.DefaultProduceTopic(notesTopic), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.MetadataMinAge(200*time.Millisecond))
+	producer, err := kgo.NewClient(kgo.SeedBrokers(c.open...), kgo.DefaultProduceTopic(notesTopic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0), kgo.MetadataMinAge(200*time.Millisecond))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func (c *cluster) ledger(g *synth.Generator) *ledger {
 	return &ledger{c: c, g: g, producer: producer}
 }
 
-// feed sends notes at a rate, in turn to all partitions, until ctx ends; then it waits until the brokers have all of them.
+// feed sends notes at a rate, in turn to all partitions, until ctx ends; then it waits until the brokers have all of
+// them.
 func (l *ledger) feed(ctx context.Context, rate int) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -71,19 +73,23 @@ func (l *ledger) send() {
 	l.mu.Unlock()
 	n := l.g.At(i % 20000).Note
 	n.VisitID = strconv.Itoa(i)
-	l.producer.Produce(l.c.Context(), &kgo.Record{Key: []byte(n.VisitID), Value: n.AppendJSON(nil), Partition: int32(i % partitions)}, func(_ *kgo.Record, err error) {
-		if err != nil {
-			l.c.Errorf("sending a note: %v", err)
-		}
-		l.mu.Lock()
-		l.notes[i].sent = time.Now()
-		l.mu.Unlock()
-	})
+	l.producer.Produce(l.c.Context(),
+		&kgo.Record{Key: []byte(n.VisitID), Value: n.AppendJSON(nil), Partition: int32(i % partitions)},
+		func(_ *kgo.Record, err error) {
+			if err != nil {
+				l.c.Errorf("sending a note: %v", err)
+			}
+			l.mu.Lock()
+			l.notes[i].sent = time.Now()
+			l.mu.Unlock()
+		})
 }
 
 // read takes down the answers until ctx ends.
 func (l *ledger) read(ctx context.Context, topics ...string) error {
-	reader, err := kgo.NewClient(kgo.SeedBrokers(l.c.open...), kgo.ConsumeTopics(topics...), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond), kgo.MetadataMinAge(200*time.Millisecond))
+	reader, err := kgo.NewClient(kgo.SeedBrokers(l.c.open...), kgo.ConsumeTopics(topics...),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond),
+		kgo.MetadataMinAge(200*time.Millisecond))
 	if err != nil {
 		return err
 	}
@@ -91,7 +97,8 @@ func (l *ledger) read(ctx context.Context, topics ...string) error {
 	for ctx.Err() == nil {
 		fetches := reader.PollFetches(ctx)
 		for _, e := range fetches.Errors() {
-			if !errors.Is(e.Err, context.Canceled) && !errors.Is(e.Err, kerr.UnknownTopicOrPartition) && !kerr.IsRetriable(e.Err) && !kgo.IsRetryableBrokerErr(e.Err) {
+			if !errors.Is(e.Err, context.Canceled) && !errors.Is(e.Err, kerr.UnknownTopicOrPartition) &&
+				!kerr.IsRetriable(e.Err) && !kgo.IsRetryableBrokerErr(e.Err) {
 				return fmt.Errorf("reading %s: %w", e.Topic, e.Err)
 			}
 		}
@@ -122,7 +129,8 @@ func (l *ledger) take(r *kgo.Record) {
 	}
 }
 
-// timeless is what every answer to one note has in common: all but the time of scoring, which is in the body, and in a header.
+// timeless is what every answer to one note has in common: all but the time of scoring, which is in the body, and in a
+// header.
 func timeless(r *kgo.Record) string {
 	var b strings.Builder
 	b.WriteString(r.Topic)

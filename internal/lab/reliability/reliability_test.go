@@ -1,4 +1,5 @@
-// Package reliability_test tries the built program on three real brokers that misbehave: docs/reliability.md has what came out.
+// Package reliability_test tries the built program on three real brokers that misbehave: docs/reliability.md has what
+// came out.
 package reliability_test
 
 import (
@@ -23,7 +24,8 @@ func length(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("WARDCAST_TRIAL")
 	if text == "" || os.Getenv("WARDCAST_SHARED") == "" {
-		t.Skip("it takes minutes and a real Kafka: WARDCAST_TRIAL is how long, such as 5m, and WARDCAST_SHARED has the script that starts one")
+		t.Skip("it takes minutes and a real Kafka: WARDCAST_TRIAL is how long, such as 5m, and WARDCAST_SHARED has " +
+			"the script that starts one")
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Minute {
@@ -47,9 +49,9 @@ func background(t *testing.T, f func(ctx context.Context) error) (stop func()) {
 	}
 }
 
-// TestReliability: two scorers at 500 notes/s, of which one or the other is restarted every minute, while brokers are killed, a
-// scorer is halted, permissions go and come back, and the output is deleted and made anew. Every note is answered, and whatever is
-// answered twice is answered alike.
+// TestReliability: two scorers at 500 notes/s, of which one or the other is restarted every minute, while brokers are
+// killed, a scorer is halted, permissions go and come back, and the output is deleted and made anew. Every note is
+// answered, and whatever is answered twice is answered alike.
 func TestReliability(t *testing.T) {
 	total := length(t)
 	const rate = 500
@@ -121,7 +123,8 @@ func TestReliability(t *testing.T) {
 	happened = append(happened, event{"the end", time.Now()})
 	for i, e := range happened[:len(happened)-1] {
 		next := happened[i+1].began
-		t.Logf("%-50s %4.0f s, without any answer for %s, waits: %s", e.what, next.Sub(e.began).Seconds(), l.gap(e.began, next).Round(time.Millisecond),
+		t.Logf("%-50s %4.0f s, without any answer for %s, waits: %s", e.what, next.Sub(e.began).Seconds(),
+			l.gap(e.began, next).Round(time.Millisecond),
 			summary(l.waits(func(n *note) bool { return n.sent.After(e.began) && n.sent.Before(next) })))
 	}
 	if l.waiting() > 0 || l.unalike > 0 {
@@ -152,8 +155,9 @@ func pause(t *testing.T, d time.Duration) {
 	}
 }
 
-// TestPermanentErrors: two scorers may not write dead letters, and one partition has a note, without a key, that must become one.
-// Only that partition waits. It is named in log, metric and readiness, and goes on soon after the permission is given.
+// TestPermanentErrors: two scorers may not write dead letters, and one partition has a note, without a key, that must
+// become one. Only that partition waits. It is named in log, metric and readiness, and goes on soon after the
+// permission is given.
 func TestPermanentErrors(t *testing.T) {
 	total := length(t)
 	const rate, stuck = 12, 0
@@ -174,22 +178,26 @@ func TestPermanentErrors(t *testing.T) {
 
 	giveBack := c.deny(letters, kadm.OpWrite)
 	began := time.Now()
-	if err := l.producer.ProduceSync(t.Context(), &kgo.Record{Value: []byte("no note"), Partition: stuck}).FirstErr(); err != nil {
+	if err := l.producer.ProduceSync(t.Context(),
+		&kgo.Record{Value: []byte("no note"), Partition: stuck}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	var blocked *scorer
 	ingesttest.Await(t, "a scorer that names the partition in its readiness", func() bool {
 		for _, r := range scorers {
-			if code, body := r.get("/readyz"); code == http.StatusServiceUnavailable && strings.Contains(body, fmt.Sprintf("partition %d ", stuck)) {
+			if code, body := r.get("/readyz"); code == http.StatusServiceUnavailable &&
+				strings.Contains(body, fmt.Sprintf("partition %d ", stuck)) {
 				blocked = r
 			}
 		}
 		return blocked != nil
 	})
-	if !blocked.logged("ERROR", fmt.Sprintf("partition=%d", stuck), "[29]") && !blocked.logged(`"ERROR"`, fmt.Sprintf(`"partition":%d`, stuck), "[29]") {
+	if !blocked.logged("ERROR", fmt.Sprintf("partition=%d", stuck), "[29]") &&
+		!blocked.logged(`"ERROR"`, fmt.Sprintf(`"partition":%d`, stuck), "[29]") {
 		t.Error("no line of the log names the partition and the broker's code")
 	}
-	if n, waiting := blocked.metric(`wardcast_ingest_permanent_errors_total{code="29"`), blocked.metric("wardcast_ingest_blocked_partitions"); n == 0 || waiting != 1 {
+	if n, waiting := blocked.metric(`wardcast_ingest_permanent_errors_total{code="29"`),
+		blocked.metric("wardcast_ingest_blocked_partitions"); n == 0 || waiting != 1 {
 		t.Errorf("the metrics tell of %g permanent errors and %g blocked partitions", n, waiting)
 	}
 	pause(t, time.Until(began.Add(total-30*time.Second)))
@@ -207,7 +215,8 @@ func TestPermanentErrors(t *testing.T) {
 
 	healthy := l.waits(func(n *note) bool { return n.partition != stuck })
 	rejoined := sum("wardcast_ingest_rebalances_total") - generations
-	t.Logf("%d notes, %d lost, %d repeated; the members joined the group again %.0f times; the partition went on %.1f s after the mend",
+	t.Logf("%d notes, %d lost, %d repeated; the members joined the group again %.0f times; the partition went on "+
+		"%.1f s after the mend",
 		len(l.notes), l.waiting(), l.repeated, rejoined, took.Seconds())
 	t.Logf("waits of the other partitions: %s", summary(healthy))
 	switch {

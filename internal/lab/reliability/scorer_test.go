@@ -33,14 +33,16 @@ func newSite(t *testing.T, c *cluster) *site {
 	t.Helper()
 	s := &site{T: t, c: c, folder: t.TempDir()}
 	s.program = filepath.Join(s.folder, "wardcast")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.program, "github.com/wardcast/wardcast/cmd/wardcast").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.program,
+		"github.com/wardcast/wardcast/cmd/wardcast").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
 	}
 	var err error
 	if s.notes, err = synth.New(synth.Settings{Seed: 7, Misspelling: synth.DefaultMisspelling}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sample.Train(t.Context(), s.notes, models.OpenDir(filepath.Join(s.folder, "models")), sample.Options{}); err != nil {
+	if _, err := sample.Train(t.Context(), s.notes, models.OpenDir(filepath.Join(s.folder, "models")),
+		sample.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(s.folder, "password"), []byte(password), 0o600); err != nil {
@@ -89,7 +91,8 @@ http: {listen: "%s"}
 // start starts the process, and returns when it is ready.
 func (r *scorer) start() {
 	r.Helper()
-	r.process = exec.CommandContext(context.WithoutCancel(r.Context()), r.program, "serve", "--config", r.config) // its end is waited for
+	// its end is waited for
+	r.process = exec.CommandContext(context.WithoutCancel(r.Context()), r.program, "serve", "--config", r.config)
 	r.process.Stdout, r.process.Stderr = r.log, r.log
 	if err := r.process.Start(); err != nil {
 		r.Fatal(err)

@@ -22,8 +22,8 @@ func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	})
 }
 
-// WriteOutcomes writes the outcomes of the first n notes, an object per line, in the order in which they were recorded. It
-// holds them all in memory.
+// WriteOutcomes writes the outcomes of the first n notes, an object per line, in the order in which they were recorded.
+// It holds them all in memory.
 func WriteOutcomes(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	all, err := g.Log(ctx, n)
 	if err != nil {

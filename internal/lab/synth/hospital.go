@@ -17,7 +17,8 @@ import (
 type Changes struct {
 	// BaseRate adds to the log-odds of every admission for each 30 days.
 	BaseRate float64
-	// Shift adds to the log-odds of every admission from ShiftFrom on, as when a ward closes; a zero ShiftFrom is never.
+	// Shift adds to the log-odds of every admission from ShiftFrom on, as when a ward closes; a zero ShiftFrom is
+	// never.
 	Shift     float64
 	ShiftFrom time.Time
 	// Wording is the share of shorthand that each 30 days replace by other words, up to all of it.
@@ -83,8 +84,10 @@ const (
 
 // newWords are what takes the place of shorthand.
 var newWords = strings.NewReplacer(
-	" c/o ", " reports ", " w/ ", " with ", " pt ", " patient ", " hx ", " history ", " s/p ", " post ", " sob", " short of breath", " abd ", " abdominal ",
-	" n/v", " nausea and vomiting", " r ", " right ", " l ", " left ", " yo ", " year old ", " denies ", " negative for ", " since ", " onset ", " x ", " for ",
+	" c/o ", " reports ", " w/ ", " with ", " pt ", " patient ", " hx ", " history ", " s/p ", " post ",
+	" sob", " short of breath", " abd ", " abdominal ",
+	" n/v", " nausea and vomiting", " r ", " right ", " l ", " left ", " yo ", " year old ",
+	" denies ", " negative for ", " since ", " onset ", " x ", " for ",
 )
 
 // reword returns the text in the words and the form of its time.
@@ -216,6 +219,7 @@ func (g *Generator) Log(ctx context.Context, n int) (all []Outcome, err error) {
 		}
 		all = append(all, g.Outcomes(i)...)
 	}
-	slices.SortStableFunc(all, func(a, b Outcome) int { return cmp.Or(a.Recorded.Compare(b.Recorded), cmp.Compare(a.Visit, b.Visit)) })
+	slices.SortStableFunc(all,
+		func(a, b Outcome) int { return cmp.Or(a.Recorded.Compare(b.Recorded), cmp.Compare(a.Visit, b.Visit)) })
 	return all, nil
 }

@@ -35,7 +35,8 @@ func TestChangesLeaveTheRestAlone(t *testing.T) {
 		}
 		want := a.Text
 		if !arrived.Before(template) {
-			want = "TRIAGE FORM V2 | CHIEF COMPLAINT: " + strings.ToUpper(a.Complaint) + " | NARRATIVE: " + strings.ToUpper(a.Text)
+			want = "TRIAGE FORM V2 | CHIEF COMPLAINT: " + strings.ToUpper(a.Complaint) + " | NARRATIVE: " +
+				strings.ToUpper(a.Text)
 		}
 		if b.Text != want {
 			t.Fatalf("note %d: got %q, want %q", i, b.Text, want)
@@ -63,7 +64,8 @@ func TestBaseRateDrifts(t *testing.T) {
 	logit := func(p float64) float64 { return math.Log(p / (1 - p)) }
 	for _, i := range []int{0, 360, 720, 1440} {
 		a, b := plain.At(i), drifting.At(i)
-		if got, want := logit(b.Probability)-logit(a.Probability), 0.7*float64(i)/720; math.Abs(got-want) > 0.002 { // up to an hour later
+		// up to an hour later
+		if got, want := logit(b.Probability)-logit(a.Probability), 0.7*float64(i)/720; math.Abs(got-want) > 0.002 {
 			t.Errorf("note %d: %v, want %v", i, got, want)
 		}
 	}
@@ -92,7 +94,9 @@ func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	const n = 6000
 	badDay := hospitalStart.AddDate(0, 0, 3)
-	g := generator(t, Settings{Seed: 4, Start: hospitalStart, Interval: 15 * time.Minute, Labels: Labels{Delay: 10 * time.Hour, Revised: 0.3, BadDay: badDay}})
+	g := generator(t, Settings{Seed: 4, Start: hospitalStart, Interval: 15 * time.Minute, Labels: Labels{
+		Delay: 10 * time.Hour, Revised: 0.3, BadDay: badDay,
+	}})
 	var kinds struct{ plain, corrected, again, cancelled, wrong, bad int }
 	var delay, first float64
 	for i := range n {
@@ -100,7 +104,8 @@ func TestOutcomes(t *testing.T) {
 		last := events[len(events)-1]
 		arrived, _ := time.Parse(time.RFC3339, note.ArrivedAt)
 		decided, _ := time.Parse(time.RFC3339, events[0].DecidedAt)
-		if !decided.After(arrived) || events[0].Recorded.Before(decided) || !slices.IsSortedFunc(events, func(a, b Outcome) int { return a.Recorded.Compare(b.Recorded) }) {
+		if !decided.After(arrived) || events[0].Recorded.Before(decided) ||
+			!slices.IsSortedFunc(events, func(a, b Outcome) int { return a.Recorded.Compare(b.Recorded) }) {
 			t.Fatalf("visit %d: times are out of order: %+v", i, events)
 		}
 		delay += events[0].Recorded.Sub(decided).Hours() / n
@@ -129,7 +134,9 @@ func TestOutcomes(t *testing.T) {
 	if kinds.bad < 10 || kinds.bad > 60 {
 		t.Errorf("the bad day has %d wrong labels of 96", kinds.bad)
 	}
-	for what, k := range map[string]int{"corrected": kinds.corrected, "cancelled": kinds.cancelled, "decided again": kinds.again} {
+	for what, k := range map[string]int{
+		"corrected": kinds.corrected, "cancelled": kinds.cancelled, "decided again": kinds.again,
+	} {
 		if share := float64(k) / n; math.Abs(share-0.1) > 0.015 {
 			t.Errorf("%s: a share of %.3f, want a tenth", what, share)
 		}
@@ -168,7 +175,11 @@ func TestWriteOutcomes(t *testing.T) {
 func TestNewRefusesImpossibleHospitals(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Settings{
-		{Changes: Changes{BaseRate: math.NaN()}}, {Changes: Changes{Wording: 2}}, {Changes: Changes{Shift: math.Inf(1)}}, {Labels: Labels{Delay: -1}}, {Labels: Labels{Revised: 1.5}},
+		{Changes: Changes{BaseRate: math.NaN()}},
+		{Changes: Changes{Wording: 2}},
+		{Changes: Changes{Shift: math.Inf(1)}},
+		{Labels: Labels{Delay: -1}},
+		{Labels: Labels{Revised: 1.5}},
 	} {
 		if _, err := New(s); err == nil {
 			t.Errorf("%+v is accepted", s)

@@ -76,7 +76,8 @@ func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 		entries += len(tf)
 	}
 	out := bufio.NewWriter(w)
-	if _, err := fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", s.Documents, s.Terms, entries); err != nil {
+	if _, err := fmt.Fprintf(out, "%%%%MatrixMarket matrix coordinate real general\n%d %d %d\n", s.Documents, s.Terms,
+		entries); err != nil {
 		return err
 	}
 	for i, tf := range documents {

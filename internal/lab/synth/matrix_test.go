@@ -55,14 +55,16 @@ func TestWriteMatrix(t *testing.T) {
 			t.Fatalf("row %d has length %v", i, math.Sqrt(squares))
 		}
 		for _, v := range counts {
-			if ratio := v / least; math.Abs(ratio-math.Round(ratio)) > 1e-9 { // a term that stands once is in every row here
+			// a term that stands once is in every row here
+			if ratio := v / least; math.Abs(ratio-math.Round(ratio)) > 1e-9 {
 				t.Fatalf("row %d: counts stand as %v to 1", i, ratio)
 			}
 		}
 	}
 	longer := s
 	longer.MinTokens = 2 * minTokens
-	if read, err := matrixio.ReadMTX(bytes.NewReader(drawn(t, longer))); err != nil || read.(*matrix.CSR).NNZ() < x.NNZ()*3/2 {
+	if read, err := matrixio.ReadMTX(bytes.NewReader(drawn(t, longer))); err != nil ||
+		read.(*matrix.CSR).NNZ() < x.NNZ()*3/2 {
 		t.Errorf("twice as many tokens: %v, or hardly more entries than %d", err, x.NNZ())
 	}
 	if again := drawn(t, s); !bytes.Equal(again, data) {
@@ -76,17 +78,21 @@ func TestWriteMatrix(t *testing.T) {
 
 func TestWriteMatrixRefuses(t *testing.T) {
 	t.Parallel()
-	for _, s := range []MatrixSettings{{Terms: 1, Topics: 1}, {Documents: 1, Topics: 1}, {Documents: 1, Terms: 1}, {Documents: 1, Terms: 1, Topics: 1, MinTokens: -1}} {
+	for _, s := range []MatrixSettings{{Terms: 1, Topics: 1}, {Documents: 1, Topics: 1}, {Documents: 1, Terms: 1}, {
+		Documents: 1, Terms: 1, Topics: 1, MinTokens: -1,
+	}} {
 		if err := WriteMatrix(t.Context(), new(bytes.Buffer), s); err == nil {
 			t.Errorf("%+v was taken", s)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := WriteMatrix(ctx, new(bytes.Buffer), MatrixSettings{Documents: 1, Terms: 1, Topics: 1}); !errors.Is(err, context.Canceled) {
+	if err := WriteMatrix(ctx, new(bytes.Buffer), MatrixSettings{Documents: 1, Terms: 1, Topics: 1}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if err := WriteMatrix(t.Context(), full{}, MatrixSettings{Documents: 1, Terms: 1, Topics: 1}); !errors.Is(err, errFull) {
+	if err := WriteMatrix(t.Context(), full{}, MatrixSettings{Documents: 1, Terms: 1, Topics: 1}); !errors.Is(err,
+		errFull) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -94,7 +94,8 @@ var readConstructs = sync.OnceValues(func() (all []construct, err error) {
 // when ctx ends, and when w fails.
 func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart, s QuestionnaireSettings) error {
 	if s.Participants < 1 || !(s.Missing >= 0 && s.Missing < 1) || s.Visits < 0 {
-		return errors.New("participants must be at least 1, the probability of missing answers from 0 to below 1, and visits not negative")
+		return errors.New("participants must be at least 1, the probability of missing answers from 0 to below 1, " +
+			"and visits not negative")
 	}
 	all, err := readConstructs()
 	if err != nil {
@@ -195,9 +196,12 @@ func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []fl
 }
 
 // answers returns the cells of answers, age and sex.
-func (s *QuestionnaireSettings) answers(random *rand.Rand, all []construct, scores []float64, age, boy int) (cells []string) {
+func (s *QuestionnaireSettings) answers(random *rand.Rand, all []construct, scores []float64,
+	age, boy int,
+) (cells []string) {
 	eachItem(all, func(_ string, c int, item *surveyItem) {
-		v := item.Own*scores[c] + item.Cross*scores[item.other] + item.Older*float64(age-youngest)/(oldest-youngest) + item.Boys*float64(boy) + answerSD*random.NormFloat64()
+		v := item.Own*scores[c] + item.Cross*scores[item.other] + item.Older*float64(age-youngest)/(oldest-youngest) +
+			item.Boys*float64(boy) + answerSD*random.NormFloat64()
 		answer := int(math.Round(min(max(v, 0), QuestionnaireTop)))
 		if item.Reversed {
 			answer = QuestionnaireTop - answer

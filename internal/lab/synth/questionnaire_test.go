@@ -27,10 +27,13 @@ func TestWriteQuestionnaire(t *testing.T) {
 	t.Parallel()
 	s := QuestionnaireSettings{Participants: 400, Seed: 3, Missing: 0.1}
 	answers, scores := questionnaireTable(t, QuestionnaireAnswers, s), questionnaireTable(t, QuestionnaireScores, s)
-	codebook, loadings := questionnaireTable(t, QuestionnaireCodebook, s), questionnaireTable(t, QuestionnaireLoadings, s)
+	codebook, loadings := questionnaireTable(t, QuestionnaireCodebook, s),
+		questionnaireTable(t, QuestionnaireLoadings, s)
 	items, constructs := len(codebook)-1, len(scores[0])-1
-	if len(answers) != 401 || len(scores) != 401 || len(loadings) != items+1 || len(answers[0]) != 1+items+2+constructs || len(loadings[0]) != 1+constructs+2 {
-		t.Fatalf("answers %d×%d, scores %d×%d, codebook %d, loadings %d×%d", len(answers), len(answers[0]), len(scores), len(scores[0]), len(codebook), len(loadings), len(loadings[0]))
+	if len(answers) != 401 || len(scores) != 401 || len(loadings) != items+1 ||
+		len(answers[0]) != 1+items+2+constructs || len(loadings[0]) != 1+constructs+2 {
+		t.Fatalf("answers %d×%d, scores %d×%d, codebook %d, loadings %d×%d", len(answers), len(answers[0]), len(scores),
+			len(scores[0]), len(codebook), len(loadings), len(loadings[0]))
 	}
 	missing := 0
 	for i, row := range answers[1:] {
@@ -87,7 +90,8 @@ func TestWriteQuestionnaire(t *testing.T) {
 	twice := questionnaireTable(t, QuestionnaireAnswers, s)
 	for i := range s.Participants {
 		one, two := twice[1+2*i], twice[2+2*i]
-		if !slices.Equal(one, answers[1+i]) || two[0] != one[0] || two[1+items] == one[1+items] || !slices.Equal(two[2+items:], one[2+items:]) {
+		if !slices.Equal(one, answers[1+i]) || two[0] != one[0] || two[1+items] == one[1+items] ||
+			!slices.Equal(two[2+items:], one[2+items:]) {
 			t.Errorf("visits %q and %q of one participant", one, two)
 		}
 	}
@@ -101,7 +105,9 @@ func TestWriteQuestionnaire(t *testing.T) {
 func TestWriteQuestionnaireRefuses(t *testing.T) {
 	t.Parallel()
 	good := QuestionnaireSettings{Participants: 2}
-	for _, s := range []QuestionnaireSettings{{}, {Participants: 1, Missing: 1}, {Participants: 1, Missing: -0.1}, {Participants: 1, Visits: -1}} {
+	for _, s := range []QuestionnaireSettings{
+		{}, {Participants: 1, Missing: 1}, {Participants: 1, Missing: -0.1}, {Participants: 1, Visits: -1},
+	} {
 		if err := WriteQuestionnaire(t.Context(), &bytes.Buffer{}, QuestionnaireAnswers, s); err == nil {
 			t.Errorf("%+v: no error", s)
 		}

@@ -13,8 +13,8 @@
 //
 // Every seventh visit or so is of a patient who was there before, with the same complaint; PatientID tells.
 //
-// Changes let the hospital change over time, and Outcomes tells what its outcomes would be as messages: late, and now and
-// then corrected or cancelled.
+// Changes let the hospital change over time, and Outcomes tells what its outcomes would be as messages: late, and now
+// and then corrected or cancelled.
 //
 // Note i is a function of the settings and of i alone, so that generators can run in parallel. A Generator is safe for
 // concurrent use, except Next.
@@ -116,7 +116,7 @@ func New(s Settings) (*Generator, error) {
 }
 
 // effects are the coefficients of what is not in the text: of ten years, one level, 10/min and one percent.
-var effects = struct{ Age, Acuity, HR, SpO2 float64 }{0.16, -0.45, 0.12, -0.1}
+var effects = struct{ Age, Acuity, HR, SpO2 float64 }{Age: 0.16, Acuity: -0.45, HR: 0.12, SpO2: -0.1}
 
 // strength scales the coefficients of the catalogue so that the true probabilities reach an AUROC of about 0.89 over
 // all complaints.
@@ -312,7 +312,8 @@ func (v *visit) measure() float64 {
 	}
 	if v.Float64() >= missing {
 		v.n.Vitals = msg.Vitals{
-			SBP: msg.Some(sbp), DBP: msg.Some(dbp), HR: msg.Some(hr), RR: msg.Some(rr), TempC: msg.Some(temp), SpO2: msg.Some(spo2),
+			SBP: msg.Some(sbp), DBP: msg.Some(dbp), HR: msg.Some(hr), RR: msg.Some(rr), TempC: msg.Some(temp),
+			SpO2: msg.Some(spo2),
 		}
 	}
 	return effects.Acuity*(acuity-3) + effects.HR*(hr-85)/10 + effects.SpO2*(spo2-97)
@@ -426,7 +427,8 @@ func (w *writer) vitals() {
 	case 0:
 		w.b = fmt.Appendf(w.b, ". bp %.0f/%.0f hr %.0f t %.1f o2 %.0f%% ra", sbp, dbp, hr, temp, spo2)
 	case 1:
-		w.b = fmt.Appendf(w.b, ". HR %.0f, BP %.0f/%.0f, RR %.0f, SpO2 %.0f%% RA, T %.1fF", hr, sbp, dbp, rr, spo2, 32+1.8*temp)
+		w.b = fmt.Appendf(w.b, ". HR %.0f, BP %.0f/%.0f, RR %.0f, SpO2 %.0f%% RA, T %.1fF", hr, sbp, dbp, rr,
+			spo2, 32+1.8*temp)
 	case 2:
 		w.b = fmt.Appendf(w.b, ". sats %.0f on room air, pulse %.0f", spo2, hr)
 	default:

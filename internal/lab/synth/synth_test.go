@@ -140,7 +140,8 @@ func TestLogit(t *testing.T) {
 		}
 		checked++
 		e := effects
-		logit := v.c.Base + e.Age*(n.Age.Value-50)/10 + e.Acuity*(n.Acuity.Value-3) + e.HR*(n.Vitals.HR.Value-85)/10 + e.SpO2*(n.Vitals.SpO2.Value-97)
+		logit := v.c.Base + e.Age*(n.Age.Value-50)/10 + e.Acuity*(n.Acuity.Value-3) + e.HR*(n.Vitals.HR.Value-85)/10 +
+			e.SpO2*(n.Vitals.SpO2.Value-97)
 		for t, count := range v.counts {
 			logit += g.topics[t].Coefficient * float64(count)
 		}
@@ -162,7 +163,8 @@ func TestMentionsStandInTheText(t *testing.T) {
 		have := words(strings.ToLower(v.n.Text))
 		for topic, count := range v.counts {
 			text := strings.ToLower(fmt.Sprint(g.topics[topic].Phrases))
-			if count > 0 && !slices.ContainsFunc(words(text), func(word string) bool { return slices.Contains(have, word) }) {
+			if count > 0 &&
+				!slices.ContainsFunc(words(text), func(word string) bool { return slices.Contains(have, word) }) {
 				t.Errorf("%s is not in %q", g.topics[topic].Name, v.n.Text)
 			}
 		}
@@ -254,8 +256,10 @@ func TestCatalogueHasNoTypingErrors(t *testing.T) {
 	t.Parallel()
 	g := generator(t, Settings{})
 	for _, topic := range g.topics {
-		if !slices.Contains([]ages{"", "children", "adults"}, topic.Who) || len(topic.Phrases) == 0 || topic.Coefficient == 0 {
-			t.Errorf("theme %s: who %q, %d phrases, coefficient %v", topic.Name, topic.Who, len(topic.Phrases), topic.Coefficient)
+		if !slices.Contains([]ages{"", "children", "adults"}, topic.Who) || len(topic.Phrases) == 0 ||
+			topic.Coefficient == 0 {
+			t.Errorf("theme %s: who %q, %d phrases, coefficient %v", topic.Name, topic.Who, len(topic.Phrases),
+				topic.Coefficient)
 		}
 	}
 	constructs, err := readConstructs()
@@ -300,7 +304,8 @@ func TestWriteCSV(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := g.At(i)
-		if object.Note != want.Note || (*object.Label == 1) != want.Admitted || *object.Probability != want.Probability {
+		if object.Note != want.Note || (*object.Label == 1) != want.Admitted ||
+			*object.Probability != want.Probability {
 			t.Fatalf("row %d: got %+v, want %+v", i, object, want)
 		}
 		number := func(o msg.Optional) string {
@@ -310,10 +315,13 @@ func TestWriteCSV(t *testing.T) {
 			return strconv.FormatFloat(o.Value, 'g', -1, 64)
 		}
 		for name, cell := range map[string]string{
-			"visit_id": want.VisitID, "arrived_at": want.ArrivedAt, "site": want.Site, "complaint": want.Complaint, "text": want.Text, "age": number(want.Age),
-			"sex": want.Sex, "acuity": number(want.Acuity), "vitals.sbp": number(want.Vitals.SBP), "vitals.dbp": number(want.Vitals.DBP), "vitals.hr": number(want.Vitals.HR),
-			"vitals.rr": number(want.Vitals.RR), "vitals.temp_c": number(want.Vitals.TempC), "vitals.spo2": number(want.Vitals.SpO2),
-			"label": strconv.Itoa(*object.Label), "true_probability": number(msg.Some(want.Probability)),
+			"visit_id": want.VisitID, "arrived_at": want.ArrivedAt, "site": want.Site, "complaint": want.Complaint,
+			"text": want.Text, "age": number(want.Age),
+			"sex": want.Sex, "acuity": number(want.Acuity), "vitals.sbp": number(want.Vitals.SBP),
+			"vitals.dbp": number(want.Vitals.DBP), "vitals.hr": number(want.Vitals.HR),
+			"vitals.rr": number(want.Vitals.RR), "vitals.temp_c": number(want.Vitals.TempC),
+			"vitals.spo2": number(want.Vitals.SpO2),
+			"label":       strconv.Itoa(*object.Label), "true_probability": number(msg.Some(want.Probability)),
 		} {
 			if got := row[column[name]]; got != cell {
 				t.Errorf("row %d, %s: got %q, want %q", i, name, got, cell)

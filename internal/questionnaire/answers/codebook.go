@@ -29,15 +29,18 @@ const codebookItem = "item"
 
 // ReadCodebook reads the description of items from one of three kinds of files.
 //
-//   - A table that package table reads: a row for each item with the columns item (its name in the answers), text, subscale,
-//     min and max (the range of its answers; both or none) and reverse (1, yes or true for an item that is scored from the
-//     other end). NA, NaN and a dot are empty cells, except as a name. Other columns are ignored. It is an error if an ignored
-//     column looks like a missing one: one name begins with the other, as reversed does with reverse.
-//   - A data dictionary of REDCap, which has a column "Variable / Field Name" or field_name. Its fields with numbered choices,
-//     its sliders, and its numbers with both limits are items; the range is that of the choices without the codes of missing
-//     entries. A checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the subscale.
-//   - The keys of R's package psych as JSON: an object with a list of items, or the one item, for each scale. A name behind
-//     a hyphen is a reversed item. The first of several scales of an item is its subscale, and it counts in all of them.
+//   - A table that package table reads: a row for each item with the columns item (its name in the answers), text,
+//     subscale, min and max (the range of its answers; both or none) and reverse (1, yes or true for an item that is
+//     scored from the other end). NA, NaN and a dot are empty cells, except as a name. Other columns are ignored. It is
+//     an error if an ignored column looks like a missing one: one name begins with the other, as reversed does with
+//     reverse.
+//   - A data dictionary of REDCap, which has a column "Variable / Field Name" or field_name. Its fields with numbered
+//     choices, its sliders, and its numbers with both limits are items; the range is that of the choices without the
+//     codes of missing entries. A checkbox is one item of 0 and 1 for each choice, as in field___1. The form is the
+//     subscale.
+//   - The keys of R's package psych as JSON: an object with a list of items, or the one item, for each scale. A name
+//     behind a hyphen is a reversed item. The first of several scales of an item is its subscale, and it counts in all
+//     of them.
 //
 // The error is a *table.Error.
 func ReadCodebook(path string, missing []string) (*Codebook, error) {
@@ -116,13 +119,16 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 		}
 	}
 	if _, ok := at[codebookItem]; !ok {
-		return nil, nil, inColumn(codebookItem, fmt.Errorf("%w: a codebook has the column item and may have text, subscale, min, max and reverse; or it is a data dictionary of REDCap, or a .json file with keys of psych", table.ErrNoColumn))
+		return nil, nil, inColumn(codebookItem, fmt.Errorf("%w: a codebook has the column item and may have text, "+
+			"subscale, min, max and reverse; or it is a data dictionary of REDCap, or a .json file with keys of psych",
+			table.ErrNoColumn))
 	}
 	const shortest = 3 // letters of a name's beginning that tell it
 	for _, name := range ignored {
 		lower := strings.ToLower(name)
 		for _, k := range known {
-			if _, there := at[k]; !there && (strings.HasPrefix(lower, k) || len(lower) >= shortest && strings.HasPrefix(k, lower)) {
+			if _, there := at[k]; !there &&
+				(strings.HasPrefix(lower, k) || len(lower) >= shortest && strings.HasPrefix(k, lower)) {
 				return nil, nil, inColumn(name, fmt.Errorf("not a column of a codebook: is it %q", k))
 			}
 		}
@@ -201,7 +207,8 @@ func describeField(cells map[string]string, missing *questionnaire.Missing) ([]q
 		item.Range = &questionnaire.Range{Low: 0, High: 100} // REDCap's, unless the limits are given
 		fallthrough
 	case "text":
-		if r, err := questionnaire.NewRange(cells["min"], cells["max"]); err == nil { // dates have limits too, and are no numbers
+		// dates have limits too, and are no numbers
+		if r, err := questionnaire.NewRange(cells["min"], cells["max"]); err == nil {
 			item.Range = r
 		}
 	case "checkbox":
@@ -254,8 +261,8 @@ func rangeOf(choices []choice, missing *questionnaire.Missing) *questionnaire.Ra
 	return nil
 }
 
-// exported returns the code of a choice as REDCap writes it into the name of a column: in lower case, with an underscore for
-// what is neither a letter nor a digit.
+// exported returns the code of a choice as REDCap writes it into the name of a column: in lower case, with an
+// underscore for what is neither a letter nor a digit.
 func exported(code string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -297,7 +304,8 @@ func readKeys(path string) (*Codebook, error) {
 		scale, _ := token.(string)
 		var raw json.RawMessage
 		names := make([]string, 1)
-		if err := d.Decode(&raw); err != nil || json.Unmarshal(raw, &names[0]) != nil && json.Unmarshal(raw, &names) != nil {
+		if err := d.Decode(&raw); err != nil || json.Unmarshal(raw, &names[0]) != nil &&
+			json.Unmarshal(raw, &names) != nil {
 			return fail(scale, errors.New("must be a list of the names of items"))
 		}
 		if scales[scale] == nil {

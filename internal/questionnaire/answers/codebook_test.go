@@ -15,8 +15,11 @@ import (
 
 // The columns of a dictionary as REDCap's web page writes them, and as its API does.
 const (
-	fromPage = `"Variable / Field Name","Form Name","Section Header","Field Type","Field Label","Choices, Calculations, OR Slider Labels","Field Note","Text Validation Type OR Show Slider Number","Text Validation Min","Text Validation Max",Identifier?` + "\n"
-	fromAPI  = "field_name,form_name,section_header,field_type,field_label,select_choices_or_calculations,field_note,text_validation_type_or_show_slider_number,text_validation_min,text_validation_max,identifier\n"
+	fromPage = `"Variable / Field Name","Form Name","Section Header","Field Type","Field Label","Choices, ` +
+		`Calculations, OR Slider Labels","Field Note","Text Validation Type OR Show Slider Number","Text Validation ` +
+		`Min","Text Validation Max",Identifier?` + "\n"
+	fromAPI = "field_name,form_name,section_header,field_type,field_label,select_choices_or_calculations,field_note," +
+		"text_validation_type_or_show_slider_number,text_validation_min,text_validation_max,identifier\n"
 )
 
 func TestReadCodebookOfREDCap(t *testing.T) {
@@ -36,13 +39,17 @@ total,phq9,,calc,Total,[phq1]+[phq2],,,,,
 one,start,,radio,One,"1, Only",,,,,
 `
 	item := func(name, text, scale string, low, high float64) questionnaire.Item {
-		return questionnaire.Item{Name: name, Text: text, Subscale: scale, Range: &questionnaire.Range{Low: low, High: high}}
+		return questionnaire.Item{
+			Name: name, Text: text, Subscale: scale, Range: &questionnaire.Range{Low: low, High: high},
+		}
 	}
 	want := &answers.Codebook{
 		Items: []questionnaire.Item{
 			item("phq1", "Little interest & pleasure", "phq9", 0, 3), item("phq2", "Down", "phq9", 1, 2),
-			item("pain", "Pain", "start", 0, 100), item("itch", "Itch", "start", 0, 10), item("smoke", "Do you smoke?", "start", 0, 1), item("used", "Used", "start", 0, 1),
-			item("drugs___1", "Drugs: Aspirin", "start", 0, 1), item("drugs____2", "Drugs: Other, or none", "start", 0, 1), item("hours", "Hours", "start", 0, 24),
+			item("pain", "Pain", "start", 0, 100), item("itch", "Itch", "start", 0, 10),
+			item("smoke", "Do you smoke?", "start", 0, 1), item("used", "Used", "start", 0, 1),
+			item("drugs___1", "Drugs: Aspirin", "start", 0, 1),
+			item("drugs____2", "Drugs: Other, or none", "start", 0, 1), item("hours", "Hours", "start", 0, 24),
 		},
 		NoItems: []string{"record_id", "site", "born", "total", "one"},
 	}
@@ -52,7 +59,8 @@ one,start,,radio,One,"1, Only",,,,,
 			t.Errorf("the dictionary of the %s differs from that wanted (%v):\n%s", name, err, diff)
 		}
 	}
-	_, err := answers.ReadCodebook(questionnairetest.File(t, "dictionary.csv", fromPage+"a,f,,yesno,A,,,,,,\na,f,,yesno,A,,,,,,\n"), nil)
+	_, err := answers.ReadCodebook(
+		questionnairetest.File(t, "dictionary.csv", fromPage+"a,f,,yesno,A,,,,,,\na,f,,yesno,A,,,,,,\n"), nil)
 	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 3 || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a field twice: %v", err)
 	}
@@ -60,8 +68,14 @@ one,start,,radio,One,"1, Only",,,,,
 
 func TestReadCodebookOfPsych(t *testing.T) {
 	t.Parallel()
-	got, err := answers.ReadCodebook(questionnairetest.File(t, "keys.json", `{"agree":["-A1","A2"],"wide":["A2"," - C4"],"open":[],"one":"C5"}`), nil)
-	want := &answers.Codebook{Items: []questionnaire.Item{{Name: "A1", Subscale: "agree", Reversed: true}, {Name: "A2", Subscale: "agree", Others: []string{"wide"}}, {Name: "C4", Subscale: "wide", Reversed: true}, {Name: "C5", Subscale: "one"}}}
+	got, err := answers.ReadCodebook(questionnairetest.File(t, "keys.json",
+		`{"agree":["-A1","A2"],"wide":["A2"," - C4"],"open":[],"one":"C5"}`), nil)
+	want := &answers.Codebook{Items: []questionnaire.Item{
+		{Name: "A1", Subscale: "agree", Reversed: true},
+		{Name: "A2", Subscale: "agree", Others: []string{"wide"}},
+		{Name: "C4", Subscale: "wide", Reversed: true},
+		{Name: "C5", Subscale: "one"},
+	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("keys differ from those wanted (%v):\n%s", err, diff)
 	}

@@ -22,11 +22,18 @@ func TestFormatsAgree(t *testing.T) {
 		Q2  *int64   `parquet:"q2,optional"`
 		Sex string   `parquet:"sex"`
 	}
-	columns := answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{High: 4}, Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}}
+	columns := answers.Columns{
+		Items: []string{"q*"}, Range: &questionnaire.Range{High: 4},
+		Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}},
+	}
 	const plain = "id,q1,q2,sex\na,1.5,,F\nb,,4,M\nc,0,2,F\n"
 	half, zero, four, two := 1.5, 0.0, int64(4), int64(2)
 	var stored, packed bytes.Buffer
-	if err := parquet.Write(&stored, []row{{"a", &half, nil, "F"}, {"b", nil, &four, "M"}, {"c", &zero, &two, "F"}}); err != nil {
+	if err := parquet.Write(&stored, []row{
+		{ID: "a", Q1: &half, Q2: nil, Sex: "F"},
+		{ID: "b", Q1: nil, Q2: &four, Sex: "M"},
+		{ID: "c", Q1: &zero, Q2: &two, Sex: "F"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	z, err := zstd.NewWriter(&packed)
@@ -41,8 +48,10 @@ func TestFormatsAgree(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"x.csv": plain, "x.csv.zst": packed.String(), "x.parquet": stored.String(),
-		"x.jsonl": `{"id":"a","q1":1.5,"q2":null,"sex":"F"}` + "\n" + `{"id":"b","q2":4,"sex":"M"}` + "\n" + `{"id":"c","q1":0,"q2":2,"sex":"F"}`,
-		"y.jsonl": `{"id":"a","q1":1.5,"sex":"F"}` + "\n" + `{"id":"b","q2":4,"sex":"M"}` + "\n" + `{"id":"c","q1":0,"q2":2,"sex":"F"}`,
+		"x.jsonl": `{"id":"a","q1":1.5,"q2":null,"sex":"F"}` + "\n" + `{"id":"b","q2":4,"sex":"M"}` + "\n" +
+			`{"id":"c","q1":0,"q2":2,"sex":"F"}`,
+		"y.jsonl": `{"id":"a","q1":1.5,"sex":"F"}` + "\n" + `{"id":"b","q2":4,"sex":"M"}` + "\n" +
+			`{"id":"c","q1":0,"q2":2,"sex":"F"}`,
 	} {
 		got, err := answers.Read(questionnairetest.File(t, name, content), &columns)
 		if err != nil {

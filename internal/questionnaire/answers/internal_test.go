@@ -40,12 +40,19 @@ func TestExpression(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	const head = "id,q1,q2,age,sex,ill\n"
-	for _, s := range []string{"", head, head + "a,0,1,7,F,1\nb,2,NA,9,M,0\n", head + "a,0\n", head + "a,0,\"1\n\",7,F,1\n", head + "\"", "\ufeff" + strings.ReplaceAll(head, ",", ";") + "a;1;1;7;F;.\n", "id,id\n", head + "a,1e309,0,7,F,1\n", head + "\xff,0,0,\xff,\xff,\xff\n"} {
+	for _, s := range []string{
+		"", head, head + "a,0,1,7,F,1\nb,2,NA,9,M,0\n", head + "a,0\n",
+		head + "a,0,\"1\n\",7,F,1\n", head + "\"", "\ufeff" + strings.ReplaceAll(head, ",", ";") + "a;1;1;7;F;.\n",
+		"id,id\n", head + "a,1e309,0,7,F,1\n", head + "\xff,0,0,\xff,\xff,\xff\n",
+	} {
 		f.Add(s)
 	}
 	columns := Columns{
-		Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: 2}, Reversed: []string{"q2"}, Missing: []string{"-9"},
-		Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}}, Labels: []questionnaire.Label{{Name: "ill", Positive: "1"}},
+		Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: 2}, Reversed: []string{"q2"},
+		Missing: []string{"-9"},
+		Confounds: []questionnaire.Confound{
+			{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+		}, Labels: []questionnaire.Label{{Name: "ill", Positive: "1"}},
 	}
 	f.Add("\xff\xfei\x00")
 	f.Fuzz(func(t *testing.T, data string) {
@@ -60,13 +67,15 @@ func FuzzRead(f *testing.F) {
 			if (errors.Is(err, table.ErrEncoding) || errors.Is(err, table.ErrColumnTwice)) && at.Line > 0 {
 				return // of any column
 			}
-			if !ok || at.Line < 0 || !strings.HasPrefix(at.Column, "q") && !slices.Contains([]string{"", "id", "age", "sex", "ill"}, at.Column) {
+			if !ok || at.Line < 0 || !strings.HasPrefix(at.Column, "q") &&
+				!slices.Contains([]string{"", "id", "age", "sex", "ill"}, at.Column) {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
 		n := len(read.IDs)
-		if r, c := read.Answers.Dims(); r != n || c != len(read.Items) || len(read.Lines) != n || len(read.confounds[0]) != n || len(read.confounds[1]) != n || len(read.Labels[0]) != n {
+		if r, c := read.Answers.Dims(); r != n || c != len(read.Items) || len(read.Lines) != n ||
+			len(read.confounds[0]) != n || len(read.confounds[1]) != n || len(read.Labels[0]) != n {
 			t.Fatalf("%d participants in a table of %d×%d", n, r, c)
 		}
 		for i := range n {

@@ -19,11 +19,13 @@ const (
 
 // Columns says what the columns of a file of answers mean.
 type Columns struct {
-	// Items are patterns of the names of the items: * stands for any characters, ? for one. A pattern that begins with !
-	// takes items out again; if all patterns do, they take items of the codebook out. Empty means the items of the codebook.
+	// Items are patterns of the names of the items: * stands for any characters, ? for one. A pattern that begins with
+	// ! takes items out again; if all patterns do, they take items of the codebook out. Empty means the items of the
+	// codebook.
 	Items []string
-	// ID names the column of the participants' ids. "" means DefaultID if there is such a column, else the one that differs
-	// from it only in capitals, else ParticipantID in the same way. Without any, participants are numbered from 1.
+	// ID names the column of the participants' ids. "" means DefaultID if there is such a column, else the one that
+	// differs from it only in capitals, else ParticipantID in the same way. Without any, participants are numbered
+	// from 1.
 	ID string
 	// Confounds are known variables that answers may depend on.
 	Confounds []questionnaire.Confound
@@ -31,15 +33,15 @@ type Columns struct {
 	OmitIncomplete bool
 	// Labels are outcomes to predict. They are never items.
 	Labels []questionnaire.Label
-	// Groups are columns of groups, such as a diagnosis, for the remark on scales that a whole group lacks. They are never
-	// items. Labels and categorical confounds count as groups too.
+	// Groups are columns of groups, such as a diagnosis, for the remark on scales that a whole group lacks. They are
+	// never items. Labels and categorical confounds count as groups too.
 	Groups []string
 	// Visits, when not nil, lets a file have several rows for one participant, each at another time.
 	Visits *questionnaire.Visits
 	// Missing are codes of missing entries besides those of every file: an empty cell, NA, NaN and a dot.
 	Missing []string
-	// Range holds for the answers to all items that have no range in the codebook. nil is the least and the largest answer
-	// to any of them.
+	// Range holds for the answers to all items that have no range in the codebook. nil is the least and the largest
+	// answer to any of them.
 	Range *questionnaire.Range
 	// FromLow counts answers from the low end of their range: 1 to 5 as 0 to 4. A range that begins below 0 needs it.
 	FromLow bool
@@ -51,7 +53,8 @@ type Columns struct {
 
 // OnlyExclude reports whether the patterns of items, if any, only take some out.
 func (c *Columns) OnlyExclude() bool {
-	return !slices.ContainsFunc(c.Items, func(pattern string) bool { return !strings.HasPrefix(strings.TrimSpace(pattern), "!") })
+	return !slices.ContainsFunc(c.Items,
+		func(pattern string) bool { return !strings.HasPrefix(strings.TrimSpace(pattern), "!") })
 }
 
 // expression returns the regular expression of a pattern, in which * stands for any characters and ? for one.
@@ -60,8 +63,9 @@ func expression(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(quoted) + "$")
 }
 
-// pick marks which of the names the patterns take, or take out again. It returns an error for a pattern without effect: one
-// that matches no name and does not take out any column of the file. So a column may become a label and stay in the patterns.
+// pick marks which of the names the patterns take, or take out again. It returns an error for a pattern without effect:
+// one that matches no name and does not take out any column of the file. So a column may become a label and stay in the
+// patterns.
 func pick(taken []bool, patterns, names, columns []string) error {
 	for _, pattern := range patterns {
 		p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
@@ -103,14 +107,15 @@ type layout struct {
 
 const none = -1
 
-// defaultID returns the column of ids by its name: one of the two usual ones, or the only column that differs from it in
-// capitals; "" if there is none.
+// defaultID returns the column of ids by its name: one of the two usual ones, or the only column that differs from it
+// in capitals; "" if there is none.
 func (s *source) defaultID() (string, error) {
 	for _, usual := range []string{DefaultID, ParticipantID} {
 		if s.Index(usual) >= 0 {
 			return usual, nil
 		}
-		alike := slices.DeleteFunc(slices.Clone(s.Header), func(name string) bool { return !strings.EqualFold(name, usual) })
+		alike := slices.DeleteFunc(slices.Clone(s.Header),
+			func(name string) bool { return !strings.EqualFold(name, usual) })
 		switch len(alike) {
 		case 0:
 		case 1:
@@ -136,8 +141,8 @@ func (s *source) idColumn(given string) (at int, found string, err error) {
 // roles finds the columns that are not items.
 func (s *source) roles(c *Columns) (*layout, error) {
 	l := &layout{
-		Missing: questionnaire.NewMissing(c.Missing), id: none, visits: c.Visits != nil, confounds: slices.Clone(c.Confounds),
-		labels: c.Labels, omit: c.OmitIncomplete,
+		Missing: questionnaire.NewMissing(c.Missing), id: none, visits: c.Visits != nil,
+		confounds: slices.Clone(c.Confounds), labels: c.Labels, omit: c.OmitIncomplete,
 	}
 	if l.visits {
 		l.confounds = append(l.confounds, questionnaire.Confound{Name: c.Visits.Time, Kind: questionnaire.Numeric})
@@ -208,7 +213,8 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 	return l, nil
 }
 
-// items returns the items that patterns and codebook pick among the columns that are not taken, in the order of the file.
+// items returns the items that patterns and codebook pick among the columns that are not taken, in the order of the
+// file.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
 	for i, name := range s.Header {
@@ -223,7 +229,8 @@ func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 		for _, name := range names {
 			if at := slices.Index(candidates, name); at >= 0 {
 				picked[at] = true
-			} else if _, err := s.find(name); err != nil && !slices.ContainsFunc(c.Items, func(pattern string) bool { return excludes(pattern, name) }) {
+			} else if _, err := s.find(name); err != nil &&
+				!slices.ContainsFunc(c.Items, func(pattern string) bool { return excludes(pattern, name) }) {
 				return nil, err
 			}
 		}

@@ -20,9 +20,9 @@ import (
 
 // Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
 //
-// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an id that is
-// missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a label that nobody has, and a
-// file without answers.
+// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an
+// id that is missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a label
+// that nobody has, and a file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
 	t, err := ReadItems(path, columns, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func Read(path string, columns *Columns) (*Table, error) {
 	return t, nil
 }
 
-// ReadItems is Read for the items of a model: all of them must be there, and the columns' patterns, codebook and range do not
-// count. Items that do not vary stay.
+// ReadItems is Read for the items of a model: all of them must be there, and the columns' patterns, codebook and range
+// do not count. Items that do not vary stay.
 func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Table, error) {
 	src, err := open(path)
 	if err != nil {
@@ -81,7 +81,8 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	for range l.labels {
 		r.others = append(r.others, map[string]bool{})
 	}
-	r.Table = Table{File: src.File, Items: l.items, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8, len(l.labels))}
+	r.Table = Table{File: src.File, Items: l.items, confounds: make([][]known, len(l.confounds)), Labels: make([][]int8,
+		len(l.labels))}
 	r.FoundID, r.Numbered = l.foundID, l.id == none
 	for _, at := range l.groupAt {
 		r.Groups = append(r.Groups, Grouping{Column: strings.Clone(src.Header[at])})
@@ -158,8 +159,8 @@ func (t *Table) recordLeftOut(rows []leftOut) {
 	}
 }
 
-// add adds the participant's answers, confounds and labels. It adds nothing for one who is left out, and tells whether that one
-// answered some item.
+// add adds the participant's answers, confounds and labels. It adds nothing for one who is left out, and tells whether
+// that one answered some item.
 func (r *reader) add(record []string) (added, some bool, err error) {
 	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
 	maybeMissing := func(err error) error {

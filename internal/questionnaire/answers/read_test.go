@@ -32,7 +32,9 @@ func rows(t *answers.Table) [][]float64 {
 func TestRead(t *testing.T) {
 	t.Parallel()
 	const plain = "id,q1,age,q2,sex,q3\na,0,7,2,F,1\nb,1,9,0,M,2\n"
-	age := []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}}
+	age := []questionnaire.Confound{
+		{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+	}
 	q := []string{"q*"}
 	for _, c := range []struct {
 		name, file, content string
@@ -42,29 +44,100 @@ func TestRead(t *testing.T) {
 		items               []string
 		ranges              []questionnaire.Range
 	}{
-		{"commas", "x.csv", plain, answers.Columns{Items: q, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, []questionnaire.Range{{Low: 0, High: 2}, {Low: 0, High: 2}, {Low: 0, High: 2}}},
-		{"tabs by name", "x.tsv", strings.ReplaceAll(plain, ",", "\t"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
-		{"tabs by header", "x.txt", strings.ReplaceAll(plain, ",", "\t"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
-		{"semicolons", "x.csv", strings.ReplaceAll(plain, ",", ";"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
-		{"gzip, byte order mark, line ends of Windows", "x.csv.gz", "\ufeff" + strings.ReplaceAll(plain, "\n", "\r\n"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
-		{"no ids", "x.csv", "q1,q2\n0,1\n1,0\n", answers.Columns{Items: q}, [][]float64{{0, 1}, {1, 0}}, []string{"1", "2"}, nil, nil},
-		{"every spelling of missing", "x.csv", "id,q1,q2,q3,q4,q5,q6,q7\na,,NA,nan,.,-9999, -9999.0 ,1\nb,1,1,1,1,1,1,1\n", answers.Columns{Items: q, Missing: []string{"-9999", "refused"}}, [][]float64{{-1, -1, -1, -1, -1, -1, 1}, {1, 1, 1, 1, 1, 1, 1}}, []string{"a", "b"}, nil, nil},
-		{"a missing code that is a word", "x.csv", "id,q1,q2\na,refused,2\nb,1,0\n", answers.Columns{Items: q, Missing: []string{"refused"}}, [][]float64{{-1, 2}, {1, 0}}, []string{"a", "b"}, nil, nil},
-		{"patterns", "x.csv", plain, answers.Columns{Items: []string{"q*", "!q2"}, ID: "id"}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q1", "q3"}, []questionnaire.Range{{Low: 0, High: 2}, {Low: 0, High: 2}}},
-		{"every column but id and confounds", "x.csv", plain, answers.Columns{Items: []string{"*"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
-		{"reversed in a given range", "x.csv", plain, answers.Columns{Items: q, Range: &questionnaire.Range{Low: 0, High: 4}, Reversed: []string{"q2"}}, [][]float64{{0, 2, 1}, {1, 4, 2}}, []string{"a", "b"}, nil, []questionnaire.Range{{Low: 0, High: 4}, {Low: 0, High: 4}, {Low: 0, High: 4}}},
-		{"from the low end", "x.csv", "id,q1,q2\na,1,5\nb,2,3\n", answers.Columns{Items: q, Range: &questionnaire.Range{Low: 1, High: 5}, FromLow: true, Reversed: []string{"q2"}}, [][]float64{{0, 0}, {1, 2}}, []string{"a", "b"}, nil, []questionnaire.Range{{Low: 1, High: 5}, {Low: 1, High: 5}}},
-		{"a range below 0", "x.csv", "id,q1,q2\na,-1,1\nb,0,-1\n", answers.Columns{Items: q, FromLow: true}, [][]float64{{0, 2}, {1, 0}}, []string{"a", "b"}, nil, []questionnaire.Range{{Low: -1, High: 1}, {Low: -1, High: 1}}},
-		{"codebook", "x.csv", plain, answers.Columns{Codebook: []questionnaire.Item{{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 3}, Reversed: true}, {Name: "q1"}}}, [][]float64{{0, 2}, {1, 1}}, []string{"a", "b"}, []string{"q1", "q3"}, []questionnaire.Range{{Low: 0, High: 1}, {Low: 0, High: 3}}},
-		{"names of the codebook are no patterns", "x.csv", "id,q*,q1,q?\na,0,9,1\nb,1,9,2\n", answers.Columns{Codebook: []questionnaire.Item{{Name: "q*"}, {Name: "q?"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q*", "q?"}, nil},
-		{"a name of the codebook that begins with an exclamation mark", "x.csv", "id,!q,q\na,0,9\nb,1,9\n", answers.Columns{Codebook: []questionnaire.Item{{Name: "!q"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"!q"}, nil},
-		{"a codebook of all columns", "x.csv", plain, answers.Columns{Codebook: []questionnaire.Item{{Name: "id"}, {Name: "q1"}, {Name: "age"}, {Name: "q2"}, {Name: "sex"}, {Name: "q3"}}, Confounds: age[:1], Labels: []questionnaire.Label{{Name: "sex", Positive: "F"}}}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
-		{"a label that is an item of the codebook", "x.csv", plain, answers.Columns{Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "q2"}, {Name: "q3"}}, Labels: []questionnaire.Label{{Name: "q2", Positive: "2"}}}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q1", "q3"}, nil},
-		{"out of what is no item anyway", "x.csv", plain, answers.Columns{Items: []string{"*", "!sex*", "!id"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
-		{"a codebook's item without a column", "x.csv", plain, answers.Columns{Items: []string{"!drugs*", "!q2"}, Codebook: []questionnaire.Item{{Name: "drugs___1"}, {Name: "q1"}, {Name: "q2"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
-		{"out of the codebook", "x.csv", plain, answers.Columns{Items: []string{"!q2"}, Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "q2"}}}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
-		{"ids in capitals", "x.csv", strings.Replace(plain, "id,", "ID,", 1), answers.Columns{Items: []string{"*"}, Confounds: age}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
-		{"ids before those in capitals", "x.csv", "ID,id,q1\n7,a,0\n8,b,1\n", answers.Columns{Items: q}, [][]float64{{0}, {1}}, []string{"a", "b"}, nil, nil},
+		{
+			"commas", "x.csv", plain,
+			answers.Columns{Items: q, Confounds: age},
+			[][]float64{{0, 2, 1}, {1, 0, 2}},
+			[]string{"a", "b"},
+			[]string{"q1", "q2", "q3"},
+			[]questionnaire.Range{{Low: 0, High: 2}, {Low: 0, High: 2}, {Low: 0, High: 2}},
+		},
+		{"tabs by name", "x.tsv", strings.ReplaceAll(plain, ",", "\t"), answers.Columns{Items: q}, [][]float64{
+			{0, 2, 1}, {1, 0, 2},
+		}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"tabs by header", "x.txt", strings.ReplaceAll(plain, ",",
+			"\t"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
+		{"semicolons", "x.csv", strings.ReplaceAll(plain, ",",
+			";"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
+		{"gzip, byte order mark, line ends of Windows", "x.csv.gz", "\ufeff" + strings.ReplaceAll(plain, "\n",
+			"\r\n"), answers.Columns{Items: q}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
+		{"no ids", "x.csv", "q1,q2\n0,1\n1,0\n", answers.Columns{Items: q}, [][]float64{{0, 1}, {1, 0}}, []string{
+			"1", "2",
+		}, nil, nil},
+		{"every spelling of missing", "x.csv", "id,q1,q2,q3,q4,q5,q6,q7\na,,NA,nan,.,-9999, -9999.0 " +
+			",1\nb,1,1,1,1,1,1,1\n", answers.Columns{
+			Items: q, Missing: []string{"-9999", "refused"},
+		}, [][]float64{{-1, -1, -1, -1, -1, -1, 1}, {1, 1, 1, 1, 1, 1, 1}}, []string{"a", "b"}, nil, nil},
+		{"a missing code that is a word", "x.csv", "id,q1,q2\na,refused,2\nb,1,0\n", answers.Columns{
+			Items: q, Missing: []string{"refused"},
+		}, [][]float64{{-1, 2}, {1, 0}}, []string{"a", "b"}, nil, nil},
+		{"patterns", "x.csv", plain, answers.Columns{Items: []string{"q*", "!q2"}, ID: "id"}, [][]float64{
+			{0, 1}, {1, 2},
+		}, []string{"a", "b"}, []string{"q1", "q3"}, []questionnaire.Range{{Low: 0, High: 2}, {Low: 0, High: 2}}},
+		{"every column but id and confounds", "x.csv", plain, answers.Columns{
+			Items: []string{"*"}, Confounds: age,
+		}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, nil, nil},
+		{
+			"reversed in a given range", "x.csv", plain,
+			answers.Columns{Items: q, Range: &questionnaire.Range{Low: 0, High: 4}, Reversed: []string{"q2"}},
+			[][]float64{{0, 2, 1}, {1, 4, 2}},
+			[]string{"a", "b"},
+			nil,
+			[]questionnaire.Range{{Low: 0, High: 4}, {Low: 0, High: 4}, {Low: 0, High: 4}},
+		},
+		{"from the low end", "x.csv", "id,q1,q2\na,1,5\nb,2,3\n", answers.Columns{
+			Items: q, Range: &questionnaire.Range{Low: 1, High: 5}, FromLow: true, Reversed: []string{"q2"},
+		}, [][]float64{{0, 0}, {1, 2}}, []string{"a", "b"}, nil, []questionnaire.Range{
+			{Low: 1, High: 5}, {Low: 1, High: 5},
+		}},
+		{
+			"a range below 0", "x.csv", "id,q1,q2\na,-1,1\nb,0,-1\n",
+			answers.Columns{Items: q, FromLow: true},
+			[][]float64{{0, 2}, {1, 0}},
+			[]string{"a", "b"},
+			nil,
+			[]questionnaire.Range{{Low: -1, High: 1}, {Low: -1, High: 1}},
+		},
+		{"codebook", "x.csv", plain, answers.Columns{Codebook: []questionnaire.Item{
+			{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 3}, Reversed: true}, {Name: "q1"},
+		}}, [][]float64{{0, 2}, {1, 1}}, []string{"a", "b"}, []string{"q1", "q3"}, []questionnaire.Range{
+			{Low: 0, High: 1}, {Low: 0, High: 3},
+		}},
+		{"names of the codebook are no patterns", "x.csv", "id,q*,q1,q?\na,0,9,1\nb,1,9,2\n", answers.Columns{
+			Codebook: []questionnaire.Item{{Name: "q*"}, {Name: "q?"}},
+		}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q*", "q?"}, nil},
+		{
+			"a name of the codebook that begins with an exclamation mark", "x.csv", "id,!q,q\na,0,9\nb,1,9\n",
+			answers.Columns{Codebook: []questionnaire.Item{{Name: "!q"}}},
+			[][]float64{{0}, {1}},
+			[]string{"a", "b"},
+			[]string{"!q"},
+			nil,
+		},
+		{"a codebook of all columns", "x.csv", plain, answers.Columns{
+			Codebook: []questionnaire.Item{
+				{Name: "id"}, {Name: "q1"}, {Name: "age"}, {Name: "q2"}, {Name: "sex"}, {Name: "q3"},
+			}, Confounds: age[:1], Labels: []questionnaire.Label{{Name: "sex", Positive: "F"}},
+		}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"a label that is an item of the codebook", "x.csv", plain, answers.Columns{
+			Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "q2"}, {Name: "q3"}},
+			Labels:   []questionnaire.Label{{Name: "q2", Positive: "2"}},
+		}, [][]float64{{0, 1}, {1, 2}}, []string{"a", "b"}, []string{"q1", "q3"}, nil},
+		{"out of what is no item anyway", "x.csv", plain, answers.Columns{
+			Items: []string{"*", "!sex*", "!id"}, Confounds: age,
+		}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"a codebook's item without a column", "x.csv", plain, answers.Columns{
+			Items:    []string{"!drugs*", "!q2"},
+			Codebook: []questionnaire.Item{{Name: "drugs___1"}, {Name: "q1"}, {Name: "q2"}},
+		}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
+		{"out of the codebook", "x.csv", plain, answers.Columns{
+			Items: []string{"!q2"}, Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "q2"}},
+		}, [][]float64{{0}, {1}}, []string{"a", "b"}, []string{"q1"}, nil},
+		{"ids in capitals", "x.csv", strings.Replace(plain, "id,", "ID,", 1), answers.Columns{
+			Items: []string{"*"}, Confounds: age,
+		}, [][]float64{{0, 2, 1}, {1, 0, 2}}, []string{"a", "b"}, []string{"q1", "q2", "q3"}, nil},
+		{"ids before those in capitals", "x.csv", "ID,id,q1\n7,a,0\n8,b," +
+			"1\n", answers.Columns{Items: q}, [][]float64{{0}, {1}}, []string{"a", "b"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -93,11 +166,15 @@ func TestRead(t *testing.T) {
 // Participants without answers are left out, and their lines are told, whatever is known of them besides.
 func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 	t.Parallel()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\nd,,,\n"), &answers.Columns{Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}}})
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\nd,,,\n"),
+		&answers.Columns{
+			Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(read.IDs, []string{"a", "c"}) || !slices.Equal(read.Unanswered, []int{3, 5}) || !slices.Equal(read.Lines, []int{2, 4}) {
+	if !slices.Equal(read.IDs, []string{"a", "c"}) || !slices.Equal(read.Unanswered, []int{3, 5}) ||
+		!slices.Equal(read.Lines, []int{2, 4}) {
 		t.Errorf("ids %q on lines %v, without answers on lines %v", read.IDs, read.Lines, read.Unanswered)
 	}
 	age, err := read.Learn([]questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}})
@@ -109,16 +186,22 @@ func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 // Participants without a confound are left out where that is asked for.
 func TestReadOmitsIncomplete(t *testing.T) {
 	t.Parallel()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,7,F\nb,1,,NA,F\nc,0,1,9,\nd,,,,F\ne,0,0,8,M\n"), &answers.Columns{
-		Items: []string{"q*"}, OmitIncomplete: true, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},
+	read, err := answers.Read(questionnairetest.File(t, "x.csv",
+		"id,q1,q2,age,sex\na,1,0,7,F\nb,1,,NA,F\nc,0,1,9,\nd,,,,F\ne,0,0,8,M\n"), &answers.Columns{
+		Items: []string{"q*"}, OmitIncomplete: true, Confounds: []questionnaire.Confound{
+			{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(read.IDs, []string{"a", "e"}) || !slices.Equal(read.Unanswered, []int{5}) || !slices.Equal(read.Incomplete, []int{3, 4}) {
+	if !slices.Equal(read.IDs, []string{"a", "e"}) || !slices.Equal(read.Unanswered, []int{5}) ||
+		!slices.Equal(read.Incomplete, []int{3, 4}) {
 		t.Errorf("ids %q, without answers %v, without confound %v", read.IDs, read.Unanswered, read.Incomplete)
 	}
-	confounds, err := read.Learn([]questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}})
+	confounds, err := read.Learn([]questionnaire.Confound{
+		{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +225,11 @@ func utf16Text(s, mark string) string {
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "id,q1,q2,age,sex\n"
-	columns := answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: 2}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}}}
+	columns := answers.Columns{
+		Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: 2}, Confounds: []questionnaire.Confound{
+			{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+		},
+	}
 	for _, c := range []struct {
 		name, content string
 		columns       answers.Columns
@@ -169,34 +256,69 @@ func TestReadRefuses(t *testing.T) {
 		{"confound a word", head + "secret,0,0,old,F\n", columns, 2, "age", questionnaire.ErrNotNumber},
 		{"category missing", head + "secret,0,0,7,\n", columns, 2, "sex", questionnaire.ErrNoConfound},
 		{"no id", head + ",0,0,7,F\n", columns, 2, "id", questionnaire.ErrNoID},
-		{"the same id", head + "secret,0,0,7,F\nb,0,0,7,F\nsecret,0,1,7,F\n", columns, 4, "id", questionnaire.ErrSameID},
+		{
+			"the same id", head + "secret,0,0,7,F\nb,0,0,7,F\nsecret,0,1,7,F\n", columns, 4, "id",
+			questionnaire.ErrSameID,
+		},
 		{"nobody answered", head + "secret,,,7,F\n", columns, 2, "", questionnaire.ErrNoAnswers},
 		{"no confound column", "id,q1,q2,sex\nsecret,0,0,F\n", columns, 1, "age", table.ErrNoColumn},
-		{"no id column", "q1,q2\n0,0\n", answers.Columns{Items: []string{"q*"}, ID: "person"}, 1, "person", table.ErrNoColumn},
-		{"a column without a role twice", "id,q1,x,x\nsecret,0,0,0\n", answers.Columns{Items: []string{"q*"}}, 1, "x", table.ErrColumnTwice},
-		{"an item twice", "id,q1,q1\nsecret,0,0\n", answers.Columns{Items: []string{"q*"}}, 1, "q1", table.ErrColumnTwice},
-		{"a pattern of nothing", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*", "x*"}}, 1, "", questionnaire.ErrNoItem},
-		{"nothing to take out", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*", "!x*"}}, 1, "", questionnaire.ErrNoItem},
+		{
+			"no id column", "q1,q2\n0,0\n",
+			answers.Columns{Items: []string{"q*"}, ID: "person"},
+			1, "person", table.ErrNoColumn,
+		},
+		{"a column without a role " +
+			"twice", "id,q1,x,x\nsecret,0,0,0\n", answers.Columns{Items: []string{"q*"}}, 1, "x", table.ErrColumnTwice},
+		{
+			"an item twice", "id,q1,q1\nsecret,0,0\n",
+			answers.Columns{Items: []string{"q*"}},
+			1, "q1", table.ErrColumnTwice,
+		},
+		{"a pattern of nothing", head +
+			"secret,0,0,7,F\n", answers.Columns{Items: []string{"q*", "x*"}}, 1, "", questionnaire.ErrNoItem},
+		{"nothing to take out", head +
+			"secret,0,0,7,F\n", answers.Columns{Items: []string{"q*", "!x*"}}, 1, "", questionnaire.ErrNoItem},
 		{"no items", head + "secret,0,0,7,F\n", answers.Columns{}, 1, "", questionnaire.ErrNoItem},
-		{"a confound that is the id", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "id", Kind: questionnaire.Categorical}}}, 1, "id", questionnaire.ErrTwoRoles},
-		{"an item of the codebook that is not there", head + "secret,0,0,7,F\n", answers.Columns{Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "x1"}}}, 1, "x1", table.ErrNoColumn},
-		{"nothing to take out of", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"!q1"}}, 1, "", questionnaire.ErrNoItem},
-		{"ids in two spellings", "Id,ID,q1\n1,2,0\n", answers.Columns{Items: []string{"q*"}}, 1, "ID", table.ErrColumnTwice},
-		{"below 0", head + "a,0,-1,7,F\nsecret,-9,0,7,F\nb,1,-9,7,F\n", answers.Columns{Items: []string{"q*"}}, 3, "q1", questionnaire.ErrBelow},
-		{"a range below 0", head + "secret,0,0,7,F\n", answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{Low: -1, High: 1}}, 0, "q1", questionnaire.ErrNegative},
+		{"a confound that is the id", head + "secret,0,0,7,F\n", answers.Columns{
+			Items: []string{"q*"}, Confounds: []questionnaire.Confound{{Name: "id", Kind: questionnaire.Categorical}},
+		}, 1, "id", questionnaire.ErrTwoRoles},
+		{
+			"an item of the codebook that is not there", head + "secret,0,0,7,F\n",
+			answers.Columns{Codebook: []questionnaire.Item{{Name: "q1"}, {Name: "x1"}}},
+			1, "x1", table.ErrNoColumn,
+		},
+		{"nothing to take out of", head +
+			"secret,0,0,7,F\n", answers.Columns{Items: []string{"!q1"}}, 1, "", questionnaire.ErrNoItem},
+		{
+			"ids in two spellings", "Id,ID,q1\n1,2,0\n",
+			answers.Columns{Items: []string{"q*"}},
+			1, "ID", table.ErrColumnTwice,
+		},
+		{
+			"below 0", head + "a,0,-1,7,F\nsecret,-9,0,7,F\nb,1,-9,7,F\n",
+			answers.Columns{Items: []string{"q*"}},
+			3, "q1", questionnaire.ErrBelow,
+		},
+		{
+			"a range below 0", head + "secret,0,0,7,F\n",
+			answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{Low: -1, High: 1}},
+			0, "q1", questionnaire.ErrNegative,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			path := questionnairetest.File(t, "x.csv", c.content)
 			_, err := answers.Read(path, &c.columns)
 			at, ok := errors.AsType[*table.Error](err)
-			if !ok || at.File != path || at.Line != c.line || at.Column != c.column || c.err != nil && !errors.Is(err, c.err) {
+			if !ok || at.File != path || at.Line != c.line || at.Column != c.column ||
+				c.err != nil && !errors.Is(err, c.err) {
 				t.Fatalf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}
 			if strings.Contains(err.Error(), "secret") {
 				t.Errorf("%v quotes an id", err)
 			}
-			if (errors.Is(err, questionnaire.ErrOutOfRange) || errors.Is(err, questionnaire.ErrNotNumber)) && !strings.Contains(err.Error(), "--missing-code") {
+			if (errors.Is(err, questionnaire.ErrOutOfRange) || errors.Is(err, questionnaire.ErrNotNumber)) &&
+				!strings.Contains(err.Error(), "--missing-code") {
 				t.Errorf("%v does not say what to do with a code of missing entries", err)
 			}
 		})
@@ -216,7 +338,8 @@ func TestCheckTraining(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			read, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &answers.Columns{Items: []string{"q*"}})
+			read, err := answers.Read(questionnairetest.File(t, "x.csv", c.content),
+				&answers.Columns{Items: []string{"q*"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,12 +356,17 @@ func TestCheckTraining(t *testing.T) {
 
 func TestReadCodebook(t *testing.T) {
 	t.Parallel()
-	book, err := answers.ReadCodebook(questionnairetest.File(t, "book.tsv", "Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\nA2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"), nil)
+	book, err := answers.ReadCodebook(questionnairetest.File(t, "book.tsv",
+		"Item\tReverse\ttext\tsubscale\tmin\tmax\tnote\nA1\tyes\tAm indifferent.\tAgreeableness\t1\t6\tx\n"+
+			"A2\t\tInquire.\tAgreeableness\t\t\t\nNA\tNA\t.\tna\tNA\tNaN\t\n"), nil)
 	if err != nil || !slices.Equal(book.Ignored, []string{"note"}) {
 		t.Fatalf("%+v: %v", book, err)
 	}
 	want := []questionnaire.Item{
-		{Name: "A1", Text: "Am indifferent.", Subscale: "Agreeableness", Range: &questionnaire.Range{Low: 1, High: 6}, Reversed: true}, {Name: "A2", Text: "Inquire.", Subscale: "Agreeableness"}, {Name: "NA"},
+		{
+			Name: "A1", Text: "Am indifferent.", Subscale: "Agreeableness",
+			Range: &questionnaire.Range{Low: 1, High: 6}, Reversed: true,
+		}, {Name: "A2", Text: "Inquire.", Subscale: "Agreeableness"}, {Name: "NA"},
 	}
 	if diff := cmp.Diff(want, book.Items); diff != "" {
 		t.Errorf("items differ from those wanted:\n%s", diff)
@@ -265,9 +393,11 @@ func TestReadCodebook(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := answers.ReadCodebook(questionnairetest.File(t, "book.csv", c.content), nil)
-			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line || at.Column != c.column || at.File == "" {
+			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line ||
+				at.Column != c.column || at.File == "" {
 				t.Errorf("error %v; want line %d, column %q", err, c.line, c.column)
-			} else if c.name == "no item column" && !strings.Contains(err.Error(), "text, subscale, min, max and reverse") {
+			} else if c.name == "no item column" &&
+				!strings.Contains(err.Error(), "text, subscale, min, max and reverse") {
 				t.Errorf("error %v does not say what columns a codebook has", err)
 			} else if strings.Contains(err.Error(), "EOF") {
 				t.Errorf("error %v", err)
@@ -279,7 +409,9 @@ func TestReadCodebook(t *testing.T) {
 // The mirrored pair, the indicators and the intercept, for training and for those who come later.
 func TestConfounds(t *testing.T) {
 	t.Parallel()
-	columns := answers.Columns{Items: []string{"q"}, Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}, {Name: "age", Kind: questionnaire.Numeric}}}
+	columns := answers.Columns{Items: []string{"q"}, Confounds: []questionnaire.Confound{
+		{Name: "sex", Kind: questionnaire.Categorical}, {Name: "age", Kind: questionnaire.Numeric},
+	}}
 	train, err := answers.Read(questionnairetest.File(t, "x.csv", "q,sex,age\n1,M,10\n0,F,20\n1,F,15\n"), &columns)
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +420,8 @@ func TestConfounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"sex_F", "sex_M", "age_low", "age_high", "intercept"}, questionnaire.Columns(learnt)); diff != "" {
+	if diff := cmp.Diff([]string{"sex_F", "sex_M", "age_low", "age_high", "intercept"},
+		questionnaire.Columns(learnt)); diff != "" {
 		t.Errorf("columns differ from those wanted:\n%s", diff)
 	}
 	c, beyond, err := train.Encode(learnt)
@@ -316,12 +449,17 @@ func TestConfounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at, ok := errors.AsType[*table.Error](second(other.Encode(learnt))); !ok || at.Line != 3 || at.Column != "sex" || !errors.Is(at, questionnaire.ErrNewLevel) {
+	if at, ok := errors.AsType[*table.Error](second(other.Encode(learnt))); !ok || at.Line != 3 || at.Column != "sex" ||
+		!errors.Is(at, questionnaire.ErrNewLevel) {
 		t.Errorf("a new level: %v", at)
 	}
-	known := []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}, {Name: "age", Kind: questionnaire.Numeric, Range: &questionnaire.Range{Low: 0, High: 18}}}
+	known := []questionnaire.Confound{
+		{Name: "sex", Kind: questionnaire.Categorical},
+		{Name: "age", Kind: questionnaire.Numeric, Range: &questionnaire.Range{Low: 0, High: 18}},
+	}
 	_, err = train.Learn(known)
-	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 3 || at.Column != "age" || !errors.Is(at, questionnaire.ErrConfoundRange) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != 3 || at.Column != "age" ||
+		!errors.Is(at, questionnaire.ErrConfoundRange) {
 		t.Errorf("outside a known range: %v", err)
 	}
 	for _, confound := range columns.Confounds {
@@ -342,7 +480,9 @@ func second[A, B any](_ A, _ B, err error) error { return err }
 func TestInferred(t *testing.T) {
 	t.Parallel()
 	far := func(low, high float64, count, line int, column string) *answers.Apart {
-		return &answers.Apart{Range: questionnaire.Range{Low: low, High: high}, Answers: count, Line: line, Column: column}
+		return &answers.Apart{
+			Range: questionnaire.Range{Low: low, High: high}, Answers: count, Line: line, Column: column,
+		}
 	}
 	const usual = "id,q1,q2,q3\na,0,1,2\nb,3,4,\nc,1,2,3\n"
 	for _, c := range []struct {
@@ -351,15 +491,37 @@ func TestInferred(t *testing.T) {
 		want          *answers.Inferred
 	}{
 		{"a given range", usual, answers.Columns{Range: &questionnaire.Range{Low: 0, High: 4}}, nil},
-		{"the codebook's", usual, answers.Columns{Codebook: []questionnaire.Item{{Name: "q1", Range: &questionnaire.Range{Low: 0, High: 4}}, {Name: "q2", Range: &questionnaire.Range{Low: 0, High: 4}}, {Name: "q3", Range: &questionnaire.Range{Low: 0, High: 4}}}}, nil},
-		{"nothing far off", usual, answers.Columns{}, &answers.Inferred{Range: questionnaire.Range{Low: 0, High: 4}, Items: 3, Apart: nil}},
-		{"of one item", usual + "d,1,3,2\n", answers.Columns{Codebook: []questionnaire.Item{{Name: "q1", Range: &questionnaire.Range{Low: 0, High: 4}}, {Name: "q2"}, {Name: "q3", Range: &questionnaire.Range{Low: 0, High: 4}}}}, &answers.Inferred{Range: questionnaire.Range{Low: 1, High: 4}, Items: 1, Apart: nil}},
-		{"one code", usual + "d,0,999,1\n", answers.Columns{}, &answers.Inferred{Range: questionnaire.Range{Low: 0, High: 999}, Items: 3, Apart: far(999, 999, 1, 5, "q2")}},
-		{"several codes", usual + "d,77,1,88\ne,0,99,77\n", answers.Columns{}, &answers.Inferred{Range: questionnaire.Range{Low: 0, High: 99}, Items: 3, Apart: far(77, 99, 4, 5, "q1")}},
-		{"below", usual + "d,1,-9,1\n", answers.Columns{FromLow: true}, &answers.Inferred{Range: questionnaire.Range{Low: -9, High: 4}, Items: 3, Apart: far(-9, -9, 1, 5, "q2")}},
-		{"nine for one to five", "id,q1,q2\na,1,2\nb,3,4\nc,5,9\n", answers.Columns{}, &answers.Inferred{Range: questionnaire.Range{Low: 1, High: 9}, Items: 2, Apart: far(9, 9, 1, 4, "q2")}},
-		{"two answers", "id,q1,q2\na,0,100\nb,100,0\n", answers.Columns{}, &answers.Inferred{Range: questionnaire.Range{Low: 0, High: 100}, Items: 2, Apart: nil}},
-		{"continuous", "id,q1,q2\na,0.5,12\nb,100,57\nc,31,80\n", answers.Columns{}, &answers.Inferred{Range: questionnaire.Range{Low: 0.5, High: 100}, Items: 2, Apart: nil}},
+		{"the codebook's", usual, answers.Columns{Codebook: []questionnaire.Item{
+			{Name: "q1", Range: &questionnaire.Range{Low: 0, High: 4}},
+			{Name: "q2", Range: &questionnaire.Range{Low: 0, High: 4}},
+			{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 4}},
+		}}, nil},
+		{"nothing far off", usual, answers.Columns{}, &answers.Inferred{
+			Range: questionnaire.Range{Low: 0, High: 4}, Items: 3, Apart: nil,
+		}},
+		{"of one item", usual + "d,1,3,2\n", answers.Columns{Codebook: []questionnaire.Item{
+			{Name: "q1", Range: &questionnaire.Range{Low: 0, High: 4}},
+			{Name: "q2"},
+			{Name: "q3", Range: &questionnaire.Range{Low: 0, High: 4}},
+		}}, &answers.Inferred{Range: questionnaire.Range{Low: 1, High: 4}, Items: 1, Apart: nil}},
+		{"one code", usual + "d,0,999,1\n", answers.Columns{}, &answers.Inferred{
+			Range: questionnaire.Range{Low: 0, High: 999}, Items: 3, Apart: far(999, 999, 1, 5, "q2"),
+		}},
+		{"several codes", usual + "d,77,1,88\ne,0,99,77\n", answers.Columns{}, &answers.Inferred{
+			Range: questionnaire.Range{Low: 0, High: 99}, Items: 3, Apart: far(77, 99, 4, 5, "q1"),
+		}},
+		{"below", usual + "d,1,-9,1\n", answers.Columns{FromLow: true}, &answers.Inferred{
+			Range: questionnaire.Range{Low: -9, High: 4}, Items: 3, Apart: far(-9, -9, 1, 5, "q2"),
+		}},
+		{"nine for one to five", "id,q1,q2\na,1,2\nb,3,4\nc,5,9\n", answers.Columns{}, &answers.Inferred{
+			Range: questionnaire.Range{Low: 1, High: 9}, Items: 2, Apart: far(9, 9, 1, 4, "q2"),
+		}},
+		{"two answers", "id,q1,q2\na,0,100\nb,100,0\n", answers.Columns{}, &answers.Inferred{
+			Range: questionnaire.Range{Low: 0, High: 100}, Items: 2, Apart: nil,
+		}},
+		{"continuous", "id,q1,q2\na,0.5,12\nb,100,57\nc,31,80\n", answers.Columns{}, &answers.Inferred{
+			Range: questionnaire.Range{Low: 0.5, High: 100}, Items: 2, Apart: nil,
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

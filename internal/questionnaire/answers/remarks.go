@@ -9,22 +9,24 @@ import (
 
 // Remarks are what a reader of the results should know about the file.
 type Remarks struct {
-	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and those
-	// who lack a confound. Visits are lines of the latter kind whose participants have other rows.
+	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and
+	// those who lack a confound. Visits are lines of the latter kind whose participants have other rows.
 	Unanswered, Incomplete, Visits []int
 	// Dropped are items of visits that are left out because nobody answered them, or everybody alike.
 	Dropped  []string
 	Inferred *Inferred // nil if no range was inferred
 	Merged   []Merged
 	Lacking  []Lacking
-	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held out.
+	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held
+	// out.
 	Single []string
 	// Opposed and Warnings, which say what may spoil the factors, are filled in by package fit, before a study begins.
 	Opposed  []Opposed
 	Warnings []string
 	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
 	FoundID string
-	// Repeated counts the participants with several visits in a bin, and Unlinked tells that none has visits in two bins.
+	// Repeated counts the participants with several visits in a bin, and Unlinked tells that none has visits in two
+	// bins.
 	Repeated int
 	Unlinked bool
 	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
@@ -45,8 +47,8 @@ type Opposed struct {
 	Items []string
 }
 
-// LeastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by chance, and
-// its value may tell who it is.
+// LeastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by
+// chance, and its value may tell who it is.
 const LeastGroup = 5
 
 // lack remarks on the groups that lack whole scales.
@@ -81,7 +83,8 @@ func (t *Table) lack(g Grouping) {
 		if group == "" || l.Participants < LeastGroup || len(l.Scales) == 0 {
 			continue
 		}
-		same := slices.IndexFunc(t.Lacking, func(o Lacking) bool { return o.Column == l.Column && slices.Equal(o.Scales, l.Scales) })
+		same := slices.IndexFunc(t.Lacking,
+			func(o Lacking) bool { return o.Column == l.Column && slices.Equal(o.Scales, l.Scales) })
 		if same < 0 {
 			t.Lacking = append(t.Lacking, l)
 			continue

@@ -33,8 +33,8 @@ type SheetRow struct {
 	Levels  []string  // in one spelling of their values, "" if missing
 }
 
-// ReadSheet reads a table about participants. The error is a *table.Error: those of package table, a missing column, a cell that
-// is no finite number, an id that is missing or comes twice.
+// ReadSheet reads a table about participants. The error is a *table.Error: those of package table, a missing column, a
+// cell that is no finite number, an id that is missing or comes twice.
 func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	src, err := open(path)
 	if err != nil {
@@ -50,7 +50,8 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	if err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
-	s, missing, lineOf := &Sheet{File: src.File, Numbered: id == none}, questionnaire.NewMissing(c.Missing), map[string]int{}
+	s, missing, lineOf := &Sheet{File: src.File, Numbered: id == none}, questionnaire.NewMissing(c.Missing),
+		map[string]int{}
 	for {
 		row, err := src.Next()
 		if errors.Is(err, io.EOF) {
@@ -67,7 +68,8 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 			case missing.Cell(r.ID):
 				return nil, src.at(row.Line, inColumn(src.Header[id], questionnaire.ErrNoID))
 			case again:
-				return nil, src.at(row.Line, inColumn(src.Header[id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first)))
+				return nil, src.at(row.Line,
+					inColumn(src.Header[id], fmt.Errorf("%w, %d", questionnaire.ErrSameID, first)))
 			}
 			lineOf[r.ID] = row.Line
 		}

@@ -28,7 +28,8 @@ type Table struct {
 	Remarks
 	// Labels holds a class for each label and participant: 1, 0 or Unknown.
 	Labels [][]int8
-	// Groups are the columns of groups: those of Columns.Groups, labels and categorical confounds. A table of visits has none.
+	// Groups are the columns of groups: those of Columns.Groups, labels and categorical confounds. A table of visits
+	// has none.
 	Groups []Grouping
 	// SHA256 is that of the file, "" for a table that comes from none.
 	SHA256 string
@@ -53,7 +54,8 @@ type known struct {
 // Unknown is the class of a participant whose label is missing.
 const Unknown = -1
 
-// ends returns the least and the largest answer to an item among these participants; low is above high if there is none.
+// ends returns the least and the largest answer to an item among these participants; low is above high if there is
+// none.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, i := range rows {
@@ -90,7 +92,8 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
 }
 
-// CheckTraining returns an error for a table that nothing can be learnt from. If several items do not vary, it names all.
+// CheckTraining returns an error for a table that nothing can be learnt from. If several items do not vary, it names
+// all.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
@@ -196,7 +199,8 @@ func (t *Table) infer() {
 	}
 }
 
-// inferredWithin returns the place of the first answer in the range, among those whose range is inferred, and their number.
+// inferredWithin returns the place of the first answer in the range, among those whose range is inferred, and their
+// number.
 func (t *Table) inferredWithin(r questionnaire.Range) (line int, column string, count int) {
 	for i, at := range t.Lines {
 		for j, item := range t.Items {
@@ -211,9 +215,9 @@ func (t *Table) inferredWithin(r questionnaire.Range) (line int, column string, 
 	return line, column, count
 }
 
-// apart returns the range of the sorted answers that lie far from all others. The widest gap between two answers must be
-// wider than the narrowest gap and at least as wide as the answers on either side of it. The side with fewer answers is
-// apart; if both have as many, the upper.
+// apart returns the range of the sorted answers that lie far from all others. The widest gap between two answers must
+// be wider than the narrowest gap and at least as wide as the answers on either side of it. The side with fewer answers
+// is apart; if both have as many, the upper.
 func apart(sorted []float64) (far questionnaire.Range, ok bool) {
 	narrowest, widest, at := math.Inf(1), 0.0, 0
 	for i, v := range sorted[1:] {
@@ -239,8 +243,8 @@ func ends(sorted []float64) questionnaire.Range {
 	return questionnaire.Range{Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
-// orient turns the answers to reversed items, and counts from the low end of the range if asked. If an inferred range begins
-// below 0, its lowest answer may be a code of missing entries: the error names the first one.
+// orient turns the answers to reversed items, and counts from the low end of the range if asked. If an inferred range
+// begins below 0, its lowest answer may be a code of missing entries: the error names the first one.
 func (t *Table) orient(fromLow bool) error {
 	for j, item := range t.Items {
 		switch {
@@ -258,8 +262,8 @@ func (t *Table) orient(fromLow bool) error {
 	return nil
 }
 
-// Learn completes the confounds by the range or the levels of the table. It is an error if a number lies outside a range that
-// was given, or a confound has one value only.
+// Learn completes the confounds by the range or the levels of the table. It is an error if a number lies outside a
+// range that was given, or a confound has one value only.
 func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confound, error) {
 	learnt := slices.Clone(confounds)
 	for k := range learnt {
@@ -299,7 +303,8 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 	return learnt, nil
 }
 
-// Values returns the values of a confound, the k-th of the columns, for these participants: numbers, or levels if it is a category.
+// Values returns the values of a confound, the k-th of the columns, for these participants: numbers, or levels if it is
+// a category.
 func (t *Table) Values(k int, rows []int) (numbers []float64, levels []string) {
 	for _, i := range rows {
 		numbers, levels = append(numbers, t.confounds[k][i].number), append(levels, t.confounds[k][i].level)
@@ -314,8 +319,8 @@ type Beyond struct {
 	Line         int // of the first
 }
 
-// Encode returns the known matrix C, n×c with the columns of questionnaire.Columns, by the confounds as they were learnt; nil
-// without confounds. It also returns what was cut. A level that is not known is an error.
+// Encode returns the known matrix C, n×c with the columns of questionnaire.Columns, by the confounds as they were
+// learnt; nil without confounds. It also returns what was cut. A level that is not known is an error.
 func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond []Beyond, err error) {
 	if len(confounds) == 0 {
 		return nil, nil, nil
@@ -331,7 +336,9 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 			if confound.Kind == questionnaire.Categorical {
 				at := slices.Index(confound.Levels, v.level)
 				if at < 0 {
-					return nil, nil, &table.Error{File: t.File, Line: t.Lines[i], Column: confound.Name, Err: questionnaire.ErrNewLevel}
+					return nil, nil, &table.Error{
+						File: t.File, Line: t.Lines[i], Column: confound.Name, Err: questionnaire.ErrNewLevel,
+					}
 				}
 				dst[at] = 1
 			} else if confound.EncodeTo(dst, v.number) {
@@ -353,13 +360,14 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 
 // widen returns the table with one row for each participant, in the order of their first visits, and an item for each
 // item and bin, bin by bin: missing if there was no visit, the mean of the answers if there were several. It returns an
-// error for a time outside all bins, and for a confound that changes from visit to visit. It remarks on participants with several
-// visits in a bin, and on bins that no participant links.
+// error for a time outside all bins, and for a confound that changes from visit to visit. It remarks on participants
+// with several visits in a bin, and on bins that no participant links.
 func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	last := len(t.confounds) - 1 // the time
 	m := len(t.Items)
 	width := v.Bins() * m
-	w := &Table{File: t.File, Remarks: t.Remarks, SHA256: t.SHA256, VisitItems: t.Items, confounds: make([][]known, last)}
+	w := &Table{File: t.File, Remarks: t.Remarks, SHA256: t.SHA256, VisitItems: t.Items, confounds: make([][]known,
+		last)}
 	for b := range v.Bins() {
 		for _, item := range t.Items {
 			item.Name, item.Subscale, item.Others = v.ItemName(item.Name, b), v.Time+" "+v.Label(b), nil
@@ -382,7 +390,8 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 			r = len(w.IDs)
 			row[id] = r
 			sums, counts = append(sums, make([]float64, width)...), append(counts, make([]float64, width)...)
-			w.IDs, w.Lines, visits = append(w.IDs, id), append(w.Lines, t.Lines[i]), append(visits, make([]float64, v.Bins()))
+			w.IDs, w.Lines, visits = append(w.IDs, id), append(w.Lines, t.Lines[i]),
+				append(visits, make([]float64, v.Bins()))
 		}
 		visits[r][b]++
 		for c := range w.confounds {

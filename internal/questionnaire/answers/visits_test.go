@@ -14,13 +14,18 @@ import (
 )
 
 func visitColumns() answers.Columns {
-	return answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: 4}, Reversed: []string{"q2"}, Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}, Visits: &questionnaire.Visits{Time: "age", Edges: []float64{6, 9, 12}}}
+	return answers.Columns{
+		Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: 4},
+		Reversed: []string{"q2"}, Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}},
+		Visits: &questionnaire.Visits{Time: "age", Edges: []float64{6, 9, 12}},
+	}
 }
 
 func TestVisits(t *testing.T) {
 	t.Parallel()
 	columns := visitColumns()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\na,3,,12,F\na,2,4,8.9,F\nc,,,7,M\nb,0,1,7,M\nb,1,NA,10,M\n"), &columns)
+	read, err := answers.Read(questionnairetest.File(t, "x.csv",
+		"id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\na,3,,12,F\na,2,4,8.9,F\nc,,,7,M\nb,0,1,7,M\nb,1,NA,10,M\n"), &columns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +36,8 @@ func TestVisits(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{1.5, 2, 3}, {0, 3, 1.5}}, rows(read)); diff != "" {
 		t.Errorf("answers differ from those wanted:\n%s", diff)
 	}
-	if !slices.Equal(read.IDs, []string{"a", "b"}) || !slices.Equal(read.Dropped, []string{"q2@9-12"}) || !slices.Equal(read.Unanswered, []int{6}) {
+	if !slices.Equal(read.IDs, []string{"a", "b"}) || !slices.Equal(read.Dropped, []string{"q2@9-12"}) ||
+		!slices.Equal(read.Unanswered, []int{6}) {
 		t.Errorf("ids %q, dropped %q, unanswered %v", read.IDs, read.Dropped, read.Unanswered)
 	}
 	if sex, err := read.Learn(columns.Confounds); err != nil || !slices.Equal(sex[0].Levels, []string{"F", "M"}) {
@@ -60,9 +66,11 @@ func TestVisitsLink(t *testing.T) {
 	} {
 		columns := visitColumns()
 		columns.Visits.Edges = c.edges
-		read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\nc,1,1,7,M\n"+c.last+"\n"), &columns)
+		read, err := answers.Read(questionnairetest.File(t, "x.csv",
+			"id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\nc,1,1,7,M\n"+c.last+"\n"), &columns)
 		if err != nil || read.Repeated != c.repeated || read.Unlinked != c.unlinked {
-			t.Errorf("%s: %d participants with several visits in a bin, unlinked %v: %v", c.name, read.Repeated, read.Unlinked, err)
+			t.Errorf("%s: %d participants with several visits in a bin, unlinked %v: %v", c.name, read.Repeated,
+				read.Unlinked, err)
 		}
 	}
 }
@@ -85,7 +93,8 @@ func TestVisitsRefuse(t *testing.T) {
 			t.Parallel()
 			columns := visitColumns()
 			_, err := answers.Read(questionnairetest.File(t, "x.csv", c.content), &columns)
-			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) {
+			if at, ok := errors.AsType[*table.Error](err); !ok || at.Line != c.line || at.Column != c.column ||
+				!errors.Is(err, c.err) {
 				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}
 		})

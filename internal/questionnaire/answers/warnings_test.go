@@ -15,8 +15,8 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// A scale is lacking if nobody of a group answered any of its items, and somebody else did. Groups of fewer than five stay
-// unnamed.
+// A scale is lacking if nobody of a group answered any of its items, and somebody else did. Groups of fewer than five
+// stay unnamed.
 func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -33,8 +33,10 @@ func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 		fmt.Fprintf(&b, "p%d,%d,%d,%s,,,%s,%s,%s\n", i, i%3, i%4, s1, []string{"F", "M"}[i/2%2], dx, site)
 	}
 	columns := answers.Columns{
-		Codebook: []questionnaire.Item{{Name: "q1", Subscale: "Q"}, {Name: "q2", Subscale: "Q"}, {Name: "s1", Subscale: "S"}, {Name: "s2", Subscale: "S"}, {Name: "n1"}},
-		Range:    &questionnaire.Range{Low: 0, High: 4}, Groups: []string{"site"},
+		Codebook: []questionnaire.Item{{
+			Name: "q1", Subscale: "Q",
+		}, {Name: "q2", Subscale: "Q"}, {Name: "s1", Subscale: "S"}, {Name: "s2", Subscale: "S"}, {Name: "n1"}},
+		Range: &questionnaire.Range{Low: 0, High: 4}, Groups: []string{"site"},
 		Labels:    []questionnaire.Label{{Name: "dx", Positive: "SCHZ"}, {Name: "dx", Positive: "CONTROL"}},
 		Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}},
 	}
@@ -42,7 +44,9 @@ func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]answers.Lacking{{Column: "dx", Groups: []string{"SCHZ"}, Participants: 12, Scales: []string{"S"}}}, read.Lacking); diff != "" {
+	if diff := cmp.Diff(
+		[]answers.Lacking{{Column: "dx", Groups: []string{"SCHZ"}, Participants: 12, Scales: []string{"S"}}},
+		read.Lacking); diff != "" {
 		t.Errorf("groups differ from those wanted:\n%s", diff)
 	}
 	columns.Groups = []string{"ward"} // no label, so that it may have more values
@@ -54,15 +58,20 @@ func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 	if read, err = answers.Read(questionnairetest.File(t, "x.csv", wards), &columns); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]answers.Lacking{{Column: "ward", Groups: []string{"day", "night"}, Participants: 12, Scales: []string{"S"}}}, read.Lacking); diff != "" {
+	if diff := cmp.Diff(
+		[]answers.Lacking{{Column: "ward", Groups: []string{"day", "night"}, Participants: 12, Scales: []string{"S"}}},
+		read.Lacking); diff != "" {
 		t.Errorf("groups that lack the same differ from those wanted:\n%s", diff)
 	}
 	columns.Groups = []string{"nowhere"}
-	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err, table.ErrNoColumn) {
+	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err,
+		table.ErrNoColumn) {
 		t.Errorf("a group without column: %v", err)
 	}
-	columns.Groups, columns.Codebook, columns.Items, columns.Labels = []string{"dx"}, nil, []string{"q*", "s1", "dx"}, nil
-	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err, questionnaire.ErrNoItem) {
+	columns.Groups, columns.Codebook, columns.Items, columns.Labels = []string{"dx"}, nil,
+		[]string{"q*", "s1", "dx"}, nil
+	if _, err := answers.Read(questionnairetest.File(t, "x.csv", b.String()), &columns); !errors.Is(err,
+		questionnaire.ErrNoItem) {
 		t.Errorf("a group that is an item: %v", err)
 	}
 }
@@ -70,13 +79,15 @@ func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 // One group against another leaves out all other values, and so tells nothing of them.
 func TestReadOneGroupAgainstAnother(t *testing.T) {
 	t.Parallel()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,dx\na,0,2\nb,1,1.0\nc,2,3\nd,1,NA\ne,0,x\n"), &answers.Columns{
-		Items: []string{"q*"}, Labels: []questionnaire.Label{{Name: "dx", Positive: "2.0", Negative: "1"}},
-	})
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,dx\na,0,2\nb,1,1.0\nc,2,3\nd,1,NA\ne,0,x\n"),
+		&answers.Columns{
+			Items: []string{"q*"}, Labels: []questionnaire.Label{{Name: "dx", Positive: "2.0", Negative: "1"}},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []int8{1, 0, answers.Unknown, answers.Unknown, answers.Unknown}; !slices.Equal(read.Labels[0], want) || len(read.Merged) > 0 {
+	if want := []int8{1, 0, answers.Unknown, answers.Unknown, answers.Unknown}; !slices.Equal(read.Labels[0], want) ||
+		len(read.Merged) > 0 {
 		t.Errorf("classes %v, want %v; merged %v", read.Labels[0], want, read.Merged)
 	}
 }
@@ -97,7 +108,8 @@ func TestReadNamesTheValuesOfALabel(t *testing.T) {
 	for _, c := range []struct{ label, want string }{
 		{"dx=SCHZ", ""},
 		{"dx=RARE:ADHD", ""},
-		{"dx=SCZ", `column "dx": no participant with answers has this value: "SCZ"; the column has "ADHD", "SCHZ" and 1 more`},
+		{"dx=SCZ", `column "dx": no participant with answers has this value: "SCZ"; the column has "ADHD", "SCHZ" ` +
+			`and 1 more`},
 		{"dx=SCHZ:CTRL", `has this value: "CTRL"; the column has`},
 		{"dx", `has this value: "1"; the column has "ADHD", "SCHZ" and 1 more; --labels dx=VALUE names one`},
 		{"many=70", `"6", "7" and 2 more`},
@@ -108,7 +120,8 @@ func TestReadNamesTheValuesOfALabel(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = answers.Read(path, &answers.Columns{Items: []string{"q*"}, Labels: labels})
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, questionnaire.ErrNoValue) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil ||
+			c.want != "" && (!errors.Is(err, questionnaire.ErrNoValue) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.label, err, c.want)
 		}
 	}
@@ -122,9 +135,11 @@ func TestReadFindsTheIDs(t *testing.T) {
 		{"x,participant_id,q1", "x", "", "a"},
 		{"x,y,q1", "", "", "1"},
 	} {
-		read, err := answers.Read(questionnairetest.File(t, "x.csv", c.header+"\na,b,0\nc,d,1\n"), &answers.Columns{Items: []string{"q*"}, ID: c.given})
+		read, err := answers.Read(questionnairetest.File(t, "x.csv", c.header+"\na,b,0\nc,d,1\n"),
+			&answers.Columns{Items: []string{"q*"}, ID: c.given})
 		if err != nil || read.FoundID != c.found || read.IDs[0] != c.first || read.Numbered != (c.first == "1") {
-			t.Errorf("%s, --id %q: found %q, first id %q, numbered %v: %v", c.header, c.given, read.FoundID, read.IDs[0], read.Numbered, err)
+			t.Errorf("%s, --id %q: found %q, first id %q, numbered %v: %v", c.header, c.given, read.FoundID,
+				read.IDs[0], read.Numbered, err)
 		}
 	}
 }
@@ -132,7 +147,8 @@ func TestReadFindsTheIDs(t *testing.T) {
 // An item that one participant lets vary does not vary in the fold that holds that one out.
 func TestReadReportsItemsThatOneParticipantLetsVary(t *testing.T) {
 	t.Parallel()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,0,1,0\nb,0,1,1\nc,0,,0\nd,1,0,1\n"), &answers.Columns{Items: []string{"q*"}})
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,0,1,0\nb,0,1,1\nc,0,,0\nd,1,0,1\n"),
+		&answers.Columns{Items: []string{"q*"}})
 	if want := []string{"q1", "q2"}; err != nil || !slices.Equal(read.Single, want) {
 		t.Errorf("items %q, want %q: %v", read.Single, want, err)
 	}
@@ -140,11 +156,13 @@ func TestReadReportsItemsThatOneParticipantLetsVary(t *testing.T) {
 
 func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
 	t.Parallel()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3,q4\na,0,1,1,\nb,1,1,1,\n"), &answers.Columns{Items: []string{"q*"}})
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,q3,q4\na,0,1,1,\nb,1,1,1,\n"),
+		&answers.Columns{Items: []string{"q*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := read.CheckTraining(); !errors.Is(err, questionnaire.ErrConstant) || !strings.HasSuffix(err.Error(), `These do not vary either: "q3", "q4"`) {
+	if err := read.CheckTraining(); !errors.Is(err, questionnaire.ErrConstant) ||
+		!strings.HasSuffix(err.Error(), `These do not vary either: "q3", "q4"`) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -152,7 +170,8 @@ func TestCheckTrainingNamesAllConstantItems(t *testing.T) {
 // Groups stay with their participants when those without answers to the kept items leave.
 func TestGroupsOfKeptParticipants(t *testing.T) {
 	t.Parallel()
-	read, err := answers.Read(questionnairetest.File(t, "x.csv", "q1,q2,site\n1,2,a\n,3,b\n2,1, c\n3,1,\n"), &answers.Columns{Items: []string{"q*"}, Groups: []string{"site"}})
+	read, err := answers.Read(questionnairetest.File(t, "x.csv", "q1,q2,site\n1,2,a\n,3,b\n2,1, c\n3,1,\n"),
+		&answers.Columns{Items: []string{"q*"}, Groups: []string{"site"}})
 	if err != nil {
 		t.Fatal(err)
 	}

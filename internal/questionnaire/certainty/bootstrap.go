@@ -28,28 +28,28 @@ const (
 	level = 0.95
 	// LeastReplicates is the least number of replicates with something beyond both ends of an interval.
 	LeastReplicates = 40
-	// scored is the largest number of participants whom a replicate scores. The same loadings change the scores of all, so that few
-	// tell enough; and with missing answers, factor analysis inverts the correlations for each of them.
+	// scored is the largest number of participants whom a replicate scores. The same loadings change the scores of all,
+	// so that few tell enough; and with missing answers, factor analysis inverts the correlations for each of them.
 	scored = 200
 
 	bootstrapStream = 0x626f_6f74
 )
 
-// Bootstrap fits the Replicates: each draws n of the n participants of the fit with replacement, and learns
-// from them by the same method, number of factors and β. The factors of a replicate take the places of those of the fit to which
+// Bootstrap fits the Replicates: each draws n of the n participants of the fit with replacement, and learns from them
+// by the same method, number of factors and β. The factors of a replicate take the places of those of the fit to which
 // their loadings are most alike, by align.Topics, and for factor analysis by align.Factors, which turns signs.
 //
-// The standard error of a loading is the standard deviation of its replicates. An item that does not vary in a replicate has
-// no loading there, and the others count. A replicate that cannot be learned from does not count: too few participants may be left
-// for maximum likelihood, for instance.
+// The standard error of a loading is the standard deviation of its replicates. An item that does not vary in a
+// replicate has no loading there, and the others count. A replicate that cannot be learned from does not count: too few
+// participants may be left for maximum likelihood, for instance.
 //
-// Each replicate also scores participants of the fit, at most 200 at equal distances, for model.Bootstrap.Scores: the root mean
-// square of the changes of the scores that are measurements and that the fit does not have at their bounds. Sources of error in
-// scores of a fitted model are set apart in this way by J. S. Yang, M. Hansen and L. Cai, "Characterizing sources of uncertainty in
-// IRT scale scores", 2012.
+// Each replicate also scores participants of the fit, at most 200 at equal distances, for model.Bootstrap.Scores: the
+// root mean square of the changes of the scores that are measurements and that the fit does not have at their bounds.
+// Sources of error in scores of a fitted model are set apart in this way by J. S. Yang, M. Hansen and L. Cai,
+// "Characterizing sources of uncertainty in IRT scale scores", 2012.
 //
-// The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of (*fit.Options).Learn. It
-// returns the cause of ctx if that ends first.
+// The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of
+// (*fit.Options).Learn. It returns the cause of ctx if that ends first.
 func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome) (*model.Bootstrap, error) {
 	b := &bootstrap{fit: partsOf(of.Learnt), items: len(of.Study.Items), rows: make([]int, min(len(of.Rows), scored))}
 	at := make([]int, len(b.rows)) // at equal distances
@@ -65,7 +65,8 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 		counts := make([]bool, len(at))
 		for i := range counts {
 			w := b.scores.At(i, t)
-			counts[i] = (of.Measured == nil || of.Measured[t].Participants[at[i]]) && (o.Method == model.MethodFA || w > 0 && w < 1)
+			counts[i] = (of.Measured == nil || of.Measured[t].Participants[at[i]]) &&
+				(o.Method == model.MethodFA || w > 0 && w < 1)
 		}
 		b.counts = append(b.counts, counts)
 	}
@@ -88,8 +89,9 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 	}
 	b.all = slices.DeleteFunc(all, func(r *replicate) bool { return r == nil })
 	if len(b.all) < LeastReplicates {
-		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: %w",
-			len(b.all), s.Replicates, LeastReplicates, cmp.Or(failed...))
+		return nil,
+			fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: %w",
+				len(b.all), s.Replicates, LeastReplicates, cmp.Or(failed...))
 	}
 	out := b.summary()
 	out.Replicates, out.Failed = s.Replicates, s.Replicates-len(b.all)
@@ -97,7 +99,9 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 }
 
 // each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
-func each(ctx context.Context, o *fit.Options, count int, progress func(done, total int), job func(ctx context.Context, alone *fit.Options, i int) error) error {
+func each(ctx context.Context, o *fit.Options, count int, progress func(done, total int),
+	job func(ctx context.Context, alone *fit.Options, i int) error,
+) error {
 	alone := *o
 	alone.Recorder, alone.Threads = nil, 1
 	group, ctx := errgroup.WithContext(ctx)
@@ -144,7 +148,8 @@ func partsOf(l *fit.Learnt) parts {
 	return p
 }
 
-// places returns which factor of a later fit to some of the items takes the place of each factor, and their congruences.
+// places returns which factor of a later fit to some of the items takes the place of each factor, and their
+// congruences.
 func (p parts) places(later parts) (order []int, congruences []float64) {
 	loadings := linalg.SelectRows(p.stretched, later.items)
 	if p.phi != nil {
@@ -205,7 +210,8 @@ func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 	}
 	if now.phi != nil {
 		r.phi = mat.NewDense(k, k, nil)
-		r.phi.Apply(func(s, t int, _ float64) float64 { return signs[s] * signs[t] * now.phi.At(order[s], order[t]) }, r.phi)
+		r.phi.Apply(func(s, t int, _ float64) float64 { return signs[s] * signs[t] * now.phi.At(order[s], order[t]) },
+			r.phi)
 	}
 	return r, nil
 }
@@ -237,28 +243,36 @@ func (b *bootstrap) summary() *model.Bootstrap {
 		}
 		out.Scores = append(out.Scores, math.Sqrt(stat.Mean(changes, nil)))
 		from := func(least float64) float64 {
-			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) / float64(len(congruences))
+			return float64(floats.Count(func(c float64) bool { return c >= least }, congruences)) /
+				float64(len(congruences))
 		}
-		out.Factors = append(out.Factors, model.Again{Congruence: stat.Mean(congruences, nil), Similar: from(model.SimilarCongruence), Equal: from(model.EqualCongruence)})
-	}
-	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings }, func(_, _ int, values []float64) (low, high float64) {
-		return percentiles(values)
-	})
-	if b.fit.phi != nil {
-		correlations := b.intervals(func(r *replicate) *mat.Dense { return r.phi }, func(s, t int, values []float64) (low, high float64) {
-			if s == t {
-				return 1, 1
-			}
-			return widened(b.fit.phi.At(s, t), values)
+		out.Factors = append(out.Factors, model.Again{
+			Congruence: stat.Mean(congruences, nil),
+			Similar:    from(model.SimilarCongruence), Equal: from(model.EqualCongruence),
 		})
+	}
+	out.Loadings = b.intervals(func(r *replicate) *mat.Dense { return r.loadings },
+		func(_, _ int, values []float64) (low, high float64) {
+			return percentiles(values)
+		})
+	if b.fit.phi != nil {
+		correlations := b.intervals(func(r *replicate) *mat.Dense { return r.phi },
+			func(s, t int, values []float64) (low, high float64) {
+				if s == t {
+					return 1, 1
+				}
+				return widened(b.fit.phi.At(s, t), values)
+			})
 		out.FactorCorrelations = &correlations
 	}
 	return out
 }
 
-// intervals returns the standard deviations of the entries of a table over the replicates, and their intervals from the sorted
-// values.
-func (b *bootstrap) intervals(of func(*replicate) *mat.Dense, interval func(row, column int, sorted []float64) (low, high float64)) (out model.Intervals) {
+// intervals returns the standard deviations of the entries of a table over the replicates, and their intervals from the
+// sorted values.
+func (b *bootstrap) intervals(of func(*replicate) *mat.Dense,
+	interval func(row, column int, sorted []float64) (low, high float64),
+) (out model.Intervals) {
 	rows, columns := of(b.all[0]).Dims()
 	for j := range rows {
 		errors, low, high := make([]float64, columns), make([]float64, columns), make([]float64, columns)
@@ -280,15 +294,17 @@ func (b *bootstrap) intervals(of func(*replicate) *mat.Dense, interval func(row,
 
 // percentiles returns the ends of the percentile interval, for loadings.
 //
-// Of percentile, basic, bias-corrected percentile and normal intervals, the first cover loadings of ICQF best, and those of factor
-// analysis in 93 to 97 % like the others. They keep within the bounds of loadings. Basic ones miss loadings near 0.
+// Of percentile, basic, bias-corrected percentile and normal intervals, the first cover loadings of ICQF best, and
+// those of factor analysis in 93 to 97 % like the others. They keep within the bounds of loadings. Basic ones miss
+// loadings near 0.
 func percentiles(sorted []float64) (low, high float64) {
 	return questionnaire.Quantile(sorted, (1-level)/2), questionnaire.Quantile(sorted, (1+level)/2)
 }
 
-// widened returns the ends of the percentile interval of a correlation, of which one is moved by twice as much as the mean of the
-// replicates is off what the fit has, away from it, on the scale of Fisher's z. Rotations make the correlations of a sample too
-// small, oblimin most, and those of a replicate again by as much, so that percentile intervals end too low.
+// widened returns the ends of the percentile interval of a correlation, of which one is moved by twice as much as the
+// mean of the replicates is off what the fit has, away from it, on the scale of Fisher's z. Rotations make the
+// correlations of a sample too small, oblimin most, and those of a replicate again by as much, so that percentile
+// intervals end too low.
 func widened(seen float64, sorted []float64) (low, high float64) {
 	low, high = percentiles(sorted)
 	var mean float64

@@ -36,8 +36,8 @@ func assessed(t *testing.T, change func(*fit.Options)) *model.Summary {
 	return &f.Summary
 }
 
-// The planted factors, which are plain, are found again; each interval holds its loading or is next to it, and is a few standard
-// errors wide.
+// The planted factors, which are plain, are found again; each interval holds its loading or is next to it, and is a few
+// standard errors wide.
 func TestBootstrap(t *testing.T) {
 	t.Parallel()
 	var loadings [][]float64
@@ -51,7 +51,8 @@ func TestBootstrap(t *testing.T) {
 		}
 	})
 	b := s.Bootstrap
-	if b.Replicates != certainty.LeastReplicates || len(b.Factors) != questionnairetest.Factors || b.FactorCorrelations != nil {
+	if b.Replicates != certainty.LeastReplicates || len(b.Factors) != questionnairetest.Factors ||
+		b.FactorCorrelations != nil {
 		t.Fatalf("bootstrap %+v", b)
 	}
 	for f, again := range b.Factors {
@@ -92,14 +93,15 @@ func TestBootstrapDoubtsNoise(t *testing.T) {
 		t.Fatalf("warnings %q for factors %+v, want one", unstable, s.Bootstrap.Factors)
 	}
 	for f, again := range s.Bootstrap.Factors {
-		if named := strings.Contains(unstable[0], fmt.Sprintf("similar to factor%d ", f+1)); named != (again.Similar < 0.5) {
+		if named := strings.Contains(unstable[0],
+			fmt.Sprintf("similar to factor%d ", f+1)); named != (again.Similar < 0.5) {
 			t.Errorf("factor %d: %+v, warning %q", f+1, again, unstable[0])
 		}
 	}
 }
 
-// The shares add up to what the fit explains, and none of the planted factors, which are independent, explains much that
-// another one does.
+// The shares add up to what the fit explains, and none of the planted factors, which are independent, explains much
+// that another one does.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	s := assessed(t, nil)
@@ -111,7 +113,8 @@ func TestExplain(t *testing.T) {
 		sum := of.Means + of.Confounds.Share
 		for i, f := range of.Factors {
 			sum += f.Share
-			if !(f.Lost > 0.15 && f.Alone < 0.4 && math.Abs(f.Alone-f.Lost) < 0.1 && math.Abs(f.Share-(f.Alone+f.Lost)/2) < 1e-12) {
+			if !(f.Lost > 0.15 && f.Alone < 0.4 && math.Abs(f.Alone-f.Lost) < 0.1 &&
+				math.Abs(f.Share-(f.Alone+f.Lost)/2) < 1e-12) {
 				t.Errorf("factor %d explains %+v", i+1, f)
 			}
 		}
@@ -145,8 +148,8 @@ func TestCrossValidationOfNoise(t *testing.T) {
 	}
 }
 
-// Items that are answered 0 to 1 in place of 0 to 4 change neither what is explained nor how often a factor is found again, since
-// the fit stretches their range. Their loadings are a quarter.
+// Items that are answered 0 to 1 in place of 0 to 4 change neither what is explained nor how often a factor is found
+// again, since the fit stretches their range. Their loadings are a quarter.
 func TestRangesOfItems(t *testing.T) {
 	t.Parallel()
 	assess := func(ranges float64) (*fit.Outcome, *model.Summary) {
@@ -205,8 +208,8 @@ func TestThreadsKeepTheBits(t *testing.T) {
 	}
 }
 
-// Maximum likelihood needs more participants than items. A sample with replacement may hold too few: it does not count, and does
-// not end the bootstrap.
+// Maximum likelihood needs more participants than items. A sample with replacement may hold too few: it does not count,
+// and does not end the bootstrap.
 func TestBootstrapLeavesOutWhatCannotBeLearned(t *testing.T) {
 	t.Parallel()
 	o := options(noise(1, 20), 1, model.MethodFA, 0)
@@ -217,16 +220,19 @@ func TestBootstrapLeavesOutWhatCannotBeLearned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Replicates != replicates || b.Failed == 0 || b.Failed > replicates/4 || !(b.Loadings.Low[0][0] < b.Loadings.High[0][0]) {
-		t.Errorf("%d of %d samples failed, first loading %v to %v", b.Failed, b.Replicates, b.Loadings.Low[0][0], b.Loadings.High[0][0])
+	if b.Replicates != replicates || b.Failed == 0 || b.Failed > replicates/4 ||
+		!(b.Loadings.Low[0][0] < b.Loadings.High[0][0]) {
+		t.Errorf("%d of %d samples failed, first loading %v to %v", b.Failed, b.Replicates, b.Loadings.Low[0][0],
+			b.Loadings.High[0][0])
 	}
-	if _, err := (certainty.Settings{Replicates: certainty.LeastReplicates}).Bootstrap(t.Context(), o, of); !errors.Is(err, factoranalysis.ErrSingular) {
+	if _, err := (certainty.Settings{Replicates: certainty.LeastReplicates}).Bootstrap(t.Context(), o,
+		of); !errors.Is(err, factoranalysis.ErrSingular) {
 		t.Errorf("with fewer than %d samples left: %v, want ErrSingular", certainty.LeastReplicates, err)
 	}
 }
 
-// Three factors need three items. One of them varies by the answer of a single participant, and without that one no factors can be
-// learned: the fold is left out, and the others are predicted.
+// Three factors need three items. One of them varies by the answer of a single participant, and without that one no
+// factors can be learned: the fold is left out, and the others are predicted.
 func TestCrossValidationLeavesOutWhatCannotBeLearned(t *testing.T) {
 	t.Parallel()
 	x := linalg.SelectColumns(noise(1, 40), []int{0, 1, 2})

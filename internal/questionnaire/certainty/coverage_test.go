@@ -48,8 +48,8 @@ func normal(seed uint64, n, k int) *mat.Dense {
 
 const correlated = 0.3
 
-// bounded draws answers 0 to 4 of k factors that are absent in a quarter of the participants and fully present in another one.
-// The second item of each factor loads on the next one too.
+// bounded draws answers 0 to 4 of k factors that are absent in a quarter of the participants and fully present in
+// another one. The second item of each factor loads on the next one too.
 func bounded(seed uint64, n, k int) *mat.Dense {
 	random := rand.New(rand.NewPCG(seed, 2))
 	x := mat.NewDense(n, perFactor*k, nil)
@@ -66,7 +66,8 @@ func bounded(seed uint64, n, k int) *mat.Dense {
 	return x
 }
 
-// strongest times its strength is the loading of an item on its factor, in bounded, and crossing that on the next factor.
+// strongest times its strength is the loading of an item on its factor, in bounded, and crossing that on the next
+// factor.
 const strongest = 4.0
 
 func crossing(item, k int) float64 { return []float64{0, 0.4, 0}[item/k] }
@@ -84,12 +85,15 @@ func options(x *mat.Dense, k int, method string, beta float64) *fit.Options {
 	n, p := x.Dims()
 	t := &answers.Table{File: "planted", Answers: x}
 	for j := range p {
-		t.Items = append(t.Items, questionnaire.Item{Name: "q" + strconv.Itoa(j+1), Range: &questionnaire.Range{High: top}})
+		t.Items = append(t.Items,
+			questionnaire.Item{Name: "q" + strconv.Itoa(j+1), Range: &questionnaire.Range{High: top}})
 	}
 	for i := range n {
 		t.IDs, t.Lines = append(t.IDs, strconv.Itoa(i)), append(t.Lines, i+2)
 	}
-	o := &fit.Options{Method: method, Table: t, Factors: []int{k}, Learning: model.Learning{Seed: 1, Threads: 1, RelTol: 1e-5}}
+	o := &fit.Options{
+		Method: method, Table: t, Factors: []int{k}, Learning: model.Learning{Seed: 1, Threads: 1, RelTol: 1e-5},
+	}
 	if method == model.MethodICQF {
 		o.Betas = []float64{beta}
 	}
@@ -127,11 +131,14 @@ func (h *hits) add(low, truth, high float64) {
 
 func (h *hits) share() float64 { return h.in / h.all }
 
-// coverage counts the intervals of loadings whose truth is not 0, of those whose truth is 0, and of factor correlations.
+// coverage counts the intervals of loadings whose truth is not 0, of those whose truth is 0, and of factor
+// correlations.
 type coverage struct{ loads, zeros, correlations hits }
 
 // covering draws samples, and counts for each truth the intervals that the bootstraps give.
-func covering(t *testing.T, sample func(seed uint64) *fit.Options, samples, replicates int, truths ...*mat.Dense) []coverage {
+func covering(t *testing.T, sample func(seed uint64) *fit.Options, samples, replicates int,
+	truths ...*mat.Dense,
+) []coverage {
 	t.Helper()
 	out := make([]coverage, len(truths))
 	for seed := range uint64(samples) {
@@ -162,7 +169,8 @@ func (c *coverage) add(b *model.Bootstrap, truth, loadings *mat.Dense) {
 		}
 		if of := b.FactorCorrelations; of != nil {
 			for other := range f {
-				c.correlations.add(of.Low[column][order[other]], sign*math.Copysign(correlated, cosines[other]), of.High[column][order[other]])
+				c.correlations.add(of.Low[column][order[other]], sign*math.Copysign(correlated, cosines[other]),
+					of.High[column][order[other]])
 			}
 		}
 	}
@@ -170,10 +178,10 @@ func (c *coverage) add(b *model.Bootstrap, truth, loadings *mat.Dense) {
 
 func long() bool { return os.Getenv("WARDCAST_LONG") != "" }
 
-// sizes returns how many samples and replicates a test of coverage draws, and between which bounds the coverage must be. The
-// loadings of one sample are hardly independent: with 12 samples the share of those covered has a standard error of up to
-// √(.05·.95/12) = .06, and the lower bound is 2 of these below 95 %; nothing can be said of the upper bound. With 500 samples
-// it is .01 or, over several loadings, less.
+// sizes returns how many samples and replicates a test of coverage draws, and between which bounds the coverage must
+// be. The loadings of one sample are hardly independent: with 12 samples the share of those covered has a standard
+// error of up to √(.05·.95/12) = .06, and the lower bound is 2 of these below 95 %; nothing can be said of the upper
+// bound. With 500 samples it is .01 or, over several loadings, less.
 func sizes() (samples, replicates int, low, high float64) {
 	if !long() {
 		return 12, certainty.LeastReplicates, 0.83, 1
@@ -195,7 +203,8 @@ func TestCoverageFA(t *testing.T) {
 	c := covering(t, func(seed uint64) *fit.Options {
 		return options(normal(seed, 150, 3), 3, model.MethodFA, 0)
 	}, samples, replicates, truth)[0]
-	t.Logf("loadings %.4f, those of 0 %.4f, factor correlations %.4f", c.loads.share(), c.zeros.share(), c.correlations.share())
+	t.Logf("loadings %.4f, those of 0 %.4f, factor correlations %.4f", c.loads.share(), c.zeros.share(),
+		c.correlations.share())
 	for _, h := range []hits{c.loads, c.zeros, c.correlations} {
 		if h.share() < low || h.share() > high {
 			t.Errorf("%.4f of %v intervals hold the truth, want %v to %v", h.share(), h.all, low, high)
@@ -203,14 +212,16 @@ func TestCoverageFA(t *testing.T) {
 	}
 }
 
-// The loadings that ICQF has in the population, with its penalties, are in their intervals if there are 200 participants. With 100
-// the standard errors are 7 % too small, and .905 of the intervals of loadings above 0 hold the truth.
+// The loadings that ICQF has in the population, with its penalties, are in their intervals if there are 200
+// participants. With 100 the standard errors are 7 % too small, and .905 of the intervals of loadings above 0 hold the
+// truth.
 func TestCoverageICQF(t *testing.T) {
 	t.Parallel()
 	const k, beta = 2, 0.1
 	samples, replicates, low, high := sizes()
 	// Of a fit to 40,000 participants with RelTol 1e-9, which the long test repeats.
-	truth := mat.NewDense(perFactor*k, k, []float64{3.4333, 0, 0, 3.4398, 3.0339, 0.3657, 0.3659, 3.0364, 2.5752, 0, 0, 2.5775})
+	truth := mat.NewDense(perFactor*k, k,
+		[]float64{3.4333, 0, 0, 3.4398, 3.0339, 0.3657, 0.3659, 3.0364, 2.5752, 0, 0, 2.5775})
 	planted := mat.NewDense(perFactor*k, k, nil)
 	for j := range perFactor * k {
 		planted.Set(j, j%k, strongest*strength(j, k))
@@ -247,7 +258,9 @@ type planted struct{ answers, scores *mat.Dense }
 func evenly(item, p, k int) float64 { return float64(item/k) / float64(p/k-1) }
 
 // plant draws answers to p items, item j of factor j mod k, with a share of them missing, but not all of a row.
-func plant(seed uint64, n, p, k int, missing float64, score func(*rand.Rand, []float64), answer func(random *rand.Rand, score, strength float64) float64) planted {
+func plant(seed uint64, n, p, k int, missing float64, score func(*rand.Rand, []float64),
+	answer func(random *rand.Rand, score, strength float64) float64,
+) planted {
 	random := rand.New(rand.NewPCG(seed, 5))
 	all := planted{mat.NewDense(n, p, nil), mat.NewDense(n, k, nil)}
 	for i := range n {
@@ -279,8 +292,8 @@ func plantNormal(missing float64) func(seed uint64, n int) planted {
 	return func(seed uint64, n int) planted { return plant(seed, n, 15, 3, missing, score, answer) }
 }
 
-// plantBounded draws scores of 0 to 1, with this share of them at the bounds, two thirds of it at 0, and answers of 0 to 4 with
-// loadings of boundedLoading.
+// plantBounded draws scores of 0 to 1, with this share of them at the bounds, two thirds of it at 0, and answers of 0
+// to 4 with loadings of boundedLoading.
 func plantBounded(bounds float64) func(seed uint64, n int) planted {
 	score := func(random *rand.Rand, w []float64) {
 		for t := range w {
@@ -305,9 +318,10 @@ const boundedItems = 24
 // boundedLoading is from 2 to 3.
 func boundedLoading(strength float64) float64 { return 2 + strength }
 
-// Planted scores are within 1.96 standard errors if these count, by a bootstrap, that the loadings are learned from a sample. With
-// ICQF they are those on the scale that the factors have in the population, as in TestCoverageICQF: the penalties, and the noise of
-// scores that the bound 1 cuts off, make loadings somewhat larger than planted, and scores so much smaller.
+// Planted scores are within 1.96 standard errors if these count, by a bootstrap, that the loadings are learned from a
+// sample. With ICQF they are those on the scale that the factors have in the population, as in TestCoverageICQF: the
+// penalties, and the noise of scores that the bound 1 cuts off, make loadings somewhat larger than planted, and scores
+// so much smaller.
 func TestCoverageScores(t *testing.T) {
 	t.Parallel()
 	const beta = 0.1
@@ -361,9 +375,11 @@ func TestCoverageScores(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("coverage %.4f; if loadings count as known %.4f; of scores on the planted scale %.4f", all.share(), known.share(), asPlanted.share())
+			t.Logf("coverage %.4f; if loadings count as known %.4f; of scores on the planted scale %.4f", all.share(),
+				known.share(), asPlanted.share())
 			if all.share() < low || all.share() > high || all.share() <= known.share() {
-				t.Errorf("%.4f of the intervals hold the score, want %v to %v, and more than %.4f", all.share(), low, high, known.share())
+				t.Errorf("%.4f of the intervals hold the score, want %v to %v, and more than %.4f", all.share(), low,
+					high, known.share())
 			}
 		})
 	}
@@ -420,12 +436,13 @@ func misfit(seed uint64, n int) *mat.Dense {
 	return x
 }
 
-// The RMSEA that three factors have in the population is in its interval of 90 % in about 90 % of 500 samples: the share has a
-// standard error of √(.1·.9/500) = .013, and the bounds are at two of them. A short test takes 100.
+// The RMSEA that three factors have in the population is in its interval of 90 % in about 90 % of 500 samples: the
+// share has a standard error of √(.1·.9/500) = .013, and the bounds are at two of them. A short test takes 100.
 func TestCoverageRMSEA(t *testing.T) {
 	t.Parallel()
 	rmsea := func(x *mat.Dense) factoranalysis.Interval {
-		m, err := factoranalysis.Fit(t.Context(), x, factoranalysis.Settings{Factors: 3, Extraction: factoranalysis.MaximumLikelihood, Threads: 1})
+		m, err := factoranalysis.Fit(t.Context(), x,
+			factoranalysis.Settings{Factors: 3, Extraction: factoranalysis.MaximumLikelihood, Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// mostFolds is the number of groups of participants, and of items, that a cross-validation holds out; less if there are fewer.
+	// mostFolds is the number of groups of participants, and of items, that a cross-validation holds out; less if there
+	// are fewer.
 	mostFolds = 10
 
 	foldStream = 0x666f_6c64
@@ -26,17 +27,18 @@ const (
 //
 //	E = 1 − Σ (m − r)² / Σ (m − m̄)²,  r − m̄ = Σ_t z_t,
 //
-// among the players t: each factor with z = (w − w̄)·q, the confounds with z = (c − c̄)·Qcᵀ, and the items' means with what is
-// left. The sums are over the observed answers, each with the weight of its item, and bars are means over participants. With S of
-// the players at work and the others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S ⟨z_s, z_t⟩)/Σ (m − m̄)². So
+// among the players t: each factor with z = (w − w̄)·q, the confounds with z = (c − c̄)·Qcᵀ, and the items' means with
+// what is left. The sums are over the observed answers, each with the weight of its item, and bars are means over
+// participants. With S of the players at work and the others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S
+// ⟨z_s, z_t⟩)/Σ (m − m̄)². So
 //
 //	alone  E({t})            = (2⟨m − m̄, z_t⟩ − ⟨z_t, z_t⟩) / Σ (m − m̄)²,
 //	lost   E(all) − E(all∖t) = alone − 2 Σ_{s≠t} ⟨z_s, z_t⟩ / Σ (m − m̄)²,
 //	share  (alone + lost)/2,
 //
-// where share is the mean of what t adds over all orders in which the players may come (L. S. Shapley, 1953), and adds up to E.
-// Alone and lost do not: they differ if factors correlate. Each of the three may be negative for a player that makes the
-// prediction worse. The cost is n·p·k².
+// where share is the mean of what t adds over all orders in which the players may come (L. S. Shapley, 1953), and adds
+// up to E. Alone and lost do not: they differ if factors correlate. Each of the three may be negative for a player that
+// makes the prediction worse. The cost is n·p·k².
 func Explain(of *fit.Outcome) (*model.ExplainedBy, error) {
 	p, err := newPrediction(of.Study, of.Learnt, of.Scores)
 	if err != nil {
@@ -50,14 +52,17 @@ func Explain(of *fit.Outcome) (*model.ExplainedBy, error) {
 	return d.shares(p.confounds != nil), nil
 }
 
-// CrossValidate is Explain for participants and answers that nothing was learned from. Participants are dealt to 10 folds. The
-// method learns from all but one fold, and the scores of those in it come from nine tenths of their answers to the items; the
-// predictions of the other tenth are compared with the answers, for each tenth in turn. Means are those of the participants
-// learned from, and the factors of each fold are matched with those of the fit, as Bootstrap does it. Progress may be nil.
+// CrossValidate is Explain for participants and answers that nothing was learned from. Participants are dealt to 10
+// folds. The method learns from all but one fold, and the scores of those in it come from nine tenths of their answers
+// to the items; the predictions of the other tenth are compared with the answers, for each tenth in turn. Means are
+// those of the participants learned from, and the factors of each fold are matched with those of the fit, as Bootstrap
+// does it. Progress may be nil.
 //
-// A fold without which the method cannot learn is not predicted: failed counts these. If all fail it returns the first error of
-// (*fit.Options).Learn. It returns the cause of ctx if that ends first. The cost is that of ten fits.
-func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome, progress func(done, total int)) (by *model.ExplainedBy, failed int, err error) {
+// A fold without which the method cannot learn is not predicted: failed counts these. If all fail it returns the first
+// error of (*fit.Options).Learn. It returns the cause of ctx if that ends first. The cost is that of ten fits.
+func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome,
+	progress func(done, total int),
+) (by *model.ExplainedBy, failed int, err error) {
 	order := slices.Clone(of.Study.Order)
 	random := rand.New(rand.NewPCG(o.Seed, foldStream))
 	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
@@ -153,7 +158,8 @@ type prediction struct {
 	// base is what nothing makes of each item, and loadings, k×p, what each factor adds to it if its score is 1.
 	base     []float64
 	loadings *mat.Dense
-	// Means over the participants learned from: of the answers to each item, of the scores, and of what the confounds add.
+	// Means over the participants learned from: of the answers to each item, of the scores, and of what the confounds
+	// add.
 	answers, scores, added []float64
 	regression             *mat.Dense // coefficients of the answers on the confounds alone, p×c; nil without confounds
 }
@@ -162,7 +168,10 @@ type prediction struct {
 func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction, error) {
 	_, k := scores.Dims()
 	given := s.AnswersOf(l.Rows, l.Items)
-	p := &prediction{study: s, parts: partsOf(l), model: l.Factors(), answers: linalg.ColumnMeans(given), scores: linalg.ColumnMeans(scores)}
+	p := &prediction{
+		study: s, parts: partsOf(l), model: l.Factors(), answers: linalg.ColumnMeans(given),
+		scores: linalg.ColumnMeans(scores),
+	}
 	units, nobody := mat.NewDense(k+1, k, nil), (*mat.Dense)(nil) // the first row stays 0
 	units.Slice(1, k+1, 0, k).(*mat.Dense).Copy(linalg.Identity(k))
 	if p.confounds != nil {
@@ -204,7 +213,8 @@ func (p *prediction) addedTo(rows []int) (*mat.Dense, error) {
 	return added, err
 }
 
-// division holds the sums that tell what each player explains: the k factors, then the confounds, then the items' means.
+// division holds the sums that tell what each player explains: the k factors, then the confounds, then the items'
+// means.
 type division struct {
 	variance float64 // Σ (m − m̄)²
 	left     float64 // the squares that the regression on the confounds alone leaves
@@ -222,8 +232,8 @@ func (d *division) merge(other *division) {
 	d.between.AddSym(d.between, other.between)
 }
 
-// add takes the observed answers of these participants to these of the items of the prediction. The factor places[t] counts as
-// the player t.
+// add takes the observed answers of these participants to these of the items of the prediction. The factor places[t]
+// counts as the player t.
 func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, places []int) error {
 	added, err := p.addedTo(rows)
 	if err != nil {
@@ -276,9 +286,11 @@ func (d *division) shares(confounds bool) *model.ExplainedBy {
 		for s := range players {
 			lost -= 2 * d.between.At(s, t)
 		}
-		return model.Share{Share: ratio((alone+lost)/2, d.variance), Alone: ratio(alone, d.variance), Lost: ratio(lost, d.variance)}
+		return model.Share{Share: ratio((alone+lost)/2, d.variance), Alone: ratio(alone, d.variance), Lost: ratio(lost,
+			d.variance)}
 	}
-	e := &model.ExplainedBy{Factors: []model.Share{}, Means: share(players - 1).Share, ConfoundsAlone: ratio(d.variance-d.left, d.variance)}
+	e := &model.ExplainedBy{Factors: []model.Share{}, Means: share(players - 1).Share, ConfoundsAlone: ratio(
+		d.variance-d.left, d.variance)}
 	for t := range players - 2 {
 		e.Factors = append(e.Factors, share(t))
 	}

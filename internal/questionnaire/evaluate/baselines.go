@@ -21,11 +21,11 @@ const (
 	MethodItems = "items"
 	// MethodPCA takes the first k principal components of the standardized items, with 0 for a missing answer.
 	MethodPCA = "pca"
-	// MethodSums takes the mean answer to each subscale, the sum score over the number of answers; all items are one subscale if
-	// none has one. Who answered nothing of a subscale has the mean of those trained on.
+	// MethodSums takes the mean answer to each subscale, the sum score over the number of answers; all items are one
+	// subscale if none has one. Who answered nothing of a subscale has the mean of those trained on.
 	MethodSums = "sums"
-	// MethodMissing takes no answer at all, but the share of missing answers in each subscale; an item without a subscale is
-	// its own. What it predicts, the pattern of missing answers tells alone.
+	// MethodMissing takes no answer at all, but the share of missing answers in each subscale; an item without a
+	// subscale is its own. What it predicts, the pattern of missing answers tells alone.
 	MethodMissing = "missing"
 )
 
@@ -52,7 +52,9 @@ type trained struct {
 }
 
 // learn trains a method on these rows.
-func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int, c model.Candidate) (*trained, error) {
+func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int,
+	c model.Candidate,
+) (*trained, error) {
 	if slices.Contains(model.Methods(), method) {
 		with := o.Options
 		with.Method, with.Recorder = method, nil
@@ -60,7 +62,10 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 		if err != nil {
 			return nil, err
 		}
-		return &trained{rows: l.Rows, items: l.Items, loadings: l.Stretched(), early: l.Status == solver.IterationLimit, features: l.Score}, nil
+		return &trained{
+			rows: l.Rows, items: l.Items, loadings: l.Stretched(), early: l.Status == solver.IterationLimit,
+			features: l.Score,
+		}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -78,7 +83,8 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	case MethodSums:
 		t.sums(s)
 	case MethodMissing:
-		scales := scalesOf(s.Items, s.Varying(s.Order), func(i *questionnaire.Item) []string { return i.Scales(i.Name) })
+		scales := scalesOf(s.Items, s.Varying(s.Order),
+			func(i *questionnaire.Item) []string { return i.Scales(i.Name) })
 		t.features = func(rows []int) (*mat.Dense, error) { return missing(s.Answers, rows, scales), nil }
 	default:
 		t.features = func(rows []int) (*mat.Dense, error) { return filled(rows), nil }
@@ -86,8 +92,8 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	return t, nil
 }
 
-// components learns the loadings V·diag(√λ), p×k, of the first k eigenvectors V of the correlations, and gives Z·V of the
-// standardized answers Z for features. The sum of each column of V is positive.
+// components learns the loadings V·diag(√λ), p×k, of the first k eigenvectors V of the correlations, and gives Z·V of
+// the standardized answers Z for features. The sum of each column of V is positive.
 func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 	x := filled(t.rows)
 	n, p := x.Dims()

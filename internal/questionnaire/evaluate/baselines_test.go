@@ -22,8 +22,10 @@ func small(t *testing.T) (*Options, *fit.Study) {
 	o := &Options{Options: fit.Options{
 		Input: questionnairetest.File(t, "x.csv", "id,a1,a2,b1,c\np1,0,2,4,1\np2,2,,0,3\np3,4,4,,0\np4,,,1,2\n"),
 		Columns: answers.Columns{
-			Codebook: []questionnaire.Item{{Name: "a1", Subscale: "A"}, {Name: "a2", Subscale: "A", Others: []string{"C"}}, {Name: "b1", Subscale: "B"}, {Name: "c"}},
-			Range:    &questionnaire.Range{High: 4},
+			Codebook: []questionnaire.Item{{
+				Name: "a1", Subscale: "A",
+			}, {Name: "a2", Subscale: "A", Others: []string{"C"}}, {Name: "b1", Subscale: "B"}, {Name: "c"}},
+			Range: &questionnaire.Range{High: 4},
 		},
 		Factors: []int{1}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1},
 	}}
@@ -34,7 +36,8 @@ func small(t *testing.T) (*Options, *fit.Study) {
 	return o, s
 }
 
-// Loadings that halves are compared by are those of items as wide as the widest: an item of 0 to 1 may have more than 1.
+// Loadings that halves are compared by are those of items as wide as the widest: an item of 0 to 1 may have more
+// than 1.
 func TestLoadingsAreStretched(t *testing.T) {
 	t.Parallel()
 	o, s := small(t)
@@ -127,7 +130,8 @@ func TestComponents(t *testing.T) {
 		}
 		for b := range 3 {
 			variance, length := gram.At(a, b)/float64(n), lengths.At(a, b)
-			if want := max(0, length); a == b && math.Abs(variance-want) > 1e-10 || a != b && math.Max(math.Abs(variance), math.Abs(length)) > 1e-10 {
+			if want := max(0, length); a == b && math.Abs(variance-want) > 1e-10 ||
+				a != b && math.Max(math.Abs(variance), math.Abs(length)) > 1e-10 {
 				t.Errorf("components %d and %d: covariance %v, of the loadings %v", a, b, variance, length)
 			}
 		}
@@ -135,7 +139,8 @@ func TestComponents(t *testing.T) {
 	if lengths.At(0, 0) < lengths.At(1, 1) || lengths.At(1, 1) < lengths.At(2, 2) {
 		t.Errorf("variances %v, %v, %v are not in order", lengths.At(0, 0), lengths.At(1, 1), lengths.At(2, 2))
 	}
-	if _, err := o.learn(t.Context(), s, MethodPCA, s.Order, model.Candidate{Factors: questionnairetest.Items + 1}); err == nil || !strings.Contains(err.Error(), "10 factors for 9 items") {
+	if _, err := o.learn(t.Context(), s, MethodPCA, s.Order, model.Candidate{Factors: questionnairetest.Items +
+		1}); err == nil || !strings.Contains(err.Error(), "10 factors for 9 items") {
 		t.Errorf("more components than items: %v", err)
 	}
 }

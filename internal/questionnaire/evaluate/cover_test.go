@@ -12,8 +12,9 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 )
 
-// The interval covers the expected AUROC of what is learned from that many participants. Two classes of normal answers differ by 1
-// along the first of three axes; the difference w of their means, learned from n₁, has the AUROC Φ(w₁/(√2‖w‖)).
+// The interval covers the expected AUROC of what is learned from that many participants. Two classes of normal answers
+// differ by 1 along the first of three axes; the difference w of their means, learned from n₁, has the AUROC
+// Φ(w₁/(√2‖w‖)).
 func TestResampledCovers(t *testing.T) {
 	t.Parallel()
 	const (
@@ -80,6 +81,7 @@ func TestResampledCovers(t *testing.T) {
 		}
 	}
 	if share := covered / samples; share < least || share > most {
-		t.Errorf("of %d intervals, %.3f wide on average, %.3f cover %.3f", samples, stat.Mean(widths, nil), share, truth)
+		t.Errorf("of %d intervals, %.3f wide on average, %.3f cover %.3f", samples,
+			stat.Mean(widths, nil), share, truth)
 	}
 }

@@ -53,8 +53,8 @@ type Evaluation struct {
 	Items []string `json:"items"` // names, in the order of the file
 	// The candidate is that of the fits to all participants.
 	model.Candidate
-	// Choices are the candidates of the repeats, each chosen among the participants who are not held out in it. There are none
-	// if there was nothing to choose.
+	// Choices are the candidates of the repeats, each chosen among the participants who are not held out in it. There
+	// are none if there was nothing to choose.
 	Choices      []model.Candidate `json:"choices,omitempty"`
 	Participants int               `json:"participants"`
 	Repeats      int               `json:"repeats"`
@@ -78,8 +78,8 @@ type Share struct {
 	AUROC     []Measure `json:"auroc"` // in the order of the labels
 	// Differences are those of the AUROC less that of the first method on the same split; nil for the first method.
 	Differences []Measure `json:"auroc_difference,omitempty"`
-	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0, and EmptyInWhole those of the fit to all
-	// participants. They have no correlation with any other, and do not count for the stability.
+	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0, and EmptyInWhole those of the fit to
+	// all participants. They have no correlation with any other, and do not count for the stability.
 	EmptyFactors int `json:"empty_factors"`
 	EmptyInWhole int `json:"empty_factors_in_whole"`
 	// ItemsLeftOut are those that in some repeat did not vary among the participants trained on.
@@ -89,27 +89,30 @@ type Share struct {
 
 // Run holds a fifth of the participants out, again and again, learns factors from shares of the others, and measures
 //
-//   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label on the
-//     scores. The regression learns, with balanced weights, from the participants that the factors were learnt from; its
-//     penalty is chosen by cross-validation among them; the area is measured on those held out. Methods are compared with the first
-//     on the same splits;
+//   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label
+//     on the scores. The regression learns, with balanced weights, from the participants that the factors were learnt
+//     from; its penalty is chosen by cross-validation among them; the area is measured on those held out. Methods are
+//     compared with the first on the same splits;
 //   - the stability with the whole: the correlation over the items of each factor's loadings with those learnt from all
-//     participants, best match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats. Those trained
-//     on are among all, so it is the larger the larger the share, and says little of how loadings would differ in a new sample;
-//   - the stability of disjoint halves: the same, and Tucker's congruence, of the loadings of two halves of the participants with
-//     nobody in both, at the candidate of all participants. Each half is as good as a new sample of its size.
+//     participants, best match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats.
+//     Those trained on are among all, so it is the larger the larger the share, and says little of how loadings would
+//     differ in a new sample;
+//   - the stability of disjoint halves: the same, and Tucker's congruence, of the loadings of two halves of the
+//     participants with nobody in both, at the candidate of all participants. Each half is as good as a new sample of
+//     its size.
 //
-// Factors of fa and pca have arbitrary signs: they are matched by the absolute value of the congruence, and a match of negative
-// congruence is turned.
+// Factors of fa and pca have arbitrary signs: they are matched by the absolute value of the congruence, and a match of
+// negative congruence is turned.
 //
-// If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the loadings
-// that the stability compares with, and in each repeat on those who are not held out, so that the area depends on nobody held
-// out. Scores of training and held-out participants come from the loadings alone, in the same way.
+// If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the
+// loadings that the stability compares with, and in each repeat on those who are not held out, so that the area depends
+// on nobody held out. Scores of training and held-out participants come from the loadings alone, in the same way.
 //
-// An item that does not vary among those trained on is left out there as if it were not in the file, and does not count for
-// the stability. A participant who answered only such items is neither trained on nor held out.
+// An item that does not vary among those trained on is left out there as if it were not in the file, and does not count
+// for the stability. A participant who answered only such items is neither trained on nor held out.
 //
-// The smallest share must have two participants, and as many as there are factors; larger default candidates are not tried.
+// The smallest share must have two participants, and as many as there are factors; larger default candidates are not
+// tried.
 func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -125,7 +128,8 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	}
 	e := &Evaluation{
 		Items: questionnaire.Names(s.Items), Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]},
-		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Disjoint: []Halves{}, Warnings: []string{},
+		Participants: len(s.IDs), Repeats: o.Repeats, HeldOut: heldOut, Labels: []string{}, Disjoint: []Halves{},
+		Warnings: []string{},
 	}
 	p := progress{report: o.Progress}
 	for _, method := range o.Methods {
@@ -223,21 +227,23 @@ func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *pr
 	return nil
 }
 
-// FactorsInside returns the number of factors of all participants, and in brackets those that the repeats chose if they differ.
+// FactorsInside returns the number of factors of all participants, and in brackets those that the repeats chose if they
+// differ.
 func (e *Evaluation) FactorsInside() string {
 	inside := strconv.Itoa(e.Factors)
 	if len(e.Choices) == 0 {
 		return inside
 	}
 	byFactors := func(a, b model.Candidate) int { return cmp.Compare(a.Factors, b.Factors) }
-	if least, most := slices.MinFunc(e.Choices, byFactors).Factors, slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
+	if least, most := slices.MinFunc(e.Choices, byFactors).Factors,
+		slices.MaxFunc(e.Choices, byFactors).Factors; least < e.Factors || most > e.Factors {
 		inside += fmt.Sprintf(" (%d to %d)", least, most)
 	}
 	return inside
 }
 
-// progress adds up the fits of the cross-validations and those after them. How many a cross-validation takes is known only once it
-// has ended, so those to come count as the one that runs.
+// progress adds up the fits of the cross-validations and those after them. How many a cross-validation takes is known
+// only once it has ended, so those to come count as the one that runs.
 type progress struct {
 	report func(done, total int) // may be nil
 	done   int                   // fits of what has ended
@@ -266,7 +272,8 @@ func (o *Options) check() error {
 	o.Repeats = cmp.Or(o.Repeats, DefaultRepeats)
 	for i, m := range o.Methods {
 		if !slices.Contains(Methods(), m) {
-			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m, strings.Join(Methods(), ", "))
+			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m,
+				strings.Join(Methods(), ", "))
 		}
 		if slices.Contains(o.Methods[:i], m) {
 			return fmt.Errorf("%w: method %q is given twice", questionnaire.ErrOptions, m)
@@ -276,7 +283,8 @@ func (o *Options) check() error {
 	case o.Repeats < 1:
 		return fmt.Errorf("%w: %d repeats", questionnaire.ErrOptions, o.Repeats)
 	case o.Columns.Visits != nil && len(o.Columns.Labels) > 0:
-		return fmt.Errorf("%w: labels cannot be predicted for participants with several visits", questionnaire.ErrOptions)
+		return fmt.Errorf("%w: labels cannot be predicted for participants with several visits",
+			questionnaire.ErrOptions)
 	}
 	if slices.Contains(o.Methods, model.MethodFA) {
 		if err := o.CheckCorrelation(); err != nil {
@@ -295,8 +303,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkShares returns an error for a label with one class and for too few participants. If the candidates for the number of
-// factors are free, it drops those that the smallest share has too few participants for.
+// checkShares returns an error for a label with one class and for too few participants. If the candidates for the
+// number of factors are free, it drops those that the smallest share has too few participants for.
 func (o *Options) checkShares(s *fit.Study, free bool) error {
 	for l, label := range o.Columns.Labels {
 		if !slices.Contains(s.Labels[l], 0) || !slices.Contains(s.Labels[l], 1) {
@@ -304,7 +312,8 @@ func (o *Options) checkShares(s *fit.Study, free bool) error {
 			if label.Negative != "" {
 				values = fmt.Sprintf("positive is %q, negative %q", label.Positive, label.Negative)
 			}
-			return &table.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (%s)", questionnaire.ErrOneClass, values)}
+			return &table.Error{File: s.File, Column: label.Name, Err: fmt.Errorf("%w (%s)",
+				questionnaire.ErrOneClass, values)}
 		}
 	}
 	share, n := TrainShares()[0], len(s.IDs)
@@ -314,10 +323,12 @@ func (o *Options) checkShares(s *fit.Study, free bool) error {
 		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > o.MostFactors })
 	}
 	if p := len(s.Items); slices.Contains(o.Methods, model.MethodFA) && slices.Max(o.Factors) >= p {
-		return fmt.Errorf("%w: %q: %d factors for %d items, at most %d by %s", questionnaire.ErrOptions, s.File, slices.Max(o.Factors), p, p-1, model.MethodFA)
+		return fmt.Errorf("%w: %q: %d factors for %d items, at most %d by %s", questionnaire.ErrOptions, s.File,
+			slices.Max(o.Factors), p, p-1, model.MethodFA)
 	}
 	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
-		return fmt.Errorf("%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",
+		return fmt.Errorf(
+			"%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",
 			questionnaire.ErrOptions, s.File, 100*share, n, fewest, slices.Max(o.Factors), wanted)
 	}
 	return nil
@@ -338,20 +349,21 @@ func ratio(share float64, n int) float64 {
 // shuffled returns the participants in the order of a repeat.
 func (o *Options) shuffled(s *fit.Study, repeat int) []int {
 	rows := slices.Clone(s.Order)
-	rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(len(rows),
+		func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	return rows
 }
 
-// split returns the participants who are held out in a repeat, and the others. It is the same for every share and method, which
-// take the first of the others: smaller shares lie within larger ones.
+// split returns the participants who are held out in a repeat, and the others. It is the same for every share and
+// method, which take the first of the others: smaller shares lie within larger ones.
 func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
 	shuffled := o.shuffled(s, repeat)
 	_, held := parts(1, len(shuffled))
 	return shuffled[:held], shuffled[held:]
 }
 
-// Chooser returns the method whose cross-validation chooses for all of these: icqf if it is among them, otherwise the first that a
-// fit can take, and icqf if there is none.
+// Chooser returns the method whose cross-validation chooses for all of these: icqf if it is among them, otherwise the
+// first that a fit can take, and icqf if there is none.
 func Chooser(methods []string) string {
 	fits := func(m string) bool { return slices.Contains(model.Methods(), m) }
 	if at := slices.IndexFunc(methods, fits); at >= 0 && !slices.Contains(methods, model.MethodICQF) {
@@ -368,9 +380,11 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 	return o.Choose(ctx, &inside)
 }
 
-// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats, NaN where
-// there is none. Its errors begin with the repeat.
-func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64, step func(*trained)) (r *Share, areas [][]float64, err error) {
+// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats,
+// NaN where there is none. Its errors begin with the repeat.
+func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64,
+	step func(*trained),
+) (r *Share, areas [][]float64, err error) {
 	train, _ := parts(share, len(s.Order))
 	r = &Share{Method: method, Share: share, Participants: train, AUROC: []Measure{}}
 	var stability []float64
@@ -392,7 +406,8 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 		out.add(s, part.items)
 		if HasFactors(method) {
 			m := compare(whole, part, signed(method))
-			stability, r.EmptyInWhole, r.EmptyFactors = append(stability, m.correlations...), m.empty[0], r.EmptyFactors+m.empty[1]
+			stability, r.EmptyInWhole, r.EmptyFactors = append(stability, m.correlations...), m.empty[0],
+				r.EmptyFactors+m.empty[1]
 		}
 		for l, label := range e.Labels {
 			area, ok, err := o.predict(ctx, part, s.Labels[l], s.Answering(test, part.items))
@@ -413,7 +428,8 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 	return r, areas, nil
 }
 
-// differences measures, for each label, the areas of a method less those of the first on the splits on which both have one.
+// differences measures, for each label, the areas of a method less those of the first on the splits on which both have
+// one.
 func differences(areas, first [][]float64, ratio float64) []Measure {
 	all := make([]Measure, len(areas))
 	for l, values := range areas {
@@ -424,9 +440,11 @@ func differences(areas, first [][]float64, ratio float64) []Measure {
 	return all
 }
 
-// predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train on, or
-// the test rows have one class only.
-func (o *Options) predict(ctx context.Context, m *trained, labels []int8, test []int) (area float64, ok bool, err error) {
+// predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train
+// on, or the test rows have one class only.
+func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
+	test []int,
+) (area float64, ok bool, err error) {
 	known := func(rows []int) (kept []int, y []bool, positive int) {
 		for _, i := range rows {
 			if labels[i] != answers.Unknown {

@@ -26,7 +26,8 @@ import (
 
 func evaluateOptions(t *testing.T) Options {
 	t.Helper()
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1)))), Repeats: 2, Methods: Methods()}
+	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1)))), Repeats: 2, Methods: Methods()}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}, {Name: "sex", Positive: "F"}}
 	return o
 }
@@ -56,10 +57,12 @@ func TestEvaluate(t *testing.T) {
 		case MethodMissing: // nothing to tell
 			least = 0.2
 		}
-		if s.AUROC[0].Count != o.Repeats || s.AUROC[0].Mean < least || s.Method == MethodMissing && s.AUROC[0].Mean > 0.75 {
+		if s.AUROC[0].Count != o.Repeats || s.AUROC[0].Mean < least || s.Method == MethodMissing &&
+			s.AUROC[0].Mean > 0.75 {
 			t.Errorf("%s, share %v: AUROC %+v of what comes with a factor", s.Method, s.Share, s.AUROC[0])
 		}
-		if d := s.Differences; s.Method == e.Shares[0].Method && d != nil || s.Method != e.Shares[0].Method && len(d) != len(e.Labels) {
+		if d := s.Differences; s.Method == e.Shares[0].Method && d != nil || s.Method != e.Shares[0].Method &&
+			len(d) != len(e.Labels) {
 			t.Errorf("%s, share %v: differences %+v", s.Method, s.Share, d)
 		}
 		if s.AUROC[1].Mean > 0.75 {
@@ -79,7 +82,8 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("halves of %d methods", len(e.Disjoint))
 	}
 	for _, h := range e.Disjoint {
-		if h.Participants != questionnairetest.Participants/2 || h.Stability.Count != o.Repeats*questionnairetest.Factors || h.Stability.Mean < leastStability(h.Method)-0.05 ||
+		if h.Participants != questionnairetest.Participants/2 || h.Stability.Count !=
+			o.Repeats*questionnairetest.Factors || h.Stability.Mean < leastStability(h.Method)-0.05 ||
 			h.Congruence.Count != h.Stability.Count || h.Congruence.Mean < leastStability(h.Method)-0.05 {
 			t.Errorf("halves: %+v", h)
 		}
@@ -93,8 +97,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// leastStability is the least mean that planted factors are found again with. The planted ones vary alike, and so principal
-// components, which are not rotated, mix them in every sample in another way.
+// leastStability is the least mean that planted factors are found again with. The planted ones vary alike, and so
+// principal components, which are not rotated, mix them in every sample in another way.
 func leastStability(method string) float64 {
 	if method == MethodPCA {
 		return 0.8
@@ -111,7 +115,8 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := slices.Repeat([]model.Candidate{{Factors: questionnairetest.Factors, Beta: .1}}, o.Repeats); !slices.Equal(e.Choices, want) {
+	if want := slices.Repeat([]model.Candidate{{Factors: questionnairetest.Factors, Beta: .1}},
+		o.Repeats); !slices.Equal(e.Choices, want) {
 		t.Errorf("choices %v, want %v", e.Choices, want)
 	}
 	s, err := o.Begin()
@@ -156,7 +161,8 @@ func TestEvaluateRefuses(t *testing.T) {
 	o := evaluateOptions(t)
 	o.Input, o.Columns.Labels = questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), o.Columns.Labels[:1]
 	_, err := Run(t.Context(), o)
-	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" || !errors.Is(err, questionnaire.ErrOneClass) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" ||
+		!errors.Is(err, questionnaire.ErrOneClass) {
 		t.Errorf("a label of one class: %v", err)
 	} else if want := "--labels ill=VALUE"; !strings.Contains(err.Error(), want) {
 		t.Errorf("the error does not say how to name the positive value, %s: %v", want, err)
@@ -164,7 +170,8 @@ func TestEvaluateRefuses(t *testing.T) {
 	o = evaluateOptions(t)
 	o.Methods, o.Correlation = []string{"sums", "fa"}, model.Polychoric
 	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
-	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "polychoric") {
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "polychoric") {
 		t.Errorf("polychoric correlations with a confound: %v", err)
 	}
 	o = evaluateOptions(t)
@@ -173,10 +180,14 @@ func TestEvaluateRefuses(t *testing.T) {
 		t.Errorf("an unknown method: %v", err)
 	}
 	o.Methods = []string{model.MethodICQF, model.MethodL1, model.MethodICQF}
-	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "twice") {
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "twice") {
 		t.Errorf("a method twice: %v", err)
 	}
-	o = Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")), Repeats: 2, Methods: model.Methods()}
+	o = Options{
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", "id,q1,q2,q3\na,1,0,2\nb,0,2,1\n")),
+		Repeats: 2, Methods: model.Methods(),
+	}
 	o.Columns.Confounds = nil
 	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) {
 		t.Errorf("two participants: %v", err)
@@ -184,12 +195,14 @@ func TestEvaluateRefuses(t *testing.T) {
 	o = evaluateOptions(t)
 	o.Columns.ID, o.Columns.Visits = "id", &questionnaire.Visits{Time: "age", Edges: []float64{0, 12, 24}}
 	o.Columns.Confounds = nil
-	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "visits") {
+	if _, err := Run(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "visits") {
 		t.Errorf("labels of visits: %v", err)
 	}
 	o = evaluateOptions(t)
 	o.Factors, o.Methods = []int{questionnairetest.Items}, []string{model.MethodICQF, model.MethodFA}
-	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "9 factors for 9 items, at most 8 by fa") {
+	if _, err := Run(t.Context(), o); err == nil ||
+		!strings.Contains(err.Error(), "9 factors for 9 items, at most 8 by fa") {
 		t.Errorf("as many factors as items: %v", err)
 	}
 }
@@ -205,7 +218,10 @@ func few(t *testing.T, n int) Options {
 			}
 		}
 	}
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
+	o := Options{
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Repeats: 3, Methods: Methods(),
+	}
 	o.Factors, o.Columns.Confounds = []int{2}, nil // of two participants, confounds leave nothing to factor analysis
 	return o
 }
@@ -231,15 +247,16 @@ func TestEvaluateFew(t *testing.T) {
 		case c.want == "" && err != nil:
 			t.Errorf("%d participants, factors %v: %v", c.participants, c.factors, err)
 		case c.want == "" && e.Shares[0].Participants < e.Factors:
-			t.Errorf("%d participants, factors %v: %d factors of %d participants", c.participants, c.factors, e.Factors, e.Shares[0].Participants)
+			t.Errorf("%d participants, factors %v: %d factors of %d participants", c.participants, c.factors, e.Factors,
+				e.Shares[0].Participants)
 		case c.want != "" && (!errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%d participants, factors %v: error %v, want %q", c.participants, c.factors, err, c.want)
 		}
 	}
 }
 
-// leastArea is the least area under the curve of the planted illness: it comes with one of three factors, and so less with the sum
-// of all items.
+// leastArea is the least area under the curve of the planted illness: it comes with one of three factors, and so less
+// with the sum of all items.
 func leastArea(method string) float64 {
 	if method == MethodSums {
 		return 0.6
@@ -247,8 +264,8 @@ func leastArea(method string) float64 {
 	return 0.7
 }
 
-// An item that does not vary among those trained on is left out there, and what is left is learnt and scored as if it were
-// not in the file.
+// An item that does not vary among those trained on is left out there, and what is left is learnt and scored as if it
+// were not in the file.
 func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -260,7 +277,10 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 			row[6] = "1" // q6 is answered by three as they like, by the others alike
 		}
 	}
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 3, Methods: Methods()}
+	o := Options{
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Repeats: 3, Methods: Methods(),
+	}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
 	e, err := Run(t.Context(), o)
 	if err != nil {
@@ -276,8 +296,9 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		if !HasFactors(s.Method) {
 			continue
 		}
-		// Of the three items of one factor, q9 alone is left. The sum of squares of icqf, l1-nmf and pca counts its variance, so it
-		// still has a factor. Correlations leave fa nothing to find it by: its third factor is any, and two of three are sure.
+		// Of the three items of one factor, q9 alone is left. The sum of squares of icqf, l1-nmf and pca counts its
+		// variance, so it still has a factor. Correlations leave fa nothing to find it by: its third factor is any, and
+		// two of three are sure.
 		least := 0.75
 		if s.Method == model.MethodFA {
 			least = 2. / 3 * 0.95
@@ -349,7 +370,10 @@ func TestEvaluateLeavesOutWhoHasNoAnswerLeft(t *testing.T) {
 		}
 	}
 	rows[1][3] = "4"
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: model.Methods()}
+	o := Options{
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Repeats: 2, Methods: model.Methods(),
+	}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
 	e, err := Run(t.Context(), o)
 	if err != nil {
@@ -374,10 +398,15 @@ func TestEvaluateNamesWhatFails(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Repeats: 2, Methods: []string{model.MethodICQF}}
+	o := Options{
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Repeats: 2, Methods: []string{model.MethodICQF},
+	}
 	o.Columns.Confounds, o.Factors = nil, []int{2}
 	_, err := Run(t.Context(), o)
-	for _, want := range []string{"evaluating icqf on 20 % of the participants, repeat ", "q1", "q2", "2 factors for 1 items"} {
+	for _, want := range []string{
+		"evaluating icqf on 20 % of the participants, repeat ", "q1", "q2", "2 factors for 1 items",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
@@ -388,7 +417,8 @@ func TestEvaluateNamesWhatFails(t *testing.T) {
 func TestEvaluateCountsUnconverged(t *testing.T) {
 	t.Parallel()
 	o := evaluateOptions(t)
-	o.Methods, o.MaxIter, o.RelTol, o.Factors, o.Columns.Labels = []string{model.MethodICQF, model.MethodL1}, 1, 1e-3, []int{2, 3}, nil
+	o.Methods, o.MaxIter, o.RelTol, o.Factors, o.Columns.Labels = []string{model.MethodICQF, model.MethodL1}, 1, 1e-3,
+		[]int{2, 3}, nil
 	e, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -478,20 +508,26 @@ func TestEvaluateSharedData(t *testing.T) {
 	}{
 		{"spi.csv.gz", "q_*0", 6, 30}, {"mpsychor_Wenchuan.csv.gz", "*", 5, 30},
 	} {
-		columns := answers.Columns{Items: []string{c.items}, Range: &questionnaire.Range{Low: 1, High: c.high}, FromLow: true}
+		columns := answers.Columns{
+			Items: []string{c.items}, Range: &questionnaire.Range{Low: 1, High: c.high}, FromLow: true,
+		}
 		table, err := answers.Read(filepath.Join(shared, "data", c.file), &columns)
 		if err != nil {
 			t.Fatal(err)
 		}
 		table.IDs, table.Lines = table.IDs[:c.participants], table.Lines[:c.participants]
 		table.Answers = table.Answers.Slice(0, c.participants, 0, len(table.Items)).(*mat.Dense)
-		o := Options{Options: fit.Options{Columns: columns, Factors: []int{2}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: 1e-4, Seed: 1}, Table: table}, Methods: Methods()}
+		o := Options{Options: fit.Options{
+			Columns: columns, Factors: []int{2}, Betas: []float64{0.1},
+			Learning: model.Learning{RelTol: 1e-4, Seed: 1}, Table: table,
+		}, Methods: Methods()}
 		e, err := Run(t.Context(), o)
 		if err != nil {
 			t.Fatalf("%s: %v", c.file, err)
 		}
 		for _, s := range e.Shares {
-			if HasFactors(s.Method) && s.Stability.Count != 2*DefaultRepeats || s.Share == 0.2 && len(s.ItemsLeftOut) == 0 || HasFactors(s.Method) && s.Share == 0.8 && !(s.Stability.Mean > 0.6) {
+			if HasFactors(s.Method) && s.Stability.Count != 2*DefaultRepeats || s.Share == 0.2 &&
+				len(s.ItemsLeftOut) == 0 || HasFactors(s.Method) && s.Share == 0.8 && !(s.Stability.Mean > 0.6) {
 				t.Errorf("%s: %+v", c.file, s)
 			}
 		}

@@ -16,7 +16,8 @@ type Measure struct {
 	Count     int     `json:"count"`              // of the values
 	Mean      float64 `json:"mean"`               // null without values
 	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
-	// Interval is that of an AUROC or a difference, as resampled gives it; nil for a stability, and unless the values differ.
+	// Interval is that of an AUROC or a difference, as resampled gives it; nil for a stability, and unless the values
+	// differ.
 	Interval *eval.Interval `json:"interval_95,omitempty"`
 }
 
@@ -46,14 +47,14 @@ func measure(values []float64) Measure {
 	return m
 }
 
-// resampled is measure for the values of repeated splits, n₂/n₁ of whose held-out and training participants is the ratio. Its
-// interval is the corrected resampled t interval over those that are not NaN,
+// resampled is measure for the values of repeated splits, n₂/n₁ of whose held-out and training participants is the
+// ratio. Its interval is the corrected resampled t interval over those that are not NaN,
 //
 //	mean ± t·√(1/J + n₂/n₁)·deviation,  t the 97.5 % quantile of Student's distribution with J − 1 degrees of freedom,
 //
-// within low to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau and Y.
-// Bengio, "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for n₂/(n₁ + n₂), which
-// nothing estimates without bias.
+// within low to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau
+// and Y. Bengio, "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for
+// n₂/(n₁ + n₂), which nothing estimates without bias.
 func resampled(values []float64, ratio, low float64) Measure {
 	m := measure(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 	if m.Count > 1 && m.Deviation > 0 {

@@ -41,13 +41,14 @@ func TestMeasureJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(e.Shares[0]); err != nil || !strings.Contains(string(text), `"auroc":[{"count":0,"mean":null,`) {
+	if text, err := json.Marshal(e.Shares[0]); err != nil ||
+		!strings.Contains(string(text), `"auroc":[{"count":0,"mean":null,`) {
 		t.Errorf("%s, error %v", text, err)
 	}
 }
 
-// The interval is that of Nadeau and Bengio: t₂ = 4.302653 of three values of deviation 0.1, whose splits hold out a quarter of those
-// trained on, reaches 4.302653·√(1/3 + 1/4)·0.1 = 0.328621 from the mean.
+// The interval is that of Nadeau and Bengio: t₂ = 4.302653 of three values of deviation 0.1, whose splits hold out a
+// quarter of those trained on, reaches 4.302653·√(1/3 + 1/4)·0.1 = 0.328621 from the mean.
 func TestResampled(t *testing.T) {
 	t.Parallel()
 	m := resampled([]float64{0.5, 0.6, 0.7}, 0.25, 0)
@@ -73,11 +74,13 @@ func TestDifferences(t *testing.T) {
 	t.Parallel()
 	first := [][]float64{{0.5, 0.7, 0.9}, nil}
 	d := differences([][]float64{{0.52, 0.71, 0.93}, nil}, first, 0.25)
-	if len(d) != 2 || d[0].Count != 3 || math.Abs(d[0].Mean-0.02) > 1e-12 || math.Abs(d[0].Deviation-0.01) > 1e-12 || d[0].Interval.Low > -0.01 || d[1].Count > 0 {
+	if len(d) != 2 || d[0].Count != 3 || math.Abs(d[0].Mean-0.02) > 1e-12 || math.Abs(d[0].Deviation-0.01) > 1e-12 ||
+		d[0].Interval.Low > -0.01 || d[1].Count > 0 {
 		t.Errorf("%+v", d)
 	}
 	nan := math.NaN() // of a split on which a method has no area
-	if d = differences([][]float64{{nan, 0.71, 0.93}}, [][]float64{{0.5, 0.7, nan}}, 0.25); d[0].Count != 1 || math.Abs(d[0].Mean-0.01) > 1e-12 {
+	if d = differences([][]float64{{nan, 0.71, 0.93}}, [][]float64{{0.5, 0.7, nan}}, 0.25); d[0].Count != 1 ||
+		math.Abs(d[0].Mean-0.01) > 1e-12 {
 		t.Errorf("splits without an area: %+v", d)
 	}
 	if first[0][0] != 0.5 {
@@ -85,8 +88,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Methods may have areas on different splits: those who are ill answered one item only, of which the confound leaves nothing to
-// factor analysis. The differences are those of the splits on which both have an area.
+// Methods may have areas on different splits: those who are ill answered one item only, of which the confound leaves
+// nothing to factor analysis. The differences are those of the splits on which both have an area.
 func TestEvaluateComparesTheSameSplits(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -111,7 +114,8 @@ func TestEvaluateComparesTheSameSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, s := range e.Shares {
-		if items := e.Shares[at%len(TrainShares())]; s.Method == model.MethodFA && (s.AUROC[0].Count > 0 || s.Differences[0].Count > 0 || s.Share > 0.5 && items.AUROC[0].Count == 0) {
+		if items := e.Shares[at%len(TrainShares())]; s.Method == model.MethodFA &&
+			(s.AUROC[0].Count > 0 || s.Differences[0].Count > 0 || s.Share > 0.5 && items.AUROC[0].Count == 0) {
 			t.Errorf("%s on %v: %+v less %+v are %+v", s.Method, s.Share, s.AUROC, items.AUROC, s.Differences)
 		}
 	}

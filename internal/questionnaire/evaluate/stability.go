@@ -19,7 +19,8 @@ type Halves struct {
 	Method       string  `json:"method"`
 	Share        float64 `json:"train_share"`  // of each half
 	Participants int     `json:"participants"` // of each half
-	// Stability is the correlation, and Congruence Tucker's coefficient of congruence, of the loadings of the matched factors.
+	// Stability is the correlation, and Congruence Tucker's coefficient of congruence, of the loadings of the matched
+	// factors.
 	Stability  Measure `json:"stability"`
 	Congruence Measure `json:"congruence"`
 	// EmptyFactors counts those of both halves, over the repeats. They match none.
@@ -30,7 +31,9 @@ type Halves struct {
 }
 
 // halves compares halves of the participants, in each repeat others.
-func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, method string, step func(*trained)) (*Halves, error) {
+func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, method string,
+	step func(*trained),
+) (*Halves, error) {
 	n := len(s.Order) / 2
 	h := &Halves{Method: method, Share: half, Participants: n}
 	var correlations, congruences []float64
@@ -91,7 +94,8 @@ type match struct {
 	empty                     [2]int    // factors of either fit that have no loadings
 }
 
-// compare matches the factors of two fits by their loadings on the items that both have. Without any all factors are empty.
+// compare matches the factors of two fits by their loadings on the items that both have. Without any all factors are
+// empty.
 func compare(a, b *trained, signed bool) match {
 	at := map[int]int{} // place of an item in b
 	for place, j := range b.items {
@@ -109,10 +113,11 @@ func compare(a, b *trained, signed bool) match {
 	return matched(linalg.SelectRows(a.loadings, inA), linalg.SelectRows(b.loadings, inB), signed)
 }
 
-// matched pairs the columns of two matrices of loadings so that the sum of their correlations is largest; the sum of the absolute
-// values of their congruences if the signs are arbitrary, and a pair of negative congruence then counts with the opposite sign. The
-// absolute value of a correlation would not do: factors with different items correlate negatively. Columns that are all 0 match
-// none. The cosine of two columns is Tucker's congruence, that of two centred columns their correlation.
+// matched pairs the columns of two matrices of loadings so that the sum of their correlations is largest; the sum of
+// the absolute values of their congruences if the signs are arbitrary, and a pair of negative congruence then counts
+// with the opposite sign. The absolute value of a correlation would not do: factors with different items correlate
+// negatively. Columns that are all 0 match none. The cosine of two columns is Tucker's congruence, that of two centred
+// columns their correlation.
 func matched(a, b *mat.Dense, signed bool) match {
 	first, second := filled(a), filled(b)
 	_, k := a.Dims()

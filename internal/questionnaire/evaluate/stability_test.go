@@ -18,16 +18,18 @@ func TestHalvesAreDisjoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := o.halves(t.Context(), s, &Evaluation{Candidate: model.Candidate{Factors: 2}}, MethodPCA, func(m *trained) {
-		if len(m.rows) != 10 {
-			t.Errorf("%d participants in a half", len(m.rows))
-		}
-	})
+	h, err := o.halves(t.Context(), s, &Evaluation{Candidate: model.Candidate{Factors: 2}}, MethodPCA,
+		func(m *trained) {
+			if len(m.rows) != 10 {
+				t.Errorf("%d participants in a half", len(m.rows))
+			}
+		})
 	if err != nil || h.Participants != 10 || h.Share != 0.5 {
 		t.Fatalf("%+v, error %v", h, err)
 	}
 	for repeat := range 2 {
-		if all := slices.Sorted(slices.Values(o.shuffled(s, repeat))); !slices.Equal(all, slices.Sorted(slices.Values(s.Order))) {
+		if all := slices.Sorted(slices.Values(o.shuffled(s, repeat))); !slices.Equal(all,
+			slices.Sorted(slices.Values(s.Order))) {
 			t.Errorf("repeat %d has participants twice: %v", repeat, all)
 		}
 	}
@@ -67,8 +69,10 @@ func TestMatchedBySign(t *testing.T) {
 // A factor without loadings has no correlation with any other, and takes no match from one that has some.
 func TestMatchedLeavesOutEmptyFactors(t *testing.T) {
 	t.Parallel()
-	three, two := mat.NewDense(4, 3, []float64{3, 0, 0, 2, 1, 0, 0, 4, 1, 0, 0, 5}), mat.NewDense(4, 3, []float64{0, 0, 0, 0, 1, 0, 0, 4, 1, 0, 0, 5})
-	for _, m := range []match{matched(three, two, true), matched(two, three, true), matched(three, two, false), matched(two, three, false)} {
+	three, two := mat.NewDense(4, 3, []float64{3, 0, 0, 2, 1, 0, 0, 4, 1, 0, 0, 5}),
+		mat.NewDense(4, 3, []float64{0, 0, 0, 0, 1, 0, 0, 4, 1, 0, 0, 5})
+	for _, m := range []match{matched(three, two, true), matched(two, three, true), matched(three, two, false), matched(
+		two, three, false)} {
 		for _, c := range m.correlations {
 			if len(m.correlations) != 2 || !(c > 1-1e-12) {
 				t.Errorf("the first factor of one is empty, the others are the same: correlations %v", m.correlations)
@@ -78,10 +82,12 @@ func TestMatchedLeavesOutEmptyFactors(t *testing.T) {
 	whole := mat.NewDense(3, 3, []float64{1, 5, 0, 2, 3, 0, 3, 4, 0})
 	part := mat.NewDense(3, 3, []float64{0, 11, 0, 0, 12, 0, 0, 13, 0})
 	m := matched(whole, part, true)
-	if m.empty != [2]int{1, 2} || len(m.correlations) != 1 || math.Abs(m.correlations[0]-1) > 1e-12 || len(m.congruences) != 1 {
+	if m.empty != [2]int{1, 2} || len(m.correlations) != 1 || math.Abs(m.correlations[0]-1) > 1e-12 ||
+		len(m.congruences) != 1 {
 		t.Errorf("%+v, want one correlation of 1, with 1 and 2 empty factors", m)
 	}
-	if m := matched(whole, mat.NewDense(3, 2, nil), true); len(m.correlations)+len(m.congruences) > 0 || m.empty != [2]int{1, 2} {
+	if m := matched(whole, mat.NewDense(3, 2, nil), true); len(m.correlations)+len(m.congruences) > 0 ||
+		m.empty != [2]int{1, 2} {
 		t.Errorf("%+v, want no correlations, with 1 and 2 empty factors", m)
 	}
 }
@@ -96,8 +102,8 @@ func TestCompareTakesItemsOfBoth(t *testing.T) {
 	}
 }
 
-// Of two factors with different items, each correlates with the opposite of the other, since the items of one lack loadings on the
-// other. That does not make them the same factor: the congruence tells which are.
+// Of two factors with different items, each correlates with the opposite of the other, since the items of one lack
+// loadings on the other. That does not make them the same factor: the congruence tells which are.
 func TestMatchedTakesTheSameItems(t *testing.T) {
 	t.Parallel()
 	a := mat.NewDense(6, 2, []float64{.8, 0, .7, 0, .6, 0, 0, .8, 0, .7, 0, .6})
@@ -105,7 +111,8 @@ func TestMatchedTakesTheSameItems(t *testing.T) {
 	m := matched(a, b, false)
 	for i := range m.correlations {
 		if m.correlations[i] < 0.8 || m.congruences[i] < 0.9 {
-			t.Errorf("factor %d: correlation %.3f and congruence %.3f, want those of the factor with its items", i+1, m.correlations[i], m.congruences[i])
+			t.Errorf("factor %d: correlation %.3f and congruence %.3f, want those of the factor with its items", i+1,
+				m.correlations[i], m.congruences[i])
 		}
 	}
 }

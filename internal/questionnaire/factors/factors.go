@@ -26,8 +26,8 @@ const (
 	labelItems = 3
 )
 
-// Source returns what reads the models in the output folders of fits. It leaves out those that cannot be read, and its error names
-// them.
+// Source returns what reads the models in the output folders of fits. It leaves out those that cannot be read, and its
+// error names them.
 func Source(folders []string) func(context.Context) ([]*topicindex.Version, error) {
 	return func(context.Context) ([]*topicindex.Version, error) {
 		var all []*topicindex.Version
@@ -47,7 +47,8 @@ func Source(folders []string) func(context.Context) ([]*topicindex.Version, erro
 // Describe returns a model with its factors as topics. The items are the words, in the language of their texts.
 func Describe(name string, m *model.Model) *topicindex.Version {
 	v := &topicindex.Version{Origin: topicindex.Origin{
-		Model: name, Version: bundle.VersionName(m.CreatedAt, m.SHA256), Method: m.Summary.Method, Status: models.ChampionStatus, CreatedAt: m.CreatedAt,
+		Model: name, Version: bundle.VersionName(m.CreatedAt, m.SHA256), Method: m.Summary.Method,
+		Status: models.ChampionStatus, CreatedAt: m.CreatedAt,
 	}}
 	_, k := m.Loadings().Dims()
 	for f := range k {
@@ -63,9 +64,12 @@ func Describe(name string, m *model.Model) *topicindex.Version {
 			if surface == "" {
 				surface = item.Name
 			}
-			t.Terms = append(t.Terms, classifier.TopicTerm{Term: item.Name, Surface: []string{surface}, Status: textproc.Affirmed.String(), Weight: loading})
+			t.Terms = append(t.Terms, classifier.TopicTerm{
+				Term: item.Name, Surface: []string{surface}, Status: textproc.Affirmed.String(), Weight: loading,
+			})
 		}
-		slices.SortStableFunc(t.Terms, func(a, b classifier.TopicTerm) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })
+		slices.SortStableFunc(t.Terms,
+			func(a, b classifier.TopicTerm) int { return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight)) })
 		t.Terms = slices.Clip(t.Terms[:min(len(t.Terms), heaviest)])
 		var label []string
 		for _, term := range t.Terms[:min(len(t.Terms), labelItems)] {

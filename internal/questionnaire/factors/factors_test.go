@@ -21,9 +21,12 @@ import (
 func TestFactorsAreFound(t *testing.T) {
 	t.Parallel()
 	m := &model.Model{
-		Items: []questionnaire.Item{{Name: "q1", Text: "I have trouble sleeping"}, {Name: "q2", Text: "I worry a lot"}, {Name: "q3"}},
-		ICQF:  icqf.Model{Loadings: mat.NewDense(3, 2, []float64{.1, 1, .9, 0, .2, .3})}, CreatedAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		SHA256: strings.Repeat("ab", 32), Summary: model.Summary{Method: "icqf"},
+		Items: []questionnaire.Item{
+			{Name: "q1", Text: "I have trouble sleeping"}, {Name: "q2", Text: "I worry a lot"}, {Name: "q3"},
+		},
+		ICQF:      icqf.Model{Loadings: mat.NewDense(3, 2, []float64{.1, 1, .9, 0, .2, .3})},
+		CreatedAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		SHA256:    strings.Repeat("ab", 32), Summary: model.Summary{Method: "icqf"},
 	}
 	store := models.OpenDir(filepath.Join(t.TempDir(), "models"))
 	if err := store.Create(t.Context()); err != nil {

@@ -18,8 +18,8 @@ const firstBeta = 0.1
 // firstMost is the most factors that the search begins with.
 const firstMost = 20
 
-// DefaultFactors are the first candidates for the number of factors of that many items: 1, 2, 3, 4, 6, 9, 13 and 19, but at
-// most half of the items.
+// DefaultFactors are the first candidates for the number of factors of that many items: 1, 2, 3, 4, 6, 9, 13 and 19,
+// but at most half of the items.
 func DefaultFactors(items int) []int {
 	var all []int
 	for k := 1; k <= min(firstMost, mostFactors(items)); k = more(k) {
@@ -34,13 +34,14 @@ func fewer(k int) int { return k - max(1, k/3) }
 
 func mostFactors(items int) int { return max(1, items/2) }
 
-// DefaultBetas are the candidates for the weight of the penalties, ascending. Choose tries those on its way to the best.
+// DefaultBetas are the candidates for the weight of the penalties, ascending. Choose tries those on its way to the
+// best.
 func DefaultBetas() []float64 {
 	return []float64{0, 0.001, 0.003, 0.01, 0.03, firstBeta, 0.3, 1, 3, 10, 30, 100}
 }
 
-// Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of it,
-// and the error of every candidate that was tried.
+// Choice is the outcome of Rank: the candidate with the lowest error, the fewest factors within one standard error of
+// it, and the error of every candidate that was tried.
 type Choice struct {
 	Method string `json:"method"`
 	model.Candidate
@@ -76,8 +77,10 @@ func (c *Choice) String() string {
 	if c.Partitions > 1 {
 		between = fmt.Sprintf("%d partitions", c.Partitions)
 	}
-	return fmt.Sprintf("Cross-validation: error %.4g ± %.2g, lowest: %s; fewest within one standard error (between %s): %s.",
-		lowest.Error, lowest.StandardError, candidate(c.Factors, c.Beta), between, candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
+	return fmt.Sprintf(
+		"Cross-validation: error %.4g ± %.2g, lowest: %s; fewest within one standard error (between %s): %s.",
+		lowest.Error, lowest.StandardError, candidate(c.Factors, c.Beta), between,
+		candidate(c.OneStandardErrorFactors, c.OneStandardErrorBeta))
 }
 
 // Ranking holds the outcomes of several criteria for the number of factors.
@@ -99,7 +102,8 @@ func (r *Ranking) Lines() []string {
 	if r.FitFactors > 0 {
 		takes = fmt.Sprintf("fit --method fa takes %s, by parallel analysis.", counted(r.FitFactors, "factor"))
 	}
-	return append(lines, takes+fmt.Sprintf(" If --factors lists candidates, it takes the one of the lowest error, here %s.", counted(r.Factors, "factor")))
+	return append(lines, takes+fmt.Sprintf(
+		" If --factors lists candidates, it takes the one of the lowest error, here %s.", counted(r.Factors, "factor")))
 }
 
 // Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.
@@ -126,20 +130,21 @@ func Rank(ctx context.Context, o Options) (*Ranking, error) {
 	return r, nil
 }
 
-// Choose cross-validates the candidates: every pair of those that were given. Otherwise it searches, and goes from the best
-// candidate so far to others until none of them makes the error lower:
+// Choose cross-validates the candidates: every pair of those that were given. Otherwise it searches, and goes from the
+// best candidate so far to others until none of them makes the error lower:
 //
-//   - without a given β, DefaultFactors or the given numbers of factors at firstBeta, then the next β up and down from the best,
-//     unless that β was worse by more than a standard error with the nearest number of factors;
-//   - without given numbers of factors, at the best β a third more and fewer than the best, then halfway to the
-//     nearest that were tried, until the two next on either side have been. The fewest factors within one standard error are
+//   - without a given β, DefaultFactors or the given numbers of factors at firstBeta, then the next β up and down from
+//     the best, unless that β was worse by more than a standard error with the nearest number of factors;
+//   - without given numbers of factors, at the best β a third more and fewer than the best, then halfway to the nearest
+//     that were tried, until the two next on either side have been. The fewest factors within one standard error are
 //     found by halving too. A number that is tried is tried at each given β;
 //   - with given numbers of factors, but without a given β, all of them at the best β.
 func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	data := s.Data(s.Order)
 	all := &rank.Choice{}
 	settings := rank.Settings{
-		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Partitions: o.Partitions, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+		Factors: o.Factors, Betas: o.Betas, Strata: data.Confounds, Partitions: o.Partitions,
+		Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	}
 	if o.searchBeta {
 		settings.Betas = []float64{firstBeta}
@@ -156,12 +161,15 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 		settings.Factors, settings.Betas = o.next(all)
 	}
 	c := &Choice{
-		Method: o.Method, Candidate: model.Candidate(all.Lowest.Candidate), OneStandardErrorFactors: all.OneStandardError.Factors,
-		OneStandardErrorBeta: all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged, RelTol: max(o.RelTol, rank.ICQFRelTol),
+		Method: o.Method, Candidate: model.Candidate(all.Lowest.Candidate),
+		OneStandardErrorFactors: all.OneStandardError.Factors,
+		OneStandardErrorBeta:    all.OneStandardError.Beta, Fits: all.Fits, Unconverged: all.Unconverged,
+		RelTol:     max(o.RelTol, rank.ICQFRelTol),
 		Partitions: o.Partitions, Warnings: edges(all, min(len(s.Items), len(s.IDs))),
 	}
 	for _, p := range all.Curve {
-		c.Curve = append(c.Curve, model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError})
+		c.Curve = append(c.Curve,
+			model.Point{Candidate: model.Candidate(p.Candidate), Error: p.Error, StandardError: p.StandardError})
 	}
 	return c, nil
 }
@@ -171,7 +179,8 @@ func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 	best := c.Lowest.Candidate
 	betas = o.Betas
 	if o.searchBeta {
-		// A search for the number of factors at a β that is not the best would be lost: the β that nobody has tried come first.
+		// A search for the number of factors at a β that is not the best would be lost: the β that nobody has tried
+		// come first.
 		if betas = o.nextBetas(c, false); len(betas) > 0 {
 			return []int{best.Factors}, betas
 		}
@@ -193,14 +202,15 @@ func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 
 // point returns that of a candidate, nil if it was not tried.
 func point(c *rank.Choice, k int, beta float64) *rank.Point {
-	if at := slices.IndexFunc(c.Curve, func(p rank.Point) bool { return p.Candidate == rank.Candidate{Factors: k, Beta: beta} }); at >= 0 {
+	if at := slices.IndexFunc(c.Curve,
+		func(p rank.Point) bool { return p.Candidate == rank.Candidate{Factors: k, Beta: beta} }); at >= 0 {
 		return &c.Curve[at]
 	}
 	return nil
 }
 
-// nextBetas returns the β next to the best that are to be tried with the best number of factors: those that were tried with no
-// number, or all that may be better.
+// nextBetas returns the β next to the best that are to be tried with the best number of factors: those that were tried
+// with no number, or all that may be better.
 func (o *Options) nextBetas(c *rank.Choice, all bool) (betas []float64) {
 	at := slices.Index(o.Betas, c.Lowest.Beta)
 	for _, beta := range o.Betas[max(0, at-1):min(at+2, len(o.Betas))] {
@@ -272,7 +282,8 @@ func (o *Options) nextFactors(c *rank.Choice) (factors []int) {
 	return factors
 }
 
-// edges says where the lowest error is at an end of the candidates beyond which there are more, up to this many factors.
+// edges says where the lowest error is at an end of the candidates beyond which there are more, up to this many
+// factors.
 func edges(c *rank.Choice, most int) []string {
 	warnings := []string{}
 	best := c.Lowest.Candidate
@@ -280,7 +291,8 @@ func edges(c *rank.Choice, most int) []string {
 	beta := func(a, b rank.Point) int { return cmp.Compare(a.Beta, b.Beta) }
 	least, largest := slices.MinFunc(c.Curve, beta).Beta, slices.MaxFunc(c.Curve, beta).Beta
 	say := func(end string, value any, others string) {
-		warnings = append(warnings, fmt.Sprintf("the cross-validated error is lowest at the %s tried, %v: it may be lower at %s", end, value, others))
+		warnings = append(warnings, fmt.Sprintf(
+			"the cross-validated error is lowest at the %s tried, %v: it may be lower at %s", end, value, others))
 	}
 	switch {
 	case first == last:
@@ -299,10 +311,12 @@ func edges(c *rank.Choice, most int) []string {
 	return warnings
 }
 
-// choose returns the candidate to fit: the given one, that of Choose, or for factor analysis without given numbers of factors that
-// of parallel analysis, whose suggestion it returns too, otherwise nil.
+// choose returns the candidate to fit: the given one, that of Choose, or for factor analysis without given numbers of
+// factors that of parallel analysis, whose suggestion it returns too, otherwise nil.
 func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel *int, err error) {
-	c = &Choice{Method: o.Method, Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{}}
+	c = &Choice{
+		Method: o.Method, Candidate: model.Candidate{Factors: o.Factors[0], Beta: o.Betas[0]}, Curve: []model.Point{},
+	}
 	switch {
 	case o.Method == model.MethodFA && o.MostFactors > 0:
 		p, err := o.Parallel(ctx, s)
@@ -310,7 +324,8 @@ func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel *in
 		case err != nil:
 			return nil, nil, err
 		case p.Suggested == nil:
-			return nil, nil, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can give it", questionnaire.ErrOptions, o.Input, p.Reason)
+			return nil, nil, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can "+
+				"give it", questionnaire.ErrOptions, o.Input, p.Reason)
 		}
 		parallel = p.Suggested
 		c.Factors = p.taken(s)

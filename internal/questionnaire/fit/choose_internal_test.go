@@ -16,7 +16,9 @@ func explore(o *Options, factors []int, betas []float64, e func(k int, beta floa
 		batch := &rank.Choice{}
 		for _, k := range factors {
 			for _, beta := range betas {
-				batch.Curve = append(batch.Curve, rank.Point{Candidate: rank.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 0.002})
+				batch.Curve = append(batch.Curve, rank.Point{
+					Candidate: rank.Candidate{Factors: k, Beta: beta}, Error: e(k, beta), StandardError: 0.002,
+				})
 			}
 		}
 		all.Merge(batch)
@@ -29,7 +31,8 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	valley := func(k int, beta float64) func(int, float64) float64 { // the best beta falls with the number of factors
 		return func(at int, b float64) float64 {
-			return 1 + 0.01*math.Abs(float64(at-k)) + 0.001*math.Abs(math.Log(b+1e-6)-math.Log(beta+1e-6)+0.3*float64(at-k))
+			return 1 + 0.01*math.Abs(float64(at-k)) +
+				0.001*math.Abs(math.Log(b+1e-6)-math.Log(beta+1e-6)+0.3*float64(at-k))
 		}
 	}
 	for _, test := range []struct {
@@ -48,7 +51,9 @@ func TestSearch(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := &Options{Factors: DefaultFactors(80), Betas: DefaultBetas(), MostFactors: mostFactors(80), searchBeta: true}
+			o := &Options{
+				Factors: DefaultFactors(80), Betas: DefaultBetas(), MostFactors: mostFactors(80), searchBeta: true,
+			}
 			c := explore(o, o.Factors, []float64{firstBeta}, valley(test.factors, test.beta))
 			if c.Lowest.Factors != min(test.factors, 40) || test.factors <= 40 && c.Lowest.Beta != test.beta {
 				t.Errorf("found %+v", c.Lowest)
@@ -67,9 +72,9 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// checkTried fails unless the two numbers of factors next to the lowest on either side were tried with its β, and one fewer than
-// within one standard error too, and each β next to it was tried with its number of factors, or was worse with the nearest
-// number that it was tried with.
+// checkTried fails unless the two numbers of factors next to the lowest on either side were tried with its β, and one
+// fewer than within one standard error too, and each β next to it was tried with its number of factors, or was worse
+// with the nearest number that it was tried with.
 func checkTried(t *testing.T, o *Options, c *rank.Choice) {
 	t.Helper()
 	low := c.Lowest
@@ -83,7 +88,9 @@ func checkTried(t *testing.T, o *Options, c *rank.Choice) {
 			t.Errorf("with %d factors β = %v was not tried", low.Factors, beta)
 		}
 	}
-	for _, k := range []int{low.Factors - 2, low.Factors - 1, low.Factors + 1, low.Factors + 2, c.OneStandardError.Factors - 1} {
+	for _, k := range []int{
+		low.Factors - 2, low.Factors - 1, low.Factors + 1, low.Factors + 2, c.OneStandardError.Factors - 1,
+	} {
 		if k >= 1 && k <= o.MostFactors && point(c, k, low.Beta) == nil {
 			t.Errorf("%d factors were not tried at β = %v", k, low.Beta)
 		}
@@ -109,7 +116,9 @@ func TestEdges(t *testing.T) {
 		{"largest", []int{2}, []float64{0.1, 0.5}, falling, "largest beta tried, 0.5"},
 		{"smallest", []int{2}, []float64{0.1, 0.5}, rising, "smallest beta tried, 0.1"},
 		{"zero", []int{2}, []float64{0, 0.5}, rising, ""},
-		{"inside", []int{2, 3, 4}, []float64{0.1}, func(k int, _ float64) float64 { return math.Abs(float64(k - 3)) }, ""},
+		{"inside", []int{2, 3, 4}, []float64{0.1}, func(k int, _ float64) float64 {
+			return math.Abs(float64(k - 3))
+		}, ""},
 	} {
 		c := explore(&Options{Factors: test.factors, Betas: test.betas}, test.factors, test.betas, test.error)
 		if len(c.Curve) != len(test.factors)*len(test.betas) {

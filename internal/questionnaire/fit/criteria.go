@@ -16,15 +16,15 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// A parallel analysis makes about drawnAnswers random answers, so that it takes little time next to a cross-validation: by
-// fewestDraws to rank.DefaultDraws draws.
+// A parallel analysis makes about drawnAnswers random answers, so that it takes little time next to a cross-validation:
+// by fewestDraws to rank.DefaultDraws draws.
 const (
 	drawnAnswers = 1_000_000
 	fewestDraws  = 20
 )
 
-// mostReduced is the largest number of items whose factors parallel analysis counts: with more, each draw takes so long that it
-// counts components.
+// mostReduced is the largest number of items whose factors parallel analysis counts: with more, each draw takes so long
+// that it counts components.
 const mostReduced = 150
 
 // What a parallel analysis counts.
@@ -39,7 +39,8 @@ type Parallel struct {
 	Of string `json:"of"`
 	// Suggested is the number of factors; nil if there is none, for the Reason.
 	Suggested *int `json:"suggested"`
-	// Eigenvalues are those of the correlations, and Reference the 95 % quantiles of those of random answers, descending.
+	// Eigenvalues are those of the correlations, and Reference the 95 % quantiles of those of random answers,
+	// descending.
 	Eigenvalues []float64 `json:"eigenvalues"`
 	Reference   []float64 `json:"reference"`
 	Draws       int       `json:"draws"`
@@ -64,7 +65,8 @@ func (p *Parallel) String() string {
 	if p.Suggested == nil {
 		return "Parallel analysis: none, " + p.Reason + "."
 	}
-	return fmt.Sprintf("Parallel analysis%s: %s above the 95 %% quantile of %d random draws.", of(p.Correlation), counted(*p.Suggested, p.Of), p.Draws)
+	return fmt.Sprintf("Parallel analysis%s: %s above the 95 %% quantile of %d random draws.", of(p.Correlation),
+		counted(*p.Suggested, p.Of), p.Draws)
 }
 
 // String returns the outcome as one line.
@@ -72,7 +74,8 @@ func (m *MAP) String() string {
 	if m.Suggested == nil {
 		return "Velicer's MAP: none, " + m.Reason + "."
 	}
-	return fmt.Sprintf("Velicer's MAP%s: %s, mean squared partial correlation %.4g.", of(m.Correlation), counted(*m.Suggested, "component"), m.Curve[*m.Suggested])
+	return fmt.Sprintf("Velicer's MAP%s: %s, mean squared partial correlation %.4g.", of(m.Correlation),
+		counted(*m.Suggested, "component"), m.Curve[*m.Suggested])
 }
 
 // of names the correlations that a criterion rests on.
@@ -83,7 +86,8 @@ func of(kind factoranalysis.Kind) string {
 	return fmt.Sprintf(" of %s correlations", kind)
 }
 
-// taken returns the number of factors that a factor analysis of the study takes unless it is given one; 0 if none is suggested.
+// taken returns the number of factors that a factor analysis of the study takes unless it is given one; 0 if none is
+// suggested.
 func (p *Parallel) taken(s *Study) int {
 	if p.Suggested == nil {
 		return 0
@@ -99,12 +103,15 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are those of the
-// options, but Pearson's for components. If there is no outcome, it tells the reason; the error is the context's, or a *table.Error
-// for an item without polychoric correlations.
+// Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are
+// those of the options, but Pearson's for components. If there is no outcome, it tells the reason; the error is the
+// context's, or a *table.Error for an item without polychoric correlations.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
-	out := &Parallel{Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws), Eigenvalues: []float64{}, Reference: []float64{}}
+	out := &Parallel{
+		Of: ofComponents, Draws: min(max(drawnAnswers/(n*p), fewestDraws), rank.DefaultDraws),
+		Eigenvalues: []float64{}, Reference: []float64{},
+	}
 	if o.Method == model.MethodFA && p <= mostReduced {
 		out.Of = ofFactors
 	}
@@ -120,7 +127,8 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 		return nil, err
 	}
 	a, err := rank.Parallel(ctx, x, rank.ParallelSettings{
-		Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws, Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
+		Components: out.Of == ofComponents, Correlation: kind, Draws: out.Draws,
+		Jobs: rank.Jobs{Seed: o.Seed, Threads: o.Threads},
 	})
 	at, ofItem := errors.AsType[*factoranalysis.ItemError](err)
 	switch {
@@ -144,8 +152,8 @@ func (o *Options) kind() factoranalysis.Kind {
 	return factoranalysis.Pearson
 }
 
-// MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or participants.
-// If there is no outcome, it tells the reason.
+// MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or
+// participants. If there is no outcome, it tells the reason.
 func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	out := &MAP{}
 	if o.kind() == factoranalysis.Polychoric {
@@ -175,8 +183,8 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// correlated returns the answers whose correlations are looked at: for factor analysis less what the confounds add, which do not
-// enter otherwise.
+// correlated returns the answers whose correlations are looked at: for factor analysis less what the confounds add,
+// which do not enter otherwise.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	x := s.Data(s.Order).Answers
 	if o.Method != model.MethodFA || s.Known == nil {

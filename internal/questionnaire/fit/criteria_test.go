@@ -18,13 +18,15 @@ import (
 // The criteria of one ranking find the planted factors, and do not depend on the number of threads.
 func TestCriteria(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1))))
 	o.Factors, o.Betas = []int{1, 2, 3, 4}, []float64{0.1}
 	r, err := fit.Rank(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Parallel.Suggested == nil || r.MAP.Suggested == nil || *r.Parallel.Suggested != r.Factors || *r.MAP.Suggested != r.Factors {
+	if r.Parallel.Suggested == nil || r.MAP.Suggested == nil || *r.Parallel.Suggested != r.Factors ||
+		*r.MAP.Suggested != r.Factors {
 		t.Errorf("suggested %v", r.Lines())
 	}
 	o.Threads = 1
@@ -42,15 +44,19 @@ func TestCriteria(t *testing.T) {
 // For factor analysis the criteria rest on the correlations of the fit, and a line says how many factors a fit takes.
 func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
-	o.Columns.Confounds, o.Method, o.Betas, o.Factors, o.Correlation = nil, model.MethodFA, nil, []int{1, 2}, model.Polychoric
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o.Columns.Confounds, o.Method, o.Betas, o.Factors, o.Correlation = nil, model.MethodFA, nil, []int{1, 2},
+		model.Polychoric
 	r, err := fit.Rank(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"Parallel analysis of polychoric correlations: 3 factors", "Velicer's MAP of polychoric correlations: 3 components", "lowest: 2 factors;",
-		"fit --method fa takes 3 factors, by parallel analysis. If --factors lists candidates, it takes the one of the lowest error, here 2 factors.",
+		"Parallel analysis of polychoric correlations: 3 factors",
+		"Velicer's MAP of polychoric correlations: 3 components", "lowest: 2 factors;",
+		"fit --method fa takes 3 factors, by parallel analysis. If --factors lists candidates, it takes the one of " +
+			"the lowest error, here 2 factors.",
 	}
 	for i, line := range r.Lines() {
 		if i >= len(want) || !strings.Contains(line, want[i]) {
@@ -78,7 +84,8 @@ func TestCriteriaOfFactorAnalysis(t *testing.T) {
 // A criterion that cannot be computed has a reason, and no error; a context that ends is an error.
 func TestNoCriterion(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1))))
 	s, err := o.Begin()
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +106,8 @@ func TestNoCriterion(t *testing.T) {
 	for i := range n {
 		s.Answers.Set(i, 0, 1)
 	}
-	if p, err := o.Parallel(t.Context(), s); err != nil || p.Suggested != nil || p.Reason == "" || p.Eigenvalues == nil {
+	if p, err := o.Parallel(t.Context(), s); err != nil || p.Suggested != nil || p.Reason == "" ||
+		p.Eigenvalues == nil {
 		t.Errorf("an item without variance has %+v (%v)", p, err)
 	}
 }

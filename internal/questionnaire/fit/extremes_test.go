@@ -29,8 +29,15 @@ func TestWarnings(t *testing.T) {
 		words  []string
 	}{
 		{"nothing to warn of", func(*fit.Options) {}, 0, nil},
-		{"all empty", func(o *fit.Options) { o.Betas = []float64{1e4} }, questionnairetest.Factors, []string{"all 3 factors are empty"}},
-		{"some empty", func(o *fit.Options) { o.Factors = []int{questionnairetest.Items}; o.Betas = []float64{4} }, -1, []string{"of 9 factors are empty"}},
+		{
+			"all empty", func(o *fit.Options) { o.Betas = []float64{1e4} }, questionnairetest.Factors,
+			[]string{"all 3 factors are empty"},
+		},
+		{
+			"some empty", func(o *fit.Options) { o.Factors = []int{questionnairetest.Items}; o.Betas = []float64{4} },
+			-1,
+			[]string{"of 9 factors are empty"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +49,8 @@ func TestWarnings(t *testing.T) {
 			for i := range f.Summary.Factors { // the empty ones come last
 				w, q := mat.Max(f.Scores.Values.ColView(i)), mat.Max(f.ICQF.Loadings.ColView(i))
 				if (w == 0 || q == 0) != (i >= f.Summary.Factors-empty) {
-					t.Errorf("factor %d of %d, %d of them empty, has scores up to %v and loadings up to %v", i+1, f.Summary.Factors, empty, w, q)
+					t.Errorf("factor %d of %d, %d of them empty, has scores up to %v and loadings up to %v", i+1,
+						f.Summary.Factors, empty, w, q)
 				}
 			}
 			checkWarnings(t, f, c.words)
@@ -50,11 +58,13 @@ func TestWarnings(t *testing.T) {
 	}
 	rows := questionnairetest.Rows(1)
 	rows[4][1] = "999"
-	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }), []string{"2 of 3 factors are empty", "999", "those of 22 participants on factor1"}) // the penalty of loadings grows with the range
+	// the penalty of loadings grows with the range
+	checkWarnings(t, questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Columns.Range = nil }),
+		[]string{"2 of 3 factors are empty", "999", "those of 22 participants on factor1"})
 }
 
-// Scores of people who were not asked the items of a factor are no measurements: they do not count for what is said of the factor,
-// and are told with the group that lacks the scale.
+// Scores of people who were not asked the items of a factor are no measurements: they do not count for what is said of
+// the factor, and are told with the group that lacks the scale.
 func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 	t.Parallel()
 	for _, method := range model.Methods() {
@@ -80,25 +90,32 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 				}
 			}
 			f := learn(rows)
-			some := slices.IndexFunc(f.Summary.FactorFits, func(f model.FactorFit) bool { return f.Participants < questionnairetest.Participants/2+20 })
+			some := slices.IndexFunc(f.Summary.FactorFits,
+				func(f model.FactorFit) bool { return f.Participants < questionnairetest.Participants/2+20 })
 			if some < 0 {
-				t.Fatalf("of no factor the scores of %d participants do not count: %+v", questionnairetest.Participants-asked, f.Summary.FactorFits)
+				t.Fatalf("of no factor the scores of %d participants do not count: %+v",
+					questionnairetest.Participants-asked, f.Summary.FactorFits)
 			}
 			got := f.Summary.FactorFits[some]
-			if near := math.Abs(got.Reliability-want[some].Reliability) < 0.1 && math.Abs(got.StandardError-want[some].StandardError) < 0.05; got.Participants > asked || got.Participants < asked*9/10 || !near {
-				t.Errorf("factor %d: %+v of the %d who were asked; everybody asked: %+v", some+1, got, asked, want[some])
+			if near := math.Abs(got.Reliability-want[some].Reliability) < 0.1 && math.Abs(got.StandardError-
+				want[some].StandardError) < 0.05; got.Participants > asked || got.Participants < asked*9/10 || !near {
+				t.Errorf("factor %d: %+v of the %d who were asked; everybody asked: %+v", some+1, got,
+					asked, want[some])
 			}
 			for _, o := range []fit.Scoring{{Table: fit.Table{StandardErrors: true}}, {Judge: true}, {}} {
-				scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)), o)
+				scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)),
+					o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if n := len(scored.Vague[some]); n != f.Summary.Participants-got.Participants {
-					t.Errorf("%+v: score tells of %d participants, fit of %d", o, n, f.Summary.Participants-got.Participants)
+					t.Errorf("%+v: score tells of %d participants, fit of %d", o, n,
+						f.Summary.Participants-got.Participants)
 				}
 			}
 			warnings := strings.Join(f.Summary.Warnings, "; ")
-			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf("those of %d participants on factor%d", f.Summary.Participants-got.Participants, some+1)} {
+			for _, want := range []string{"with sex M answered q1, q4, q7", fmt.Sprintf(
+				"those of %d participants on factor%d", f.Summary.Participants-got.Participants, some+1)} {
 				if !strings.Contains(warnings, want) {
 					t.Errorf("the warnings %q lack %q", warnings, want)
 				}

@@ -63,9 +63,9 @@ func (f *FA) accounted() (all []model.Accounted) {
 	return all
 }
 
-// Score returns the regression scores of participants, n×k, from their answers, n×p with NaN for a missing one, less what the
-// confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).Scores, and one that wraps solver.ErrShape for confounds
-// that do not fit.
+// Score returns the regression scores of participants, n×k, from their answers, n×p with NaN for a missing one, less
+// what the confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).Scores, and one that wraps
+// solver.ErrShape for confounds that do not fit.
 func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	scores, _, err := f.ScoreErrors(answers, confounds)
 	return scores, err
@@ -83,7 +83,8 @@ func (f *FA) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense
 // without returns the answers less what the confounds add.
 func (f *FA) without(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	if (f.ConfoundLoadings == nil) != (confounds == nil) {
-		return nil, fmt.Errorf("%w: confounds %t, but %t in the model", solver.ErrShape, confounds != nil, f.ConfoundLoadings != nil)
+		return nil, fmt.Errorf("%w: confounds %t, but %t in the model", solver.ErrShape, confounds != nil,
+			f.ConfoundLoadings != nil)
 	}
 	if confounds == nil {
 		return answers, nil
@@ -91,7 +92,8 @@ func (f *FA) without(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	items, c := f.ConfoundLoadings.Dims()
 	if rows, columns := confounds.Dims(); rows != n || columns != c || p != items {
-		return nil, fmt.Errorf("%w: %d×%d confounds of %d×%d answers, %d×%d in the model", solver.ErrShape, rows, columns, n, p, items, c)
+		return nil, fmt.Errorf("%w: %d×%d confounds of %d×%d answers, %d×%d in the model", solver.ErrShape, rows,
+			columns, n, p, items, c)
 	}
 	rest := &mat.Dense{}
 	rest.Mul(confounds, f.ConfoundLoadings.T())
@@ -110,8 +112,8 @@ func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, 
 	return rest, effects, err
 }
 
-// clearRounding sets to 0 what is left of answers to an item that the confounds explain but for rounding, so that nothing is made
-// of it.
+// clearRounding sets to 0 what is left of answers to an item that the confounds explain but for rounding, so that
+// nothing is made of it.
 func clearRounding(rest, answers *mat.Dense) {
 	const rounding = 1e-20 // of the sum of squares
 	n, p := rest.Dims()
@@ -130,9 +132,9 @@ func clearRounding(rest, answers *mat.Dense) {
 	}
 }
 
-// confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself. The
-// columns of the confounds, n×c, may depend on each other, as those of a category and an intercept do; of all minima B is the one
-// with the least sum of squares.
+// confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself.
+// The columns of the confounds, n×c, may depend on each other, as those of a category and an intercept do; of all
+// minima B is the one with the least sum of squares.
 func confoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, c := confounds.Dims()
@@ -172,7 +174,8 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	n, k := scores.Dims()
 	items, factors := f.Loadings.Dims()
 	if k != factors || (confounds == nil) != (f.ConfoundLoadings == nil) {
-		return nil, fmt.Errorf("reconstructing: %w: scores of %d factors, %d in the model, confounds %t", solver.ErrShape, k, factors, confounds != nil)
+		return nil, fmt.Errorf("reconstructing: %w: scores of %d factors, %d in the model, confounds %t",
+			solver.ErrShape, k, factors, confounds != nil)
 	}
 	r := mat.NewDense(n, items, nil)
 	r.Mul(scores, f.Loadings.T())

@@ -1,4 +1,5 @@
-// Package fit learns the factors of a table of answers, chooses their number by cross-validation, and scores new participants.
+// Package fit learns the factors of a table of answers, chooses their number by cross-validation, and scores new
+// participants.
 package fit
 
 import (
@@ -31,8 +32,9 @@ type Options struct {
 	Method string
 	// Compared are the methods that learn instead, if there are several. They matter for warnings alone.
 	Compared []string
-	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among DefaultFactors and
-	// DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis suggests. Only ICQF has Betas.
+	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among
+	// DefaultFactors and DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis
+	// suggests. Only ICQF has Betas.
 	Factors []int
 	Betas   []float64
 	// MostFactors is how many factors a search may come to. Begin fills it in; it is 0 if Factors are given.
@@ -40,8 +42,8 @@ type Options struct {
 	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
 	Fewest bool
 	model.Learning
-	// Table says what the scores hold. With standard errors they are those of Score, each participant by themselves; otherwise
-	// those of the factorization. Participants with too few answers for scores are learnt from too.
+	// Table says what the scores hold. With standard errors they are those of Score, each participant by themselves;
+	// otherwise those of the factorization. Participants with too few answers for scores are learnt from too.
 	Scores Table
 	// Trace asks for the objective of each iterate in the summary.
 	Trace bool
@@ -49,7 +51,8 @@ type Options struct {
 	Version string
 	// Remark, when not nil, gets what a user should know about the input once it is read.
 	Remark func(answers.Remarks)
-	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
+	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single
+	// fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
 	// Assess, when not nil, completes the summary of a fit. Its options have their defaults filled in.
@@ -63,25 +66,27 @@ type Outcome struct {
 	*Learnt
 	Study     *Study
 	Candidate model.Candidate
-	// Scores are those of the factorization, a row for each of the Rows, and Measured whether model.FactorFit counts them, for each
-	// factor; nil means all.
+	// Scores are those of the factorization, a row for each of the Rows, and Measured whether model.FactorFit counts
+	// them, for each factor; nil means all.
 	Scores   *mat.Dense
 	Measured []Measured
 	Model    *model.Model
 }
 
-// CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations: what
-// confounds leave of the answers has no categories for polychoric ones.
+// CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations:
+// what confounds leave of the answers has no categories for polychoric ones.
 func (o *Options) CheckCorrelation() error {
 	if o.Correlation == model.Polychoric && len(o.Columns.Confounds) > 0 {
-		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: omit --confounds or use --correlation pearson", questionnaire.ErrOptions)
+		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: "+
+			"omit --confounds or use --correlation pearson", questionnaire.ErrOptions)
 	}
 	return nil
 }
 
 // check fills in the defaults.
 func (o *Options) check() error {
-	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent), cmp.Or(o.Partitions, 1)
+	o.MaxIter, o.Inner, o.Partitions = cmp.Or(o.MaxIter, icqf.DefaultMaxIter), cmp.Or(o.Inner, icqf.CoordinateDescent),
+		cmp.Or(o.Partitions, 1)
 	o.Method = cmp.Or(o.Method, model.MethodICQF)
 	valid := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	var wrong string
@@ -141,7 +146,8 @@ func (o *Options) complete(s *Study) error {
 				limit = "fewer factors than items"
 			}
 			return fmt.Errorf("%w: %q: %s for %s and %s, which allow %s",
-				questionnaire.ErrOptions, s.File, counted(k, "factor"), counted(len(s.Items), "item"), counted(len(s.IDs), "participant"), limit)
+				questionnaire.ErrOptions, s.File, counted(k, "factor"), counted(len(s.Items), "item"),
+				counted(len(s.IDs), "participant"), limit)
 		}
 	}
 	return nil
@@ -149,7 +155,10 @@ func (o *Options) complete(s *Study) error {
 
 // Solver returns the settings of a fit of that many factors.
 func (o *Options) Solver(s *Study, factors int, beta float64) icqf.Settings {
-	settings := icqf.Settings{Scaled: true, Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads}
+	settings := icqf.Settings{
+		Scaled: true, Rank: factors, L1: beta, L2: o.Ridge, Inner: o.Inner, MaxIter: o.MaxIter,
+		RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads,
+	}
 	if o.BoundLoadings {
 		settings.MaxLoading = s.scale.High
 	}
@@ -208,7 +217,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil && len(l.Items) < len(s.Items) {
-		err = fmt.Errorf("%w: the confounds explain all answers to %s", questionnaire.ErrOptions, strings.Join(s.others(l.Items), ", "))
+		err = fmt.Errorf("%w: the confounds explain all answers to %s", questionnaire.ErrOptions,
+			strings.Join(s.others(l.Items), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
@@ -230,16 +240,19 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	measured := measuredBy(&m, errs)
 	if o.Assess != nil {
-		if err := o.Assess(ctx, &o, &Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Measured: measured, Model: &m}); err != nil {
+		if err := o.Assess(ctx, &o,
+			&Outcome{Learnt: l, Study: s, Candidate: best, Scores: scores, Measured: measured, Model: &m}); err != nil {
 			return nil, err
 		}
 	}
 	m.Summary.FactorFits = factorFits(&m, scores, errs, measured)
 	m.CountLoadings(errs)
 	warn(&m, scores, s.Inferred)
-	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)), unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
+	doubts := slices.Concat(l.doubts(o.Correlation, m.Summary.Missing), vague(m.Summary.FactorFits, len(l.Rows)),
+		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if parallel != nil && *parallel != best.Factors {
-		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most half as many as there are items or participants: it has %d", counted(*parallel, "factor"), best.Factors))
+		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+
+			"half as many as there are items or participants: it has %d", counted(*parallel, "factor"), best.Factors))
 	}
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {
@@ -261,19 +274,22 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		return nil, err
 	}
 	m.Summary.TooFew = len(few)
-	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input}, nil
+	return &model.Fitted{Model: m, Scores: out, TooFew: few, Edges: choice.Warnings, Doubts: doubts, Input: o.Input},
+		nil
 }
 
 // model returns that of a fit, whose numbers are still to come.
 func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate) model.Model {
 	m := model.Model{
 		Format: model.Format, Items: s.Items, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
-		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems, CreatedAt: time.Now().UTC().Truncate(time.Second),
+		FromLow: o.Columns.FromLow, Visits: o.Columns.Visits, VisitItems: s.VisitItems,
+		CreatedAt: time.Now().UTC().Truncate(time.Second),
 	}
 	m.Summary = model.Summary{
 		Method: o.Method, Status: l.Status.String(), Factors: of.Factors, Beta: of.Beta,
 		BCV: choice.Curve, OneStandardErrorFactors: choice.OneStandardErrorFactors, BCVUnconverged: choice.Unconverged,
-		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete), Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
+		Participants: len(s.IDs), Unanswered: len(s.Unanswered), Incomplete: len(s.Incomplete),
+		Trace: []solver.TracePoint{}, Warnings: append([]string{}, s.Warnings...),
 		Settings: model.Settings{Input: o.Input, InputSHA256: s.SHA256, Range: s.scale, Learning: o.Learning},
 		Version:  o.Version,
 	}
@@ -287,7 +303,8 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 // lacking warns of scales that nobody of a group answered.
 func lacking(all []answers.Lacking) (warnings []string) {
 	for _, l := range all {
-		warnings = append(warnings, fmt.Sprintf("nobody of the %d participants with %s %s answered %s, which others answered: missing answers alone may tell the group",
+		warnings = append(warnings, fmt.Sprintf("nobody of the %d participants with %s %s answered %s, which others "+
+			"answered: missing answers alone may tell the group",
 			l.Participants, l.Column, strings.Join(l.Groups, ", "), strings.Join(l.Scales, ", ")))
 	}
 	return warnings
@@ -345,7 +362,8 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 		if a.Answers == 1 {
 			what = "answer is"
 		}
-		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v is that of the answers in the file, and %d %s far from all others: codes of missing entries must be named", inferred.Range, a.Answers, what))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the range %v is that of the answers in the file, and %d %s far "+
+			"from all others: codes of missing entries must be named", inferred.Range, a.Answers, what))
 	}
 }
 
@@ -367,13 +385,16 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 				variance += (v - mean) * (v - mean)
 			}
 		}
-		m.Summary.Items[j] = model.ItemFit{Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: explained(residual, variance)}
+		m.Summary.Items[j] = model.ItemFit{
+			Item: m.Items[j].Name, Missing: 1 - seen/float64(n), Mean: mean, Explained: explained(residual, variance),
+		}
 		if m.FA != nil {
 			common := 1 - m.FA.Uniquenesses[j]
 			m.Summary.Items[j].Communality = &common
 		}
 		weight := m.ICQF.Weight(j)
-		left, weighed, all, missing = left+residual, weighed+weight*residual, all+weight*variance, missing+float64(n)-seen
+		left, weighed, all, missing = left+residual, weighed+weight*residual, all+weight*variance,
+			missing+float64(n)-seen
 	}
 	m.Summary.Explained, m.Summary.Missing = explained(weighed, all), missing/float64(n*p)
 	m.Summary.ReconstructionError = left / (float64(n*p) - missing)

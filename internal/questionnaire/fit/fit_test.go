@@ -47,7 +47,8 @@ func numbers(t *testing.T, table []byte) (header, names []string, values *mat.De
 	return all[0], names, values
 }
 
-// The written tables alone give the objective that is reported, by its definition; scores and loadings keep their bounds.
+// The written tables alone give the objective that is reported, by its definition; scores and loadings keep their
+// bounds.
 func TestWrittenTablesGiveTheObjective(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -60,7 +61,9 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 		t.Errorf("header of the scores differs from that wanted:\n%s", diff)
 	}
 	head, items, q := numbers(t, files[model.TableFile])
-	if diff := cmp.Diff([]string{"item", "factor1", "factor2", "factor3", "age_low", "age_high", "sex_F", "sex_M", "intercept"}, head); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"item", "factor1", "factor2", "factor3", "age_low", "age_high", "sex_F", "sex_M", "intercept"},
+		head); diff != "" {
 		t.Errorf("header of the loadings differs from that wanted:\n%s", diff)
 	}
 	if !slices.Equal(items, rows[0][1:1+questionnairetest.Items]) {
@@ -110,7 +113,8 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 	if got := squares / seen; math.Abs(s.ReconstructionError-got) > 1e-9*got {
 		t.Errorf("reconstruction error %v, the tables give %v", s.ReconstructionError, got)
 	}
-	if s.Factors != questionnairetest.Factors || s.Beta != 0.1 || s.Status != solver.Converged.String() || s.Iterations < 1 || s.Participants != questionnairetest.Participants || len(s.BCV) != 0 {
+	if s.Factors != questionnairetest.Factors || s.Beta != 0.1 || s.Status != solver.Converged.String() ||
+		s.Iterations < 1 || s.Participants != questionnairetest.Participants || len(s.BCV) != 0 {
 		t.Errorf("summary %+v", s)
 	}
 	if s.Explained < 0.8 {
@@ -134,7 +138,8 @@ func TestScoresKeepTheirBits(t *testing.T) {
 		flags  func(*fit.Options)
 	}{
 		{"rows in another order", func(rows [][]string) {
-			rand.New(rand.NewPCG(7, 0)).Shuffle(len(rows)-1, func(i, j int) { rows[1+i], rows[1+j] = rows[1+j], rows[1+i] })
+			rand.New(rand.NewPCG(7, 0)).Shuffle(len(rows)-1,
+				func(i, j int) { rows[1+i], rows[1+j] = rows[1+j], rows[1+i] })
 		}, nil},
 		{"missing spelled in five ways", func(rows [][]string) {
 			for i, row := range rows[1:] {
@@ -172,7 +177,8 @@ func TestThreadsKeepTheBits(t *testing.T) { //nolint:paralleltest // threads are
 	rows := questionnairetest.Rows(3)
 	one := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Threads = 1 })
 	for _, threads := range []int{2, 5} {
-		if other := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Threads = threads }); !mat.Equal(one.Scores.Values, other.Scores.Values) || one.Summary.Objective != other.Summary.Objective {
+		if other := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Threads = threads }); !mat.Equal(
+			one.Scores.Values, other.Scores.Values) || one.Summary.Objective != other.Summary.Objective {
 			t.Errorf("%d threads give other scores than one", threads)
 		}
 	}
@@ -223,7 +229,9 @@ func TestFitRefuses(t *testing.T) {
 		{"updates", func(o *fit.Options) { o.MaxIter = -1 }},
 		{"ridge", func(o *fit.Options) { o.Ridge = -1 }},
 		{"inner", func(o *fit.Options) { o.Inner = "admm" }},
-		{"an intercept without confounds", func(o *fit.Options) { o.PenalizeIntercept, o.Columns.Confounds = true, nil }},
+		{"an intercept without confounds", func(o *fit.Options) {
+			o.PenalizeIntercept, o.Columns.Confounds = true, nil
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -248,8 +256,10 @@ func TestChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ranked.Factors != questionnairetest.Factors || len(ranked.Curve) != len(o.Factors)*len(o.Betas) || fits < len(ranked.Curve) {
-		t.Errorf("%d factors of a curve of %d candidates after %d fits, want %d of %d", ranked.Factors, len(ranked.Curve), fits, questionnairetest.Factors, len(o.Factors)*len(o.Betas))
+	if ranked.Factors != questionnairetest.Factors || len(ranked.Curve) != len(o.Factors)*len(o.Betas) ||
+		fits < len(ranked.Curve) {
+		t.Errorf("%d factors of a curve of %d candidates after %d fits, want %d of %d", ranked.Factors,
+			len(ranked.Curve), fits, questionnairetest.Factors, len(o.Factors)*len(o.Betas))
 	}
 	for _, fewest := range []bool{false, true} {
 		o.Fewest = fewest
@@ -270,10 +280,12 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// A search that went on to more factors does not change where the next one begins: an evaluation makes one for each repeat.
+// A search that went on to more factors does not change where the next one begins: an evaluation makes one for each
+// repeat.
 func TestChooseLeavesTheOptions(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1))))
 	s, err := o.Begin()
 	if err != nil {
 		t.Fatal(err)
@@ -298,10 +310,12 @@ func TestChooseLeavesTheOptions(t *testing.T) {
 // A context that ends gives its error, before and during updates and during a cross-validation.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1))))
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Recorder = stopping{cancel}
-	if _, err := fit.Fit(ctx, o); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "after 3 updates") {
+	if _, err := fit.Fit(ctx, o); !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "after 3 updates") {
 		t.Errorf("during updates: %v, want the context's error", err)
 	}
 	o.Recorder = nil
@@ -333,7 +347,9 @@ func TestSolverOptions(t *testing.T) {
 	if d := math.Abs(other.Summary.Objective/plain.Summary.Objective - 1); d > 1e-3 {
 		t.Errorf("objective %v by fista, %v by coordinate descent", other.Summary.Objective, plain.Summary.Objective)
 	}
-	if bounded := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.BoundLoadings, o.Betas = true, []float64{0} }); mat.Max(bounded.ICQF.Loadings) > questionnairetest.Top {
+	if bounded := questionnairetest.Fit(t, rows, func(o *fit.Options) {
+		o.BoundLoadings, o.Betas = true, []float64{0}
+	}); mat.Max(bounded.ICQF.Loadings) > questionnairetest.Top {
 		t.Errorf("largest loading %v", mat.Max(bounded.ICQF.Loadings))
 	}
 	ridged := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Ridge = 5 })

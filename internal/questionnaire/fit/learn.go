@@ -21,8 +21,8 @@ import (
 
 // Learnt is what a method has learned from some participants of a Study.
 type Learnt struct {
-	// Rows are the participants that it learned from, and Items the items, both by their numbers in the study. Those who answered
-	// none of the items are not among the rows.
+	// Rows are the participants that it learned from, and Items the items, both by their numbers in the study. Those
+	// who answered none of the items are not among the rows.
 	Rows, Items []int
 	// Loadings has a row for each of the items.
 	Loadings *mat.Dense
@@ -39,10 +39,12 @@ type Learnt struct {
 	l1   *solver.Result
 }
 
-// Learn lets the method of the options learn from these participants, in this order, with the items that vary among them. An item
-// that does not, or for factor analysis of which the confounds leave nothing, is left out as if it were not in the file.
+// Learn lets the method of the options learn from these participants, in this order, with the items that vary among
+// them. An item that does not, or for factor analysis of which the confounds leave nothing, is left out as if it were
+// not in the file.
 //
-// It returns the cause of ctx if that ends first, and an error that wraps questionnaire.ErrOptions for more factors than items.
+// It returns the cause of ctx if that ends first, and an error that wraps questionnaire.ErrOptions for more factors
+// than items.
 func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candidate) (*Learnt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -79,8 +81,8 @@ func (l *Learnt) Factors() Factors {
 	return &l.icqf.Model
 }
 
-// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretch: by these, items of different ranges can be
-// compared.
+// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretch: by these, items of different ranges can
+// be compared.
 func (l *Learnt) Stretched() *mat.Dense {
 	if l.fa != nil {
 		return l.Loadings
@@ -119,7 +121,8 @@ func (o *Options) learnICQF(ctx context.Context, l *Learnt, c model.Candidate) (
 	}
 	l.Status, l.iterations, l.objective = l.icqf.Status, l.icqf.Iterations, l.icqf.Objective+l.interceptPenalty()
 	order := largestFirst(l.icqf.Scores, l.icqf.Loadings)
-	l.icqf.Scores, l.icqf.Loadings = linalg.SelectColumns(l.icqf.Scores, order), linalg.SelectColumns(l.icqf.Loadings, order)
+	l.icqf.Scores, l.icqf.Loadings = linalg.SelectColumns(l.icqf.Scores, order),
+		linalg.SelectColumns(l.icqf.Loadings, order)
 	l.study.unstretch(&l.icqf.Model, l.Items)
 	l.Loadings = l.icqf.Loadings
 	return nil
@@ -156,14 +159,16 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 		switch {
 		case len(left) <= factors:
-			return fmt.Errorf("%w: %d factors for the %d items of which the confounds leave something among %d participants", questionnaire.ErrOptions, factors, len(left), len(l.Rows))
+			return fmt.Errorf("%w: %d factors for the %d items of which the confounds leave something among %d "+
+				"participants", questionnaire.ErrOptions, factors, len(left), len(l.Rows))
 		case len(left) < len(l.Items):
 			l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
 			return o.learnFA(ctx, l, factors)
 		}
 	}
 	m, err := factoranalysis.Fit(ctx, x, factoranalysis.Settings{
-		Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction), Rotation: factoranalysis.Rotation(o.Rotation),
+		Factors: factors, Extraction: factoranalysis.Extraction(o.Extraction),
+		Rotation:    factoranalysis.Rotation(o.Rotation),
 		Correlation: factoranalysis.Kind(o.Correlation), Regressed: regressed, Threads: o.Threads,
 	})
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
@@ -174,7 +179,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
 	}
 	if err == nil && math.IsNaN(m.Fit.RMSR) {
-		err = fmt.Errorf("%w: no two items have a correlation, since nobody answered both, or those who did answered one of them alike", questionnaire.ErrOptions)
+		err = fmt.Errorf("%w: no two items have a correlation, since nobody answered both, or those who did answered "+
+			"one of them alike", questionnaire.ErrOptions)
 	}
 	if err != nil {
 		return err
@@ -204,9 +210,9 @@ func independent(a *mat.Dense) int {
 	return svd.Rank(rounding)
 }
 
-// learnL1 runs the non-negative factorization with ℓ1 penalties, whose weights come from the scale of the answers, with the mean
-// of the item for each missing answer. Its factors are scaled so that the largest score is 1. Participants are then scored by
-// their own answers, as by ICQF.
+// learnL1 runs the non-negative factorization with ℓ1 penalties, whose weights come from the scale of the answers, with
+// the mean of the item for each missing answer. Its factors are scaled so that the largest score is 1. Participants are
+// then scored by their own answers, as by ICQF.
 func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	method, err := nmf.NewL1(nil, nil)
 	if err != nil {
@@ -214,7 +220,10 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	}
 	given := l.data().Answers
 	x := linalg.Filled(given, linalg.ColumnMeans(given))
-	l.l1, err = solver.Solve(ctx, x, solver.Settings{Rank: factors, MaxIter: o.MaxIter, RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads, Recorder: o.Recorder}, method)
+	l.l1, err = solver.Solve(ctx, x, solver.Settings{
+		Rank: factors, MaxIter: o.MaxIter,
+		RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads, Recorder: o.Recorder,
+	}, method)
 	if err != nil {
 		return err
 	}
@@ -224,21 +233,25 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	}
 	_, weight := method.Weights(x, factors) // of answers to all items, as the means are given
 	order := largestFirst(l.l1.Scores, l.l1.Topics)
-	l.icqf = &icqf.Result{Model: icqf.Model{Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit, Answers: float64(len(l.Items)), Threads: o.Threads}}
+	l.icqf = &icqf.Result{Model: icqf.Model{
+		Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit,
+		Answers: float64(len(l.Items)), Threads: o.Threads,
+	}}
 	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
 	l.study.unstretch(&l.icqf.Model, l.Items)
 	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
 	return nil
 }
 
-// describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a row for each
-// of the Rows; but for ICQF they are the same.
+// describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a
+// row for each of the Rows; but for ICQF they are the same.
 func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense, err error) {
 	m.Summary.Iterations, m.Summary.Objective = l.iterations, l.objective
 	switch {
 	case l.fa != nil:
 		m.Confounds, m.FA = l.study.confounds, &l.fa.FA
-		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi), l.fa.accounted(), goodness(l.fit)
+		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi),
+			l.fa.accounted(), goodness(l.fit)
 		alone, err = l.Score(l.Rows)
 		return alone, alone, err
 	case l.l1 != nil:
@@ -255,7 +268,9 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 			m.Summary.Trace = r.Trace
 		}
 		m.Summary.OutsideRange = r.Outside
-		m.Summary.Penalties = model.Penalties{Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers}
+		m.Summary.Penalties = model.Penalties{
+			Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers,
+		}
 		scores = r.Scores
 	}
 	m.ICQF = l.icqf.Model
@@ -276,7 +291,8 @@ func goodness(g *factoranalysis.GoodnessOfFit) *model.GoodnessOfFit {
 	return &model.GoodnessOfFit{
 		RMSR:  figure(g.RMSR),
 		RMSEA: model.RMSEA{Value: figure(g.RMSEA.Value), Low: figure(g.RMSEA.Low), High: figure(g.RMSEA.High)},
-		TLI:   figure(g.TLI), CFI: figure(g.CFI), BIC: figure(g.BIC), ChiSquare: figure(g.ChiSquare), DF: g.DF, P: figure(g.P),
+		TLI:   figure(g.TLI), CFI: figure(g.CFI), BIC: figure(g.BIC), ChiSquare: figure(g.ChiSquare),
+		DF: g.DF, P: figure(g.P),
 	}
 }
 

@@ -13,20 +13,20 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
-// Measured says of whom the answers tell enough of a factor for a score that is a measurement: the standard error, with loadings that
-// count as known, is at most Limit.
+// Measured says of whom the answers tell enough of a factor for a score that is a measurement: the standard error, with
+// loadings that count as known, is at most Limit.
 type Measured struct {
 	Participants []bool
 	Limit        float64
 }
 
-// measuredBy returns that of each factor from the standard errors e of the participants, n×k. The answers of a participant hold the
-// information
+// measuredBy returns that of each factor from the standard errors e of the participants, n×k. The answers of a
+// participant hold the information
 //
 //	I = 1/e² − 1/e₀²,
 //
-// where e₀ is the standard error without answers. They tell enough if I is at least a quarter of the median of those who have a
-// tenth of the largest I or more: the others were hardly asked, and may be most of them.
+// where e₀ is the standard error without answers. They tell enough if I is at least a quarter of the median of those
+// who have a tenth of the largest I or more: the others were hardly asked, and may be most of them.
 func measuredBy(m *model.Model, errs *mat.Dense) []Measured {
 	const enough, asked = 1. / 4, 1. / 10
 	nothing := 1 / (m.LargestError() * m.LargestError())
@@ -103,23 +103,26 @@ func vague(fits []model.FactorFit, participants int) []string {
 	if factors == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("some scores are no measurements, since their answers hold less than a quarter of the usual information: %s. They do not count for the mean, the shares and the reliability of the factor; "+
+	return []string{fmt.Sprintf("some scores are no measurements, since their answers hold less than a quarter of "+
+		"the usual information: %s. They do not count for the mean, the shares and the reliability of the factor; "+
 		"their standard errors are large", strings.Join(factors, ", "))}
 }
 
-// unreliable warns of factors whose scores hold more error than differences between people. Empty factors have no differences, and a
-// warning of their own.
+// unreliable warns of factors whose scores hold more error than differences between people. Empty factors have no
+// differences, and a warning of their own.
 func unreliable(fits []model.FactorFit) (warnings []string) {
 	const least = 0.5
 	for t, f := range fits {
 		if f.Deviation > 0 && f.Reliability < least {
-			warnings = append(warnings, fmt.Sprintf("the scores of factor%d have a reliability of %.2f: more than half of their variance is error, so they say little of a person", t+1, f.Reliability))
+			warnings = append(warnings, fmt.Sprintf("the scores of factor%d have a reliability of %.2f: more than "+
+				"half of their variance is error, so they say little of a person", t+1, f.Reliability))
 		}
 	}
 	return warnings
 }
 
-// vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without scores.
+// vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without
+// scores.
 func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [][]int {
 	all, out := make([][]int, len(fits)), map[int]bool{}
 	for _, line := range without {

@@ -60,7 +60,8 @@ func TestMeasuredWithBootstrap(t *testing.T) {
 	measured := measuredBy(m, errs)
 	m.Summary.Bootstrap = &model.Bootstrap{Scores: []float64{0.3}}
 	got := factorFits(m, scores, errs, measured)[0]
-	if got.Participants != 3 || got.Reliability != want.Reliability || math.Abs(got.StandardError-math.Hypot(want.StandardError, 0.3)) > 1e-12 {
+	if got.Participants != 3 || got.Reliability != want.Reliability ||
+		math.Abs(got.StandardError-math.Hypot(want.StandardError, 0.3)) > 1e-12 {
 		t.Errorf("%+v, without bootstrap %+v", got, want)
 	}
 	lines := []int{2, 3, 4, 5}

@@ -22,8 +22,8 @@ import (
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 )
 
-// Every method gives the same files from the same answers: scores with standard errors, the same for fit and for score by the
-// stored model, and loadings that tell the planted groups of items apart.
+// Every method gives the same files from the same answers: scores with standard errors, the same for fit and for score
+// by the stored model, and loadings that tell the planted groups of items apart.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -41,7 +41,8 @@ func TestMethods(t *testing.T) {
 				t.Fatal(err)
 			}
 			if f.Summary.Method != method || f.Summary.Status != "converged" || f.Summary.Explained < 0.6 {
-				t.Errorf("method %s, %s, %v of the variance explained", f.Summary.Method, f.Summary.Status, f.Summary.Explained)
+				t.Errorf("method %s, %s, %v of the variance explained", f.Summary.Method, f.Summary.Status,
+					f.Summary.Explained)
 			}
 			for j := range questionnairetest.Items {
 				own := mat.Max(f.Loadings().RowView(j).T())
@@ -53,7 +54,8 @@ func TestMethods(t *testing.T) {
 			}
 			for _, d := range f.Summary.FactorFits {
 				if !(d.Reliability > 0.5 && d.Reliability < 1) {
-					t.Errorf("reliability %v with a standard error of %v and a standard deviation of %v", d.Reliability, d.StandardError, d.Deviation)
+					t.Errorf("reliability %v with a standard error of %v and a standard deviation of %v", d.Reliability,
+						d.StandardError, d.Deviation)
 				}
 			}
 
@@ -69,7 +71,8 @@ func TestMethods(t *testing.T) {
 			if got, want := string(s.CSV()), string(f.Scores.CSV()); got != want {
 				t.Errorf("score of the stored model:\n%.300s\nfit:\n%.300s", got, want)
 			}
-			if header := strings.Join(f.Scores.Header(), ","); header != "id,factor1,factor2,factor3,answered,se_factor1,se_factor2,se_factor3" {
+			if header := strings.Join(f.Scores.Header(),
+				","); header != "id,factor1,factor2,factor3,answered,se_factor1,se_factor2,se_factor3" {
 				t.Errorf("columns %s", header)
 			}
 		})
@@ -97,8 +100,10 @@ func TestAccounted(t *testing.T) {
 	for name, want := range psych.Fits {
 		extraction, rotation, _ := strings.Cut(name, " ")
 		f, err := fit.Fit(t.Context(), fit.Options{
-			Input: filepath.Join("..", "..", "..", "solver", "factoranalysis", "testdata", "answers.csv"), Columns: answers.Columns{Items: []string{"q*"}},
-			Method: model.MethodFA, Factors: []int{3}, Learning: model.Learning{Extraction: extraction, Rotation: rotation},
+			Input:   filepath.Join("..", "..", "..", "solver", "factoranalysis", "testdata", "answers.csv"),
+			Columns: answers.Columns{Items: []string{"q*"}},
+			Method:  model.MethodFA, Factors: []int{3},
+			Learning: model.Learning{Extraction: extraction, Rotation: rotation},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +113,8 @@ func TestAccounted(t *testing.T) {
 			tolerance = early
 		}
 		for c, got := range f.Summary.Accounted {
-			if math.Abs(got.SSLoadings-want.SSLoadings[c]) > tolerance || math.Abs(got.Proportion-want.Proportion[c]) > tolerance/items {
+			if math.Abs(got.SSLoadings-want.SSLoadings[c]) > tolerance ||
+				math.Abs(got.Proportion-want.Proportion[c]) > tolerance/items {
 				t.Errorf("%s, factor %d: %+v, want %v and %v", name, c+1, got, want.SSLoadings[c], want.Proportion[c])
 			}
 		}
@@ -118,8 +124,8 @@ func TestAccounted(t *testing.T) {
 	}
 }
 
-// Factor analysis takes confounds out of the answers: in answers that differ by sex in all items, sex makes no factor, and what it
-// adds stands in its loadings.
+// Factor analysis takes confounds out of the answers: in answers that differ by sex in all items, sex makes no factor,
+// and what it adds stands in its loadings.
 func TestFactorAnalysisTakesConfoundsOut(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(2)
@@ -164,8 +170,8 @@ func TestFactorAnalysisTakesConfoundsOut(t *testing.T) {
 	}
 }
 
-// The number of factors is chosen for every method: by parallel analysis for factor analysis unless candidates are given, and by
-// cross-validation otherwise.
+// The number of factors is chosen for every method: by parallel analysis for factor analysis unless candidates are
+// given, and by cross-validation otherwise.
 func TestMethodsChoose(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -174,20 +180,26 @@ func TestMethodsChoose(t *testing.T) {
 		factors []int
 		curve   int
 	}{{model.MethodFA, nil, 0}, {model.MethodFA, []int{2, 3, 4}, 3}, {model.MethodL1, []int{2, 3, 4}, 3}} {
-		f := questionnairetest.Fit(t, rows, func(o *fit.Options) { o.Method, o.Factors, o.Betas = c.method, c.factors, nil })
-		if s := &f.Summary; s.Factors != questionnairetest.Factors || len(s.BCV) != c.curve || (s.Parallel != nil) != (c.factors == nil) {
-			t.Errorf("%s, candidates %v: %d factors from %d points, parallel analysis %v", c.method, c.factors, s.Factors, len(s.BCV), s.Parallel)
+		f := questionnairetest.Fit(t, rows,
+			func(o *fit.Options) { o.Method, o.Factors, o.Betas = c.method, c.factors, nil })
+		if s := &f.Summary; s.Factors != questionnairetest.Factors || len(s.BCV) != c.curve ||
+			(s.Parallel != nil) != (c.factors == nil) {
+			t.Errorf("%s, candidates %v: %d factors from %d points, parallel analysis %v", c.method, c.factors,
+				s.Factors, len(s.BCV), s.Parallel)
 		}
 	}
 }
 
-// What confounds leave of the answers has no categories, so polychoric correlations of it mean nothing, however few values it has.
+// What confounds leave of the answers has no categories, so polychoric correlations of it mean nothing, however few
+// values it has.
 func TestPolychoricRefusesConfounds(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(1))))
 	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
 	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
-	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "polychoric") {
+	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "polychoric") {
 		t.Errorf("polychoric correlations with a confound: %v", err)
 	}
 }
@@ -204,13 +216,15 @@ func TestPolychoricNamesTheItem(t *testing.T) {
 	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
 	for _, o.Factors = range [][]int{{1}, nil} { // nil asks parallel analysis
 		_, err := fit.Fit(t.Context(), o)
-		if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "c" || !strings.Contains(err.Error(), "more than 30 different answers") {
+		if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "c" ||
+			!strings.Contains(err.Error(), "more than 30 different answers") {
 			t.Errorf("an item with 40 different answers, %v factors: %v", o.Factors, err)
 		}
 	}
 }
 
-// A fit of factor analysis says what psych warns of: more parameters than correlations, and uniquenesses at their bound.
+// A fit of factor analysis says what psych warns of: more parameters than correlations, and uniquenesses at their
+// bound.
 func TestFactorAnalysisWarns(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -264,7 +278,8 @@ func TestFactorAnalysisWarns(t *testing.T) {
 	}
 }
 
-// An item that the confounds explain completely has no correlations: what rounding leaves of it is not taken for answers.
+// An item that the confounds explain completely has no correlations: what rounding leaves of it is not taken for
+// answers.
 func TestFactorAnalysisRefusesWhatConfoundsExplain(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(2)
@@ -276,7 +291,8 @@ func TestFactorAnalysisRefusesWhatConfoundsExplain(t *testing.T) {
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
 	o.Method, o.Betas = model.MethodFA, nil
-	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), `the confounds explain all answers to "q1"`) {
+	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), `the confounds explain all answers to "q1"`) {
 		t.Errorf("error %v, want one that names q1", err)
 	}
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// leastScaleItems is the least number of items of a scale that is looked at: of two items that correlate negatively, nothing
-// tells which is the opposed one.
+// leastScaleItems is the least number of items of a scale that is looked at: of two items that correlate negatively,
+// nothing tells which is the opposed one.
 const leastScaleItems = 3
 
-// Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first principal
-// component of the scale's correlations (of pairwise complete answers), and on average with the other items. The component's sign is
-// that of the sum of its weights. The first is the rule by which alpha(check.keys=TRUE) of R's package psych reverses items (Revelle,
-// psych 2.2.9). The second spares items of a scale that holds several groups of unrelated items, whose signs in the component are
-// those of chance. Items without a subscale are one scale. Items that do not vary are left out.
+// Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first
+// principal component of the scale's correlations (of pairwise complete answers), and on average with the other items.
+// The component's sign is that of the sum of its weights. The first is the rule by which alpha(check.keys=TRUE) of R's
+// package psych reverses items (Revelle, psych 2.2.9). The second spares items of a scale that holds several groups of
+// unrelated items, whose signs in the component are those of chance. Items without a subscale are one scale. Items that
+// do not vary are left out.
 func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	rows := t.All()
 	var scales []string
@@ -38,7 +39,8 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 			continue
 		}
 		// Pearson correlations are too quick to be interrupted.
-		correlations, err := factoranalysis.Correlate(context.Background(), t.AnswersOf(rows, items), factoranalysis.Pearson, threads)
+		correlations, err := factoranalysis.Correlate(context.Background(), t.AnswersOf(rows, items),
+			factoranalysis.Pearson, threads)
 		if err != nil {
 			continue // answers too large or too small for squares, which newStudy refuses
 		}

@@ -37,7 +37,9 @@ func TestRemarkOnOpposedItems(t *testing.T) {
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
 	for j := range questionnairetest.Items {
-		o.Columns.Codebook = append(o.Columns.Codebook, questionnaire.Item{Name: rows[0][1+j], Subscale: string(rune('A' + j%questionnairetest.Factors)), Range: o.Columns.Range})
+		o.Columns.Codebook = append(o.Columns.Codebook, questionnaire.Item{
+			Name: rows[0][1+j], Subscale: string(rune('A' + j%questionnairetest.Factors)), Range: o.Columns.Range,
+		})
 	}
 	if diff := cmp.Diff([]answers.Opposed{{Scale: "A", Items: []string{"q4"}}}, remarks(t, o).Opposed); diff != "" {
 		t.Errorf("opposed items differ from those wanted:\n%s", diff)
@@ -66,7 +68,8 @@ func TestUnrelatedItemsAreNotOpposed(t *testing.T) {
 		for i := range 100 {
 			row, factors := []string{strconv.Itoa(i)}, [2]float64{random.NormFloat64(), random.NormFloat64()}
 			for j := range 8 {
-				row = append(row, strconv.Itoa(int(math.Round(min(max(2+factors[j%2]+random.NormFloat64(), 0), questionnairetest.Top)))))
+				row = append(row, strconv.Itoa(int(math.Round(min(max(2+factors[j%2]+random.NormFloat64(), 0),
+					questionnairetest.Top)))))
 			}
 			rows = append(rows, row)
 		}
@@ -87,10 +90,14 @@ func TestOpposedItemsOfBFI(t *testing.T) {
 	}
 	var want []answers.Opposed
 	o := questionnairetest.Options(path + "/data/bfi.csv.gz")
-	o.Columns.Confounds, o.Columns.Range, o.Columns.Items = nil, &questionnaire.Range{Low: 1, High: 6}, []string{"?1", "?2", "?3", "?4", "?5"}
-	for _, scale := range []struct{ name, reversed string }{{"A", "A1"}, {"C", "C4 C5"}, {"E", "E1 E2"}, {"N", ""}, {"O", "O2 O5"}} {
+	o.Columns.Confounds, o.Columns.Range, o.Columns.Items = nil, &questionnaire.Range{Low: 1, High: 6},
+		[]string{"?1", "?2", "?3", "?4", "?5"}
+	for _, scale := range []struct{ name, reversed string }{
+		{"A", "A1"}, {"C", "C4 C5"}, {"E", "E1 E2"}, {"N", ""}, {"O", "O2 O5"},
+	} {
 		for _, digit := range "12345" {
-			o.Columns.Codebook = append(o.Columns.Codebook, questionnaire.Item{Name: scale.name + string(digit), Subscale: scale.name})
+			o.Columns.Codebook = append(o.Columns.Codebook,
+				questionnaire.Item{Name: scale.name + string(digit), Subscale: scale.name})
 		}
 		if items := strings.Fields(scale.reversed); len(items) > 0 {
 			want = append(want, answers.Opposed{Scale: scale.name, Items: items})

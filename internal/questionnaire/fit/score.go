@@ -23,8 +23,8 @@ type Scored struct {
 	Beyond []answers.Beyond
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
-	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are above
-	// model.FactorFit.Limit. See Scoring.Judge.
+	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are
+	// above model.FactorFit.Limit. See Scoring.Judge.
 	Vague [][]int
 }
 
@@ -35,23 +35,23 @@ type Scoring struct {
 	Missing []string
 	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
 	OmitIncomplete bool
-	// Judge asks for Scored.Vague by the standard errors of all. Otherwise, unless the table has them, those are taken for
-	// measurements who answered half of every factor.
+	// Judge asks for Scored.Vague by the standard errors of all. Otherwise, unless the table has them, those are taken
+	// for measurements who answered half of every factor.
 	Judge bool
 	Table
 }
 
 // Table says what a table of scores holds.
 type Table struct {
-	// StandardErrors asks for the standard errors of the scores and the numbers of answers. Methods other than ICQF always have
-	// them.
+	// StandardErrors asks for the standard errors of the scores and the numbers of answers. Methods other than ICQF
+	// always have them.
 	StandardErrors bool
 	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
 	MinAnswers int
 }
 
-// Score scores the participants in a file like the one that the model was fitted to: every item and confound must be there,
-// and other columns may be. A participant's scores depend on that participant's row alone.
+// Score scores the participants in a file like the one that the model was fitted to: every item and confound must be
+// there, and other columns may be. A participant's scores depend on that participant's row alone.
 //
 // The errors are those of answers.ReadItems, and a level of a confound that was not in training.
 func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
@@ -84,8 +84,9 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	return s, nil
 }
 
-// errorsOfFew returns the standard errors of the scores of those who answered less than half of some factor, by the squares of its
-// loadings as the fit weighs them, and 0 for all others: the errors of all would take longer than their scores.
+// errorsOfFew returns the standard errors of the scores of those who answered less than half of some factor, by the
+// squares of its loadings as the fit weighs them, and 0 for all others: the errors of all would take longer than their
+// scores.
 func errorsOfFew(m *model.Model, answers *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, k := m.Loadings().Dims()
@@ -133,8 +134,8 @@ func (o *Table) errors(m *model.Model) bool {
 	return o.StandardErrors || m.Summary.Method != model.MethodICQF
 }
 
-// scores returns the table of these scores, with their standard errors unless they are nil, and the lines of the participants who
-// are not in it.
+// scores returns the table of these scores, with their standard errors unless they are nil, and the lines of the
+// participants who are not in it.
 func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Scores, few []int, err error) {
 	var rows, counts []int
 	for i := range t.IDs {
@@ -146,7 +147,8 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Score
 		rows, counts, s.IDs = append(rows, i), append(counts, n), append(s.IDs, t.IDs[i])
 	}
 	if len(rows) == 0 {
-		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items", questionnaire.ErrOptions, o.MinAnswers)}
+		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items",
+			questionnaire.ErrOptions, o.MinAnswers)}
 	}
 	s.Values = linalg.SelectRows(values, rows)
 	if errs != nil {

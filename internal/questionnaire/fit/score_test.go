@@ -42,12 +42,14 @@ func TestScoreAlone(t *testing.T) {
 		t.Errorf("scores from %v to %v", mat.Min(all.Values), mat.Max(all.Values))
 	}
 	for _, i := range []int{1, 17, 80} {
-		alone, err := fit.Score(m, questionnairetest.File(t, "one.csv", questionnairetest.CSV(t, [][]string{later[0], later[i]})), fit.Scoring{})
+		alone, err := fit.Score(m, questionnairetest.File(t, "one.csv",
+			questionnairetest.CSV(t, [][]string{later[0], later[i]})), fit.Scoring{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(alone.Values.RawRowView(0), all.Values.RawRowView(i-1)) {
-			t.Errorf("row %d scores %v alone and %v among others", i, alone.Values.RawRowView(0), all.Values.RawRowView(i-1))
+			t.Errorf("row %d scores %v alone and %v among others", i, alone.Values.RawRowView(0),
+				all.Values.RawRowView(i-1))
 		}
 	}
 	// Columns in another order, and more of them.
@@ -75,10 +77,19 @@ func TestScoreRefuses(t *testing.T) {
 		err    error
 	}{
 		{"an item that is not there", func(rows [][]string) { rows[0][3] = "other" }, 1, "q3", table.ErrNoColumn},
-		{"a confound that is not there", func(rows [][]string) { rows[0][1+questionnairetest.Items] = "years" }, 1, "age", table.ErrNoColumn},
+		{
+			"a confound that is not there", func(rows [][]string) { rows[0][1+questionnairetest.Items] = "years" }, 1,
+			"age", table.ErrNoColumn,
+		},
 		{"out of range", func(rows [][]string) { rows[4][2] = "5" }, 5, "q2", questionnaire.ErrOutOfRange},
-		{"a new level", func(rows [][]string) { rows[4][2+questionnairetest.Items] = "X" }, 5, "sex", questionnaire.ErrNewLevel},
-		{"a confound without value", func(rows [][]string) { rows[4][1+questionnairetest.Items] = "" }, 5, "age", questionnaire.ErrNoConfound},
+		{
+			"a new level", func(rows [][]string) { rows[4][2+questionnairetest.Items] = "X" }, 5, "sex",
+			questionnaire.ErrNewLevel,
+		},
+		{
+			"a confound without value", func(rows [][]string) { rows[4][1+questionnairetest.Items] = "" }, 5, "age",
+			questionnaire.ErrNoConfound,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +97,8 @@ func TestScoreRefuses(t *testing.T) {
 			c.change(rows)
 			_, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), fit.Scoring{})
 			at, ok := errors.AsType[*table.Error](err)
-			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) || strings.Contains(err.Error(), "secret") {
+			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) ||
+				strings.Contains(err.Error(), "secret") {
 				t.Errorf("error %v; want line %d, column %q: %v", err, c.line, c.column, c.err)
 			}
 		})
@@ -129,7 +141,8 @@ func TestVisitsFitAndScore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Items) != 2*questionnairetest.Items || len(f.Scores.IDs) != questionnairetest.Participants || !strings.HasSuffix(f.Items[len(f.Items)-1].Name, "@18-30") {
+	if len(f.Items) != 2*questionnairetest.Items || len(f.Scores.IDs) != questionnairetest.Participants ||
+		!strings.HasSuffix(f.Items[len(f.Items)-1].Name, "@18-30") {
 		t.Errorf("%d items of %d participants", len(f.Items), len(f.Scores.IDs))
 	}
 	m := questionnairetest.Reload(t, &f.Model)
@@ -154,25 +167,28 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 	rows[0] = append(rows[0], "q99")
 	var book []questionnaire.Item
 	for j := range questionnairetest.Items {
-		book = append(book, questionnaire.Item{Name: rows[0][1+j], Range: &questionnaire.Range{Low: 0, High: questionnairetest.Top}})
+		book = append(book,
+			questionnaire.Item{Name: rows[0][1+j], Range: &questionnaire.Range{Low: 0, High: questionnairetest.Top}})
 	}
 	for i := range rows[1:] {
 		rows[1+i] = append(rows[1+i], "")
 	}
 	f := questionnairetest.Fit(t, rows, func(o *fit.Options) {
-		o.Columns.Confounds, o.Columns.Range, o.Columns.Codebook, o.Columns.Visits = nil, nil, book, &questionnaire.Visits{Time: "age", Edges: []float64{0, 12, 99}}
+		o.Columns.Confounds, o.Columns.Range, o.Columns.Codebook, o.Columns.Visits = nil, nil, book,
+			&questionnaire.Visits{Time: "age", Edges: []float64{0, 12, 99}}
 	})
 	m := questionnairetest.Reload(t, &f.Model)
 	if len(m.VisitItems) != questionnairetest.Items {
 		t.Errorf("items %q of visits", questionnaire.Names(m.VisitItems))
 	}
-	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))), fit.Scoring{}); err != nil {
+	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))),
+		fit.Scoring{}); err != nil {
 		t.Errorf("scoring without the item: %v", err)
 	}
 }
 
-// With standard errors the table of a fit is that of Score for the same file, to the last bit: scores, numbers of answers, errors,
-// and who is left out for too few answers.
+// With standard errors the table of a fit is that of Score for the same file, to the last bit: scores, numbers of
+// answers, errors, and who is left out for too few answers.
 func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(7)
@@ -194,25 +210,29 @@ func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 	if diff := cmp.Diff(string(s.CSV()), string(f.Scores.CSV())); diff != "" {
 		t.Errorf("the scores of the fit differ from those of Score:\n%s", diff)
 	}
-	if want := []int{10}; !slices.Equal(s.TooFew, want) || !slices.Equal(f.TooFew, want) || f.Summary.TooFew != 1 || len(s.IDs) != questionnairetest.Participants-1 {
+	if want := []int{10}; !slices.Equal(s.TooFew, want) || !slices.Equal(f.TooFew, want) || f.Summary.TooFew != 1 ||
+		len(s.IDs) != questionnairetest.Participants-1 {
 		t.Errorf("left out are lines %v and %v, want %v", s.TooFew, f.TooFew, want)
 	}
 	header, _, values := numbers(t, s.CSV())
-	if want := "id factor1 factor2 factor3 answered se_factor1 se_factor2 se_factor3"; strings.Join(header, " ") != want {
+	if want := "id factor1 factor2 factor3 answered se_factor1 se_factor2 se_factor3"; strings.Join(header, " ") !=
+		want {
 		t.Errorf("header %q, want %q", header, want)
 	}
 	for i, id := range s.IDs {
 		answered := 0
 		for _, row := range rows[1:] {
 			if row[0] == id {
-				answered = len(slices.DeleteFunc(slices.Clone(row[1:1+questionnairetest.Items]), func(cell string) bool { return cell == "" }))
+				answered = len(slices.DeleteFunc(slices.Clone(row[1:1+questionnairetest.Items]),
+					func(cell string) bool { return cell == "" }))
 			}
 		}
 		if row := values.RawRowView(i); row[3] != float64(answered) || row[4] <= 0 || row[4] > 0.5 {
 			t.Errorf("row %d: %v answers, an error of %v", i+1, row[3], row[4])
 		}
 	}
-	if _, err := fit.Score(&f.Model, path, fit.Scoring{Table: fit.Table{MinAnswers: 99}}); !errors.Is(err, questionnaire.ErrOptions) {
+	if _, err := fit.Score(&f.Model, path, fit.Scoring{Table: fit.Table{MinAnswers: 99}}); !errors.Is(err,
+		questionnaire.ErrOptions) {
 		t.Errorf("nobody left: %v", err)
 	}
 }
@@ -234,7 +254,8 @@ func testEqualRanges(t *testing.T, method string) {
 	narrow := questionnairetest.Rows(8)
 	book := []questionnaire.Item{}
 	for j := range questionnairetest.Items {
-		book = append(book, questionnaire.Item{Name: wide[0][1+j], Range: &questionnaire.Range{High: questionnairetest.Top}})
+		book = append(book,
+			questionnaire.Item{Name: wide[0][1+j], Range: &questionnaire.Range{High: questionnairetest.Top}})
 	}
 	ranges := slices.Clone(book)
 	ranges[2].Range = &questionnaire.Range{High: 1}
@@ -252,7 +273,8 @@ func testEqualRanges(t *testing.T, method string) {
 			o.EqualRanges, o.RelTol, o.Scores.StandardErrors = equal, 1e-10, true
 		}
 		f := questionnairetest.Fit(t, rows, change)
-		s, err := fit.Score(questionnairetest.Reload(t, &f.Model), questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
+		s, err := fit.Score(questionnairetest.Reload(t, &f.Model), questionnairetest.File(t, "y.csv",
+			questionnairetest.CSV(t, rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +297,8 @@ func testEqualRanges(t *testing.T, method string) {
 	if a, b := got.ICQF.Loadings.At(2, 0)*questionnairetest.Top, want.ICQF.Loadings.At(2, 0); math.Abs(a-b) > 1e-6 {
 		t.Errorf("the item loads by %v, want %v", a, b)
 	}
-	if plain, _ := run(narrow, ranges, false); questionnairetest.Distance(plain.Scores.Values, want.Scores.Values) < 1e-3 {
+	if plain, _ := run(narrow, ranges,
+		false); questionnairetest.Distance(plain.Scores.Values, want.Scores.Values) < 1e-3 {
 		t.Error("without stretching the scores are the same")
 	}
 }

@@ -21,8 +21,8 @@ import (
 type Study struct {
 	*answers.Table
 	Known *mat.Dense // C, n×c, nil without confounds
-	// Order is the order in which the solver gets the participants: by their answers, then their confounds. So the order of
-	// the file changes nothing, not even rounding.
+	// Order is the order in which the solver gets the participants: by their answers, then their confounds. So the
+	// order of the file changes nothing, not even rounding.
 	Order []int
 
 	confounds []questionnaire.Confound
@@ -41,7 +41,8 @@ func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) 
 	}
 	s = &Study{Table: t, scale: scaleOf(t.Items, columns.FromLow)}
 	if !(s.scale.High >= leastScale && s.scale.High <= mostScale) {
-		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
+		return nil,
+			&table.Error{File: t.File, Err: fmt.Errorf("%w: answers up to %v", questionnaire.ErrScale, s.scale.High)}
 	}
 	if s.confounds, err = t.Learn(columns.Confounds); err != nil {
 		return nil, err
@@ -66,8 +67,8 @@ func scaleOf(items []questionnaire.Item, fromLow bool) questionnaire.Range {
 	return r
 }
 
-// stretches returns by how much each item's range is narrower than the widest, which begins at 0 and ends at most; nil if all are
-// as wide.
+// stretches returns by how much each item's range is narrower than the widest, which begins at 0 and ends at most; nil
+// if all are as wide.
 func stretches(items []questionnaire.Item, fromLow bool, most float64) []float64 {
 	all, some := make([]float64, len(items)), false
 	for j := range items {
@@ -83,17 +84,18 @@ func stretches(items []questionnaire.Item, fromLow bool, most float64) []float64
 // Data returns the participants of these rows, in the order given, with stretched answers.
 func (s *Study) Data(order []int) icqf.Data {
 	d := icqf.Data{
-		Answers: linalg.SelectRows(s.Answers, order), Confounds: linalg.SelectRows(s.Known, order), Intercept: s.intercept,
-		Min: s.scale.Low, Max: s.scale.High,
+		Answers: linalg.SelectRows(s.Answers, order), Confounds: linalg.SelectRows(s.Known, order),
+		Intercept: s.intercept, Min: s.scale.Low, Max: s.scale.High,
 	}
 	if s.stretches != nil {
-		d.Answers.Apply(func(_, j int, v float64) float64 { return min(v*s.stretches[j], s.scale.High) }, d.Answers) // rounding may lead beyond
+		// rounding may lead beyond
+		d.Answers.Apply(func(_, j int, v float64) float64 { return min(v*s.stretches[j], s.scale.High) }, d.Answers)
 	}
 	return d
 }
 
-// unstretch turns the loadings of stretched answers to these items into those of the answers, and lets the model weigh the items
-// as the fit did.
+// unstretch turns the loadings of stretched answers to these items into those of the answers, and lets the model weigh
+// the items as the fit did.
 func (s *Study) unstretch(m *icqf.Model, items []int) {
 	if s.stretches == nil {
 		return

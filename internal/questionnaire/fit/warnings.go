@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
-// A categorical confound has few participants for each of its loadings if it has more levels than mostLevels, or a level of fewer
-// participants than leastOfLevel: rules of thumb.
+// A categorical confound has few participants for each of its loadings if it has more levels than mostLevels, or a
+// level of fewer participants than leastOfLevel: rules of thumb.
 const (
 	mostLevels   = 10
 	leastOfLevel = 5
@@ -22,7 +22,8 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 	if len(methods) == 0 {
 		methods = []string{o.Method}
 	}
-	if !o.Columns.FromLow && (slices.Contains(methods, model.MethodL1) || slices.Contains(methods, model.MethodICQF) && len(o.Columns.Confounds) == 0) {
+	if !o.Columns.FromLow && (slices.Contains(methods, model.MethodL1) || slices.Contains(methods, model.MethodICQF) &&
+		len(o.Columns.Confounds) == 0) {
 		above := 0
 		for _, item := range t.Items {
 			if item.Range.Low > 0 {
@@ -30,7 +31,9 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 			}
 		}
 		if above > 0 {
-			warnings = append(warnings, fmt.Sprintf("the lowest possible answer to %d of %d items is above 0, and without an intercept the factors have to explain it too: --from-low counts answers from there", above, len(t.Items)))
+			warnings = append(warnings, fmt.Sprintf("the lowest possible answer to %d of %d items is above 0, and "+
+				"without an intercept the factors have to explain it too: --from-low counts answers from there",
+				above, len(t.Items)))
 		}
 	}
 	if slices.ContainsFunc(methods, func(m string) bool { return m == model.MethodICQF || m == model.MethodFA }) {
@@ -42,7 +45,8 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 		}
 	}
 	if t.Unlinked {
-		warnings = append(warnings, "no participant has answers in two bins of time, so nothing links the bins: a factor may hold the items of one bin only, or different things in different bins")
+		warnings = append(warnings, "no participant has answers in two bins of time, so nothing links the bins: a "+
+			"factor may hold the items of one bin only, or different things in different bins")
 	}
 	return warnings
 }
@@ -66,10 +70,12 @@ func levelWarning(name string, of []string) []string {
 	}
 	what, advice := "", "join levels"
 	if small > 0 {
-		what, advice = fmt.Sprintf(", %d of them with fewer than %d participants", small, leastOfLevel), "join small levels"
+		what, advice = fmt.Sprintf(", %d of them with fewer than %d participants", small, leastOfLevel),
+			"join small levels"
 	}
 	if numbers {
 		advice = fmt.Sprintf("if it is a quantity, use %s:%s", name, questionnaire.Numeric)
 	}
-	return []string{fmt.Sprintf("the categorical confound %s has %d levels%s, and each level has its own loadings: %s", name, len(participants), what, advice)}
+	return []string{fmt.Sprintf("the categorical confound %s has %d levels%s, and each level has its own loadings: %s",
+		name, len(participants), what, advice)}
 }

@@ -43,13 +43,15 @@ func TestWarnsOfAnswersAboveZero(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := questionnairetest.Options(path)
-			o.Columns.Range, o.Columns.Confounds, o.Columns.FromLow = &questionnaire.Range{Low: 1, High: 5}, c.confounds, c.fromLow
+			o.Columns.Range, o.Columns.Confounds, o.Columns.FromLow = &questionnaire.Range{Low: 1, High: 5},
+				c.confounds, c.fromLow
 			o.Method, o.Compared, o.Betas = c.method, c.compared, nil
 			if c.method == model.MethodICQF {
 				o.Betas = []float64{0.1}
 			}
 			says := func(warnings []string) bool {
-				return slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "9 of 9 items is above 0") })
+				return slices.ContainsFunc(warnings,
+					func(w string) bool { return strings.Contains(w, "9 of 9 items is above 0") })
 			}
 			if got := says(remarks(t, o).Warnings); got != c.want {
 				t.Errorf("warns: %v, want %v", got, c.want)
@@ -68,10 +70,12 @@ func TestWarnsOfAnswersAboveZero(t *testing.T) {
 // One row for each participant links no bins of time.
 func TestWarnsOfBinsWithoutLinks(t *testing.T) {
 	t.Parallel()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(4))))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
+		questionnairetest.CSV(t, questionnairetest.Rows(4))))
 	o.Columns.Confounds, o.Columns.Visits = nil, &questionnaire.Visits{Time: "age", Edges: []float64{0, 10, 100}}
 	m, err := fit.Fit(t.Context(), o)
-	if err != nil || !slices.ContainsFunc(m.Summary.Warnings, func(w string) bool { return strings.Contains(w, "nothing links the bins") }) {
+	if err != nil || !slices.ContainsFunc(m.Summary.Warnings,
+		func(w string) bool { return strings.Contains(w, "nothing links the bins") }) {
 		t.Errorf("the summary has the warnings %q: %v", m.Summary.Warnings, err)
 	}
 }
@@ -94,8 +98,10 @@ func TestWarnsOfLevels(t *testing.T) {
 	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
 	for _, c := range []struct{ confound, method, want string }{
 		{"site", model.MethodICQF, ""},
-		{"months", model.MethodICQF, "the categorical confound months has 11 levels, and each level has its own loadings: if it is a quantity, use months:numeric"},
-		{"ward", model.MethodFA, "the categorical confound ward has 2 levels, 1 of them with fewer than 5 participants, and each level has its own loadings: join small levels"},
+		{"months", model.MethodICQF, "the categorical confound months has 11 levels, and each level has its own " +
+			"loadings: if it is a quantity, use months:numeric"},
+		{"ward", model.MethodFA, "the categorical confound ward has 2 levels, 1 of them with fewer than 5 " +
+			"participants, and each level has its own loadings: join small levels"},
 		{"months", model.MethodL1, ""},
 	} {
 		o := questionnairetest.Options(path)

@@ -1,5 +1,5 @@
-// Package folder writes the output folder of a fit: the files of its model and of its report, all of them or none. It also
-// writes the scores of new participants, and norms.
+// Package folder writes the output folder of a fit: the files of its model and of its report, all of them or none. It
+// also writes the scores of new participants, and norms.
 //
 // Each file is complete or not there, and result.json comes last: if it is there, it describes the files next to it.
 package folder
@@ -21,14 +21,16 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// stagingPrefix begins the name of the folder where a fit is written before it replaces an older one, on the same file system.
+// stagingPrefix begins the name of the folder where a fit is written before it replaces an older one, on the same file
+// system.
 const stagingPrefix = ".fit-"
 
 // names lists everything that some fit writes; those that vouch for others come first.
 func names() []string {
 	return []string{
 		model.ResultFile, model.SumsFile, model.ModelFile, model.LoadingsFile, model.ScoresFile, model.TableFile,
-		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, model.IntervalsFile, report.CompactPlot, report.AgesFile, report.AgesPlot,
+		report.File, report.HeatMapFile, report.HeatMapImage, model.CompactFile, model.IntervalsFile,
+		report.CompactPlot, report.AgesFile, report.AgesPlot,
 	}
 }
 
@@ -44,8 +46,8 @@ func Check(dir string, inputs ...string) error {
 	return nil
 }
 
-// CheckFile returns an error if a file at path would replace an input that it is made from, or a file of the model in the
-// folder dir.
+// CheckFile returns an error if a file at path would replace an input that it is made from, or a file of the model in
+// the folder dir.
 func CheckFile(path, dir string, inputs ...string) error {
 	for _, input := range inputs {
 		if Same(path, input) {
@@ -70,10 +72,10 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// Write puts a fit and its report into a folder, which it makes if missing. It writes next to the older fit first, so that an
-// error leaves the older one as it was. Then it removes all of the older fit before the new files come, so that wherever the
-// process ends, no file stands next to those of another fit. It waits for another writer. The summary's path of the input
-// becomes that from the folder.
+// Write puts a fit and its report into a folder, which it makes if missing. It writes next to the older fit first, so
+// that an error leaves the older one as it was. Then it removes all of the older fit before the new files come, so that
+// wherever the process ends, no file stands next to those of another fit. It waits for another writer. The summary's
+// path of the input becomes that from the folder.
 func Write(ctx context.Context, dir string, f *model.Fitted) error {
 	if err := makeFolder(dir); err != nil {
 		return err
@@ -90,7 +92,8 @@ func Write(ctx context.Context, dir string, f *model.Fitted) error {
 		return err
 	}
 	maps.Copy(contents, drawn)
-	place := files.Folder{Path: dir, Folders: 0o700, Files: 0o644, Lock: 0o644} // whoever may write into the folder may lock it
+	// whoever may write into the folder may lock it
+	place := files.Folder{Path: dir, Folders: 0o700, Files: 0o644, Lock: 0o644}
 	return place.Locked(ctx, "", stagingPrefix, func() error {
 		staging, err := place.Stage(ctx, "", stagingPrefix, contents)
 		if err != nil {
@@ -145,7 +148,8 @@ func swap(dir, staging string) error {
 		}
 	}
 	for _, name := range slices.Backward(names()) {
-		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(filepath.Join(staging, name), filepath.Join(dir, name)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replacing %q: %w", name, err)
 		}
 	}

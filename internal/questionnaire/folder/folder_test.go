@@ -54,9 +54,14 @@ func secondStage(t *testing.T) *model.Fitted {
 	t.Helper()
 	f := questionnairetest.Fit(t, questionnairetest.Rows(2), func(o *fit.Options) { o.Columns.Confounds = nil })
 	f.Summary.Settings.InputSHA256 = ""
-	f.Summary.Compact = []model.CompactItem{{Questionnaire: "first", Item: f.Items[0], Explained: 0.5, Correlations: []float64{0.75, 0.5, 0.25}}}
+	f.Summary.Compact = []model.CompactItem{
+		{Questionnaire: "first", Item: f.Items[0], Explained: 0.5, Correlations: []float64{0.75, 0.5, 0.25}},
+	}
 	table := slices.Repeat([][]float64{make([]float64, questionnairetest.Factors)}, questionnairetest.Items)
-	f.Summary.Bootstrap = &model.Bootstrap{Factors: make([]model.Again, questionnairetest.Factors), Loadings: model.Intervals{Errors: table, Low: table, High: table}}
+	f.Summary.Bootstrap = &model.Bootstrap{
+		Factors:  make([]model.Again, questionnairetest.Factors),
+		Loadings: model.Intervals{Errors: table, Low: table, High: table},
+	}
 	return f
 }
 
@@ -74,12 +79,16 @@ func TestWriteInPlaceOfAnother(t *testing.T) {
 	}{
 		{ofVisits(t), []string{model.CompactFile, report.CompactPlot, model.IntervalsFile}},
 		{secondStage(t), []string{report.AgesFile, report.AgesPlot}},
-		{questionnairetest.Fit(t, questionnairetest.Rows(1), nil), []string{report.AgesFile, report.AgesPlot, model.CompactFile, report.CompactPlot, model.IntervalsFile}},
+		{
+			questionnairetest.Fit(t, questionnairetest.Rows(1), nil),
+			[]string{report.AgesFile, report.AgesPlot, model.CompactFile, report.CompactPlot, model.IntervalsFile},
+		},
 	} {
 		if err := Write(t.Context(), dir, c.Fitted); err != nil {
 			t.Fatal(err)
 		}
-		want := slices.Sorted(slices.Values(append(slices.DeleteFunc(names(), func(name string) bool { return slices.Contains(c.without, name) }), other, files.LockFile)))
+		want := slices.Sorted(slices.Values(append(slices.DeleteFunc(names(),
+			func(name string) bool { return slices.Contains(c.without, name) }), other, files.LockFile)))
 		if diff := cmp.Diff(want, listed(t, dir)); diff != "" {
 			t.Errorf("files differ from those wanted:\n%s", diff)
 		}
@@ -93,7 +102,8 @@ func TestWriteInPart(t *testing.T) {
 	if err := Write(t.Context(), older, questionnairetest.Fit(t, questionnairetest.Rows(1), nil)); err != nil {
 		t.Fatal(err)
 	}
-	for _, stuck := range slices.DeleteFunc(names(), func(name string) bool { return name == report.AgesFile || name == report.AgesPlot }) {
+	for _, stuck := range slices.DeleteFunc(names(),
+		func(name string) bool { return name == report.AgesFile || name == report.AgesPlot }) {
 		t.Run(stuck, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -173,7 +183,9 @@ func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, staging), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{filepath.Join(staging, ".scores.csv5236"), filepath.Join(staging, model.ScoresFile), ".scores.csv.swp"} {
+	for _, name := range []string{
+		filepath.Join(staging, ".scores.csv5236"), filepath.Join(staging, model.ScoresFile), ".scores.csv.swp",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("p1"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +238,8 @@ func TestWriteWaits(t *testing.T) {
 	defer other.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := Write(ctx, dir, questionnairetest.Fit(t, questionnairetest.Rows(1), nil)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := Write(ctx, dir, questionnairetest.Fit(t, questionnairetest.Rows(1), nil)); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 	if got := contents(t, dir); len(got) > 0 {
@@ -243,7 +256,8 @@ func TestWriteErrors(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(t.TempDir(), "none", "x.csv"), taken} {
 		err := write(path, func(f *table.File) error { _, err := io.WriteString(f, "x"); return err })
-		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("writing %q: ", path)) || strings.Contains(err.Error(), "."+filepath.Base(path)) {
+		if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("writing %q: ", path)) ||
+			strings.Contains(err.Error(), "."+filepath.Base(path)) {
 			t.Errorf("error %v, want one of writing %q", err, path)
 		}
 	}

@@ -45,8 +45,8 @@ type wald struct {
 	p          float64
 }
 
-// test tests the columns from one on, against all before them. The p value is that of effectsᵀ·covariance⁻¹·effects / q under F
-// with q and n − (all columns) degrees of freedom; NaN if that is not defined.
+// test tests the columns from one on, against all before them. The p value is that of effectsᵀ·covariance⁻¹·effects / q
+// under F with q and n − (all columns) degrees of freedom; NaN if that is not defined.
 func (b *basis) test(y []float64, from int) wald {
 	last := b.columns[from:]
 	e := b.residual(y)

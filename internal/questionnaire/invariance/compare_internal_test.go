@@ -16,12 +16,19 @@ func TestIntervalsHoldWhatIsSeen(t *testing.T) {
 		basic   questionnaire.Interval
 		of      questionnaire.Interval
 	}{
-		{0.9, []float64{0.7, 0.8}, questionnaire.Interval{Low: 0.9, High: 1}, questionnaire.Interval{Low: 0.7, High: 0.9}},
-		{0.2, []float64{0.3, 0.6}, questionnaire.Interval{Low: -0.2, High: 0.2}, questionnaire.Interval{Low: 0.2, High: 0.6}},
-		{-0.9, []float64{0.5, 0.5}, questionnaire.Interval{Low: -1, High: -0.9}, questionnaire.Interval{Low: -0.9, High: 0.5}},
+		{0.9, []float64{0.7, 0.8}, questionnaire.Interval{Low: 0.9, High: 1}, questionnaire.Interval{
+			Low: 0.7, High: 0.9,
+		}},
+		{0.2, []float64{0.3, 0.6}, questionnaire.Interval{Low: -0.2, High: 0.2}, questionnaire.Interval{
+			Low: 0.2, High: 0.6,
+		}},
+		{-0.9, []float64{0.5, 0.5}, questionnaire.Interval{Low: -1, High: -0.9}, questionnaire.Interval{
+			Low: -0.9, High: 0.5,
+		}},
 	} {
 		samples := slices.Repeat(c.samples, 100)
-		if i := basic(c.seen, samples); i.Low > c.seen || i.High < c.seen || i.Low < -1 || i.High > 1 || !near(i, c.basic) {
+		if i := basic(c.seen, samples); i.Low > c.seen || i.High < c.seen || i.Low < -1 || i.High > 1 ||
+			!near(i, c.basic) {
 			t.Errorf("basic interval of %v by samples of %v is %v, want %v", c.seen, c.samples, i, c.basic)
 		}
 		if i := percentiles(c.seen, samples); !near(i, c.of) {
@@ -41,7 +48,9 @@ func TestReading(t *testing.T) {
 	for _, c := range []struct {
 		congruence, p float64
 		want          string
-	}{{0.96, 0.01, EqualFactor}, {0.9, 0.01, FairFactor}, {0.9, 0.5, FairFactor}, {0.8, 0.01, OtherFactor}, {0.66, 0.975, UnclearFactor}} {
+	}{{0.96, 0.01, EqualFactor}, {0.9, 0.01, FairFactor}, {0.9, 0.5, FairFactor}, {0.8, 0.01, OtherFactor}, {
+		0.66, 0.975, UnclearFactor,
+	}} {
 		if got := reading(c.congruence, c.p); got != c.want {
 			t.Errorf("a congruence of %v with p %v reads %q, want %q", c.congruence, c.p, got, c.want)
 		}

@@ -34,13 +34,14 @@ type ItemDIF struct {
 	// Difference is the mean answer of the first group less that of the second if their factors are the same.
 	Difference             float64
 	questionnaire.Interval // 95 %
-	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of both.
+	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of
+	// both.
 	UniformP    float64
 	NonuniformP float64
 	P           float64
 	AdjustedP   float64
-	// R2 is the share of the variance of the answers that the scores (and confounds) explain. The changes are what the group
-	// adds to it, and the group times the scores.
+	// R2 is the share of the variance of the answers that the scores (and confounds) explain. The changes are what the
+	// group adds to it, and the group times the scores.
 	R2                 float64
 	UniformR2Change    float64
 	NonuniformR2Change float64
@@ -72,14 +73,16 @@ func (d ItemDIF) MarshalJSON() ([]byte, error) {
 		NonuniformR2Change *float64 `json:"nonuniform_r2_change"`
 		Class              string   `json:"class"`
 	}{
-		d.Item, d.Reversed, d.Participants, defined(d.Difference), defined(d.Low), defined(d.High), defined(d.UniformP), defined(d.NonuniformP),
-		defined(d.P), defined(d.AdjustedP), d.R2, defined(d.UniformR2Change), defined(d.NonuniformR2Change), d.Class,
+		Item: d.Item, Reversed: d.Reversed, Participants: d.Participants, Difference: defined(d.Difference),
+		Low: defined(d.Low), High: defined(d.High), UniformP: defined(d.UniformP), NonuniformP: defined(d.NonuniformP),
+		P: defined(d.P), AdjustedP: defined(d.AdjustedP), R2: d.R2, UniformR2Change: defined(d.UniformR2Change),
+		NonuniformR2Change: defined(d.NonuniformR2Change), Class: d.Class,
 	})
 }
 
-// The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p value is .05 or
-// above has none. DIF cannot be tested in an item that is nearly all of its own scores, and if scores and confounds explain the
-// group or leave no degree of freedom.
+// The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p
+// value is .05 or above has none. DIF cannot be tested in an item that is nearly all of its own scores, and if scores
+// and confounds explain the group or leave no degree of freedom.
 const (
 	UntestableDIF = "untestable"
 
@@ -127,10 +130,10 @@ func (d *ItemDIF) Change() float64 {
 // Found reports whether the item shows DIF.
 func (d *ItemDIF) Found() bool { return d.Class != NoDIF && d.Class != UntestableDIF }
 
-// dif regresses each item on the scores, the group, and their product. The scores rest on the anchors and the item itself: items
-// without DIF, found by repeating the regressions until the anchors stay the same. At most half of the items are not anchors; these
-// have the least p values. Items that cannot be tested are anchors: an item that is nearly all of its own scores is what tells of a
-// factor.
+// dif regresses each item on the scores, the group, and their product. The scores rest on the anchors and the item
+// itself: items without DIF, found by repeating the regressions until the anchors stay the same. At most half of the
+// items are not anchors; these have the least p values. Items that cannot be tested are anchors: an item that is nearly
+// all of its own scores is what tells of a factor.
 func (m *matcher) dif(ctx context.Context) (err error) {
 	r := m.run
 	anchors, seen := r.items(), map[string]bool{}
@@ -184,8 +187,8 @@ type matcher struct {
 	unique        []float64  // the variance of each item that is its own
 }
 
-// newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that are empty
-// are left out.
+// newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that
+// are empty are left out.
 func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), first: make([]float64, len(r.both))}
 	for row, i := range r.both {
@@ -195,7 +198,8 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		m.known = linalg.SelectRows(r.study.Known, r.both)
 	}
 	if b := m.confounds(); !b.add(m.first) {
-		return nil, fmt.Errorf("%w: the confounds tell the groups of %q apart by themselves", questionnaire.ErrOptions, r.Group)
+		return nil, fmt.Errorf("%w: the confounds tell the groups of %q apart by themselves",
+			questionnaire.ErrOptions, r.Group)
 	}
 	var err error
 	if m.rest, err = r.rest(r.both, r.items()); err != nil {
@@ -219,7 +223,8 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		}
 	}
 	if len(filled) == 0 {
-		return nil, fmt.Errorf("%w: all factors of both groups are empty, so there are no scores", questionnaire.ErrOptions)
+		return nil, fmt.Errorf("%w: all factors of both groups are empty, so there are no scores",
+			questionnaire.ErrOptions)
 	}
 	m.loadings, m.unique = mat.NewDense(p, len(filled), nil), make([]float64, p)
 	for j := range p {
@@ -264,8 +269,8 @@ func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
 	return mat.DenseCopyOf(&covariance), nil
 }
 
-// own returns the share of a difference between the groups in one item that goes into the scores by these items and so is not seen
-// at equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
+// own returns the share of a difference between the groups in one item that goes into the scores by these items and so
+// is not seen at equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
 func (m *matcher) own(j int, items []int) float64 {
 	_, k := m.loadings.Dims()
 	gram, along := mat.NewSymDense(k, nil), &mat.VecDense{}
@@ -283,9 +288,10 @@ func (m *matcher) own(j int, items []int) float64 {
 //
 //	s = (LᵀΨ⁻¹L + I)⁻¹ LᵀΨ⁻¹ r
 //
-// by the answers r of each participant to these items less their means, with the rows of L and Ψ for the items that they answered.
-// If a linear model with normal errors holds and no answer is missing, LᵀΨ⁻¹r is sufficient for the factors: given s, no answer,
-// that to an item of s included, depends on anything else that the group changes (Meredith and Millsap 1992).
+// by the answers r of each participant to these items less their means, with the rows of L and Ψ for the items that
+// they answered. If a linear model with normal errors holds and no answer is missing, LᵀΨ⁻¹r is sufficient for the
+// factors: given s, no answer, that to an item of s included, depends on anything else that the group changes (Meredith
+// and Millsap 1992).
 func (m *matcher) scores(items []int) (*mat.Dense, error) {
 	n, _ := m.rest.Dims()
 	_, k := m.loadings.Dims()
@@ -347,10 +353,11 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 	return items, nil
 }
 
-// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items with DIF.
-// Items that cannot be tested do not count.
+// adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items
+// with DIF. Items that cannot be tested do not count.
 func adjust(items []ItemDIF) {
-	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) }) // NaN comes first
+	// NaN comes first
+	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
 	untestable := 0
 	for untestable < len(order) && math.IsNaN(items[order[untestable]].P) {
 		items[order[untestable]].AdjustedP = math.NaN()
@@ -368,10 +375,10 @@ func adjust(items []ItemDIF) {
 //
 //	y ~ 1 + s + s² + c,  then + g,  then + g·u.
 //
-// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s and s²
-// explain of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald tests with standard
-// errors HC3 (MacKinnon and White 1985), which hold if the variance differs between groups or scores. The effect of g, divided by 1
-// − own, is the difference.
+// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s
+// and s² explain of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald
+// tests with standard errors HC3 (MacKinnon and White 1985), which hold if the variance differs between groups or
+// scores. The effect of g, divided by 1 − own, is the difference.
 func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	var rows []int
 	for i := range m.first {
@@ -381,7 +388,10 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	}
 	item := m.run.study.Items[j]
 	d := ItemDIF{Item: item.Name, Reversed: item.Reversed, Participants: len(rows)}
-	for _, v := range []*float64{&d.Difference, &d.Low, &d.High, &d.UniformP, &d.NonuniformP, &d.P, &d.AdjustedP, &d.UniformR2Change, &d.NonuniformR2Change} {
+	for _, v := range []*float64{
+		&d.Difference, &d.Low, &d.High, &d.UniformP, &d.NonuniformP, &d.P, &d.AdjustedP,
+		&d.UniformR2Change, &d.NonuniformR2Change,
+	} {
 		*v = math.NaN()
 	}
 	y, g, one := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))

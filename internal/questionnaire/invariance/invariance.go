@@ -1,10 +1,10 @@
-// Package invariance tells whether a questionnaire measures the same in two groups of participants: whether the same factors are
-// found in each (configural), whether the items have the same loadings (metric), and whether participants with the same scores
-// answer an item alike (differential item functioning, DIF).
+// Package invariance tells whether a questionnaire measures the same in two groups of participants: whether the same
+// factors are found in each (configural), whether the items have the same loadings (metric), and whether participants
+// with the same scores answer an item alike (differential item functioning, DIF).
 //
-// With p items and k factors, Λ₁ and Λ₂ are p×k: the loadings that a method learns in each group by itself. They are in units of
-// the standard deviation of each item among both groups together. Factor t of the second group is the match of factor t of the
-// first.
+// With p items and k factors, Λ₁ and Λ₂ are p×k: the loadings that a method learns in each group by itself. They are in
+// units of the standard deviation of each item among both groups together. Factor t of the second group is the match of
+// factor t of the first.
 //
 // Results depend on the seed, not on the number of threads or the order of the participants.
 package invariance
@@ -33,8 +33,8 @@ const (
 	DefaultBootstrap = 200
 	// LeastBootstrap is the least number of them with something beyond both ends of an interval of 95 %.
 	LeastBootstrap = 40
-	// unequalMissing is the difference of the shares of missing answers of the groups from which on nonuniform DIF is not to be
-	// trusted.
+	// unequalMissing is the difference of the shares of missing answers of the groups from which on nonuniform DIF is
+	// not to be trusted.
 	unequalMissing = 0.1
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
@@ -42,8 +42,8 @@ const (
 	fewParticipants = 200
 )
 
-// Options says what to compare. The first of Columns.Labels tells the groups apart: class 1 is the first group, class 0 the second,
-// and other participants are left out.
+// Options says what to compare. The first of Columns.Labels tells the groups apart: class 1 is the first group, class 0
+// the second, and other participants are left out.
 type Options struct {
 	fit.Options
 	// Bootstrap is the number of bootstrap samples of the participants within each group; 0 means DefaultBootstrap.
@@ -79,12 +79,13 @@ type Result struct {
 	Seconds     float64    `json:"seconds"`
 }
 
-// Run learns the factors of each group and of both together, with the same number of factors and β, and compares the groups. If
-// there are several candidates for factors and β, cross-validation chooses among them on both groups together.
+// Run learns the factors of each group and of both together, with the same number of factors and β, and compares the
+// groups. If there are several candidates for factors and β, cross-validation chooses among them on both groups
+// together.
 //
-// Items that do not vary in one of the groups are left out. It returns an error that wraps questionnaire.ErrOptions for a group of
-// fewer than 20 participants or fewer than the factors, and for a group column that is a confound; and the cause of ctx if that
-// ends first. The cost is that of 3 + 2·Bootstrap fits.
+// Items that do not vary in one of the groups are left out. It returns an error that wraps questionnaire.ErrOptions for
+// a group of fewer than 20 participants or fewer than the factors, and for a group column that is a confound; and the
+// cause of ctx if that ends first. The cost is that of 3 + 2·Bootstrap fits.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	begin := time.Now()
 	if err := o.check(); err != nil {
@@ -126,12 +127,16 @@ func (o *Options) check() error {
 	switch labels := o.Columns.Labels; {
 	case len(labels) != 1 || labels[0].Negative == "":
 		return fmt.Errorf("%w: the groups must be a column with two values, as in sex=F:M", questionnaire.ErrOptions)
-	case slices.ContainsFunc(o.Columns.Confounds, func(c questionnaire.Confound) bool { return c.Name == labels[0].Name }):
-		return fmt.Errorf("%w: %q tells the groups apart, so it cannot be a confound too", questionnaire.ErrOptions, labels[0].Name)
+	case slices.ContainsFunc(o.Columns.Confounds,
+		func(c questionnaire.Confound) bool { return c.Name == labels[0].Name }):
+		return fmt.Errorf("%w: %q tells the groups apart, so it cannot be a confound too",
+			questionnaire.ErrOptions, labels[0].Name)
 	case o.Columns.Visits != nil:
-		return fmt.Errorf("%w: groups cannot be compared for participants with several visits", questionnaire.ErrOptions)
+		return fmt.Errorf("%w: groups cannot be compared for participants with several visits",
+			questionnaire.ErrOptions)
 	case o.Bootstrap < LeastBootstrap:
-		return fmt.Errorf("%w: %d bootstrap samples, at least %d are needed", questionnaire.ErrOptions, o.Bootstrap, LeastBootstrap)
+		return fmt.Errorf("%w: %d bootstrap samples, at least %d are needed", questionnaire.ErrOptions,
+			o.Bootstrap, LeastBootstrap)
 	}
 	return nil
 }
@@ -157,12 +162,15 @@ func (o *Options) begin() (*run, error) {
 		}
 	}
 	label := o.Columns.Labels[0]
-	r := &run{o: o, Result: Result{Group: label.Name, ItemsLeftOut: []string{}, Bootstrap: o.Bootstrap, Warnings: []string{}}}
+	r := &run{
+		o: o, Result: Result{Group: label.Name, ItemsLeftOut: []string{}, Bootstrap: o.Bootstrap, Warnings: []string{}},
+	}
 	var varying [2][]int
 	for g := range varying {
 		rows := members(t, g)
 		if len(rows) == 0 {
-			return nil, &table.Error{File: t.File, Column: label.Name, Err: fmt.Errorf("%w (the groups are %q and %q)", questionnaire.ErrOneClass, label.Positive, label.Negative)}
+			return nil, &table.Error{File: t.File, Column: label.Name, Err: fmt.Errorf("%w (the groups are %q and %q)",
+				questionnaire.ErrOneClass, label.Positive, label.Negative)}
 		}
 		varying[g] = t.Varying(rows)
 	}
@@ -175,7 +183,8 @@ func (o *Options) begin() (*run, error) {
 		}
 	}
 	if len(kept) == 0 {
-		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: no item varies in both groups", questionnaire.ErrConstant)}
+		return nil,
+			&table.Error{File: t.File, Err: fmt.Errorf("%w: no item varies in both groups", questionnaire.ErrConstant)}
 	}
 	if len(kept) < len(t.Items) {
 		if err := t.Keep(kept); err != nil {
@@ -221,11 +230,13 @@ func (r *run) warn() {
 	say := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	for _, g := range r.Groups {
 		if g.Participants < fewParticipants {
-			say("group %q has %d participants: with fewer than %d, only large differences are found", g.Value, g.Participants, fewParticipants)
+			say("group %q has %d participants: with fewer than %d, only large differences are found", g.Value,
+				g.Participants, fewParticipants)
 		}
 	}
 	if missing := [2]float64{r.missing(0), r.missing(1)}; math.Abs(missing[0]-missing[1]) >= unequalMissing {
-		say("the groups miss %.0f and %.0f %% of their answers: the more is missing, the more does each answer shape the score, which may look like nonuniform DIF", 100*missing[0], 100*missing[1])
+		say("the groups miss %.0f and %.0f %% of their answers: the more is missing, the more does each answer shape "+
+			"the score, which may look like nonuniform DIF", 100*missing[0], 100*missing[1])
 	}
 	if len(r.ItemsLeftOut) > 0 {
 		say("items that do not vary in one of the groups are left out: %s", strings.Join(r.ItemsLeftOut, ", "))

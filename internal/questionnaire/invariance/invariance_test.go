@@ -38,13 +38,15 @@ func both(t *testing.T, f func(t *testing.T, method string)) {
 	}
 }
 
-// Two items with planted DIF are found among twelve, with the size of the difference, though the groups differ in their factors
-// too. The factors are the same.
+// Two items with planted DIF are found among twelve, with the size of the difference, though the groups differ in their
+// factors too. The factors are the same.
 func TestPlantedDIFIsFound(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, method string) {
 		const shift, unit = .6, 1.2 // answers are 1.2 times as wide as their deviations
-		p := &planted{groups: [2]int{300, 200}, factors: 2, impact: .5, missing: .05, shift: map[int]float64{2: shift, 7: -shift}}
+		p := &planted{
+			groups: [2]int{300, 200}, factors: 2, impact: .5, missing: .05, shift: map[int]float64{2: shift, 7: -shift},
+		}
 		r := run(t, p.options(1, method))
 		for j, d := range r.DIF.Items {
 			if want := p.shift[j] != 0; (d.Class != invariance.NoDIF) != want {
@@ -52,10 +54,12 @@ func TestPlantedDIFIsFound(t *testing.T) {
 			}
 			// The interval misses the truth of one item in twenty; twice as wide, of one in ten thousand.
 			if half := d.High - d.Low; math.Abs(d.Difference-p.shift[j]*unit) > half {
-				t.Errorf("item %s: difference %v in %v to %v, planted %v", d.Item, d.Difference, d.Low, d.High, p.shift[j]*unit)
+				t.Errorf("item %s: difference %v in %v to %v, planted %v", d.Item, d.Difference, d.Low, d.High,
+					p.shift[j]*unit)
 			}
 		}
-		if slices.Contains(r.DIF.Anchors, "q3") || slices.Contains(r.DIF.Anchors, "q8") || len(r.DIF.Anchors) != 10 || r.DIF.Rounds < 2 {
+		if slices.Contains(r.DIF.Anchors, "q3") || slices.Contains(r.DIF.Anchors, "q8") || len(r.DIF.Anchors) != 10 ||
+			r.DIF.Rounds < 2 {
 			t.Errorf("%d rounds, anchors %q", r.DIF.Rounds, r.DIF.Anchors)
 		}
 		for _, f := range r.Configural.Factors {
@@ -66,21 +70,24 @@ func TestPlantedDIFIsFound(t *testing.T) {
 	})
 }
 
-// An item that alone tells of a factor, and one that hardly anybody answered, cannot be tested, which is said. They count neither
-// as free of DIF nor as having it.
+// An item that alone tells of a factor, and one that hardly anybody answered, cannot be tested, which is said. They
+// count neither as free of DIF nor as having it.
 func TestUntestableItems(t *testing.T) {
 	t.Parallel()
 	const alone, rare = 11, 0
-	p := &planted{groups: [2]int{150, 150}, factors: 2, shift: map[int]float64{4: 1}, loading: func(_ bool, j, f int) float64 {
-		if (j == alone) != (f == 1) {
-			return 0
-		}
-		return .8
-	}}
+	p := &planted{
+		groups: [2]int{150, 150}, factors: 2, shift: map[int]float64{4: 1}, loading: func(_ bool, j, f int) float64 {
+			if (j == alone) != (f == 1) {
+				return 0
+			}
+			return .8
+		},
+	}
 	o := p.options(1, model.MethodICQF)
 	var left [2]int
 	for i, class := range o.Table.Labels[0] {
-		if v := o.Table.Answers.At(i, rare); left[class] == 2 || left[class] == 1 && v == o.Table.Answers.At(i-2, rare) {
+		if v := o.Table.Answers.At(i, rare); left[class] == 2 || left[class] == 1 &&
+			v == o.Table.Answers.At(i-2, rare) {
 			o.Table.Answers.Set(i, rare, math.NaN())
 		} else {
 			left[class]++
@@ -96,12 +103,16 @@ func TestUntestableItems(t *testing.T) {
 		if err := json.Unmarshal(data, &got); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"difference", "low", "high", "uniform_p", "nonuniform_p", "p", "adjusted_p", "uniform_r2_change", "nonuniform_r2_change"} {
+		for _, name := range []string{
+			"difference", "low", "high", "uniform_p", "nonuniform_p", "p", "adjusted_p",
+			"uniform_r2_change", "nonuniform_r2_change",
+		} {
 			if v, ok := got[name]; !ok || (v == nil) != (j == alone || j == rare) {
 				t.Errorf("item %s: %s is %v", d.Item, name, v)
 			}
 		}
-		if (d.Class == invariance.UntestableDIF) != (j == alone || j == rare) || got["class"] != d.Class || got["item"] != d.Item {
+		if (d.Class == invariance.UntestableDIF) != (j == alone || j == rare) || got["class"] != d.Class ||
+			got["item"] != d.Item {
 			t.Errorf("item %s: %s", d.Item, data)
 		}
 	}
@@ -215,7 +226,8 @@ func TestWhatIsLeftOut(t *testing.T) {
 		}
 	}
 	r := run(t, o)
-	if !slices.Equal(r.ItemsLeftOut, []string{"q5"}) || len(r.DIF.Items) != 11 || r.Outside != 1 || r.Groups[0].Participants != 59 || r.Groups[1].Participants != 39 {
+	if !slices.Equal(r.ItemsLeftOut, []string{"q5"}) || len(r.DIF.Items) != 11 || r.Outside != 1 ||
+		r.Groups[0].Participants != 59 || r.Groups[1].Participants != 39 {
 		t.Errorf("left out %q, %d outside, groups %v", r.ItemsLeftOut, r.Outside, r.Groups)
 	}
 	said := strings.Join(r.Warnings, "\n")
@@ -251,11 +263,14 @@ func TestRefusals(t *testing.T) {
 		change func(*invariance.Options)
 		want   string
 	}{
-		"no groups":      {func(o *invariance.Options) { o.Columns.Labels = nil }, "sex=F:M"},
-		"one value":      {func(o *invariance.Options) { o.Columns.Labels[0].Negative = "" }, "sex=F:M"},
-		"a confound too": {func(o *invariance.Options) { o.Columns.Confounds = []questionnaire.Confound{{Name: "sex"}} }, "cannot be a confound"},
-		"samples":        {func(o *invariance.Options) { o.Bootstrap = 19 }, "19 bootstrap samples"},
-		"method":         {func(o *invariance.Options) { o.Method = "pca" }, "method"},
+		"no groups": {func(o *invariance.Options) { o.Columns.Labels = nil }, "sex=F:M"},
+		"one value": {func(o *invariance.Options) { o.Columns.Labels[0].Negative = "" }, "sex=F:M"},
+		"a confound too": {
+			func(o *invariance.Options) { o.Columns.Confounds = []questionnaire.Confound{{Name: "sex"}} },
+			"cannot be a confound",
+		},
+		"samples": {func(o *invariance.Options) { o.Bootstrap = 19 }, "19 bootstrap samples"},
+		"method":  {func(o *invariance.Options) { o.Method = "pca" }, "method"},
 		"small group": {func(o *invariance.Options) {
 			for i := 20; i < 100; i++ {
 				o.Table.Labels[0][i] = 1
@@ -263,7 +278,8 @@ func TestRefusals(t *testing.T) {
 		}, `group "M" has 10 participants, at least 20`},
 		"no group": {func(o *invariance.Options) { clear(o.Table.Labels[0]) }, "only one class"},
 		"no item": {func(o *invariance.Options) {
-			o.Table.Answers.Apply(func(i, _ int, v float64) float64 { return v * float64(o.Table.Labels[0][i]) }, o.Table.Answers)
+			o.Table.Answers.Apply(func(i, _ int, v float64) float64 { return v * float64(o.Table.Labels[0][i]) },
+				o.Table.Answers)
 		}, "no item varies in both groups"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,8 +304,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// alike are groups without any planted DIF: with factors whose means and variances differ, answers that pile up at the lowest, and
-// missing answers.
+// alike are groups without any planted DIF: with factors whose means and variances differ, answers that pile up at the
+// lowest, and missing answers.
 func alike() map[string]*planted {
 	return map[string]*planted{
 		"alike":    {groups: [2]int{250, 250}, factors: 2},
@@ -299,8 +315,8 @@ func alike() map[string]*planted {
 	}
 }
 
-// long skips a test of many samples unless WARDCAST_LONG is set, and returns their number: that of WARDCAST_LONG, or few if it is
-// 1.
+// long skips a test of many samples unless WARDCAST_LONG is set, and returns their number: that of WARDCAST_LONG, or
+// few if it is 1.
 func long(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("WARDCAST_LONG"))
@@ -320,7 +336,8 @@ func TestHalfWithDIF(t *testing.T) {
 	t.Parallel()
 	p := &planted{groups: [2]int{300, 300}, factors: 1, shift: map[int]float64{0: 1, 2: 1, 4: 1}}
 	r := run(t, p.options(9, model.MethodFA))
-	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "half of the items or more show DIF") || len(r.DIF.Anchors) < 3 {
+	if said := strings.Join(r.Warnings, "\n"); !strings.Contains(said, "half of the items or more show DIF") ||
+		len(r.DIF.Anchors) < 3 {
 		t.Errorf("anchors %q, warnings %s", r.DIF.Anchors, said)
 	}
 }
@@ -334,8 +351,12 @@ func TestConfounds(t *testing.T) {
 		rows[i+1] = append(row, strings.ToLower(row[len(row)-2]))
 	}
 	options := func(confounds ...questionnaire.Confound) invariance.Options {
-		o := invariance.Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))), Bootstrap: invariance.LeastBootstrap}
-		o.Columns.Confounds, o.Columns.Labels = confounds, []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}
+		o := invariance.Options{
+			Options:   questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+			Bootstrap: invariance.LeastBootstrap,
+		}
+		o.Columns.Confounds, o.Columns.Labels = confounds,
+			[]questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}
 		return o
 	}
 	age := questionnaire.Confound{Name: "age", Kind: questionnaire.Numeric}
@@ -344,11 +365,13 @@ func TestConfounds(t *testing.T) {
 		if o.Method = method; method != model.MethodICQF {
 			o.Betas = nil
 		}
-		if r := run(t, o); len(r.DIF.Items) != questionnairetest.Items || r.Groups[0].Participants+r.Groups[1].Participants != questionnairetest.Participants {
+		if r := run(t, o); len(r.DIF.Items) != questionnairetest.Items ||
+			r.Groups[0].Participants+r.Groups[1].Participants != questionnairetest.Participants {
 			t.Errorf("%s: %+v", method, r.Groups)
 		}
 	}
-	_, err := invariance.Run(t.Context(), options(age, questionnaire.Confound{Name: "gender", Kind: questionnaire.Categorical}))
+	_, err := invariance.Run(t.Context(),
+		options(age, questionnaire.Confound{Name: "gender", Kind: questionnaire.Categorical}))
 	if err == nil || !strings.Contains(err.Error(), "tell the groups") {
 		t.Errorf("error %v", err)
 	}
@@ -368,7 +391,9 @@ func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
 					}
 					for _, d := range d.Items {
 						items++
-						for at, v := range map[*float64]float64{&uniform: d.UniformP, &nonuniform: d.NonuniformP, &joint: d.P} {
+						for at, v := range map[*float64]float64{
+							&uniform: d.UniformP, &nonuniform: d.NonuniformP, &joint: d.P,
+						} {
 							if v < .05 {
 								*at++
 							}
@@ -386,8 +411,8 @@ func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// The same factors are taken for different, and the same loadings, in at most 7 % of the samples; three standard errors more are
-// allowed for chance. The tests may be stricter than they say.
+// The same factors are taken for different, and the same loadings, in at most 7 % of the samples; three standard errors
+// more are allowed for chance. The tests may be stricter than they say.
 func TestEqualLoadingsAreNotFoundDifferent(t *testing.T) {
 	replications := float64(long(t))
 	for name, p := range alike() {
@@ -398,13 +423,16 @@ func TestEqualLoadingsAreNotFoundDifferent(t *testing.T) {
 					o := p.options(1000+seed, method)
 					o.Bootstrap = 59 // p values are multiples of 1/60
 					r := run(t, o)
-					for at, v := range map[*float64]float64{&configural: r.Configural.P, &metric: r.Metric.RMSP, &largest: r.Metric.LargestP} {
+					for at, v := range map[*float64]float64{
+						&configural: r.Configural.P, &metric: r.Metric.RMSP, &largest: r.Metric.LargestP,
+					} {
 						if v <= .05 {
 							*at++
 						}
 					}
 				}
-				t.Logf("factors %.3f, loadings %.3f and %.3f", configural/replications, metric/replications, largest/replications)
+				t.Logf("factors %.3f, loadings %.3f and %.3f", configural/replications, metric/replications,
+					largest/replications)
 				for _, share := range []float64{configural, metric, largest} {
 					if most := .07 + 3*math.Sqrt(.07*.93/replications); share/replications > most {
 						t.Errorf("a share of %.3f", share/replications)
@@ -433,8 +461,8 @@ func TestVarianceOfFactorsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The intervals of congruences and of differences of loadings cover the truth, which a sample of 40,000 tells, in 90 to 99 % of the
-// samples, but for chance: those of congruences are widened to hold what is seen.
+// The intervals of congruences and of differences of loadings cover the truth, which a sample of 40,000 tells, in 90 to
+// 99 % of the samples, but for chance: those of congruences are widened to hold what is seen.
 func TestIntervalsCover(t *testing.T) {
 	replications := long(t)
 	loading := func(first bool, j, f int) float64 {

@@ -18,8 +18,8 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// bootstrapStream, plus the number of the sample, is the second word of the generators' seeds: it sets the samples apart from other
-// uses of the same seed.
+// bootstrapStream, plus the number of the sample, is the second word of the generators' seeds: it sets the samples
+// apart from other uses of the same seed.
 const bootstrapStream = 0x626f_6f74_0000_0000 // "boot"
 
 // Configural tells whether the same factors are found in both groups.
@@ -29,8 +29,8 @@ type Configural struct {
 	P float64 `json:"p"`
 }
 
-// Factor compares a factor of the first group with its match in the second. They have the number of the factor of both groups
-// together that they are nearest to.
+// Factor compares a factor of the first group with its match in the second. They have the number of the factor of both
+// groups together that they are nearest to.
 type Factor struct {
 	Factor string `json:"factor"`
 	// Numbers are those of the factor among the factors of each group, from 1 on, by size.
@@ -38,8 +38,8 @@ type Factor struct {
 	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
 	Congruence             float64 `json:"congruence"`
 	questionnaire.Interval         // 95 %
-	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P the share of
-	// such congruences that are as low.
+	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P
+	// the share of such congruences that are as low.
 	Reference float64 `json:"reference"`
 	P         float64 `json:"p"`
 	// Reading is EqualFactor, FairFactor, OtherFactor or UnclearFactor.
@@ -47,8 +47,8 @@ type Factor struct {
 	Empty   bool   `json:"empty"`
 }
 
-// The readings of a congruence: from model.EqualCongruence on, from model.SimilarCongruence on, and below. If groups of these sizes
-// may be as far apart by chance, one below tells nothing.
+// The readings of a congruence: from model.EqualCongruence on, from model.SimilarCongruence on, and below. If groups of
+// these sizes may be as far apart by chance, one below tells nothing.
 const (
 	EqualFactor   = "equal"
 	FairFactor    = "fair"
@@ -71,8 +71,8 @@ func reading(congruence, p float64) string {
 
 // Metric tells whether the loadings are the same in both groups.
 type Metric struct {
-	// RMS is the root of the mean squared difference of loadings, Largest the largest one without its sign. The p values are the
-	// shares of bootstrap samples whose errors alone are as large.
+	// RMS is the root of the mean squared difference of loadings, Largest the largest one without its sign. The p
+	// values are the shares of bootstrap samples whose errors alone are as large.
 	RMS      float64   `json:"rms"`
 	RMSP     float64   `json:"rms_p"`
 	Largest  float64   `json:"largest"`
@@ -90,8 +90,8 @@ type Loading struct {
 	Second                 float64 `json:"second"`
 	Difference             float64 `json:"difference"`
 	questionnaire.Interval         // 95 %
-	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in which that
-	// of any is.
+	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in
+	// which that of any is.
 	P         float64 `json:"p"`
 	AdjustedP float64 `json:"adjusted_p"`
 }
@@ -115,8 +115,8 @@ func (p *pair) congruences() []float64 {
 	return all
 }
 
-// equated returns the loadings for factors that are as long in both groups: of length √(‖λ₁‖·‖λ₂‖). The variance of a factor may
-// differ between groups with the same loadings, and only the lengths depend on it.
+// equated returns the loadings for factors that are as long in both groups: of length √(‖λ₁‖·‖λ₂‖). The variance of a
+// factor may differ between groups with the same loadings, and only the lengths depend on it.
 func (p *pair) equated() (first, second *mat.Dense) {
 	rows, k := p.loadings[0].Dims()
 	first, second = mat.NewDense(rows, k, nil), mat.NewDense(rows, k, nil)
@@ -173,8 +173,8 @@ func turn(loadings *mat.Dense, cosines []float64) {
 	}, loadings)
 }
 
-// match matches the factors of two groups one to one, with the largest sum of congruences, and orders them by the factors of both
-// groups together.
+// match matches the factors of two groups one to one, with the largest sum of congruences, and orders them by the
+// factors of both groups together.
 func match(first, second, both *mat.Dense) *pair {
 	second, at := arrange(second, first)
 	middle := &mat.Dense{}
@@ -212,8 +212,9 @@ func (r *run) learn(ctx context.Context, rows []int, threads int) (*fit.Learnt, 
 	return l, all, nil
 }
 
-// units returns what makes the loadings on the items those of the answers: for factor analysis the standard deviation of the
-// answers less what the confounds add. Polychoric loadings, which are of no answers, get that of both groups together.
+// units returns what makes the loadings on the items those of the answers: for factor analysis the standard deviation
+// of the answers less what the confounds add. Polychoric loadings, which are of no answers, get that of both groups
+// together.
 func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	units := make([]float64, len(l.Items))
 	_, ok := l.Factors().(*fit.FA)
@@ -282,8 +283,8 @@ func (r *run) count(l *fit.Learnt) {
 	}
 }
 
-// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that cannot be
-// learned from are left out.
+// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that
+// cannot be learned from are left out.
 func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	samples, errs := make([]*pair, r.Bootstrap), make([]error, r.Bootstrap)
 	var mu sync.Mutex
@@ -318,7 +319,8 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	samples = slices.DeleteFunc(samples, func(p *pair) bool { return p == nil })
 	r.Failed = r.Bootstrap - len(samples)
 	if len(samples) < LeastBootstrap {
-		return nil, fmt.Errorf("learning from bootstrap samples: %w", errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })])
+		return nil, fmt.Errorf("learning from bootstrap samples: %w",
+			errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })])
 	}
 	return samples, nil
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// planted is a questionnaire with answers 0 to 4 to items of several normal factors, 6 items each, with loadings .6 to .85.
+// planted is a questionnaire with answers 0 to 4 to items of several normal factors, 6 items each, with loadings .6 to
+// .85.
 type planted struct {
 	groups  [2]int // participants
 	factors int
@@ -35,9 +36,13 @@ func (p *planted) table(seed uint64) *answers.Table {
 	random := rand.New(rand.NewPCG(seed, 17))
 	items := itemsOfFactor * p.factors
 	n := p.groups[0] + p.groups[1]
-	t := &answers.Table{File: "planted.csv", Answers: mat.NewDense(n, items, nil), Labels: [][]int8{make([]int8, n)}, Remarks: answers.Remarks{Numbered: true}}
+	t := &answers.Table{
+		File: "planted.csv", Answers: mat.NewDense(n, items, nil), Labels: [][]int8{make([]int8, n)},
+		Remarks: answers.Remarks{Numbered: true},
+	}
 	for j := range items {
-		t.Items = append(t.Items, questionnaire.Item{Name: "q" + strconv.Itoa(j+1), Range: &questionnaire.Range{High: 4}})
+		t.Items = append(t.Items,
+			questionnaire.Item{Name: "q" + strconv.Itoa(j+1), Range: &questionnaire.Range{High: 4}})
 	}
 	spread := p.spread
 	if spread == 0 {
@@ -89,7 +94,8 @@ func simple(j, f int) float64 {
 func (p *planted) options(seed uint64, method string) invariance.Options {
 	o := invariance.Options{Bootstrap: invariance.LeastBootstrap}
 	o.Options = fit.Options{
-		Table: p.table(seed), Method: method, Factors: []int{p.factors}, Columns: answers.Columns{Labels: []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}},
+		Table: p.table(seed), Method: method, Factors: []int{p.factors},
+		Columns:  answers.Columns{Labels: []questionnaire.Label{{Name: "sex", Positive: "F", Negative: "M"}}},
 		Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1, EqualRanges: true},
 	}
 	if method == model.MethodICQF {

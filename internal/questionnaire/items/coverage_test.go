@@ -12,8 +12,9 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/questionnairetest"
 )
 
-// The interval of alpha covers the alpha of the population in 93 to 97 % of 500 samples, with and without missing answers. Items
-// have loadings .5 to .8 on one factor and the variance 1, so α = p/(p − 1)·(1 − p/V) with V = (Σ λ)² + Σ (1 − λ²).
+// The interval of alpha covers the alpha of the population in 93 to 97 % of 500 samples, with and without missing
+// answers. Items have loadings .5 to .8 on one factor and the variance 1, so α = p/(p − 1)·(1 − p/V) with V = (Σ λ)² +
+// Σ (1 − λ²).
 func TestCoverageOfAlpha(t *testing.T) {
 	if os.Getenv("WARDCAST_LONG") == "" {
 		t.Skip("it analyzes a thousand samples: WARDCAST_LONG=1 runs it")
@@ -43,7 +44,8 @@ func TestCoverageOfAlpha(t *testing.T) {
 				rows = append(rows, row)
 			}
 			path := questionnairetest.File(t, "answers.csv", questionnairetest.CSV(t, rows))
-			a, err := items.Run(t.Context(), items.Options{Input: path, Columns: answers.Columns{Items: []string{"q*"}}})
+			a, err := items.Run(t.Context(),
+				items.Options{Input: path, Columns: answers.Columns{Items: []string{"q*"}}})
 			if err != nil {
 				t.Fatal(err)
 			}

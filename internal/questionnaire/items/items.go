@@ -1,5 +1,5 @@
-// Package items says how well items measure what they have in common: how each was answered and belongs to its scale, and the
-// reliability of the scales.
+// Package items says how well items measure what they have in common: how each was answered and belongs to its scale,
+// and the reliability of the scales.
 //
 // A scale is p items that n participants answered, X n×p, NaN for a missing answer. Reversed items are turned.
 //
@@ -9,8 +9,8 @@
 //	R       p×p    correlations over the participants who answered both items, variances too
 //	V       1      Σ_ij C_ij, the variance of the sum of the items
 //
-// S and R are the same unless answers are missing. Both are in use as R's package psych uses them, whose version 2.2.9 the tests
-// compare with. What cannot be computed is nil, and Reliability.Warnings says why.
+// S and R are the same unless answers are missing. Both are in use as R's package psych uses them, whose version 2.2.9
+// the tests compare with. What cannot be computed is nil, and Reliability.Warnings says why.
 //
 // Equal input and seed give equal bits, for any order of the participants and any number of threads.
 package items
@@ -73,8 +73,8 @@ type Item struct {
 	Missing  float64  `json:"missing"` // share of the participants with answers who did not
 	Mean     *float64 `json:"mean"`
 	SD       *float64 `json:"sd"` // divisor n − 1
-	// Difficulty is (mean − low)/(high − low) of the range of the item, 0 to 1. Floor and Ceiling are the shares of answers at
-	// low and at high.
+	// Difficulty is (mean − low)/(high − low) of the range of the item, 0 to 1. Floor and Ceiling are the shares of
+	// answers at low and at high.
 	Difficulty *float64 `json:"difficulty"`
 	Floor      *float64 `json:"floor"`
 	Ceiling    *float64 `json:"ceiling"`
@@ -83,7 +83,8 @@ type Item struct {
 
 // Part is what an item is to its scale. All are nil for an item that does not vary.
 type Part struct {
-	// ItemRest is the correlation with the sum of the other items, r.drop of psych, and ItemTotal that with the sum of all:
+	// ItemRest is the correlation with the sum of the other items, r.drop of psych, and ItemTotal that with the sum of
+	// all:
 	//
 	//	(t_i − C_ii)/√(C_ii·(V − 2t_i + C_ii)),   t_i/√(C_ii·V),   t_i = Σ_j C_ij
 	ItemRest  *float64 `json:"item_rest"`
@@ -117,15 +118,16 @@ type Group struct {
 
 // Run reads and analyzes a file of answers. Items that do not vary belong to no scale, and the remarks name them.
 //
-// The error is one of answers.Read, or a *table.Error if fewer than two items vary or answers are too large or too small to
-// calculate with, or wraps questionnaire.ErrOptions. When ctx ends, it is the context's cause.
+// The error is one of answers.Read, or a *table.Error if fewer than two items vary or answers are too large or too
+// small to calculate with, or wraps questionnaire.ErrOptions. When ctx ends, it is the context's cause.
 func Run(ctx context.Context, o Options) (*Analysis, error) {
 	o.Factors = cmp.Or(o.Factors, DefaultFactors)
 	switch {
 	case o.Factors < 1:
 		return nil, fmt.Errorf("%w: %d factors", questionnaire.ErrOptions, o.Factors)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
-		return nil, fmt.Errorf("%w: %d threads, must be 0 to %d", questionnaire.ErrOptions, o.Threads, solver.MaxThreads)
+		return nil, fmt.Errorf("%w: %d threads, must be 0 to %d", questionnaire.ErrOptions, o.Threads,
+			solver.MaxThreads)
 	}
 	t, err := answers.Read(o.Input, &o.Columns)
 	if err != nil {
@@ -144,7 +146,9 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	if len(varying) < 2 {
 		return nil, &table.Error{File: t.File, Err: questionnaire.ErrFewItems}
 	}
-	a := &Analysis{N: len(t.IDs), Constant: append([]string{}, t.Dropped...), Subscales: []Subscale{}, Groups: groups(t)}
+	a := &Analysis{
+		N: len(t.IDs), Constant: append([]string{}, t.Dropped...), Subscales: []Subscale{}, Groups: groups(t),
+	}
 	for j := range t.Items {
 		a.Items = append(a.Items, describe(t, j, o.Columns.FromLow))
 	}
@@ -196,7 +200,8 @@ func describe(t *answers.Table, j int, fromLow bool) Item {
 	known := slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)
 	slices.Sort(known) // for the same sum in any order of the participants
 	n := float64(len(known))
-	d := Item{Name: item.Name, Subscale: item.Subscale, Reversed: item.Reversed, N: len(known), Missing: float64(len(t.IDs)-len(known)) / float64(len(t.IDs))}
+	d := Item{Name: item.Name, Subscale: item.Subscale, Reversed: item.Reversed, N: len(known), Missing: float64(
+		len(t.IDs)-len(known)) / float64(len(t.IDs))}
 	if len(known) == 0 {
 		return d
 	}
@@ -222,7 +227,8 @@ func describe(t *answers.Table, j int, fromLow bool) Item {
 	return d
 }
 
-// groups returns what the groups lack. A group of fewer than answers.LeastGroup participants is left out, as is a missing one.
+// groups returns what the groups lack. A group of fewer than answers.LeastGroup participants is left out, as is a
+// missing one.
 func groups(t *answers.Table) []Group {
 	all := []Group{}
 	for _, column := range t.Groups {

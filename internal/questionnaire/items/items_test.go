@@ -20,7 +20,10 @@ import (
 // options are those of items that begin with q, in a file with this content.
 func options(t *testing.T, content string) items.Options {
 	t.Helper()
-	return items.Options{Input: questionnairetest.File(t, "answers.csv", content), Columns: answers.Columns{Items: []string{"q*"}}, Seed: 1}
+	return items.Options{
+		Input:   questionnairetest.File(t, "answers.csv", content),
+		Columns: answers.Columns{Items: []string{"q*"}}, Seed: 1,
+	}
 }
 
 func run(t *testing.T, o items.Options) *items.Analysis {
@@ -64,7 +67,10 @@ func TestByHand(t *testing.T) {
 		off(t, c.what, c.got, c.want, rounding)
 	}
 	sum := 3 + 2*(0.8+18/math.Sqrt(65))
-	want := items.SplitHalf{Lowest: 4.5 * (0.8 + 8.5/math.Sqrt(65)) / sum, Mean: 3 * (0.8 + 18/math.Sqrt(65)) / sum, Highest: 4.5 * 18 / math.Sqrt(65) / sum, Splits: 3, All: true}
+	want := items.SplitHalf{
+		Lowest: 4.5 * (0.8 + 8.5/math.Sqrt(65)) / sum, Mean: 3 * (0.8 + 18/math.Sqrt(65)) / sum,
+		Highest: 4.5 * 18 / math.Sqrt(65) / sum, Splits: 3, All: true,
+	}
 	got := *a.SplitHalf
 	off(t, "lowest split half", &got.Lowest, want.Lowest, rounding)
 	off(t, "mean split half", &got.Mean, want.Mean, rounding)
@@ -102,7 +108,8 @@ func TestConstantItems(t *testing.T) {
 		t.Errorf("constant items %q, remarks %q, want %q", a.Constant, remarks.Dropped, want)
 	}
 	off(t, "alpha", a.Alpha, 66./67, 1e-14)
-	if q4, q5 := a.Items[3], a.Items[4]; *q4.Mean != 3 || *q4.SD != 0 || q4.ItemRest != nil || q4.AlphaDropped != nil || q5.Mean != nil || q5.SD != nil || q5.Floor != nil || q5.Missing != 1 {
+	if q4, q5 := a.Items[3], a.Items[4]; *q4.Mean != 3 || *q4.SD != 0 || q4.ItemRest != nil || q4.AlphaDropped != nil ||
+		q5.Mean != nil || q5.SD != nil || q5.Floor != nil || q5.Missing != 1 {
 		t.Errorf("constant item %+v, unanswered item %+v", q4, q5)
 	}
 	o.Columns.Items = []string{"q1", "q4", "q5"}
@@ -112,7 +119,8 @@ func TestConstantItems(t *testing.T) {
 	if _, err := items.Run(t.Context(), options(t, "q1,q2\n1,2\n")); !errors.Is(err, questionnaire.ErrFewItems) {
 		t.Errorf("one participant: %v", err)
 	}
-	if _, err := items.Run(t.Context(), options(t, "q1,q2\n1e200,2\n2,1\n3,1\n")); !errors.Is(err, questionnaire.ErrScale) {
+	if _, err := items.Run(t.Context(), options(t, "q1,q2\n1e200,2\n2,1\n3,1\n")); !errors.Is(err,
+		questionnaire.ErrScale) {
 		t.Errorf("huge answers: %v", err)
 	}
 	o.Factors = -1
@@ -121,7 +129,8 @@ func TestConstantItems(t *testing.T) {
 	}
 }
 
-// A subscale gives what its items give alone. If nobody answered both of two items, the scale that has both has no coefficients.
+// A subscale gives what its items give alone. If nobody answered both of two items, the scale that has both has no
+// coefficients.
 func TestSubscales(t *testing.T) {
 	t.Parallel()
 	o := options(t, "q1,q2,r1,q3,r2,r3\n1,2,,0,,\n2,4,,3,,\n3,3,,,,\n4,5,,4,,\n,,1,,2,2\n,,1,,3,1\n,,2,,5,3\n")
@@ -153,9 +162,14 @@ func TestSubscales(t *testing.T) {
 func TestItemOfTwoScales(t *testing.T) {
 	t.Parallel()
 	o := options(t, "q1,q2,q3\n1,2,0\n2,4,3\n3,3,2\n4,5,4\n")
-	o.Columns.Codebook = []questionnaire.Item{{Name: "q1", Subscale: "first"}, {Name: "q2", Subscale: "first", Others: []string{"second"}}, {Name: "q3", Subscale: "second"}}
+	o.Columns.Codebook = []questionnaire.Item{
+		{Name: "q1", Subscale: "first"},
+		{Name: "q2", Subscale: "first", Others: []string{"second"}},
+		{Name: "q3", Subscale: "second"},
+	}
 	a := run(t, o)
-	if len(a.Subscales) != 2 || a.Subscales[0].Name != "first" || a.Subscales[1].Name != "second" || a.Items[1].Subscale != "first" {
+	if len(a.Subscales) != 2 || a.Subscales[0].Name != "first" || a.Subscales[1].Name != "second" ||
+		a.Items[1].Subscale != "first" {
 		t.Fatalf("subscales %+v of items %+v", a.Subscales, a.Items)
 	}
 	for i, names := range [][]string{{"q1", "q2"}, {"q2", "q3"}} {
@@ -216,8 +230,8 @@ func planted(participants, count int) [][]string {
 	return rows
 }
 
-// No bit hangs on the order of the participants or on the number of threads. The drawn splits are of 17 items and more, and
-// another seed draws others.
+// No bit hangs on the order of the participants or on the number of threads. The drawn splits are of 17 items and more,
+// and another seed draws others.
 func TestSameBits(t *testing.T) {
 	t.Parallel()
 	rows := planted(200, 17)
@@ -256,15 +270,25 @@ func TestFactorsOfOmega(t *testing.T) {
 		warnings []string
 	}{
 		{"q1,q2", 0, []string{"Bartlett's test counts all participants as complete", "no omega: 2 items are too few"}},
-		{"q1,q2,q3", 1, []string{"Bartlett's test counts all participants as complete", "factors of omega is 1 instead of 3: 3 items"}},
-		{"q1,q2,q3,q4,q5", 2, []string{"Bartlett's test counts all participants as complete", "factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable"}},
-		{"q1,q2,q3,q4,q5,q6", 3, []string{"Bartlett's test counts all participants as complete", "omega counts items as reversed, 1 in number, because they load negatively on the general factor: q6", "omega hierarchical is unreliable"}},
+		{"q1,q2,q3", 1, []string{"Bartlett's test counts all participants as complete", "factors of omega is 1 " +
+			"instead of 3: 3 items"}},
+		{"q1,q2,q3,q4,q5", 2, []string{
+			"Bartlett's test counts all participants as complete",
+			"factors of omega is 2 instead of 3: 5 items", "omega hierarchical is unreliable",
+		}},
+		{"q1,q2,q3,q4,q5,q6", 3, []string{
+			"Bartlett's test counts all participants as complete",
+			"omega counts items as reversed, 1 in number, because they load negatively on the general factor: q6",
+			"omega hierarchical is unreliable",
+		}},
 	} {
 		o := options(t, questionnairetest.CSV(t, rows))
 		o.Columns.Items = strings.Split(c.items, ",")
 		a := run(t, o)
-		if a.OmegaFactors != c.factors || (a.OmegaTotal == nil) != (c.factors == 0) || (a.OmegaHierarchical == nil) != (c.factors < 2) {
-			t.Errorf("%s: %d factors, want %d; omega %v, hierarchical %v", c.items, a.OmegaFactors, c.factors, a.OmegaTotal, a.OmegaHierarchical)
+		if a.OmegaFactors != c.factors || (a.OmegaTotal == nil) != (c.factors == 0) ||
+			(a.OmegaHierarchical == nil) != (c.factors < 2) {
+			t.Errorf("%s: %d factors, want %d; omega %v, hierarchical %v", c.items, a.OmegaFactors, c.factors,
+				a.OmegaTotal, a.OmegaHierarchical)
 		}
 		if len(a.Warnings) != len(c.warnings) {
 			t.Fatalf("%s: warnings %q, want %q", c.items, a.Warnings, c.warnings)
@@ -281,7 +305,8 @@ func TestFactorsOfOmega(t *testing.T) {
 func TestDependentItems(t *testing.T) {
 	t.Parallel()
 	a := run(t, options(t, "q1,q2,q3\n1,2,3\n2,4,6\n3,1,4\n4,5,9\n1,5,6\n"))
-	if a.Lambda6 != nil || a.KMO != nil || a.KMOItems["q1"] != nil || a.Bartlett != nil || len(a.Warnings) == 0 || !strings.Contains(a.Warnings[0], "no lambda 6") {
+	if a.Lambda6 != nil || a.KMO != nil || a.KMOItems["q1"] != nil || a.Bartlett != nil || len(a.Warnings) == 0 ||
+		!strings.Contains(a.Warnings[0], "no lambda 6") {
 		t.Errorf("lambda 6 %v, KMO %v, Bartlett %v, warnings %q", a.Lambda6, a.KMO, a.Bartlett, a.Warnings)
 	}
 	if a.Alpha == nil || a.SplitHalf == nil || a.OmegaTotal == nil {

@@ -77,7 +77,11 @@ func TestReference(t *testing.T) {
 				}
 				folder = filepath.Join(folder, "data")
 			}
-			o := items.Options{Input: filepath.Join(folder, want.File), Columns: answers.Columns{Items: want.Items, Reversed: want.Reversed}, Factors: want.OmegaFactors, Seed: 1}
+			o := items.Options{
+				Input:   filepath.Join(folder, want.File),
+				Columns: answers.Columns{Items: want.Items, Reversed: want.Reversed},
+				Factors: want.OmegaFactors, Seed: 1,
+			}
 			if want.Low != nil {
 				o.Columns.Range = &questionnaire.Range{Low: *want.Low, High: *want.High}
 			}
@@ -113,7 +117,8 @@ func check(t *testing.T, got *items.Analysis, want *reference) {
 		off(t, "mean split half", &s.Mean, want.SplitMean, 2e-3) // both are means of random splits
 	}
 	off(t, "KMO", got.KMO, want.KMO, tolerance)
-	off(t, "Bartlett's chi-square relative to psych's", new(got.Bartlett.ChiSquare/want.Bartlett.ChiSquare), 1, tolerance)
+	off(t, "Bartlett's chi-square relative to psych's", new(got.Bartlett.ChiSquare/want.Bartlett.ChiSquare), 1,
+		tolerance)
 	off(t, "Bartlett's p", &got.Bartlett.P, want.Bartlett.P, tolerance)
 	if got.Bartlett.DF != want.Bartlett.DF {
 		t.Errorf("%d degrees of freedom, of psych %d", got.Bartlett.DF, want.Bartlett.DF)

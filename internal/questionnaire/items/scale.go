@@ -30,19 +30,19 @@ type Reliability struct {
 	AlphaStandardized *float64                `json:"alpha_standardized"`
 	// MeanCorrelation is the mean of S below the diagonal.
 	MeanCorrelation *float64 `json:"mean_correlation"`
-	// Lambda6 is λ6 of Guttman (1945), 1 − Σ_i (1 − ρ²_i)/Σ_ij S_ij, where ρ²_i = 1 − 1/(S⁻¹)_ii is the share of the variance of
-	// item i that the others explain.
+	// Lambda6 is λ6 of Guttman (1945), 1 − Σ_i (1 − ρ²_i)/Σ_ij S_ij, where ρ²_i = 1 − 1/(S⁻¹)_ii is the share of the
+	// variance of item i that the others explain.
 	Lambda6   *float64   `json:"lambda6"`
 	SplitHalf *SplitHalf `json:"split_half"`
-	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if there is no omega.
-	// With one factor nothing tells a general one apart, and OmegaHierarchical is nil.
+	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if there is
+	// no omega. With one factor nothing tells a general one apart, and OmegaHierarchical is nil.
 	OmegaTotal        *float64 `json:"omega_total"`
 	OmegaHierarchical *float64 `json:"omega_hierarchical"`
 	OmegaFactors      int      `json:"omega_factors"`
 	// OmegaReversed are the items that omega counts as reversed, as they load negatively on the general factor.
 	OmegaReversed []string `json:"omega_reversed"`
-	// OmegaWeakFactors is the number of group factors that are not there: fewer than three items load .3 or more on them. If it is
-	// not 0, OmegaHierarchical is unreliable.
+	// OmegaWeakFactors is the number of group factors that are not there: fewer than three items load .3 or more on
+	// them. If it is not 0, OmegaHierarchical is unreliable.
 	OmegaWeakFactors int `json:"omega_weak_factors"`
 	// KMO is the sampling adequacy of R by factoranalysis.KMO, and KMOItems that of each item by its name.
 	KMO      *float64            `json:"kmo"`
@@ -61,14 +61,18 @@ type Bartlett struct {
 
 // The warnings.
 const (
-	unknownPairs = "no coefficients: for some pairs of items, fewer than two participants answered both, or all who did gave one answer"
-	singular     = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse, as items repeat others, participants are few, or many answers are missing"
+	unknownPairs = "no coefficients: for some pairs of items, fewer than two participants answered both, or all who " +
+		"did gave one answer"
+	singular = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse, as items repeat others, " +
+		"participants are few, or many answers are missing"
 	noVariance   = "the sum of the items has no variance"
 	approximated = "answers are missing, but Bartlett's test counts all participants as complete: its P is too small"
 	noOmega      = "no omega: %d items are too few"
 	fewerFactors = "the number of factors of omega is %d instead of %d: %d items allow no more"
-	reversed     = "omega counts items as reversed, %d in number, because they load negatively on the general factor: %s"
-	weakFactor   = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; try fewer --factors"
+	reversed     = "omega counts items as reversed, %d in number, because they load negatively on the general " +
+		"factor: %s"
+	weakFactor = "omega hierarchical is unreliable: fewer than %d items load %v or more on %d of %d group factors; " +
+		"try fewer --factors"
 )
 
 // mostNames is the largest number of items that a warning names.
@@ -79,8 +83,8 @@ type scale struct {
 	n     int
 	names []string
 	c     *mat.SymDense
-	// t holds the sums of the rows of C, and v is V. The number of participants who answered both items of a pair is pairs on
-	// average.
+	// t holds the sums of the rows of C, and v is V. The number of participants who answered both items of a pair is
+	// pairs on average.
 	t        []float64
 	v, pairs float64
 	r        *factoranalysis.Correlations
@@ -106,8 +110,8 @@ func newScale(ctx context.Context, x *mat.Dense, threads linalg.Threads) (*scale
 	return s, nil
 }
 
-// covariances computes C. With Z the columns of X, centred at the means of their answers and 0 for missing ones, and M 1 for
-// answers and 0 for missing ones, the sums over common participants are entries of ZᵀZ, ZᵀM and MᵀM.
+// covariances computes C. With Z the columns of X, centred at the means of their answers and 0 for missing ones, and M
+// 1 for answers and 0 for missing ones, the sums over common participants are entries of ZᵀZ, ZᵀM and MᵀM.
 func (s *scale) covariances(x *mat.Dense) {
 	n, p := x.Dims()
 	z, m := mat.NewDense(n, p, nil), mat.NewDense(n, p, nil)
@@ -149,9 +153,9 @@ func alpha(k int, variances, all float64) *float64 {
 //
 //	1 − (1 − α)·F_{.975}, 1 − (1 − α)·F_{.025}
 //
-// with quantiles of the F distribution with n − 1 and (n − 1)(p − 1) degrees of freedom. It holds for normal answers with equal
-// covariances. If answers are missing, n is the mean number of participants who answered both items of a pair.
-// It is nil for α above 1, which pairwise covariances may give.
+// with quantiles of the F distribution with n − 1 and (n − 1)(p − 1) degrees of freedom. It holds for normal answers
+// with equal covariances. If answers are missing, n is the mean number of participants who answered both items of a
+// pair. It is nil for α above 1, which pairwise covariances may give.
 func feldt(alpha, n float64, p int) *questionnaire.Interval {
 	if alpha > 1 {
 		return nil
@@ -225,13 +229,13 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 	return nil
 }
 
-// A group factor of fewer items with loadings of at least this is not there: a factor needs three items, and .3 is the usual least
-// loading that counts (Costello and Osborne, "Best practices in exploratory factor analysis", 2005).
+// A group factor of fewer items with loadings of at least this is not there: a factor needs three items, and .3 is the
+// usual least loading that counts (Costello and Osborne, "Best practices in exploratory factor analysis", 2005).
 const leastItems, leastLoading = 3, 0.3
 
-// weakFactors counts the group factors that are not there. Where items share one factor only, the others are chance: the
-// correlations of all factors are then anything, and so is what is called general. On six items of one factor, made by synth
-// questionnaire, omega hierarchical of three factors is .02 to .96, and .01 to .94 in psych.
+// weakFactors counts the group factors that are not there. Where items share one factor only, the others are chance:
+// the correlations of all factors are then anything, and so is what is called general. On six items of one factor, made
+// by synth questionnaire, omega hierarchical of three factors is .02 to .96, and .01 to .94 in psych.
 func weakFactors(group *mat.Dense) (weak int) {
 	_, k := group.Dims()
 	for t := range k {
@@ -272,8 +276,8 @@ func (s *scale) inverse(r *Reliability, standardized *mat.SymDense) {
 	}
 }
 
-// fewPairs is the share of participants who answered both items of a pair, on average, below which chi-square is far from its
-// distribution: with 2 % of the answers missing. docs/results.md has the measurement.
+// fewPairs is the share of participants who answered both items of a pair, on average, below which chi-square is far
+// from its distribution: with 2 % of the answers missing. docs/results.md has the measurement.
 const fewPairs = 0.96
 
 // lambda6 returns λ6 of S; nil if it is not positive definite.

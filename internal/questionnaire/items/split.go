@@ -11,24 +11,25 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// mostSplitItems is the largest number of items of which all splits are tried, 6,435 of them. randomSplits is the number that is
-// drawn of more items. Both are those of psych.
+// mostSplitItems is the largest number of items of which all splits are tried, 6,435 of them. randomSplits is the
+// number that is drawn of more items. Both are those of psych.
 const mostSplitItems, randomSplits = 16, 10000
 
-// SplitHalf is the reliability of the whole by what its halves have in common. For halves A and B of the items, of sizes that
-// differ by at most one,
+// SplitHalf is the reliability of the whole by what its halves have in common. For halves A and B of the items, of
+// sizes that differ by at most one,
 //
 //	reliability = p²/(|A|·|B|)·Σ_{i∈A, j∈B} S_ij / Σ_ij S_ij
 //
-// With equal sizes the factor is 4 (Rulon 1939; Guttman 1945), and for halves of equal variance too, this is their correlation
-// after the correction of Spearman and Brown. For unequal sizes it is the coefficient of Raju (1970); psych keeps the factor 4
-// there, which lets three items of reliability .92 have .83. The mean of all splits is the standardized α.
+// With equal sizes the factor is 4 (Rulon 1939; Guttman 1945), and for halves of equal variance too, this is their
+// correlation after the correction of Spearman and Brown. For unequal sizes it is the coefficient of Raju (1970); psych
+// keeps the factor 4 there, which lets three items of reliability .92 have .83. The mean of all splits is the
+// standardized α.
 type SplitHalf struct {
 	Lowest  float64 `json:"lowest"` // β of Revelle (1979)
 	Mean    float64 `json:"mean"`
 	Highest float64 `json:"highest"` // λ4 of Guttman (1945)
-	// Splits is the number of splits, and All tells whether these are all. If they are random ones, the lowest of all may be
-	// lower, and the highest higher.
+	// Splits is the number of splits, and All tells whether these are all. If they are random ones, the lowest of all
+	// may be lower, and the highest higher.
 	Splits int  `json:"splits"`
 	All    bool `json:"all"`
 }
@@ -75,7 +76,8 @@ func allSplits(s *mat.SymDense) (values []float64) {
 	return values
 }
 
-// drawnSplits returns Σ_{i∈A, j∈B} S_ij of random splits. With a, p×1, 1 for items in A and 0 for others, it is aᵀS·1 − aᵀS·a.
+// drawnSplits returns Σ_{i∈A, j∈B} S_ij of random splits. With a, p×1, 1 for items in A and 0 for others, it is aᵀS·1 −
+// aᵀS·a.
 func drawnSplits(s *mat.SymDense, random *rand.Rand, threads linalg.Threads) []float64 {
 	p := s.SymmetricDim()
 	const block = 500 // splits for one product of matrices

@@ -82,7 +82,8 @@ func TestCompactCorrelations(t *testing.T) {
 			case r > good:
 				well++
 			case r > chance:
-				t.Errorf("%d items: correlations %v, want those above %v for as many factors, the others below %v", i+1, item.Correlations, good, chance)
+				t.Errorf("%d items: correlations %v, want those above %v for as many factors, the others below %v", i+1,
+					item.Correlations, good, chance)
 			}
 		}
 		if well != i+1 || len(item.Correlations) != questionnairetest.Factors {
@@ -97,7 +98,8 @@ func TestMetaRefusesStrangers(t *testing.T) {
 	scores := filepath.Join(dirs[1], model.ScoresFile)
 	rewrite(t, scores, func(lines []string) { lines[4] = lines[2] })
 	_, err := meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrSameID) || at.Line != 6 || at.File != scores || strings.Contains(err.Error(), "secret") {
+	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrSameID) || at.Line != 6 ||
+		at.File != scores || strings.Contains(err.Error(), "secret") {
 		t.Errorf("an id twice: error %v, want one of line 6", err)
 	}
 	rewrite(t, scores, func(lines []string) {
@@ -107,7 +109,8 @@ func TestMetaRefusesStrangers(t *testing.T) {
 		}
 	})
 	_, err = meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrNotShared) || at.File != "b" {
+	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrNotShared) ||
+		at.File != "b" {
 		t.Errorf("nobody answered both: error %v, want ErrNotShared of b", err)
 	}
 }
@@ -126,7 +129,8 @@ func TestMetaRefusesNumbers(t *testing.T) {
 	if err := folder.Write(t.Context(), numbered, f); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := meta.Run(t.Context(), metaOptions([]string{dirs[0], numbered})); !errors.Is(err, questionnaire.ErrNumbered) {
+	if _, err := meta.Run(t.Context(), metaOptions([]string{dirs[0], numbered})); !errors.Is(err,
+		questionnaire.ErrNumbered) {
 		t.Errorf("participants without ids: error %v, want ErrNumbered", err)
 	}
 }

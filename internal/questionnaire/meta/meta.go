@@ -1,4 +1,5 @@
-// Package meta runs a second stage: it factorizes the factors of several fits, and chooses a compact set of their items.
+// Package meta runs a second stage: it factorizes the factors of several fits, and chooses a compact set of their
+// items.
 package meta
 
 import (
@@ -43,15 +44,16 @@ type stage struct {
 	dir, name string
 }
 
-// Run factorizes the factors of several questionnaires: the items of the second stage are the factors of the first, with
-// scores from 0 to 1, missing if a participant did not answer a questionnaire (Lam et al., section 5).
+// Run factorizes the factors of several questionnaires: the items of the second stage are the factors of the first,
+// with scores from 0 to 1, missing if a participant did not answer a questionnaire (Lam et al., section 5).
 //
-// The compact set is chosen one by one among the items of all questionnaires on a random half of the participants: each time
-// the item that, with those before, leaves the least of the squared scores of the second stage; missing answers are the
-// item's mean. The other half tells how well it does.
+// The compact set is chosen one by one among the items of all questionnaires on a random half of the participants: each
+// time the item that, with those before, leaves the least of the squared scores of the second stage; missing answers
+// are the item's mean. The other half tells how well it does.
 func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 	if len(o.Models) < 2 {
-		return nil, fmt.Errorf("%w: a second stage needs the output folders of two fits or more, not %d", questionnaire.ErrOptions, len(o.Models))
+		return nil, fmt.Errorf("%w: a second stage needs the output folders of two fits or more, not %d",
+			questionnaire.ErrOptions, len(o.Models))
 	}
 	if o.Compact < 0 {
 		return nil, fmt.Errorf("%w: a compact set of %d items", questionnaire.ErrOptions, o.Compact)
@@ -67,7 +69,8 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
 		}
 		if s.FA != nil {
-			return nil, fmt.Errorf("%w: the model in %q is of factor analysis, whose scores have no bounds; meta takes %s and %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
+			return nil, fmt.Errorf("%w: the model in %q is of factor analysis, whose scores have no bounds; meta "+
+				"takes %s and %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
 		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
 			return nil, fmt.Errorf("%w: two models are in folders with the name %q", questionnaire.ErrOptions, s.name)
@@ -101,7 +104,8 @@ func join(stages []stage) (*answers.Table, error) {
 		names = append(names, s.name)
 		for c, column := range s.Columns()[:s.Summary.Factors] {
 			t.Items = append(t.Items, questionnaire.Item{
-				Name: s.name + ".factor" + strconv.Itoa(c+1), Text: theme(column.Top), Subscale: s.name, Range: &questionnaire.Range{High: 1},
+				Name: s.name + ".factor" + strconv.Itoa(c+1), Text: theme(column.Top), Subscale: s.name,
+				Range: &questionnaire.Range{High: 1},
 			})
 		}
 	}
@@ -116,7 +120,8 @@ func join(stages []stage) (*answers.Table, error) {
 			return nil, err
 		}
 		if n := s.Summary.Participants - s.Summary.TooFew; len(scores.IDs) != n {
-			return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d", questionnaire.ErrOtherScores, len(scores.IDs), n)}
+			return nil, &table.Error{File: path, Err: fmt.Errorf("%w: %d participants instead of %d",
+				questionnaire.ErrOtherScores, len(scores.IDs), n)}
 		}
 		for r, id := range scores.IDs {
 			if !slices.ContainsFunc(scores.Values.RawRowView(r), func(v float64) bool { return v == v }) {
@@ -146,7 +151,8 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 	}
 	defer func() { _ = r.Close() }() // it was only read
 	if width, errors := len(r.Header), 2*factors+2; width != factors+1 && width != errors {
-		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf("%d columns, must be %d, or %d with standard errors", width, factors+1, errors)}
+		return nil, &table.Error{File: path, Line: r.HeaderLine, Err: fmt.Errorf(
+			"%d columns, must be %d, or %d with standard errors", width, factors+1, errors)}
 	}
 	s := &model.Scores{}
 	seen := map[string]bool{}
@@ -199,8 +205,9 @@ func theme(items []model.Loading) string {
 	return strings.Join(texts, "; ")
 }
 
-// checkShared returns an error for a questionnaire that no chain of shared participants links to the first. The questionnaire
-// of an item is its subscale. Nothing would tell how the factors of such a questionnaire go with the others.
+// checkShared returns an error for a questionnaire that no chain of shared participants links to the first. The
+// questionnaire of an item is its subscale. Nothing would tell how the factors of such a questionnaire go with the
+// others.
 func checkShared(t *answers.Table) error {
 	reached := map[string]bool{t.Items[0].Subscale: true}
 	for before := 0; before < len(reached); {
@@ -227,7 +234,8 @@ func checkShared(t *answers.Table) error {
 	return nil
 }
 
-// itemsOf reads the answers that the models were fitted to, without the participants who were left out, and lists their items.
+// itemsOf reads the answers that the models were fitted to, without the participants who were left out, and lists their
+// items.
 func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table, err error) {
 	for _, s := range stages {
 		if s.Summary.Settings.InputSHA256 == "" {
@@ -253,7 +261,9 @@ func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table,
 }
 
 // compact chooses up to count items that estimate the scores.
-func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Table, count int, seed uint64) []model.CompactItem {
+func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Table, count int,
+	seed uint64,
+) []model.CompactItem {
 	n := len(scores.IDs)
 	row := map[string]int{}
 	for i, id := range scores.IDs {
@@ -288,7 +298,8 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 	return out
 }
 
-// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², until there are enough or none tells more.
+// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², until there are enough or none tells
+// more.
 func forward(x, y *mat.Dense, count int) (chosen []int) {
 	const nothing = 1e-9 // of squares: a column that was chosen, or adds nothing of its own
 	rest, left := linalg.Centred(x, nil), linalg.Centred(y, nil)
@@ -328,7 +339,8 @@ func forward(x, y *mat.Dense, count int) (chosen []int) {
 
 // estimation is how well scores are predicted for participants whom the prediction has not seen.
 type estimation struct {
-	left, all    []float64 // of each participant, the squared scores about the means of those learnt from: what the prediction leaves, and all
+	// of each participant, the squared scores about the means of those learnt from: what the prediction leaves, and all
+	left, all    []float64
 	correlations []float64 // of each score with its prediction
 }
 
@@ -337,7 +349,8 @@ func estimate(x, y, testX, testY *mat.Dense) estimation {
 	n, k := testY.Dims()
 	e := estimation{make([]float64, n), make([]float64, n), make([]float64, k)}
 	b, predicted := &mat.Dense{}, &mat.Dense{}
-	if err := b.Solve(linalg.Centred(x, nil), linalg.Centred(y, nil)); err != nil && !errors.As(err, new(mat.Condition)) {
+	if err := b.Solve(linalg.Centred(x, nil), linalg.Centred(y, nil)); err != nil &&
+		!errors.As(err, new(mat.Condition)) {
 		return e
 	}
 	predicted.Mul(testX, b) // means and intercept do not matter to a correlation
@@ -374,8 +387,8 @@ func (e *estimation) explained(rows []int) float64 {
 // draws is the number of samples of the participants for an interval.
 const draws = 1000
 
-// interval returns the ends of the 95 % percentile interval of what is explained, from participants drawn with replacement
-// (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
+// interval returns the ends of the 95 % percentile interval of what is explained, from participants drawn with
+// replacement (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
 func (e *estimation) interval(seed uint64) (low, high float64) {
 	random, shares := rand.New(rand.NewPCG(seed, 1)), make([]float64, draws)
 	for d := range shares {

@@ -50,22 +50,24 @@ func metaOptions(dirs []string) meta.Options {
 	return o
 }
 
-// The two questionnaires share their constructs: each factor of the second stage is one factor of either, and one item of
-// each construct tells most of it.
+// The two questionnaires share their constructs: each factor of the second stage is one factor of either, and one item
+// of each construct tells most of it.
 func TestMeta(t *testing.T) {
 	t.Parallel()
 	f, err := meta.Run(t.Context(), metaOptions(twoFits(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Summary.Participants < questionnairetest.Participants-10 || len(f.Items) != 6 || f.Summary.Missing == 0 || f.Items[3].Name != "b.factor1" || f.Items[0].Text == "" {
+	if f.Summary.Participants < questionnairetest.Participants-10 || len(f.Items) != 6 || f.Summary.Missing == 0 ||
+		f.Items[3].Name != "b.factor1" || f.Items[0].Text == "" {
 		t.Errorf("%d participants, items %+v, %v missing", f.Summary.Participants, f.Items, f.Summary.Missing)
 	}
 	for c := range questionnairetest.Factors {
 		for _, of := range [][2]int{{0, 3}, {3, 6}} {
 			part := f.ICQF.Loadings.Slice(of[0], of[1], c, c+1)
 			if largest := mat.Max(part); largest < 0.3 || mat.Sum(part) > 1.5*largest {
-				t.Errorf("loadings of factor %d on one questionnaire are %v, want one of them large", c+1, mat.Formatted(part.T()))
+				t.Errorf("loadings of factor %d on one questionnaire are %v, want one of them large", c+1,
+					mat.Formatted(part.T()))
 			}
 		}
 	}
@@ -99,12 +101,14 @@ func TestMetaRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrOptions", name, err)
 		}
 	}
-	if _, err := meta.Run(t.Context(), metaOptions(dirs[:1])); err == nil || !strings.Contains(err.Error(), "two fits or more") {
+	if _, err := meta.Run(t.Context(), metaOptions(dirs[:1])); err == nil ||
+		!strings.Contains(err.Error(), "two fits or more") {
 		t.Errorf("one model: error %v", err)
 	}
 	negative := metaOptions(dirs)
 	negative.Compact = -1
-	if _, err := meta.Run(t.Context(), negative); !errors.Is(err, questionnaire.ErrOptions) || !strings.Contains(err.Error(), "-1 items") {
+	if _, err := meta.Run(t.Context(), negative); !errors.Is(err, questionnaire.ErrOptions) ||
+		!strings.Contains(err.Error(), "-1 items") {
 		t.Errorf("items below 0: error %v", err)
 	}
 	path := filepath.Join(dirs[1], model.ScoresFile)
@@ -112,7 +116,8 @@ func TestMetaRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(data), "\nsecret10,", "\nsecret10,1", 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(data), "\nsecret10,", "\nsecret10,1", 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = meta.Run(t.Context(), metaOptions(dirs))
@@ -140,7 +145,8 @@ func TestCompactWantsTheAnswersOfTheFits(t *testing.T) {
 	o := metaOptions(dirs)
 	o.Recorder = failing{t}
 	_, err = meta.Run(t.Context(), o)
-	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrOtherAnswers) || filepath.Base(at.File) != filepath.Base(path) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || !errors.Is(err, questionnaire.ErrOtherAnswers) ||
+		filepath.Base(at.File) != filepath.Base(path) {
 		t.Errorf("other answers: error %v, want ErrOtherAnswers of %s", err, path)
 	}
 	if err := os.Remove(path); err != nil {
@@ -170,7 +176,8 @@ func TestCompactWithoutTheIncomplete(t *testing.T) {
 	for i := 20; i < 40; i++ {
 		rows[i][1+questionnairetest.Items] = "NA"
 	}
-	f, err := meta.Run(t.Context(), metaOptions(fitsOf(t, rows, func(o *fit.Options) { o.Columns.OmitIncomplete = true })))
+	f, err := meta.Run(t.Context(),
+		metaOptions(fitsOf(t, rows, func(o *fit.Options) { o.Columns.OmitIncomplete = true })))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +200,8 @@ func TestMetaWantsAllScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = meta.Run(t.Context(), metaOptions(dirs))
-	if at, ok := errors.AsType[*table.Error](err); !ok || at.File != path || !errors.Is(err, questionnaire.ErrOtherScores) || !strings.Contains(err.Error(), "50") || !strings.Contains(err.Error(), "150") {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.File != path || !errors.Is(err,
+		questionnaire.ErrOtherScores) || !strings.Contains(err.Error(), "50") || !strings.Contains(err.Error(), "150") {
 		t.Errorf("50 scores of 150 participants: error %v, want ErrOtherScores", err)
 	}
 }
@@ -201,7 +209,8 @@ func TestMetaWantsAllScores(t *testing.T) {
 // A score with too large a standard error is a missing answer of the second stage.
 func TestMetaLeavesOutVagueScores(t *testing.T) {
 	t.Parallel()
-	dirs := fitsOf(t, questionnairetest.Rows(1), func(o *fit.Options) { o.Columns.Confounds, o.Scores.StandardErrors = nil, true })
+	dirs := fitsOf(t, questionnairetest.Rows(1),
+		func(o *fit.Options) { o.Columns.Confounds, o.Scores.StandardErrors = nil, true })
 	missing := func() float64 {
 		t.Helper()
 		o := metaOptions(dirs)
@@ -252,7 +261,8 @@ func TestCompactRefusesASecondStage(t *testing.T) {
 	}
 	o.Compact = 3
 	_, err = meta.Run(t.Context(), o)
-	if at, ok := errors.AsType[*table.Error](err); !ok || at.File != second || !errors.Is(err, questionnaire.ErrNoOwnAnswers) {
+	if at, ok := errors.AsType[*table.Error](err); !ok || at.File != second ||
+		!errors.Is(err, questionnaire.ErrNoOwnAnswers) {
 		t.Errorf("a compact set of a second stage: error %v, want ErrNoOwnAnswers of %s", err, second)
 	}
 }
@@ -269,7 +279,8 @@ func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 		}
 		o := questionnairetest.Options(filepath.Join(study, "answers.csv"))
 		o.Columns.Items = items
-		if err := os.WriteFile(o.Input, []byte(questionnairetest.CSV(t, questionnairetest.Rows(1))), 0o600); err != nil {
+		if err := os.WriteFile(o.Input, []byte(questionnairetest.CSV(t, questionnairetest.Rows(1))),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		f, err := fit.Fit(t.Context(), o)
@@ -288,7 +299,8 @@ func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 		}
 		for _, e := range entries {
 			name := e.Name()
-			if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || strings.Contains(string(data), filepath.Dir(study)) {
+			if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil ||
+				strings.Contains(string(data), filepath.Dir(study)) {
 				t.Errorf("%s tells where the study is: %v", name, err)
 			}
 		}

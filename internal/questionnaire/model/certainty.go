@@ -26,20 +26,20 @@ type Bootstrap struct {
 	Loadings Intervals `json:"loadings"`
 	// FactorCorrelations is k×k, nil unless the model has any.
 	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
-	// Scores says for each factor how far a participant's score in a replicate is from that in the fit (root mean square): what
-	// the loadings, which are learned from a sample, add to the error of a score.
+	// Scores says for each factor how far a participant's score in a replicate is from that in the fit (root mean
+	// square): what the loadings, which are learned from a sample, add to the error of a score.
 	Scores []float64 `json:"scores"`
 }
 
-// The congruence of loadings, their cosine, from which on two factors are fairly similar, and equal: U. Lorenzo-Seva and J. M. F.
-// ten Berge, "Tucker's congruence coefficient as a meaningful index of factor similarity", 2006.
+// The congruence of loadings, their cosine, from which on two factors are fairly similar, and equal: U. Lorenzo-Seva
+// and J. M. F. ten Berge, "Tucker's congruence coefficient as a meaningful index of factor similarity", 2006.
 const (
 	SimilarCongruence = 0.85
 	EqualCongruence   = 0.95
 )
 
-// Again tells how like a factor is to its match in the replicates: the mean of the congruence, and the shares of replicates where
-// it is at least SimilarCongruence and EqualCongruence.
+// Again tells how like a factor is to its match in the replicates: the mean of the congruence, and the shares of
+// replicates where it is at least SimilarCongruence and EqualCongruence.
 type Again struct {
 	Congruence float64 `json:"congruence"`
 	Similar    float64 `json:"similar"`
@@ -58,7 +58,8 @@ func (b *Bootstrap) check(m *Model) error {
 	s := &m.Summary
 	columns := s.Factors + len(questionnaire.Columns(m.Confounds))
 	for _, table := range [][][]float64{b.Loadings.Errors, b.Loadings.Low, b.Loadings.High} {
-		if len(table) != len(m.Items) || slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns }) {
+		if len(table) != len(m.Items) ||
+			slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns }) {
 			return fmt.Errorf("intervals of other loadings than those of %d items on %d columns", len(m.Items), columns)
 		}
 	}
@@ -78,7 +79,9 @@ func (m *Model) intervalsCSV() []byte {
 	rows := [][]string{{"item", "factor", "loading", "se", "low", "high"}}
 	for j, item := range m.Items {
 		for c, name := range names {
-			rows = append(rows, []string{item.Name, name, Cell(all.At(j, c)), Cell(of.Errors[j][c]), Cell(of.Low[j][c]), Cell(of.High[j][c])})
+			rows = append(rows, []string{
+				item.Name, name, Cell(all.At(j, c)), Cell(of.Errors[j][c]), Cell(of.Low[j][c]), Cell(of.High[j][c]),
+			})
 		}
 	}
 	return CSV(rows)
@@ -86,12 +89,13 @@ func (m *Model) intervalsCSV() []byte {
 
 // ExplainedBy tells what explains the answers, as shares of the variance about the items' means.
 type ExplainedBy struct {
-	// Explained is the share that factors and confounds explain together. ConfoundsAlone is what a linear regression on the
-	// confounds explains, and AddedByFactors the difference of the two.
+	// Explained is the share that factors and confounds explain together. ConfoundsAlone is what a linear regression on
+	// the confounds explains, and AddedByFactors the difference of the two.
 	Explained      float64 `json:"explained"`
 	ConfoundsAlone float64 `json:"confounds_alone"`
 	AddedByFactors float64 `json:"added_by_factors"`
-	// Factors, Confounds and Means add up to Explained, by their Share. Means is what the fit loses by missing the items' means.
+	// Factors, Confounds and Means add up to Explained, by their Share. Means is what the fit loses by missing the
+	// items' means.
 	Factors   []Share `json:"factors"`
 	Confounds *Share  `json:"confounds,omitempty"` // nil without confounds
 	Means     float64 `json:"means"`
@@ -99,8 +103,8 @@ type ExplainedBy struct {
 	CrossValidated *ExplainedBy `json:"cross_validated,omitempty"`
 }
 
-// Share is what a factor explains: Alone, if all other factors and the confounds were at their means; Lost, if only this one
-// were; and Share, the mean of the two.
+// Share is what a factor explains: Alone, if all other factors and the confounds were at their means; Lost, if only
+// this one were; and Share, the mean of the two.
 type Share struct {
 	Share float64 `json:"share"`
 	Alone float64 `json:"alone"`

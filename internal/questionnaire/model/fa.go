@@ -9,15 +9,15 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
-// FA is a solution of factor analysis, plain data with the fields of factoranalysis.Scorer, which package fit scores by. It is
-// immutable and safe for concurrent use.
+// FA is a solution of factor analysis, plain data with the fields of factoranalysis.Scorer, which package fit scores
+// by. It is immutable and safe for concurrent use.
 type FA struct {
 	Loadings, Phi     *mat.Dense // p×k, k×k
 	Uniquenesses      []float64
 	Means, Deviations []float64
 	ScoreCorrelations *mat.SymDense // p×p, nil for those of the solution
-	// ConfoundLoadings is B, p×c: what the confounds add to the answers, on the scale of the answers; nil without confounds. The
-	// factors are those of the answers less C·Bᵀ.
+	// ConfoundLoadings is B, p×c: what the confounds add to the answers, on the scale of the answers; nil without
+	// confounds. The factors are those of the answers less C·Bᵀ.
 	ConfoundLoadings *mat.Dense
 }
 
@@ -33,7 +33,9 @@ const (
 // tensors returns what Loadings and ConfoundLoadings leave out.
 func (f *FA) tensors() safetensors.Tensors {
 	all := safetensors.Tensors{tensorPhi: tensor(f.Phi)}
-	for name, values := range map[string][]float64{tensorUniquenesses: f.Uniquenesses, tensorMeans: f.Means, tensorDeviations: f.Deviations} {
+	for name, values := range map[string][]float64{
+		tensorUniquenesses: f.Uniquenesses, tensorMeans: f.Means, tensorDeviations: f.Deviations,
+	} {
 		all[name] = safetensors.Tensor{Shape: []int{len(values)}, Data: values}
 	}
 	if f.ScoreCorrelations != nil {
@@ -50,7 +52,9 @@ func parseFA(all safetensors.Tensors, loadings, confounds *mat.Dense) (*FA, erro
 	if f.Phi, err = matrix(all, tensorPhi, k, k); err != nil {
 		return nil, err
 	}
-	for name, to := range map[string]*[]float64{tensorUniquenesses: &f.Uniquenesses, tensorMeans: &f.Means, tensorDeviations: &f.Deviations} {
+	for name, to := range map[string]*[]float64{
+		tensorUniquenesses: &f.Uniquenesses, tensorMeans: &f.Means, tensorDeviations: &f.Deviations,
+	} {
 		if *to, err = all.Float64(name, p); err != nil {
 			return nil, err
 		}

@@ -57,18 +57,19 @@ type Model struct {
 	Format    string                   `json:"format"`
 	Items     []questionnaire.Item     `json:"items"`
 	Confounds []questionnaire.Confound `json:"confounds"`
-	ID        string                   `json:"id,omitempty"`            // column of the ids, "" for the default one if it is there
-	Numbered  bool                     `json:"numbered,omitempty"`      // there was no such column: participants were numbered
-	Missing   []string                 `json:"missing_codes,omitempty"` // besides those of every file
-	FromLow   bool                     `json:"from_low,omitempty"`      // answers count from the low end of their range
+	// column of the ids, "" for the default one if it is there
+	ID       string   `json:"id,omitempty"`
+	Numbered bool     `json:"numbered,omitempty"`      // there was no such column: participants were numbered
+	Missing  []string `json:"missing_codes,omitempty"` // besides those of every file
+	FromLow  bool     `json:"from_low,omitempty"`      // answers count from the low end of their range
 	// Visits means that the items are those of VisitItems at several times.
 	Visits     *questionnaire.Visits `json:"visits,omitempty"`
 	VisitItems []questionnaire.Item  `json:"visit_items,omitempty"`
 	Summary    Summary               `json:"summary"`
 	CreatedAt  time.Time             `json:"created_at"`
 
-	// ICQF is what MethodICQF and MethodL1 learn, and FA, nil for these, what MethodFA does. Their numbers stand in LoadingsFile.
-	// SHA256 is that of SumsFile once the model is loaded.
+	// ICQF is what MethodICQF and MethodL1 learn, and FA, nil for these, what MethodFA does. Their numbers stand in
+	// LoadingsFile. SHA256 is that of SumsFile once the model is loaded.
 	ICQF   icqf.Model `json:"-"`
 	FA     *FA        `json:"-"`
 	SHA256 string     `json:"-"`
@@ -87,8 +88,8 @@ func (m *Model) WithLoadings(factor int, e float64) float64 {
 	return e
 }
 
-// LargestError is the standard error of a score of which nothing is known, with loadings that count as known: half of ScoreRange,
-// or for factor analysis 1, the standard deviation of a factor.
+// LargestError is the standard error of a score of which nothing is known, with loadings that count as known: half of
+// ScoreRange, or for factor analysis 1, the standard deviation of a factor.
 func (m *Model) LargestError() float64 {
 	if m.FA != nil {
 		return 1
@@ -164,15 +165,16 @@ func (m *Model) Files() (map[string][]byte, error) {
 		}
 	}
 	if c := m.ICQF.Calibration; c != nil {
-		tensors[tensorCalibration] = safetensors.Tensor{Shape: []int{2, m.Summary.Factors}, Data: slices.Concat(c.Information, c.Shifts)}
+		tensors[tensorCalibration] = safetensors.Tensor{Shape: []int{2, m.Summary.Factors}, Data: slices.Concat(
+			c.Information, c.Shifts)}
 	}
 	var b bytes.Buffer
 	if err := safetensors.Write(&b, tensors, map[string]string{"format": Format}); err != nil {
 		return nil, fmt.Errorf("writing %q: %w", LoadingsFile, err)
 	}
 	files := map[string][]byte{
-		ModelFile: manifest, LoadingsFile: b.Bytes(), SumsFile: []byte(sumLine(ModelFile, manifest) + sumLine(LoadingsFile, b.Bytes())),
-		TableFile: m.LoadingsCSV(),
+		ModelFile: manifest, LoadingsFile: b.Bytes(),
+		SumsFile: []byte(sumLine(ModelFile, manifest) + sumLine(LoadingsFile, b.Bytes())), TableFile: m.LoadingsCSV(),
 	}
 	if len(m.Summary.Compact) > 0 {
 		files[CompactFile] = m.compactCSV()
@@ -209,8 +211,8 @@ func tensor(m *mat.Dense) safetensors.Tensor {
 // modelLimit bounds each file of a model: 10,000 items with 100 factors take 8 MB.
 const modelLimit = 1 << 28
 
-// Load reads the model in the output folder of a fit. It refuses, by name, a file whose SHA-256 is not that in SHA256SUMS,
-// and a model that no fit can have written; the error then wraps ErrModel.
+// Load reads the model in the output folder of a fit. It refuses, by name, a file whose SHA-256 is not that in
+// SHA256SUMS, and a model that no fit can have written; the error then wraps ErrModel.
 func Load(dir string) (*Model, error) {
 	files := map[string][]byte{}
 	for _, name := range []string{SumsFile, ModelFile, LoadingsFile} {
@@ -223,7 +225,8 @@ func Load(dir string) (*Model, error) {
 		}
 		files[name] = data
 		if name != SumsFile && !strings.Contains(string(files[SumsFile]), sumLine(name, data)) {
-			return nil, fmt.Errorf("loading the model in %q: %w: sha256 of %s does not match %s", dir, ErrModel, name, SumsFile)
+			return nil, fmt.Errorf("loading the model in %q: %w: sha256 of %s does not match %s", dir,
+				ErrModel, name, SumsFile)
 		}
 	}
 	m, err := Parse(files[ModelFile], files[LoadingsFile])
@@ -234,7 +237,8 @@ func Load(dir string) (*Model, error) {
 	return m, nil
 }
 
-// ReadSHA256 returns the SHA-256, in hexadecimal, of the file SHA256SUMS of the model in a folder, and reads nothing else.
+// ReadSHA256 returns the SHA-256, in hexadecimal, of the file SHA256SUMS of the model in a folder, and reads nothing
+// else.
 func ReadSHA256(dir string) (string, error) {
 	sums, err := readBounded(filepath.Join(dir, SumsFile))
 	if err != nil {
@@ -334,8 +338,10 @@ const mostError = 1e300
 // check returns an error for what no fit can have written.
 func (m *Model) check() error {
 	s := &m.Summary
-	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) || len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
-		return fmt.Errorf("%d factors for %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta, len(s.FactorFits), len(s.Items))
+	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) ||
+		len(s.Items) != len(m.Items) || len(s.FactorFits) != s.Factors {
+		return fmt.Errorf("%d factors for %d items at beta %v, described as %d of %d", s.Factors, len(m.Items), s.Beta,
+			len(s.FactorFits), len(s.Items))
 	}
 	if w := s.Penalties; !(w.Scores >= 0 && w.ScoresRidge >= 0 && w.Answers >= 0) {
 		return fmt.Errorf("penalties %+v", w)
@@ -359,7 +365,8 @@ func (m *Model) check() error {
 			return fmt.Errorf("a cross-validated error of %v with a standard error of %v", p.Error, p.StandardError)
 		}
 	}
-	if len(s.BCV) > 0 && !slices.ContainsFunc(s.BCV, func(p Point) bool { return p.Factors == s.OneStandardErrorFactors }) {
+	if len(s.BCV) > 0 &&
+		!slices.ContainsFunc(s.BCV, func(p Point) bool { return p.Factors == s.OneStandardErrorFactors }) {
 		return fmt.Errorf("the curve lacks the %d factors within one standard error", s.OneStandardErrorFactors)
 	}
 	for _, item := range slices.Concat(m.Items, m.VisitItems) {
@@ -404,14 +411,15 @@ func (s *Summary) checkFactors() error {
 	}
 	for _, item := range s.Compact {
 		if len(item.Correlations) != s.Factors {
-			return fmt.Errorf("an item of the compact set with correlations of %d factors, must be %d", len(item.Correlations), s.Factors)
+			return fmt.Errorf("an item of the compact set with correlations of %d factors, must be %d",
+				len(item.Correlations), s.Factors)
 		}
 	}
 	return nil
 }
 
-// Describe takes the texts and subscales of the items from a codebook; for a model of visits only the texts, because its
-// subscales are the bins. It returns ErrOtherCodebook for a codebook without any of the items.
+// Describe takes the texts and subscales of the items from a codebook; for a model of visits only the texts, because
+// its subscales are the bins. It returns ErrOtherCodebook for a codebook without any of the items.
 func (m *Model) Describe(codebook []questionnaire.Item) error {
 	names, found := questionnaire.Names(codebook), false
 	for j := range m.Items {

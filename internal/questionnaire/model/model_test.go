@@ -28,10 +28,15 @@ func TestLoadRefusesDamage(t *testing.T) {
 			name string
 			do   func(path string, data []byte) error
 		}{
-			{"changed", func(path string, data []byte) error { data[len(data)/2] ^= 1; return os.WriteFile(path, data, 0o600) }},
+			{
+				"changed",
+				func(path string, data []byte) error { data[len(data)/2] ^= 1; return os.WriteFile(path, data, 0o600) },
+			},
 			{"cut", func(path string, data []byte) error { return os.WriteFile(path, data[:len(data)/2], 0o600) }},
 			{"lost", func(path string, _ []byte) error { return os.Remove(path) }},
-			{"a folder", func(path string, _ []byte) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }},
+			{"a folder", func(path string, _ []byte) error {
+				return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
+			}},
 		} {
 			t.Run(name+" "+damage.name, func(t *testing.T) {
 				t.Parallel()
@@ -44,7 +49,8 @@ func TestLoadRefusesDamage(t *testing.T) {
 				if err := damage.do(path, data); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := model.Load(dir); err == nil || !strings.Contains(err.Error(), name) && name != model.SumsFile {
+				if _, err := model.Load(dir); err == nil || !strings.Contains(err.Error(), name) &&
+					name != model.SumsFile {
 					t.Errorf("loading: %v, want an error that names %s", err, name)
 				}
 			})
@@ -64,18 +70,26 @@ func TestLoadRefusesNonsense(t *testing.T) {
 		"information below 0": func(m *model.Model) {
 			m.ICQF.Calibration = &icqf.Calibration{Information: []float64{1, -1}, Shifts: []float64{1, -1}}
 		},
-		"no noise":                         func(m *model.Model) { m.ICQF.Noise = nil },
-		"noise below 0":                    func(m *model.Model) { m.ICQF.Noise[1] = -1 },
-		"no calibration":                   func(m *model.Model) { m.ICQF.Calibration = nil },
-		"more scores described than given": func(m *model.Model) { m.Summary.FactorFits = append(m.Summary.FactorFits, model.FactorFit{}) },
-		"correlations of one factor":       func(m *model.Model) { m.Summary.FactorCorrelations = [][]float64{{1}} },
-		"a short row of correlations":      func(m *model.Model) { m.Summary.FactorCorrelations = [][]float64{{1, 0}, {0}} },
-		"one factor that accounts":         func(m *model.Model) { m.Summary.Accounted = make([]model.Accounted, 1) },
-		"one factor that explains":         func(m *model.Model) { m.Summary.ExplainedBy = &model.ExplainedBy{Factors: make([]model.Share, 1)} },
-		"three factors that explain unseen answers": func(m *model.Model) {
-			m.Summary.ExplainedBy = &model.ExplainedBy{Factors: make([]model.Share, 2), CrossValidated: &model.ExplainedBy{Factors: make([]model.Share, 3)}}
+		"no noise":       func(m *model.Model) { m.ICQF.Noise = nil },
+		"noise below 0":  func(m *model.Model) { m.ICQF.Noise[1] = -1 },
+		"no calibration": func(m *model.Model) { m.ICQF.Calibration = nil },
+		"more scores described than given": func(m *model.Model) {
+			m.Summary.FactorFits = append(m.Summary.FactorFits, model.FactorFit{})
 		},
-		"a compact set for one factor": func(m *model.Model) { m.Summary.Compact = []model.CompactItem{{Correlations: []float64{1}}} },
+		"correlations of one factor":  func(m *model.Model) { m.Summary.FactorCorrelations = [][]float64{{1}} },
+		"a short row of correlations": func(m *model.Model) { m.Summary.FactorCorrelations = [][]float64{{1, 0}, {0}} },
+		"one factor that accounts":    func(m *model.Model) { m.Summary.Accounted = make([]model.Accounted, 1) },
+		"one factor that explains": func(m *model.Model) {
+			m.Summary.ExplainedBy = &model.ExplainedBy{Factors: make([]model.Share, 1)}
+		},
+		"three factors that explain unseen answers": func(m *model.Model) {
+			m.Summary.ExplainedBy = &model.ExplainedBy{
+				Factors: make([]model.Share, 2), CrossValidated: &model.ExplainedBy{Factors: make([]model.Share, 3)},
+			}
+		},
+		"a compact set for one factor": func(m *model.Model) {
+			m.Summary.Compact = []model.CompactItem{{Correlations: []float64{1}}}
+		},
 		"intervals of the correlation of one factor": func(m *model.Model) {
 			all := make([][]float64, 4)
 			for j := range all {
@@ -83,7 +97,9 @@ func TestLoadRefusesNonsense(t *testing.T) {
 			}
 			m.Summary.Bootstrap = &model.Bootstrap{
 				Factors: make([]model.Again, 2), Loadings: model.Intervals{Errors: all, Low: all, High: all},
-				FactorCorrelations: &model.Intervals{Errors: [][]float64{{1}}, Low: [][]float64{{1}}, High: [][]float64{{1}}},
+				FactorCorrelations: &model.Intervals{
+					Errors: [][]float64{{1}}, Low: [][]float64{{1}}, High: [][]float64{{1}},
+				},
 			}
 		},
 	} {
@@ -103,7 +119,8 @@ func TestLoadRefusesOldFormat(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
 	m.Format = "1"
-	if _, err := model.Load(questionnairetest.Store(t, m)); !errors.Is(err, model.ErrModel) || !strings.Contains(err.Error(), "fit the model again") {
+	if _, err := model.Load(questionnairetest.Store(t, m)); !errors.Is(err, model.ErrModel) ||
+		!strings.Contains(err.Error(), "fit the model again") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -116,13 +133,15 @@ func TestCalibrationIsStored(t *testing.T) {
 	}
 }
 
-// An item of a quarter of the widest range counts four times, for the order and for the bars; what is shown is its loading.
+// An item of a quarter of the widest range counts four times, for the order and for the bars; what is shown is its
+// loading.
 func TestColumnsOfNarrowRanges(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
 	m.ICQF.Weights = []float64{16, 1, 1, 1}
 	top := m.Columns()[0].Top
-	if top[0].Name != "q1" || top[0].Loading != 1.5 || top[0].Width != 100 || top[1].Name != "q3" || top[1].Width != 100*2.5/6 {
+	if top[0].Name != "q1" || top[0].Loading != 1.5 || top[0].Width != 100 || top[1].Name != "q3" ||
+		top[1].Width != 100*2.5/6 {
 		t.Errorf("the first factor has %+v", top)
 	}
 	if got := mat.Row(nil, 0, m.AllStretched()); !slices.Equal(got, []float64{6, 0, 0, 1, 0, 0, 0.4}) {
@@ -142,7 +161,9 @@ func TestTables(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
-	if err := m.Describe([]questionnaire.Item{{Name: "q4", Text: "Lies", Subscale: "Other", Reversed: true}, {Name: "q9", Text: "?"}}); err != nil {
+	if err := m.Describe([]questionnaire.Item{
+		{Name: "q4", Text: "Lies", Subscale: "Other", Reversed: true}, {Name: "q9", Text: "?"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := m.Items[3]; got.Text != "Lies" || got.Subscale != "Other" || got.Reversed {

@@ -17,9 +17,9 @@ type Summary struct {
 	Objective float64 `json:"objective"`
 	// Penalties are the weights that Beta and the ridge stand for.
 	Penalties Penalties `json:"penalties"`
-	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance about the
-	// items' means that the model explains, with the weights that items of different ranges have in the fit. OutsideRange is how
-	// far the reconstruction leaves the range in its worst cell.
+	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance
+	// about the items' means that the model explains, with the weights that items of different ranges have in the fit.
+	// OutsideRange is how far the reconstruction leaves the range in its worst cell.
 	ReconstructionError float64 `json:"reconstruction_error"`
 	Explained           float64 `json:"explained"`
 	OutsideRange        float64 `json:"outside_range"`
@@ -67,7 +67,8 @@ func (s *Summary) MethodInFull() string {
 		if correlation == Pearson {
 			correlation = "Pearson"
 		}
-		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction, s.Settings.Rotation, correlation)
+		return fmt.Sprintf("factor analysis (%s, %s rotation, %s correlations)", s.Settings.Extraction,
+			s.Settings.Rotation, correlation)
 	case MethodL1:
 		return "l1-nmf (non-negative factorization with ℓ1 penalties)"
 	}
@@ -80,15 +81,16 @@ type Candidate struct {
 	Beta    float64 `json:"beta"`
 }
 
-// Penalties are the weights of the penalties in the objective: of the sum of the scores, of the sum of the loadings, and of half
-// their squares.
+// Penalties are the weights of the penalties in the objective: of the sum of the scores, of the sum of the loadings,
+// and of half their squares.
 type Penalties struct {
 	Scores        float64 `json:"scores"`
 	Loadings      float64 `json:"loadings"`
 	ScoresRidge   float64 `json:"scores_ridge"`
 	LoadingsRidge float64 `json:"loadings_ridge"`
-	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a answers
-	// weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any number.
+	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a
+	// answers weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any
+	// number.
 	Answers float64 `json:"answers"`
 }
 
@@ -107,23 +109,24 @@ type Seconds struct {
 	Solve  float64 `json:"solve"`
 }
 
-// ItemFit describes an item's answers: the share that is missing, their mean, and the share of their variance that the model
-// explains.
+// ItemFit describes an item's answers: the share that is missing, their mean, and the share of their variance that the
+// model explains.
 type ItemFit struct {
 	Item      string  `json:"item"`
 	Missing   float64 `json:"missing"`
 	Mean      float64 `json:"mean"`
 	Explained float64 `json:"explained"`
-	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for other
-	// methods.
+	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for
+	// other methods.
 	Communality *float64 `json:"communality,omitempty"`
 }
 
-// FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of participants
-// in whom the factor is absent (0) and more than half present.
+// FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of
+// participants in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
-	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit. The answers of the
-	// others hold less than a quarter of the usual information on the factor: their scores are no measurements.
+	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit. The
+	// answers of the others hold less than a quarter of the usual information on the factor: their scores are no
+	// measurements.
 	Participants int     `json:"participants"`
 	Limit        float64 `json:"standard_error_limit"`
 
@@ -131,9 +134,9 @@ type FactorFit struct {
 	Deviation float64 `json:"sd"`
 	Absent    float64 `json:"absent"`
 	High      float64 `json:"high"`
-	// StandardError is the root of the mean squared standard error of a score. Reliability is the share of the scores' variance
-	// that is not error of measurement: 1 − s²/sd² or, for the regression scores of factor analysis, whose factors have the
-	// variance 1, 1 − s², with the same root s for loadings that count as known. It is at least 0.
+	// StandardError is the root of the mean squared standard error of a score. Reliability is the share of the scores'
+	// variance that is not error of measurement: 1 − s²/sd² or, for the regression scores of factor analysis, whose
+	// factors have the variance 1, 1 − s², with the same root s for loadings that count as known. It is at least 0.
 	StandardError float64 `json:"standard_error"`
 	Reliability   float64 `json:"reliability"`
 }
@@ -141,8 +144,8 @@ type FactorFit struct {
 // Measures reports whether a score with this standard error is a measurement.
 func (f *FactorFit) Measures(standardError float64) bool { return standardError <= f.Limit }
 
-// Accounted is the variance of the standardized answers that a factor of factor analysis accounts for: in items, the diagonal of
-// ΦΛᵀΛ, and as a share of all items. Over the factors these sum to the communalities and to their mean.
+// Accounted is the variance of the standardized answers that a factor of factor analysis accounts for: in items, the
+// diagonal of ΦΛᵀΛ, and as a share of all items. Over the factors these sum to the communalities and to their mean.
 type Accounted struct {
 	SSLoadings float64 `json:"ss_loadings"`
 	Proportion float64 `json:"proportion"`
@@ -167,7 +170,8 @@ type RMSEA struct {
 	High  questionnaire.Figure `json:"high"`
 }
 
-// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its levels.
+// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its
+// levels.
 type Known struct {
 	Name      string  `json:"name"`
 	Mean      float64 `json:"mean,omitempty"`
@@ -187,8 +191,8 @@ type Level struct {
 type CompactItem struct {
 	Questionnaire string `json:"questionnaire"`
 	questionnaire.Item
-	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so far
-	// explains, in participants whom neither the choice nor the prediction has seen.
+	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so
+	// far explains, in participants whom neither the choice nor the prediction has seen.
 	Explained float64 `json:"explained"`
 	// Low and High are the ends of its 95 % interval, from those participants drawn anew.
 	Low  float64 `json:"explained_low"`
@@ -205,17 +209,18 @@ const (
 
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
-	// Input is the path of the answers, seen from the folder of the model once it is written; for a second stage, the names
-	// of its questionnaires.
+	// Input is the path of the answers, seen from the folder of the model once it is written; for a second stage, the
+	// names of its questionnaires.
 	Input       string              `json:"input"`
 	InputSHA256 string              `json:"input_sha256,omitempty"` // "" for a second stage
 	Range       questionnaire.Range `json:"range"`                  // that the reconstruction keeps
 	Learning
 }
 
-// Learning are the options of the solver, with the help of their flags; usedby lists the methods, or cross-validation, that alone
-// use a flag. Ridge is the weight β₂ of half the squares of scores and loadings, scaled as Scaled of icqf.Settings says. Zero
-// values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent, 1 and icqf.DefaultMaxIter.
+// Learning are the options of the solver, with the help of their flags; usedby lists the methods, or cross-validation,
+// that alone use a flag. Ridge is the weight β₂ of half the squares of scores and loadings, scaled as Scaled of
+// icqf.Settings says. Zero values of Inner, Partitions and MaxIter mean icqf.CoordinateDescent, 1 and
+// icqf.DefaultMaxIter.
 type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
 	Extraction    string  `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`

@@ -18,8 +18,8 @@ import (
 type Scores struct {
 	IDs    []string
 	Values *mat.Dense // n×k
-	// Errors are the standard errors of the scores, n×k, nil if they are not known or not wanted. Answered is then the number
-	// of items that each participant answered.
+	// Errors are the standard errors of the scores, n×k, nil if they are not known or not wanted. Answered is then the
+	// number of items that each participant answered.
 	Errors   *mat.Dense
 	Answered []int
 	// Norms are columns behind all others, n×len(NormNames), with NaN for an empty cell; nil without norms.
@@ -90,8 +90,8 @@ func (m *Model) AllLoadings() (*mat.Dense, []string) {
 	return all, names
 }
 
-// AllStretched returns AllLoadings, of ICQF and l1-nmf as those of items whose ranges are stretched to the widest, as the fit may
-// have done: by these, items of different ranges can be compared.
+// AllStretched returns AllLoadings, of ICQF and l1-nmf as those of items whose ranges are stretched to the widest, as
+// the fit may have done: by these, items of different ranges can be compared.
 func (m *Model) AllStretched() *mat.Dense {
 	all, _ := m.AllLoadings()
 	return m.ICQF.Stretch(all) // which has no weights if FA scores
@@ -105,9 +105,14 @@ func (m *Model) LoadingsCSV() []byte {
 
 // compactCSV returns the compact set as a table.
 func (m *Model) compactCSV() []byte {
-	rows := [][]string{append([]string{"rank", "questionnaire", "item", "text", "explained", "explained_low", "explained_high"}, FactorNames(m.Loadings())...)}
+	rows := [][]string{append(
+		[]string{"rank", "questionnaire", "item", "text", "explained", "explained_low", "explained_high"},
+		FactorNames(m.Loadings())...)}
 	for i, item := range m.Summary.Compact {
-		row := []string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained), Cell(item.Low), Cell(item.High)}
+		row := []string{
+			strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained),
+			Cell(item.Low), Cell(item.High),
+		}
 		for _, r := range item.Correlations {
 			row = append(row, Cell(r))
 		}
@@ -161,8 +166,8 @@ type Loading struct {
 	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
 }
 
-// Columns list at most topItems items. The AllStretched loading of each, whatever its sign, is at least TopShare of the column's
-// largest, and leastLoading of the largest answer.
+// Columns list at most topItems items. The AllStretched loading of each, whatever its sign, is at least TopShare of the
+// column's largest, and leastLoading of the largest answer.
 const (
 	topItems     = 12
 	TopShare     = 0.1

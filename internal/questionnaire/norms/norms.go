@@ -1,10 +1,11 @@
-// Package norms turns scores into percentiles and T scores by those of a reference sample, within bands of age and by sex.
+// Package norms turns scores into percentiles and T scores by those of a reference sample, within bands of age and by
+// sex.
 //
-// The scores of the people in a cell, one band and one sex, are the norms of that cell: no curve is fitted over age, and no
-// distribution is assumed. Scores of ICQF pile up at 0, the absent factor, and may pile up at 1. Models of continuous norms are
-// biased by such floors and ceilings (Crompvoets, Keuning and Emons, "Bias and precision of continuous norm-referenced test
-// scores using quantile regression", Assessment 2021), and their terms must be chosen case by case. The price is a larger
-// sample: a cell with fewer people than a given number has no norms.
+// The scores of the people in a cell, one band and one sex, are the norms of that cell: no curve is fitted over age,
+// and no distribution is assumed. Scores of ICQF pile up at 0, the absent factor, and may pile up at 1. Models of
+// continuous norms are biased by such floors and ceilings (Crompvoets, Keuning and Emons, "Bias and precision of
+// continuous norm-referenced test scores using quantile regression", Assessment 2021), and their terms must be chosen
+// case by case. The price is a larger sample: a cell with fewer people than a given number has no norms.
 package norms
 
 import (
@@ -98,15 +99,17 @@ type Cell struct {
 	Scores []Distribution `json:"scores,omitempty"`
 }
 
-// Distribution tells how many people of a cell score below each of some scores, and how many just that. The scores ascend. They
-// are all that occur, or mostScores of them at equal distances in rank; each that at least 1 in mostScores people have is there.
+// Distribution tells how many people of a cell score below each of some scores, and how many just that. The scores
+// ascend. They are all that occur, or mostScores of them at equal distances in rank; each that at least 1 in mostScores
+// people have is there.
 type Distribution struct {
 	Scores []float64 `json:"scores"`
 	Below  []int     `json:"below"`
 	Equal  []int     `json:"equal"`
 }
 
-// mostScores bounds the file. Between two scores, the number of people below is interpolated: off by less than 1 in mostScores.
+// mostScores bounds the file. Between two scores, the number of people below is interpolated: off by less than 1 in
+// mostScores.
 const mostScores = 200
 
 // Reason says why somebody has no norms.
@@ -149,15 +152,19 @@ type Options struct {
 	Least int          // people in a cell with norms; 0 means DefaultLeast
 }
 
-// Make makes norms of the scores of a reference sample, whose numbers are the factors of the model, and then their standard errors
-// if the table has them. Scores that model.FactorFit.Measures refuses do not count. The sample holds what Read reads; nil if the
-// norms go by nothing. Outside are those of the scores, by line, who are in no cell, or of whom a score does not count. It is an
-// error if the sample has no ids, if no cell has enough people, or if a score is outside Model.ScoreRange, and so of another model.
+// Make makes norms of the scores of a reference sample, whose numbers are the factors of the model, and then their
+// standard errors if the table has them. Scores that model.FactorFit.Measures refuses do not count. The sample holds
+// what Read reads; nil if the norms go by nothing. Outside are those of the scores, by line, who are in no cell, or of
+// whom a score does not count. It is an error if the sample has no ids, if no cell has enough people, or if a score is
+// outside Model.ScoreRange, and so of another model.
 func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 	if o.Least == 0 {
 		o.Least = DefaultLeast
 	}
-	n := &Norms{Format: Format, Method: method, ModelSHA256: o.Model.SHA256, By: o.By, Least: o.Least, Factors: model.FactorNames(o.Model.Loadings())}
+	n := &Norms{
+		Format: Format, Method: method, ModelSHA256: o.Model.SHA256, By: o.By, Least: o.Least,
+		Factors: model.FactorNames(o.Model.Loadings()),
+	}
 	type key struct {
 		band int
 		sex  string
@@ -175,7 +182,8 @@ func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		s := &scores.Rows[i]
 		for t, v := range s.Numbers[:len(n.Factors)] {
 			if v < possible.Low || v > possible.High {
-				return nil, nil, &table.Error{File: scores.File, Line: s.Line, Column: n.Factors[t], Err: fmt.Errorf("scores of another model: the score is not in %v", possible)}
+				return nil, nil, &table.Error{File: scores.File, Line: s.Line, Column: n.Factors[t], Err: fmt.Errorf(
+					"scores of another model: the score is not in %v", possible)}
 			}
 		}
 		person := byID[s.ID]
@@ -238,7 +246,8 @@ func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		}
 	}
 	if largest < o.Least {
-		return nil, outside, fmt.Errorf("%w: no cell has %d people: the largest has %d", questionnaire.ErrOptions, o.Least, largest)
+		return nil, outside, fmt.Errorf("%w: no cell has %d people: the largest has %d", questionnaire.ErrOptions,
+			o.Least, largest)
 	}
 	return n, outside, nil
 }
@@ -264,9 +273,10 @@ func distribution(scores []float64) Distribution {
 //
 //	100·(b + e/2 + 1/2)/(n + 1)
 //
-// This is the mean rank r of the score among those of the n people and itself, as the rankit 100·(r − 1/2)/(n + 1) (Bliss,
-// "Statistics in Biology", 1967). It differs from the percentile rank 100·(b + e/2)/n (Crawford, Garthwaite and Slick, The
-// Clinical Neuropsychologist 23, 2009, page 1176) by at most 50/(n + 1), and is never 0 or 100, which have no T score.
+// This is the mean rank r of the score among those of the n people and itself, as the rankit 100·(r − 1/2)/(n + 1)
+// (Bliss, "Statistics in Biology", 1967). It differs from the percentile rank 100·(b + e/2)/n (Crawford, Garthwaite and
+// Slick, The Clinical Neuropsychologist 23, 2009, page 1176) by at most 50/(n + 1), and is never 0 or 100, which have
+// no T score.
 func (d *Distribution) Percentile(score float64) float64 {
 	last := len(d.Scores) - 1
 	n := float64(d.Below[last] + d.Equal[last])
@@ -284,17 +294,18 @@ func (d *Distribution) Percentile(score float64) float64 {
 	return 100 * (below + equal/2 + .5) / (n + 1)
 }
 
-// T returns the T score of a percentile in (0, 100): 50 + 10·Φ⁻¹(percentile/100), where Φ is the normal distribution function.
+// T returns the T score of a percentile in (0, 100): 50 + 10·Φ⁻¹(percentile/100), where Φ is the normal distribution
+// function.
 func T(percentile float64) float64 { return 50 + 10*math.Sqrt2*math.Erfinv(2*percentile/100-1) }
 
 // z is the 97.5th percentile of the normal distribution.
 const z = 1.959963984540054
 
-// Apply adds the norms to scores of the model: for each factor its percentile and T score, and, if the scores have standard
-// errors s, the T scores of score ± 1.96·s within the range of the method's scores, between which the T score lies with 95 % as
-// far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must have the ids of the
-// scores. Whoever is in no cell with norms has NaN there, and is told by line. Vague holds, for each factor, the lines of people whose
-// scores are no measurements: they have NaN too.
+// Apply adds the norms to scores of the model: for each factor its percentile and T score, and, if the scores have
+// standard errors s, the T scores of score ± 1.96·s within the range of the method's scores, between which the T score
+// lies with 95 % as far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must
+// have the ids of the scores. Whoever is in no cell with norms has NaN there, and is told by line. Vague holds, for
+// each factor, the lines of people whose scores are no measurements: they have NaN too.
 func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet, vague [][]int) []Outside {
 	unmeasured := make([]map[int]bool, len(n.Factors))
 	for t, lines := range vague {

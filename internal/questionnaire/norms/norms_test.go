@@ -32,14 +32,17 @@ func TestPercentile(t *testing.T) {
 			t.Errorf("percentile of %v is %v, want %v", score, got, want)
 		}
 	}
-	for percentile, want := range map[float64]float64{50: 50, 97.72498680518208: 70, 15.865525393145708: 40, 99.86501019683699: 80} {
+	for percentile, want := range map[float64]float64{
+		50: 50, 97.72498680518208: 70, 15.865525393145708: 40, 99.86501019683699: 80,
+	} {
 		if got := T(percentile); math.Abs(got-want) > 1e-9 {
 			t.Errorf("T of percentile %v is %v, want %v", percentile, got, want)
 		}
 	}
 }
 
-// A large cell keeps few scores. Those that many people share stay exact; between the others the error is below half a point.
+// A large cell keeps few scores. Those that many people share stay exact; between the others the error is below half a
+// point.
 func TestDistributionOfManyScores(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -79,8 +82,8 @@ func TestDistributionOfManyScores(t *testing.T) {
 	}
 }
 
-// sample writes the scores of a reference sample, which depend on age and sex, and a table of its people in another order.
-// truth holds how many standard deviations each is from the mean of their age and sex.
+// sample writes the scores of a reference sample, which depend on age and sex, and a table of its people in another
+// order. truth holds how many standard deviations each is from the mean of their age and sex.
 func sample(t *testing.T, n int) (scores, people string, truth []float64) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 0))
@@ -101,7 +104,9 @@ func sample(t *testing.T, n int) (scores, people string, truth []float64) {
 
 // oneFactor is a model with one factor.
 func oneFactor() *model.Model {
-	return &model.Model{SHA256: "abc", Summary: model.Summary{FactorFits: make([]model.FactorFit, 1)}, ICQF: icqf.Model{Loadings: mat.NewDense(2, 1, []float64{1, 1})}}
+	return &model.Model{SHA256: "abc", Summary: model.Summary{FactorFits: make([]model.FactorFit, 1)}, ICQF: icqf.Model{
+		Loadings: mat.NewDense(2, 1, []float64{1, 1}),
+	}}
 }
 
 func byBoth() By {
@@ -146,7 +151,8 @@ func TestNormsOfPlantedScores(t *testing.T) {
 		values.Set(i, 0, r.Numbers[0])
 	}
 	all := model.Scores{IDs: ids, Values: values}
-	if outside := loaded.Apply(oneFactor(), &all, p, nil); len(outside) > 0 || !slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
+	if outside := loaded.Apply(oneFactor(), &all, p, nil); len(outside) > 0 ||
+		!slices.Equal(all.Header(), []string{"id", "factor1", "percentile_factor1", "t_factor1"}) {
 		t.Fatalf("columns %q, outside %v", all.Header(), outside)
 	}
 	ts := mat.Col(nil, 1, all.Norms)
@@ -158,8 +164,8 @@ func TestNormsOfPlantedScores(t *testing.T) {
 	}
 }
 
-// The interval of a T score is that of the score, seen through the norms: with a standard error of half a standard deviation
-// it covers the T score of the true score in 95 of 100 people, whatever the range of the method's scores.
+// The interval of a T score is that of the score, seen through the norms: with a standard error of half a standard
+// deviation it covers the T score of the true score in 95 of 100 people, whatever the range of the method's scores.
 func TestInterval(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -181,14 +187,16 @@ func TestInterval(t *testing.T) {
 				return all
 			}
 			norms, truth, scores, people := normsOf(sample()), sample(), &model.Scores{}, &answers.Sheet{}
-			scores.Values, scores.Errors, scores.Answered = mat.NewDense(n, 1, nil), mat.NewDense(n, 1, slices.Repeat([]float64{se}, n)), make([]int, n)
+			scores.Values, scores.Errors, scores.Answered = mat.NewDense(n, 1, nil),
+				mat.NewDense(n, 1, slices.Repeat([]float64{se}, n)), make([]int, n)
 			for i, v := range truth {
 				id := fmt.Sprint(i)
 				scores.Values.Set(i, 0, within(v+se*random.NormFloat64()))
 				scores.IDs, people.Rows = append(scores.IDs, id), append(people.Rows, answers.SheetRow{ID: id})
 			}
 			norms.Apply(m, scores, people, nil)
-			if want := []string{"percentile_factor1", "t_factor1", "t_low_factor1", "t_high_factor1"}; !slices.Equal(scores.NormNames, want) {
+			if want := []string{"percentile_factor1", "t_factor1", "t_low_factor1", "t_high_factor1"}; !slices.Equal(
+				scores.NormNames, want) {
 				t.Fatalf("columns %q, want %q", scores.NormNames, want)
 			}
 			covered := 0
@@ -210,7 +218,9 @@ func TestInterval(t *testing.T) {
 
 // normsOf returns norms of one factor and one cell with these scores.
 func normsOf(scores []float64) *Norms {
-	return &Norms{Factors: []string{"factor1"}, Cells: []Cell{{Participants: len(scores), Scores: []Distribution{distribution(scores)}}}}
+	return &Norms{Factors: []string{"factor1"}, Cells: []Cell{
+		{Participants: len(scores), Scores: []Distribution{distribution(scores)}},
+	}}
 }
 
 // The interval ends where the scores of the method do.
@@ -218,13 +228,17 @@ func TestIntervalEnds(t *testing.T) {
 	t.Parallel()
 	people := &answers.Sheet{Rows: []answers.SheetRow{{ID: "a"}, {ID: "b"}}}
 	apply := func(method string) [2][]float64 {
-		s := &model.Scores{IDs: []string{"a", "b"}, Values: mat.NewDense(2, 1, []float64{0, 1}), Errors: mat.NewDense(2, 1, []float64{.1, .1}), Answered: []int{2, 2}}
+		s := &model.Scores{
+			IDs: []string{"a", "b"}, Values: mat.NewDense(2, 1, []float64{0, 1}),
+			Errors: mat.NewDense(2, 1, []float64{.1, .1}), Answered: []int{2, 2},
+		}
 		m := oneFactor()
 		m.Summary.Method = method
 		normsOf([]float64{0, 0, .5, 1}).Apply(m, s, people, nil)
 		return [2][]float64{s.Norms.RawRowView(0), s.Norms.RawRowView(1)}
 	}
-	if r := apply(model.MethodICQF); r[0][2] != r[0][1] || r[0][3] <= r[0][1] || r[1][2] >= r[1][1] || r[1][3] != r[1][1] {
+	if r := apply(model.MethodICQF); r[0][2] != r[0][1] || r[0][3] <= r[0][1] || r[1][2] >= r[1][1] ||
+		r[1][3] != r[1][1] {
 		t.Errorf("the T scores of 0 and 1, the ends of a score, have the intervals %v", r)
 	}
 	if r := apply("fa"); r[0][2] >= r[0][1] || r[1][3] <= r[1][1] {
@@ -248,19 +262,29 @@ func TestOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Outside{{NoPerson, []int{2}}, {NoScore, []int{3}}}, outside); diff != "" || made.Outside != 2 || made.Participants != 30 {
-		t.Errorf("%d participants, %d outside, who differ from those wanted:\n%s", made.Participants, made.Outside, diff)
+	if diff := cmp.Diff([]Outside{{NoPerson, []int{2}}, {NoScore, []int{3}}}, outside); diff != "" ||
+		made.Outside != 2 || made.Participants != 30 {
+		t.Errorf("%d participants, %d outside, who differ from those wanted:\n%s", made.Participants,
+			made.Outside, diff)
 	}
-	sizes := []Cell{{Band: 0, Ages: "6-12", Sex: "F", Participants: 10}, {Band: 0, Ages: "6-12", Sex: "M", Participants: 10}, {Band: 1, Ages: "12-18", Sex: "F", Participants: 10}, {Band: 1, Ages: "12-18", Sex: "M"}}
+	sizes := []Cell{
+		{Band: 0, Ages: "6-12", Sex: "F", Participants: 10},
+		{Band: 0, Ages: "6-12", Sex: "M", Participants: 10},
+		{Band: 1, Ages: "12-18", Sex: "F", Participants: 10},
+		{Band: 1, Ages: "12-18", Sex: "M"},
+	}
 	if diff := cmp.Diff(sizes, made.Cells, cmpopts.IgnoreFields(Cell{}, "Scores")); diff != "" {
 		t.Errorf("cells differ from those wanted:\n%s", diff)
 	}
-	_, later := read(t, byBoth(), file("id,factor1\na,1\n"), file("id,age,sex\na,18,F\nb,18.1,F\nc,,F\nd,7,\ne,7,X\nf,13,M\ng,7,M\nh,5,F\n"))
+	_, later := read(t, byBoth(), file("id,factor1\na,1\n"),
+		file("id,age,sex\na,18,F\nb,18.1,F\nc,,F\nd,7,\ne,7,X\nf,13,M\ng,7,M\nh,5,F\n"))
 	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	values := mat.NewDense(len(ids), 1, []float64{.9, .5, .5, .5, .5, .5, math.NaN(), .5})
 	all := &model.Scores{IDs: ids, Values: values}
 	outside = made.Apply(oneFactor(), all, later, nil)
-	want := []Outside{{OtherAge, []int{3, 9}}, {NoAge, []int{4}}, {NoSex, []int{5}}, {OtherSex, []int{6}}, {Few, []int{7}}}
+	want := []Outside{
+		{OtherAge, []int{3, 9}}, {NoAge, []int{4}}, {NoSex, []int{5}}, {OtherSex, []int{6}}, {Few, []int{7}},
+	}
 	if diff := cmp.Diff(want, outside); diff != "" {
 		t.Errorf("outside differ from those wanted:\n%s", diff)
 	}
@@ -269,14 +293,17 @@ func TestOutside(t *testing.T) {
 			t.Errorf("row %q", line)
 		}
 	}
-	if _, _, err := Make(s, p, Options{By: byBoth(), Model: oneFactor(), Least: 11}); !errors.Is(err, questionnaire.ErrOptions) {
+	if _, _, err := Make(s, p, Options{By: byBoth(), Model: oneFactor(), Least: 11}); !errors.Is(err,
+		questionnaire.ErrOptions) {
 		t.Errorf("no cell is large enough: %v", err)
 	}
 	p.Numbered = true
-	if _, _, err := Make(s, p, Options{By: byBoth(), Model: oneFactor(), Least: 10}); !errors.Is(err, questionnaire.ErrNumbered) {
+	if _, _, err := Make(s, p, Options{By: byBoth(), Model: oneFactor(), Least: 10}); !errors.Is(err,
+		questionnaire.ErrNumbered) {
 		t.Errorf("people without ids: %v", err)
 	}
-	if none, _, err := Make(s, nil, Options{Model: oneFactor(), Least: 31}); err != nil || len(none.Cells) != 1 || none.Cells[0].Participants != 31 {
+	if none, _, err := Make(s, nil, Options{Model: oneFactor(), Least: 31}); err != nil || len(none.Cells) != 1 ||
+		none.Cells[0].Participants != 31 {
 		t.Errorf("norms that go by nothing: %+v, %v", none, err)
 	}
 }
@@ -293,7 +320,8 @@ func TestNormsWithoutVagueScores(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "%d,%v,%v\n", i, score, err)
 	}
-	s, err := answers.ReadSheet(questionnairetest.File(t, "x.csv", table.String()), answers.SheetColumns{Numbers: []string{"factor1", "se_factor1"}})
+	s, err := answers.ReadSheet(questionnairetest.File(t, "x.csv", table.String()),
+		answers.SheetColumns{Numbers: []string{"factor1", "se_factor1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +332,8 @@ func TestNormsWithoutVagueScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &made.Cells[0].Scores[0]
-	if len(outside) != 1 || outside[0].Reason != Vague || len(outside[0].Lines) != 10 || made.Cells[0].Participants != 30 || d.Percentile(0) != 100*.5/21 {
+	if len(outside) != 1 || outside[0].Reason != Vague || len(outside[0].Lines) != 10 ||
+		made.Cells[0].Participants != 30 || d.Percentile(0) != 100*.5/21 {
 		t.Errorf("outside %+v, %d people, percentile of 0 is %v", outside, made.Cells[0].Participants, d.Percentile(0))
 	}
 	if err := made.check(m); err != nil {
@@ -317,7 +346,8 @@ func TestNormsWithoutVagueScores(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
-	const good = `{"format":"1","model_sha256":"abc","factors":["factor1"],"cells":[{"participants":3,"scores":[{"scores":[0,1],"below":[0,2],"equal":[2,1]}]}]}`
+	const good = `{"format":"1","model_sha256":"abc","factors":["factor1"],"cells":[{"participants":3,` +
+		`"scores":[{"scores":[0,1],"below":[0,2],"equal":[2,1]}]}]}`
 	path := questionnairetest.File(t, "norms.json", good)
 	if _, err := Load(path, oneFactor()); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package paper lays out loadings and scores as tables: in full as CSV and JSON, and rounded as Markdown and LaTeX, for a paper.
+// Package paper lays out loadings and scores as tables: in full as CSV and JSON, and rounded as Markdown and LaTeX, for
+// a paper.
 package paper
 
 import (
@@ -41,10 +42,12 @@ type Row struct {
 	Numbers []float64
 }
 
-// Loadings returns the loadings of a model in full: a row for each item in their order, with its text and subscale, "yes" if it
-// is reversed, and its loadings on the factors and the confounds.
+// Loadings returns the loadings of a model in full: a row for each item in their order, with its text and subscale,
+// "yes" if it is reversed, and its loadings on the factors and the confounds.
 func Loadings(m *model.Model) *Table {
-	t := &Table{Columns: []Column{{Name: "item", Words: true}, {Name: "text", Words: true}, {Name: "subscale", Words: true}, {Name: "reversed", Words: true}}}
+	t := &Table{Columns: []Column{{
+		Name: "item", Words: true,
+	}, {Name: "text", Words: true}, {Name: "subscale", Words: true}, {Name: "reversed", Words: true}}}
 	all, names := m.AllLoadings()
 	for _, name := range names {
 		t.Columns = append(t.Columns, Column{Name: name})
@@ -59,11 +62,12 @@ func Loadings(m *model.Model) *Table {
 	return t
 }
 
-// LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by descending
-// loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute value; 0 means a tenth of
-// the largest. For both, items of narrower ranges count as if stretched to the widest (Model.AllStretched). Those on confounds are
-// left out. For factor analysis the communalities follow, and at the foot stand the sum of squared loadings of each factor, ΦΛᵀΛ if
-// factors correlate, and its share of the variance of all items.
+// LoadingsToPrint returns the loadings of a model for a paper. Items stand under the factor on which they load most, by
+// descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute
+// value; 0 means a tenth of the largest. For both, items of narrower ranges count as if stretched to the widest
+// (Model.AllStretched). Those on confounds are left out. For factor analysis the communalities follow, and at the foot
+// stand the sum of squared loadings of each factor, ΦΛᵀΛ if factors correlate, and its share of the variance of all
+// items.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	loadings, s := m.Loadings(), &m.Summary
 	p, k := loadings.Dims()
@@ -77,7 +81,8 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	}
 	t := &Table{
 		Caption: fmt.Sprintf("Loadings of %d items on %d factors", len(m.Items), s.Factors),
-		Notes:   []string{fmt.Sprintf("%d participants; method: %s. Loadings below %s are not shown.", s.Participants, s.MethodInFull(), below)},
+		Notes: []string{fmt.Sprintf("%d participants; method: %s. Loadings below %s are not shown.", s.Participants,
+			s.MethodInFull(), below)},
 		Columns: []Column{{Title: "Item", Words: true}},
 	}
 	hasText := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool { return i.Text != "" })
@@ -130,8 +135,8 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	return t
 }
 
-// byFactor returns the items by the factor on which they load most, and then by descending loading on it; the items without
-// loadings come last.
+// byFactor returns the items by the factor on which they load most, and then by descending loading on it; the items
+// without loadings come last.
 func byFactor(loadings *mat.Dense) []int {
 	p, k := loadings.Dims()
 	items, factor, largest := make([]int, p), make([]int, p), make([]float64, p)

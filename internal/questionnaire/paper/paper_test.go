@@ -20,14 +20,20 @@ import (
 // signed is a model with loadings of both signs, an item without any, and names that are markup.
 func signed() *model.Model {
 	return &model.Model{
-		Items:     []questionnaire.Item{{Name: "b_2", Text: `50 % | <b>of</b> "$5" & [more]`, Subscale: "s", Reversed: true}, {Name: "none"}, {Name: "*a"}, {Name: "c", Text: "Line\nbreak"}},
-		ICQF:      icqf.Model{Loadings: mat.NewDense(4, 2, []float64{.126, -.9, 0, 0, .4, .2, .7, 0}), ConfoundLoadings: mat.NewDense(4, 2, []float64{1, 5, 2, 6, 3, 7, 4, 8})},
+		Items: []questionnaire.Item{{
+			Name: "b_2", Text: `50 % | <b>of</b> "$5" & [more]`, Subscale: "s", Reversed: true,
+		}, {Name: "none"}, {Name: "*a"}, {Name: "c", Text: "Line\nbreak"}},
+		ICQF: icqf.Model{
+			Loadings:         mat.NewDense(4, 2, []float64{.126, -.9, 0, 0, .4, .2, .7, 0}),
+			ConfoundLoadings: mat.NewDense(4, 2, []float64{1, 5, 2, 6, 3, 7, 4, 8}),
+		},
 		Confounds: []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical, Levels: []string{"F"}}},
 		Summary:   model.Summary{Method: "icqf", Factors: 2, Participants: 12},
 	}
 }
 
-// What is printed is what a reader of the paper needs: items under their factors, the largest first, without small loadings.
+// What is printed is what a reader of the paper needs: items under their factors, the largest first, without small
+// loadings.
 func TestLoadingsToPrint(t *testing.T) {
 	t.Parallel()
 	const markdown = `Loadings of 4 items on 2 factors
@@ -77,7 +83,10 @@ func TestLoadingsOfNarrowRanges(t *testing.T) {
 	m := signed()
 	m.ICQF.Weights = []float64{1, 1, 16, 1}
 	out := string(LoadingsToPrint(m, .3).Markdown())
-	for _, want := range []string{"---: |\n| \\*a |  | 0.40 | 0.20 |\n| c | Line break | 0.70 |  |\n", "Loadings below 0.30, on the widest range of the items, are not shown."} {
+	for _, want := range []string{
+		"---: |\n| \\*a |  | 0.40 | 0.20 |\n| c | Line break | 0.70 |  |\n",
+		"Loadings below 0.30, on the widest range of the items, are not shown.",
+	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
@@ -89,15 +98,16 @@ func TestNoteOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	m := signed()
 	m.Summary.Method = model.MethodFA
-	m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "ml", "oblimin", model.Pearson
+	m.Summary.Settings.Extraction, m.Summary.Settings.Rotation, m.Summary.Settings.Correlation = "ml",
+		"oblimin", model.Pearson
 	const want = "method: factor analysis (ml, oblimin rotation, Pearson correlations)."
 	if got := LoadingsToPrint(m, 0).Notes[0]; !strings.Contains(got, want) {
 		t.Errorf("note %q, want %q in it", got, want)
 	}
 }
 
-// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut, and what each factor
-// accounts for.
+// The table of a factor analysis has the communality of each item, 1 less its uniqueness, whatever the cut, and what
+// each factor accounts for.
 func TestCommunalities(t *testing.T) {
 	t.Parallel()
 	m := signed()
@@ -147,14 +157,18 @@ func TestLoadingsInFull(t *testing.T) {
 		Sex                            float64 `json:"sex_F"`
 	}
 	var got []row
-	if err := json.Unmarshal(data, &got); err != nil || len(got) != 4 || got[0] != (row{"b_2", want[1][1], "s", "yes", .126, -.9, 5, 1}) {
+	if err := json.Unmarshal(data, &got); err != nil || len(got) != 4 || got[0] != (row{
+		Item: "b_2", Text: want[1][1],
+		Subscale: "s", Reversed: "yes", Factor1: .126, Factor2: -.9, Intercept: 5, Sex: 1,
+	}) {
 		t.Errorf("JSON %s: %v", data, err)
 	}
 }
 
 func TestScores(t *testing.T) {
 	t.Parallel()
-	scores, err := Scores(questionnairetest.File(t, "s.csv", "id,factor1,answered,t_factor1\np1,0.126,24,61.5\np2,0,25,\n"))
+	scores, err := Scores(questionnairetest.File(t, "s.csv",
+		"id,factor1,answered,t_factor1\np1,0.126,24,61.5\np2,0,25,\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +183,8 @@ func TestScores(t *testing.T) {
 		t.Errorf("the Markdown differs from that wanted:\n%s", diff)
 	}
 	data, err := scores.JSON()
-	if want := `[{"id":"p1","factor1":0.126,"answered":24,"t_factor1":61.5},` + "\n" + `{"id":"p2","factor1":0,"answered":25,"t_factor1":null}]` + "\n"; err != nil || string(data) != want {
+	if want := `[{"id":"p1","factor1":0.126,"answered":24,"t_factor1":61.5},` + "\n" +
+		`{"id":"p2","factor1":0,"answered":25,"t_factor1":null}]` + "\n"; err != nil || string(data) != want {
 		t.Errorf("JSON %s, want %s: %v", data, want, err)
 	}
 	_, err = Scores(questionnairetest.File(t, "s.csv", "id,sex\np1,F\n"))

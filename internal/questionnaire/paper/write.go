@@ -77,13 +77,15 @@ type markup struct {
 	minus string
 }
 
-// inMarkdown and inLaTeX escape what would be markup in a cell. In LaTeX, [ or * behind the end of a row is markup too, and
-// pdfLaTeX lacks the signs that become mathematics.
+// inMarkdown and inLaTeX escape what would be markup in a cell. In LaTeX, [ or * behind the end of a row is markup too,
+// and pdfLaTeX lacks the signs that become mathematics.
 var (
-	inMarkdown = markup{strings.NewReplacer(`\`, `\\`, `|`, `\|`, `*`, `\*`, `_`, `\_`, "`", "\\`", `<`, `\<`, `[`, `\[`, `~`, `\~`, `$`, `\$`), "-"}
-	inLaTeX    = markup{strings.NewReplacer(`\`, `\textbackslash{}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`, `~`, `\textasciitilde{}`,
-		`^`, `\textasciicircum{}`, "`", `\textasciigrave{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `[`, `{[}`, `*`, `{*}`,
-		`≤`, `$\leq$`, `≥`, `$\geq$`, `≠`, `$\neq$`, `≈`, `$\approx$`, `−`, `$-$`, `ℓ`, `$\ell$`), "$-$"}
+	inMarkdown = markup{strings.NewReplacer(`\`, `\\`, `|`, `\|`, `*`, `\*`, `_`, `\_`, "`", "\\`", `<`, `\<`,
+		`[`, `\[`, `~`, `\~`, `$`, `\$`), "-"}
+	inLaTeX = markup{strings.NewReplacer(`\`, `\textbackslash{}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`,
+		`{`, `\{`, `}`, `\}`, `~`, `\textasciitilde{}`,
+		`^`, `\textasciicircum{}`, "`", `\textasciigrave{}`, `<`, `\textless{}`, `>`, `\textgreater{}`, `[`, `{[}`,
+		`*`, `{*}`, `≤`, `$\leq$`, `≥`, `$\geq$`, `≠`, `$\neq$`, `≈`, `$\approx$`, `−`, `$-$`, `ℓ`, `$\ell$`), "$-$"}
 )
 
 // text writes words on one line, with composed letters, which pdfLaTeX needs.
@@ -136,7 +138,9 @@ func (t *Table) LaTeX() []byte {
 	cells := t.printed(inLaTeX)
 	line := func(cells []string) { fmt.Fprintf(&b, "%s \\\\\n", strings.Join(cells, " & ")) }
 	titles := t.titles(inLaTeX, func(c Column) string { return cmp.Or(c.Short, c.Title) })
-	fmt.Fprintf(&b, "%% needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}\n{\\small\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}{%s}\n\\caption{%s}\\\\\n\\toprule\n", t.alignment(), inLaTeX.text(t.Caption))
+	fmt.Fprintf(&b, "%% needs \\usepackage[T1]{fontenc} and \\usepackage{array,booktabs,longtable}\n"+
+		"{\\small\\setlength{\\tabcolsep}{3pt}\n\\begin{longtable}{%s}\n\\caption{%s}\\\\\n\\toprule\n", t.alignment(),
+		inLaTeX.text(t.Caption))
 	line(titles)
 	b.WriteString("\\midrule\n\\endfirsthead\n\\toprule\n")
 	line(titles)
@@ -155,8 +159,8 @@ func (t *Table) LaTeX() []byte {
 	return b.Bytes()
 }
 
-// Shares of the width of a line of LaTeX's article, in its small font: of a letter and of a column of numbers. Texts get what is
-// left, within bounds.
+// Shares of the width of a line of LaTeX's article, in its small font: of a letter and of a column of numbers. Texts
+// get what is left, within bounds.
 const (
 	letterWidth           = 0.016
 	numberWidth           = 0.092
@@ -194,8 +198,8 @@ func (t *Table) titles(m markup, title func(Column) string) (titles []string) {
 // printedDigits is the number of digits behind the point in a paper.
 const printedDigits = 2
 
-// printed returns the cells of the rows and of the foot for a paper. Columns of whole numbers, such as counts, have no digits
-// behind the point.
+// printed returns the cells of the rows and of the foot for a paper. Columns of whole numbers, such as counts, have no
+// digits behind the point.
 func (t *Table) printed(m markup) (all [][]string) {
 	rows := slices.Concat(t.Rows, t.Foot)
 	var digits []int

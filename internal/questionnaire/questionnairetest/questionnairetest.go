@@ -34,8 +34,8 @@ const (
 	Top          = 4.0
 )
 
-// Rows returns a table of answers 0 to 4 to items of three factors, a tenth missing, with age, sex and an illness that comes
-// with the first factor. Ids begin with "secret".
+// Rows returns a table of answers 0 to 4 to items of three factors, a tenth missing, with age, sex and an illness that
+// comes with the first factor. Ids begin with "secret".
 func Rows(seed uint64) [][]string {
 	random := rand.New(rand.NewPCG(seed, 0))
 	rows := [][]string{{"id"}}
@@ -102,10 +102,12 @@ func File(t testing.TB, name, content string) string {
 // Options are those of a fit to planted answers in the file.
 func Options(path string) fit.Options {
 	return fit.Options{
-		Input: path, Factors: []int{Factors}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1},
-		Columns: answers.Columns{
+		Input: path, Factors: []int{Factors}, Betas: []float64{0.1},
+		Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1}, Columns: answers.Columns{
 			Items: []string{"q*"}, Range: &questionnaire.Range{High: Top},
-			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},
+			Confounds: []questionnaire.Confound{
+				{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+			},
 		},
 	}
 }
@@ -204,15 +206,17 @@ func Model() *model.Model {
 		},
 		CreatedAt: time.Date(2026, 11, 20, 8, 1, 2, 0, time.UTC),
 		ICQF: icqf.Model{
-			Loadings:         mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
-			ConfoundLoadings: mat.NewDense(4, 5, []float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
-			L1:               0.1,
-			Answers:          3.75,
-			Noise:            []float64{0.25, 0.5, 0.125, 0.25},
-			Calibration:      &icqf.Calibration{Information: []float64{8.5, 0}, Shifts: []float64{-0.25, 0}},
+			Loadings: mat.NewDense(4, 2, []float64{1.5, 0, 0, 1.25, 2.5, 0.1, 0, 0}),
+			ConfoundLoadings: mat.NewDense(4, 5,
+				[]float64{0, 0.25, 0, 0, 0.1, 0, 0, 0, 0.5, 0, 0.3, 0, 0, 0, 0.2, 0, 0, 0, 0, 1. / 3}),
+			L1:          0.1,
+			Answers:     3.75,
+			Noise:       []float64{0.25, 0.5, 0.125, 0.25},
+			Calibration: &icqf.Calibration{Information: []float64{8.5, 0}, Shifts: []float64{-0.25, 0}},
 		},
 		Summary: model.Summary{
-			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25, Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,
+			Method: "icqf", Status: "converged", Iterations: 42, Objective: 123.456, ReconstructionError: 0.25,
+			Explained: 0.625, OutsideRange: 0.001, Factors: 2, Beta: 0.1,
 			BCV: []model.Point{
 				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.05},
 				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.4, StandardError: 0.04},
@@ -225,8 +229,10 @@ func Model() *model.Model {
 				{Item: "q3", Mean: 1, Explained: 0.5},
 				{Item: "q4", Missing: 0.0625, Mean: 0.25},
 			},
-			FactorFits: []model.FactorFit{{Mean: 0.25, Absent: 0.5, High: 0.125}, {Mean: 0.5, Absent: 0.25, High: 0.375}},
-			Settings:   model.Settings{Range: r}, Version: "1.2.3",
+			FactorFits: []model.FactorFit{
+				{Mean: 0.25, Absent: 0.5, High: 0.125}, {Mean: 0.5, Absent: 0.25, High: 0.375},
+			},
+			Settings: model.Settings{Range: r}, Version: "1.2.3",
 		},
 	}
 }

@@ -42,7 +42,10 @@ func TestAges(t *testing.T) {
 		}
 	}
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
-	o.Columns = answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: highest}, Visits: &questionnaire.Visits{Time: "age", Edges: []float64{0, 3, 6, 9}}}
+	o.Columns = answers.Columns{
+		Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: highest},
+		Visits: &questionnaire.Visits{Time: "age", Edges: []float64{0, 3, 6, 9}},
+	}
 	o.Factors, o.Betas = []int{2}, []float64{0.01}
 	f, err := fit.Fit(t.Context(), o)
 	if err != nil {
@@ -56,7 +59,8 @@ func TestAges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(cells), 1+2*6*3; got != want || strings.Join(cells[0], ",") != "factor,item,from,to,loading" || strings.Join(cells[1][:4], ",") != "factor1,q1,0,3" {
+	if got, want := len(cells), 1+2*6*3; got != want || strings.Join(cells[0], ",") != "factor,item,from,to,loading" ||
+		strings.Join(cells[1][:4], ",") != "factor1,q1,0,3" {
 		t.Fatalf("%d rows, want %d; they begin with %q", got, want, cells[:2])
 	}
 	found := map[bool]int{}
@@ -77,7 +81,8 @@ func TestAges(t *testing.T) {
 				want = float64(3-b) / 6
 			}
 			if got := q[b] / sum; math.Abs(got-want) > tolerance*want {
-				t.Errorf("%s of %s, bin %d: %.3f of all three loadings, want %.3f", cells[at][1], cells[at][0], b, got, want)
+				t.Errorf("%s of %s, bin %d: %.3f of all three loadings, want %.3f", cells[at][1],
+					cells[at][0], b, got, want)
 			}
 		}
 	}
@@ -95,9 +100,14 @@ func TestAges(t *testing.T) {
 // An item that was left out in a bin has no point there.
 func TestAgesLeaveOut(t *testing.T) {
 	t.Parallel()
-	columns := answers.Columns{Items: []string{"q*"}, Range: &questionnaire.Range{High: 4}, Reversed: []string{"q2"}, Visits: &questionnaire.Visits{Time: "age", Edges: []float64{6, 9, 12}}}
-	path := questionnairetest.File(t, "x.csv", "id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\na,3,,12,F\na,2,4,8.9,F\nc,,,7,M\nb,0,1,7,M\nb,1,NA,10,M\n")
-	f, err := fit.Fit(t.Context(), fit.Options{Input: path, Columns: columns, Factors: []int{1}, Betas: []float64{0.01}})
+	columns := answers.Columns{
+		Items: []string{"q*"}, Range: &questionnaire.Range{High: 4}, Reversed: []string{"q2"},
+		Visits: &questionnaire.Visits{Time: "age", Edges: []float64{6, 9, 12}},
+	}
+	path := questionnairetest.File(t, "x.csv",
+		"id,q1,q2,age,sex\na,1,0,6,F\nb,2,2,9,M\na,3,,12,F\na,2,4,8.9,F\nc,,,7,M\nb,0,1,7,M\nb,1,NA,10,M\n")
+	f, err := fit.Fit(t.Context(),
+		fit.Options{Input: path, Columns: columns, Factors: []int{1}, Betas: []float64{0.01}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func (m sheet) Briefs() []brief {
 		b.Theme, b.Scores = theme(b.Items), m.spread(c.Fit)
 		switch e := m.Summary.ExplainedBy; {
 		case c.Accounted != nil:
-			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the standardized answers. ", percent(c.Accounted.Proportion)) + b.Scores
+			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the standardized answers. ",
+				percent(c.Accounted.Proportion)) + b.Scores
 		case e != nil:
 			b.Scores = fmt.Sprintf("It explains %s of the differences. ", percent(e.Factors[len(all)].Share)) + b.Scores
 		}
@@ -57,7 +58,8 @@ func theme(items []model.Loading) string {
 
 // spread tells how the scores of a factor are spread, and how sure a single one is.
 func (m sheet) spread(f *model.FactorFit) string {
-	how := fmt.Sprintf("Present to %.2f on average. It is absent in %s of the participants, and more than half present in %s.", f.Mean, percent(f.Absent), percent(f.High))
+	how := fmt.Sprintf("Present to %.2f on average. It is absent in %s of the participants, and more than half "+
+		"present in %s.", f.Mean, percent(f.Absent), percent(f.High))
 	if m.FA != nil {
 		how = fmt.Sprintf("The standard deviation of the scores is %.2f.", f.Deviation)
 	}
@@ -75,7 +77,8 @@ func (m sheet) spread(f *model.FactorFit) string {
 	}
 	how += "."
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
-		how += fmt.Sprintf(" This is about %s; %s answered too little of it.", count(f.Participants, "participant"), count(few, "other"))
+		how += fmt.Sprintf(" This is about %s; %s answered too little of it.", count(f.Participants, "participant"),
+			count(few, "other"))
 	}
 	return how
 }
@@ -108,9 +111,12 @@ func (m sheet) Words() string {
 	}
 	unseen := ""
 	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
-		unseen = fmt.Sprintf(", and %s in participants and answers that the fit has not seen", percent(e.CrossValidated.Explained))
+		unseen = fmt.Sprintf(", and %s in participants and answers that the fit has not seen",
+			percent(e.CrossValidated.Explained))
 	}
-	return fmt.Sprintf("%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.", count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
+	return fmt.Sprintf(
+		"%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.",
+		count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
 }
 
 // Sure lists how sure the numbers are.
@@ -124,7 +130,9 @@ func (m sheet) Sure() []string {
 		}
 	}
 	if lowest <= highest {
-		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of the scores' variance that is not error of measurement. From %.2f on scores serve to compare groups, from 0.90 on to judge a single person.", lowest, highest, groups))
+		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of "+
+			"the scores' variance that is not error of measurement. From %.2f on scores serve to compare groups, "+
+			"from 0.90 on to judge a single person.", lowest, highest, groups))
 	}
 	if b := s.Bootstrap; b != nil {
 		least := 0
@@ -133,7 +141,10 @@ func (m sheet) Sure() []string {
 				least = t
 			}
 		}
-		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these participants, drawn anew. Least well found again was factor%d, with a mean congruence of %.2f with its match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates, least+1, b.Factors[least].Congruence))
+		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these "+
+			"participants, drawn anew. Least well found again was factor%d, with a mean congruence of %.2f with its "+
+			"match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
+			least+1, b.Factors[least].Congruence))
 	} else {
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")
 	}
@@ -141,7 +152,8 @@ func (m sheet) Sure() []string {
 	case len(s.BCV) > 0:
 		all = append(all, "Number of factors: chosen by the error on held-out answers.")
 	case s.Parallel != nil:
-		all = append(all, "Number of factors: chosen by parallel analysis, which compares the answers with random ones.")
+		all = append(all,
+			"Number of factors: chosen by parallel analysis, which compares the answers with random ones.")
 	default:
 		all = append(all, "Number of factors: given, not chosen from these answers.")
 	}

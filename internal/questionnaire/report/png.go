@@ -19,7 +19,8 @@ import (
 
 // inks are the light colours of the classes in a heat map.
 var inks = map[string]color.NRGBA{
-	"heat": {13, 79, 134, 255}, "ax": {122, 131, 142, 255}, "minus": {20, 24, 29, 255}, "pale": {255, 255, 255, 255},
+	"heat": {R: 13, G: 79, B: 134, A: 255}, "ax": {R: 122, G: 131, B: 142, A: 255},
+	"minus": {R: 20, G: 24, B: 29, A: 255}, "pale": {R: 255, G: 255, B: 255, A: 255},
 }
 
 // zoom is the number of dots of an image for a pixel of a chart, and fontSize that of texts in pixels.

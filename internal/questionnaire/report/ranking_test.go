@@ -42,7 +42,8 @@ func TestRankingFiles(t *testing.T) {
 	}
 
 	r.Eigenvalues, r.Reference = nil, nil
-	if files, err = report.RankingFiles(r); err != nil || files[report.ScreeFile] != nil || strings.Count(string(files[report.RankingFile]), "<svg") != 1 {
+	if files, err = report.RankingFiles(r); err != nil || files[report.ScreeFile] != nil ||
+		strings.Count(string(files[report.RankingFile]), "<svg") != 1 {
 		t.Errorf("without eigenvalues there is a scree plot, or %v", err)
 	}
 }

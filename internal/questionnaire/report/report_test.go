@@ -30,14 +30,28 @@ var drawn = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 // sampleEvaluation returns one of the sample model.
 func sampleEvaluation() *evaluate.Evaluation {
 	return &evaluate.Evaluation{
-		Items: []string{"q4", "q3", "q2", "q1"}, Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Participants: 100, Repeats: 10, HeldOut: 0.2, Labels: []string{"adhd", "gad"}, Unconverged: 3,
+		Items: []string{"q4", "q3", "q2", "q1"}, Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Participants: 100,
+		Repeats: 10, HeldOut: 0.2, Labels: []string{"adhd", "gad"}, Unconverged: 3,
 		Shares: []evaluate.Share{
-			{Method: model.MethodICQF, Share: 0.2, Participants: 20, Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.75, Deviation: 0.01, Interval: &eval.Interval{Low: 0.7, High: 0.8}}, {}}, ItemsLeftOut: []string{"q1", "q3"}},
-			{Method: model.MethodICQF, Share: 0.4, Participants: 40, Stability: evaluate.Measure{Count: 1, Mean: 0.95, Deviation: 0}, AUROC: []evaluate.Measure{{Count: 10, Mean: 0.8, Deviation: 0.01}, {Count: 1, Mean: 0.5, Deviation: 0}}},
+			{
+				Method: model.MethodICQF, Share: 0.2, Participants: 20,
+				Stability: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, AUROC: []evaluate.Measure{
+					{Count: 10, Mean: 0.75, Deviation: 0.01, Interval: &eval.Interval{Low: 0.7, High: 0.8}}, {},
+				}, ItemsLeftOut: []string{"q1", "q3"},
+			},
+			{
+				Method: model.MethodICQF, Share: 0.4,
+				Participants: 40, Stability: evaluate.Measure{Count: 1, Mean: 0.95, Deviation: 0},
+				AUROC: []evaluate.Measure{{Count: 10, Mean: 0.8, Deviation: 0.01}, {Count: 1, Mean: 0.5, Deviation: 0}},
+			},
 			{Method: model.MethodFA, Share: 0.2, Participants: 20, AUROC: []evaluate.Measure{{}, {}}, EmptyInWhole: 1},
 		},
 		Disjoint: []evaluate.Halves{
-			{Method: model.MethodICQF, Share: 0.5, Participants: 50, Stability: evaluate.Measure{Count: 20, Mean: 0.85, Deviation: 0.1}, Congruence: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, EmptyFactors: 2},
+			{
+				Method: model.MethodICQF, Share: 0.5, Participants: 50,
+				Stability:  evaluate.Measure{Count: 20, Mean: 0.85, Deviation: 0.1},
+				Congruence: evaluate.Measure{Count: 20, Mean: 0.9, Deviation: 0.05}, EmptyFactors: 2,
+			},
 		},
 	}
 }
@@ -56,7 +70,10 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
 	m.Summary.Status, m.Summary.Warnings = "iteration-limit", []string{"the last 1 of 2 factors are empty"}
-	m.Summary.Compact = []model.CompactItem{{Questionnaire: "first", Item: m.Items[0], Explained: 0.5, Low: 0.375, High: 0.625, Correlations: []float64{0.75, -0.125}}}
+	m.Summary.Compact = []model.CompactItem{{
+		Questionnaire: "first", Item: m.Items[0], Explained: 0.5, Low: 0.375,
+		High: 0.625, Correlations: []float64{0.75, -0.125},
+	}}
 	page := rendered(t, m, sampleEvaluation())
 	for _, word := range []string{"<script", "http:", "https:", "src=", "href=", "url(", "@import", "<a lot>"} {
 		if strings.Contains(page, word) {
@@ -89,7 +106,9 @@ func TestPlainReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, svg, png := string(files[File]), string(files[HeatMapFile]), string(files[HeatMapImage])
-	for _, word := range []string{"confound", "Lowest", "Held-out", "Compact", "over age", "Warning", ">text<", ">subscale<"} {
+	for _, word := range []string{
+		"confound", "Lowest", "Held-out", "Compact", "over age", "Warning", ">text<", ">subscale<",
+	} {
 		if strings.Contains(page, word) {
 			t.Errorf("the report tells of %s", word)
 		}
@@ -109,7 +128,8 @@ func TestArrange(t *testing.T) {
 	if diff := cmp.Diff([]int{2, 0, 3, 1}, order); diff != "" {
 		t.Errorf("order differs from that wanted:\n%s", diff)
 	}
-	if diff := cmp.Diff([]group{{"Anxiety", 0, 2}, {"Conduct", 2, 2}}, groups, cmp.AllowUnexported(group{})); diff != "" {
+	if diff := cmp.Diff([]group{{"Anxiety", 0, 2}, {"Conduct", 2, 2}}, groups,
+		cmp.AllowUnexported(group{})); diff != "" {
 		t.Errorf("groups differ from those wanted:\n%s", diff)
 	}
 	m := questionnairetest.Model()
@@ -138,7 +158,9 @@ func TestDescribeVisits(t *testing.T) {
 		}
 	}
 	page := rendered(t, m, nil)
-	for _, word := range []string{"Loadings over age", "Loadings of factor 1 over age", "Loadings of factor 2 over age"} {
+	for _, word := range []string{
+		"Loadings over age", "Loadings of factor 1 over age", "Loadings of factor 2 over age",
+	} {
 		if !strings.Contains(page, word) {
 			t.Errorf("the report of a model of visits does not show %q", word)
 		}
@@ -164,7 +186,8 @@ func TestReadEvaluation(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, ErrEvaluation) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, ErrEvaluation) || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
@@ -176,9 +199,11 @@ func TestReadEvaluation(t *testing.T) {
 	f("no shares", func(e *evaluate.Evaluation) { e.Shares = nil }, "no shares")
 	f("a label too many", func(e *evaluate.Evaluation) { e.Labels = append(e.Labels, "sex") }, "2 areas of 3 labels")
 	f("a share of everybody", func(e *evaluate.Evaluation) { e.Shares[0].Share = 1.5 }, "share of 1.5")
-	f("a mean that is no correlation", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Mean = 1e308 }, "no correlations")
+	f("a mean that is no correlation", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Mean = 1e308 },
+		"no correlations")
 	f("a deviation below 0", func(e *evaluate.Evaluation) { e.Shares[0].Stability.Deviation = -1 }, "no correlations")
-	f("halves that are no correlations", func(e *evaluate.Evaluation) { e.Disjoint[0].Congruence.Mean = 2 }, "no correlations")
+	f("halves that are no correlations", func(e *evaluate.Evaluation) { e.Disjoint[0].Congruence.Mean = 2 },
+		"no correlations")
 	for _, other := range []string{"{}", "[]", "null", "", `{"objective":1}`} {
 		if _, err := ReadEvaluation(m, questionnairetest.File(t, "other.json", other)); !errors.Is(err, ErrEvaluation) {
 			t.Errorf("%q: error %v, want %v", other, err, ErrEvaluation)
@@ -190,7 +215,10 @@ func TestReadEvaluation(t *testing.T) {
 func TestReportOfHostileNames(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
-	hostile := []string{`<script>alert("1")</script>`, "\"'><svg onload='x'>&amp;", "שלום עולם مرحبا \u202e قلق 日本語", strings.Repeat("very long ", 200) + "\nof two lines\x00\x1b]"}
+	hostile := []string{
+		`<script>alert("1")</script>`, "\"'><svg onload='x'>&amp;", "שלום עולם مرحبا \u202e قلق 日本語",
+		strings.Repeat("very long ", 200) + "\nof two lines\x00\x1b]",
+	}
 	for j, forbidden := range []string{"\x01", "\b", "\x1b", "\ufffe"} { // by XML
 		hostile[j] = forbidden + hostile[j]
 	}
@@ -260,7 +288,9 @@ func TestCurve(t *testing.T) {
 		"one candidate":         {[]model.Point{at(1, 0.1, 0.5)}, 0, 0},
 		"one number of factors": {[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.4)}, 1, 1},
 		"one β":                 {[]model.Point{at(1, 0.1, 0.5), at(2, 0.1, 0.42), at(3, 0.1, 0.4)}, 2, 1},
-		"two β":                 {[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.45), at(3, 0.1, 0.4), at(3, 0.5, 0.6)}, 2, 1},
+		"two β": {
+			[]model.Point{at(2, 0.1, 0.5), at(2, 0.5, 0.45), at(3, 0.1, 0.4), at(3, 0.5, 0.6)}, 2, 1,
+		},
 	} {
 		m := questionnairetest.Model()
 		m.Summary.BCV, m.Summary.OneStandardErrorFactors = test.curve, test.curve[test.fewest].Factors
@@ -269,7 +299,10 @@ func TestCurve(t *testing.T) {
 			t.Errorf("%s: %+v and %+v", name, lowest, fewest)
 		}
 		page := rendered(t, m, nil)
-		for _, word := range []string{">lowest error<", ">one standard error<", fmt.Sprintf(">β = %v<", lowest.Beta), fmt.Sprintf("lowest error is that of %d factors", lowest.Factors)} {
+		for _, word := range []string{
+			">lowest error<", ">one standard error<", fmt.Sprintf(">β = %v<", lowest.Beta),
+			fmt.Sprintf("lowest error is that of %d factors", lowest.Factors),
+		} {
 			if !strings.Contains(page, word) {
 				t.Errorf("%s: the report does not hold %q", name, word)
 			}
@@ -287,7 +320,8 @@ func TestStabilityOfNothing(t *testing.T) {
 	for i := range e.Shares {
 		e.Shares[i].Stability = evaluate.Measure{}
 	}
-	if page := rendered(t, questionnairetest.Model(), e); strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+	if page := rendered(t, questionnairetest.Model(), e); strings.Contains(page, "NaN") ||
+		strings.Contains(page, "Inf") {
 		t.Error("a number that is none")
 	}
 }
@@ -338,7 +372,10 @@ func TestFirstPage(t *testing.T) {
 	s.FactorFits[0].StandardError, s.FactorFits[0].Reliability = 0.1, 0.85
 	s.FactorFits[1].StandardError, s.FactorFits[1].Reliability = 0.2, 0.6
 	s.FactorFits[0].Participants, s.FactorFits[1].Participants = s.Participants-1, s.Participants-7
-	s.ExplainedBy = &model.ExplainedBy{Explained: 0.625, Factors: []model.Share{{Share: 0.5}, {Share: 0.125}}, CrossValidated: &model.ExplainedBy{Explained: 0.375}}
+	s.ExplainedBy = &model.ExplainedBy{
+		Explained: 0.625, Factors: []model.Share{{Share: 0.5}, {Share: 0.125}},
+		CrossValidated: &model.ExplainedBy{Explained: 0.375},
+	}
 	table := func(v float64) [][]float64 {
 		rows := make([][]float64, len(m.Items))
 		for j := range rows {
@@ -348,7 +385,8 @@ func TestFirstPage(t *testing.T) {
 	}
 	s.Bootstrap = &model.Bootstrap{
 		Replicates: 200, Level: 0.95, Factors: []model.Again{{Congruence: 0.97}, {Congruence: 0.84}},
-		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)}, Scores: []float64{0.01, 0.02},
+		Loadings: model.Intervals{Errors: table(0.1), Low: table(0.75), High: table(2.75)},
+		Scores:   []float64{0.01, 0.02},
 	}
 	page, _, _ := strings.Cut(rendered(t, m, nil), "Details</h1>")
 	for _, want := range []string{
@@ -364,7 +402,8 @@ func TestFirstPage(t *testing.T) {
 		}
 	}
 	s.Bootstrap = nil
-	if want := "±0.20 (95 %, if the loadings are right); reliability 0.85"; !strings.Contains(rendered(t, m, nil), want) {
+	if want := "±0.20 (95 %, if the loadings are right); reliability 0.85"; !strings.Contains(rendered(t, m, nil),
+		want) {
 		t.Errorf("without errors of the loadings the first page lacks %q", want)
 	}
 }
@@ -376,12 +415,14 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 	m := questionnairetest.Model()
 	loadings := mat.NewDense(4, 2, []float64{-0.9, 0, 0.7, 0.1, 0.2, -0.8, 0, 0.6})
 	m.FA = &model.FA{Loadings: loadings, Phi: linalg.Identity(2), ConfoundLoadings: m.ICQF.ConfoundLoadings}
-	m.Summary.Accounted = []model.Accounted{{SSLoadings: 1.34, Proportion: 0.335}, {SSLoadings: 1.01, Proportion: 0.2525}}
+	m.Summary.Accounted = []model.Accounted{
+		{SSLoadings: 1.34, Proportion: 0.335}, {SSLoadings: 1.01, Proportion: 0.2525},
+	}
 	m.Summary.Method, m.Summary.BCV, m.Summary.Parallel = model.MethodFA, nil, new(2)
 	m.Summary.FactorCorrelations = [][]float64{{1, 0.25}, {0.25, 1}}
 	m.Summary.Fit = &model.GoodnessOfFit{
-		RMSR: 0.03, RMSEA: model.RMSEA{Value: 0.05, Low: 0.04, High: 0.06}, TLI: 0.95, CFI: 0.96, ChiSquare: 12.5, DF: 7,
-		BIC: questionnaire.Figure(math.NaN()),
+		RMSR: 0.03, RMSEA: model.RMSEA{Value: 0.05, Low: 0.04, High: 0.06}, TLI: 0.95, CFI: 0.96,
+		ChiSquare: 12.5, DF: 7, BIC: questionnaire.Figure(math.NaN()),
 	}
 	h := sheet{m}.heatMap()
 	if diff := cmp.Diff([]string{"factor1", "factor2"}, h.columns); diff != "" || h.largest != 0.9 {
@@ -391,7 +432,11 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 		t.Errorf("the first factor is defined by %+v", top)
 	}
 	page := rendered(t, m, nil)
-	for _, want := range []string{"method factor analysis", "Parallel analysis suggests 2 factors", "0.050 (0.040 to 0.060)", "12.500 (7)", "a minus marks loadings below 0", "Sum of squared loadings 1.34, 33.5 % of the variance", "Factor 2</th><td class=\"n\">0.25"} {
+	for _, want := range []string{
+		"method factor analysis", "Parallel analysis suggests 2 factors",
+		"0.050 (0.040 to 0.060)", "12.500 (7)", "a minus marks loadings below 0",
+		"Sum of squared loadings 1.34, 33.5 % of the variance", "Factor 2</th><td class=\"n\">0.25",
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -1,5 +1,5 @@
-// Package responses scores the responses to a questionnaire one by one, as messages bring them. It links what scoring needs,
-// and nothing of reading, fitting or drawing.
+// Package responses scores the responses to a questionnaire one by one, as messages bring them. It links what scoring
+// needs, and nothing of reading, fitting or drawing.
 package responses
 
 import (
@@ -20,12 +20,14 @@ import (
 var ErrVisits = errors.New("a model of several visits, from `questionnaire longitudinal`, but a response is one visit")
 
 // ErrUnbounded is returned for a model of factor analysis: messages hold scores from 0 to 1.
-var ErrUnbounded = errors.New("a model of factor analysis, from `questionnaire fit --method fa`, whose scores have no bounds; messages hold scores from 0 to 1")
+var ErrUnbounded = errors.New("a model of factor analysis, from `questionnaire fit --method fa`, whose scores have " +
+	"no bounds; messages hold scores from 0 to 1")
 
 // Instrument is a questionnaire whose responses are scored by a model. It is safe for concurrent use.
 type Instrument struct {
 	Model *model.Model
-	Info  msg.Model // names it in the scores: by the instrument, its version, its method and the SHA-256 of its SHA256SUMS
+	// names it in the scores: by the instrument, its version, its method and the SHA-256 of its SHA256SUMS
+	Info msg.Model
 
 	items     map[string]int // by their names
 	confounds map[string]int
@@ -34,8 +36,9 @@ type Instrument struct {
 	scores    []msg.Score // without the scores themselves
 }
 
-// New returns the instrument of this name, scored by a loaded model. version names the model in the scores. Scores name that
-// many items for each factor; 0 is every item with a loading. The error is ErrVisits, ErrUnbounded, or wraps model.ErrModel.
+// New returns the instrument of this name, scored by a loaded model. version names the model in the scores. Scores name
+// that many items for each factor; 0 is every item with a loading. The error is ErrVisits, ErrUnbounded, or wraps
+// model.ErrModel.
 func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 	if m.Visits != nil {
 		return nil, ErrVisits
@@ -45,7 +48,8 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 	}
 	in := &Instrument{
 		Model: m, Info: msg.Model{Name: name, Version: version, Method: m.Summary.Method, SHA256: m.SHA256},
-		items: make(map[string]int), confounds: make(map[string]int), levels: make([][]float64, len(m.Confounds)), missing: questionnaire.NewMissing(m.Missing),
+		items: make(map[string]int), confounds: make(map[string]int), levels: make([][]float64, len(m.Confounds)),
+		missing: questionnaire.NewMissing(m.Missing),
 	}
 	for j, item := range m.Items {
 		if item.Range.Low < 0 && !m.FromLow {
@@ -74,7 +78,8 @@ func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	all := []msg.Loading{}
 	for j, item := range in.Model.Items {
 		if q := in.Model.Loadings().At(j, factor); q > 0 {
-			all = append(all, msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
+			all = append(all,
+				msg.Loading{Item: item.Name, Text: item.Text, Reversed: item.Reversed, Loading: msg.Round(q)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b msg.Loading) int { return cmp.Compare(b.Loading, a.Loading) })
@@ -88,8 +93,10 @@ func (in *Instrument) loadings(factor, most int) []msg.Loading {
 func (in *Instrument) Scorer() *Scorer {
 	m := in.Model
 	return &Scorer{
-		Instrument: in, factors: m.ICQF.NewScorer(), answers: make([]float64, len(m.Items)), given: make([]msg.Confound, len(m.Confounds)),
-		known: make([]float64, len(questionnaire.Columns(m.Confounds))), values: make([]float64, len(in.scores)), scores: slices.Clone(in.scores),
+		Instrument: in, factors: m.ICQF.NewScorer(), answers: make([]float64, len(m.Items)),
+		given: make([]msg.Confound, len(m.Confounds)),
+		known: make([]float64, len(questionnaire.Columns(m.Confounds))), values: make([]float64, len(in.scores)),
+		scores: slices.Clone(in.scores),
 	}
 }
 
@@ -105,13 +112,15 @@ type Scorer struct {
 	beyond  []string
 }
 
-// Score writes the scores of a response into s. They are those of fit.Score for a row with the same answers and confounds, to
-// the last bit. Items are found by their names; answers to other items do not matter. An item without an answer is missing, and
-// so is a code of missing entries. A number is the level of a categorical confound that reads as that number. s holds strings
-// of r, and shares its lists with the scorer until the next response. Score allocates nothing in the steady state.
+// Score writes the scores of a response into s. They are those of fit.Score for a row with the same answers and
+// confounds, to the last bit. Items are found by their names; answers to other items do not matter. An item without an
+// answer is missing, and so is a code of missing entries. A number is the level of a categorical confound that reads as
+// that number. s holds strings of r, and shares its lists with the scorer until the next response. Score allocates
+// nothing in the steady state.
 //
-// The error is a *msg.Error that names the model's item or confound: WrongType and OutOfRange; NoAnswers if no item of the
-// model is answered; MissingField, WrongType and UnknownLevel of a confound. What the model does not use may be of any type.
+// The error is a *msg.Error that names the model's item or confound: WrongType and OutOfRange; NoAnswers if no item of
+// the model is answered; MissingField, WrongType and UnknownLevel of a confound. What the model does not use may be of
+// any type.
 func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 	answered, unknown, err := sc.read(r.Answers)
 	if err == nil {
@@ -127,8 +136,10 @@ func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 		sc.scores[t].Score = v
 	}
 	*s = msg.Scores{
-		ResponseID: r.ResponseID, ParticipantID: r.ParticipantID, Instrument: sc.Info.Name, AnsweredAt: r.AnsweredAt, ScoredAt: scoredAt,
-		Model: sc.Info, Scores: sc.scores, Answered: answered, Items: len(sc.answers), UnknownItems: unknown, Beyond: sc.beyond,
+		ResponseID: r.ResponseID, ParticipantID: r.ParticipantID, Instrument: sc.Info.Name, AnsweredAt: r.AnsweredAt,
+		ScoredAt: scoredAt,
+		Model:    sc.Info, Scores: sc.scores, Answered: answered, Items: len(sc.answers), UnknownItems: unknown,
+		Beyond: sc.beyond,
 	}
 	return nil
 }

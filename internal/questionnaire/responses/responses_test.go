@@ -45,7 +45,10 @@ func response(t *testing.T, header, row []string) []byte {
 			confounds[header[j]] = v
 		}
 	}
-	data, err := json.Marshal(map[string]any{"schema_version": "1", "response_id": row[0], "instrument": "planted", "answers": answers, "confounds": confounds})
+	data, err := json.Marshal(map[string]any{
+		"schema_version": "1", "response_id": row[0], "instrument": "planted",
+		"answers": answers, "confounds": confounds,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,8 @@ func TestResponsesScoreAsRows(t *testing.T) {
 				// Levels are numbers, and one is not written as the message writes it.
 				row[2+questionnairetest.Items] = map[string]string{"F": "1", "M": "2.0"}[row[2+questionnairetest.Items]]
 			}
-			o.Columns.Range, o.Columns.Reversed, o.Columns.FromLow, o.Columns.Missing = &questionnaire.Range{Low: 1, High: 5}, []string{"q2", "q5"}, true, []string{"-9999"}
+			o.Columns.Range, o.Columns.Reversed, o.Columns.FromLow,
+				o.Columns.Missing = &questionnaire.Range{Low: 1, High: 5}, []string{"q2", "q5"}, true, []string{"-9999"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +102,8 @@ func TestResponsesScoreAsRows(t *testing.T) {
 			change(later, &fit.Options{Columns: columns})
 			age := 1 + questionnairetest.Items
 			later[3][age], later[4][age] = "2", "99"
-			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)), fit.Scoring{})
+			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)),
+				fit.Scoring{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,8 +127,10 @@ func TestResponsesScoreAsRows(t *testing.T) {
 						answered++
 					}
 				}
-				if got.ResponseID != row[0] || got.Answered != answered || got.Items != questionnairetest.Items || got.UnknownItems != 1 {
-					t.Fatalf("response %d: %d of %d items answered, %d to others; want %d, %d, 1", i, got.Answered, got.Items, got.UnknownItems, answered, questionnairetest.Items)
+				if got.ResponseID != row[0] || got.Answered != answered || got.Items != questionnairetest.Items ||
+					got.UnknownItems != 1 {
+					t.Fatalf("response %d: %d of %d items answered, %d to others; want %d, %d, 1", i, got.Answered,
+						got.Items, got.UnknownItems, answered, questionnairetest.Items)
 				}
 				beyond += len(got.Beyond)
 			}
@@ -141,14 +148,17 @@ func TestResponsesScoreAsRows(t *testing.T) {
 func TestResponseMessage(t *testing.T) {
 	t.Parallel()
 	f := questionnairetest.Fit(t, questionnairetest.Rows(5), func(o *fit.Options) {
-		o.Columns.Codebook, o.Columns.Reversed = []questionnaire.Item{{Name: "q1", Text: "Sleeps badly"}}, []string{"q2"}
+		o.Columns.Codebook, o.Columns.Reversed = []questionnaire.Item{{Name: "q1", Text: "Sleeps badly"}},
+			[]string{"q2"}
 	})
 	f.CreatedAt = time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)
 	in, m := instrument(t, f)
 	var got msg.Scores
 	r := msg.Response{
 		ResponseID: "r1", ParticipantID: "p", Instrument: "planted", AnsweredAt: "yesterday",
-		Answers:   []msg.Answer{{Item: "q1", Value: msg.Some(9)}, {Item: "q2", Value: msg.Some(1)}, {Item: "q1", Value: msg.Some(4)}, {Item: "q2"}, {Item: "x"}},
+		Answers: []msg.Answer{{
+			Item: "q1", Value: msg.Some(9),
+		}, {Item: "q2", Value: msg.Some(1)}, {Item: "q1", Value: msg.Some(4)}, {Item: "q2"}, {Item: "x"}},
 		Confounds: []msg.Confound{{Name: "age", Value: msg.Number(99)}, {Name: "sex", Value: msg.Text(" F ")}},
 	}
 	if err := in.Scorer().Score(&r, scoredAt, &got); err != nil {
@@ -176,7 +186,8 @@ func TestResponseMessage(t *testing.T) {
 			switch {
 			case at < 0 && q > s.Items[1].Loading+1e-9:
 				larger++
-			case at >= 0 && (math.Abs(s.Items[at].Loading-q) > 1e-9 || s.Items[at].Text != item.Text || s.Items[at].Reversed != item.Reversed):
+			case at >= 0 && (math.Abs(s.Items[at].Loading-q) > 1e-9 || s.Items[at].Text != item.Text ||
+				s.Items[at].Reversed != item.Reversed):
 				t.Errorf("%s: %+v, its loading is %v and its text %q", s.Factor, s.Items[at], q, item.Text)
 			}
 		}
@@ -195,7 +206,8 @@ func TestResponseMessage(t *testing.T) {
 
 func TestResponseRefused(t *testing.T) {
 	t.Parallel()
-	f := questionnairetest.Fit(t, questionnairetest.Rows(5), func(o *fit.Options) { o.Columns.Missing = []string{"-9", "unknown"} })
+	f := questionnairetest.Fit(t, questionnairetest.Rows(5),
+		func(o *fit.Options) { o.Columns.Missing = []string{"-9", "unknown"} })
 	in, _ := instrument(t, f)
 	sc := in.Scorer()
 	age, sex := `"age":9`, `"sex":"F"`
@@ -203,30 +215,63 @@ func TestResponseRefused(t *testing.T) {
 		answers, confounds string
 		want               msg.Error
 	}{
-		"above":              {`"q1":1,"q2":4.5`, age + "," + sex, msg.Error{Reason: msg.OutOfRange, Field: "answers.q2"}},
-		"below":              {`"q1":1,"q3":-1`, age + "," + sex, msg.Error{Reason: msg.OutOfRange, Field: "answers.q3"}},
-		"text":               {`"q1":1,"q2":"4"`, age + "," + sex, msg.Error{Reason: msg.WrongType, Field: "answers.q2"}},
-		"a list at last":     {`"q1":1,"q1":[]`, age + "," + sex, msg.Error{Reason: msg.WrongType, Field: "answers.q1"}},
-		"text only":          {`"secret":"1","q1":null`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
-		"none of ours":       {`"secret":1`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
-		"codes only":         {`"q1":-9,"q2":null`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
-		"taken back":         {`"q1":1,"q1":null,"secret":1`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
-		"no confounds":       {`"q1":1`, ``, msg.Error{Reason: msg.MissingField, Field: "confounds.age"}},
-		"null":               {`"q1":1`, age + `,"sex":null`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"}},
-		"blank":              {`"q1":1`, age + `,"sex":" "`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"}},
-		"NA":                 {`"q1":1`, age + `,"sex":"na"`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"}},
-		"a code":             {`"q1":1`, age + `,"sex":"unknown"`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"}},
-		"a code as a number": {`"q1":1`, sex + `,"age":-9`, msg.Error{Reason: msg.MissingField, Field: "confounds.age"}},
-		"age is text":        {`"q1":1`, sex + `,"age":"9"`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
-		"age is a bool":      {`"q1":1`, sex + `,"age":9,"age":true`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
-		"sex is an object":   {`"q1":1`, age + `,"sex":{"secret":"F"}`, msg.Error{Reason: msg.WrongType, Field: "confounds.sex"}},
-		"age beyond float64": {`"q1":1`, sex + `,"age":1e999`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
-		"a new level":        {`"q1":1`, age + `,"sex":"secret"`, msg.Error{Reason: msg.UnknownLevel, Field: "confounds.sex"}},
-		"a new number":       {`"q1":1`, age + `,"sex":3`, msg.Error{Reason: msg.UnknownLevel, Field: "confounds.sex"}},
+		"above": {
+			`"q1":1,"q2":4.5`, age + "," + sex, msg.Error{Reason: msg.OutOfRange, Field: "answers.q2"},
+		},
+		"below": {
+			`"q1":1,"q3":-1`, age + "," + sex, msg.Error{Reason: msg.OutOfRange, Field: "answers.q3"},
+		},
+		"text": {
+			`"q1":1,"q2":"4"`, age + "," + sex, msg.Error{Reason: msg.WrongType, Field: "answers.q2"},
+		},
+		"a list at last": {
+			`"q1":1,"q1":[]`, age + "," + sex, msg.Error{Reason: msg.WrongType, Field: "answers.q1"},
+		},
+		"text only": {
+			`"secret":"1","q1":null`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"},
+		},
+		"none of ours": {`"secret":1`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"}},
+		"codes only": {
+			`"q1":-9,"q2":null`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"},
+		},
+		"taken back": {
+			`"q1":1,"q1":null,"secret":1`, age + "," + sex, msg.Error{Reason: msg.NoAnswers, Field: "answers"},
+		},
+		"no confounds": {`"q1":1`, ``, msg.Error{Reason: msg.MissingField, Field: "confounds.age"}},
+		"null": {
+			`"q1":1`, age + `,"sex":null`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"},
+		},
+		"blank": {
+			`"q1":1`, age + `,"sex":" "`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"},
+		},
+		"NA": {
+			`"q1":1`, age + `,"sex":"na"`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"},
+		},
+		"a code": {
+			`"q1":1`, age + `,"sex":"unknown"`, msg.Error{Reason: msg.MissingField, Field: "confounds.sex"},
+		},
+		"a code as a number": {
+			`"q1":1`, sex + `,"age":-9`, msg.Error{Reason: msg.MissingField, Field: "confounds.age"},
+		},
+		"age is text": {`"q1":1`, sex + `,"age":"9"`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"}},
+		"age is a bool": {
+			`"q1":1`, sex + `,"age":9,"age":true`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"},
+		},
+		"sex is an object": {
+			`"q1":1`, age + `,"sex":{"secret":"F"}`, msg.Error{Reason: msg.WrongType, Field: "confounds.sex"},
+		},
+		"age beyond float64": {
+			`"q1":1`, sex + `,"age":1e999`, msg.Error{Reason: msg.WrongType, Field: "confounds.age"},
+		},
+		"a new level": {
+			`"q1":1`, age + `,"sex":"secret"`, msg.Error{Reason: msg.UnknownLevel, Field: "confounds.sex"},
+		},
+		"a new number": {`"q1":1`, age + `,"sex":3`, msg.Error{Reason: msg.UnknownLevel, Field: "confounds.sex"}},
 	} {
 		var r msg.Response
 		var s msg.Scores
-		if err := msg.DecodeResponse(fmt.Appendf(nil, `{"schema_version":"1","response_id":"secret","instrument":"planted","answers":{%s},"confounds":{%s}}`, c.answers, c.confounds), &r); err != nil {
+		if err := msg.DecodeResponse(fmt.Appendf(nil, `{"schema_version":"1","response_id":"secret",`+
+			`"instrument":"planted","answers":{%s},"confounds":{%s}}`, c.answers, c.confounds), &r); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		err := sc.Score(&r, scoredAt, &s)
@@ -244,7 +289,8 @@ func TestResponseIgnored(t *testing.T) {
 	score := func(answers, confounds string) (s msg.Scores) {
 		t.Helper()
 		var r msg.Response
-		if err := msg.DecodeResponse(fmt.Appendf(nil, `{"schema_version":"1","response_id":"r","instrument":"planted","answers":{%s},"confounds":{%s}}`, answers, confounds), &r); err != nil {
+		if err := msg.DecodeResponse(fmt.Appendf(nil, `{"schema_version":"1","response_id":"r",`+
+			`"instrument":"planted","answers":{%s},"confounds":{%s}}`, answers, confounds), &r); err != nil {
 			t.Fatal(err)
 		}
 		if err := sc.Score(&r, scoredAt, &s); err != nil {
@@ -255,7 +301,8 @@ func TestResponseIgnored(t *testing.T) {
 	}
 	want := score(`"q1":1,"q2":3`, `"age":9,"sex":"F"`)
 	want.UnknownItems = 4
-	got := score(`"q1":"never","q1":1,"comment":"felt ok","done":true,"q2":{},"q2":3,"at":[1],"x":1e999`, `"age":{},"age":9,"sex":true,"sex":"F","pregnant":true,"visit":{"a":1}`)
+	got := score(`"q1":"never","q1":1,"comment":"felt ok","done":true,"q2":{},"q2":3,"at":[1],"x":1e999`,
+		`"age":{},"age":9,"sex":true,"sex":"F","pregnant":true,"visit":{"a":1}`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("scores differ from those of the answers alone:\n%s", diff)
 	}
@@ -276,7 +323,8 @@ func TestInstrumentRefused(t *testing.T) {
 			t.Errorf("error %v, want %v", err, want)
 		}
 	}
-	f := questionnairetest.Fit(t, questionnairetest.Rows(5), func(o *fit.Options) { o.Method, o.Betas = model.MethodFA, nil })
+	f := questionnairetest.Fit(t, questionnairetest.Rows(5),
+		func(o *fit.Options) { o.Method, o.Betas = model.MethodFA, nil })
 	if _, err := New("x", "v1", questionnairetest.Reload(t, &f.Model), 0); !errors.Is(err, ErrUnbounded) {
 		t.Errorf("error %v of factor analysis, want %v", err, ErrUnbounded)
 	}

@@ -58,8 +58,8 @@ func (s *site) scrape() map[string]value {
 	return all
 }
 
-// history returns Prometheus' notation of a series that was there before for ten minutes, and then went on as it is now: a counter
-// grows each minute by what it grew in between.
+// history returns Prometheus' notation of a series that was there before for ten minutes, and then went on as it is
+// now: a counter grows each minute by what it grew in between.
 func history(before, now value, was bool) string {
 	grows := 0.
 	if now.counter {
@@ -72,8 +72,8 @@ func history(before, now value, was bool) string {
 	return fmt.Sprintf("%s %v+%vx30", first, now.now, grows)
 }
 
-// fires has Prometheus evaluate the alert rules on metrics of a scorer: first none fires, and in the end these, of these and others
-// that are named.
+// fires has Prometheus evaluate the alert rules on metrics of a scorer: first none fires, and in the end these, of
+// these and others that are named.
 func (s *site) fires(promtool string, before, now map[string]value, want ...string) {
 	s.Helper()
 	absolute, err := filepath.Abs(rules)
@@ -81,19 +81,22 @@ func (s *site) fires(promtool string, before, now map[string]value, want ...stri
 		s.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "rule_files: [%s]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n", absolute)
+	fmt.Fprintf(&b, "rule_files: [%s]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    input_series:\n",
+		absolute)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		old, was := before[name]
 		fmt.Fprintf(&b, "      - {series: '%s', values: '%s'}\n", name, history(old, now[name], was))
 	}
 	b.WriteString("    promql_expr_test:\n      - {expr: 'ALERTS{alertstate=\"firing\"}', eval_time: 9m}\n")
-	fmt.Fprintf(&b, "      - expr: group by (alertname) (ALERTS{alertstate=\"firing\",alertname=~%q})\n        eval_time: 30m\n        exp_samples:\n", strings.Join(want, "|"))
+	fmt.Fprintf(&b, "      - expr: group by (alertname) (ALERTS{alertstate=\"firing\",alertname=~%q})\n        "+
+		"eval_time: 30m\n        exp_samples:\n", strings.Join(want, "|"))
 	for _, alert := range want {
 		fmt.Fprintf(&b, "          - {labels: '{alertname=%q}', value: 1}\n", alert)
 	}
 	path := filepath.Join(s.TempDir(), "test.yml")
 	write(s.T, path, []byte(b.String()))
-	if out, err := exec.CommandContext(s.Context(), promtool, "test", "rules", path).CombinedOutput(); err != nil { //nolint:gosec // as the guard names it
+	//nolint:gosec // as the guard names it
+	if out, err := exec.CommandContext(s.Context(), promtool, "test", "rules", path).CombinedOutput(); err != nil {
 		s.Errorf("alerts that fire: %v\n%s", err, out)
 	}
 }
@@ -118,22 +121,33 @@ func TestAlertsFire(t *testing.T) {
 		want    []string
 	}{
 		"answers refused": {func(x *trouble) {
-			x.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.config.Kafka.Topics.Predictions, Err: kerr.NotEnoughReplicas, Count: -1})
+			x.fake.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kmsg.Produce}, Topic: x.config.Kafka.Topics.Predictions,
+				Err: kerr.NotEnoughReplicas, Count: -1,
+			})
 			x.old(150)
 		}, func(x *trouble) bool {
-			return x.metric("wardcast_ingest_lag_records") == 150 && x.metric("wardcast_ingest_produce_retries_total") > 10 && x.metric("wardcast_ingest_ready") == 0
+			return x.metric("wardcast_ingest_lag_records") == 150 &&
+				x.metric("wardcast_ingest_produce_retries_total") > 10 && x.metric("wardcast_ingest_ready") == 0
 		}, []string{"WardcastAnswersRefused", "WardcastNoteLate", "WardcastNotesWait", "WardcastNotReady"}},
 		"one note stuck": {func(x *trouble) {
-			x.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.config.Kafka.Topics.Predictions, Err: kerr.TopicAuthorizationFailed, Count: -1})
+			x.fake.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kmsg.Produce}, Topic: x.config.Kafka.Topics.Predictions,
+				Err: kerr.TopicAuthorizationFailed, Count: -1,
+			})
 			x.old(1)
 		}, func(x *trouble) bool {
 			return x.metric("wardcast_ingest_blocked_partitions") == 1 && x.metric("wardcast_ingest_ready") == 0
 		}, []string{"WardcastNoteLate", "WardcastNotReady", "WardcastPartitionBlocked"}},
-		"topic deleted": {func(x *trouble) {
-			if _, err := kadm.NewClient(x.c.Client).DeleteTopics(x.Context(), x.config.Kafka.Topics.Predictions); err != nil {
-				x.Fatal(err)
-			}
-		}, func(x *trouble) bool { return x.metric("wardcast_ingest_topic_missing") == 1 }, []string{"WardcastNotReady", "WardcastTopicMissing"}},
+		"topic deleted": {
+			func(x *trouble) {
+				if _, err := kadm.NewClient(x.c.Client).DeleteTopics(x.Context(),
+					x.config.Kafka.Topics.Predictions); err != nil {
+					x.Fatal(err)
+				}
+			}, func(x *trouble) bool { return x.metric("wardcast_ingest_topic_missing") == 1 },
+			[]string{"WardcastNotReady", "WardcastTopicMissing"},
+		},
 		"group refuses": {func(x *trouble) {
 			x.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.GroupAuthorizationFailed, Count: -1})
 			x.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: 1})
@@ -153,24 +167,32 @@ func TestAlertsFire(t *testing.T) {
 			}
 			x.c.send(sent...)
 		}, func(x *trouble) bool {
-			return x.metric("wardcast_ingest_dead_letters_total", "no_model") == 12 && x.metric("wardcast_ingest_dead_letters_total", "too_large") == 1
+			return x.metric("wardcast_ingest_dead_letters_total", "no_model") == 12 &&
+				x.metric("wardcast_ingest_dead_letters_total", "too_large") == 1
 		}, []string{"WardcastDeadLetters", "WardcastNoModel", "WardcastTooLarge"}},
-		"retention": {func(x *trouble) {
-			x.fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: x.config.Kafka.Topics.Notes, Err: kerr.NotLeaderForPartition, Count: 20})
-			x.c.send(notes(x.T, 0, 50)...)
-			for partition := range int32(ingest.DefaultPartitions) {
-				if err := x.fake.DeleteRecords(x.config.Kafka.Topics.Notes, partition, -1); err != nil {
-					x.Fatal(err)
+		"retention": {
+			func(x *trouble) {
+				x.fake.Fault(kfake.Fault{
+					Keys: []kmsg.Key{kmsg.Fetch}, Topic: x.config.Kafka.Topics.Notes,
+					Err: kerr.NotLeaderForPartition, Count: 20,
+				})
+				x.c.send(notes(x.T, 0, 50)...)
+				for partition := range int32(ingest.DefaultPartitions) {
+					if err := x.fake.DeleteRecords(x.config.Kafka.Topics.Notes, partition, -1); err != nil {
+						x.Fatal(err)
+					}
 				}
-			}
-		}, func(x *trouble) bool { return x.metric("wardcast_ingest_skipped_offsets_total", "retention") > 0 }, []string{"WardcastRecordsLost"}},
+			}, func(x *trouble) bool { return x.metric("wardcast_ingest_skipped_offsets_total", "retention") > 0 },
+			[]string{"WardcastRecordsLost"},
+		},
 		"damaged store": {func(x *trouble) {
 			write(x.T, filepath.Join(x.config.Models.Store, "champion"), []byte("nowhere\n"))
 		}, func(x *trouble) bool { return x.metric("wardcast_model_refused") == 1 }, []string{"WardcastModelsRefused"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
+			fake, err := kfake.NewCluster(kfake.NumBrokers(1),
+				kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
 			if err != nil {
 				t.Fatal(err)
 			}

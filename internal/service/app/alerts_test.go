@@ -64,7 +64,8 @@ func TestAlerts(t *testing.T) {
 				}
 			}
 			grouped := regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`).FindAllStringSubmatch(r.Expr, -1)
-			grouped = append(grouped, regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations.Description, -1)...)
+			grouped = append(grouped,
+				regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations.Description, -1)...)
 			for _, g := range grouped {
 				for name := range strings.SplitSeq(g[1], ", ") {
 					if !slices.Contains(known, name) {
@@ -72,13 +73,15 @@ func TestAlerts(t *testing.T) {
 					}
 				}
 			}
-			if r.Labels.Severity != "critical" && r.Labels.Severity != "warning" || r.Annotations.Summary == "" || r.Annotations.Description == "" {
+			if r.Labels.Severity != "critical" && r.Labels.Severity != "warning" || r.Annotations.Summary == "" ||
+				r.Annotations.Description == "" {
 				t.Errorf("%s: severity %q, summary %q", r.Alert, r.Labels.Severity, r.Annotations.Summary)
 			}
 			if !strings.Contains(page, "\n### "+r.Alert+"\n") {
 				t.Errorf("docs/operations.md does not say what to do about %s", r.Alert)
 			}
-			if fires := regexp.MustCompile(`alertname: ` + r.Alert + `\n +eval_time: \w+\n +exp_alerts:\n +- exp_labels`); !fires.MatchString(tests) {
+			if fires := regexp.MustCompile(`alertname: ` + r.Alert +
+				`\n +eval_time: \w+\n +exp_alerts:\n +- exp_labels`); !fires.MatchString(tests) {
 				t.Errorf("no test of the rules lets %s fire", r.Alert)
 			}
 		}

@@ -86,7 +86,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return nil, err
 		}
 		a.streams = append(a.streams, &stream{
-			source: s, name: "questionnaires", noun: "response", group: q.Group, input: q.Topics.Responses, output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
+			source: s, name: "questionnaires", noun: "response", group: q.Group, input: q.Topics.Responses,
+			output: q.Topics.Scores, deadLetters: q.Topics.DeadLetters,
 		})
 	}
 	if c.HTTP.Listen != "" || o.Listener != nil {
@@ -113,24 +114,33 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	}
 	topics := o.Config.Kafka.Topics
 	s := &stream{
-		source: t, name: "triage", noun: "note", group: o.Config.Kafka.Group, input: topics.Notes, output: topics.Predictions, deadLetters: topics.DeadLetters,
+		source: t, name: "triage", noun: "note", group: o.Config.Kafka.Group, input: topics.Notes,
+		output: topics.Predictions, deadLetters: topics.DeadLetters,
 		others: []ingest.Topic{{Name: topics.Outcomes}, {Name: topics.Models, Partitions: 1, Compacted: true}},
 	}
 	a.streams = append(a.streams, s)
-	list := &champions{client: a.client, topic: topics.Models, source: o.Config.Scoring.Source, stream: s, triage: t, log: o.Logger.With("component", "champions")}
+	list := &champions{
+		client: a.client, topic: topics.Models, source: o.Config.Scoring.Source, stream: s, triage: t,
+		log: o.Logger.With("component", "champions"),
+	}
 	t.verification = &verification{triage: t, stream: s}
-	a.tasks = append(a.tasks, task{name: "verification", without: "damage to the files of the models in use is found at the next start", run: func(ctx context.Context) error {
-		return t.verification.run(ctx, cmp.Or(a.Verify, verifyEvery))
-	}}, task{
-		name: "list of champions", without: fmt.Sprintf("new models are found by looking into the store every %v", o.Config.Models.Poll), run: list.run,
+	a.tasks = append(a.tasks, task{
+		name: "verification", without: "damage to the files of the models in use is found at the next start",
+		run: func(ctx context.Context) error {
+			return t.verification.run(ctx, cmp.Or(a.Verify, verifyEvery))
+		},
+	}, task{
+		name: "list of champions", without: fmt.Sprintf("new models are found by looking into the store every %v",
+			o.Config.Models.Poll), run: list.run,
 	})
 	if o.Config.Shadow.Generation != "" {
 		t.shadow = newShadow(o, t)
 		t.shadow.producer = ingest.NewProducer(a.client, t.shadow.log)
 		s.others = append(s.others, ingest.Topic{Name: topics.Shadow})
-		a.tasks = append(a.tasks, task{name: "shadow", without: "no challenger scores in the shadow", run: func(ctx context.Context) error {
-			return t.shadow.run(ctx, o.Config.Models.Poll)
-		}})
+		a.tasks = append(a.tasks,
+			task{name: "shadow", without: "no challenger scores in the shadow", run: func(ctx context.Context) error {
+				return t.shadow.run(ctx, o.Config.Models.Poll)
+			}})
 	}
 	labels, err := newLabels(a.client, o)
 	if err != nil {
@@ -150,14 +160,16 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 func CheckListen(insecure bool, addresses ...string) error {
 	for _, address := range addresses {
 		if address != "" && !insecure && !loopback(address) {
-			return fmt.Errorf("listening on %s: the broker has neither TLS nor a login; non-loopback addresses require --insecure", address)
+			return fmt.Errorf("listening on %s: the broker has neither TLS nor a login; non-loopback addresses "+
+				"require --insecure", address)
 		}
 	}
 	return nil
 }
 
-// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a missing password, a store
-// without a champion or with a damaged one, models of questionnaires that cannot score. It warns in log as New does.
+// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a missing password, a
+// store without a champion or with a damaged one, models of questionnaires that cannot score. It warns in log as New
+// does.
 func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	connection, err := c.Kafka.Connection()
 	if err == nil {
@@ -167,12 +179,15 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	if session := c.Kafka.SessionTimeout; session < ingest.DefaultSessionTimeout {
-		log.WarnContext(ctx, "kafka.session_timeout is below what brokers accept by default: their group.min.session.timeout.ms must be as low", "session_timeout", session.String(), "default_minimum", ingest.DefaultSessionTimeout.String())
+		log.WarnContext(ctx, "kafka.session_timeout is below what brokers accept by default: their "+
+			"group.min.session.timeout.ms must be as low", "session_timeout", session.String(), "default_minimum",
+			ingest.DefaultSessionTimeout.String())
 	}
 	var triageErr error
 	if c.Models.Store != "" {
 		var t *triage
-		if t, triageErr = newTriage(ctx, &Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}); triageErr == nil {
+		if t, triageErr = newTriage(ctx,
+			&Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}); triageErr == nil {
 			triageErr = t.checkShadow(ctx, c.Shadow.Generation)
 		}
 	}
@@ -197,7 +212,9 @@ func loopback(address string) bool {
 // Run scores until ctx ends; then it drains, commits and returns nil. If a part cannot go on, Run returns its error.
 func (a *App) Run(ctx context.Context) error {
 	if a.EmbeddedBroker != "" {
-		broker, err := embedded.Start(embedded.Config{Dir: a.EmbeddedBroker, Listen: a.Config.Kafka.Brokers[0], Logger: a.Logger.With("component", "broker")})
+		broker, err := embedded.Start(embedded.Config{
+			Dir: a.EmbeddedBroker, Listen: a.Config.Kafka.Brokers[0], Logger: a.Logger.With("component", "broker"),
+		})
 		if err != nil {
 			return fmt.Errorf("starting the embedded broker: %w", err)
 		}
@@ -333,7 +350,8 @@ func (a *App) announce(ctx context.Context) {
 	}
 	var facts []any
 	for _, s := range a.streams {
-		facts = append(facts, slog.Group(s.name, append([]any{"kafka_topic", s.input, "group", s.group}, s.using()...)...))
+		facts = append(facts,
+			slog.Group(s.name, append([]any{"kafka_topic", s.input, "group", s.group}, s.using()...)...))
 	}
 	a.Logger.InfoContext(ctx, "ready", append(facts, "http", a.Config.HTTP.Listen)...)
 }

@@ -18,8 +18,8 @@ import (
 // benchRecords is how many different records a benchmark of a worker handles by turns.
 const benchRecords = 64
 
-// benchHandle is the rate of one worker, from message to message on one core. The headers' storage, which ingest uses again, is allocated
-// anew here.
+// benchHandle is the rate of one worker, from message to message on one core. The headers' storage, which ingest uses
+// again, is allocated anew here.
 func benchHandle(b *testing.B, h ingest.Handler, values [][]byte) {
 	w := h.NewWorker()
 	var out ingest.Output
@@ -55,7 +55,8 @@ func BenchmarkHandleNote(b *testing.B) {
 		n := g.At(trainingNotes + i).Note
 		values = append(values, n.AppendJSON(nil))
 	}
-	benchHandle(b, app.NewHandler(set, classifier.Options{Limits: classifier.Limits{Topics: 3, Terms: 4, Words: 5}}, "/wardcast"), values)
+	benchHandle(b, app.NewHandler(set, classifier.Options{Limits: classifier.Limits{Topics: 3, Terms: 4, Words: 5}},
+		"/wardcast"), values)
 }
 
 // BenchmarkHandleResponse scores responses to 25 items by five factors.

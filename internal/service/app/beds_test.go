@@ -16,7 +16,8 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// TestBedDemand: notes that a scorer answers wait in its forecasts until their outcomes come, and the forecasts are published.
+// TestBedDemand: notes that a scorer answers wait in its forecasts until their outcomes come, and the forecasts are
+// published.
 func TestBedDemand(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -31,7 +32,8 @@ func TestBedDemand(t *testing.T) {
 	waiting := func() int {
 		status, body := s.get("/v1/bed-demand?window=4h&include=waiting")
 		var got struct{ Forecasts []msg.BedDemand }
-		if err := json.Unmarshal([]byte(body), &got); status != http.StatusOK || err != nil || len(got.Forecasts) != 1 || got.Forecasts[0].Ward != beds.All {
+		if err := json.Unmarshal([]byte(body), &got); status != http.StatusOK || err != nil ||
+			len(got.Forecasts) != 1 || got.Forecasts[0].Ward != beds.All {
 			t.Fatalf("%d %s %v", status, body, err)
 		}
 		return got.Forecasts[0].Waiting.Patients
@@ -48,13 +50,15 @@ func TestBedDemand(t *testing.T) {
 	var decided []*kgo.Record
 	for i := range 5 {
 		o := msg.Outcome{VisitID: note(t, i).VisitID, Disposition: msg.Discharged}
-		decided = append(decided, &kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte(o.VisitID), Value: o.AppendJSON(nil)})
+		decided = append(decided,
+			&kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte(o.VisitID), Value: o.AppendJSON(nil)})
 	}
 	if err := c.ProduceSync(t.Context(), decided...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	s.await("seven patients", func() bool { return waiting() == 7 })
-	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, damaged) || !strings.Contains(body, "rests on no history") {
+	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, damaged) ||
+		!strings.Contains(body, "rests on no history") {
 		t.Errorf("a damaged fit is told as %d %s", status, body)
 	}
 	published := ingesttest.Reader(t, s.config.Kafka.Brokers, s.config.Kafka.Topics.BedDemand)

@@ -42,7 +42,8 @@ func (s *site) list(c *kgo.Client, want map[string]string) (messages int) {
 			if err := msg.DecodeChampion(r.Value, &m); err != nil {
 				s.Fatal(err)
 			}
-			if h := headers(r); h[msg.HeaderType] != msg.TypeChampion || m.Model.Name != string(r.Key) || len(m.Model.SHA256) != 64 {
+			if h := headers(r); h[msg.HeaderType] != msg.TypeChampion || m.Model.Name != string(r.Key) ||
+				len(m.Model.SHA256) != 64 {
 				s.Errorf("key %q, headers %v, %+v", r.Key, h, m)
 			}
 			got[string(r.Key)] = m.Generation + " " + m.Model.Version
@@ -103,7 +104,8 @@ func TestListOfChampions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await("the polling scorer swaps", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
-	sleeper.await("the sleeping scorer swaps", func() bool { return sleeper.metric("wardcast_model_reloads_total", "ok") == 2 })
+	sleeper.await("the sleeping scorer swaps",
+		func() bool { return sleeper.metric("wardcast_model_reloads_total", "ok") == 2 })
 	s.list(c, s.champion())
 	poller.stop()
 	other.stop()
@@ -137,9 +139,11 @@ func TestNoListOfChampions(t *testing.T) {
 	s.create(topics.Notes, topics.Predictions, topics.DeadLetters)
 	r := s.start().ready()
 	s.await("the log tells", func() bool {
-		return strings.Contains(s.log.String(), "new models are found by looking into the store every 20ms") && strings.Contains(s.log.String(), topics.Models)
+		return strings.Contains(s.log.String(), "new models are found by looking into the store every 20ms") &&
+			strings.Contains(s.log.String(), topics.Models)
 	})
-	s.await("the log tells of the outcomes", func() bool { return strings.Contains(s.log.String(), "the calibration is not watched") })
+	s.await("the log tells of the outcomes",
+		func() bool { return strings.Contains(s.log.String(), "the calibration is not watched") })
 	s.promote(generation(t, 1)...)
 	s.await("the swap", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
 	c := s.stream()
@@ -156,8 +160,12 @@ func TestForeignList(t *testing.T) {
 	r := s.start().ready()
 	c := ingesttest.Reader(t, s.config.Kafka.Brokers, s.config.Kafka.Topics.Models)
 	s.list(c, s.champion())
-	m := msg.Champion{Generation: "2026-01-01T00-00-00Z-aaaaaa", Model: msg.Model{Name: bundle.Other, Version: "2026-01-01T00-00-00Z-bbbbbb"}}
-	for _, record := range []*kgo.Record{{Key: []byte(bundle.Other), Value: m.AppendJSON(nil)}, {Key: []byte("x"), Value: []byte(secret)}, {Value: []byte("{}")}, {Key: []byte("y")}} {
+	m := msg.Champion{Generation: "2026-01-01T00-00-00Z-aaaaaa", Model: msg.Model{
+		Name: bundle.Other, Version: "2026-01-01T00-00-00Z-bbbbbb",
+	}}
+	for _, record := range []*kgo.Record{{
+		Key: []byte(bundle.Other), Value: m.AppendJSON(nil),
+	}, {Key: []byte("x"), Value: []byte(secret)}, {Value: []byte("{}")}, {Key: []byte("y")}} {
 		record.Topic = s.config.Kafka.Topics.Models
 		if err := c.ProduceSync(t.Context(), record).FirstErr(); err != nil {
 			t.Fatal(err)
@@ -168,8 +176,10 @@ func TestForeignList(t *testing.T) {
 	stream.send(sent...)
 	stream.answers(len(sent))
 	r.stop()
-	if got := mismatches(t, stream.predictions, s.predicted(sent)); got > 0 || s.metric("wardcast_model_reloads_total") != 1 {
-		t.Errorf("%d of %d predictions are not those of the champion; %v reloads", got, len(sent), s.metric("wardcast_model_reloads_total"))
+	if got := mismatches(t, stream.predictions, s.predicted(sent)); got > 0 ||
+		s.metric("wardcast_model_reloads_total") != 1 {
+		t.Errorf("%d of %d predictions are not those of the champion; %v reloads", got, len(sent),
+			s.metric("wardcast_model_reloads_total"))
 	}
 }
 
@@ -184,10 +194,12 @@ func TestShadow(t *testing.T) {
 	r := s.start().ready()
 	s.await("the challenger", func() bool { return s.metric("wardcast_shadow_info", challenger.Name) == 1 })
 	c := s.stream()
-	shadow := s.client(s.config.Kafka.Topics.Shadow, &stream{group: "none", input: s.config.Kafka.Topics.Notes, dlq: s.config.Kafka.Topics.DeadLetters})
+	shadow := s.client(s.config.Kafka.Topics.Shadow,
+		&stream{group: "none", input: s.config.Kafka.Topics.Notes, dlq: s.config.Kafka.Topics.DeadLetters})
 	sent := notes(t, 0, 100)
 	want := s.predicted(sent)
-	c.send(append(slices.Clone(sent), &kgo.Record{Key: []byte("x"), Value: []byte(secret)})...) // a dead letter casts no shadow
+	// a dead letter casts no shadow
+	c.send(append(slices.Clone(sent), &kgo.Record{Key: []byte("x"), Value: []byte(secret)})...)
 	c.answers(101)
 	shadow.until("shadow predictions", func() bool { return len(shadow.predictions) >= 100 })
 	if got := mismatches(t, c.predictions, want); got > 0 || len(c.predictions) != 100 {
@@ -209,7 +221,8 @@ func TestShadow(t *testing.T) {
 			t.Fatalf("headers of a shadow prediction: %v", h)
 		}
 	}
-	if got := s.metric("wardcast_shadow_predictions_total"); got != 100 || s.metric("wardcast_shadow_dropped_total") != 0 {
+	if got := s.metric("wardcast_shadow_predictions_total"); got != 100 ||
+		s.metric("wardcast_shadow_dropped_total") != 0 {
 		t.Errorf("%v shadow predictions, %v dropped", got, s.metric("wardcast_shadow_dropped_total"))
 	}
 	// Promoted, it casts no shadow any more.
@@ -242,7 +255,8 @@ func TestShadowInTrouble(t *testing.T) {
 		t.Errorf("%d predictions of %d notes", len(c.predictions), n)
 	}
 	s.await("all left out", func() bool { return s.metric("wardcast_shadow_dropped_total") == n })
-	if got := s.metric("wardcast_shadow_dropped_total", "backlog"); got == 0 || s.metric("wardcast_shadow_dropped_total", "unwritten") == 0 {
+	if got := s.metric("wardcast_shadow_dropped_total", "backlog"); got == 0 ||
+		s.metric("wardcast_shadow_dropped_total", "unwritten") == 0 {
 		t.Errorf("%v of %d notes left out for the backlog", got, n)
 	}
 	r.stop()
@@ -264,10 +278,12 @@ func TestShadowIsChecked(t *testing.T) {
 	if err := check(challenger.Name); err != nil {
 		t.Errorf("a sound challenger: %v", err)
 	}
-	bad := filepath.Join(s.config.Models.Store, bundle.Other, challenger.Models[bundle.Other].Version, "tensors.safetensors")
+	bad := filepath.Join(s.config.Models.Store, bundle.Other, challenger.Models[bundle.Other].Version,
+		"tensors.safetensors")
 	write(t, bad, []byte("cut"))
 	for _, generation := range []string{challenger.Name, config.LatestChallenger} {
-		if err := check(generation); err == nil || !strings.Contains(err.Error(), "shadow.generation") || !strings.Contains(err.Error(), "tensors.safetensors") {
+		if err := check(generation); err == nil || !strings.Contains(err.Error(), "shadow.generation") ||
+			!strings.Contains(err.Error(), "tensors.safetensors") {
 			t.Errorf("a damaged challenger: %v", err)
 		}
 	}
@@ -350,7 +366,8 @@ func TestLateLabels(t *testing.T) {
 	if got := s.metric("wardcast_labelled_admissions", bundle.Other); got != 2*n/3 {
 		t.Errorf("%v admissions", got)
 	}
-	if v, se := s.metric("wardcast_calibration_slope"), s.metric("wardcast_calibration_slope_standard_error"); math.Abs(v) > 4*se || !(se < .2) {
+	if v, se := s.metric("wardcast_calibration_slope"),
+		s.metric("wardcast_calibration_slope_standard_error"); math.Abs(v) > 4*se || !(se < .2) {
 		t.Errorf("slope %v ± %v, want 0", v, se)
 	}
 	if got := s.metric("wardcast_label_messages_total", "refused"); got != 1 {
@@ -366,16 +383,23 @@ func labelled(c *stream, n int) {
 	var records []*kgo.Record
 	for i := range n {
 		visit := fmt.Sprintf("%s-%d", secret, i)
-		p := msg.Prediction{VisitID: visit, ScoredAt: scored.UTC().Format(msg.TimeFormat), Model: msg.Model{Name: bundle.Other}, Probability: .2 + .6*float64(i%2)}
+		p := msg.Prediction{
+			VisitID: visit, ScoredAt: scored.UTC().Format(msg.TimeFormat),
+			Model: msg.Model{Name: bundle.Other}, Probability: .2 + .6*float64(i%2),
+		}
 		// Of those at .2 and at .8, two thirds are admitted: the slope is nearly 0.
-		o := msg.Outcome{VisitID: visit, Disposition: msg.Discharged, DecidedAt: scored.Add(time.Hour).Format(time.RFC3339)}
+		o := msg.Outcome{VisitID: visit, Disposition: msg.Discharged, DecidedAt: scored.Add(time.Hour).
+			Format(time.RFC3339)}
 		if i%3 > 0 {
 			o.Disposition = msg.Admitted
 		}
-		records = append(records, &kgo.Record{Topic: s.config.Kafka.Topics.Predictions, Key: []byte(visit), Value: p.AppendJSON(nil), Timestamp: scored},
+		records = append(records, &kgo.Record{
+			Topic: s.config.Kafka.Topics.Predictions, Key: []byte(visit), Value: p.AppendJSON(nil), Timestamp: scored,
+		},
 			&kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte(visit), Value: o.AppendJSON(nil)})
 	}
-	records = append(records, &kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Value: []byte(secret)}, &kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte("v")})
+	records = append(records, &kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Value: []byte(secret)},
+		&kgo.Record{Topic: s.config.Kafka.Topics.Outcomes, Key: []byte("v")})
 	if err := c.ProduceSync(s.Context(), records...).FirstErr(); err != nil {
 		s.Fatal(err)
 	}
@@ -398,8 +422,10 @@ func TestNewerVersion(t *testing.T) {
 	name := bundle.VersionName(next.CreatedAt, sum(newer))
 	write(t, filepath.Join(s.config.Models.Store, "generations", name+".json"), newer)
 	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(name+"\n"))
-	s.await("the refusal logged", func() bool { return strings.Contains(s.log.String(), "new models refused; those in use stay") })
-	if log := s.log.String(); !strings.Contains(log, name+".json") || !strings.Contains(log, `format \"2\"`) || !strings.Contains(log, `"level":"ERROR"`) {
+	s.await("the refusal logged",
+		func() bool { return strings.Contains(s.log.String(), "new models refused; those in use stay") })
+	if log := s.log.String(); !strings.Contains(log, name+".json") || !strings.Contains(log, `format \"2\"`) ||
+		!strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log is %q", log)
 	}
 	if s.metric("wardcast_model_refused", "triage") != 1 {

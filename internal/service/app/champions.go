@@ -37,7 +37,8 @@ func (c *champions) run(ctx context.Context) error {
 	c.mu.Lock()
 	c.listed = map[string]msg.Champion{}
 	c.mu.Unlock()
-	if _, err := c.client.Replay(ctx, ingest.Replay{Topic: c.topic, Logger: c.log}, func(r *ingest.Record) error { c.read(r); return nil }); err != nil {
+	if _, err := c.client.Replay(ctx, ingest.Replay{Topic: c.topic, Logger: c.log},
+		func(r *ingest.Record) error { c.read(r); return nil }); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -104,7 +105,8 @@ func (c *champions) changes() (messages []*ingest.Output) {
 			continue
 		}
 		out := &ingest.Output{Key: []byte(name), Value: m.AppendJSON(nil)}
-		address(out, &ingest.Record{Key: out.Key}, &event{id: name, model: &m.Model, typ: msg.TypeChampion, source: c.source, time: now})
+		address(out, &ingest.Record{Key: out.Key},
+			&event{id: name, model: &m.Model, typ: msg.TypeChampion, source: c.source, time: now})
 		messages = append(messages, out)
 	}
 	for name := range c.listed {

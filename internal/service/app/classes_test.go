@@ -63,7 +63,8 @@ func TestSeveralOutcomes(t *testing.T) {
 		for _, q := range p.Classes {
 			sum += q.Probability
 		}
-		if p.Class != "home" || p.Against != "ward" && p.Against != "transfer" || len(p.Classes) != 3 || math.Abs(sum-1) > 1e-9 || p.Probability != p.Classes[0].Probability {
+		if p.Class != "home" || p.Against != "ward" && p.Against != "transfer" || len(p.Classes) != 3 ||
+			math.Abs(sum-1) > 1e-9 || p.Probability != p.Classes[0].Probability {
 			t.Errorf("%q against %q at %v, of %+v", p.Class, p.Against, p.Probability, p.Classes)
 		}
 		admission += p.Admission()
@@ -88,7 +89,8 @@ func TestSeveralOutcomes(t *testing.T) {
 	}
 	s.promote(saved...)
 	s.await("champions without the class refused, and why", func() bool {
-		return strings.Contains(s.log.String(), `predictions.class: unknown class \"home\": the champions predict yes or no`)
+		return strings.Contains(s.log.String(),
+			`predictions.class: unknown class \"home\": the champions predict yes or no`)
 	})
 	if s.metric("wardcast_model_reloads_total", "failed") == 0 {
 		t.Error("the metrics do not count the refusal")
@@ -103,7 +105,8 @@ func TestUnknownClass(t *testing.T) {
 	s.config.Kafka.Brokers = []string{"127.0.0.1:1"}
 	s.config.Predictions.Class = "hme"
 	s.promote([]*bundle.Bundle{severalOutcomes(generation(t, 1)[0])}...)
-	if _, err := app.New(t.Context(), s.options); err == nil || !strings.Contains(err.Error(), `predictions.class: unknown class "hme": the champions predict ["home" "ward" "transfer"]`) {
+	if _, err := app.New(t.Context(), s.options); err == nil || !strings.Contains(err.Error(),
+		`predictions.class: unknown class "hme": the champions predict ["home" "ward" "transfer"]`) {
 		t.Errorf("New: %v", err)
 	}
 }

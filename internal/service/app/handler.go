@@ -45,7 +45,8 @@ func (h *Handler) use(set *scoring.Set) {
 			now.counters[m] = before.counters[m]
 		}
 		if now.counters[m] == nil {
-			now.counters[m] = watch.NewCounter(watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.References[name]})
+			now.counters[m] = watch.NewCounter(
+				watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.References[name]})
 		}
 	}
 	h.current.Store(now)

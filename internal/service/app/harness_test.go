@@ -48,8 +48,8 @@ import (
 // scratch is a folder for what all tests share: models, the store that trained makes, and the outputs of fits.
 var scratch string
 
-// TestMain excuses no goroutine but the workers that bleve starts as it is loaded: consumer, broker and HTTP server must
-// all be gone.
+// TestMain excuses no goroutine but the workers that bleve starts as it is loaded: consumer, broker and HTTP server
+// must all be gone.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(
 		withScratch{m}, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"),
@@ -80,10 +80,11 @@ const (
 	noteSeed      = 1
 )
 
-var newGenerator = sync.OnceValues(func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
+var newGenerator = sync.OnceValues(
+	func() (*synth.Generator, error) { return synth.New(synth.Settings{Seed: noteSeed}) })
 
-// trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain as
-// can be, since every start of a scorer reads it.
+// trained are small models: one of all complaints and some of single ones. A store serves them. Their text is as plain
+// as can be, since every start of a scorer reads it.
 var trained = sync.OnceValues(func() (*train.Trained, error) {
 	g, err := newGenerator()
 	if err != nil {
@@ -155,7 +156,9 @@ type site struct {
 // newSite returns a site with the trained models as champions.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{T: t, dir: t.TempDir(), config: config.Default(), log: &ingesttest.Log{}, registry: prometheus.NewRegistry()}
+	s := &site{
+		T: t, dir: t.TempDir(), config: config.Default(), log: &ingesttest.Log{}, registry: prometheus.NewRegistry(),
+	}
 	s.config.Models.Store, s.config.Models.Poll = filepath.Join(s.dir, "models"), 20*time.Millisecond
 	s.config.HTTP.Listen = ""
 	s.store = modelstore.OpenDir(s.config.Models.Store)
@@ -163,7 +166,10 @@ func newSite(t *testing.T) *site {
 	if err := os.CopyFS(s.config.Models.Store, os.DirFS(filepath.Join(scratch, "models"))); err != nil {
 		t.Fatal(err)
 	}
-	s.options = app.Options{Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry, CreateTopics: true, TopicIndex: filepath.Join(s.dir, "topics")}
+	s.options = app.Options{
+		Config: &s.config, Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Registry: s.registry,
+		CreateTopics: true, TopicIndex: filepath.Join(s.dir, "topics"),
+	}
 	s.options.Hasten()
 	transport := &http.Transport{}
 	s.http = &http.Client{Transport: transport, Timeout: ingesttest.Patience}
@@ -320,7 +326,8 @@ func (c *stream) until(what string, done func() bool) {
 	for !done() {
 		fetches := c.PollFetches(ctx)
 		if err := fetches.Err0(); err != nil {
-			c.s.Fatalf("waiting for %s after %d predictions and %d dead letters: %v", what, len(c.predictions), len(c.dead), err)
+			c.s.Fatalf("waiting for %s after %d predictions and %d dead letters: %v", what, len(c.predictions),
+				len(c.dead), err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			if r.Topic == c.dlq {
@@ -399,7 +406,10 @@ func (s *site) predicted(records []*kgo.Record) map[string]string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	options := classifier.Options{Intake: rules, Limits: classifier.Limits{Topics: s.config.Scoring.Topics, Terms: s.config.Scoring.Terms, Words: s.config.Scoring.Words, Evidence: s.config.Scoring.Evidence}, Class: s.config.Predictions.Class}
+	options := classifier.Options{Intake: rules, Limits: classifier.Limits{
+		Topics: s.config.Scoring.Topics,
+		Terms:  s.config.Scoring.Terms, Words: s.config.Scoring.Words, Evidence: s.config.Scoring.Evidence,
+	}, Class: s.config.Predictions.Class}
 	if _, err := set.Predict(s.Context(), options, scoring.Batch{Lines: &in, Out: &out}); err != nil {
 		s.Fatal(err)
 	}
@@ -432,7 +442,8 @@ func headers(r *kgo.Record) map[string]string {
 // get returns status and body of a page of the scorer.
 func (s *site) get(path string) (int, string) {
 	s.Helper()
-	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.config.HTTP.Listen+path, http.NoBody)
+	req, err := http.NewRequestWithContext(s.Context(), http.MethodGet,
+		"http://"+s.config.HTTP.Listen+path, http.NoBody)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// TestInputThatCannotBe: the stream, the API and predict answer such notes alike, name each field, and count it without its value.
+// TestInputThatCannotBe: the stream, the API and predict answer such notes alike, name each field, and count it without
+// its value.
 func TestInputThatCannotBe(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -35,11 +36,14 @@ func TestInputThatCannotBe(t *testing.T) {
 	add(func(n *msg.Note) { n.Sex = " Weibl." })
 	add(func(n *msg.Note) { n.Age = msg.Some(999) }, msg.Warning{Field: "age", Code: msg.ValueOutOfRange})
 	add(func(n *msg.Note) { n.Vitals.TempC, n.Vitals.HR = msg.Some(98.6), msg.Some(0) },
-		msg.Warning{Field: "vitals.hr", Code: msg.ValueOutOfRange}, msg.Warning{Field: "vitals.temp_c", Code: msg.ValueOutOfRange})
-	add(func(n *msg.Note) { n.ArrivedAt = "22/11/2026 15:00" }, msg.Warning{Field: "arrived_at", Code: msg.ValueBadTime})
+		msg.Warning{Field: "vitals.hr", Code: msg.ValueOutOfRange},
+		msg.Warning{Field: "vitals.temp_c", Code: msg.ValueOutOfRange})
+	add(func(n *msg.Note) { n.ArrivedAt = "22/11/2026 15:00" },
+		msg.Warning{Field: "arrived_at", Code: msg.ValueBadTime})
 	add(func(n *msg.Note) { n.Sex = secret }, msg.Warning{Field: "sex", Code: msg.ValueUnknownLevel})
 	add(func(n *msg.Note) { n.Complaint = secret }, msg.Warning{Field: "complaint", Code: msg.ValueUnknownComplaint})
-	add(func(n *msg.Note) { n.ArrivedAt = now.AddDate(-10, 0, 0).Format(time.RFC3339) }) // the prediction does not depend on the clock
+	// the prediction does not depend on the clock
+	add(func(n *msg.Note) { n.ArrivedAt = now.AddDate(-10, 0, 0).Format(time.RFC3339) })
 	c.send(sent...)
 	c.answers(len(sent))
 	got, predictions := map[string]string{}, map[string]*msg.Prediction{}
@@ -60,7 +64,8 @@ func TestInputThatCannotBe(t *testing.T) {
 		t.Errorf("the prediction has the arrival %q", p.ArrivedAt)
 	}
 	for _, m := range sent {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.config.HTTP.Listen+"/v1/predictions", strings.NewReader(string(m.Value)))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			"http://"+s.config.HTTP.Listen+"/v1/predictions", strings.NewReader(string(m.Value)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +85,8 @@ func TestInputThatCannotBe(t *testing.T) {
 	r.stop()
 	total := 0.0
 	for labels, n := range map[[2]string]float64{
-		{"age", "out_of_range"}: 1, {"vitals.hr", "out_of_range"}: 1, {"vitals.temp_c", "out_of_range"}: 1, {"arrived_at", "bad_time"}: 1,
+		{"age", "out_of_range"}: 1, {"vitals.hr", "out_of_range"}: 1, {"vitals.temp_c", "out_of_range"}: 1,
+		{"arrived_at", "bad_time"}:     1,
 		{"arrived_at", "far_from_now"}: 1, {"sex", "unknown_level"}: 1, {"complaint", "unknown_complaint"}: 1,
 	} {
 		if got := s.metric("wardcast_input_warnings_total", labels[0], labels[1]); got != n {

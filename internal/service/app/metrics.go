@@ -19,15 +19,21 @@ type predictionMetrics struct {
 	warnings                   map[msg.Warning]prometheus.Counter
 }
 
-// farFromNow is the code of arrivals more than a year from now. It is in no prediction, which depends on note and model alone.
+// farFromNow is the code of arrivals more than a year from now. It is in no prediction, which depends on note and model
+// alone.
 const farFromNow msg.WarningCode = "far_from_now"
 
 const year = 366 * 24 * time.Hour
 
 func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	in := promauto.With(r)
-	decisions := in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_predictions_total", Help: "Predictions made, by decision."}, []string{"decision"})
-	warnings := in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_input_warnings_total", Help: "Values of notes that count as missing or that the model does not know, by field and what is wrong."}, []string{"field", "code"})
+	decisions := in.NewCounterVec(
+		prometheus.CounterOpts{Name: "wardcast_predictions_total", Help: "Predictions made, by decision."},
+		[]string{"decision"})
+	warnings := in.NewCounterVec(prometheus.CounterOpts{
+		Name: "wardcast_input_warnings_total",
+		Help: "Values of notes that count as missing or that the model does not know, by field and what is wrong.",
+	}, []string{"field", "code"})
 	all := map[msg.Warning]prometheus.Counter{}
 	add := func(code msg.WarningCode, fields ...string) {
 		for _, field := range fields {
@@ -40,12 +46,20 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	add(msg.ValueBadTime, intake.ArrivedField)
 	add(farFromNow, intake.ArrivedField)
 	return &predictionMetrics{
-		warnings:    all,
-		admit:       decisions.WithLabelValues(string(msg.Admit)),
-		notAdmit:    decisions.WithLabelValues(string(msg.NotAdmit)),
-		abstained:   in.NewCounter(prometheus.CounterOpts{Name: "wardcast_abstentions_total", Help: "Predictions of notes in which the model knows no word."}),
-		probability: in.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_probability", Help: "Predicted probabilities of admission.", Buckets: prometheus.LinearBuckets(.05, .05, 19)}),
-		unknown:     in.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_unknown_token_ratio", Help: "Share of a note's tokens that its model does not know.", Buckets: prometheus.LinearBuckets(.1, .1, 9)}),
+		warnings: all,
+		admit:    decisions.WithLabelValues(string(msg.Admit)),
+		notAdmit: decisions.WithLabelValues(string(msg.NotAdmit)),
+		abstained: in.NewCounter(prometheus.CounterOpts{
+			Name: "wardcast_abstentions_total", Help: "Predictions of notes in which the model knows no word.",
+		}),
+		probability: in.NewHistogram(prometheus.HistogramOpts{
+			Name: "wardcast_probability",
+			Help: "Predicted probabilities of admission.", Buckets: prometheus.LinearBuckets(.05, .05, 19),
+		}),
+		unknown: in.NewHistogram(prometheus.HistogramOpts{
+			Name: "wardcast_unknown_token_ratio", Help: "Share of a note's tokens that its model does not know.",
+			Buckets: prometheus.LinearBuckets(.1, .1, 9),
+		}),
 	}
 }
 
@@ -79,12 +93,22 @@ type responseMetrics struct {
 func newResponseMetrics(r prometheus.Registerer, instruments []string) map[string]*responseMetrics {
 	in := promauto.With(r)
 	label := []string{"instrument"}
-	scored := in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_questionnaire_scored_total", Help: "Responses scored."}, label)
-	beyond := in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_questionnaire_beyond_training_total", Help: "Responses scored with a confound outside the range of training."}, label)
-	missing := in.NewHistogramVec(prometheus.HistogramOpts{Name: "wardcast_questionnaire_missing_ratio", Help: "Share of the model's items that a response does not answer.", Buckets: prometheus.LinearBuckets(0, .1, 10)}, label)
+	scored := in.NewCounterVec(
+		prometheus.CounterOpts{Name: "wardcast_questionnaire_scored_total", Help: "Responses scored."}, label)
+	beyond := in.NewCounterVec(prometheus.CounterOpts{
+		Name: "wardcast_questionnaire_beyond_training_total",
+		Help: "Responses scored with a confound outside the range of training.",
+	}, label)
+	missing := in.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "wardcast_questionnaire_missing_ratio",
+		Help:    "Share of the model's items that a response does not answer.",
+		Buckets: prometheus.LinearBuckets(0, .1, 10),
+	}, label)
 	all := make(map[string]*responseMetrics)
 	for _, name := range instruments {
-		all[name] = &responseMetrics{scored.WithLabelValues(name), beyond.WithLabelValues(name), missing.WithLabelValues(name)}
+		all[name] = &responseMetrics{
+			scored.WithLabelValues(name), beyond.WithLabelValues(name), missing.WithLabelValues(name),
+		}
 	}
 	return all
 }
@@ -108,11 +132,22 @@ type modelMetrics struct {
 func newModelMetrics(r prometheus.Registerer) *modelMetrics {
 	in := promauto.With(r)
 	m := &modelMetrics{
-		info:     in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each model in use."}, []string{"model", "version", "sha256"}),
-		created:  in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_model_created_timestamp_seconds", Help: "When the model in use was trained."}, []string{"model"}),
-		reloads:  in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_model_reloads_total", Help: "Attempts to load new models, by result."}, []string{"result"}),
-		reloaded: in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_reload_timestamp_seconds", Help: "When new models were last loaded."}),
-		refused:  in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_model_refused", Help: "1 while the newest models are damaged or unreadable, so that the models in use stay, or while the files of those in use are damaged."}),
+		info: in.NewGaugeVec(
+			prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each model in use."},
+			[]string{"model", "version", "sha256"}),
+		created: in.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "wardcast_model_created_timestamp_seconds", Help: "When the model in use was trained.",
+		}, []string{"model"}),
+		reloads: in.NewCounterVec(prometheus.CounterOpts{
+			Name: "wardcast_model_reloads_total", Help: "Attempts to load new models, by result.",
+		}, []string{"result"}),
+		reloaded: in.NewGauge(prometheus.GaugeOpts{
+			Name: "wardcast_model_reload_timestamp_seconds", Help: "When new models were last loaded.",
+		}),
+		refused: in.NewGauge(prometheus.GaugeOpts{
+			Name: "wardcast_model_refused", Help: "1 while the newest models are damaged or unreadable, so that the " +
+				"models in use stay, or while the files of those in use are damaged.",
+		}),
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")

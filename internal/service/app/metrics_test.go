@@ -39,8 +39,8 @@ func whole(t *testing.T) *site {
 	return s
 }
 
-// exported returns the names of the labels of all metrics that a scorer can export, those without a value too, and of those that a
-// retraining writes.
+// exported returns the names of the labels of all metrics that a scorer can export, those without a value too, and of
+// those that a retraining writes.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	s := whole(t)
@@ -54,10 +54,12 @@ func exported(t *testing.T) map[string][]string {
 		close(all)
 	}()
 	labels := map[string][]string{}
-	form, value := regexp.MustCompile(`fqName: "(wardcast_\w+)".* constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`), regexp.MustCompile(`="[^"]*"`)
+	form, value := regexp.MustCompile(`fqName: "(wardcast_\w+)".* constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`),
+		regexp.MustCompile(`="[^"]*"`)
 	for d := range all {
 		if parts := form.FindStringSubmatch(d.String()); parts != nil {
-			labels[parts[1]] = slices.Sorted(slices.Values(regexp.MustCompile(`\w+`).FindAllString(value.ReplaceAllString(parts[2], "")+","+parts[3], -1)))
+			labels[parts[1]] = slices.Sorted(slices.Values(regexp.MustCompile(`\w+`).FindAllString(
+				value.ReplaceAllString(parts[2], "")+","+parts[3], -1)))
 		}
 	}
 	for name, f := range written(t) {
@@ -72,8 +74,11 @@ func exported(t *testing.T) map[string][]string {
 // written returns what a retraining writes to a file.
 func written(t *testing.T) map[string]*dto.MetricFamily {
 	t.Helper()
-	path, figures := filepath.Join(t.TempDir(), "wardcast.prom"), gate.Figures{Challenger: &eval.Assessment{}, Champion: &eval.Assessment{}}
-	done := &retrain.Result{Promotion: &train.Promotion{Verdict: &gate.Verdict{Decision: gate.Promote, Figures: figures}}}
+	path, figures := filepath.Join(t.TempDir(), "wardcast.prom"),
+		gate.Figures{Challenger: &eval.Assessment{}, Champion: &eval.Assessment{}}
+	done := &retrain.Result{
+		Promotion: &train.Promotion{Verdict: &gate.Verdict{Decision: gate.Promote, Figures: figures}},
+	}
 	if err := (&textfile.Retraining{Ended: time.Now(), Result: done}).WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +110,8 @@ func page(t *testing.T) map[string]entry {
 	}
 	entries := map[string]entry{}
 	label, value := regexp.MustCompile("`(\\w+)`(?: \\(([^)]*)\\))?"), regexp.MustCompile("`(\\w+)`")
-	for _, row := range regexp.MustCompile("(?m)^\\| `(wardcast_\\w+)` \\| (\\w+) \\| (.*?) \\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(wardcast_\\w+)` \\| (\\w+) \\| (.*?) \\| [^|]+ \\| [^|]+ \\|$").
+		FindAllStringSubmatch(string(text), -1) {
 		e := entry{typ: row[2], labels: map[string][]string{}}
 		for _, l := range label.FindAllStringSubmatch(row[3], -1) {
 			e.labels[l[1]] = nil
@@ -123,8 +129,8 @@ func page(t *testing.T) map[string]entry {
 	return entries
 }
 
-// TestMetricsPage holds docs/metrics.md against what a scorer that does all it can exports, and a retraining writes: names, types, labels
-// and their values.
+// TestMetricsPage holds docs/metrics.md against what a scorer that does all it can exports, and a retraining writes:
+// names, types, labels and their values.
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
 	want, got := map[string][]string{}, exported(t)
@@ -150,7 +156,8 @@ func TestMetricsPage(t *testing.T) {
 		check(f)
 	}
 	empty := cmp.Transformer("nil", func(s []string) []string { return append([]string{}, s...) })
-	if d := cmp.Diff(got, want, cmp.FilterValues(func(a, b []string) bool { return a == nil || b == nil }, empty)); d != "" {
+	if d := cmp.Diff(got, want, cmp.FilterValues(func(a, b []string) bool { return a == nil || b == nil },
+		empty)); d != "" {
 		t.Errorf("exported and on the page (-exported +page):\n%s", d)
 	}
 

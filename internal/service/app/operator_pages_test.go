@@ -29,8 +29,12 @@ func (s *site) choose() {
 	path := filepath.Join(s.dir, "answers.csv")
 	write(s.T, path, text)
 	f, err := fit.Fit(s.Context(), fit.Options{
-		Input: path, Factors: []int{2, 3, 4, 5, 6}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1},
-		Columns: answers.Columns{Items: []string{"*_?"}, Range: &questionnaire.Range{Low: 0, High: synth.QuestionnaireTop}, Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}}},
+		Input: path, Factors: []int{2, 3, 4, 5, 6}, Betas: []float64{0.1},
+		Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: 1},
+		Columns: answers.Columns{
+			Items: []string{"*_?"}, Range: &questionnaire.Range{Low: 0, High: synth.QuestionnaireTop},
+			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}},
+		},
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -40,8 +44,8 @@ func (s *site) choose() {
 	}
 }
 
-// TestOperatorPages: Health tells of refused models and dead letters, the worst first, and Questionnaires of how a model was chosen.
-// Neither tells who answered.
+// TestOperatorPages: Health tells of refused models and dead letters, the worst first, and Questionnaires of how a
+// model was chosen. Neither tells who answered.
 func TestOperatorPages(t *testing.T) {
 	if os.Getenv("WARDCAST_CHROMIUM") == "" {
 		t.Skip("WARDCAST_CHROMIUM names no Chromium")
@@ -58,11 +62,15 @@ func TestOperatorPages(t *testing.T) {
 	scorer := s.start().ready()
 	b, c := s.newBrowser("http://"+s.config.HTTP.Listen), s.stream()
 
-	c.send(append(notes(t, 0, 50), &kgo.Record{Value: []byte(secret)}, &kgo.Record{Value: []byte("{}")}, &kgo.Record{Value: []byte(secret)})...)
+	c.send(append(notes(t, 0, 50), &kgo.Record{Value: []byte(secret)}, &kgo.Record{Value: []byte("{}")},
+		&kgo.Record{Value: []byte(secret)})...)
 	c.answers(53)
 	b.open("/health")
 	said := b.is(`document.querySelector("#health").innerText`)
-	for _, want := range []string{"1 needs attention", "3 dead letters in the last hour", "not_json", "triage.notes.dlq", "Generation in use", "Responses"} {
+	for _, want := range []string{
+		"1 needs attention", "3 dead letters in the last hour", "not_json",
+		"triage.notes.dlq", "Generation in use", "Responses",
+	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("Health lacks %q:\n%s", want, said)
 		}
@@ -80,7 +88,8 @@ func TestOperatorPages(t *testing.T) {
 	b.shoot("questionnaires")
 	b.special("questionnaires")
 	b.open("/questionnaires?name=" + mind + "&factor=2")
-	if shown := b.is(`[...document.querySelectorAll(".heat thead .num:not(.hide-s)")].map(e => e.textContent).join()`); shown != "Factor 2" {
+	if shown := b.is(`[...document.querySelectorAll(".heat thead .num:not(.hide-s)")].map(e => ` +
+		`e.textContent).join()`); shown != "Factor 2" {
 		t.Errorf("a phone shows %s", shown)
 	}
 	said = b.is(`document.body.innerText`)

@@ -47,7 +47,8 @@ type browser struct {
 // newBrowser starts the Chromium that WARDCAST_CHROMIUM names.
 func (s *site) newBrowser(root string) *browser {
 	s.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv("WARDCAST_CHROMIUM")), chromedp.NoSandbox, chromedp.DisableGPU)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(os.Getenv("WARDCAST_CHROMIUM")),
+		chromedp.NoSandbox, chromedp.DisableGPU)
 	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(s.Context()), options...)
 	s.Cleanup(stop)
 	tab, closeTab := chromedp.NewContext(allocator)
@@ -141,7 +142,8 @@ var screens = []struct {
 	width, height int64
 }{{"desktop", 1280, 960}, {"tablet", 768, 1024}, {"phone", 390, 844}, {"zoom", 320, 640}}
 
-// lost is by how much a page is wider than the screen when it says that its connection is lost, the longest of its states.
+// lost is by how much a page is wider than the screen when it says that its connection is lost, the longest of its
+// states.
 const lost = `(() => {
 	const state = document.querySelector("#conn b"), was = state.textContent;
 	state.textContent = "Not connected";
@@ -150,7 +152,8 @@ const lost = `(() => {
 	return wide;
 })()`
 
-// shoot looks at what is open, at all sizes, light and dark: it is accessible and scrolls sideways nowhere. It keeps screenshots.
+// shoot looks at what is open, at all sizes, light and dark: it is accessible and scrolls sideways nowhere. It keeps
+// screenshots.
 func (b *browser) shoot(name string) {
 	b.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -214,7 +217,8 @@ func (b *browser) wall(path, name string) {
 	b.Helper()
 	b.open(path + "?wall=1")
 	b.run(chromedp.EmulateViewport(1920, 1080))
-	if left := b.is(`[...document.querySelectorAll("nav,button,select,input,.note,#why")].filter(e => e.checkVisibility() && !e.closest("#stale")).length`); left != "0" {
+	if left := b.is(`[...document.querySelectorAll("nav,button,select,input,.note,#why")].filter(e => ` +
+		`e.checkVisibility() && !e.closest("#stale")).length`); left != "0" {
 		b.Errorf("%s on the wall shows %s controls or notes", name, left)
 	}
 	b.accessible(name + "-wall")
@@ -228,9 +232,9 @@ func (b *browser) wall(path, name string) {
 	b.run(chromedp.EmulateViewport(1280, 960))
 }
 
-// TestPages drives the pages as people would: a note appears within a second of its arrival, with the numbers of the published message; a
-// note that is tried follows what is typed; a topic is found; another generation is promoted. Nothing is wrong on the console, and no
-// other host is asked.
+// TestPages drives the pages as people would: a note appears within a second of its arrival, with the numbers of the
+// published message; a note that is tried follows what is typed; a topic is found; another generation is promoted.
+// Nothing is wrong on the console, and no other host is asked.
 func TestPages(t *testing.T) {
 	if os.Getenv("WARDCAST_CHROMIUM") == "" {
 		t.Skip("WARDCAST_CHROMIUM names no Chromium")
@@ -247,7 +251,8 @@ func TestPages(t *testing.T) {
 
 	b.open("/")
 	b.shoot("live-empty")
-	counts := `["all", "admit", "close"].map(f => document.querySelector("[data-filter=" + f + "] span:last-child").textContent).join()`
+	counts := `["all", "admit", "close"].map(f => document.querySelector("[data-filter=" + f + "] ` +
+		`span:last-child").textContent).join()`
 	if got := b.is(counts); got != "0,0,0" {
 		t.Errorf("the filters count %s without a note", got)
 	}
@@ -261,8 +266,11 @@ func TestPages(t *testing.T) {
 	if took := time.Since(sent); took > time.Second {
 		t.Errorf("the note appeared after %v, want 1 s", took)
 	}
-	b.until(counts + ` === document.querySelector("#n-all").textContent + "," + document.querySelector("#n-admit").textContent + "," + document.querySelectorAll("#feed li[data-kind~=close]").length`)
-	if said := b.is(`document.querySelector("[data-filter=admit]").textContent`); !strings.HasPrefix(said, "Likely Admission ") {
+	b.until(counts +
+		` === document.querySelector("#n-all").textContent + "," + document.querySelector("#n-admit").textContent + ` +
+		`"," + document.querySelectorAll("#feed li[data-kind~=close]").length`)
+	if said := b.is(`document.querySelector("[data-filter=admit]").textContent`); !strings.HasPrefix(said,
+		"Likely Admission ") {
 		t.Errorf("a filter is called %q after a note", said)
 	}
 	b.run(chromedp.Click("#feed a"))
@@ -292,7 +300,8 @@ func TestPages(t *testing.T) {
 	b.run(chromedp.SendKeys("#text", "hip pain, unable to bear weight"))
 	b.until(`document.querySelector("#result .p .v")`)
 	before := b.is(`document.querySelector("#result .tot .num").textContent`)
-	b.run(chromedp.SendKeys("#text", ", hypotensive, found on floor, fell, confused, short of breath, chest pain, leg shortened + rotated"))
+	b.run(chromedp.SendKeys("#text",
+		", hypotensive, found on floor, fell, confused, short of breath, chest pain, leg shortened + rotated"))
 	b.until(fmt.Sprintf(`document.querySelector("#result .tot .num").textContent !== %q`, before))
 	b.run(chromedp.Click("button[name=example]"))
 	b.until(`document.querySelector("#age").value === "82" && document.querySelector("#reading tbody tr")`)
@@ -327,7 +336,8 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	events, err := s.store.History(t.Context())
-	if last := events[len(events)-1]; err != nil || last.To != champion.Name || last.Why != "better on later notes" || !strings.Contains(last.Command, "/models/promote") {
+	if last := events[len(events)-1]; err != nil || last.To != champion.Name || last.Why != "better on later notes" ||
+		!strings.Contains(last.Command, "/models/promote") {
 		t.Errorf("after the promotion the history ends with %+v (%v), the champion is %q", last, err, champion.Name)
 	}
 	s.await("a topic of both versions", func() bool {
@@ -336,7 +346,8 @@ func TestPages(t *testing.T) {
 	})
 	b.shoot("topics-versions")
 	b.open("/models")
-	b.open(b.is(`[...document.querySelectorAll(".tbl a")].find(e => e.textContent.startsWith("Figures")).getAttribute("href")`))
+	b.open(b.is(
+		`[...document.querySelectorAll(".tbl a")].find(e => e.textContent.startsWith("Figures")).getAttribute("href")`))
 	b.until(`document.querySelectorAll("svg.ch").length >= 2`)
 	b.shoot("figures")
 	b.special("figures")
@@ -350,13 +361,15 @@ func TestPages(t *testing.T) {
 
 	b.open("/health")
 	b.is(`window.fetch = () => Promise.reject()`)
-	b.until(`document.querySelector("#health .say").innerText.startsWith("Not known since ") && !document.querySelector("#stale").hidden`)
+	b.until(`document.querySelector("#health .say").innerText.startsWith("Not known since ") && ` +
+		`!document.querySelector("#stale").hidden`)
 	b.shoot("health-stale")
 
 	b.open("/")
 	b.until(`document.querySelectorAll("#feed li[data-kind]").length === 32 && document.querySelector("#stale").hidden`)
 	scorer.stop()
-	b.until(`document.querySelector("#conn b").textContent === "Not connected" && !document.querySelector("#stale").hidden`)
+	b.until(
+		`document.querySelector("#conn b").textContent === "Not connected" && !document.querySelector("#stale").hidden`)
 	b.shoot("live-stale")
 }
 
@@ -378,7 +391,8 @@ func (b *browser) beds(c *stream) {
 	})
 	b.run(chromedp.SendKeys("#free", "1\r"))
 	b.until(`location.search.includes("free=1") && document.querySelector(".lead .over")`)
-	b.is(`document.querySelectorAll(".head .seg a").forEach(a => a.textContent = "10:20 tomorrow")`) // as they say in the evening
+	// as they say in the evening
+	b.is(`document.querySelectorAll(".head .seg a").forEach(a => a.textContent = "10:20 tomorrow")`)
 	b.shoot("beds")
 	b.special("beds")
 	b.wall("/beds", "beds")
@@ -406,7 +420,8 @@ func TestViewerPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.run(chromedp.Navigate("http://board:" + viewerToken + "@" + s.config.HTTP.Listen + "/models"))
-	if said := b.is(`document.body.innerText`); !strings.Contains(said, "Operators promote") || b.is(`document.querySelectorAll("form[method=post],.acts .btn").length`) != "0" {
+	if said := b.is(`document.body.innerText`); !strings.Contains(said, "Operators promote") ||
+		b.is(`document.querySelectorAll("form[method=post],.acts .btn").length`) != "0" {
 		t.Errorf("a viewer sees\n%s", said)
 	}
 	b.shoot("models-viewer")
@@ -415,7 +430,9 @@ func TestViewerPages(t *testing.T) {
 		t.Errorf("wrong in the browser: %q", b.wrong)
 	}
 	b.mu.Unlock()
-	status := b.is(`(() => { const r = new XMLHttpRequest(); r.open("POST", "/models/promote", false); r.setRequestHeader("Content-Type", "application/x-www-form-urlencoded"); r.send("why=mine&to="); return r.status })()`)
+	status := b.is(`(() => { const r = new XMLHttpRequest(); r.open("POST", "/models/promote", false); ` +
+		`r.setRequestHeader("Content-Type", "application/x-www-form-urlencoded"); r.send("why=mine&to="); return ` +
+		`r.status })()`)
 	if after, err := s.store.Champion(t.Context()); status != "403" || err != nil || after.Name != before.Name {
 		t.Errorf("a viewer's promotion is answered with %s; served is %v (%v)", status, after, err)
 	}
@@ -440,7 +457,8 @@ func (b *browser) sums(p *msg.Prediction) {
 		add(a.Contribution)
 	}
 	add(p.Logit)
-	got := strings.Split(b.is(`[...document.querySelectorAll("#why .bars")[0].querySelectorAll("[data-value]")].map(e => e.dataset.value).join(" ")`), " ")
+	got := strings.Split(b.is(`[...document.querySelectorAll("#why `+
+		`.bars")[0].querySelectorAll("[data-value]")].map(e => e.dataset.value).join(" ")`), " ")
 	if !slices.Equal(got, want) {
 		b.Errorf("the page has the contributions %q, the message %q", got, want)
 	}

@@ -44,7 +44,10 @@ func TestReloadPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeSource{err: errors.New("file damaged"), began: time.Now()}
 		log := &ingesttest.Log{}
-		s := &stream{source: f, metrics: newModelMetrics(prometheus.NewRegistry()), log: slog.New(slog.NewTextHandler(log, nil)), wake: make(chan struct{}, 1), swapped: make(chan struct{}, 1)}
+		s := &stream{
+			source: f, metrics: newModelMetrics(prometheus.NewRegistry()),
+			log: slog.New(slog.NewTextHandler(log, nil)), wake: make(chan struct{}, 1), swapped: make(chan struct{}, 1),
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go s.reload(ctx, 5*time.Second)
 		looks := func(what string, wait time.Duration, want ...int) {
@@ -95,17 +98,18 @@ func TestBeside(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			runTask(ctx, slog.New(slog.NewTextHandler(log, nil)), task{name: "x", without: "nothing is lost", run: func(ctx context.Context) error {
-				runs = append(runs, time.Since(began))
-				switch len(runs) {
-				case 1, 2:
-					panic("Mr Smith")
-				case 3:
-					return &ingest.MissingTopicsError{Topics: []string{"triage.models"}}
-				}
-				<-ctx.Done()
-				return ctx.Err()
-			}})
+			runTask(ctx, slog.New(slog.NewTextHandler(log, nil)),
+				task{name: "x", without: "nothing is lost", run: func(ctx context.Context) error {
+					runs = append(runs, time.Since(began))
+					switch len(runs) {
+					case 1, 2:
+						panic("Mr Smith")
+					case 3:
+						return &ingest.MissingTopicsError{Topics: []string{"triage.models"}}
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				}})
 		}()
 		time.Sleep(10 * time.Minute) //nolint:forbidigo // of a bubble
 		cancel()
@@ -114,7 +118,9 @@ func TestBeside(t *testing.T) {
 			t.Errorf("runs at %v", runs)
 		}
 		text := log.String()
-		if strings.Contains(text, "Smith") || strings.Count(text, "nothing is lost") != 2 || strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "panic of type string") || !strings.Contains(text, "triage.models") {
+		if strings.Contains(text, "Smith") || strings.Count(text, "nothing is lost") != 2 ||
+			strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "panic of type string") ||
+			!strings.Contains(text, "triage.models") {
 			t.Errorf("log:\n%s", text)
 		}
 	})

@@ -56,10 +56,12 @@ func fitAnswers(seed uint64, items []string) (*model.Fitted, error) {
 		return nil, err
 	}
 	return fit.Fit(context.Background(), fit.Options{
-		Input: path, Factors: []int{factors}, Betas: []float64{0.1}, Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: seed},
-		Columns: answers.Columns{
+		Input: path, Factors: []int{factors}, Betas: []float64{0.1},
+		Learning: model.Learning{RelTol: solver.DefaultRelTol, Seed: seed}, Columns: answers.Columns{
 			Items: items, Range: &questionnaire.Range{Low: 0, High: synth.QuestionnaireTop}, Reversed: items[:1],
-			Confounds: []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical}},
+			Confounds: []questionnaire.Confound{
+				{Name: "age", Kind: questionnaire.Numeric}, {Name: "sex", Kind: questionnaire.Categorical},
+			},
 		},
 	})
 }
@@ -67,7 +69,8 @@ func fitAnswers(seed uint64, items []string) (*model.Fitted, error) {
 // plantAnswers returns the answers of so many participants, as CSV.
 func plantAnswers(seed uint64, participants int) ([]byte, error) {
 	var b bytes.Buffer
-	err := synth.WriteQuestionnaire(context.Background(), &b, synth.QuestionnaireAnswers, synth.QuestionnaireSettings{Participants: participants, Seed: seed, Missing: 0.1})
+	err := synth.WriteQuestionnaire(context.Background(), &b, synth.QuestionnaireAnswers,
+		synth.QuestionnaireSettings{Participants: participants, Seed: seed, Missing: 0.1})
 	return b.Bytes(), err
 }
 
@@ -87,7 +90,8 @@ func (s *site) refit(instrument, fit string) {
 // questionnaires turns the scoring of responses to mind and brief on.
 func (s *site) questionnaires() {
 	s.Helper()
-	s.config.Questionnaires.Models = map[string]string{mind: filepath.Join(s.dir, mind), brief: filepath.Join(s.dir, brief)}
+	s.config.Questionnaires.Models = map[string]string{mind: filepath.Join(s.dir, mind), brief: filepath.Join(s.dir,
+		brief)}
 	for instrument, path := range s.config.Questionnaires.Models {
 		written, err := outputs[instrument]()
 		if err == nil {
@@ -122,7 +126,8 @@ func (s *site) responses() *stream {
 	return s.client(t.Scores, &stream{group: s.config.Questionnaires.Group, input: t.Responses, dlq: t.DeadLetters})
 }
 
-// respond returns the responses of so many participants, whose ids begin with the secret, and the table that holds them.
+// respond returns the responses of so many participants, whose ids begin with the secret, and the table that holds
+// them.
 func respond(t testing.TB, instrument string, seed uint64, participants int) (records []*kgo.Record, table string) {
 	t.Helper()
 	text, err := plantAnswers(seed, participants)
@@ -147,7 +152,10 @@ func respond(t testing.TB, instrument string, seed uint64, participants int) (re
 				answers[name] = v
 			}
 		}
-		data, err := json.Marshal(map[string]any{"schema_version": "1", "response_id": row[0], "participant_id": secret, "instrument": instrument, "answers": answers, "confounds": confounds})
+		data, err := json.Marshal(map[string]any{
+			"schema_version": "1", "response_id": row[0], "participant_id": secret,
+			"instrument": instrument, "answers": answers, "confounds": confounds,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

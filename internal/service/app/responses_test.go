@@ -30,7 +30,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/app"
 )
 
-// TestScores streams responses and notes side by side and holds the scores against what `questionnaire score` makes of the rows.
+// TestScores streams responses and notes side by side and holds the scores against what `questionnaire score` makes of
+// the rows.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -70,7 +71,8 @@ func TestScores(t *testing.T) {
 			t.Errorf("scores %v, the row's are %v", values, want[got.ResponseID])
 		}
 		items := map[string]int{mind: 30, brief: 10}[got.Instrument]
-		if got.Items != items || got.Answered < items/2 || got.UnknownItems == 0 || got.Model.Name != got.Instrument || len(got.Scores[0].Items) != s.config.Scoring.Terms {
+		if got.Items != items || got.Answered < items/2 || got.UnknownItems == 0 || got.Model.Name != got.Instrument ||
+			len(got.Scores[0].Items) != s.config.Scoring.Terms {
 			t.Errorf("scores are %+v", got)
 		}
 		if len(got.Beyond) > 0 {
@@ -78,17 +80,21 @@ func TestScores(t *testing.T) {
 		}
 		h := headers(m)
 		ids[h[msg.HeaderID]] = true
-		from := sent[slices.IndexFunc(sent, func(r *kgo.Record) bool { return bytes.Contains(r.Value, []byte(`"`+got.ResponseID+`"`)) })]
+		from := sent[slices.IndexFunc(sent,
+			func(r *kgo.Record) bool { return bytes.Contains(r.Value, []byte(`"`+got.ResponseID+`"`)) })]
 		fixed := map[string]string{
-			msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypeScores, msg.HeaderSource: s.config.Scoring.Source, msg.HeaderContentType: "application/json",
-			msg.HeaderID: string(msg.AppendEventID(nil, from.Value, got.Model.Name, got.Model.Version)), msg.HeaderTime: got.ScoredAt,
+			msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypeScores, msg.HeaderSource: s.config.Scoring.Source,
+			msg.HeaderContentType: "application/json",
+			msg.HeaderID:          string(msg.AppendEventID(nil, from.Value, got.Model.Name, got.Model.Version)),
+			msg.HeaderTime:        got.ScoredAt,
 		}
 		if diff := cmp.Diff(fixed, h); diff != "" {
 			t.Errorf("headers (-want +got):\n%s", diff)
 		}
 	}
 	if len(c.predictions) != len(sent) || len(ids) != len(sent) || len(c.dead) > 0 || len(triage.predictions) != 20 {
-		t.Errorf("%d scores with %d ce_id and %d dead letters of %d responses; %d of 20 notes predicted", len(c.predictions), len(ids), len(c.dead), len(sent), len(triage.predictions))
+		t.Errorf("%d scores with %d ce_id and %d dead letters of %d responses; %d of 20 notes predicted",
+			len(c.predictions), len(ids), len(c.dead), len(sent), len(triage.predictions))
 	}
 	if got := c.committed(); got != len(sent) {
 		t.Errorf("offsets committed %d, want %d", got, len(sent))
@@ -136,13 +142,16 @@ func TestScoresAlone(t *testing.T) {
 		t.Errorf("readyz answers %d %q", status, body)
 	}
 	_, metrics := s.get("/metrics")
-	ready := `"msg":"ready","questionnaires":{"kafka_topic":"questionnaire.responses","group":"wardcast-questionnaires","models":2},"http":`
+	ready := `"msg":"ready","questionnaires":{"kafka_topic":"questionnaire.responses",` +
+		`"group":"wardcast-questionnaires","models":2},"http":`
 	s.await("ready", func() bool { return strings.Contains(s.log.String(), ready) })
-	if strings.Contains(metrics, "triage") || strings.Contains(metrics, "wardcast_predictions_total") || strings.Contains(s.log.String(), "triage") {
+	if strings.Contains(metrics, "triage") || strings.Contains(metrics, "wardcast_predictions_total") ||
+		strings.Contains(s.log.String(), "triage") {
 		t.Error("metrics or log tell of triage")
 	}
 	topics, err := c.topics()
-	if err != nil || !slices.Equal(topics, []string{"questionnaire.responses", "questionnaire.responses.dlq", "questionnaire.scores"}) {
+	if err != nil || !slices.Equal(topics,
+		[]string{"questionnaire.responses", "questionnaire.responses.dlq", "questionnaire.scores"}) {
 		t.Errorf("topics %q: %v", topics, err)
 	}
 	c.Close()
@@ -155,22 +164,30 @@ func TestNotReady(t *testing.T) {
 	s := newSite(t)
 	s.config.Models.Store = ""
 	s.questionnaires()
-	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{ingesttest.FreeAddress(t)}, ingesttest.FreeAddress(t), false
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{ingesttest.FreeAddress(t)},
+		ingesttest.FreeAddress(t), false
 	r := s.start()
 	s.await("the http listener", func() bool { status, _ := s.get("/healthz"); return status == http.StatusOK })
-	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "questionnaires: the consumer has not joined") {
+	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "questionnaires: the consumer has not joined") {
 		t.Errorf("readyz without a broker answers %d %q", status, body)
 	}
 	r.stop()
 }
 
-// TestMissingTopics: a topic that one stream lacks ends the process before the other takes part in its group, where every start and end
-// would move the partitions of the scorers beside it; and all that are missing are named at once.
+// TestMissingTopics: a topic that one stream lacks ends the process before the other takes part in its group, where
+// every start and end would move the partitions of the scorers beside it; and all that are missing are named at once.
 func TestMissingTopics(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ there, missing []string }{
-		"of one stream": {[]string{"triage.notes", "triage.predictions", "triage.notes.dlq", "questionnaire.responses"}, []string{"questionnaire.scores", "questionnaire.responses.dlq"}},
-		"of both":       {[]string{"questionnaire.responses", "triage.notes", "triage.predictions"}, []string{"triage.notes.dlq", "questionnaire.scores", "questionnaire.responses.dlq"}},
+		"of one stream": {
+			[]string{"triage.notes", "triage.predictions", "triage.notes.dlq", "questionnaire.responses"},
+			[]string{"questionnaire.scores", "questionnaire.responses.dlq"},
+		},
+		"of both": {
+			[]string{"questionnaire.responses", "triage.notes", "triage.predictions"},
+			[]string{"triage.notes.dlq", "questionnaire.scores", "questionnaire.responses.dlq"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,29 +230,42 @@ func TestResponseDeadLetters(t *testing.T) {
 	good, _ := respond(t, brief, 9, 30)
 	version := ""
 	response := func(instrument, answers, confounds string) []byte {
-		return fmt.Appendf(nil, `{"schema_version":"1","response_id":%q,"participant_id":%q,"instrument":%q,"answers":{%s},"confounds":{%s}}`, secret, secret, instrument, answers, confounds)
+		return fmt.Appendf(nil, `{"schema_version":"1","response_id":%q,"participant_id":%q,"instrument":%q,`+
+			`"answers":{%s},"confounds":{%s}}`, secret, secret, instrument, answers, confounds)
 	}
 	const known = `"age":9,"sex":"F"`
 	bad := map[string]struct {
 		value                []byte
 		reason, field, stage string
 	}{
-		"not JSON":         {[]byte(secret), "not_json", "", "decode"},
-		"tombstone":        {nil, "not_json", "", "decode"},
-		"version":          {bytes.Replace(response(brief, `"mood_1":1`, known), []byte(`"1"`), []byte(`"2"`), 1), "unknown_schema_version", "schema_version", "decode"},
-		"text":             {response(brief, `"mood_1":"4"`, known), "wrong_type", "answers.mood_1", "score"},
-		"no answers":       {response(brief, ``, known), "no_answers", "answers", "decode"},
-		"no such model":    {response(secret, `"mood_1":1`, known), "no_model", "instrument", "score"},
-		"none of ours":     {response(brief, `"mood_6":1`, known), "no_answers", "answers", "score"},
-		"out of range":     {response(brief, `"mood_1":1,"mood_2":5`, known), "out_of_range", "answers.mood_2", "score"},
-		"no sex":           {response(brief, `"mood_1":1`, `"age":9`), "missing_field", "confounds.sex", "score"},
-		"a new sex":        {response(brief, `"mood_1":1`, fmt.Sprintf(`"age":9,"sex":%q`, secret)), "unknown_level", "confounds.sex", "score"},
-		"age is no number": {response(brief, `"mood_1":1`, `"age":"9","sex":"F"`), "wrong_type", "confounds.age", "score"},
+		"not JSON":  {[]byte(secret), "not_json", "", "decode"},
+		"tombstone": {nil, "not_json", "", "decode"},
+		"version": {
+			bytes.Replace(response(brief, `"mood_1":1`, known), []byte(`"1"`), []byte(`"2"`), 1),
+			"unknown_schema_version", "schema_version", "decode",
+		},
+		"text":          {response(brief, `"mood_1":"4"`, known), "wrong_type", "answers.mood_1", "score"},
+		"no answers":    {response(brief, ``, known), "no_answers", "answers", "decode"},
+		"no such model": {response(secret, `"mood_1":1`, known), "no_model", "instrument", "score"},
+		"none of ours":  {response(brief, `"mood_6":1`, known), "no_answers", "answers", "score"},
+		"out of range": {
+			response(brief, `"mood_1":1,"mood_2":5`, known), "out_of_range", "answers.mood_2", "score",
+		},
+		"no sex": {response(brief, `"mood_1":1`, `"age":9`), "missing_field", "confounds.sex", "score"},
+		"a new sex": {
+			response(brief, `"mood_1":1`, fmt.Sprintf(`"age":9,"sex":%q`, secret)), "unknown_level",
+			"confounds.sex", "score",
+		},
+		"age is no number": {
+			response(brief, `"mood_1":1`, `"age":"9","sex":"F"`), "wrong_type", "confounds.age", "score",
+		},
 	}
 	var sent []*kgo.Record
 	for i, name := range slices.Sorted(maps.Keys(bad)) {
 		good[i].Key = []byte(name) // the same partition
-		sent = append(sent, &kgo.Record{Key: []byte(name), Value: bad[name].value, Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte(name)}}}, good[i])
+		sent = append(sent, &kgo.Record{
+			Key: []byte(name), Value: bad[name].value, Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte(name)}},
+		}, good[i])
 	}
 	sent = append(sent, good[len(bad):]...)
 	c.send(sent...)
@@ -258,7 +288,10 @@ func TestResponseDeadLetters(t *testing.T) {
 			t.Errorf("%s: the dead letter does not hold the original", m.Key)
 		}
 		h := headers(m)
-		wanted := map[string]string{"trace": string(m.Key), "dlq-reason": want.reason, "dlq-stage": want.stage, "dlq-attempts": "1", "dlq-source-topic": c.input}
+		wanted := map[string]string{
+			"trace": string(m.Key), "dlq-reason": want.reason, "dlq-stage": want.stage,
+			"dlq-attempts": "1", "dlq-source-topic": c.input,
+		}
 		if want.field != "" {
 			wanted["dlq-field"] = want.field
 		}
@@ -286,7 +319,8 @@ func TestResponseDeadLetters(t *testing.T) {
 	}
 }
 
-// TestRefitReadsOneModel: the model of an instrument that was not refitted is not read again, so that damage to it is not met.
+// TestRefitReadsOneModel: the model of an instrument that was not refitted is not read again, so that damage to it is
+// not met.
 func TestRefitReadsOneModel(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -326,7 +360,8 @@ func TestRefit(t *testing.T) {
 		c.answers(len(sent))
 		for _, m := range c.predictions {
 			if got, values := readScores(t, m.Value); !slices.Equal(values, want[got.ResponseID]) {
-				t.Fatalf("%s: %s scores %v by model %s, want %v", what, got.Instrument, values, got.Model.Version, want[got.ResponseID])
+				t.Fatalf("%s: %s scores %v by model %s, want %v", what, got.Instrument, values, got.Model.Version,
+					want[got.ResponseID])
 			}
 		}
 	}
@@ -339,7 +374,8 @@ func TestRefit(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, sums, bytes.ToUpper(whole))
-	s.await("the half-written model refused several times", func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
+	s.await("the half-written model refused several times",
+		func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
 	s.refit(mind, "later")
 	s.await("the refitted model taken up", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
 	after := maps.Clone(before)
@@ -354,7 +390,8 @@ func TestRefit(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") || !strings.Contains(lines[0], model.ModelFile) {
+	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") ||
+		!strings.Contains(lines[0], model.ModelFile) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the instrument and the file", lines)
 	}
 
@@ -365,11 +402,13 @@ func TestRefit(t *testing.T) {
 	if err := os.Rename(sums, sums+".away"); err != nil {
 		t.Fatal(err)
 	}
-	s.await("the lost model refused", func() bool { return s.metric("wardcast_model_reloads_total", "failed") > refused })
+	s.await("the lost model refused",
+		func() bool { return s.metric("wardcast_model_reloads_total", "failed") > refused })
 	hold("the lost model", after)
 	r.stop()
 	if got := s.metric("wardcast_ingest_rebalances_total"); got != 1 || len(c.dead) > 0 {
-		t.Errorf("the group was joined %v times, %d dead letters; want once, for a swap restarts nothing, and none", got, len(c.dead))
+		t.Errorf("the group was joined %v times, %d dead letters; want once, for a swap restarts nothing, and none",
+			got, len(c.dead))
 	}
 }
 
@@ -381,12 +420,18 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 		want   []string // in the error; none for no error
 	}{
 		"as configured": {func(*site) {}, nil},
-		"no folder":     {func(s *site) { s.config.Questionnaires.Models[mind] += "x" }, []string{"questionnaires.models.mind", "mindx", "no such file"}},
+		"no folder": {
+			func(s *site) { s.config.Questionnaires.Models[mind] += "x" },
+			[]string{"questionnaires.models.mind", "mindx", "no such file"},
+		},
 		"both": {func(s *site) {
 			s.config.Questionnaires.Models[mind] += "x"
 			s.config.Questionnaires.Models[brief] += "y"
 		}, []string{"questionnaires.models.mind", "questionnaires.models.brief"}},
-		"damaged": {func(s *site) { write(s.T, filepath.Join(s.dir, mind, model.LoadingsFile), []byte("x")) }, []string{"questionnaires.models.mind", model.LoadingsFile, "sha256"}},
+		"damaged": {
+			func(s *site) { write(s.T, filepath.Join(s.dir, mind, model.LoadingsFile), []byte("x")) },
+			[]string{"questionnaires.models.mind", model.LoadingsFile, "sha256"},
+		},
 		"of visits": {func(s *site) {
 			f, err := fits[mind]()
 			if err != nil {
@@ -406,7 +451,8 @@ func TestModelsOfQuestionnaires(t *testing.T) {
 			s.questionnaires()
 			c.change(s)
 			_, err := app.New(t.Context(), s.options)
-			for what, err := range map[string]error{"New": err, "Check": app.Check(t.Context(), &s.config, slog.New(slog.DiscardHandler))} {
+			for what, err := range map[string]error{"New": err, "Check": app.Check(t.Context(), &s.config,
+				slog.New(slog.DiscardHandler))} {
 				if (err != nil) != (c.want != nil) {
 					t.Errorf("%s: %v, want an error with %q", what, err, c.want)
 				}
@@ -441,7 +487,8 @@ func TestWorkersShareNothing(t *testing.T) {
 				if !slices.Equal(values, want[got.ResponseID]) {
 					t.Errorf("scores %v, the row's are %v", values, want[got.ResponseID])
 				}
-				if at, err := time.Parse(msg.TimeFormat, got.ScoredAt); err != nil || math.Abs(time.Since(at).Seconds()) > ingesttest.Patience.Seconds() {
+				if at, err := time.Parse(msg.TimeFormat, got.ScoredAt); err != nil ||
+					math.Abs(time.Since(at).Seconds()) > ingesttest.Patience.Seconds() {
 					t.Errorf("scored_at is %q: %v", got.ScoredAt, err)
 				}
 			}
@@ -450,7 +497,8 @@ func TestWorkersShareNothing(t *testing.T) {
 	all.Wait()
 }
 
-// TestFactorsAreFound: the factors of the questionnaires in use are found next to the topics of notes, and follow another fit.
+// TestFactorsAreFound: the factors of the questionnaires in use are found next to the topics of notes, and follow
+// another fit.
 func TestFactorsAreFound(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -464,7 +512,8 @@ func TestFactorsAreFound(t *testing.T) {
 			var got struct {
 				Steps []struct{ Model, Version string }
 			}
-			if err := json.Unmarshal([]byte(body), &got); status != http.StatusOK || err != nil || len(got.Steps) != 1 || got.Steps[0].Model != mind {
+			if err := json.Unmarshal([]byte(body), &got); status != http.StatusOK || err != nil ||
+				len(got.Steps) != 1 || got.Steps[0].Model != mind {
 				return false
 			}
 			found = got.Steps[0].Version

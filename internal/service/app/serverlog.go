@@ -8,7 +8,8 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
-// brokenHandshake begins what net/http logs of a TLS handshake that did not come about. Any stranger can break thousands a second.
+// brokenHandshake begins what net/http logs of a TLS handshake that did not come about. Any stranger can break
+// thousands a second.
 const brokenHandshake = "http: TLS handshake error"
 
 // serverLog handles the records that net/http logs: one line tells of all handshakes that break together.

@@ -16,7 +16,8 @@ func TestBrokenHandshakes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := &ingesttest.Log{}
-		server := slog.NewLogLogger(&serverLog{slog.NewTextHandler(out, nil), loglimit.New(handshakesEvery)}, slog.LevelWarn)
+		server := slog.NewLogLogger(&serverLog{slog.NewTextHandler(out, nil), loglimit.New(handshakesEvery)},
+			slog.LevelWarn)
 		for i := range 1000 {
 			server.Printf("http: TLS handshake error from 192.0.2.1:%d: EOF", i)
 		}
@@ -28,7 +29,9 @@ func TestBrokenHandshakes(t *testing.T) {
 		<-time.After(handshakesEvery)
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		want := []string{"Accept error", "Accept error", "192.0.2.1:0: EOF\" handshakes=1000", "192.0.2.2:1: EOF\" handshakes=1"}
+		want := []string{
+			"Accept error", "Accept error", "192.0.2.1:0: EOF\" handshakes=1000", "192.0.2.2:1: EOF\" handshakes=1",
+		}
 		if len(lines) != len(want) {
 			t.Fatalf("%d lines: %q", len(lines), lines)
 		}

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// shadowQueue notes wait at most, and are scored together every shadowTick. So a challenger scores some 1,280 notes a
-	// second at most, and takes a few hundredths of one processor.
+	// shadowQueue notes wait at most, and are scored together every shadowTick. So a challenger scores some 1,280 notes
+	// a second at most, and takes a few hundredths of one processor.
 	shadowQueue = 128
 	shadowTick  = 100 * time.Millisecond
 	// shadowBytes bounds the notes that wait.
@@ -70,9 +70,15 @@ func newShadow(o *Options, t *triage) *shadow {
 		timeout: cmp.Or(o.shadowTimeout, shadowTimeout),
 		log:     o.Logger.With("component", "shadow"),
 		queue:   make(chan ingest.Record, shadowQueue),
-		scored:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_shadow_predictions_total", Help: "Predictions of the challenger that were written."}),
-		dropped: in.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_shadow_dropped_total", Help: "Notes that the challenger did not score, or whose shadow prediction was not written."}, []string{"reason"}),
-		info:    in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_shadow_info", Help: "Constant 1 for the challenger that scores in the shadow."}, []string{"generation"}),
+		scored: in.NewCounter(prometheus.CounterOpts{
+			Name: "wardcast_shadow_predictions_total", Help: "Predictions of the challenger that were written.",
+		}),
+		dropped: in.NewCounterVec(prometheus.CounterOpts{
+			Name: "wardcast_shadow_dropped_total",
+			Help: "Notes that the challenger did not score, or whose shadow prediction was not written.",
+		}, []string{"reason"}),
+		info: in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_shadow_info", Help: "Constant 1 for the challenger " +
+			"that scores in the shadow."}, []string{"generation"}),
 	}
 	for _, reason := range []string{shadowBacklog, shadowFailed, shadowUnwritten} {
 		s.dropped.WithLabelValues(reason)
@@ -89,7 +95,10 @@ func (s *shadow) offer(r *ingest.Record) {
 	if len(s.queue) < cap(s.queue) && s.held.Load()+size <= shadowBytes { // saves a copy; another worker may be faster
 		s.held.Add(size)
 		select {
-		case s.queue <- ingest.Record{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Time: r.Time, Partition: r.Partition, Offset: r.Offset}:
+		case s.queue <- ingest.Record{
+			Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value), Time: r.Time,
+			Partition: r.Partition, Offset: r.Offset,
+		}:
 			return
 		default:
 			s.held.Add(-size)
@@ -153,7 +162,9 @@ func (s *shadow) renew(ctx context.Context) bool {
 
 // loadChallenger reads the generation that which names, nil if it names the latest and there is none. Versions of the
 // running challenger or the champion are not read again.
-func loadChallenger(ctx context.Context, store *models.Store, which string, running, served *scoring.Set) (*scoring.Set, error) {
+func loadChallenger(ctx context.Context, store *models.Store, which string,
+	running, served *scoring.Set,
+) (*scoring.Set, error) {
 	var g *models.Generation
 	var err error
 	if which == config.LatestChallenger {

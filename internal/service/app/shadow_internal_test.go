@@ -11,7 +11,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
-// TestShadowMemory: notes of any size wait for the challenger up to a number of bytes, and leave their room when they are scored.
+// TestShadowMemory: notes of any size wait for the challenger up to a number of bytes, and leave their room when they
+// are scored.
 func TestShadowMemory(t *testing.T) {
 	t.Parallel()
 	s := newShadow(&Options{

@@ -71,7 +71,8 @@ func TestHTTP(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder, address := filepath.Join(s.dir, "broker"), ingesttest.FreeAddress(t)
-	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address}, ingesttest.FreeAddress(t), true
+	s.config.Kafka.Brokers, s.config.HTTP.Listen, s.options.CreateTopics = []string{address},
+		ingesttest.FreeAddress(t), true
 	r := s.start()
 	s.await("the http listener", func() bool { status, _ := s.get("/healthz"); return status == http.StatusOK })
 	status, body := s.get("/readyz")
@@ -80,7 +81,8 @@ func TestHTTP(t *testing.T) {
 		Title  string `json:"title"`
 		Detail string `json:"detail"`
 	}
-	if err := json.Unmarshal([]byte(body), &problem); err != nil || status != http.StatusServiceUnavailable || problem.Status != status || problem.Title == "" || problem.Detail == "" {
+	if err := json.Unmarshal([]byte(body), &problem); err != nil || status != http.StatusServiceUnavailable ||
+		problem.Status != status || problem.Title == "" || problem.Detail == "" {
 		t.Errorf("readyz without a broker answers %d %q, want 503 and a problem", status, body)
 	}
 	if strings.Contains(s.log.String(), `"msg":"ready"`) {
@@ -167,7 +169,8 @@ func TestStopBeforeBroker(t *testing.T) {
 // TestAsksForItsTopics: a scorer asks the brokers for the topics that it uses, never for all that the cluster has.
 func TestAsksForItsTopics(t *testing.T) {
 	t.Parallel()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +206,8 @@ func TestPortTaken(t *testing.T) {
 	if r.err == nil || !strings.Contains(r.err.Error(), taken) {
 		t.Errorf("Run with the http port taken: %v, want an error that names it", r.err)
 	}
-	s.config.HTTP.Listen, s.options.EmbeddedBroker, s.options.Registry = "", filepath.Join(s.dir, "broker"), prometheus.NewRegistry()
+	s.config.HTTP.Listen, s.options.EmbeddedBroker, s.options.Registry = "", filepath.Join(s.dir, "broker"),
+		prometheus.NewRegistry()
 	r = s.start()
 	<-r.done
 	if r.err == nil || !strings.Contains(r.err.Error(), taken) {
@@ -226,17 +230,31 @@ func TestNew(t *testing.T) {
 		"loopback of six":           {func(s *site) { s.config.HTTP.Listen = "[::1]:0" }, ""},
 		"http on all addresses":     {func(s *site) { s.config.HTTP.Listen = ":8080" }, "listening on :8080"},
 		"http on all addresses, v4": {func(s *site) { s.config.HTTP.Listen = "0.0.0.0:8080" }, "--insecure"},
-		"http on a network":         {func(s *site) { s.config.HTTP.Listen = "192.0.2.1:8080" }, "listening on 192.0.2.1:8080"},
-		"http on a name":            {func(s *site) { s.config.HTTP.Listen = "ward.example:8080" }, "listening on ward.example:8080"},
-		"http without a port":       {func(s *site) { s.config.HTTP.Listen = "127.0.0.1" }, "listening on 127.0.0.1"},
-		"broker on a network":       {func(s *site) { s.options.EmbeddedBroker, s.config.Kafka.Brokers = s.dir, []string{"192.0.2.1:9092"} }, "listening on 192.0.2.1:9092"},
-		"http without tokens":       {func(s *site) { s.config.HTTP.Listen, s.config.HTTP.TLS.CertFile = "0.0.0.0:8080", "x" }, "http.tokens are not set"},
-		"missing http certificate":  {func(s *site) { s.config.HTTP.TLS = config.ServerTLS{CertFile: "nowhere.pem", KeyFile: "nowhere.key"} }, "nowhere.pem"},
+		"http on a network": {
+			func(s *site) { s.config.HTTP.Listen = "192.0.2.1:8080" }, "listening on 192.0.2.1:8080",
+		},
+		"http on a name": {
+			func(s *site) { s.config.HTTP.Listen = "ward.example:8080" }, "listening on ward.example:8080",
+		},
+		"http without a port": {func(s *site) { s.config.HTTP.Listen = "127.0.0.1" }, "listening on 127.0.0.1"},
+		"broker on a network": {
+			func(s *site) { s.options.EmbeddedBroker, s.config.Kafka.Brokers = s.dir, []string{"192.0.2.1:9092"} },
+			"listening on 192.0.2.1:9092",
+		},
+		"http without tokens": {
+			func(s *site) { s.config.HTTP.Listen, s.config.HTTP.TLS.CertFile = "0.0.0.0:8080", "x" },
+			"http.tokens are not set",
+		},
+		"missing http certificate": {
+			func(s *site) { s.config.HTTP.TLS = config.ServerTLS{CertFile: "nowhere.pem", KeyFile: "nowhere.key"} },
+			"nowhere.pem",
+		},
 		"missing token": {func(s *site) {
 			s.config.HTTP.Tokens = []config.Token{{Name: "a", Role: "viewer", TokenEnv: "WARDCAST_TEST_UNSET"}}
 		}, "WARDCAST_TEST_UNSET"},
-		"insecure":             {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
-		"brokers on a network": {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""}, // no listener of ours
+		"insecure": {func(s *site) { s.config.HTTP.Listen, s.options.Insecure = "0.0.0.0:8080", true }, ""},
+		// no listener of ours
+		"brokers on a network": {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""},
 		"no store":             {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
 		"no champion":          {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
 		"damaged champion": {func(s *site) {
@@ -244,7 +262,8 @@ func TestNew(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			write(s.T, filepath.Join(s.config.Models.Store, bundle.Other, g.Models[bundle.Other].Version, "vocabulary.json"), []byte("[]"))
+			write(s.T, filepath.Join(s.config.Models.Store, bundle.Other, g.Models[bundle.Other].Version,
+				"vocabulary.json"), []byte("[]"))
 		}, "vocabulary.json"},
 		"session too long": {func(s *site) { s.config.Kafka.SessionTimeout = 1 << 40 }, "session timeout"},
 		"password in a file": {func(s *site) {
@@ -259,7 +278,10 @@ func TestNew(t *testing.T) {
 		"unknown mechanism": {func(s *site) {
 			s.config.Kafka.SASL = config.SASL{Mechanism: "rot13", Username: "u", PasswordFile: password}
 		}, "rot13"},
-		"missing certificate": {func(s *site) { s.config.Kafka.TLS = ingest.TLS{Enabled: true, CAFile: filepath.Join(s.dir, "ca.pem")} }, "ca.pem"},
+		"missing certificate": {
+			func(s *site) { s.config.Kafka.TLS = ingest.TLS{Enabled: true, CAFile: filepath.Join(s.dir, "ca.pem")} },
+			"ca.pem",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

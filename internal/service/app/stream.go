@@ -59,7 +59,8 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	s.metrics.use(s.models())
 	s.consumer, err = ingest.New(ingest.Config{
 		Connection: connection, Group: s.group, Input: s.input, Output: s.output, DeadLetters: s.deadLetters,
-		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout, ReadyAfterStall: o.Config.Kafka.ReadyAfterStall, Compression: o.Config.Kafka.Compression,
+		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout,
+		ReadyAfterStall: o.Config.Kafka.ReadyAfterStall, Compression: o.Config.Kafka.Compression,
 		Published: s.published,
 	})
 	if err != nil {

@@ -53,7 +53,8 @@ func TestPredictions(t *testing.T) {
 		checkSums(t, p)
 		h := headers(m)
 		ids[h[msg.HeaderID]] = true
-		from := sent[slices.IndexFunc(sent, func(r *kgo.Record) bool { return bytes.Contains(r.Value, []byte(`"`+p.VisitID+`"`)) })]
+		from := sent[slices.IndexFunc(sent,
+			func(r *kgo.Record) bool { return bytes.Contains(r.Value, []byte(`"`+p.VisitID+`"`)) })]
 		if want := string(msg.AppendEventID(nil, from.Value, p.Model.Name, p.Model.Version)); h[msg.HeaderID] != want {
 			t.Errorf("ce_id is %q, want %q", h[msg.HeaderID], want)
 		}
@@ -65,7 +66,10 @@ func TestPredictions(t *testing.T) {
 		}
 		delete(h, msg.HeaderID)
 		delete(h, msg.HeaderTime)
-		fixed := map[string]string{msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypePrediction, msg.HeaderSource: s.config.Scoring.Source, msg.HeaderContentType: "application/json"}
+		fixed := map[string]string{
+			msg.HeaderSpecVersion: "1.0", msg.HeaderType: msg.TypePrediction,
+			msg.HeaderSource: s.config.Scoring.Source, msg.HeaderContentType: "application/json",
+		}
 		if diff := cmp.Diff(fixed, h); diff != "" {
 			t.Errorf("headers (-want +got):\n%s", diff)
 		}
@@ -132,17 +136,19 @@ func malformed(t *testing.T) map[string]malformedNote {
 	}
 	visit := fmt.Sprintf(`"visit_id":"%s-0"`, secret)
 	return map[string]malformedNote{
-		"cut short":          {msg.NotJSON, []byte(good[:len(good)-9])},
-		"not JSON":           {msg.NotJSON, []byte(secret)},
-		"empty":              {msg.NotJSON, []byte{}},
-		"tombstone":          {msg.NotJSON, nil},
-		"binary":             {msg.InvalidUTF8, []byte{0xff, 0xfe, 0x00}},
-		"array":              {msg.WrongType, fmt.Appendf(nil, `[%q]`, secret)},
-		"string":             {msg.WrongType, fmt.Appendf(nil, `%q`, secret)},
-		"null":               {msg.WrongType, []byte(`null`)},
-		"text is a number":   {msg.WrongType, []byte(`{"schema_version":"1","visit_id":"v","text":123}`)},
-		"age is text":        {msg.WrongType, fmt.Appendf(nil, `{"schema_version":"1","visit_id":"v","text":"fall","age":%q}`, secret)},
-		"vitals are text":    {msg.WrongType, fmt.Appendf(nil, `{"schema_version":"1","visit_id":"v","text":"fall","vitals":%q}`, secret)},
+		"cut short":        {msg.NotJSON, []byte(good[:len(good)-9])},
+		"not JSON":         {msg.NotJSON, []byte(secret)},
+		"empty":            {msg.NotJSON, []byte{}},
+		"tombstone":        {msg.NotJSON, nil},
+		"binary":           {msg.InvalidUTF8, []byte{0xff, 0xfe, 0x00}},
+		"array":            {msg.WrongType, fmt.Appendf(nil, `[%q]`, secret)},
+		"string":           {msg.WrongType, fmt.Appendf(nil, `%q`, secret)},
+		"null":             {msg.WrongType, []byte(`null`)},
+		"text is a number": {msg.WrongType, []byte(`{"schema_version":"1","visit_id":"v","text":123}`)},
+		"age is text": {msg.WrongType, fmt.Appendf(nil,
+			`{"schema_version":"1","visit_id":"v","text":"fall","age":%q}`, secret)},
+		"vitals are text": {msg.WrongType, fmt.Appendf(nil,
+			`{"schema_version":"1","visit_id":"v","text":"fall","vitals":%q}`, secret)},
 		"900 kB":             {msg.TooLarge, text(strings.Repeat("pain "+secret, 900_000/len("pain "+secret)))},
 		"64 KiB and a byte":  {msg.TooLarge, text(strings.Repeat("x", msg.MaxText+1))},
 		"empty text":         {msg.EmptyText, text("")},
@@ -182,10 +188,13 @@ func TestDeadLetters(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(bad)) {
 		// One good note after each, of the same key and so of the same partition.
 		n := note(t, i)
-		sent = append(sent, &kgo.Record{Key: []byte(name), Value: bad[name].value, Headers: []kgo.RecordHeader{{Key: "trace", Value: []byte("t" + strconv.Itoa(i))}}}, &kgo.Record{Key: []byte(name), Value: n.AppendJSON(nil)})
+		sent = append(sent, &kgo.Record{Key: []byte(name), Value: bad[name].value, Headers: []kgo.RecordHeader{
+			{Key: "trace", Value: []byte("t" + strconv.Itoa(i))},
+		}}, &kgo.Record{Key: []byte(name), Value: n.AppendJSON(nil)})
 	}
 	minor := note(t, len(bad))
-	sent = append(sent, &kgo.Record{Key: []byte(minor.VisitID), Value: bytes.Replace(minor.AppendJSON(nil), []byte(`"schema_version":"1"`), []byte(`"schema_version":"1.7","later":{"field":[1]}`), 1)})
+	sent = append(sent, &kgo.Record{Key: []byte(minor.VisitID), Value: bytes.Replace(minor.AppendJSON(nil),
+		[]byte(`"schema_version":"1"`), []byte(`"schema_version":"1.7","later":{"field":[1]}`), 1)})
 	c.send(sent...)
 	c.answers(len(sent))
 	r.stop()
@@ -212,7 +221,8 @@ func TestDeadLetters(t *testing.T) {
 		}
 		delete(h, "dlq-time")
 		all := map[string]string{
-			"trace": headers(from)["trace"], "dlq-reason": string(want.reason), "dlq-stage": "decode", "dlq-source-topic": s.config.Kafka.Topics.Notes, "dlq-source-partition": strconv.Itoa(int(from.Partition)),
+			"trace": headers(from)["trace"], "dlq-reason": string(want.reason), "dlq-stage": "decode",
+			"dlq-source-topic": s.config.Kafka.Topics.Notes, "dlq-source-partition": strconv.Itoa(int(from.Partition)),
 			"dlq-source-offset": strconv.FormatInt(from.Offset, 10), "dlq-attempts": "1",
 		}
 		if field := want.field(); field != "" {
@@ -275,7 +285,8 @@ func TestDrain(t *testing.T) {
 	first := c.committed()
 	c.answers(first)
 	if got := int(s.metric("wardcast_ingest_records_total", "answered")); got != first {
-		t.Errorf("%d records answered, offsets committed %d: a drained scorer leaves none for another to repeat", got, first)
+		t.Errorf("%d records answered, offsets committed %d: a drained scorer leaves none for another to repeat", got,
+			first)
 	}
 	s.options.Registry = prometheus.NewRegistry()
 	second := s.start().ready()
@@ -285,14 +296,16 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the group lags by %d", len(sent)-got)
 	}
 	if len(c.predictions) != len(sent) || len(c.dead) > 0 {
-		t.Errorf("%d predictions and %d dead letters of %d notes, want each once", len(c.predictions), len(c.dead), len(sent))
+		t.Errorf("%d predictions and %d dead letters of %d notes, want each once", len(c.predictions),
+			len(c.dead), len(sent))
 	}
 	if got := strings.Count(s.log.String(), `"msg":"ready"`); got != 2 {
 		t.Errorf("%d lines say ready, want one for each scorer", got)
 	}
 }
 
-// TestCorrection: a corrected note is another event, and a repeat is the same one. The trace of a note goes on in its prediction.
+// TestCorrection: a corrected note is another event, and a repeat is the same one. The trace of a note goes on in its
+// prediction.
 func TestCorrection(t *testing.T) {
 	t.Parallel()
 	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -304,7 +317,9 @@ func TestCorrection(t *testing.T) {
 	first := record(n)
 	n.Text += " corrected"
 	second, repeat := record(n), record(note(t, 0))
-	first.Headers = []kgo.RecordHeader{{Key: "traceparent", Value: []byte(trace)}, {Key: "traceparent", Value: []byte(trace)}}
+	first.Headers = []kgo.RecordHeader{
+		{Key: "traceparent", Value: []byte(trace)}, {Key: "traceparent", Value: []byte(trace)},
+	}
 	second.Headers = []kgo.RecordHeader{{Key: "traceparent", Value: []byte(secret)}}
 	c.send(first, second, repeat)
 	c.answers(3)
@@ -331,10 +346,12 @@ func TestReplayFromPage(t *testing.T) {
 	c := s.stream()
 	c.send(&kgo.Record{Value: []byte(secret)}, &kgo.Record{Value: []byte("{}")})
 	c.answers(2)
-	if status, body := s.get("/health/replay?stream=triage&reason=not_json"); status != http.StatusOK || !strings.Contains(body, "<b>1 note</b>") {
+	if status, body := s.get("/health/replay?stream=triage&reason=not_json"); status != http.StatusOK ||
+		!strings.Contains(body, "<b>1 note</b>") {
 		t.Errorf("%d %s", status, body)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.config.HTTP.Listen+"/health/replay", strings.NewReader("stream=triage&reason=not_json"))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://"+s.config.HTTP.Listen+"/health/replay", strings.NewReader("stream=triage&reason=not_json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,10 +361,12 @@ func TestReplayFromPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK || res.Request.URL.Path != "/health" || res.Request.URL.RawQuery != "replayed=1" {
+	if res.StatusCode != http.StatusOK || res.Request.URL.Path != "/health" ||
+		res.Request.URL.RawQuery != "replayed=1" {
 		t.Errorf("the replay leads to %s with %s", res.Request.URL, res.Status)
 	}
 	c.answers(3)
 	// The broker has the letter a moment before the scorer counts it.
-	s.await("two dead letters that are no JSON", func() bool { return s.metric("wardcast_ingest_dead_letters_total", "not_json") == 2 })
+	s.await("two dead letters that are no JSON",
+		func() bool { return s.metric("wardcast_ingest_dead_letters_total", "not_json") == 2 })
 }

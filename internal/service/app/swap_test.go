@@ -95,7 +95,8 @@ func TestSwap(t *testing.T) {
 			old++
 		}
 		if bare(m.Value) != want {
-			t.Fatalf("a prediction by model %s, version %s, is neither the old champion's nor the new one's", p.Model.Name, p.Model.Version)
+			t.Fatalf("a prediction by model %s, version %s, is neither the old champion's nor the new one's",
+				p.Model.Name, p.Model.Version)
 		}
 	}
 	if old == 0 || old == n {
@@ -134,20 +135,23 @@ func TestDamagedChampion(t *testing.T) {
 	damaged[len(damaged)-1] ^= 1
 	write(t, file, damaged)
 	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(damagedGeneration.Name+"\n"))
-	s.await("the damaged champion refused several times", func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
+	s.await("the damaged champion refused several times",
+		func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
 		if strings.Contains(line, "new models refused; those in use stay") {
 			lines = append(lines, line)
 		}
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "tensors.safetensors") || !strings.Contains(lines[0], next.Version) {
+	if len(lines) != 1 || !strings.Contains(lines[0], "tensors.safetensors") ||
+		!strings.Contains(lines[0], next.Version) {
 		t.Errorf("the log tells of the refusal %q, want one line that names the file", lines)
 	}
 	if got := s.metric("wardcast_model_refused", "triage"); got != 1 {
 		t.Errorf("wardcast_model_refused is %v, want 1: the alert looks at it", got)
 	}
-	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, "ready\ntriage: new models refused") || !strings.Contains(body, "tensors.safetensors") {
+	if status, body := s.get("/readyz"); status != http.StatusOK ||
+		!strings.Contains(body, "ready\ntriage: new models refused") || !strings.Contains(body, "tensors.safetensors") {
 		t.Errorf("readyz answers %d %q, want 200 and the damaged file", status, body)
 	}
 	c.send(sent...)
@@ -172,8 +176,8 @@ func TestDamagedChampion(t *testing.T) {
 	}
 }
 
-// TestDamageInUse flips a bit in a file of the models that are in use, which are in memory: they go on scoring, and the damage
-// is told until it is mended.
+// TestDamageInUse flips a bit in a file of the models that are in use, which are in memory: they go on scoring, and the
+// damage is told until it is mended.
 func TestDamageInUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -185,7 +189,8 @@ func TestDamageInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.start().ready()
-	s.await("the generation in the log", func() bool { return strings.Contains(s.log.String(), `"generation":"`+g.Name+`"`) })
+	s.await("the generation in the log",
+		func() bool { return strings.Contains(s.log.String(), `"generation":"`+g.Name+`"`) })
 	file := filepath.Join(s.config.Models.Store, bundle.Other, g.Models[bundle.Other].Version, "tensors.safetensors")
 	whole, err := os.ReadFile(file)
 	if err != nil {
@@ -195,13 +200,15 @@ func TestDamageInUse(t *testing.T) {
 	damaged[len(damaged)/2] ^= 1
 	write(t, file, damaged)
 	s.await("the damage", func() bool { return s.metric("wardcast_model_refused", "triage") == 1 })
-	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, "a restart would fail") || !strings.Contains(body, "tensors.safetensors") {
+	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, "a restart would fail") ||
+		!strings.Contains(body, "tensors.safetensors") {
 		t.Errorf("readyz answers %d %q", status, body)
 	}
 	c := s.stream()
 	c.send(notes(t, 0, 20)...)
 	c.answers(20)
-	s.await("the log", func() bool { return strings.Contains(s.log.String(), "the models in use are damaged in the store") })
+	s.await("the log",
+		func() bool { return strings.Contains(s.log.String(), "the models in use are damaged in the store") })
 	write(t, file, whole)
 	s.await("the mended file", func() bool { return s.metric("wardcast_model_refused", "triage") == 0 })
 	if status, body := s.get("/readyz"); status != http.StatusOK || body != "ready\n" {

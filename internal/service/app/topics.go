@@ -28,7 +28,8 @@ type topicSearch struct {
 	log     *slog.Logger
 }
 
-// newTopicSearch returns an index that is filled by run, with the topics of a store and the factors of the questionnaires in use.
+// newTopicSearch returns an index that is filled by run, with the topics of a store and the factors of the
+// questionnaires in use.
 func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questionnaire) *topicSearch {
 	folder, log := o.TopicIndex, o.Logger.With("component", "topics")
 	if folder == "" {
@@ -46,8 +47,8 @@ func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questi
 	}
 }
 
-// cacheOf returns the folder for the index of a store and of questionnaires among the user's caches, "" for a temporary one if it cannot
-// be made: a service may have no home.
+// cacheOf returns the folder for the index of a store and of questionnaires among the user's caches, "" for a temporary
+// one if it cannot be made: a service may have no home.
 func cacheOf(c *config.Config) string {
 	store := c.Models.Store
 	if absolute, err := filepath.Abs(store); err == nil && !blobstore.IsURL(store) {
@@ -60,8 +61,8 @@ func cacheOf(c *config.Config) string {
 	return folder
 }
 
-// run refreshes the index until ctx ends: when new models are in use, when the index is damaged, and now and then. What is wrong is
-// logged once as long as it stays the same, and searches go on in the index before.
+// run refreshes the index until ctx ends: when new models are in use, when the index is damaged, and now and then. What
+// is wrong is logged once as long as it stays the same, and searches go on in the index before.
 func (t *topicSearch) run(ctx context.Context) {
 	tick := time.NewTicker(t.every)
 	defer tick.Stop()

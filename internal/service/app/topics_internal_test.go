@@ -27,7 +27,8 @@ func TestCacheOf(t *testing.T) {
 		return cacheOf(&c)
 	}
 	folder := of("models")
-	if relative, err := filepath.Rel(caches, folder); err != nil || !filepath.IsLocal(relative) || folder == of("others") || folder == of("models", "mood") {
+	if relative, err := filepath.Rel(caches, folder); err != nil || !filepath.IsLocal(relative) ||
+		folder == of("others") || folder == of("models", "mood") {
 		t.Errorf("the folder is %s in %s", folder, caches)
 	}
 	file := filepath.Join(caches, "file")
@@ -49,7 +50,10 @@ func TestDamagedIndexIsMadeAgain(t *testing.T) {
 	}
 	folder := filepath.Join(t.TempDir(), "index")
 	factors := func(context.Context) ([]*topicindex.Version, error) {
-		topic := classifier.Topic{Topic: 1, Label: "hip", Direction: classifier.TowardAdmission, Terms: []classifier.TopicTerm{{Term: "hip", Surface: []string{"hip"}, Weight: 1}}}
+		topic := classifier.Topic{
+			Topic: 1, Label: "hip", Direction: classifier.TowardAdmission,
+			Terms: []classifier.TopicTerm{{Term: "hip", Surface: []string{"hip"}, Weight: 1}},
+		}
 		origin := topicindex.Origin{Model: "fall", Version: "1", Status: models.ChampionStatus}
 		return []*topicindex.Version{{Origin: origin, Topics: []topicindex.Topic{{Topic: topic, Length: 1}}}}, nil
 	}

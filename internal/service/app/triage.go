@@ -33,17 +33,21 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx, nil)
 	if errors.Is(err, scoring.ErrNoChampion) {
-		return nil, fmt.Errorf("models.store %q: %w: train one with `wardcast train --model-dir %s`, or set models.store: \"\" if no notes are scored", c.Models.Store, err, c.Models.Store)
+		return nil, fmt.Errorf("models.store %q: %w: train one with `wardcast train --model-dir %s`, or set "+
+			"models.store: \"\" if no notes are scored", c.Models.Store, err, c.Models.Store)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("with models.store %q: %w", c.Models.Store, err)
 	}
-	limits := classifier.Limits{Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words, Evidence: c.Scoring.Evidence}
+	limits := classifier.Limits{
+		Topics: c.Scoring.Topics, Terms: c.Scoring.Terms, Words: c.Scoring.Words, Evidence: c.Scoring.Evidence,
+	}
 	in, err := intake.New(c.Input)
 	if err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
-	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Intake: in, Class: c.Predictions.Class}, c.Scoring.Source)
+	t.Handler = NewHandler(set, classifier.Options{Limits: limits, Intake: in, Class: c.Predictions.Class},
+		c.Scoring.Source)
 	t.metrics = newPredictionMetrics(o.Registry)
 	if err := o.Registry.Register(t.drift); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
@@ -63,7 +67,8 @@ func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, 
 	for name, model := range set.Models {
 		for _, c := range model.Aux() {
 			if !scoring.HasField(c.Name) {
-				t.log.WarnContext(ctx, "notes have no field for this auxiliary column: it counts as missing", "model", name, "column", c.Name)
+				t.log.WarnContext(ctx, "notes have no field for this auxiliary column: it counts as missing", "model",
+					name, "column", c.Name)
 			}
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // verifyEvery is how often the files of the models in use are read again, unless Options.Verify says otherwise.
 const verifyEvery = 10 * time.Minute
 
-// damagedInUse is the error of files in the store that are damaged although the models in use were read from them before.
+// damagedInUse is the error of files in the store that are damaged although the models in use were read from them
+// before.
 type damagedInUse struct {
 	generation string
 	err        error
@@ -21,8 +22,8 @@ func (e *damagedInUse) Error() string { return e.err.Error() }
 
 func (e *damagedInUse) Unwrap() error { return e.err }
 
-// verification reads the files of the models in use now and then: these are in memory, so nothing else tells of damage in the
-// store before the next start fails.
+// verification reads the files of the models in use now and then: these are in memory, so nothing else tells of damage
+// in the store before the next start fails.
 type verification struct {
 	triage *triage
 	stream *stream

@@ -31,9 +31,9 @@ const (
 	viewedNotes, viewedWarm = 1500, 300
 )
 
-// BenchmarkViewers measures how long a note takes from its production to its prediction, through the broker, at 100 notes a second,
-// without viewers and with a hundred and a thousand who watch the API's stream or the page Live. They read in the same process,
-// which also costs the scorer. Run it with -benchtime 1x; each line takes 20 s.
+// BenchmarkViewers measures how long a note takes from its production to its prediction, through the broker, at 100
+// notes a second, without viewers and with a hundred and a thousand who watch the API's stream or the page Live. They
+// read in the same process, which also costs the scorer. Run it with -benchtime 1x; each line takes 20 s.
 func BenchmarkViewers(b *testing.B) {
 	for _, c := range []struct {
 		name, path string
@@ -76,7 +76,8 @@ func newViewed(b *testing.B) *viewed {
 	for i := range viewedWarm + viewedNotes {
 		n := g.At(trainingNotes + i%1000).Note
 		n.VisitID = fmt.Sprint("v", i)
-		v.records = append(v.records, &kgo.Record{Topic: v.config.Kafka.Topics.Notes, Key: []byte(n.VisitID), Value: n.AppendJSON(nil)})
+		v.records = append(v.records,
+			&kgo.Record{Topic: v.config.Kafka.Topics.Notes, Key: []byte(n.VisitID), Value: n.AppendJSON(nil)})
 	}
 	v.config.Models.Store = b.TempDir()
 	store := models.OpenDir(v.config.Models.Store)
@@ -92,7 +93,10 @@ func newViewed(b *testing.B) *viewed {
 		b.Fatal(err)
 	}
 	v.config.HTTP.Listen = listener.Addr().String()
-	a, err := app.New(b.Context(), app.Options{Config: &v.config, Logger: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(), CreateTopics: true, Listener: listener, TopicIndex: b.TempDir()})
+	a, err := app.New(b.Context(), app.Options{
+		Config: &v.config, Logger: slog.New(slog.DiscardHandler),
+		Registry: prometheus.NewRegistry(), CreateTopics: true, Listener: listener, TopicIndex: b.TempDir(),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// httpHeaderTimeout, httpTimeout and httpIdle bound the reading of a request's header, a request and its answer, and the silence
-	// between two requests.
+	// httpHeaderTimeout, httpTimeout and httpIdle bound the reading of a request's header, a request and its answer,
+	// and the silence between two requests.
 	httpHeaderTimeout = 5 * time.Second
 	httpTimeout       = 30 * time.Second
 	httpIdle          = time.Minute
@@ -55,10 +55,12 @@ func checkHTTP(h *config.HTTP, insecure bool) error {
 	if missing == nil {
 		return nil
 	}
-	return fmt.Errorf("listening on %s: a non-loopback address requires TLS and tokens, or --insecure: %w", h.Listen, errors.Join(missing...))
+	return fmt.Errorf("listening on %s: a non-loopback address requires TLS and tokens, or --insecure: %w", h.Listen,
+		errors.Join(missing...))
 }
 
-// listening is who may do what over HTTP, and how the address is encrypted. Renewed tokens and certificates need no restart.
+// listening is who may do what over HTTP, and how the address is encrypted. Renewed tokens and certificates need no
+// restart.
 type listening struct {
 	access      httpapi.Access
 	certificate *reload.Value[*tls.Certificate] // nil without TLS
@@ -69,12 +71,16 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	stale := func(err error) {
 		log.Warn("a file cannot be used: what it held before stays in use", "key", "http", "err", err)
 	}
-	l := &listening{access: httpapi.Access{Local: loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst}}
+	l := &listening{access: httpapi.Access{
+		Local: loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst,
+	}}
 	if l.access.Burst == 0 {
 		l.access.Burst = int(l.access.Rate)
 	}
 	if len(h.Tokens) > 0 {
-		tokens := reload.Value[[]httpapi.Token]{Read: func() ([]httpapi.Token, error) { return readTokens(h) }, Refused: stale}
+		tokens := reload.Value[[]httpapi.Token]{
+			Read: func() ([]httpapi.Token, error) { return readTokens(h) }, Refused: stale,
+		}
 		for _, t := range h.Tokens {
 			if t.TokenFile != "" {
 				tokens.Files = append(tokens.Files, t.TokenFile)
@@ -90,7 +96,10 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	}
 	if l.access.TLS {
 		cert, key := h.TLS.CertFile, h.TLS.KeyFile
-		l.certificate = &reload.Value[*tls.Certificate]{Files: []string{cert, key}, Read: func() (*tls.Certificate, error) { return reload.Pair(cert, key) }, Refused: stale}
+		l.certificate = &reload.Value[*tls.Certificate]{
+			Files: []string{cert, key},
+			Read:  func() (*tls.Certificate, error) { return reload.Pair(cert, key) }, Refused: stale,
+		}
 		if _, err := l.certificate.Get(); err != nil {
 			return nil, fmt.Errorf("reading http.tls: %w", err)
 		}
@@ -162,7 +171,9 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 				each.renewed = func() { signal(w.topics.changed) }
 			}
 			options.Topics = w.topics
-			options.Triage = &httpapi.Triage{Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: s.hint}
+			options.Triage = &httpapi.Triage{
+				Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: s.hint,
+			}
 			options.Routes, err = pages.Routes(pages.Options{
 				Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: options.Demand, Zone: zone,
 				Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
@@ -177,8 +188,9 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	return w, err
 }
 
-// readiness is what /readyz tells: what is missing before notes are scored, and remarks. Those are on streams that wait for others,
-// and, since a refused generation stops nobody, on models of the store, or a fit of beds, that cannot be taken up.
+// readiness is what /readyz tells: what is missing before notes are scored, and remarks. Those are on streams that wait
+// for others, and, since a refused generation stops nobody, on models of the store, or a fit of beds, that cannot be
+// taken up.
 func (a *App) readiness() (remarks string, err error) {
 	for _, s := range a.streams {
 		if refused := s.refused.Load(); refused != nil {
@@ -210,7 +222,10 @@ func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryR
 	for _, s := range a.streams {
 		if s.name == stream {
 			box := deadletter.Box{Client: a.client, Topic: s.deadLetters, Logger: a.web.log}
-			return box.Send(ctx, deadletter.Sending{Filter: deadletter.Filter{Reasons: []msg.Reason{reason}}, To: s.input, MaxAttempts: deadletter.DefaultMaxAttempts, DryRun: dryRun})
+			return box.Send(ctx, deadletter.Sending{
+				Filter: deadletter.Filter{Reasons: []msg.Reason{reason}},
+				To:     s.input, MaxAttempts: deadletter.DefaultMaxAttempts, DryRun: dryRun,
+			})
 		}
 	}
 	return deadletter.Sent{}, fmt.Errorf("no stream is named %q", stream)
@@ -244,8 +259,10 @@ func (w *web) serve(ctx context.Context, l net.Listener) error {
 	handshakes := loglimit.New(handshakesEvery)
 	defer handshakes.Flush()
 	server := &http.Server{
-		Handler: w.api, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: httpIdle,
-		MaxHeaderBytes: httpMaxHeader, ErrorLog: slog.NewLogLogger(&serverLog{w.log.Handler(), handshakes}, slog.LevelWarn),
+		Handler: w.api, ReadHeaderTimeout: httpHeaderTimeout, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout,
+		IdleTimeout:    httpIdle,
+		MaxHeaderBytes: httpMaxHeader, ErrorLog: slog.NewLogLogger(&serverLog{w.log.Handler(), handshakes},
+			slog.LevelWarn),
 	}
 	down := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -262,7 +279,10 @@ func (w *web) serve(ctx context.Context, l net.Listener) error {
 	})
 	var err error
 	if w.certificate != nil {
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.certificate.Get() }}
+		server.TLSConfig = &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.certificate.Get() },
+		}
 		err = server.ServeTLS(l, "", "")
 	} else {
 		err = server.Serve(l)

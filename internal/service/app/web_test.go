@@ -37,7 +37,10 @@ func (s *site) certify(serial int64) *x509.CertPool {
 	if err != nil {
 		s.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
 		s.Fatal(err)
@@ -57,18 +60,23 @@ func (s *site) certify(serial int64) *x509.CertPool {
 // tokens asks every caller for a token.
 func (s *site) tokens() {
 	s.Helper()
-	s.config.HTTP.Tokens = []config.Token{{Name: "board", Role: config.Viewer, TokenFile: filepath.Join(s.dir, "v")}, {Name: "j.doe", Role: config.Operator, TokenFile: filepath.Join(s.dir, "o")}}
+	s.config.HTTP.Tokens = []config.Token{
+		{Name: "board", Role: config.Viewer, TokenFile: filepath.Join(s.dir, "v")},
+		{Name: "j.doe", Role: config.Operator, TokenFile: filepath.Join(s.dir, "o")},
+	}
 	write(s.T, filepath.Join(s.dir, "v"), []byte(viewerToken+"\n"))
 	write(s.T, filepath.Join(s.dir, "o"), []byte(operatorToken+"\n"))
 }
 
-// TestWeb drives the API of a scorer over TLS: a viewer watches the stream, an operator promotes, and both end with the process.
+// TestWeb drives the API of a scorer over TLS: a viewer watches the stream, an operator promotes, and both end with the
+// process.
 func TestWeb(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.broker()
 	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
-	s.config.HTTP.TLS = config.ServerTLS{CertFile: filepath.Join(s.dir, "c.pem"), KeyFile: filepath.Join(s.dir, "c.key")}
+	s.config.HTTP.TLS = config.ServerTLS{CertFile: filepath.Join(s.dir, "c.pem"), KeyFile: filepath.Join(s.dir,
+		"c.key")}
 	s.tokens()
 	transport := s.http.Transport.(*http.Transport)
 	transport.TLSClientConfig = &tls.Config{RootCAs: s.certify(1)}
@@ -78,7 +86,8 @@ func TestWeb(t *testing.T) {
 	request := func(token, what, body string) *http.Request {
 		t.Helper()
 		method, path, _ := strings.Cut(what, " ")
-		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+s.config.HTTP.Listen+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, "https://"+s.config.HTTP.Listen+path,
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +143,8 @@ func TestWeb(t *testing.T) {
 		return strings.Contains(body, g.Name)
 	})
 	s.await("its topics are found", func() bool {
-		_, body, _ := ask(viewerToken, "GET /v1/topics/search?q=pain&served=true&version="+g.Models[bundle.Other].Version, "")
+		_, body, _ := ask(viewerToken,
+			"GET /v1/topics/search?q=pain&served=true&version="+g.Models[bundle.Other].Version, "")
 		return strings.Contains(body, `"status":"champion"`)
 	})
 	if !strings.Contains(s.log.String(), `"msg":"audit","component":"http","who":"j.doe"`) {
@@ -153,7 +163,8 @@ func TestWeb(t *testing.T) {
 	// So does a renewed token. One that is only half-written leaves the one before.
 	const newToken = "renewed-0123456789abcdef"
 	write(t, filepath.Join(s.dir, "v"), []byte(newToken[:9]))
-	if status, _, _ := ask(viewerToken, "GET /v1/models", ""); status != http.StatusOK || !strings.Contains(s.log.String(), "stays in use") {
+	if status, _, _ := ask(viewerToken, "GET /v1/models", ""); status != http.StatusOK ||
+		!strings.Contains(s.log.String(), "stays in use") {
 		t.Errorf("with half a token in the file, the one before is answered by %d", status)
 	}
 	write(t, filepath.Join(s.dir, "v"), []byte(newToken))

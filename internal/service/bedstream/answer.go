@@ -26,7 +26,8 @@ const (
 // errUnread is returned while the past is being read.
 var errUnread = errors.New("the predictions and outcomes of the last weeks are still being read")
 
-// Forecasts implements httpapi.BedDemand. A moment to come is forecast from what is known now, or was when brokers were last there.
+// Forecasts implements httpapi.BedDemand. A moment to come is forecast from what is known now, or was when brokers were
+// last there.
 func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, errUnread)
 	defer cancel()
@@ -38,10 +39,12 @@ func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpa
 	case q.At.IsZero():
 	case q.At.After(at): // also one that has passed since all was last known
 		if o.Lead = q.At.Sub(at); o.Lead > farthest-o.Horizon {
-			return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf("the window ends more than %.0f hours from now", farthest.Hours())}
+			return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf(
+				"the window ends more than %.0f hours from now", farthest.Hours())}
 		}
 	case d.Now().Sub(q.At) > answerable:
-		return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf("the moment is more than %.0f days ago", answerable.Hours()/24)}
+		return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf("the moment is more than %.0f days ago",
+			answerable.Hours()/24)}
 	default:
 		at = q.At.UTC()
 	}
@@ -116,7 +119,9 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 			return nil, &httpapi.QueryError{Field: "beds", Detail: "beds names a ward without forecasts"}
 		}
 	}
-	component := map[[2]bool]string{{true, true}: "total", {true, false}: "waiting", {false, true}: "coming"}[[2]bool{q.Waiting, q.Coming}]
+	component := map[[2]bool]string{{true, true}: "total", {true, false}: "waiting", {false, true}: "coming"}[[2]bool{
+		q.Waiting, q.Coming,
+	}]
 	var answers []httpapi.Forecast
 	for i := range m.forecasts {
 		f := &m.forecasts[i]
@@ -162,8 +167,10 @@ func row(b *msg.BedDemand, component string) []string {
 		usual = number(b.UsualMean.Value)
 	}
 	return []string{
-		b.AsOf, b.Site, b.Ward, number(b.HorizonHours), component, strconv.Itoa(b.Waiting.Patients), number(t.Mean), strconv.Itoa(t.Median),
-		strconv.Itoa(t.Interval80[0]), strconv.Itoa(t.Interval80[1]), strconv.Itoa(t.Interval95[0]), strconv.Itoa(t.Interval95[1]),
+		b.AsOf, b.Site, b.Ward, number(b.HorizonHours), component, strconv.Itoa(b.Waiting.Patients), number(t.Mean),
+		strconv.Itoa(t.Median),
+		strconv.Itoa(t.Interval80[0]), strconv.Itoa(t.Interval80[1]), strconv.Itoa(t.Interval95[0]),
+		strconv.Itoa(t.Interval95[1]),
 		beds, more, usual, strconv.FormatBool(b.Calibrated), strconv.FormatBool(b.OutcomesStale), b.BedsVersion,
 	}
 }

@@ -28,16 +28,19 @@ func TestWhoWaits(t *testing.T) {
 	s.fit(60, time.Now())
 	s.send(early(s.outcome(0, msg.Discharged), time.Second)) // before its note
 	r := s.start()
-	if b := r.all(httpapi.DemandQuery{}); b.Waiting.Patients != 0 || b.Total.Mean <= 0 || b.BedsVersion == bedstream.GenericVersion {
+	if b := r.all(httpapi.DemandQuery{}); b.Waiting.Patients != 0 || b.Total.Mean <= 0 ||
+		b.BedsVersion == bedstream.GenericVersion {
 		t.Errorf("nobody waits, some will come: %+v", b)
 	}
 	abstained := func(p *msg.Prediction) { p.Abstained, p.AbstainReason = true, "few_known_terms" }
 	for i := range 10 {
 		s.send(s.note(i, .4, time.Hour))
 	}
-	s.send(s.note(1, .9, time.Hour), s.note(1, .9, time.Hour), s.note(10, .01, time.Minute, abstained)) // corrected, and again
+	// corrected, and again
+	s.send(s.note(1, .9, time.Hour), s.note(1, .9, time.Hour), s.note(10, .01, time.Minute, abstained))
 	r.waits(10)
-	if b := r.all(httpapi.DemandQuery{}); b.Abstained != 1 || b.OutcomesStale || !cmp.Equal(b.Models, []string{"_other@v1"}) {
+	if b := r.all(httpapi.DemandQuery{}); b.Abstained != 1 || b.OutcomesStale ||
+		!cmp.Equal(b.Models, []string{"_other@v1"}) {
 		t.Errorf("%+v", b)
 	}
 	s.send(s.outcome(2, msg.Admitted), s.outcome(3, msg.Left), s.outcome(3, msg.Left), s.outcome(999, msg.Admitted))
@@ -48,11 +51,13 @@ func TestWhoWaits(t *testing.T) {
 	r.waits(10)
 	s.send(&kgo.Record{Topic: predictions, Key: fmt.Append(nil, secret, 4)}) // erased: forgotten
 	r.waits(9)
-	ingesttest.Await(t, "the metric", func() bool { return ingesttest.Metric(t, s.registry, "wardcast_beds_patients_waiting") == 9 })
+	ingesttest.Await(t, "the metric",
+		func() bool { return ingesttest.Metric(t, s.registry, "wardcast_beds_patients_waiting") == 9 })
 
 	// Waiting alone, a ward alone, and the beds that there are.
 	got := r.ask(httpapi.DemandQuery{Window: 4 * time.Hour, Waiting: true, Ward: "MED", Beds: map[string]int{"MED": 2}})
-	if len(got) != 1 || !strings.Contains(got["MED"], `"exceed":[{"beds":2,"probability":`) || !strings.Contains(got["MED"], `"calibrated":false`) {
+	if len(got) != 1 || !strings.Contains(got["MED"], `"exceed":[{"beds":2,"probability":`) ||
+		!strings.Contains(got["MED"], `"calibrated":false`) {
 		t.Errorf("%v", got)
 	}
 	for field, q := range map[string]httpapi.DemandQuery{
@@ -60,16 +65,19 @@ func TestWhoWaits(t *testing.T) {
 		"beds":          {Window: time.Hour, Waiting: true, Beds: map[string]int{"NOWHERE": 1}},
 		"at 8 days ago": {Window: time.Hour, Waiting: true, At: time.Now().AddDate(0, 0, -8)},
 		"at in 4 days":  {Window: time.Hour, Waiting: true, At: time.Now().AddDate(0, 0, 4)},
-		"at of a year":  {Window: time.Hour, Waiting: true, At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, // farther than a Duration reaches
+		// farther than a Duration reaches
+		"at of a year": {Window: time.Hour, Waiting: true, At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		_, err := r.Forecasts(t.Context(), &q)
 		fault, named := errors.AsType[*httpapi.QueryError](err)
-		if !errors.Is(err, httpapi.ErrQuery) || strings.Contains(err.Error(), "NOWHERE") || !named || !strings.HasPrefix(field, fault.Field) {
+		if !errors.Is(err, httpapi.ErrQuery) || strings.Contains(err.Error(), "NOWHERE") || !named ||
+			!strings.HasPrefix(field, fault.Field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	// Tomorrow those who wait now are gone, and others have come.
-	tomorrow := r.all(httpapi.DemandQuery{Window: 8 * time.Hour, Waiting: true, Coming: true, At: s.now().AddDate(0, 0, 1)})
+	tomorrow := r.all(
+		httpapi.DemandQuery{Window: 8 * time.Hour, Waiting: true, Coming: true, At: s.now().AddDate(0, 0, 1)})
 	if tomorrow.Waiting.Mean > .1 || tomorrow.Coming.Mean < 1 {
 		t.Errorf("tomorrow: %+v, %+v", tomorrow.Waiting, tomorrow.Coming)
 	}
@@ -88,8 +96,10 @@ func TestSkipped(t *testing.T) {
 	undated.Timestamp = time.UnixMilli(0)
 	elsewhere := func(p *msg.Prediction) { p.Aux = []msg.Aux{{Name: "site", Value: msg.Text("South")}} }
 	here := func(p *msg.Prediction) { p.Aux = []msg.Aux{{Name: "site", Value: msg.Text("North")}} }
-	s.send(bad, unlikely, undated, s.note(4, .4, time.Hour, elsewhere), s.note(5, .4, time.Hour, here), s.note(6, .4, time.Hour),
-		&kgo.Record{Topic: outcomes, Key: []byte("k"), Value: []byte(`{"schema_version":"1","visit_id":"` + secret + `","disposition":"flown"}`)})
+	s.send(bad, unlikely, undated, s.note(4, .4, time.Hour, elsewhere), s.note(5, .4, time.Hour, here),
+		s.note(6, .4, time.Hour),
+		&kgo.Record{Topic: outcomes, Key: []byte("k"), Value: []byte(`{"schema_version":"1","visit_id":"` + secret +
+			`","disposition":"flown"}`)})
 	r.waits(2)
 	for reason, n := range map[string]float64{"not_json": 1, "wrong_type": 2, "other_site": 1} {
 		ingesttest.Await(t, reason, func() bool {
@@ -99,11 +109,12 @@ func TestSkipped(t *testing.T) {
 	if b := r.all(httpapi.DemandQuery{}); b.Site != "North" || b.BedsVersion != bedstream.GenericVersion {
 		t.Errorf("%+v", b)
 	}
-	ingesttest.Await(t, "a line of each reason", func() bool { return strings.Count(s.log.String(), "left out of the bed demand") == 3 })
+	ingesttest.Await(t, "a line of each reason",
+		func() bool { return strings.Count(s.log.String(), "left out of the bed demand") == 3 })
 }
 
-// TestSameBytes: another process that reads the same KafkaTopics forecasts the same for a moment that has passed, with a fit of the
-// store and with one of its own.
+// TestSameBytes: another process that reads the same KafkaTopics forecasts the same for a moment that has passed, with
+// a fit of the store and with one of its own.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	for name, days := range map[string]int{"generic": 0, "of the store": 60, "own": 0} {
@@ -126,7 +137,8 @@ func TestSameBytes(t *testing.T) {
 			}
 			now := s.now()
 			var moments []time.Time
-			for _, ago := range []time.Duration{10 * time.Minute, 45 * time.Minute, 26 * time.Hour, 6*24*time.Hour + 20*time.Hour} {
+			for _, ago := range []time.Duration{10 * time.Minute, 45 * time.Minute, 26 * time.Hour, 6*24*time.Hour +
+				20*time.Hour} {
 				moments = append(moments, now.Add(-ago).Truncate(time.Second))
 			}
 			r.waits(30)
@@ -143,7 +155,8 @@ func TestSameBytes(t *testing.T) {
 				}
 			}
 			b := again.all(httpapi.DemandQuery{At: moments[0]})
-			if name == "own" && (!strings.HasPrefix(b.BedsVersion, bedstream.OwnVersion) || len(before[moments[0]]) != 4 || b.Coming.Mean < 1) {
+			if name == "own" && (!strings.HasPrefix(b.BedsVersion, bedstream.OwnVersion) ||
+				len(before[moments[0]]) != 4 || b.Coming.Mean < 1) {
 				t.Errorf("%+v", b)
 			}
 			if name == "generic" && (b.BedsVersion != bedstream.GenericVersion || b.Calibrated) {
@@ -168,10 +181,13 @@ func (s *site) past(days int) {
 		if decided < 0 {
 			continue
 		}
-		outcome := early(s.outcome(i, d, func(o *msg.Outcome) { o.Ward, o.DecidedAt = "", s.now().Add(-decided).UTC().Format(time.RFC3339) }), decided)
+		outcome := early(s.outcome(i, d, func(o *msg.Outcome) {
+			o.Ward, o.DecidedAt = "", s.now().Add(-decided).UTC().Format(time.RFC3339)
+		}), decided)
 		if d == msg.Admitted {
 			outcome = early(s.outcome(i, d, func(o *msg.Outcome) {
-				o.Ward, o.DecidedAt = []string{"MED", "SURG", "CARD"}[i/3%3], s.now().Add(-decided).UTC().Format(time.RFC3339)
+				o.Ward, o.DecidedAt = []string{"MED", "SURG", "CARD"}[i/3%3],
+					s.now().Add(-decided).UTC().Format(time.RFC3339)
 			}), decided)
 		}
 		records = append(records, note, outcome)
@@ -184,11 +200,14 @@ func TestPublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.config.Beds = map[string]int{"MED": 1}
-	gone := msg.BedDemand{SchemaVersion: "1", Site: bedstream.AllSites, Ward: "GONE", AsOf: "2026-01-01T00:00:00.000Z", HorizonHours: 8}
+	gone := msg.BedDemand{
+		SchemaVersion: "1", Site: bedstream.AllSites, Ward: "GONE", AsOf: "2026-01-01T00:00:00.000Z", HorizonHours: 8,
+	}
 	other := gone
 	other.Site = "elsewhere"
 	for _, b := range []msg.BedDemand{gone, other} {
-		s.send(&kgo.Record{Topic: output, Key: msg.AppendBedDemandKey(nil, b.Site, b.Ward, 8), Value: b.AppendJSON(nil)})
+		s.send(
+			&kgo.Record{Topic: output, Key: msg.AppendBedDemandKey(nil, b.Site, b.Ward, 8), Value: b.AppendJSON(nil)})
 	}
 	s.fit(60, time.Now())
 	r := s.start()
@@ -206,7 +225,8 @@ func TestPublished(t *testing.T) {
 				if err := msg.DecodeBedDemand(record.Value, &b); err != nil {
 					t.Fatal(err)
 				}
-				if key := string(msg.AppendBedDemandKey(nil, b.Site, b.Ward, b.HorizonHours)); key != string(record.Key) {
+				if key := string(msg.AppendBedDemandKey(nil, b.Site, b.Ward, b.HorizonHours)); key !=
+					string(record.Key) {
 					t.Errorf("%s under %s", key, record.Key)
 				}
 				latest[string(record.Key)] = b
@@ -215,7 +235,8 @@ func TestPublished(t *testing.T) {
 		})
 	}
 	read("the first forecasts", func() bool { _, there := latest["_all|GONE|8"]; return len(latest) == 10 && !there })
-	if b := latest["_all|MED|24"]; len(b.Exceed) != 1 || b.Exceed[0].Beds != 1 || latest["elsewhere|GONE|8"].Ward != "GONE" {
+	if b := latest["_all|MED|24"]; len(b.Exceed) != 1 || b.Exceed[0].Beds != 1 ||
+		latest["elsewhere|GONE|8"].Ward != "GONE" {
 		t.Errorf("%+v", latest)
 	}
 	at, err := time.Parse(time.RFC3339, latest["_all|MED|8"].AsOf)
@@ -227,7 +248,8 @@ func TestPublished(t *testing.T) {
 		s.send(s.note(i, .8, time.Minute))
 	}
 	r.waits(5)
-	read("the mean has moved", func() bool { return latest["_all|_all|8"].Total.Mean > first["_all|_all|8"].Total.Mean+.5 })
+	read("the mean has moved",
+		func() bool { return latest["_all|_all|8"].Total.Mean > first["_all|_all|8"].Total.Mean+.5 })
 }
 
 // TestBrokerAway: forecasts are then dated back to when all was known, and go on when the broker is back.
@@ -245,7 +267,8 @@ func TestBrokerAway(t *testing.T) {
 		t.Errorf("%v old, %v: %+v", age, err, b)
 	}
 	if unseen := r.all(httpapi.DemandQuery{At: s.now().Add(-time.Minute)}); unseen.Waiting.Mean > b.Waiting.Mean/2 {
-		t.Errorf("what happened since is not known, but %v of %v are still to be admitted", unseen.Waiting.Mean, b.Waiting.Mean)
+		t.Errorf("what happened since is not known, but %v of %v are still to be admitted",
+			unseen.Waiting.Mean, b.Waiting.Mean)
 	}
 	s.open()
 	s.send(s.note(2, .8, time.Minute))
@@ -256,7 +279,8 @@ func TestBrokerAway(t *testing.T) {
 	})
 }
 
-// TestNewFits: the newest fit is used, a damaged one is not, and without the topics of outcomes and forecasts the rest works.
+// TestNewFits: the newest fit is used, a damaged one is not, and without the topics of outcomes and forecasts the rest
+// works.
 func TestNewFits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -275,7 +299,8 @@ func TestNewFits(t *testing.T) {
 	if !strings.Contains(s.log.String(), "cannot be used") {
 		t.Error("the damaged fit is not logged")
 	}
-	if remark := r.Remark(); !strings.Contains(remark, damaged) || !strings.Contains(remark, good) || ingesttest.Metric(t, s.registry, "wardcast_beds_fit_damaged") != 1 {
+	if remark := r.Remark(); !strings.Contains(remark, damaged) || !strings.Contains(remark, good) ||
+		ingesttest.Metric(t, s.registry, "wardcast_beds_fit_damaged") != 1 {
 		t.Errorf("the damaged fit is told as %q", remark)
 	}
 }
@@ -293,7 +318,8 @@ func TestDamagedFit(t *testing.T) {
 	if b := r.all(httpapi.DemandQuery{}); b.BedsVersion != bedstream.GenericVersion {
 		t.Errorf("%+v", b)
 	}
-	if remark, want := r.Remark(), "The fit of beds "+version+" is damaged or cannot be read: the bed demand rests on no history."; remark != want {
+	if remark, want := r.Remark(), "The fit of beds "+version+
+		" is damaged or cannot be read: the bed demand rests on no history."; remark != want {
 		t.Errorf("got %q, want %q", remark, want)
 	}
 }
@@ -306,7 +332,8 @@ func TestUnread(t *testing.T) {
 	r := s.start()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if all, err := r.Forecasts(ctx, &httpapi.DemandQuery{Window: time.Hour, Waiting: true}); err == nil || errors.Is(err, httpapi.ErrQuery) {
+	if all, err := r.Forecasts(ctx, &httpapi.DemandQuery{Window: time.Hour, Waiting: true}); err == nil ||
+		errors.Is(err, httpapi.ErrQuery) {
 		t.Errorf("%v, %v", all, err)
 	}
 	s.open()

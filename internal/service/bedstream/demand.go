@@ -38,7 +38,8 @@ type Config struct {
 const (
 	// answerable is how far back a moment may be asked for.
 	answerable = 7 * 24 * time.Hour
-	// remembered is how far back the KafkaTopics are read: what a moment of a week ago knows, and the fit of the midnight before.
+	// remembered is how far back the KafkaTopics are read: what a moment of a week ago knows, and the fit of the
+	// midnight before.
 	remembered = beds.Memory + answerable + 2*24*time.Hour
 	// readRate is how many predictions, and how many outcomes, are read per second at most.
 	readRate = 4000
@@ -70,8 +71,8 @@ func New(c Config) (*Demand, error) {
 		c.Now = time.Now
 	}
 	d := &Demand{
-		Config: c, log: c.Logger.With("component", "beds"), pool: beds.NewPool(), models: map[string]string{}, looked: make(chan struct{}),
-		left: loglimit.New(logEvery),
+		Config: c, log: c.Logger.With("component", "beds"), pool: beds.NewPool(), models: map[string]string{},
+		looked: make(chan struct{}), left: loglimit.New(logEvery),
 	}
 	d.predictions.done, d.outcomes.done = make(chan struct{}), make(chan struct{})
 	var err error
@@ -133,8 +134,8 @@ func (d *Demand) FollowPredictions(ctx context.Context) error {
 	return d.follow(ctx, &d.predictions, d.Predictions, func(r *ingest.Record) { d.prediction(r, &a) })
 }
 
-// FollowOutcomes reads outcomes until ctx ends. Errors as of ingest.Client.Follow. Without the KafkaTopic, patients leave after the
-// patience of the fit alone.
+// FollowOutcomes reads outcomes until ctx ends. Errors as of ingest.Client.Follow. Without the KafkaTopic, patients
+// leave after the patience of the fit alone.
 func (d *Demand) FollowOutcomes(ctx context.Context) error {
 	var o msg.Outcome
 	return d.follow(ctx, &d.outcomes, d.Outcomes, func(r *ingest.Record) { d.outcome(r, &o) })
@@ -254,7 +255,8 @@ func (d *Demand) decide(e beds.Outcome) bool {
 
 func order(r *ingest.Record) beds.Order { return beds.Order{Seen: r.Time.UTC(), Offset: r.Offset} }
 
-// Bounds of the names of models that are kept. There are as many models as complaints, and a version of each every night.
+// Bounds of the names of models that are kept. There are as many models as complaints, and a version of each every
+// night.
 const (
 	mostModels = 20_000
 	maxModel   = 200 // bytes
@@ -292,6 +294,7 @@ func (d *Demand) skip(reason, topic string, r *ingest.Record) {
 	}
 	partition, offset := r.Partition, r.Offset
 	d.left.Add(reason, func(n int) {
-		d.log.Warn("messages are left out of the bed demand", "messages", n, "reason", reason, "kafka_topic", topic, "partition", partition, "offset", offset)
+		d.log.Warn("messages are left out of the bed demand", "messages", n, "reason", reason, "kafka_topic", topic,
+			"partition", partition, "offset", offset)
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 )
 
-// fits are what forecasts are made from: the newest fit in the store; without any, what the messages of the last weeks tell; and
-// until there are enough of those, times as they commonly are.
+// fits are what forecasts are made from: the newest fit in the store; without any, what the messages of the last weeks
+// tell; and until there are enough of those, times as they commonly are.
 type fits struct {
 	zone     *time.Location
 	holidays []string
@@ -28,8 +28,8 @@ type fitted struct {
 	version string
 }
 
-// GenericVersion is the beds_version of forecasts that rest on no history. That of the site's own last weeks begins with
-// OwnVersion, and goes on with their last day.
+// GenericVersion is the beds_version of forecasts that rest on no history. That of the site's own last weeks begins
+// with OwnVersion, and goes on with their last day.
 const (
 	GenericVersion = "generic"
 	OwnVersion     = "own-"
@@ -55,11 +55,12 @@ const (
 	leastOwnDecided = 200
 )
 
-// settled is how long before midnight the site's own weeks end: all that was known then has surely been read when they are asked for.
+// settled is how long before midnight the site's own weeks end: all that was known then has surely been read when they
+// are asked for.
 const settled = 5 * time.Minute
 
-// at returns the fit for a moment. What the site's own weeks tell is that of the midnight before, so that it does not depend on
-// when it is asked for.
+// at returns the fit for a moment. What the site's own weeks tell is that of the midnight before, so that it does not
+// depend on when it is asked for.
 func (f *fits) at(t time.Time, pool *beds.Pool) *fitted {
 	if f.stored != nil {
 		return f.stored
@@ -87,7 +88,8 @@ func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 	if end.Sub(m.Since) < leastOwnDays*24*time.Hour || decided < leastOwnDecided {
 		return nil
 	}
-	fit, err := beds.FitHistory(&beds.History{Visits: m.Past, From: m.Since, AsOf: end, Zone: f.zone.String(), Holidays: f.holidays})
+	fit, err := beds.FitHistory(
+		&beds.History{Visits: m.Past, From: m.Since, AsOf: end, Zone: f.zone.String(), Holidays: f.holidays})
 	if err != nil {
 		return nil // a pool has probabilities only, and zone and holidays were checked
 	}
@@ -101,8 +103,8 @@ func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 // fitPoll is how often the store is looked into for a newer fit.
 const fitPoll = time.Minute
 
-// Learn takes up the newest fit of the store, and looks for a newer one every minute until ctx ends. One that is damaged is logged
-// once, and the next older one is used. It also forgets the visits that no moment asks for any more.
+// Learn takes up the newest fit of the store, and looks for a newer one every minute until ctx ends. One that is
+// damaged is logged once, and the next older one is used. It also forgets the visits that no moment asks for any more.
 func (d *Demand) Learn(ctx context.Context) error {
 	logged := map[string]bool{}
 	tick := time.NewTicker(fitPoll)
@@ -127,8 +129,8 @@ func (d *Demand) forget() {
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 
-// renew takes up the newest fit that can be read, unless it is in use. told are the versions whose damage is logged, "" while the
-// store cannot be listed.
+// renew takes up the newest fit that can be read, unless it is in use. told are the versions whose damage is logged, ""
+// while the store cannot be listed.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
 	warn := func(version string, err error) {
 		if ctx.Err() == nil && !logged[version] {
@@ -161,7 +163,8 @@ func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
 	}
 	d.use(newer, damaged)
 	if newer != nil {
-		d.log.InfoContext(ctx, "a fit of beds is in use", "beds_version", newer.version, "wards", len(newer.Wards()), "visits", newer.Fit().Visits)
+		d.log.InfoContext(ctx, "a fit of beds is in use", "beds_version", newer.version, "wards", len(newer.Wards()),
+			"visits", newer.Fit().Visits)
 	}
 }
 
@@ -179,7 +182,8 @@ func (d *Demand) use(newer *fitted, damaged string) {
 	}
 }
 
-// Remark says, for people, that the newest fit of the store cannot be used and what forecasts rest on instead; "" if all is well.
+// Remark says, for people, that the newest fit of the store cannot be used and what forecasts rest on instead; "" if
+// all is well.
 func (d *Demand) Remark() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,7 +197,8 @@ func (d *Demand) Remark() string {
 	case f.own != nil:
 		instead = "the last weeks alone"
 	}
-	return fmt.Sprintf("The fit of beds %s is damaged or cannot be read: the bed demand rests on %s.", f.damaged, instead)
+	return fmt.Sprintf("The fit of beds %s is damaged or cannot be read: the bed demand rests on %s.",
+		f.damaged, instead)
 }
 
 func (d *Demand) load(ctx context.Context, version string) (*fitted, error) {

@@ -70,15 +70,20 @@ func newSite(t *testing.T) *site {
 		}
 	})
 	client := s.client()
-	err := client.CreateTopics(t.Context(), ingest.Topic{Name: predictions, Partitions: 2}, ingest.Topic{Name: outcomes, Partitions: 2}, ingest.Topic{Name: output, Partitions: 1, Compacted: true})
+	err := client.CreateTopics(t.Context(), ingest.Topic{Name: predictions, Partitions: 2},
+		ingest.Topic{Name: outcomes, Partitions: 2}, ingest.Topic{Name: output, Partitions: 1, Compacted: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.producer, err = kgo.NewClient(kgo.SeedBrokers(s.address), kgo.MetadataMinAge(50*time.Millisecond)); err != nil {
+	if s.producer, err = kgo.NewClient(kgo.SeedBrokers(s.address),
+		kgo.MetadataMinAge(50*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.producer.Close)
-	s.config = bedstream.Config{Client: client, Predictions: predictions, Outcomes: outcomes, Output: output, Store: s.store, Source: "/test", Now: s.now}
+	s.config = bedstream.Config{
+		Client: client, Predictions: predictions, Outcomes: outcomes, Output: output,
+		Store: s.store, Source: "/test", Now: s.now,
+	}
 	return s
 }
 
@@ -199,7 +204,8 @@ func (s *site) send(records ...*kgo.Record) {
 func (s *site) note(i int, p float64, ago time.Duration, change ...func(*msg.Prediction)) *kgo.Record {
 	at := s.now()
 	m := msg.Prediction{
-		SchemaVersion: "1", VisitID: fmt.Sprint(secret, i), ArrivedAt: at.Add(-ago).UTC().Format(time.RFC3339), ScoredAt: at.UTC().Format(msg.TimeFormat),
+		SchemaVersion: "1", VisitID: fmt.Sprint(secret, i), ArrivedAt: at.Add(-ago).UTC().Format(time.RFC3339),
+		ScoredAt:  at.UTC().Format(msg.TimeFormat),
 		Complaint: "Fall", Model: msg.Model{Name: "_other", Version: "v1", SHA256: "0"}, Probability: p, Threshold: .5,
 		Aux: []msg.Aux{{Name: "age", Value: msg.Number(float64(20 + i%60))}},
 	}
@@ -234,7 +240,10 @@ func (s *site) fit(days int, created time.Time) string {
 	h := &beds.History{From: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}
 	h.AsOf = h.From.AddDate(0, 0, days)
 	for i := range days * 48 {
-		v := beds.Visit{Arrived: h.From.Add(time.Duration(i) * 30 * time.Minute), P: .3, Complaint: "fall", Age: 40, Admitted: i%3 == 0}
+		v := beds.Visit{
+			Arrived: h.From.Add(time.Duration(i) * 30 * time.Minute), P: .3, Complaint: "fall", Age: 40,
+			Admitted: i%3 == 0,
+		}
 		v.Decided = v.Arrived.Add(time.Duration(60+i%240) * time.Minute)
 		if v.Admitted {
 			v.Ward = []string{"MED", "SURG"}[i%2]

@@ -15,8 +15,8 @@ import (
 const (
 	// onClock is how often all forecasts are published, on the clock.
 	onClock = 5 * time.Minute
-	// lookEvery is how often means are compared with those published, less often if that took more than one lookShare-th of the
-	// time. moved is the difference, in beds, that is published.
+	// lookEvery is how often means are compared with those published, less often if that took more than one
+	// lookShare-th of the time. moved is the difference, in beds, that is published.
 	lookEvery = 10 * time.Second
 	lookShare = 50
 	moved     = 0.5
@@ -24,8 +24,9 @@ const (
 	publishTimeout = 10 * time.Second
 )
 
-// Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed. It returns
-// an error if the KafkaTopic is missing or cannot be written. Several scorers publish the same forecasts under the same keys.
+// Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
+// It returns an error if the KafkaTopic is missing or cannot be written. Several scorers publish the same forecasts
+// under the same keys.
 func (d *Demand) Publish(ctx context.Context) error {
 	if err := d.known(ctx); err != nil {
 		return ended(ctx, err)

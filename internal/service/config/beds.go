@@ -9,7 +9,8 @@ import (
 
 // Beds says of what site bed demand is forecast.
 type Beds struct {
-	// Site names the department in forecasts; predictions and notes that name another one are left out. "" takes all of them.
+	// Site names the department in forecasts; predictions and notes that name another one are left out. "" takes all of
+	// them.
 	Site     string `yaml:"site"`
 	TimeZone string `yaml:"time_zone"` // of the wall clock, such as Europe/London
 	// Holidays are days such as 2026-12-25, past and to come, that have fewer or more arrivals than their weekday.

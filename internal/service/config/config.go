@@ -46,7 +46,8 @@ type Kafka struct {
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: one of ingest.Compressions
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
-	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before the scorer is not ready.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before
+	// the scorer is not ready.
 	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
 	TLS             ingest.TLS    `yaml:"tls"`
 	SASL            SASL          `yaml:"sasl"`
@@ -94,8 +95,8 @@ type Predictions struct {
 	Class string `yaml:"class"`
 }
 
-// LatestChallenger is the value of Shadow.Generation for the newest generation that was never served, as long as it is not
-// older than the one that is.
+// LatestChallenger is the value of Shadow.Generation for the newest generation that was never served, as long as it is
+// not older than the one that is.
 const LatestChallenger = "latest"
 
 // Shadow says which challenger scores the stream as well, for comparison alone.
@@ -143,8 +144,13 @@ func (c *Config) KafkaTopics() (names []string) {
 func Default() Config {
 	return Config{
 		Kafka: Kafka{
-			Group: "wardcast", Compression: "snappy", SessionTimeout: ingest.DefaultSessionTimeout, ReadyAfterStall: ingest.DefaultReadyAfterStall,
-			Topics: Topics{Notes: "triage.notes", Outcomes: "triage.outcomes", Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq", Models: "triage.models", Shadow: "triage.predictions.shadow", BedDemand: "triage.bed-demand"},
+			Group: "wardcast", Compression: "snappy", SessionTimeout: ingest.DefaultSessionTimeout,
+			ReadyAfterStall: ingest.DefaultReadyAfterStall,
+			Topics: Topics{
+				Notes: "triage.notes", Outcomes: "triage.outcomes",
+				Predictions: "triage.predictions", DeadLetters: "triage.notes.dlq", Models: "triage.models",
+				Shadow: "triage.predictions.shadow", BedDemand: "triage.bed-demand",
+			},
 		},
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
@@ -152,8 +158,11 @@ func Default() Config {
 		Retrain: defaultRetrain(),
 		Beds:    Beds{TimeZone: "UTC", Holidays: []string{}, Available: map[string]int{}},
 		Questionnaires: Questionnaires{
-			Group:  "wardcast-questionnaires",
-			Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "questionnaire.scores", DeadLetters: "questionnaire.responses.dlq"},
+			Group: "wardcast-questionnaires",
+			Topics: ResponseTopics{
+				Responses: "questionnaire.responses", Scores: "questionnaire.scores",
+				DeadLetters: "questionnaire.responses.dlq",
+			},
 		},
 		HTTP: HTTP{Listen: "127.0.0.1:8080"},
 		Log:  Log{Level: "info"},
@@ -182,7 +191,10 @@ func Load(path string) (*Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), p)
 	}
-	for _, p := range []*string{&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile, &c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile} {
+	for _, p := range []*string{
+		&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile,
+		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile,
+	} {
 		*p = resolve(*p)
 	}
 	for i := range c.HTTP.Tokens {
@@ -197,7 +209,8 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
-// Connection returns how to reach the brokers. It reads the password from its environment variable; a file is read at each login.
+// Connection returns how to reach the brokers. It reads the password from its environment variable; a file is read at
+// each login.
 func (k *Kafka) Connection() (ingest.Connection, error) {
 	c := k.connection()
 	if k.SASL.PasswordEnv == "" {
@@ -228,7 +241,9 @@ func secretEnv(key, name string) (string, error) {
 
 // connection leaves out the password.
 func (k *Kafka) connection() ingest.Connection {
-	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{Mechanism: k.SASL.Mechanism, User: k.SASL.Username, PasswordFile: k.SASL.PasswordFile}}
+	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{
+		Mechanism: k.SASL.Mechanism, User: k.SASL.Username, PasswordFile: k.SASL.PasswordFile,
+	}}
 }
 
 // check returns what is wrong. Each error begins with the key.
@@ -243,17 +258,31 @@ func (c *Config) check() (errs []error) {
 		broken   bool
 		key, why string
 	}{
-		{k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism", "there is none, but password_env is set"},
-		{k.SASL.Mechanism != "" && (k.SASL.Username == "" || (k.SASL.PasswordFile == "") == (k.SASL.PasswordEnv == "")), "kafka.sasl", "needs username, and either password_file or password_env"},
-		{k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout, "kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout, ingest.MinSessionTimeout, ingest.MaxSessionTimeout)},
+		{k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism", "there is none, but " +
+			"password_env is set"},
+		{k.SASL.Mechanism != "" && (k.SASL.Username == "" || (k.SASL.PasswordFile == "") ==
+			(k.SASL.PasswordEnv == "")), "kafka.sasl", "needs username, and either password_file or password_env"},
+		{
+			k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout,
+			"kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout,
+				ingest.MinSessionTimeout, ingest.MaxSessionTimeout),
+		},
 		{k.ReadyAfterStall <= 0, "kafka.ready_after_stall", "it must be positive"},
-		{!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", fmt.Sprintf("%q is not one of %s", k.Compression, strings.Join(ingest.Compressions(), ", "))},
-		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level, strings.Join(levels, ", "))},
-		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: there is nothing to score"},
-		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: no notes are scored"},
-		{c.Models.Store == "" && c.Shadow.Generation != "", "shadow.generation", "is set, but models.store is empty: no notes are scored"},
+		{!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", fmt.Sprintf("%q is not one of %s",
+			k.Compression, strings.Join(ingest.Compressions(), ", "))},
+		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level,
+			strings.Join(levels, ", "))},
+		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: " +
+			"there is nothing to score"},
+		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: " +
+			"no notes are scored"},
+		{c.Models.Store == "" && c.Shadow.Generation != "", "shadow.generation", "is set, but models.store is empty: " +
+			"no notes are scored"},
 		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},
-		{min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words, c.Scoring.Evidence) < 0, "scoring", "topics, terms, words and evidence must not be negative"},
+		{
+			min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words, c.Scoring.Evidence) < 0, "scoring",
+			"topics, terms, words and evidence must not be negative",
+		},
 		{c.Scoring.Source == "", "scoring.source", "is empty"},
 	} {
 		if rule.broken {

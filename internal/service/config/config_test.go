@@ -30,12 +30,14 @@ func write(t *testing.T, text string) string {
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	path := write(t, "kafka: {brokers: [k1:9092, 'k2:9092'], session_timeout: 9s}\nmodels: {store: store}\nhttp: {listen: ''}\npredictions: {class: Left without being seen}\n")
+	path := write(t, "kafka: {brokers: [k1:9092, 'k2:9092'], session_timeout: 9s}\nmodels: {store: store}\nhttp: "+
+		"{listen: ''}\npredictions: {class: Left without being seen}\n")
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Kafka.Group != "wardcast" || c.Kafka.Topics.DeadLetters != "triage.notes.dlq" || c.Kafka.SessionTimeout != 9*time.Second || c.HTTP.Listen != "" || c.Predictions.Class != "Left without being seen" {
+	if c.Kafka.Group != "wardcast" || c.Kafka.Topics.DeadLetters != "triage.notes.dlq" || c.Kafka.SessionTimeout !=
+		9*time.Second || c.HTTP.Listen != "" || c.Predictions.Class != "Left without being seen" {
 		t.Errorf("Load = %+v", c)
 	}
 	if want := filepath.Join(filepath.Dir(path), "store"); c.Models.Store != want {
@@ -46,14 +48,18 @@ func TestLoad(t *testing.T) {
 // A site may score questionnaires alone.
 func TestLoadQuestionnaires(t *testing.T) {
 	t.Parallel()
-	path := write(t, "kafka: {brokers: [a:1]}\nmodels: {store: ''}\nquestionnaires: {models: {bfi: q/bfi, PHQ-9: /srv/phq}, topics: {scores: s}}\n")
+	path := write(t, "kafka: {brokers: [a:1]}\nmodels: {store: ''}\nquestionnaires: {models: {bfi: q/bfi, PHQ-9: "+
+		"/srv/phq}, topics: {scores: s}}\n")
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Questionnaires{
-		Models: map[string]string{"bfi": filepath.Join(filepath.Dir(path), "q", "bfi"), "PHQ-9": "/srv/phq"}, Group: "wardcast-questionnaires",
-		Topics: ResponseTopics{Responses: "questionnaire.responses", Scores: "s", DeadLetters: "questionnaire.responses.dlq"},
+		Models: map[string]string{"bfi": filepath.Join(filepath.Dir(path), "q", "bfi"), "PHQ-9": "/srv/phq"},
+		Group:  "wardcast-questionnaires",
+		Topics: ResponseTopics{
+			Responses: "questionnaire.responses", Scores: "s", DeadLetters: "questionnaire.responses.dlq",
+		},
 	}
 	if d := cmp.Diff(want, c.Questionnaires); d != "" || c.Models.Store != "" {
 		t.Errorf("models.store = %q; questionnaires (-want +got):\n%s", c.Models.Store, d)
@@ -61,16 +67,22 @@ func TestLoadQuestionnaires(t *testing.T) {
 }
 
 func TestLoadHTTP(t *testing.T) {
-	path := write(t, "kafka: {brokers: [a:1]}\nhttp: {listen: '0.0.0.0:8443', tls: {cert_file: a.pem, key_file: /b.pem}, rate_limit: {per_second: 2.5},\n"+
-		" tokens: [{name: ward-board, role: viewer, token_file: token}, {name: j.doe, role: operator, token_env: WARDCAST_TEST_TOKEN}]}\n")
+	path := write(t, "kafka: {brokers: [a:1]}\nhttp: {listen: '0.0.0.0:8443', tls: {cert_file: a.pem, key_file: "+
+		"/b.pem}, rate_limit: {per_second: 2.5},\n"+
+		" tokens: [{name: ward-board, role: viewer, token_file: token}, {name: j.doe, role: operator, token_env: "+
+		"WARDCAST_TEST_TOKEN}]}\n")
 	dir := filepath.Dir(path)
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := HTTP{
-		Listen: "0.0.0.0:8443", TLS: ServerTLS{filepath.Join(dir, "a.pem"), "/b.pem"}, RateLimit: RateLimit{PerSecond: 2.5},
-		Tokens: []Token{{"ward-board", Viewer, filepath.Join(dir, "token"), ""}, {"j.doe", Operator, "", "WARDCAST_TEST_TOKEN"}},
+		Listen: "0.0.0.0:8443", TLS: ServerTLS{filepath.Join(dir, "a.pem"), "/b.pem"},
+		RateLimit: RateLimit{PerSecond: 2.5},
+		Tokens: []Token{
+			{Name: "ward-board", Role: Viewer, TokenFile: filepath.Join(dir, "token"), TokenEnv: ""},
+			{Name: "j.doe", Role: Operator, TokenFile: "", TokenEnv: "WARDCAST_TEST_TOKEN"},
+		},
 	}
 	if d := cmp.Diff(want, c.HTTP); d != "" {
 		t.Errorf("http (-want +got):\n%s", d)
@@ -83,7 +95,8 @@ func TestLoadHTTP(t *testing.T) {
 	}
 	refused := func(why string) {
 		t.Helper()
-		if _, err := c.HTTP.Secrets(); err == nil || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), secret) {
+		if _, err := c.HTTP.Secrets(); err == nil || !strings.Contains(err.Error(), why) ||
+			strings.Contains(err.Error(), secret) {
 			t.Errorf("Secrets: %v, want %q", err, why)
 		}
 	}
@@ -107,8 +120,11 @@ func TestLoadRefuses(t *testing.T) {
 		text string
 		want []string
 	}{
-		"unknown key":         {"kafka:\n  brokrs: [a:1]\n", []string{"line 2", `"brokrs"`, `"brokers"`}},
-		"unknown inner key":   {"kafka:\n  brokers: [a:1]\n  topics: {dead_leters: x}\n", []string{"line 3", `"dead_leters"`, `"dead_letters"`}},
+		"unknown key": {"kafka:\n  brokrs: [a:1]\n", []string{"line 2", `"brokrs"`, `"brokers"`}},
+		"unknown inner key": {
+			"kafka:\n  brokers: [a:1]\n  topics: {dead_leters: x}\n",
+			[]string{"line 3", `"dead_leters"`, `"dead_letters"`},
+		},
 		"unknown prediction":  {ok + "predictions: {klass: home}\n", []string{"line 2", `"klass"`, `"class"`}},
 		"two classes":         {ok + "predictions: {class: [home, ward]}\n", []string{"line 2"}},
 		"two unknown keys":    {"kafak: {}\nmodel: {}\n", []string{`"kafka"`, `"models"`}},
@@ -117,63 +133,140 @@ func TestLoadRefuses(t *testing.T) {
 		"two documents":       {ok + "---\nkafka: {}\n", []string{"more than one document"}},
 		"empty":               {"", []string{"kafka.brokers"}},
 		"broker without port": {"kafka: {brokers: [a]}\n", []string{"kafka.brokers", `"a"`}},
-		"no stall":            {"kafka: {brokers: [a:1], ready_after_stall: 0s}\n", []string{"kafka.ready_after_stall", "positive"}},
-		"long session":        {"kafka: {brokers: [a:1], session_timeout: 11s}\n", []string{"kafka.session_timeout", "11s"}},
-		"same topics":         {"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n", []string{"kafka.topics.predictions", "kafka.topics.notes"}},
-		"sasl without user":   {"kafka: {brokers: [a:1], sasl: {mechanism: plain}}\n", []string{"kafka.sasl", "username"}},
-		"unknown mechanism":   {"kafka: {brokers: [a:1], sasl: {mechanism: gssapi}}\n", []string{"kafka.sasl.mechanism", `"gssapi"`}},
+		"no stall": {
+			"kafka: {brokers: [a:1], ready_after_stall: 0s}\n", []string{"kafka.ready_after_stall", "positive"},
+		},
+		"long session": {
+			"kafka: {brokers: [a:1], session_timeout: 11s}\n", []string{"kafka.session_timeout", "11s"},
+		},
+		"same topics": {
+			"kafka: {brokers: [a:1], topics: {notes: x, predictions: x}}\n",
+			[]string{"kafka.topics.predictions", "kafka.topics.notes"},
+		},
+		"sasl without user": {
+			"kafka: {brokers: [a:1], sasl: {mechanism: plain}}\n", []string{"kafka.sasl", "username"},
+		},
+		"unknown mechanism": {
+			"kafka: {brokers: [a:1], sasl: {mechanism: gssapi}}\n", []string{"kafka.sasl.mechanism", `"gssapi"`},
+		},
 		"tls off but set":     {"kafka: {brokers: [a:1], tls: {ca_file: x}}\n", []string{"kafka.tls.enabled"}},
 		"certificate, no key": {"kafka: {brokers: [a:1], tls: {enabled: true, cert_file: x}}\n", []string{"key_file"}},
 		"level":               {ok + "log: {level: loud}\n", []string{"log.level", `"loud"`}},
-		"unknown tls key":     {"kafka: {brokers: [a:1], tls: {cafile: x}}\n", []string{"line 1", `"cafile"`, `"ca_file"`}},
-		"several at once":     {"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"}},
+		"unknown tls key": {
+			"kafka: {brokers: [a:1], tls: {cafile: x}}\n", []string{"line 1", `"cafile"`, `"ca_file"`},
+		},
+		"several at once": {
+			"kafka: {brokers: [a:1], group: ''}\nmodels: {poll: 0s}\n", []string{"kafka.group", "models.poll"},
+		},
 		"http without a port": {ok + "http: {listen: localhost}\n", []string{"http.listen"}},
 		"unknown http key":    {ok + "http: {tokens: [{nam: x}]}\n", []string{"line 2", `"nam"`, `"name"`}},
 		"key, no certificate": {ok + "http: {tls: {key_file: x}}\n", []string{"http.tls", "cert_file"}},
-		"tokens": {ok + "http: {tokens: [{name: a, role: viewer, token_env: A}, {name: a, role: admin, token_env: B, token_file: c}, {role: viewer}]}\n", []string{
-			`http.tokens[1].name: "a"`, `http.tokens[1].role: "admin"`, "http.tokens[1]: needs either", "http.tokens[2].name", "http.tokens[2]: needs either",
+		"tokens": {ok + "http: {tokens: [{name: a, role: viewer, token_env: A}, {name: a, role: admin, token_env: B, " +
+			"token_file: c}, {role: viewer}]}\n", []string{
+			`http.tokens[1].name: "a"`, `http.tokens[1].role: "admin"`, "http.tokens[1]: needs either",
+			"http.tokens[2].name", "http.tokens[2]: needs either",
 		}},
-		"rate":                  {ok + "http: {rate_limit: {per_second: -1}}\n", []string{"http.rate_limit"}},
-		"nothing to score":      {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
-		"class without notes":   {ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\npredictions: {class: home}\n", []string{"predictions.class", "models.store"}},
-		"shadow without notes":  {ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\nshadow: {generation: latest}\n", []string{"shadow.generation", "models.store"}},
-		"shadow as predictions": {"kafka: {brokers: [a:1], topics: {shadow: triage.predictions}}\n", []string{"kafka.topics.shadow", "kafka.topics.predictions"}},
-		"no models topic":       {"kafka: {brokers: [a:1], topics: {models: ''}}\n", []string{"kafka.topics.models: is empty"}},
-		"unknown shadow key":    {ok + "shadow: {generations: latest}\n", []string{"line 2", `"generations"`, `"generation"`}},
-		"unknown instrument's":  {ok + "questionnaires: {model: {bfi: x}}\n", []string{"line 2", `"model"`, `"models"`}},
-		"unknown retrain key":   {ok + "retrain: {gate: {margins: 1}}\n", []string{"line 2", `"margins"`, `"margin"`}},
-		"unknown bound":         {ok + "retrain: {gate: {calibration: {lo: 1}}}\n", []string{"line 2", `"lo"`, `"low"`}},
-		"gate":                  {ok + "retrain: {gate: {error: 0.6}}\n", []string{"line 2: retrain.gate: ", "error 0.6"}},
-		"time zone":             {ok + "beds: {time_zone: Europe/Nowhere}\n", []string{"beds.time_zone", "Europe/Nowhere"}},
-		"holiday":               {ok + "beds: {holidays: [25.12.2026]}\n", []string{"beds.holidays", "25.12.2026"}},
-		"beds":                  {ok + "beds: {available: {MED: -1}}\n", []string{"beds.available.MED", "-1"}},
-		"bed demand on a topic": {"kafka: {brokers: [a:1], topics: {bed_demand: triage.notes}}\n", []string{"kafka.topics.bed_demand", "must differ from kafka.topics.notes"}},
-		"no window":             {ok + "retrain: {window_days: 0}\n", []string{"retrain.window_days", "0 is less than 1"}},
-		"endless window":        {ok + "retrain: {window_days: 1000000}\n", []string{"retrain.window_days", "1000000"}},
-		"no admission":          {ok + "retrain: {admission: []}\n", []string{"line 2: retrain.admission: is empty"}},
-		"unknown admission":     {ok + "retrain: {admission: [kept]}\n", []string{"retrain.admission: ", `"kept"`}},
-		"all judged":            {ok + "retrain: {judged: 1}\n", []string{"retrain.judged: ", "judged"}},
-		"no topics":             {ok + "retrain:\n  window_days: 30\n  rank: 0\n", []string{"line 4: retrain.rank: ", "rank 0"}},
-		"a word for a number":   {ok + "retrain:\n  rank: ten\n", []string{"line 3: retrain.rank: ", "`ten` into int"}},
-		"which of two words":    {ok + "retrain: {site: ten, rank: ten}\n", []string{"line 2: cannot"}},
-		"a list for a number":   {ok + "retrain: {gate: {margin: [1]}}\n", []string{"line 2: retrain.gate.margin: "}},
-		"unknown topic":         {ok + "questionnaires: {topics: {score: x}}\n", []string{"line 2", `"score"`, `"scores"`}},
-		"an instrument twice":   {ok + "questionnaires: {models: {bfi: x, bfi: y}}\n", []string{"line 2", "bfi"}},
-		"a list of models":      {ok + "questionnaires: {models: [x]}\n", []string{"line 2"}},
-		"no folder":             {ok + "questionnaires: {models: {bfi: }}\n", []string{"questionnaires.models.bfi", "questionnaire fit"}},
-		"blank instrument":      {ok + "questionnaires: {models: {' ': x}}\n", []string{"questionnaires.models", `" "`}},
-		"one group for both":    {ok + "questionnaires: {group: wardcast}\n", []string{"questionnaires.group", "kafka.group"}},
-		"no group":              {ok + "questionnaires: {group: ''}\n", []string{"questionnaires.group"}},
-		"same response topics":  {ok + "questionnaires: {topics: {responses: x, scores: x, dead_letters: ''}}\n", []string{"questionnaires.topics.scores", "questionnaires.topics.responses", "questionnaires.topics.dead_letters: is empty"}},
-		"scores to the notes":   {ok + "questionnaires: {topics: {scores: triage.notes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.notes"}},
-		"scores to outcomes":    {ok + "questionnaires: {topics: {scores: triage.outcomes}}\n", []string{"questionnaires.topics.scores", "kafka.topics.outcomes"}},
-		"a range upside down":   {ok + "input:\n  ranges:\n    age: [120, 0]\n", []string{"line 4: input.ranges.age: ", "[120 0] is not two numbers"}},
-		"half a range":          {ok + "input: {ranges: {age: [120]}}\n", []string{"line 2: input.ranges.age: ", "[120] is not two numbers"}},
-		"a range of nothing":    {ok + "input: {ranges: {vitals.pulse: [0, 300]}}\n", []string{"line 2: input.ranges.vitals.pulse: ", "vitals.hr"}},
-		"a spelling twice":      {ok + "input: {levels: {sex: {female: [F], male: [f]}}}\n", []string{"line 2: input.levels.sex.male: ", `"f"`, `"female"`}},
-		"no arrivals":           {ok + "input: {arrived_at: [2026-01-01, 2025-01-01]}\n", []string{"line 2: input.arrived_at: ", `["2026-01-01" "2025-01-01"] is not two days`}},
-		"unknown input":         {ok + "input: {range: {}}\n", []string{"line 2", `"range"`, `"ranges"`}},
-		"negative explanation":  {ok + "scoring: {terms: -1}\n", []string{"scoring"}},
+		"rate":             {ok + "http: {rate_limit: {per_second: -1}}\n", []string{"http.rate_limit"}},
+		"nothing to score": {ok + "models: {store: ''}\n", []string{"models.store", "questionnaires.models"}},
+		"class without notes": {
+			ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\npredictions: {class: home}\n",
+			[]string{"predictions.class", "models.store"},
+		},
+		"shadow without notes": {
+			ok + "models: {store: ''}\nquestionnaires: {models: {bfi: x}}\nshadow: {generation: latest}\n",
+			[]string{"shadow.generation", "models.store"},
+		},
+		"shadow as predictions": {
+			"kafka: {brokers: [a:1], topics: {shadow: triage.predictions}}\n",
+			[]string{"kafka.topics.shadow", "kafka.topics.predictions"},
+		},
+		"no models topic": {
+			"kafka: {brokers: [a:1], topics: {models: ''}}\n", []string{"kafka.topics.models: is empty"},
+		},
+		"unknown shadow key": {
+			ok + "shadow: {generations: latest}\n", []string{"line 2", `"generations"`, `"generation"`},
+		},
+		"unknown instrument's": {
+			ok + "questionnaires: {model: {bfi: x}}\n", []string{"line 2", `"model"`, `"models"`},
+		},
+		"unknown retrain key": {ok + "retrain: {gate: {margins: 1}}\n", []string{"line 2", `"margins"`, `"margin"`}},
+		"unknown bound": {
+			ok + "retrain: {gate: {calibration: {lo: 1}}}\n", []string{"line 2", `"lo"`, `"low"`},
+		},
+		"gate": {
+			ok + "retrain: {gate: {error: 0.6}}\n", []string{"line 2: retrain.gate: ", "error 0.6"},
+		},
+		"time zone": {
+			ok + "beds: {time_zone: Europe/Nowhere}\n", []string{"beds.time_zone", "Europe/Nowhere"},
+		},
+		"holiday": {ok + "beds: {holidays: [25.12.2026]}\n", []string{"beds.holidays", "25.12.2026"}},
+		"beds":    {ok + "beds: {available: {MED: -1}}\n", []string{"beds.available.MED", "-1"}},
+		"bed demand on a topic": {
+			"kafka: {brokers: [a:1], topics: {bed_demand: triage.notes}}\n",
+			[]string{"kafka.topics.bed_demand", "must differ from kafka.topics.notes"},
+		},
+		"no window": {
+			ok + "retrain: {window_days: 0}\n", []string{"retrain.window_days", "0 is less than 1"},
+		},
+		"endless window":    {ok + "retrain: {window_days: 1000000}\n", []string{"retrain.window_days", "1000000"}},
+		"no admission":      {ok + "retrain: {admission: []}\n", []string{"line 2: retrain.admission: is empty"}},
+		"unknown admission": {ok + "retrain: {admission: [kept]}\n", []string{"retrain.admission: ", `"kept"`}},
+		"all judged":        {ok + "retrain: {judged: 1}\n", []string{"retrain.judged: ", "judged"}},
+		"no topics": {
+			ok + "retrain:\n  window_days: 30\n  rank: 0\n", []string{"line 4: retrain.rank: ", "rank 0"},
+		},
+		"a word for a number": {ok + "retrain:\n  rank: ten\n", []string{"line 3: retrain.rank: ", "`ten` into int"}},
+		"which of two words":  {ok + "retrain: {site: ten, rank: ten}\n", []string{"line 2: cannot"}},
+		"a list for a number": {ok + "retrain: {gate: {margin: [1]}}\n", []string{"line 2: retrain.gate.margin: "}},
+		"unknown topic": {
+			ok + "questionnaires: {topics: {score: x}}\n", []string{"line 2", `"score"`, `"scores"`},
+		},
+		"an instrument twice": {ok + "questionnaires: {models: {bfi: x, bfi: y}}\n", []string{"line 2", "bfi"}},
+		"a list of models":    {ok + "questionnaires: {models: [x]}\n", []string{"line 2"}},
+		"no folder": {
+			ok + "questionnaires: {models: {bfi: }}\n", []string{"questionnaires.models.bfi", "questionnaire fit"},
+		},
+		"blank instrument": {ok + "questionnaires: {models: {' ': x}}\n", []string{"questionnaires.models", `" "`}},
+		"one group for both": {
+			ok + "questionnaires: {group: wardcast}\n", []string{"questionnaires.group", "kafka.group"},
+		},
+		"no group": {ok + "questionnaires: {group: ''}\n", []string{"questionnaires.group"}},
+		"same response topics": {
+			ok + "questionnaires: {topics: {responses: x, scores: x, dead_letters: ''}}\n",
+			[]string{
+				"questionnaires.topics.scores", "questionnaires.topics.responses",
+				"questionnaires.topics.dead_letters: is empty",
+			},
+		},
+		"scores to the notes": {
+			ok + "questionnaires: {topics: {scores: triage.notes}}\n",
+			[]string{"questionnaires.topics.scores", "kafka.topics.notes"},
+		},
+		"scores to outcomes": {
+			ok + "questionnaires: {topics: {scores: triage.outcomes}}\n",
+			[]string{"questionnaires.topics.scores", "kafka.topics.outcomes"},
+		},
+		"a range upside down": {
+			ok + "input:\n  ranges:\n    age: [120, 0]\n",
+			[]string{"line 4: input.ranges.age: ", "[120 0] is not two numbers"},
+		},
+		"half a range": {
+			ok + "input: {ranges: {age: [120]}}\n", []string{"line 2: input.ranges.age: ", "[120] is not two numbers"},
+		},
+		"a range of nothing": {
+			ok + "input: {ranges: {vitals.pulse: [0, 300]}}\n",
+			[]string{"line 2: input.ranges.vitals.pulse: ", "vitals.hr"},
+		},
+		"a spelling twice": {
+			ok + "input: {levels: {sex: {female: [F], male: [f]}}}\n",
+			[]string{"line 2: input.levels.sex.male: ", `"f"`, `"female"`},
+		},
+		"no arrivals": {
+			ok + "input: {arrived_at: [2026-01-01, 2025-01-01]}\n",
+			[]string{"line 2: input.arrived_at: ", `["2026-01-01" "2025-01-01"] is not two days`},
+		},
+		"unknown input":        {ok + "input: {range: {}}\n", []string{"line 2", `"range"`, `"ranges"`}},
+		"negative explanation": {ok + "scoring: {terms: -1}\n", []string{"scoring"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,9 +289,12 @@ func TestLoadRefuses(t *testing.T) {
 // TestPassword reads passwords from where they are kept.
 func TestPassword(t *testing.T) {
 	t.Setenv("WARDCAST_TEST_PASSWORD", "hunter2")
-	for name, sasl := range map[string]SASL{"file": {PasswordFile: write(t, "hunter2\n")}, "environment": {PasswordEnv: "WARDCAST_TEST_PASSWORD"}} {
+	for name, sasl := range map[string]SASL{
+		"file": {PasswordFile: write(t, "hunter2\n")}, "environment": {PasswordEnv: "WARDCAST_TEST_PASSWORD"},
+	} {
 		c, err := (&Kafka{SASL: sasl}).Connection()
-		if err != nil || name == "environment" && c.SASL.Password != ingest.Secret("hunter2") || name == "file" && c.SASL.PasswordFile != sasl.PasswordFile {
+		if err != nil || name == "environment" && c.SASL.Password != ingest.Secret("hunter2") || name == "file" &&
+			c.SASL.PasswordFile != sasl.PasswordFile {
 			t.Errorf("%s: the password is not where it was written; %v", name, err)
 		}
 	}
@@ -239,7 +335,8 @@ func TestRetrainFollowsItsPackages(t *testing.T) {
 	t.Parallel()
 	fit, section := retrain.DefaultFit(), Default().Retrain
 	if section.Rank != fit.Rank || section.MinDocuments != fit.MinDocuments || section.MinEvents != fit.MinEvents ||
-		section.Judged != retrain.DefaultJudged || time.Duration(section.WindowDays)*24*time.Hour != retrain.DefaultWindow {
+		section.Judged != retrain.DefaultJudged ||
+		time.Duration(section.WindowDays)*24*time.Hour != retrain.DefaultWindow {
 		t.Errorf("the defaults of %+v are not those of the packages", section)
 	}
 	trains := func(change func(*train.Settings)) error {
@@ -261,21 +358,24 @@ func TestRetrainFollowsItsPackages(t *testing.T) {
 	}
 	for _, n := range []int{-1, 0, 1, 9, 10} {
 		same("rank", func(r *Retrain) { r.Rank = n }, trains(func(s *train.Settings) { s.Rank = n }))
-		same("min_documents", func(r *Retrain) { r.MinDocuments = n }, trains(func(s *train.Settings) { s.MinDocuments = n }))
+		same("min_documents", func(r *Retrain) { r.MinDocuments = n },
+			trains(func(s *train.Settings) { s.MinDocuments = n }))
 		same("min_events", func(r *Retrain) { r.MinEvents = n }, trains(func(s *train.Settings) { s.MinEvents = n }))
 	}
 	for _, judged := range []float64{-0.1, 0.1, 1, math.NaN()} {
 		same("judged", func(r *Retrain) { r.Judged = judged }, (&retrain.Settings{Judged: judged}).Check())
 	}
 	for _, admission := range [][]msg.Disposition{{"eaten"}, {msg.Died}, msg.Dispositions()} {
-		same("admission", func(r *Retrain) { r.Admission = admission }, (&retrain.Settings{Admission: admission}).Check())
+		same("admission", func(r *Retrain) { r.Admission = admission },
+			(&retrain.Settings{Admission: admission}).Check())
 	}
 }
 
 // TestLoadInput: a field that is named replaces its default, the others stay.
 func TestLoadInput(t *testing.T) {
 	t.Parallel()
-	c, err := Load(write(t, "kafka: {brokers: [a:1]}\ninput: {ranges: {vitals.temp_c: [75, 115], age: [-.inf, .inf]}, levels: {sex: {female: [w]}, site: {Main: [m1]}}}\n"))
+	c, err := Load(write(t, "kafka: {brokers: [a:1]}\ninput: {ranges: {vitals.temp_c: [75, 115], age: [-.inf, "+
+		".inf]}, levels: {sex: {female: [w]}, site: {Main: [m1]}}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +430,8 @@ func TestKubernetesExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.ReadSite(strings.NewReader(configMap.Data[filepath.Base(c.Retrain.Site)])); err != nil || len(configMap.Data) != 2 {
+	if _, err := report.ReadSite(strings.NewReader(configMap.Data[filepath.Base(c.Retrain.Site)])); err != nil ||
+		len(configMap.Data) != 2 {
 		t.Errorf("%d files, site %q: %v", len(configMap.Data), c.Retrain.Site, err)
 	}
 }

@@ -64,7 +64,8 @@ func (h *HTTP) check() (errs []error) {
 		key := fmt.Sprintf("http.tokens[%d]", i)
 		switch {
 		case !tokenName.MatchString(t.Name):
-			bad(key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @, such as the login of a person or the name of a program")
+			bad(key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @, such as the login of "+
+				"a person or the name of a program")
 		case names[t.Name]:
 			bad(key+".name", "%q is the name of another token", t.Name)
 		}
@@ -94,7 +95,8 @@ func (h *HTTP) Secrets() ([]string, error) {
 		switch {
 		case err != nil:
 		case len(secret) < minToken:
-			err = fmt.Errorf("%s: the token of %s is shorter than %d characters; make one with `openssl rand -hex 32`", key, t.Name, minToken)
+			err = fmt.Errorf("%s: the token of %s is shorter than %d characters; make one with `openssl rand -hex 32`",
+				key, t.Name, minToken)
 		case taken:
 			err = fmt.Errorf("%s: the token of %s is that of %s", key, t.Name, other)
 		}

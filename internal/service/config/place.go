@@ -68,7 +68,8 @@ func named(message string, found []value) string {
 	}
 	key := ""
 	for _, v := range found {
-		if strconv.Itoa(v.node.Line) != said[1] || v.node.ShortTag() != said[2] || !strings.HasPrefix(v.node.Value, strings.TrimSuffix(said[3], "...")) {
+		if strconv.Itoa(v.node.Line) != said[1] || v.node.ShortTag() != said[2] ||
+			!strings.HasPrefix(v.node.Value, strings.TrimSuffix(said[3], "...")) {
 			continue
 		}
 		if key != "" {

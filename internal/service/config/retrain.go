@@ -7,13 +7,15 @@ import (
 	"github.com/wardcast/wardcast/models/gate"
 )
 
-// Retrain says how `wardcast retrain` learns from the past, and by which rule the gate lets its models through. These are
-// plain numbers: packages retrain and train, which follow them, link every solver, and serve reads this section too.
+// Retrain says how `wardcast retrain` learns from the past, and by which rule the gate lets its models through. These
+// are plain numbers: packages retrain and train, which follow them, link every solver, and serve reads this section
+// too.
 type Retrain struct {
 	// Site is the file of what the site says of its models, as package report reads it, for their cards; "" for none.
-	Site         string            `yaml:"site"`
-	WindowDays   int               `yaml:"window_days"`   // before the cut-off, whose notes count
-	Judged       float64           `yaml:"judged"`        // share of the notes, the latest ones, that the gate judges by
+	Site       string `yaml:"site"`
+	WindowDays int    `yaml:"window_days"` // before the cut-off, whose notes count
+	// share of the notes, the latest ones, that the gate judges by
+	Judged       float64           `yaml:"judged"`
 	Admission    []msg.Disposition `yaml:"admission"`     // dispositions that count as admitted
 	Rank         int               `yaml:"rank"`          // topics
 	MinDocuments int               `yaml:"min_documents"` // notes that a complaint needs for a separate model
@@ -40,8 +42,8 @@ const (
 	leastEvents = 10
 )
 
-// Check returns what is wrong with the section, each with its key. The limits are those of packages retrain and train, but
-// that 0 and an empty list are their defaults there.
+// Check returns what is wrong with the section, each with its key. The limits are those of packages retrain and train,
+// but that 0 and an empty list are their defaults there.
 func (r *Retrain) Check() (errs []error) {
 	bad := func(broken bool, key, format string, args ...any) {
 		if broken {

@@ -1,5 +1,5 @@
-// Package health tells operators whether anything is late or lost: it reads the metrics of the process once a minute, keeps an hour of
-// them in memory, and names what needs attention, the worst first. It never sees a note.
+// Package health tells operators whether anything is late or lost: it reads the metrics of the process once a minute,
+// keeps an hour of them in memory, and names what needs attention, the worst first. It never sees a note.
 package health
 
 import (
@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// interval is the time between two readings that are kept, and kept how many there are: those of the last 60 minutes and the one before.
+	// interval is the time between two readings that are kept, and kept how many there are: those of the last 60
+	// minutes and the one before.
 	interval = time.Minute
 	kept     = 61
 	// leastSpan is the least time over which a rate is measured.
@@ -103,10 +104,11 @@ type Status struct {
 // Point is a stream at one moment. What is not known is NaN.
 type Point struct {
 	At time.Time
-	// Lag is the number of records that wait, Age the seconds since the oldest of those in hand was written, 0 if none is in hand.
+	// Lag is the number of records that wait, Age the seconds since the oldest of those in hand was written, 0 if none
+	// is in hand.
 	Lag, Age float64
-	// Rate is the number of answers a second since the reading before, and P99 the seconds from a record's timestamp to its answer that 99 %
-	// of them stayed below.
+	// Rate is the number of answers a second since the reading before, and P99 the seconds from a record's timestamp to
+	// its answer that 99 % of them stayed below.
 	Rate, P99 float64
 }
 
@@ -140,7 +142,9 @@ func (m *Monitor) look() {
 	before := m.before(now.at.Add(-leastSpan))
 	for _, stream := range m.streams {
 		v := now.of(stream.Name)
-		status := Status{Stream: stream, Point: v.since(before.of(stream.Name)), LastAnswer: v.lastAnswer, Letters: v.deadLetters()}
+		status := Status{
+			Stream: stream, Point: v.since(before.of(stream.Name)), LastAnswer: v.lastAnswer, Letters: v.deadLetters(),
+		}
 		for id, lag := range v.lag {
 			status.Partitions = append(status.Partitions, Partition{id, lag})
 		}

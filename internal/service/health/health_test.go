@@ -37,14 +37,20 @@ func newStream(r prometheus.Registerer) *stream {
 	}
 	s := &stream{
 		lag: gauges("lag_records", "partition"), lastLetter: gauges("last_dead_letter_timestamp_seconds", "reason"),
-		records: counters("records_total", "disposition"), letters: counters("dead_letters_total", "reason"), skipped: counters("skipped_offsets_total", "cause"),
-		failed: in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_fetch_errors_total"}), stalls: in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_stalls_total"}),
+		records: counters("records_total", "disposition"), letters: counters("dead_letters_total", "reason"),
+		skipped: counters("skipped_offsets_total", "cause"),
+		failed:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_fetch_errors_total"}),
+		stalls:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_stalls_total"}),
 		oldest:  in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_oldest_unanswered_seconds"}),
 		blocked: in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_blocked_partitions"}),
-		seconds: in.NewHistogram(prometheus.HistogramOpts{Name: "wardcast_ingest_end_to_end_seconds", Buckets: prometheus.ExponentialBuckets(1e-3, 2, 17)}),
+		seconds: in.NewHistogram(prometheus.HistogramOpts{
+			Name: "wardcast_ingest_end_to_end_seconds", Buckets: prometheus.ExponentialBuckets(1e-3, 2, 17),
+		}),
 	}
 	s.Stream = Stream{
-		Name: "triage", Noun: "note", Ready: func() error { return s.away }, Refused: func() string { return s.refused }, Remarks: []func() string{func() string { return s.remark }}, Generation: func() string { return "g1" },
+		Name: "triage", Noun: "note", Ready: func() error { return s.away },
+		Refused: func() string { return s.refused }, Remarks: []func() string{func() string { return s.remark }},
+		Generation: func() string { return "g1" },
 	}
 	s.lag.WithLabelValues("0").Set(0)
 	s.lag.WithLabelValues("10").Set(0)
@@ -165,8 +171,10 @@ func TestWorstFirst(t *testing.T) {
 		wait(2 * time.Second)
 		x := m.Snapshot()
 		want := []string{
-			"No notes are being read: triage", "7 requests failed", "1 partition waits", "1 record was deleted by Kafka",
-			"2 dead letters in the last hour: wrong type", "300 notes wait", "new models refused", "The fit of beds", "has waited for 2 minutes", "Reading stalled 1 time",
+			"No notes are being read: triage", "7 requests failed", "1 partition waits",
+			"1 record was deleted by Kafka",
+			"2 dead letters in the last hour: wrong type", "300 notes wait", "new models refused", "The fit of beds",
+			"has waited for 2 minutes", "Reading stalled 1 time",
 		}
 		if len(x.Problems) != len(want) {
 			t.Fatalf("problems: %v", x.Problems)
@@ -214,7 +222,8 @@ func TestQuantile(t *testing.T) {
 		"in the first":   {buckets{[]float64{1, inf}, []float64{100, 100}}, 0.99},
 		"beyond the end": {buckets{[]float64{1, inf}, []float64{0, 100}}, inf},
 	} {
-		if got := c.b.quantile(0.99); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) && math.Abs(got-c.want) > 1e-12 {
+		if got := c.b.quantile(0.99); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) &&
+			math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -23,7 +23,8 @@ const (
 type Problem struct {
 	Level Level
 	Text  string
-	Since time.Time // when it was first seen, at the latest a minute after it began, or earlier if a metric has the time
+	// when it was first seen, at the latest a minute after it began, or earlier if a metric has the time
+	Since time.Time
 }
 
 // problemKey names a kind of problem of a stream.
@@ -32,14 +33,15 @@ type problemKey struct{ stream, kind string }
 const (
 	// lateAfter and stuckAfter are how old the oldest note in hand may be.
 	lateAfter, stuckAfter = time.Minute, 5 * time.Minute
-	// manyWaiting is the number of waiting records above which WardcastNotesWait alerts, in deploy/prometheus/wardcast.rules.yml.
+	// manyWaiting is the number of waiting records above which WardcastNotesWait alerts, in
+	// deploy/prometheus/wardcast.rules.yml.
 	manyWaiting = 100
 	// outage is the number of failed requests that a change of the leader of a partition stays below.
 	outage = 3
 )
 
-// problems returns what is wrong now, the worst first. A problem that goes on keeps its beginning. The reading before is some 30 seconds
-// to 90 old.
+// problems returns what is wrong now, the worst first. A problem that goes on keeps its beginning. The reading before
+// is some 30 seconds to 90 old.
 func (m *Monitor) problems(now, before *reading) []Problem {
 	var all []Problem
 	seen := map[problemKey]bool{}
@@ -62,7 +64,8 @@ func (m *Monitor) problems(now, before *reading) []Problem {
 			delete(m.since, key)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Problem) int { return cmp.Or(cmp.Compare(b.Level, a.Level), a.Since.Compare(b.Since)) })
+	slices.SortStableFunc(all,
+		func(a, b Problem) int { return cmp.Or(cmp.Compare(b.Level, a.Level), a.Since.Compare(b.Since)) })
 	return all
 }
 
@@ -101,10 +104,12 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.", count(n, "request"))
 	}
 	if now.blocked > 0 {
-		add(Failure, "blocked", "%s until somebody mends what Kafka refuses. The log names it.", count(now.blocked, "partition waits", "partitions wait"))
+		add(Failure, "blocked", "%s until somebody mends what Kafka refuses. The log names it.",
+			count(now.blocked, "partition waits", "partitions wait"))
 	}
 	if n := now.lost - hour.lost; n > 0 {
-		add(Failure, "lost", "%s in the last hour before they were read. Raise the retention of the topic.", count(n, "record was deleted by Kafka", "records were deleted by Kafka"))
+		add(Failure, "lost", "%s in the last hour before they were read. Raise the retention of the topic.",
+			count(n, "record was deleted by Kafka", "records were deleted by Kafka"))
 	}
 	p := now.since(nil)
 	if age := time.Duration(p.Age * float64(time.Second)); age >= lateAfter {
@@ -121,7 +126,8 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		add(Warning, "stalls", "Reading stalled %s in the last hour, and began again.", count(n, "time"))
 	}
 	if n := now.panics - hour.panics; n > 0 {
-		add(Warning, "panics", "%s in the last hour met a fault of the program and became dead letters. The log has where.", count(n, s.Noun))
+		add(Warning, "panics", "%s in the last hour met a fault of the program and became dead letters. The log has "+
+			"where.", count(n, s.Noun))
 	}
 	if why := s.Refused(); why != "" {
 		add(Warning, "refused", "%s", why)
@@ -138,8 +144,8 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	return all
 }
 
-// newLetters returns the reasons of the dead letters since an earlier reading, how many there were, and a time at which one of them was
-// there for certain: of the newest of each reason the earliest.
+// newLetters returns the reasons of the dead letters since an earlier reading, how many there were, and a time at which
+// one of them was there for certain: of the newest of each reason the earliest.
 func newLetters(now, before *streamValues) (reasons string, n float64, there time.Time) {
 	var list []string
 	for _, l := range now.deadLetters() {

@@ -42,7 +42,9 @@ type streamValues struct {
 }
 
 func newStreamValues(at time.Time) *streamValues {
-	return &streamValues{at: at, lag: map[string]float64{}, letters: map[string]float64{}, newest: map[string]time.Time{}}
+	return &streamValues{
+		at: at, lag: map[string]float64{}, letters: map[string]float64{}, newest: map[string]time.Time{},
+	}
 }
 
 // read reads the metrics. One that cannot be gathered is missing.
@@ -63,19 +65,29 @@ func read(g prometheus.Gatherer, at time.Time) *reading {
 
 // takers take the metrics of package ingest.
 var takers = map[string]func(*streamValues, *dto.Metric){
-	"wardcast_ingest_lag_records":                   func(v *streamValues, m *dto.Metric) { v.lag[label(m, "partition")] = value(m) },
-	"wardcast_ingest_oldest_unanswered_seconds":     func(v *streamValues, m *dto.Metric) { v.oldest = value(m) },
-	"wardcast_ingest_last_answer_timestamp_seconds": func(v *streamValues, m *dto.Metric) { v.lastAnswer = moment(value(m)) },
+	"wardcast_ingest_lag_records": func(v *streamValues, m *dto.Metric) {
+		v.lag[label(m, "partition")] = value(m)
+	},
+	"wardcast_ingest_oldest_unanswered_seconds": func(v *streamValues, m *dto.Metric) { v.oldest = value(m) },
+	"wardcast_ingest_last_answer_timestamp_seconds": func(v *streamValues, m *dto.Metric) {
+		v.lastAnswer = moment(value(m))
+	},
 	"wardcast_ingest_records_total": func(v *streamValues, m *dto.Metric) {
 		if label(m, "disposition") == "answered" {
 			v.answered = value(m)
 		}
 	},
-	"wardcast_ingest_dead_letters_total":                 func(v *streamValues, m *dto.Metric) { v.letters[label(m, "reason")] = value(m) },
-	"wardcast_ingest_last_dead_letter_timestamp_seconds": func(v *streamValues, m *dto.Metric) { v.newest[label(m, "reason")] = moment(value(m)) },
-	"wardcast_ingest_end_to_end_seconds":                 func(v *streamValues, m *dto.Metric) { v.seconds = newBuckets(m.GetHistogram()) },
-	"wardcast_ingest_fetch_errors_total":                 func(v *streamValues, m *dto.Metric) { v.failed += value(m) },
-	"wardcast_ingest_produce_retries_total":              func(v *streamValues, m *dto.Metric) { v.failed += value(m) },
+	"wardcast_ingest_dead_letters_total": func(v *streamValues, m *dto.Metric) {
+		v.letters[label(m, "reason")] = value(m)
+	},
+	"wardcast_ingest_last_dead_letter_timestamp_seconds": func(v *streamValues, m *dto.Metric) {
+		v.newest[label(m, "reason")] = moment(value(m))
+	},
+	"wardcast_ingest_end_to_end_seconds": func(v *streamValues, m *dto.Metric) {
+		v.seconds = newBuckets(m.GetHistogram())
+	},
+	"wardcast_ingest_fetch_errors_total":    func(v *streamValues, m *dto.Metric) { v.failed += value(m) },
+	"wardcast_ingest_produce_retries_total": func(v *streamValues, m *dto.Metric) { v.failed += value(m) },
 	"wardcast_ingest_skipped_offsets_total": func(v *streamValues, m *dto.Metric) {
 		if label(m, "cause") == "retention" {
 			v.lost = value(m)
@@ -119,7 +131,8 @@ func (v *streamValues) deadLetters() []Letters {
 			all = append(all, Letters{reason, int(count), v.newest[reason]})
 		}
 	}
-	slices.SortFunc(all, func(a, b Letters) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason)) })
+	slices.SortFunc(all,
+		func(a, b Letters) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason)) })
 	return all
 }
 
@@ -147,8 +160,8 @@ func (b buckets) since(before buckets) buckets {
 	return out
 }
 
-// quantile returns the quantile q of the values, by linear interpolation within a bucket; NaN without values, and infinite beyond the
-// largest bound.
+// quantile returns the quantile q of the values, by linear interpolation within a bucket; NaN without values, and
+// infinite beyond the largest bound.
 func (b buckets) quantile(q float64) float64 {
 	n := len(b.counts)
 	if n == 0 || b.counts[n-1] <= 0 {

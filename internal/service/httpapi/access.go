@@ -37,16 +37,17 @@ type Token struct {
 
 // Access says who may do what. The zero value lets everybody read and nobody change anything.
 type Access struct {
-	// Tokens returns the tokens of this moment, which are asked of every caller. Their holders and roles stay the same. nil is for
-	// no tokens.
+	// Tokens returns the tokens of this moment, which are asked of every caller. Their holders and roles stay the same.
+	// nil is for no tokens.
 	Tokens func() []Token
-	// Local says that only this machine reaches the address. Without tokens every caller is then an operator; and only requests to
-	// a loopback name are answered, so that no page of another site reaches the API under a name of its own.
+	// Local says that only this machine reaches the address. Without tokens every caller is then an operator; and only
+	// requests to a loopback name are answered, so that no page of another site reaches the API under a name of its
+	// own.
 	Local bool
 	// TLS says that the address is encrypted.
 	TLS bool
-	// Rate is how many requests each token may send in a second, and all callers without one together; 0 is no limit. Burst is
-	// how many may come at once.
+	// Rate is how many requests each token may send in a second, and all callers without one together; 0 is no limit.
+	// Burst is how many may come at once.
 	Rate  float64
 	Burst int
 }
@@ -124,7 +125,8 @@ func (g *gate) tokens() []Token {
 // allow takes a request off the caller's limit and reports whether there was one.
 func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits[c.Name].Allow() }
 
-// caller returns who sent a request: by its token or, in a browser, as the password of HTTP's own login. A wrong token is as none.
+// caller returns who sent a request: by its token or, in a browser, as the password of HTTP's own login. A wrong token
+// is as none.
 func (g *gate) caller(r *http.Request) Caller {
 	if g.Tokens == nil {
 		if g.Local {
@@ -170,6 +172,7 @@ func (g *gate) refusal(c Caller, need Role) http.Handler {
 		return problem(http.StatusForbidden, "wrong_role", "this needs the role "+string(need))
 	}
 	none := problem(http.StatusUnauthorized, "no_token", "this needs a token of the role "+string(need))
-	basic := headed(none, "WWW-Authenticate", `Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
+	basic := headed(none, "WWW-Authenticate",
+		`Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
 	return headed(basic, "WWW-Authenticate", `Bearer realm="wardcast"`)
 }

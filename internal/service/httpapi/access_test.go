@@ -9,7 +9,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
-const note = `{"schema_version":"1","visit_id":"` + secret + `","text":"hip pain ` + secret + `","complaint":"Chest pain"}`
+const note = `{"schema_version":"1","visit_id":"` + secret + `","text":"hip pain ` + secret +
+	`","complaint":"Chest pain"}`
 
 const reason = `{"reason":"reviewed by the triage board"}`
 
@@ -47,7 +48,10 @@ func TestRoles(t *testing.T) {
 		for who, ask := range map[string]struct {
 			headers map[string]string
 			want    int
-		}{"nobody": {nil, c.nobody}, "a wrong token": {wrong, c.nobody}, "viewer": {bearer(viewerToken), c.viewer}, "viewer in a browser": {basic, c.viewer}, "operator": {bearer(operatorToken), c.operator}} {
+		}{
+			"nobody": {nil, c.nobody}, "a wrong token": {wrong, c.nobody}, "viewer": {bearer(viewerToken), c.viewer},
+			"viewer in a browser": {basic, c.viewer}, "operator": {bearer(operatorToken), c.operator},
+		} {
 			if c.what == "POST /v1/rollback" && who == "operator" {
 				s.load()
 			}
@@ -66,7 +70,8 @@ func TestRoles(t *testing.T) {
 	log := s.log.String()
 	for _, want := range []string{
 		`"msg":"audit","who":"ward-board","role":"viewer","method":"POST","route":"/v1/predictions","status":200,`,
-		`"msg":"audit","who":"ward-board","role":"viewer","method":"GET","route":"/v1/predictions/stream","status":200,`,
+		`"msg":"audit","who":"ward-board","role":"viewer","method":"GET","route":"/v1/predictions/stream",` +
+			`"status":200,`,
 		`"msg":"audit","who":"ward-board","role":"viewer","method":"POST","route":"/v1/rollback","status":403,`,
 		`"msg":"audit","who":"j.doe","role":"operator","method":"POST","route":"/v1/rollback","status":200,`,
 	} {
@@ -97,13 +102,17 @@ func TestOpen(t *testing.T) {
 func TestHost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	for host, want := range map[string]int{"localhost": 200, "LOCALHOST:8080": 200, "127.0.0.1:1": 200, "[::1]:8080": 200, "[::1]": 200, "evil.example": 421, "evil.example:8080": 421, "localhost.evil.example": 421, "10.0.0.1:8080": 421} {
+	for host, want := range map[string]int{
+		"localhost": 200, "LOCALHOST:8080": 200, "127.0.0.1:1": 200, "[::1]:8080": 200, "[::1]": 200,
+		"evil.example": 421, "evil.example:8080": 421, "localhost.evil.example": 421, "10.0.0.1:8080": 421,
+	} {
 		if got := s.ask("GET /v1/models", "", with(nil, "Host", host)); got.status != want {
 			t.Errorf("%s: %d, want %d", host, got.status, want)
 		}
 	}
 	s = newSite(t, func(o *httpapi.Options) { o.Access.Tokens = tokens })
-	if got := s.ask("GET /v1/models", "", with(bearer(viewerToken), "Host", "wardcast.hospital.example")); got.status != 200 {
+	if got := s.ask("GET /v1/models", "",
+		with(bearer(viewerToken), "Host", "wardcast.hospital.example")); got.status != 200 {
 		t.Errorf("with a token, behind a proxy: %+v", got)
 	}
 }
@@ -111,7 +120,9 @@ func TestHost(t *testing.T) {
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	for _, headers := range []map[string]string{{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}} {
+	for _, headers := range []map[string]string{{
+		"Sec-Fetch-Site": "cross-site",
+	}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}, {"Origin": "null"}} {
 		for _, what := range []string{"POST /v1/predictions", "POST /v1/rollback"} {
 			same(t, what, "cross_origin", s.problem(what, s.ask(what, note, headers), http.StatusForbidden))
 		}
@@ -119,7 +130,9 @@ func TestCrossOrigin(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	for _, headers := range []map[string]string{{"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Origin": s.url}} {
+	for _, headers := range []map[string]string{
+		{"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Origin": s.url},
+	} {
 		if got := s.ask("POST /v1/predictions", note, headers); got.status != 200 {
 			t.Errorf("%v: %+v", headers, got)
 		}

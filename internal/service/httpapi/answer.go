@@ -39,7 +39,10 @@ func (p Problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		Code   string `json:"code,omitempty"`
 		Field  string `json:"field,omitempty"`
 		Detail string `json:"detail,omitempty"`
-	}{"about:blank", http.StatusText(p.Status), p.Status, p.Code, p.Field, p.Detail}
+	}{
+		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Code: p.Code, Field: p.Field,
+		Detail: p.Detail,
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
@@ -77,7 +80,8 @@ func writeJSON(w http.ResponseWriter, data []byte) {
 	_, _ = w.Write(data) // the client is gone
 }
 
-// CSV is an answer in CSV. A spreadsheet that opens it computes nothing: text that begins as a formula does gets an apostrophe.
+// CSV is an answer in CSV. A spreadsheet that opens it computes nothing: text that begins as a formula does gets an
+// apostrophe.
 type CSV struct {
 	name string
 	rows [][]string

@@ -26,8 +26,8 @@ func (e *QueryError) Unwrap() error { return ErrQuery }
 
 // BedDemand forecasts admissions.
 type BedDemand interface {
-	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error wraps ErrQuery if the
-	// query is at fault.
+	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error wraps ErrQuery if
+	// the query is at fault.
 	Forecasts(ctx context.Context, q *DemandQuery) ([]Forecast, error)
 }
 
@@ -60,7 +60,8 @@ const (
 
 // DemandCSV returns forecasts as CSV, which a browser saves under the name.
 func DemandCSV(name string, all []Forecast) *CSV {
-	out := NewCSV(name, "as_of", "site", "ward", "horizon_hours", "component", "patients", "mean", "median", "lo80", "hi80",
+	out := NewCSV(name, "as_of", "site", "ward", "horizon_hours", "component", "patients", "mean",
+		"median", "lo80", "hi80",
 		"lo95", "hi95", "beds", "p_more", "usual_mean", "calibrated", "outcomes_stale", "beds_version")
 	for _, f := range all {
 		out.Add(f.Row...)

@@ -19,26 +19,32 @@ type forecasts struct {
 
 func (a *forecasts) Forecasts(_ context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	a.demand = q
-	return []httpapi.Forecast{{Value: json.RawMessage(`{"ward":"MED"}`), Row: []string{"2026-11-20T08:00:00Z", "A", "MED", "8"}}}, a.err
+	return []httpapi.Forecast{
+		{Value: json.RawMessage(`{"ward":"MED"}`), Row: []string{"2026-11-20T08:00:00Z", "A", "MED", "8"}},
+	}, a.err
 }
 
 func TestBedDemand(t *testing.T) {
 	t.Parallel()
 	a := &forecasts{}
 	s := newSite(t, func(o *httpapi.Options) { o.Demand = a })
-	got := s.ask("GET /v1/bed-demand?ward=MED&window=90m&at=2026-11-20T08:00:00Z&include=waiting&beds=MED:6,SURG:4", "", nil)
+	got := s.ask("GET /v1/bed-demand?ward=MED&window=90m&at=2026-11-20T08:00:00Z&include=waiting&beds=MED:6,SURG:4", "",
+		nil)
 	if got.status != http.StatusOK || got.body != `{"forecasts":[{"ward":"MED"}]}`+"\n" {
 		t.Errorf("%+v", got)
 	}
 	same(t, "query", &httpapi.DemandQuery{
-		Ward: "MED", Window: 90 * time.Minute, At: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), Waiting: true, Beds: map[string]int{"MED": 6, "SURG": 4},
+		Ward: "MED", Window: 90 * time.Minute, At: time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC), Waiting: true,
+		Beds: map[string]int{"MED": 6, "SURG": 4},
 	}, a.demand)
 	got = s.ask("GET /v1/bed-demand", "", with(nil, "Accept", "text/csv"))
-	want := "as_of,site,ward,horizon_hours,component,patients,mean,median,lo80,hi80,lo95,hi95,beds,p_more,usual_mean,calibrated,outcomes_stale,beds_version\n2026-11-20T08:00:00Z,A,MED,8\n"
+	want := "as_of,site,ward,horizon_hours,component,patients,mean,median,lo80,hi80,lo95,hi95,beds,p_more,usual_mean," +
+		"calibrated,outcomes_stale,beds_version\n2026-11-20T08:00:00Z,A,MED,8\n"
 	if got.body != want || got.header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		t.Errorf("%+v", got)
 	}
-	same(t, "defaults", &httpapi.DemandQuery{Window: 8 * time.Hour, Waiting: true, Coming: true, Beds: map[string]int{}}, a.demand)
+	same(t, "defaults",
+		&httpapi.DemandQuery{Window: 8 * time.Hour, Waiting: true, Coming: true, Beds: map[string]int{}}, a.demand)
 }
 
 // TestBedDemandAtFault: what a forecast finds wrong with a query names the parameter.

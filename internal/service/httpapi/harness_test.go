@@ -68,18 +68,25 @@ type site struct {
 // newBundle is a model that knows "hip" and "pain".
 func newBundle(tb testing.TB, name string, n int) *bundle.Bundle {
 	tb.Helper()
-	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1, Surface: []string{"hip", "hips"}}, {Text: "pain", DF: 1, Surface: []string{"pain"}}}, []float64{1, 1})
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{
+		{Text: "hip", DF: 1, Surface: []string{"hip", "hips"}}, {Text: "pain", DF: 1, Surface: []string{"pain"}},
+	}, []float64{1, 1})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: v,
-		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Heads: []classifier.Head{{Beta: []float64{float64(n)}, Words: []float64{0.25, 0}}},
+		Topics:      mat.NewDense(2, 1, []float64{1, 0.5}),
+		Heads:       []classifier.Head{{Beta: []float64{float64(n)}, Words: []float64{0.25, 0}}},
 		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
 	}
 	b := &bundle.Bundle{Manifest: bundle.Manifest{
-		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC), Metrics: json.RawMessage(`{"n":100,"auroc":{"value":0.8,"low":0.7,"high":0.9}}`),
-		Training: bundle.Training{From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Documents: 100, Positives: 30},
+		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC),
+		Metrics: json.RawMessage(`{"n":100,"auroc":{"value":0.8,"low":0.7,"high":0.9}}`),
+		Training: bundle.Training{
+			From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+			To:   time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Documents: 100, Positives: 30,
+		},
 	}}
 	if name != bundle.Other {
 		b.Manifest.Complaint = "Chest pain"
@@ -93,15 +100,22 @@ func newBundle(tb testing.TB, name string, n int) *bundle.Bundle {
 // newSite returns a site whose store serves the second of three generations. change may change the options.
 func newSite(tb testing.TB, change func(*httpapi.Options)) *site {
 	tb.Helper()
-	s := &site{TB: tb, store: models.OpenDir(tb.TempDir()), live: httpapi.NewLive(), log: &ingesttest.Log{}, registry: prometheus.NewPedanticRegistry()}
+	s := &site{
+		TB: tb, store: models.OpenDir(tb.TempDir()), live: httpapi.NewLive(), log: &ingesttest.Log{},
+		registry: prometheus.NewPedanticRegistry(),
+	}
 	storetest.Serve(tb, s.store, newBundle(tb, bundle.Other, 1))
 	storetest.Serve(tb, s.store, newBundle(tb, "chest-pain", 2))
 	storetest.Add(tb, s.store, newBundle(tb, bundle.Other, 3))
 	s.load()
 	s.options = httpapi.Options{
-		Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Gatherer: s.registry, Metrics: s.registry, Access: httpapi.Access{Local: true},
+		Logger: slog.New(slog.NewJSONHandler(s.log, nil)), Gatherer: s.registry, Metrics: s.registry,
+		Access: httpapi.Access{Local: true},
 		Ready:  func() (string, error) { return "", nil },
-		Triage: &httpapi.Triage{Store: s.store, Set: s.set.Load, Explain: classifier.Options{Limits: classifier.Limits{Evidence: 8}}, Live: s.live, Changed: func() { s.changed.Add(1) }},
+		Triage: &httpapi.Triage{
+			Store: s.store, Set: s.set.Load, Explain: classifier.Options{Limits: classifier.Limits{Evidence: 8}},
+			Live: s.live, Changed: func() { s.changed.Add(1) },
+		},
 	}
 	if change != nil {
 		change(&s.options)
@@ -185,7 +199,8 @@ func (s *site) problem(what string, a answer, status int) string {
 		Status int    `json:"status"`
 		Code   string `json:"code"`
 	}
-	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.header.Get("Content-Type") != "application/problem+json" {
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil ||
+		a.header.Get("Content-Type") != "application/problem+json" {
 		s.Errorf("%s: %d %s %q is no problem", what, a.status, a.header.Get("Content-Type"), a.body)
 		return ""
 	}
@@ -201,7 +216,8 @@ func (s *site) problem(what string, a answer, status int) string {
 // value returns the JSON of an answer of 200.
 func value[T any](s *site, what string, a answer) (v T) {
 	s.Helper()
-	if err := json.Unmarshal([]byte(a.body), &v); err != nil || a.status != http.StatusOK || a.header.Get("Content-Type") != "application/json" {
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil || a.status != http.StatusOK ||
+		a.header.Get("Content-Type") != "application/json" {
 		s.Fatalf("%s: %d %s %q: %v", what, a.status, a.header.Get("Content-Type"), a.body, err)
 	}
 	return v

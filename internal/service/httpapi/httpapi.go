@@ -1,11 +1,12 @@
-// Package httpapi serves predictions, models and their topics, the stream of what is published, and health over HTTP, and changes what is
-// served for operators. docs/openapi.yaml describes all routes. Errors are RFC 9457 problem details.
+// Package httpapi serves predictions, models and their topics, the stream of what is published, and health over HTTP,
+// and changes what is served for operators. docs/openapi.yaml describes all routes. Errors are RFC 9457 problem
+// details.
 //
-// It is the frame for web pages too: a Route of another package passes the same checks of host, origin, token, role and rate, and
-// its handler asks CallerOf for the caller.
+// It is the frame for web pages too: a Route of another package passes the same checks of host, origin, token, role and
+// rate, and its handler asks CallerOf for the caller.
 //
-// Metrics: wardcast_http_requests_total{route,status}, wardcast_http_request_seconds{route}, wardcast_http_panics_total,
-// wardcast_live_viewers, wardcast_live_lost_total.
+// Metrics: wardcast_http_requests_total{route,status}, wardcast_http_request_seconds{route},
+// wardcast_http_panics_total, wardcast_live_viewers, wardcast_live_lost_total.
 package httpapi
 
 import (
@@ -29,8 +30,8 @@ type Options struct {
 	Gatherer prometheus.Gatherer   // what /metrics shows
 	Metrics  prometheus.Registerer // takes those of the API
 	Access   Access
-	// Ready returns what is missing before notes are scored, nil if nothing is, and remarks on what is wrong although notes are
-	// scored, each a line.
+	// Ready returns what is missing before notes are scored, nil if nothing is, and remarks on what is wrong although
+	// notes are scored, each a line.
 	Ready  func() (remarks string, err error)
 	Triage *Triage   // nil if no notes are scored
 	Topics Topics    // nil without an index
@@ -79,7 +80,8 @@ func New(o Options) (*API, error) {
 		{Pattern: "GET /healthz", Handler: http.HandlerFunc(health)},
 		{Pattern: "GET /readyz", Handler: http.HandlerFunc(a.ready)},
 		{Pattern: "GET /metrics", Role: Viewer, Handler: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{})},
-		route("GET /v1/topics/search", Viewer, a.search, "q", "like", "complaint", "model", "version", "direction", "method",
+		route("GET /v1/topics/search", Viewer, a.search, "q", "like", "complaint", "model", "version",
+			"direction", "method",
 			"served", "limit", "offset"),
 		route("GET /v1/topics/first-seen", Viewer, a.firstSeen, "word"),
 		route("GET /v1/topics/history", Viewer, a.topicHistory, "topic"),
@@ -136,7 +138,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.audit(r, answer.status())
 		}
 		if what != nil && begun {
-			panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way to cut an answer off, so that nobody takes a part for the whole
+			//nolint:forbidigo // net/http's way to cut an answer off, so that nobody takes a part for the whole
+			panic(http.ErrAbortHandler)
 		}
 	}()
 	a.serve(answer, r, v.caller)
@@ -227,7 +230,8 @@ func (o *watched) begin(c Caller) http.Handler {
 	defer o.mu.Unlock()
 	switch {
 	case o.all == maxViewers:
-		return problem(http.StatusServiceUnavailable, codeTooManyWatching, "as many streams are open as this process serves")
+		return problem(http.StatusServiceUnavailable, codeTooManyWatching,
+			"as many streams are open as this process serves")
 	case o.by[c.Name] == most:
 		return problem(http.StatusTooManyRequests, codeTooManyWatching,
 			"this token, or all callers without one, have as many streams open as they may")
@@ -245,7 +249,8 @@ func (o *watched) end(c Caller) {
 }
 
 func tooMany() http.Handler {
-	return headed(problem(http.StatusTooManyRequests, "", "more requests than http.rate_limit allows"), "Retry-After", "1")
+	return headed(problem(http.StatusTooManyRequests, "", "more requests than http.rate_limit allows"),
+		"Retry-After", "1")
 }
 
 // audit logs who saw predictions or changed something.
@@ -253,7 +258,8 @@ func (a *API) audit(r *http.Request, status int) {
 	v := visitOf(r.Context())
 	method, route, _ := strings.Cut(r.Pattern, " ")
 	facts := []any{
-		"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status, "request_id", v.id,
+		"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status,
+		"request_id", v.id,
 	}
 	a.options.Logger.InfoContext(r.Context(), "audit", append(facts, v.facts...)...)
 }

@@ -14,20 +14,21 @@ const (
 	liveEvents = 1024
 	// maxLiveEvent is the largest one that is kept, in bytes: all take 32 MiB at most. Usual ones have some kilobytes.
 	maxLiveEvent = 32 << 10
-	// liveTick is how often a viewer is sent what is new: the time that a prediction takes to it, at most. Each viewer has a clock of
-	// its own, so that a thousand of them do not wake at once and get into the scorer's way.
+	// liveTick is how often a viewer is sent what is new: the time that a prediction takes to it, at most. Each viewer
+	// has a clock of its own, so that a thousand of them do not wake at once and get into the scorer's way.
 	liveTick = 100 * time.Millisecond
 	// liveHeartbeat tells a viewer, and the proxies on the way, that the stream is alive.
 	liveHeartbeat = 15 * time.Second
-	// liveBatch bounds what a viewer is sent at a tick, in bytes, and liveTotal what all are. So a scorer that catches up with thousands of
-	// notes a second does not spend its time on viewers: they lose what nobody could follow. A thousand viewers still get some 200
-	// predictions a second each.
+	// liveBatch bounds what a viewer is sent at a tick, in bytes, and liveTotal what all are. So a scorer that catches
+	// up with thousands of notes a second does not spend its time on viewers: they lose what nobody could follow. A
+	// thousand viewers still get some 200 predictions a second each.
 	minLiveBatch, maxLiveBatch = 16 << 10, 256 << 10
 	liveTotal                  = 40 << 20
 )
 
-// Live keeps the latest published predictions for those who watch. Publish costs the same with no viewer and with thousands: it leaves a
-// prediction in a ring and wakes nobody. A viewer that is too slow finds that the ring has moved on, and is told how many it lost.
+// Live keeps the latest published predictions for those who watch. Publish costs the same with no viewer and with
+// thousands: it leaves a prediction in a ring and wakes nobody. A viewer that is too slow finds that the ring has moved
+// on, and is told how many it lost.
 type Live struct {
 	epoch   string        // of this process, in the ids of events
 	last    atomic.Uint64 // number of the last event, from 1
@@ -79,8 +80,8 @@ func (l *Live) Close() { close(l.closed) }
 // next returns the number of the event that comes next.
 func (l *Live) next() uint64 { return l.last.Load() + 1 }
 
-// read appends the frames of the events from number from on, until there are limit bytes or no more. It returns the number to go on with,
-// and how many events were lost; a frame in their place tells so.
+// read appends the frames of the events from number from on, until there are limit bytes or no more. It returns the
+// number to go on with, and how many events were lost; a frame in their place tells so.
 func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lost uint64) {
 	for len(dst) < limit {
 		e := l.ring[from%liveEvents].Load()
@@ -101,8 +102,8 @@ func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lo
 	return dst, from, lost
 }
 
-// start returns the number of the first event for a viewer: the one after the last it saw, as far as it is of this process, or else the
-// one that is recent events back.
+// start returns the number of the first event for a viewer: the one after the last it saw, as far as it is of this
+// process, or else the one that is recent events back.
 func (l *Live) start(lastID string, recent int) uint64 {
 	next := l.next()
 	if epoch, number, ok := strings.Cut(lastID, "-"); ok && epoch == l.epoch {

@@ -23,10 +23,13 @@ import (
 func direct(t *testing.T, api *httpapi.API, method, path, body string) (answer, bool) {
 	t.Helper()
 	u, err := url.ParseRequestURI(path)
-	if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(u.Path, "/v1/predictions/stream") || u.Path == "/metrics" {
+	if err != nil || !strings.HasPrefix(path, "/") || strings.HasPrefix(u.Path, "/v1/predictions/stream") ||
+		u.Path == "/metrics" {
 		return answer{}, false
 	}
-	r := (&http.Request{Method: method, URL: u, Host: "localhost", Header: http.Header{"Content-Type": {"application/json"}}}).WithContext(t.Context())
+	r := (&http.Request{
+		Method: method, URL: u, Host: "localhost", Header: http.Header{"Content-Type": {"application/json"}},
+	}).WithContext(t.Context())
 	r.Body = http.NoBody
 	if body != "" {
 		r.Body = readCloser{strings.NewReader(body)}
@@ -209,13 +212,15 @@ func TestManyViewers(t *testing.T) {
 			}
 			return all
 		}
-		o.Routes = []httpapi.Route{{Pattern: "GET /page/stream", Stream: true, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { opened.Done(); <-end })}}
+		o.Routes = []httpapi.Route{{Pattern: "GET /page/stream", Stream: true, Handler: http.HandlerFunc(
+			func(http.ResponseWriter, *http.Request) { opened.Done(); <-end })}}
 	})
 	watch := func(token string, viewers int) {
 		opened.Add(viewers)
 		for range viewers {
 			ended.Go(func() {
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/page/stream", http.NoBody)
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+					"http://localhost/page/stream", http.NoBody)
 				r.Header.Set("Authorization", "Bearer "+token)
 				s.api.ServeHTTP(httptest.NewRecorder(), r)
 			})
@@ -236,12 +241,14 @@ func TestManyViewers(t *testing.T) {
 		}
 	}
 	full("late", http.StatusServiceUnavailable)
-	if got := s.ask("GET /metrics", "", with(nil, "Authorization", "Bearer a")); !strings.Contains(got.body, "\nwardcast_live_viewers 4096\n") {
+	if got := s.ask("GET /metrics", "", with(nil, "Authorization", "Bearer a")); !strings.Contains(got.body,
+		"\nwardcast_live_viewers 4096\n") {
 		t.Errorf("the metrics lack the viewers:\n%s", got.body)
 	}
 	close(end)
 	ended.Wait()
-	same(t, "a stream after the others", http.StatusOK, s.ask("HEAD /v1/predictions/stream", "", with(nil, "Authorization", "Bearer a")).status)
+	same(t, "a stream after the others", http.StatusOK,
+		s.ask("HEAD /v1/predictions/stream", "", with(nil, "Authorization", "Bearer a")).status)
 }
 
 // TestNamelessViewers: callers without a token have half of all streams together.
@@ -252,19 +259,21 @@ func TestNamelessViewers(t *testing.T) {
 	end := make(chan struct{})
 	opened.Add(most)
 	s := newSite(t, func(o *httpapi.Options) {
-		o.Routes = []httpapi.Route{{Pattern: "GET /page/stream", Stream: true, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { opened.Done(); <-end })}}
+		o.Routes = []httpapi.Route{{Pattern: "GET /page/stream", Stream: true, Handler: http.HandlerFunc(
+			func(http.ResponseWriter, *http.Request) { opened.Done(); <-end })}}
 	})
 	for range most {
 		ended.Go(func() { direct(t, s.api, http.MethodGet, "/page/stream", "") })
 	}
 	opened.Wait()
-	same(t, "one more", "too_many_viewers", s.problem("one more", s.ask("GET /page/stream", "", nil), http.StatusTooManyRequests))
+	same(t, "one more", "too_many_viewers",
+		s.problem("one more", s.ask("GET /page/stream", "", nil), http.StatusTooManyRequests))
 	close(end)
 	ended.Wait()
 }
 
-// BenchmarkPublish measures what the scorer pays for each of 100 published predictions a second, by clients that read nothing: their streams
-// fill up and stay so.
+// BenchmarkPublish measures what the scorer pays for each of 100 published predictions a second, by clients that read
+// nothing: their streams fill up and stay so.
 func BenchmarkPublish(b *testing.B) {
 	value := []byte(`{"visit_id":"` + strings.Repeat("x", 2000) + `"}`)
 	for _, clients := range []int{0, 1000} {

@@ -68,7 +68,8 @@ func (o *openAPI) at(keys ...string) (value map[string]any, pointer string) {
 		if !ok {
 			o.Fatalf("%s of %v: %v", key, keys, value[key])
 		}
-		value, pointer = next, pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(key)
+		value, pointer = next,
+			pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(key)
 		if ref, ok := value["$ref"].(string); ok && strings.HasPrefix(ref, "#/components/responses/") {
 			value, pointer = o.at(strings.Split(ref[2:], "/")...)
 		}

@@ -21,8 +21,8 @@ type query struct {
 	problem *Problem
 }
 
-// route returns a route of the API itself. It refuses parameters of other names than known. A handler that does more than read
-// the parameters must not begin before it has looked for a problem.
+// route returns a route of the API itself. It refuses parameters of other names than known. A handler that does more
+// than read the parameters must not begin before it has looked for a problem.
 func route(pattern string, role Role, answer func(*query) http.Handler, known ...string) Route {
 	return Route{Pattern: pattern, Role: role, Handler: Answering(func(r *http.Request) http.Handler {
 		q := &query{Request: r}
@@ -65,7 +65,7 @@ func readable(s string) bool {
 
 func (q *query) bad(field, detail string) {
 	if q.problem == nil {
-		q.problem = &Problem{http.StatusBadRequest, codeParameter, field, detail}
+		q.problem = &Problem{Status: http.StatusBadRequest, Code: codeParameter, Field: field, Detail: detail}
 	}
 }
 

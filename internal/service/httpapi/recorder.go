@@ -62,7 +62,8 @@ func (s *statusOnly) WriteHeader(code int) { s.code = code }
 
 func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
 
-// knownID is what an id of a request from outside must look like, so that it can be no name of a patient: 32 hexadecimal digits, or a UUID.
+// knownID is what an id of a request from outside must look like, so that it can be no name of a patient: 32
+// hexadecimal digits, or a UUID.
 var knownID = regexp.MustCompile(`^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$`)
 
 // requestID returns the id that a proxy gave to a request, or a new one.
@@ -75,8 +76,8 @@ func requestID(r *http.Request) string {
 	return hex.EncodeToString(id[:])
 }
 
-// panicked logs a panic of a handler. Its value may hold parts of the request: only its type is logged, with the stack, and the text
-// of Go's own errors, which holds only indices and types.
+// panicked logs a panic of a handler. Its value may hold parts of the request: only its type is logged, with the stack,
+// and the text of Go's own errors, which holds only indices and types.
 func (a *API) panicked(w *recorder, r *http.Request, value any) {
 	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return
@@ -127,9 +128,11 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help:    "Time to answer a request, by route, live streams aside.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 		}, []string{"route"}),
-		panics:  prometheus.NewCounter(counter("wardcast_http_panics_total", "Requests whose handler panicked.")),
-		viewers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "wardcast_live_viewers", Help: "Open streams of predictions."}),
-		lost:    prometheus.NewCounter(counter("wardcast_live_lost_total", "Predictions that viewers were too slow for.")),
+		panics: prometheus.NewCounter(counter("wardcast_http_panics_total", "Requests whose handler panicked.")),
+		viewers: prometheus.NewGauge(
+			prometheus.GaugeOpts{Name: "wardcast_live_viewers", Help: "Open streams of predictions."}),
+		lost: prometheus.NewCounter(counter("wardcast_live_lost_total",
+			"Predictions that viewers were too slow for.")),
 		streams: map[string]bool{},
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.viewers, m.lost} {

@@ -41,8 +41,11 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	a := &topics{}
 	s := newSite(t, func(o *httpapi.Options) { o.Topics = a })
-	value[any](s, "search", s.ask("GET /v1/topics/search?q=hip+pain&complaint=Fall&direction=admission&served=true&limit=3&offset=6", "", nil))
-	same(t, "query", topicindex.Query{Text: "hip pain", Complaint: "Fall", Direction: "admission", Served: true, Limit: 3, Offset: 6}, a.query)
+	value[any](s, "search", s.ask(
+		"GET /v1/topics/search?q=hip+pain&complaint=Fall&direction=admission&served=true&limit=3&offset=6", "", nil))
+	same(t, "query", topicindex.Query{
+		Text: "hip pain", Complaint: "Fall", Direction: "admission", Served: true, Limit: 3, Offset: 6,
+	}, a.query)
 	value[any](s, "search", s.ask("GET /v1/topics/search?q=hip", "", nil))
 	same(t, "defaults", topicindex.Query{Text: "hip", Limit: 10}, a.query)
 	value[any](s, "like", s.ask("GET /v1/topics/search?like=_other/7", "", nil))
@@ -52,15 +55,18 @@ func TestSearch(t *testing.T) {
 	value[any](s, "history", s.ask("GET /v1/topics/history?topic=fall/2026/3", "", nil))
 	same(t, "topic", topicindex.Ref{Model: "fall", Version: "2026", Topic: 3}, a.ref)
 	for _, bad := range []string{
-		"search", "search?q=", "search?q=hip&like=_other/1", "search?like=hip", "search?like=/1", "search?like=a/0", "search?q=hip&limit=0", "first-seen", "first-seen?word=+",
+		"search", "search?q=", "search?q=hip&like=_other/1", "search?like=hip", "search?like=/1", "search?like=a/0",
+		"search?q=hip&limit=0", "first-seen", "first-seen?word=+",
 		"first-seen?q=hip", "history", "history?topic=hip", "history?topic=" + strings.Repeat("x", 500) + "/1",
 	} {
 		same(t, "code", "bad_parameter", s.problem(bad, s.ask("GET /v1/topics/"+bad, "", nil), http.StatusBadRequest))
 	}
 	a.err = fmt.Errorf("%w: no such topic", topicindex.ErrQuery)
-	same(t, "code", "bad_parameter", s.problem("unknown topic", s.ask("GET /v1/topics/search?like=a/1", "", nil), http.StatusBadRequest))
+	same(t, "code", "bad_parameter", s.problem("unknown topic", s.ask("GET /v1/topics/search?like=a/1", "", nil),
+		http.StatusBadRequest))
 	a.err = errors.New("the disk is gone")
-	same(t, "code", "unavailable", s.problem("no index", s.ask("GET /v1/topics/search?q=hip", "", nil), http.StatusServiceUnavailable))
+	same(t, "code", "unavailable", s.problem("no index", s.ask("GET /v1/topics/search?q=hip", "", nil),
+		http.StatusServiceUnavailable))
 }
 
 // TestSearchIsDescribed holds real answers of an index against the document.
@@ -81,12 +87,14 @@ func TestSearchIsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		"search?q=hipp": `"corrections":[{"word":"hipp","meant":["hip","hips"]}]`, "search?like=" + bundle.Other + "/1": `"total":2`,
+		"search?q=hipp": `"corrections":[{"word":"hipp","meant":["hip","hips"]}]`, "search?like=" + bundle.Other +
+			"/1": `"total":2`,
 		"first-seen?word=hips": `"topic":{"version":`, "history?topic=" + bundle.Other + "/1": `"similarity":1`,
 	} {
 		got := s.ask("GET /v1/topics/"+path, "", nil)
 		name, _, _ := strings.Cut(path, "?")
-		_, pointer := o.at("paths", "/v1/topics/"+name, "get", "responses", fmt.Sprint(got.status), "content", "application/json")
+		_, pointer := o.at("paths", "/v1/topics/"+name, "get", "responses", fmt.Sprint(got.status), "content",
+			"application/json")
 		o.check(path, pointer, []byte(got.body))
 		if got.status != http.StatusOK || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %d %s, want %s", path, got.status, got.body, want)

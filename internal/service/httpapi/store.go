@@ -45,11 +45,13 @@ func (a *API) generations(q *query) http.Handler {
 	list := []generation{}
 	for _, g := range all {
 		one := generation{
-			Name: g.Name, Parent: g.Parent, CreatedAt: g.CreatedAt, By: g.By, Status: g.Status, Reason: g.Reason, Models: []member{},
+			Name: g.Name, Parent: g.Parent, CreatedAt: g.CreatedAt, By: g.By, Status: g.Status, Reason: g.Reason,
+			Models: []member{},
 		}
 		for _, name := range sortedNames(g.Models) {
 			m := g.Models[name]
-			one.Models = append(one.Models, member{name, m.Complaint, m.Version, m.Reason})
+			one.Models = append(one.Models,
+				member{Model: name, Complaint: m.Complaint, Version: m.Version, Reason: m.Reason})
 		}
 		list = append(list, one)
 	}
@@ -81,7 +83,8 @@ func unreadable(ctx context.Context, log *slog.Logger, err error) *Problem {
 	if ctx.Err() == nil {
 		log.ErrorContext(ctx, "the model store cannot be used", "err", err, "request_id", visitOf(ctx).id)
 	}
-	p := problem(http.StatusServiceUnavailable, codeUnavailable, "the model store cannot be read or written; the log says why")
+	p := problem(http.StatusServiceUnavailable, codeUnavailable,
+		"the model store cannot be read or written; the log says why")
 	return &p
 }
 
@@ -136,7 +139,10 @@ func (a *API) promote(q *query) http.Handler {
 		return wrong
 	}
 	if v.To != "" {
-		return Problem{http.StatusUnprocessableEntity, codeBody, "to", "the path names the generation"}
+		return Problem{
+			Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to",
+			Detail: "the path names the generation",
+		}
 	}
 	v.To = q.PathValue("generation")
 	return a.change(q, v, serving.Promote)
@@ -158,7 +164,8 @@ func (a *API) change(q *query, v *wish, do Action) http.Handler {
 	if p != nil {
 		return p
 	}
-	return JSON(map[string]any{"from": made.From, "to": made.To.Name, "models": made.To.Versions(), "dry_run": v.DryRun})
+	return JSON(
+		map[string]any{"from": made.From, "to": made.To.Name, "models": made.To.Versions(), "dry_run": v.DryRun})
 }
 
 // Action is serving.Promote or serving.Rollback.
@@ -195,7 +202,8 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 	case errors.Is(err, serving.ErrServed):
 		return conflict("served_already", "that generation is served already")
 	case errors.Is(err, models.ErrNeverServed):
-		return conflict("never_served", "that generation was never served, so there is nothing to go back to; promote it")
+		return conflict("never_served",
+			"that generation was never served, so there is nothing to go back to; promote it")
 	case errors.Is(err, models.ErrConflict):
 		return conflict("conflict", "somebody else changed what is served; look again")
 	case damaged:
@@ -203,7 +211,9 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 		return conflict("damaged",
 			"files of that generation, or of the store, are damaged; `wardcast models verify` names them")
 	case errors.Is(err, models.ErrNotFound):
-		return &Problem{Status: http.StatusNotFound, Code: "unknown_generation", Detail: "the store has no such generation"}
+		return &Problem{
+			Status: http.StatusNotFound, Code: "unknown_generation", Detail: "the store has no such generation",
+		}
 	}
 	return unreadable(ctx, log, err)
 }

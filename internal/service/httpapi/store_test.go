@@ -32,7 +32,8 @@ func TestModels(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	m := got.Models[1]
-	if m.Name != "chest-pain" || m.Version != set.Versions["chest-pain"] || m.Complaint != "Chest pain" || m.Method != "sonmf" || m.Notes != 100 || m.Admitted != 30 || m.Topics != 1 || m.Metrics.AUROC.Low != 0.7 {
+	if m.Name != "chest-pain" || m.Version != set.Versions["chest-pain"] || m.Complaint != "Chest pain" ||
+		m.Method != "sonmf" || m.Notes != 100 || m.Admitted != 30 || m.Topics != 1 || m.Metrics.AUROC.Low != 0.7 {
 		t.Errorf("%+v", m)
 	}
 	topics := value[struct {
@@ -52,7 +53,8 @@ func TestModels(t *testing.T) {
 		t.Fatalf("%+v", topics)
 	}
 	terms := topics.Topics[0].Terms
-	if len(terms) != 2 || terms[0].Term != "hip" || terms[0].Weight != 1 || strings.Join(terms[0].Surface, " ") != "hip hips" {
+	if len(terms) != 2 || terms[0].Term != "hip" || terms[0].Weight != 1 ||
+		strings.Join(terms[0].Surface, " ") != "hip hips" {
 		t.Errorf("%+v", terms)
 	}
 	one := s.ask("GET /v1/models/chest-pain/topics?terms=1", "", nil)
@@ -80,7 +82,9 @@ func TestPromoteAndRollback(t *testing.T) {
 	s := newSite(t, func(o *httpapi.Options) { o.Access = httpapi.Access{Tokens: tokens} })
 	operator := bearer(operatorToken)
 	all := value[listed](s, "generations", s.ask("GET /v1/generations", "", operator))
-	if len(all.Generations) != 3 || len(all.Damage) != 0 || all.InUse != all.Generations[1].Name || all.Generations[1].Status != "champion" || all.Generations[2].Status != "challenger" || len(all.Generations[1].Models) != 2 {
+	if len(all.Generations) != 3 || len(all.Damage) != 0 || all.InUse != all.Generations[1].Name ||
+		all.Generations[1].Status != "champion" || all.Generations[2].Status != "challenger" ||
+		len(all.Generations[1].Models) != 2 {
 		t.Fatalf("%+v", all)
 	}
 	first, second, third := all.Generations[0].Name, all.Generations[1].Name, all.Generations[2].Name
@@ -90,21 +94,25 @@ func TestPromoteAndRollback(t *testing.T) {
 	if dry != (change{second, third, true}) || s.changed.Load() != 0 {
 		t.Errorf("%+v", dry)
 	}
-	if got := value[change](s, "promotion", s.ask(promote(third), reason, operator)); got != (change{second, third, false}) || s.changed.Load() != 1 {
+	if got := value[change](s, "promotion",
+		s.ask(promote(third), reason, operator)); got != (change{second, third, false}) || s.changed.Load() != 1 {
 		t.Errorf("%+v", got)
 	}
 	if g, err := s.store.Champion(t.Context()); err != nil || g.Name != third {
 		t.Errorf("champion %v, %v", g, err)
 	}
-	if got := value[change](s, "rollback", s.ask("POST /v1/rollback", reason, operator)); got != (change{third, second, false}) {
+	if got := value[change](s, "rollback",
+		s.ask("POST /v1/rollback", reason, operator)); got != (change{third, second, false}) {
 		t.Errorf("%+v", got)
 	}
-	if got := value[change](s, "rollback to", s.ask("POST /v1/rollback", `{"reason":"x","to":"`+first+`"}`, operator)); got != (change{second, first, false}) {
+	if got := value[change](s, "rollback to", s.ask("POST /v1/rollback", `{"reason":"x","to":"`+first+`"}`,
+		operator)); got != (change{second, first, false}) {
 		t.Errorf("%+v", got)
 	}
 	history := value[struct{ Events []models.Event }](s, "history", s.ask("GET /v1/history", "", operator))
 	last := history.Events[len(history.Events)-1]
-	if last.By != "j.doe" || last.Why != "x" || last.To != first || last.Action != models.RolledBack || last.Command != "POST /v1/rollback" {
+	if last.By != "j.doe" || last.Why != "x" || last.To != first || last.Action != models.RolledBack ||
+		last.Command != "POST /v1/rollback" {
 		t.Errorf("%+v", last)
 	}
 	unserved := storetest.Add(t, s.store, newBundle(t, bundle.Other, 4)).Name
@@ -113,17 +121,19 @@ func TestPromoteAndRollback(t *testing.T) {
 		status     int
 		code       string
 	}{
-		"no reason":             {promote(third), `{"reason":" "}`, 422, "bad_body"},
-		"no object":             {promote(third), `"x"`, 400, "bad_body"},
-		"unknown key":           {promote(third), `{"reason":"x","force":true}`, 400, "bad_body"},
-		"long reason":           {promote(third), `{"reason":"` + strings.Repeat("x", 1001) + `"}`, 422, "bad_body"},
-		"to of a promotion":     {promote(third), `{"reason":"x","to":"y"}`, 422, "bad_body"},
-		"no such generation":    {promote("2026-01-01T00-00-00Z-000000"), reason, 404, "unknown_generation"},
-		"no name":               {promote("..%2fetc"), reason, 404, ""},
-		"served already":        {promote(first), reason, 409, "served_already"},
-		"never served":          {"POST /v1/rollback", `{"reason":"x","to":"` + unserved + `"}`, 409, "never_served"},
-		"back to nothing":       {"POST /v1/rollback", reason, 404, "unknown_generation"},
-		"too large":             {"POST /v1/rollback", `{"reason":"` + strings.Repeat("x", 20000) + `"}`, 413, "too_large"},
+		"no reason":          {promote(third), `{"reason":" "}`, 422, "bad_body"},
+		"no object":          {promote(third), `"x"`, 400, "bad_body"},
+		"unknown key":        {promote(third), `{"reason":"x","force":true}`, 400, "bad_body"},
+		"long reason":        {promote(third), `{"reason":"` + strings.Repeat("x", 1001) + `"}`, 422, "bad_body"},
+		"to of a promotion":  {promote(third), `{"reason":"x","to":"y"}`, 422, "bad_body"},
+		"no such generation": {promote("2026-01-01T00-00-00Z-000000"), reason, 404, "unknown_generation"},
+		"no name":            {promote("..%2fetc"), reason, 404, ""},
+		"served already":     {promote(first), reason, 409, "served_already"},
+		"never served":       {"POST /v1/rollback", `{"reason":"x","to":"` + unserved + `"}`, 409, "never_served"},
+		"back to nothing":    {"POST /v1/rollback", reason, 404, "unknown_generation"},
+		"too large": {
+			"POST /v1/rollback", `{"reason":"` + strings.Repeat("x", 20000) + `"}`, 413, "too_large",
+		},
 		"with a parameter":      {"POST /v1/rollback?to=x", reason, 400, "bad_parameter"},
 		"of another media type": {"POST /v1/rollback", "", 415, "wrong_media_type"},
 	} {
@@ -140,10 +150,12 @@ func TestDamage(t *testing.T) {
 	storetest.Serve(t, s.store, newBundle(t, bundle.Other, 1))
 	g := storetest.Add(t, s.store, newBundle(t, bundle.Other, 2))
 	s.options.Triage.Store = s.store
-	if err := os.WriteFile(filepath.Join(dir, bundle.Other, g.Models[bundle.Other].Version, "tensors.safetensors"), []byte("x"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, bundle.Other, g.Models[bundle.Other].Version, "tensors.safetensors"),
+		[]byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "promotion", "damaged", s.problem("promotion", s.ask("POST /v1/generations/"+g.Name+"/promote", reason, nil), http.StatusConflict))
+	same(t, "promotion", "damaged",
+		s.problem("promotion", s.ask("POST /v1/generations/"+g.Name+"/promote", reason, nil), http.StatusConflict))
 	if err := os.WriteFile(filepath.Join(dir, "generations", g.Name+".json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -133,8 +133,9 @@ func (t *Triage) models(*query) http.Handler {
 		m, about := set.Models[name], set.About[name]
 		info, training := m.Info(), about.Training
 		list = append(list, usedModel{
-			Name: info.Name, Version: info.Version, Method: info.Method, SHA256: info.SHA256, Complaint: about.Complaint,
-			Topics: m.Rank(), Trained: set.Created[name], Notes: training.Documents, Admitted: training.Positives,
+			Name: info.Name, Version: info.Version, Method: info.Method, SHA256: info.SHA256,
+			Complaint: about.Complaint,
+			Topics:    m.Rank(), Trained: set.Created[name], Notes: training.Documents, Admitted: training.Positives,
 			From: known(training.From), To: known(training.To), Recalibrated: about.Recalibrated, Classes: m.Classes(),
 			Metrics: about.Metrics,
 		})
@@ -162,7 +163,10 @@ func (t *Triage) topics(q *query) http.Handler {
 	terms := q.number("terms", defaultTerms, 1, maxTerms)
 	m := t.Set().Models[q.PathValue("model")]
 	if m == nil {
-		return Problem{http.StatusNotFound, "unknown_model", "model", "no model of that name is in use"}
+		return Problem{
+			Status: http.StatusNotFound, Code: "unknown_model", Field: "model",
+			Detail: "no model of that name is in use",
+		}
 	}
 	return JSON(map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": m.Topics(terms)})
 }

@@ -19,9 +19,11 @@ var scoredAt = regexp.MustCompile(`"scored_at":"[^"]*"`)
 func TestPredict(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	for _, n := range []string{note, `{"visit_id":"a","text":"no hip pain"}`, `{"schema_version":"1.7","visit_id":7,"text":"nothing known","age":null,"x":[]}`, strings.Replace(note, `"visit_id"`, ` "visit_id" `, 1)} {
+	for _, n := range []string{note, `{"visit_id":"a","text":"no hip pain"}`, `{"schema_version":"1.7","visit_id":7,` +
+		`"text":"nothing known","age":null,"x":[]}`, strings.Replace(note, `"visit_id"`, ` "visit_id" `, 1)} {
 		var line bytes.Buffer
-		counts, err := s.set.Load().Predict(t.Context(), s.options.Triage.Explain, scoring.Batch{Lines: strings.NewReader(n), Out: &line})
+		counts, err := s.set.Load().Predict(t.Context(), s.options.Triage.Explain,
+			scoring.Batch{Lines: strings.NewReader(n), Out: &line})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +41,8 @@ func TestPredict(t *testing.T) {
 	before := s.ask("POST /v1/predictions", note, nil)
 	s.ask("POST /v1/rollback", reason, nil)
 	s.load()
-	if after := s.ask("POST /v1/predictions", note, nil); after.status != 200 || scoredAt.ReplaceAllString(after.body, "") == scoredAt.ReplaceAllString(before.body, "") {
+	if after := s.ask("POST /v1/predictions", note, nil); after.status != 200 ||
+		scoredAt.ReplaceAllString(after.body, "") == scoredAt.ReplaceAllString(before.body, "") {
 		t.Errorf("the former generation answers: %+v", after)
 	}
 }
@@ -70,10 +73,14 @@ func TestPredictRefuses(t *testing.T) {
 	} {
 		same(t, name, c.code, s.problem(name, s.ask("POST /v1/predictions", c.body, nil), c.status))
 	}
-	for _, kind := range []string{"text/html", "application/xml", "multipart/form-data", "application/x-www-form-urlencoded", ";"} {
-		same(t, kind, "wrong_media_type", s.problem(kind, s.ask("POST /v1/predictions", note, with(nil, "Content-Type", kind)), http.StatusUnsupportedMediaType))
+	for _, kind := range []string{
+		"text/html", "application/xml", "multipart/form-data", "application/x-www-form-urlencoded", ";",
+	} {
+		same(t, kind, "wrong_media_type", s.problem(kind,
+			s.ask("POST /v1/predictions", note, with(nil, "Content-Type", kind)), http.StatusUnsupportedMediaType))
 	}
-	s.problem("empty", s.ask("POST /v1/predictions", "", with(nil, "Content-Type", "application/json")), http.StatusBadRequest)
+	s.problem("empty", s.ask("POST /v1/predictions", "", with(nil, "Content-Type", "application/json")),
+		http.StatusBadRequest)
 	if got := s.ask("POST /v1/predictions", `{"visit_id":"a"}`, nil); !strings.Contains(got.body, `"field":"text"`) {
 		t.Errorf("the problem does not name the field: %s", got.body)
 	}
@@ -82,7 +89,10 @@ func TestPredictRefuses(t *testing.T) {
 // FuzzBody: no body gives a 5xx, or an answer that quotes it.
 func FuzzBody(f *testing.F) {
 	s := newSite(f, nil)
-	for _, body := range []string{note, reason, "", "null", "{}", `{"reason":1}`, `{"reason":"` + secret + `","to":"` + secret + `"}`, note[:40], strings.Repeat("[", 1000)} {
+	for _, body := range []string{
+		note, reason, "", "null", "{}", `{"reason":1}`,
+		`{"reason":"` + secret + `","to":"` + secret + `"}`, note[:40], strings.Repeat("[", 1000),
+	} {
 		f.Add("/v1/predictions", body)
 		f.Add("/v1/rollback", body)
 		f.Add("/v1/generations/"+secret+"/promote", body)
@@ -93,7 +103,10 @@ func FuzzBody(f *testing.F) {
 // FuzzPath: no path gives a 5xx that is not meant.
 func FuzzPath(f *testing.F) {
 	s := newSite(f, nil)
-	for _, path := range []string{"/", "/v1/models/%2e%2e/topics", "/v1/topics/search?q=%ff", "/v1/bed-demand?at=x", "//", "/v1/models/_other/topics?terms=3", "/v1/predictions?a=%"} {
+	for _, path := range []string{
+		"/", "/v1/models/%2e%2e/topics", "/v1/topics/search?q=%ff", "/v1/bed-demand?at=x",
+		"//", "/v1/models/_other/topics?terms=3", "/v1/predictions?a=%",
+	} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) { checkAnswer(t, s.api, http.MethodGet, path, "") })
@@ -105,7 +118,8 @@ func checkAnswer(t *testing.T, api *httpapi.API, method, path, body string) {
 	if ok && got.status >= 500 && got.status != http.StatusNotImplemented {
 		t.Errorf("%s %q %q: %+v", method, path, body, got)
 	}
-	if ok && got.status >= 400 && (got.header.Get("Content-Type") != "application/problem+json" || strings.Contains(got.body, secret)) {
+	if ok && got.status >= 400 && (got.header.Get("Content-Type") != "application/problem+json" ||
+		strings.Contains(got.body, secret)) {
 		t.Errorf("%s %q %q: %+v", method, path, body, got)
 	}
 }

@@ -63,7 +63,8 @@ func newBroker(t *testing.T) *broker {
 	t.Helper()
 	b := &broker{}
 	var err error
-	b.fake, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}),
+	b.fake, err = kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}),
 		kfake.ListenFn(func(network, address string) (net.Listener, error) {
 			l, err := new(net.ListenConfig).Listen(t.Context(), network, address)
 			return cutter{l, &b.cuts}, err
@@ -76,13 +77,16 @@ func newBroker(t *testing.T) *broker {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.client.Close)
-	if err := b.client.CreateTopics(t.Context(), ingest.Topic{Name: faultNotes}, ingest.Topic{Name: faultOutcomes, Partitions: 2}); err != nil {
+	if err := b.client.CreateTopics(t.Context(), ingest.Topic{Name: faultNotes},
+		ingest.Topic{Name: faultOutcomes, Partitions: 2}); err != nil {
 		t.Fatal(err)
 	}
 	const n, days = 600, 30
 	start := time.Now().Add(-2 * days * 24 * time.Hour).Truncate(time.Second)
 	b.end = start.Add(2 * days * 24 * time.Hour)
-	g, err := synth.New(synth.Settings{Seed: 8, Start: start, Interval: days * 24 * time.Hour / n, Labels: synth.Labels{Delay: 20 * time.Hour}})
+	g, err := synth.New(synth.Settings{
+		Seed: 8, Start: start, Interval: days * 24 * time.Hour / n, Labels: synth.Labels{Delay: 20 * time.Hour},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +103,8 @@ func newBroker(t *testing.T) *broker {
 		outcomes.add(o.VisitID, o.AppendJSON(nil))
 	}
 	producer := ingest.NewProducer(b.client, slog.New(slog.DiscardHandler))
-	if err := errors.Join(producer.Produce(t.Context(), faultNotes, notes), producer.Produce(t.Context(), faultOutcomes, outcomes)); err != nil {
+	if err := errors.Join(producer.Produce(t.Context(), faultNotes, notes),
+		producer.Produce(t.Context(), faultOutcomes, outcomes)); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -108,15 +113,18 @@ func newBroker(t *testing.T) *broker {
 // night is a whole retraining, of single words and one model.
 func (b *broker) night(store *models.Store) *retrain.Job {
 	fit := train.Default()
-	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10, false, false, train.Never
+	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10,
+		false, false, train.Never
 	return &retrain.Job{
 		Source:   replay.New(replay.Config{Client: b.client, NoteTopic: faultNotes, OutcomeTopic: faultOutcomes}),
-		Settings: retrain.Settings{AsOf: b.end}, Fit: fit, Version: "test", Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), Force: true, By: "test", Why: "a test"},
+		Settings: retrain.Settings{AsOf: b.end}, Fit: fit, Version: "test",
+		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), Force: true, By: "test", Why: "a test"},
 	}
 }
 
-// TestRetrainingSurvivesTheBroker runs retrainings while requests fail and connections break in the middle of a fetch. Those that
-// the broker recovers from finish as if nothing had been; the others change nothing in the store, and the next one finishes.
+// TestRetrainingSurvivesTheBroker runs retrainings while requests fail and connections break in the middle of a fetch.
+// Those that the broker recovers from finish as if nothing had been; the others change nothing in the store, and the
+// next one finishes.
 func TestRetrainingSurvivesTheBroker(t *testing.T) {
 	t.Parallel()
 	clean := newBroker(t)
@@ -171,7 +179,8 @@ func TestRetrainingSurvivesTheBroker(t *testing.T) {
 			if !c.lasts && b.cuts.Load() > 0 {
 				t.Error("the connections were not cut")
 			}
-			if got.Counts.Notes.Messages != want.Counts.Notes.Messages || got.Counts.Outcomes.Messages != want.Counts.Outcomes.Messages {
+			if got.Counts.Notes.Messages != want.Counts.Notes.Messages ||
+				got.Counts.Outcomes.Messages != want.Counts.Outcomes.Messages {
 				t.Error(cmp.Diff(want.Counts, got.Counts))
 			}
 			sound(t, store)

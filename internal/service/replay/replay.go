@@ -90,7 +90,8 @@ func (s *Source) read(ctx context.Context, topic string, from time.Time, each fu
 		m.Key, m.Value, m.Recorded, m.Place.Position = record.Key, record.Value, recorded(record), record.Offset
 		return each(&m)
 	})
-	log := s.config.Logger.With("kafka_topic", topic, "partitions", got.Partitions, "records", got.Records, "absent", got.Absent)
+	log := s.config.Logger.With("kafka_topic", topic, "partitions", got.Partitions, "records", got.Records,
+		"absent", got.Absent)
 	switch {
 	case err != nil:
 	case got.Deleted > 0:

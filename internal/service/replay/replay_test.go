@@ -29,7 +29,8 @@ func kafka(t *testing.T) (c *ingest.Client, notes, outcomes string) {
 	if brokers := os.Getenv("WARDCAST_KAFKA"); brokers != "" {
 		conn.Brokers = strings.Split(brokers, ",")
 	} else {
-		fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
+		fake, err := kfake.NewCluster(kfake.NumBrokers(1),
+			kfake.BrokerConfigs(map[string]string{"default.replication.factor": "1"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func kafka(t *testing.T) (c *ingest.Client, notes, outcomes string) {
 	t.Cleanup(c.Close)
 	name := fmt.Sprintf("replay-%d", time.Now().UnixNano())
 	notes, outcomes = name+"-notes", name+"-outcomes"
-	if err := c.CreateTopics(t.Context(), ingest.Topic{Name: notes}, ingest.Topic{Name: outcomes, Partitions: 3}); err != nil {
+	if err := c.CreateTopics(t.Context(), ingest.Topic{Name: notes},
+		ingest.Topic{Name: outcomes, Partitions: 3}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.DeleteTopics(context.WithoutCancel(t.Context()), notes, outcomes) })
@@ -77,7 +79,8 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	const n = 2500
 	start := time.Now().Add(-30 * 24 * time.Hour).Truncate(time.Second)
 	g, err := synth.New(synth.Settings{
-		Seed: 8, Start: start, Interval: 30 * 24 * time.Hour / n, Labels: synth.Labels{Delay: 20 * time.Hour, Revised: 0.15},
+		Seed: 8, Start: start, Interval: 30 * 24 * time.Hour / n,
+		Labels: synth.Labels{Delay: 20 * time.Hour, Revised: 0.15},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +102,9 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	for _, o := range log {
 		outcomes.add(o.VisitID, o.AppendJSON(nil))
 	}
-	for _, bad := range []string{"no json", `{"schema_version":"2","visit_id":"v","text":"x"}`, `{"schema_version":"1","visit_id":"v"}`} {
+	for _, bad := range []string{
+		"no json", `{"schema_version":"2","visit_id":"v","text":"x"}`, `{"schema_version":"1","visit_id":"v"}`,
+	} {
 		notes.add("v", []byte(bad))
 		outcomes.add("v", []byte(bad))
 	}
@@ -113,15 +118,17 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	produce(outcomeTopic, outcomes)
 
 	settings := retrain.Settings{AsOf: start.Add(28 * 24 * time.Hour), Window: 20 * 24 * time.Hour, Aux: sample.Aux()}
-	want, err := retrain.Collect(t.Context(), &retrain.Files{NoteFiles: []string{notes.file(t, "notes.jsonl")}, OutcomeFiles: []string{outcomes.file(t, "outcomes.jsonl")}}, settings)
+	want, err := retrain.Collect(t.Context(), &retrain.Files{
+		NoteFiles: []string{notes.file(t, "notes.jsonl")}, OutcomeFiles: []string{outcomes.file(t, "outcomes.jsonl")},
+	}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var output ingesttest.Log
 	passed := map[string]int64{}
 	source := replay.New(replay.Config{
-		Client: client, NoteTopic: noteTopic, OutcomeTopic: outcomeTopic, Logger: slog.New(slog.NewTextHandler(&output, nil)),
-		Progress: func(topic string, done, total int64) {
+		Client: client, NoteTopic: noteTopic, OutcomeTopic: outcomeTopic,
+		Logger: slog.New(slog.NewTextHandler(&output, nil)), Progress: func(topic string, done, total int64) {
 			if passed[topic] = done; done > total {
 				t.Errorf("%d of %d", done, total)
 			}
@@ -137,16 +144,20 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	if !strings.HasPrefix(got.Counts.Notes.First["not_json"], noteTopic+"/") {
 		t.Errorf("the first bad note is at %q", got.Counts.Notes.First["not_json"])
 	}
-	for _, read := range []*retrain.Read{&want.Counts.Notes, &want.Counts.Outcomes, &got.Counts.Notes, &got.Counts.Outcomes} {
+	for _, read := range []*retrain.Read{
+		&want.Counts.Notes, &want.Counts.Outcomes, &got.Counts.Notes, &got.Counts.Outcomes,
+	} {
 		read.First = nil // the one thing in which they differ
 	}
 	if d := cmp.Diff(want.Counts, got.Counts); d != "" {
 		t.Error(d)
 	}
-	if want.Counts.Documents < n/4 || want.Counts.Excluded[retrain.Superseded] == 0 || want.Counts.Notes.Refused["not_json"] != 1 {
+	if want.Counts.Documents < n/4 || want.Counts.Excluded[retrain.Superseded] == 0 ||
+		want.Counts.Notes.Refused["not_json"] != 1 {
 		t.Errorf("the month holds too little: %+v", want.Counts)
 	}
-	if passed[noteTopic] != int64(len(notes)) || passed[outcomeTopic] != int64(len(outcomes)) || strings.Count(output.String(), "topic replayed") != 2 {
+	if passed[noteTopic] != int64(len(notes)) || passed[outcomeTopic] != int64(len(outcomes)) ||
+		strings.Count(output.String(), "topic replayed") != 2 {
 		t.Errorf("passed %v; log\n%s", passed, &output)
 	}
 
@@ -163,7 +174,8 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	if got, err = retrain.Collect(t.Context(), source, settings); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want.Rows[1:], got.Rows, cmp.AllowUnexported(msg.Value{})); d != "" || got.Counts.Excluded[retrain.Erased] != 1 || got.Counts.Notes.Empty != 1 {
+	if d := cmp.Diff(want.Rows[1:], got.Rows, cmp.AllowUnexported(msg.Value{})); d != "" ||
+		got.Counts.Excluded[retrain.Erased] != 1 || got.Counts.Notes.Empty != 1 {
 		t.Errorf("%s%+v", d, got.Counts)
 	}
 	if got, err = retrain.Collect(t.Context(), noted, settings); err != nil {
@@ -173,7 +185,8 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 		t.Error(d)
 	}
 	delete(ends, noteTopic)
-	if _, err := retrain.Collect(t.Context(), source.Until(ends), settings); err == nil || !strings.Contains(err.Error(), "reads other topics") {
+	if _, err := retrain.Collect(t.Context(), source.Until(ends), settings); err == nil ||
+		!strings.Contains(err.Error(), "reads other topics") {
 		t.Errorf("ends of another topic: %v", err)
 	}
 }
@@ -181,8 +194,11 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 func TestMissingTopic(t *testing.T) {
 	t.Parallel()
 	client, noteTopic, _ := kafka(t)
-	_, err := retrain.Collect(t.Context(), replay.New(replay.Config{Client: client, NoteTopic: noteTopic, OutcomeTopic: noteTopic + "-gone"}), retrain.Settings{})
-	if err == nil || !strings.Contains(err.Error(), "reading outcomes") || !strings.Contains(err.Error(), "does not exist") {
+	_, err := retrain.Collect(t.Context(),
+		replay.New(replay.Config{Client: client, NoteTopic: noteTopic, OutcomeTopic: noteTopic + "-gone"}),
+		retrain.Settings{})
+	if err == nil || !strings.Contains(err.Error(), "reading outcomes") ||
+		!strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("got %v", err)
 	}
 }

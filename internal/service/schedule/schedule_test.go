@@ -96,7 +96,8 @@ func TestRunIsStopped(t *testing.T) {
 		defer stop()
 		var log bytes.Buffer
 		runs := 0
-		parse(t, "@every 1h", "UTC").Run(ctx, slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context) error {
+		parse(t, "@every 1h",
+			"UTC").Run(ctx, slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context) error {
 			runs++
 			time.AfterFunc(time.Minute, stop)
 			<-ctx.Done()

@@ -29,10 +29,12 @@ const (
 
 // Batch is notes to score and where their predictions go. One of Lines and Notes is set, and one of Out and Rows.
 type Batch struct {
-	// Lines holds a note in each line, a JSON object. A byte order mark before the first line and blank lines are skipped.
+	// Lines holds a note in each line, a JSON object. A byte order mark before the first line and blank lines are
+	// skipped.
 	Lines io.Reader
-	// Notes reads the next note of a table and returns its line, as Next of *notes.Reader does: io.EOF behind the last note; a
-	// *table.Error with a Line concerns one note, of which n then holds at most the visit; any other error ends the batch.
+	// Notes reads the next note of a table and returns its line, as Next of *notes.Reader does: io.EOF behind the last
+	// note; a *table.Error with a Line concerns one note, of which n then holds at most the visit; any other error ends
+	// the batch.
 	Notes func(n *msg.Note) (line int, err error)
 
 	// Out takes a line for each note: its prediction, or for a note that cannot be scored
@@ -199,7 +201,8 @@ func (l *lines) readLines() error {
 	return nil
 }
 
-// score shares the batch among the workers, each taking lines that follow one another, and returns those that took some.
+// score shares the batch among the workers, each taking lines that follow one another, and returns those that took
+// some.
 func (l *lines) score() []lineWorker {
 	// A worker needs enough lines to be worth waking.
 	const least = 16
@@ -247,7 +250,11 @@ func (w *lineWorker) run(batch []line) {
 		}
 		w.counts.Scored++
 		if p := &w.prediction; w.rowed {
-			w.rows = append(w.rows, Row{p.VisitID, new(p.Probability), string(p.Decision), new(p.Logit), p.Model.Name, p.Model.Version, new(p.Abstained), string(p.AppendWarnings(nil)), string(p.AppendEvidence(nil)), ""})
+			w.rows = append(w.rows, Row{
+				VisitID: p.VisitID, Probability: new(p.Probability), Decision: string(p.Decision), Logit: new(p.Logit),
+				Model: p.Model.Name, Version: p.Model.Version, Abstained: new(p.Abstained),
+				Warnings: string(p.AppendWarnings(nil)), Evidence: string(p.AppendEvidence(nil)), Error: "",
+			})
 		} else {
 			w.out = append(p.AppendJSON(w.out), '\n')
 		}
@@ -265,7 +272,8 @@ func (w *lineWorker) score(text []byte, err error) error {
 	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
 }
 
-// Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence of our own words and the names of fields.
+// Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence of our own words and the names of
+// fields.
 func Refusal(err error) (code msg.Reason, detail string) {
 	r := reasonOf(err)
 	return r.code, r.detail
@@ -306,7 +314,8 @@ func reasonOf(err error) reason {
 
 // append appends the line of a note that was refused.
 func (r reason) append(dst []byte, number int) []byte {
-	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, r.code, msg.Text(r.detail).AppendJSON(nil))
+	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, r.code,
+		msg.Text(r.detail).AppendJSON(nil))
 }
 
 var details = map[msg.Reason]string{

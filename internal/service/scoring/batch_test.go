@@ -77,26 +77,55 @@ func TestLines(t *testing.T) {
 		want   []string
 		counts Counts
 	}{
-		"nothing":              {"", nil, Counts{}},
-		"blank lines":          {"\n \n\t\r\n", nil, Counts{Blank: 3}},
-		"in order":             {note("a", "cough", "hip") + "\n" + note("b", "", "hip") + "\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2}},
-		"no newline":           {note("a", "cough", "hip"), []string{"a by cough"}, Counts{Scored: 1}},
-		"windows":              {note("a", "cough", "hip") + "\r\n\r\n" + note("b", "cough", "hip") + "\r\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2, Blank: 1}},
-		"byte order mark":      {"\ufeff" + note("a", "cough", "hip") + "\n", []string{"a by cough"}, Counts{Scored: 1}},
-		"and nothing":          {"\ufeff\n", nil, Counts{Blank: 1}},
-		"mark of a later line": {"\n\ufeff{}\n", []string{"line 2: not_json: not one JSON value"}, Counts{Refused: 1, Blank: 1}},
-		"not JSON":             {"\n\nx\n", []string{"line 3: not_json: not one JSON value"}, Counts{Refused: 1, Blank: 2}},
-		"no object":            {"[1]", []string{"line 1: wrong_type: not an object, or a field of the wrong type"}, Counts{Refused: 1}},
-		"wrong type":           {`{"schema_version":"1","visit_id":"a","text":"hip","age":"old"}`, []string{"line 1: wrong_type: not an object, or a field of the wrong type: age"}, Counts{Refused: 1}},
-		"no text":              {`{"schema_version":"1","visit_id":"a"}`, []string{"line 1: missing_field: a required field is missing: text"}, Counts{Refused: 1}},
-		"empty text":           {note("a", "", " "), []string{"line 1: empty_text: the text is empty: text"}, Counts{Refused: 1}},
-		"not UTF-8":            {"{\"text\":\"\xff\"}", []string{"line 1: invalid_utf8: not UTF-8"}, Counts{Refused: 1}},
-		"long text":            {note("a", "", strings.Repeat("x", msg.MaxText+1)), []string{"line 1: too_large: the text is longer than 64 KiB, or another field too long: text"}, Counts{Refused: 1}},
-		"no version":           {`{"visit_id":"a","text":"hip"}`, []string{"a by cough"}, Counts{Scored: 1}},
-		"other version":        {`{"schema_version":"2","visit_id":"a","text":"hip"}`, []string{"line 1: unknown_schema_version: the schema version is not one that is known: schema_version"}, Counts{Refused: 1}},
+		"nothing":     {"", nil, Counts{}},
+		"blank lines": {"\n \n\t\r\n", nil, Counts{Blank: 3}},
+		"in order": {note("a", "cough", "hip") + "\n" + note("b", "", "hip") +
+			"\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2}},
+		"no newline": {note("a", "cough", "hip"), []string{"a by cough"}, Counts{Scored: 1}},
+		"windows": {note("a", "cough", "hip") + "\r\n\r\n" + note("b", "cough", "hip") +
+			"\r\n", []string{"a by cough", "b by cough"}, Counts{Scored: 2, Blank: 1}},
+		"byte order mark": {
+			"\ufeff" + note("a", "cough", "hip") + "\n", []string{"a by cough"}, Counts{Scored: 1},
+		},
+		"and nothing": {"\ufeff\n", nil, Counts{Blank: 1}},
+		"mark of a later line": {
+			"\n\ufeff{}\n", []string{"line 2: not_json: not one JSON value"}, Counts{Refused: 1, Blank: 1},
+		},
+		"not JSON": {"\n\nx\n", []string{"line 3: not_json: not one JSON value"}, Counts{Refused: 1, Blank: 2}},
+		"no object": {
+			"[1]", []string{"line 1: wrong_type: not an object, or a field of the wrong type"}, Counts{Refused: 1},
+		},
+		"wrong type": {
+			`{"schema_version":"1","visit_id":"a","text":"hip","age":"old"}`,
+			[]string{"line 1: wrong_type: not an object, or a field of the wrong type: age"},
+			Counts{Refused: 1},
+		},
+		"no text": {
+			`{"schema_version":"1","visit_id":"a"}`,
+			[]string{"line 1: missing_field: a required field is missing: text"},
+			Counts{Refused: 1},
+		},
+		"empty text": {
+			note("a", "", " "), []string{"line 1: empty_text: the text is empty: text"}, Counts{Refused: 1},
+		},
+		"not UTF-8": {"{\"text\":\"\xff\"}", []string{"line 1: invalid_utf8: not UTF-8"}, Counts{Refused: 1}},
+		"long text": {
+			note("a", "", strings.Repeat("x", msg.MaxText+1)),
+			[]string{"line 1: too_large: the text is longer than 64 KiB, or another field too long: text"},
+			Counts{Refused: 1},
+		},
+		"no version": {`{"visit_id":"a","text":"hip"}`, []string{"a by cough"}, Counts{Scored: 1}},
+		"other version": {
+			`{"schema_version":"2","visit_id":"a","text":"hip"}`,
+			[]string{"line 1: unknown_schema_version: the schema version is not one that is known: schema_version"},
+			Counts{Refused: 1},
+		},
 		"errors do not stop it": {
 			"x\n\n" + note("a", "", "hip") + "\ny\n" + note("b", "", "hip"),
-			[]string{"line 1: not_json: not one JSON value", "a by cough", "line 4: not_json: not one JSON value", "b by cough"},
+			[]string{
+				"line 1: not_json: not one JSON value", "a by cough",
+				"line 4: not_json: not one JSON value", "b by cough",
+			},
 			Counts{Scored: 2, Refused: 2, Blank: 1},
 		},
 	} {
@@ -106,7 +135,10 @@ func TestLines(t *testing.T) {
 			// One model scores all, so that routes are no part of the table.
 			s := setOf(t, "cough")
 			s.Models[bundle.Other] = s.Models["cough"]
-			for how, in := range map[string]io.Reader{"at once": strings.NewReader(save), "byte by byte": iotest.OneByteReader(strings.NewReader(save)), "with the end": iotest.DataErrReader(strings.NewReader(save))} {
+			for how, in := range map[string]io.Reader{
+				"at once": strings.NewReader(save), "byte by byte": iotest.OneByteReader(strings.NewReader(save)),
+				"with the end": iotest.DataErrReader(strings.NewReader(save)),
+			} {
 				lines, counts := answers(t, s, in)
 				var got []string
 				for _, line := range lines {
@@ -122,22 +154,29 @@ func TestLines(t *testing.T) {
 
 func TestLinesWithoutModel(t *testing.T) {
 	t.Parallel()
-	lines, counts := answers(t, setOf(t, "cough"), strings.NewReader(note("a", "fever", "hip")+"\n"+note("b", "COUGH", "hip")))
-	if len(lines) != 2 || summary(t, lines[0]) != "line 1: no_model: no model scores this complaint" || summary(t, lines[1]) != "b by cough" || counts != (Counts{Scored: 1, Refused: 1}) {
+	lines, counts := answers(t, setOf(t, "cough"),
+		strings.NewReader(note("a", "fever", "hip")+"\n"+note("b", "COUGH", "hip")))
+	if len(lines) != 2 || summary(t, lines[0]) != "line 1: no_model: no model scores this complaint" ||
+		summary(t, lines[1]) != "b by cough" || counts != (Counts{Scored: 1, Refused: 1}) {
 		t.Errorf("%+v, %q", counts, lines)
 	}
 }
 
 func TestDetailsOfEveryReason(t *testing.T) {
 	t.Parallel()
-	for _, r := range []msg.Reason{msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8, msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed} {
+	for _, r := range []msg.Reason{
+		msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8,
+		msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed,
+	} {
 		line := string(reasonOf(&msg.Error{Reason: r, Field: "text"}).append(nil, 7))
-		if got := summary(t, line); !strings.HasPrefix(got, "line 7: "+string(r)+": ") || details[r] == "" || !strings.HasSuffix(got, ": text") {
+		if got := summary(t, line); !strings.HasPrefix(got, "line 7: "+string(r)+": ") || details[r] == "" ||
+			!strings.HasSuffix(got, ": text") {
 			t.Errorf("%s: %s", r, line)
 		}
 	}
 	// What is no reason of ours could quote a note.
-	if got := summary(t, string(reasonOf(errors.New("78F glf")).append(nil, 1))); !strings.HasPrefix(got, "line 1: scoring_failed: ") || strings.Contains(got, "glf") {
+	if got := summary(t, string(reasonOf(errors.New("78F glf")).append(nil, 1))); !strings.HasPrefix(got,
+		"line 1: scoring_failed: ") || strings.Contains(got, "glf") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -147,13 +186,17 @@ func TestLinesRefusesOverlongLine(t *testing.T) {
 	s := setOf(t, bundle.Other)
 	long := strings.Repeat("x", maxLine)
 	blank := strings.Repeat(" ", maxLine+10)
-	in := note("a", "", "hip") + "\n" + long + "x\n" + note("b", "", "hip") + "\n" + blank + "\n" + note("c", "", "hip") + "\n" + long + long
+	in := note("a", "", "hip") + "\n" + long + "x\n" + note("b", "", "hip") + "\n" + blank + "\n" +
+		note("c", "", "hip") + "\n" + long + long
 	lines, counts := answers(t, s, strings.NewReader(in))
 	var got []string
 	for _, line := range lines {
-		got = append(got, strings.SplitAfterN(summary(t, line), ": ", 3)[0]+fmt.Sprint(strings.Contains(line, string(msg.TooLarge))))
+		got = append(got, strings.SplitAfterN(summary(t, line), ": ", 3)[0]+
+			fmt.Sprint(strings.Contains(line, string(msg.TooLarge))))
 	}
-	want := []string{"a by _otherfalse", "line 2: true", "b by _otherfalse", "line 4: true", "c by _otherfalse", "line 6: true"}
+	want := []string{
+		"a by _otherfalse", "line 2: true", "b by _otherfalse", "line 4: true", "c by _otherfalse", "line 6: true",
+	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || counts != (Counts{Scored: 3, Refused: 3}) {
 		t.Errorf("%+v, got %q, want %q", counts, got, want)
 	}
@@ -170,7 +213,8 @@ func TestLinesSameBytes(t *testing.T) {
 		case i%89 == 0:
 			in.WriteString("no JSON\n")
 		default:
-			in.WriteString(note(fmt.Sprint(i), []string{"", "Cough", "x"}[i%3], []string{"hip", "pain pain", "zebra hip"}[i%3]) + "\n")
+			in.WriteString(note(fmt.Sprint(i), []string{"", "Cough", "x"}[i%3],
+				[]string{"hip", "pain pain", "zebra hip"}[i%3]) + "\n")
 		}
 	}
 	var want []string
@@ -217,7 +261,8 @@ func TestLinesAnswersBeforeTheEnd(t *testing.T) {
 	half := ""
 	for i := range 3 {
 		next := note(fmt.Sprint(i+1), "", "hip")
-		if _, err := io.WriteString(ask, strings.TrimPrefix(note(fmt.Sprint(i), "", "hip"), half)+"\n"+next[:20]); err != nil {
+		if _, err := io.WriteString(ask, strings.TrimPrefix(note(fmt.Sprint(i), "", "hip"), half)+"\n"+
+			next[:20]); err != nil {
 			t.Fatal(err)
 		}
 		half = next[:20]
@@ -253,23 +298,29 @@ func TestLinesErrors(t *testing.T) {
 	t.Parallel()
 	s := setOf(t, bundle.Other)
 	in := strings.Repeat(note("a", "", "hip")+"\n", maxBatch+1)
-	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: &failing{}}); !errors.Is(err, errFull) {
+	if _, err := s.Predict(t.Context(), classifier.Options{},
+		Batch{Lines: strings.NewReader(in), Out: &failing{}}); !errors.Is(err, errFull) {
 		t.Errorf("writing: %v", err)
 	}
 	broken := errors.New("broken")
 	var out bytes.Buffer
-	counts, err := s.Predict(t.Context(), classifier.Options{}, Batch{Lines: io.MultiReader(strings.NewReader(in), iotest.ErrReader(broken)), Out: &out})
+	counts, err := s.Predict(t.Context(), classifier.Options{},
+		Batch{Lines: io.MultiReader(strings.NewReader(in), iotest.ErrReader(broken)), Out: &out})
 	if !errors.Is(err, broken) || counts.Scored != maxBatch+1 || strings.Count(out.String(), "\n") != maxBatch+1 {
 		t.Errorf("reading: %v, after %+v", err, counts)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if counts, err := s.Predict(ctx, classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: io.Discard}); !errors.Is(err, context.Canceled) || counts != (Counts{}) {
+	if counts, err := s.Predict(ctx, classifier.Options{},
+		Batch{Lines: strings.NewReader(in), Out: io.Discard}); !errors.Is(err, context.Canceled) ||
+		counts != (Counts{}) {
 		t.Errorf("cancelled: %v, %+v", err, counts)
 	}
 	// Cancelled amid the input: what was read is answered, no more is read.
 	ctx, cancel = context.WithCancel(t.Context())
-	counts, err = s.Predict(ctx, classifier.Options{}, Batch{Lines: strings.NewReader(in), Out: writerFunc(func(b []byte) (int, error) { cancel(); return len(b), nil })})
+	counts, err = s.Predict(ctx, classifier.Options{}, Batch{
+		Lines: strings.NewReader(in), Out: writerFunc(func(b []byte) (int, error) { cancel(); return len(b), nil }),
+	})
 	if !errors.Is(err, context.Canceled) || counts.Scored == 0 || counts.Scored > maxBatch {
 		t.Errorf("cancelled on the way: %v, %+v", err, counts)
 	}
@@ -298,8 +349,17 @@ func (f *fromTable) Next(n *msg.Note) (int, error) {
 func TestPredictTables(t *testing.T) {
 	t.Parallel()
 	s := setOf(t, "cough")
-	all := fromTable{{VisitID: "a", Complaint: "cough", Text: "hip"}, {VisitID: "b"}, {VisitID: "c", Text: "pain", Complaint: "fever"}, {VisitID: "d", Text: "pain", Complaint: "cough", SchemaVersion: "2"}}
-	want := []string{"a by cough", `line 98: wrong_type: not a number: the "age"`, "line 99: no_model: no model scores this complaint", "line 100: unknown_schema_version: the schema version is not one that is known: schema_version"}
+	all := fromTable{
+		{VisitID: "a", Complaint: "cough", Text: "hip"},
+		{VisitID: "b"},
+		{VisitID: "c", Text: "pain", Complaint: "fever"},
+		{VisitID: "d", Text: "pain", Complaint: "cough", SchemaVersion: "2"},
+	}
+	want := []string{
+		"a by cough", `line 98: wrong_type: not a number: the "age"`,
+		"line 99: no_model: no model scores this complaint",
+		"line 100: unknown_schema_version: the schema version is not one that is known: schema_version",
+	}
 	wantCounts := Counts{Scored: 1, Refused: 3, Line: 98, Why: `wrong_type: not a number: the "age"`}
 
 	var out bytes.Buffer
@@ -320,7 +380,8 @@ func TestPredictTables(t *testing.T) {
 
 	in = slices.Clone(all)
 	var rows []Row
-	counts, err = s.Predict(t.Context(), classifier.Options{}, Batch{Notes: in.Next, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
+	counts, err = s.Predict(t.Context(), classifier.Options{},
+		Batch{Notes: in.Next, Rows: func(some []Row) error { rows = append(rows, some...); return nil }})
 	if err != nil || counts != wantCounts || len(rows) != len(want) {
 		t.Fatalf("%+v, %v, %d rows", counts, err, len(rows))
 	}
@@ -328,7 +389,12 @@ func TestPredictTables(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &p); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(Row{"a", &p.Probability, string(p.Decision), &p.Logit, "cough", p.Model.Version, &p.Abstained, `[{"field":"complaint","code":"unknown_complaint"}]`, string(p.AppendEvidence(nil)), ""}, rows[0]); d != "" {
+	if d := cmp.Diff(Row{
+		VisitID: "a", Probability: &p.Probability, Decision: string(p.Decision),
+		Logit: &p.Logit, Model: "cough", Version: p.Model.Version, Abstained: &p.Abstained,
+		Warnings: `[{"field":"complaint","code":"unknown_complaint"}]`,
+		Evidence: string(p.AppendEvidence(nil)), Error: "",
+	}, rows[0]); d != "" {
 		t.Error(d)
 	}
 	for i, visit := range []string{"b", "c", "d"} {
@@ -337,7 +403,8 @@ func TestPredictTables(t *testing.T) {
 		}
 	}
 	in = slices.Clone(all)
-	if _, err := s.Predict(t.Context(), classifier.Options{}, Batch{Notes: in.Next, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
+	if _, err := s.Predict(t.Context(), classifier.Options{},
+		Batch{Notes: in.Next, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
 		t.Errorf("writing rows: %v", err)
 	}
 }

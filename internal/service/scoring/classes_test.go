@@ -47,7 +47,8 @@ func TestCheckClass(t *testing.T) {
 			t.Errorf("%q: %v", class, err)
 		}
 	}
-	if err := set.CheckClass("hme"); !errors.Is(err, ErrClass) || !strings.Contains(err.Error(), `"hme"`) || !strings.Contains(err.Error(), `["home" "ward" "ICU" "rehab"]`) {
+	if err := set.CheckClass("hme"); !errors.Is(err, ErrClass) || !strings.Contains(err.Error(), `"hme"`) ||
+		!strings.Contains(err.Error(), `["home" "ward" "ICU" "rehab"]`) {
 		t.Errorf("got %v, want an error that names the classes once each", err)
 	}
 	yesNo := setOf(t, bundle.Other)
@@ -59,8 +60,8 @@ func TestCheckClass(t *testing.T) {
 	}
 }
 
-// TestClassAsked sends notes to models of which one knows the class, one does not, and one predicts yes or no, through one
-// prediction.
+// TestClassAsked sends notes to models of which one knows the class, one does not, and one predicts yes or no, through
+// one prediction.
 func TestClassAsked(t *testing.T) {
 	t.Parallel()
 	s := classSet(t).Scorer(classifier.Options{Class: "ICU"})
@@ -76,7 +77,8 @@ func TestClassAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.Class != c.class || p.Against != c.against || (len(p.Classes) == 3) != (c.class != "") {
-			t.Errorf("%s: %q against %q, of %+v; want %q against %q", c.complaint, p.Class, p.Against, p.Classes, c.class, c.against)
+			t.Errorf("%s: %q against %q, of %+v; want %q against %q", c.complaint, p.Class, p.Against, p.Classes,
+				c.class, c.against)
 		}
 		if probability, ok := s.Probability(&n); !ok || math.Abs(probability-p.Admission()) > 1e-9 {
 			t.Errorf("%s: probability %v alone, %v in the prediction", c.complaint, probability, p.Admission())

@@ -21,8 +21,13 @@ func store(ctx context.Context, dir string) (*models.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := classifier.Parts{Vectorizer: v, Heads: []classifier.Head{{Words: []float64{2}}}, Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5}
-	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	parts := classifier.Parts{
+		Vectorizer: v, Heads: []classifier.Head{{Words: []float64{2}}},
+		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
+	}
+	b := &bundle.Bundle{
+		Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
+	}
 	if err := parts.ToBundle(b); err != nil {
 		return nil, err
 	}
@@ -31,7 +36,9 @@ func store(ctx context.Context, dir string) (*models.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &models.Generation{CreatedAt: b.Manifest.CreatedAt, By: "train", Models: map[string]models.Member{bundle.Other: {Version: version}}}
+	g := &models.Generation{CreatedAt: b.Manifest.CreatedAt, By: "train", Models: map[string]models.Member{
+		bundle.Other: {Version: version},
+	}}
 	if err := s.AddGeneration(ctx, g); err != nil {
 		return nil, err
 	}

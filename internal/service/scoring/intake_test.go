@@ -13,7 +13,8 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// patients returns a set whose model of all complaints knows age, sex and complaint, and has learned these levels of sex.
+// patients returns a set whose model of all complaints knows age, sex and complaint, and has learned these levels of
+// sex.
 func patients(tb testing.TB, levels ...string) *Set {
 	tb.Helper()
 	store := models.OpenDir(tb.TempDir())
@@ -22,9 +23,13 @@ func patients(tb testing.TB, levels ...string) *Set {
 		Aux: []bundle.AuxColumn{
 			{Name: "age", Kind: bundle.Numeric, Mean: []float64{50}},
 			{Name: "sex", Kind: bundle.Categorical, Levels: levels, Mean: []float64{.5, .5}},
-			{Name: bundle.ComplaintColumn, Kind: bundle.Categorical, Levels: []string{"cough", "fall"}, Mean: []float64{.5, .5}},
+			{Name: bundle.ComplaintColumn, Kind: bundle.Categorical, Levels: []string{"cough", "fall"}, Mean: []float64{
+				.5, .5,
+			}},
 		},
-		Heads:       []classifier.Head{{Words: []float64{.25, -.5}, Gamma: []float64{.02, 1, -1, .75, -.75}, Intercept: -1}},
+		Heads: []classifier.Head{
+			{Words: []float64{.25, -.5}, Gamma: []float64{.02, 1, -1, .75, -.75}, Intercept: -1},
+		},
 		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	})
 	keep(tb, store, "fever", classifier.Parts{
@@ -55,7 +60,10 @@ func scored(t *testing.T, s *Scorer, n msg.Note) *msg.Prediction {
 func TestWhatCannotBeIsMissing(t *testing.T) {
 	t.Parallel()
 	s := patients(t, "FEMALE", "MALE").Scorer(classifier.Options{})
-	base := msg.Note{VisitID: "V1", ArrivedAt: "2026-11-20T08:01:02Z", Complaint: "Fall", Text: "hip", Age: msg.Some(78), Sex: "FEMALE"}
+	base := msg.Note{
+		VisitID: "V1", ArrivedAt: "2026-11-20T08:01:02Z", Complaint: "Fall", Text: "hip",
+		Age: msg.Some(78), Sex: "FEMALE",
+	}
 	with := func(change func(*msg.Note)) *msg.Prediction {
 		n := base
 		change(&n)
@@ -68,10 +76,22 @@ func TestWhatCannotBeIsMissing(t *testing.T) {
 		odd, missing func(*msg.Note)
 		want         msg.Warning
 	}{
-		"age":                                  {func(n *msg.Note) { n.Age = msg.Some(999) }, func(n *msg.Note) { n.Age = msg.Optional{} }, msg.Warning{Field: "age", Code: msg.ValueOutOfRange}},
-		"arrival":                              {func(n *msg.Note) { n.ArrivedAt = "22/11/2026 15:00" }, func(n *msg.Note) { n.ArrivedAt = "" }, msg.Warning{Field: "arrived_at", Code: msg.ValueBadTime}},
-		"arrival 1900":                         {func(n *msg.Note) { n.ArrivedAt = "1900-01-01T00:00:00Z" }, func(n *msg.Note) { n.ArrivedAt = "" }, msg.Warning{Field: "arrived_at", Code: msg.ValueOutOfRange}},
-		"a field that the model does not read": {func(n *msg.Note) { n.Vitals.HR = msg.Some(0) }, func(*msg.Note) {}, msg.Warning{Field: "vitals.hr", Code: msg.ValueOutOfRange}},
+		"age": {
+			func(n *msg.Note) { n.Age = msg.Some(999) }, func(n *msg.Note) { n.Age = msg.Optional{} },
+			msg.Warning{Field: "age", Code: msg.ValueOutOfRange},
+		},
+		"arrival": {
+			func(n *msg.Note) { n.ArrivedAt = "22/11/2026 15:00" }, func(n *msg.Note) { n.ArrivedAt = "" },
+			msg.Warning{Field: "arrived_at", Code: msg.ValueBadTime},
+		},
+		"arrival 1900": {
+			func(n *msg.Note) { n.ArrivedAt = "1900-01-01T00:00:00Z" }, func(n *msg.Note) { n.ArrivedAt = "" },
+			msg.Warning{Field: "arrived_at", Code: msg.ValueOutOfRange},
+		},
+		"a field that the model does not read": {
+			func(n *msg.Note) { n.Vitals.HR = msg.Some(0) }, func(*msg.Note) {},
+			msg.Warning{Field: "vitals.hr", Code: msg.ValueOutOfRange},
+		},
 	} {
 		p := with(c.odd)
 		if d := cmp.Diff([]msg.Warning{c.want}, p.Warnings); d != "" {
@@ -87,11 +107,16 @@ func TestWhatCannotBeIsMissing(t *testing.T) {
 		want msg.Warning
 		aux  int
 	}{
-		"sex":       {func(n *msg.Note) { n.Sex = "zebra" }, msg.Warning{Field: "sex", Code: msg.ValueUnknownLevel}, 1},
-		"complaint": {func(n *msg.Note) { n.Complaint = "zebra" }, msg.Warning{Field: "complaint", Code: msg.ValueUnknownComplaint}, 2},
+		"sex": {func(n *msg.Note) { n.Sex = "zebra" }, msg.Warning{Field: "sex", Code: msg.ValueUnknownLevel}, 1},
+		"complaint": {
+			func(n *msg.Note) { n.Complaint = "zebra" },
+			msg.Warning{Field: "complaint", Code: msg.ValueUnknownComplaint},
+			2,
+		},
 	} {
 		p := with(c.odd)
-		if d := cmp.Diff([]msg.Warning{c.want}, p.Warnings); d != "" || p.Aux[c.aux].Contribution != 0 || p.Aux[c.aux].Value != msg.Text("zebra") {
+		if d := cmp.Diff([]msg.Warning{c.want}, p.Warnings); d != "" || p.Aux[c.aux].Contribution != 0 ||
+			p.Aux[c.aux].Value != msg.Text("zebra") {
 			t.Errorf("%s: %+v (-want +got):\n%s", name, p.Aux[c.aux], d)
 		}
 	}
@@ -110,7 +135,8 @@ func TestEverySpellingIsTheSameNote(t *testing.T) {
 				p := scored(t, s, msg.Note{VisitID: "V1", Complaint: "Fall", Text: "hip", Sex: sex})
 				want := []float64{1, -1}[i]
 				// Centred by a mean of ½, the other level speaks against it.
-				if got := p.Aux[1]; got.Contribution != want || got.Value != msg.Text(levels[i]) || len(p.Warnings) > 0 {
+				if got := p.Aux[1]; got.Contribution != want || got.Value != msg.Text(levels[i]) ||
+					len(p.Warnings) > 0 {
 					t.Errorf("a model of %q reads %q as %+v, %v", levels, sex, got, p.Warnings)
 				}
 			}
@@ -129,14 +155,18 @@ func TestScorerTakesTheSitesRules(t *testing.T) {
 	}
 	s := patients(t, "FEMALE", "MALE").Scorer(classifier.Options{Intake: in})
 	p := scored(t, s, msg.Note{VisitID: "V1", Complaint: "Fall", Text: "hip", Age: msg.Some(78), Sex: "1"})
-	if got := fmt.Sprint(p.Warnings); got != "[age is out of range and counts as missing]" || p.Aux[1].Value != msg.Text("FEMALE") {
+	if got := fmt.Sprint(p.Warnings); got != "[age is out of range and counts as missing]" ||
+		p.Aux[1].Value != msg.Text("FEMALE") {
 		t.Errorf("%s, %+v", got, p.Aux)
 	}
 }
 
 func TestScoreAllocatesNothing(t *testing.T) { // alone, for AllocsPerRun counts those of all goroutines
 	s := patients(t, "FEMALE", "MALE").Scorer(classifier.Options{})
-	n := msg.Note{VisitID: "V1", ArrivedAt: "1900-01-01T00:00:00Z", Complaint: "Zebra", Text: "hip pain", Age: msg.Some(999), Sex: "of many words"}
+	n := msg.Note{
+		VisitID: "V1", ArrivedAt: "1900-01-01T00:00:00Z", Complaint: "Zebra", Text: "hip pain",
+		Age: msg.Some(999), Sex: "of many words",
+	}
 	var p msg.Prediction
 	if got := testing.AllocsPerRun(50, func() {
 		if err := s.Score(&n, scoredAt, &p); err != nil {

@@ -33,8 +33,8 @@ type opened struct {
 	values []msg.Value
 }
 
-// Bounds of the spellings of complaints that are remembered, in all about 1 MB. Longer ones are looked up anew each time. When there are
-// too many, all are forgotten: senders may write anything there.
+// Bounds of the spellings of complaints that are remembered, in all about 1 MB. Longer ones are looked up anew each
+// time. When there are too many, all are forgotten: senders may write anything there.
 const (
 	maxRoutes   = 4096
 	maxSpelling = 64 // bytes
@@ -48,9 +48,9 @@ func (s *Set) Scorer(options classifier.Options) *Scorer {
 	return &Scorer{Set: s, options: options, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
 }
 
-// Score answers a note in p, whose slices it reuses, with scoredAt as the time. The rest of the answer is a
-// pure function of note, set and options. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if there is
-// a model neither for the complaint nor for all complaints.
+// Score answers a note in p, whose slices it reuses, with scoredAt as the time. The rest of the answer is a pure
+// function of note, set and options. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if
+// there is a model neither for the complaint nor for all complaints.
 func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	r := s.route(n.Complaint)
 	s.last = r.opened
@@ -65,8 +65,8 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	return nil
 }
 
-// Reading returns the model that answered the last note of Score in p, and what the note looks like to it. It is valid until
-// the next call.
+// Reading returns the model that answered the last note of Score in p, and what the note looks like to it. It is valid
+// until the next call.
 func (s *Scorer) Reading(p *msg.Prediction) (*classifier.Model, drift.Note) {
 	return s.last.model, s.last.scorer.Reading(p)
 }
@@ -104,7 +104,8 @@ func (s *Scorer) route(complaint string) route {
 	r := route{complaint: classifier.Complaint(complaint)}
 	if model := s.Set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
-			r.opened = &opened{model: model, scorer: model.Scorer(s.options), values: make([]msg.Value, len(model.Aux()))}
+			r.opened = &opened{model: model, scorer: model.Scorer(s.options), values: make([]msg.Value,
+				len(model.Aux()))}
 			for _, c := range model.Aux() {
 				r.aux = append(r.aux, c.Name)
 			}
@@ -120,8 +121,8 @@ func (s *Scorer) route(complaint string) route {
 	return r
 }
 
-// value returns the value of an auxiliary column of a note: the field of that name, null if the note has no such field or
-// value.
+// value returns the value of an auxiliary column of a note: the field of that name, null if the note has no such field
+// or value.
 func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
 	if name == bundle.ComplaintColumn {
 		return complaint

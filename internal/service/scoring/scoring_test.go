@@ -25,21 +25,27 @@ import (
 const scoredAt = "2026-11-20T08:01:03.000Z"
 
 // auxNames are the columns of the test's models: every field of a note that can be one.
-var auxNames = [...]string{"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr", "vitals.temp_c", "vitals.spo2", bundle.ComplaintColumn, "no_such_field"}
+var auxNames = [...]string{
+	"age", "sex", "acuity", "site", "vitals.sbp", "vitals.dbp", "vitals.hr", "vitals.rr",
+	"vitals.temp_c", "vitals.spo2", bundle.ComplaintColumn, "no_such_field",
+}
 
 // save puts a model of that name into the store as the champion: it knows "hip" and "pain", by a weight of its own.
 func save(tb testing.TB, store *models.Store, name string, weight float64) {
 	tb.Helper()
 	parts := classifier.Parts{
 		Info: msg.Model{Method: "sonmf"}, Vectorizer: vectorizer(tb),
-		Topics: mat.NewDense(2, 1, []float64{1, 0.5}), Heads: []classifier.Head{{Beta: []float64{weight}, Words: []float64{0.25, 0}}},
+		Topics:      mat.NewDense(2, 1, []float64{1, 0.5}),
+		Heads:       []classifier.Head{{Beta: []float64{weight}, Words: []float64{0.25, 0}}},
 		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5,
 	}
 	for _, name := range auxNames {
 		c := bundle.AuxColumn{Name: name, Kind: bundle.Numeric, Mean: []float64{1}}
 		switch name {
 		case "sex", "site", bundle.ComplaintColumn:
-			c = bundle.AuxColumn{Name: name, Kind: bundle.Categorical, Levels: []string{"F", "chest pain"}, Mean: []float64{0.5, 0.5}}
+			c = bundle.AuxColumn{
+				Name: name, Kind: bundle.Categorical, Levels: []string{"F", "chest pain"}, Mean: []float64{0.5, 0.5},
+			}
 		}
 		parts.Aux = append(parts.Aux, c)
 		parts.Heads[0].Gamma = append(parts.Heads[0].Gamma, make([]float64, len(c.Mean))...)
@@ -50,7 +56,8 @@ func save(tb testing.TB, store *models.Store, name string, weight float64) {
 // vectorizer knows "hip" and "pain".
 func vectorizer(tb testing.TB) *textproc.Vectorizer {
 	tb.Helper()
-	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}}, []float64{1, 1})
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip", DF: 1}, {Text: "pain", DF: 1}},
+		[]float64{1, 1})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -114,10 +121,12 @@ func TestScoreRoutes(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions[c.want] || p.Model.SHA256 == "" {
+				if err != nil || !ok || p.Model.Name != c.want || p.Model.Version != set.Versions[c.want] ||
+					p.Model.SHA256 == "" {
 					t.Fatalf("%v: scored by %+v, want %s", err, p.Model, c.want)
 				}
-				if p.VisitID != n.VisitID || p.ArrivedAt != n.ArrivedAt || p.Complaint != c.complaint || p.ScoredAt != scoredAt || p.SchemaVersion != msg.SchemaVersion {
+				if p.VisitID != n.VisitID || p.ArrivedAt != n.ArrivedAt || p.Complaint != c.complaint ||
+					p.ScoredAt != scoredAt || p.SchemaVersion != msg.SchemaVersion {
 					t.Errorf("the note's own fields are %+v", p)
 				}
 				if msg.Round(probability) != p.Probability {
@@ -135,7 +144,10 @@ func TestScoreAlternates(t *testing.T) {
 	s := set.Scorer(classifier.Options{})
 	var reused msg.Prediction
 	for i, complaint := range []string{"cough", "Chest Pain", "none", "COUGH", "", "chest pain", "cough"} {
-		n := msg.Note{VisitID: fmt.Sprint(i), Complaint: complaint, Text: []string{"hip", "zebra", "pain hip"}[i%3], Age: msg.Some(float64(i))}
+		n := msg.Note{
+			VisitID: fmt.Sprint(i), Complaint: complaint, Text: []string{"hip", "zebra", "pain hip"}[i%3],
+			Age: msg.Some(float64(i)),
+		}
 		var fresh msg.Prediction
 		if err := set.Scorer(classifier.Options{}).Score(&n, scoredAt, &fresh); err != nil {
 			t.Fatal(err)
@@ -149,7 +161,8 @@ func TestScoreAlternates(t *testing.T) {
 	}
 }
 
-// TestSpellingsMemory: whatever complaints come, what is remembered of them stays small, and one that comes again is remembered again.
+// TestSpellingsMemory: whatever complaints come, what is remembered of them stays small, and one that comes again is
+// remembered again.
 func TestSpellingsMemory(t *testing.T) {
 	s := setOf(t, bundle.Other).Scorer(classifier.Options{})
 	score := func(complaint string) {
@@ -187,8 +200,15 @@ func TestScoreReadsAuxFromTheNote(t *testing.T) {
 		want [len(auxNames)]msg.Value
 	}{
 		"all": {
-			msg.Note{Complaint: " Chest  PAIN", Age: msg.Some(78), Sex: "F", Acuity: msg.Some(3), Site: "A", Vitals: msg.Vitals{SBP: msg.Some(151), DBP: msg.Some(88), HR: msg.Some(96), RR: msg.Some(18), TempC: msg.Some(36.8), SpO2: msg.Some(97)}},
-			[...]msg.Value{number(78), msg.Text("F"), number(3), msg.Text("A"), number(151), number(88), number(96), number(18), number(36.8), number(97), msg.Text("chest pain"), {}},
+			msg.Note{
+				Complaint: " Chest  PAIN", Age: msg.Some(78), Sex: "F", Acuity: msg.Some(3), Site: "A",
+				Vitals: msg.Vitals{
+					SBP: msg.Some(151), DBP: msg.Some(88), HR: msg.Some(96), RR: msg.Some(18),
+					TempC: msg.Some(36.8), SpO2: msg.Some(97),
+				},
+			},
+			[...]msg.Value{number(78), msg.Text("F"), number(3), msg.Text("A"), number(151), number(88), number(
+				96), number(18), number(36.8), number(97), msg.Text("chest pain"), {}},
 		},
 		"none": {msg.Note{}, [len(auxNames)]msg.Value{}},
 		"zero": {msg.Note{Age: msg.Some(0)}, [...]msg.Value{0: number(0), 11: {}}},
@@ -214,7 +234,8 @@ func TestScoreReadsAuxFromTheNote(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := Load(t.Context(), models.OpenDir(filepath.Join(t.TempDir(), "none")), nil); !errors.Is(err, models.ErrNotFound) {
+	if _, err := Load(t.Context(), models.OpenDir(filepath.Join(t.TempDir(), "none")), nil); !errors.Is(err,
+		models.ErrNotFound) {
 		t.Errorf("no store: %v", err)
 	}
 	dir := t.TempDir()
@@ -226,7 +247,8 @@ func TestLoadErrors(t *testing.T) {
 	save(t, store, "cough", 2)
 	save(t, store, "fever", 3)
 	whole, err := Load(t.Context(), store, nil)
-	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.Created["cough"].IsZero() || !whole.Created["none"].IsZero() {
+	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.Created["cough"].IsZero() ||
+		!whole.Created["none"].IsZero() {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	g, err := store.Champion(t.Context())
@@ -273,11 +295,15 @@ func TestLoadRefusesUnusableModel(t *testing.T) {
 	t.Parallel()
 	store := models.OpenDir(t.TempDir())
 	b := &bundle.Bundle{
-		Manifest:   bundle.Manifest{Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Text: []byte("{}")},
+		Manifest: bundle.Manifest{
+			Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
+			Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Text: []byte("{}"),
+		},
 		Vocabulary: []bundle.Term{{Text: "hip", DF: 1}},
 	}
 	storetest.Serve(t, store, b)
-	if _, err := Load(t.Context(), store, nil); err == nil || !strings.Contains(err.Error(), `model "cough", version "`+b.Version+`"`) {
+	if _, err := Load(t.Context(), store, nil); err == nil ||
+		!strings.Contains(err.Error(), `model "cough", version "`+b.Version+`"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -307,7 +333,8 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := Load(t.Context(), store, first)
-	if err != nil || second.Models[bundle.Other] != first.Models[bundle.Other] || second.Models["cough"] == first.Models["cough"] || second.Generation == first.Generation {
+	if err != nil || second.Models[bundle.Other] != first.Models[bundle.Other] ||
+		second.Models["cough"] == first.Models["cough"] || second.Generation == first.Generation {
 		t.Fatalf("%v: %+v", err, second)
 	}
 	if _, err := Load(t.Context(), store, nil); err == nil {
@@ -320,7 +347,8 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fresh.Generation != second.Generation || !maps.Equal(fresh.Versions, second.Versions) || !maps.Equal(fresh.Created, second.Created) {
+	if fresh.Generation != second.Generation || !maps.Equal(fresh.Versions, second.Versions) ||
+		!maps.Equal(fresh.Created, second.Created) {
 		t.Errorf("got %+v, want %+v", second, fresh)
 	}
 }
@@ -336,7 +364,8 @@ func (c *counting) Read(ctx context.Context, name string, limit int64) ([]byte, 
 	return c.Bucket.Read(ctx, name, limit)
 }
 
-// TestReloadReads counts what is read of three champions: nothing of them while they stay, and all of the one that changes.
+// TestReloadReads counts what is read of three champions: nothing of them while they stay, and all of the one that
+// changes.
 func TestReloadReads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -37,8 +37,8 @@ type About struct {
 // ErrNoChampion means that the store serves no generation.
 var ErrNoChampion = errors.New("no champion in the model store")
 
-// Load reads and checks the generation that the store serves: all its models or, with an error that names each bad file,
-// none. running, unless it is nil, is a set of this store; versions that it has are not read again.
+// Load reads and checks the generation that the store serves: all its models or, with an error that names each bad
+// file, none. running, unless it is nil, is a set of this store; versions that it has are not read again.
 func Load(ctx context.Context, store *models.Store, running *Set) (*Set, error) {
 	g, err := store.Champion(ctx)
 	_, damaged := errors.AsType[*models.FileError](err)
@@ -57,13 +57,14 @@ func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generati
 		return running, nil
 	}
 	s := &Set{
-		Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(), Created: map[string]time.Time{},
-		About: map[string]About{}, References: map[string]*drift.Reference{},
+		Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(),
+		Created: map[string]time.Time{}, About: map[string]About{}, References: map[string]*drift.Reference{},
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
 		if running != nil && running.Versions[name] == s.Versions[name] {
-			s.Models[name], s.Created[name], s.References[name] = running.Models[name], running.Created[name], running.References[name]
+			s.Models[name], s.Created[name], s.References[name] = running.Models[name], running.Created[name],
+				running.References[name]
 			s.About[name] = running.About[name]
 			continue
 		}
@@ -92,10 +93,14 @@ func (s *Set) read(ctx context.Context, store *models.Store, name string) error 
 		err = reference.Check(model.Rank(), model.Categorical())
 	}
 	if err != nil {
-		return fmt.Errorf("reading generation %q: model %q, version %q: evaluation.json: %w", s.Generation, name, s.Versions[name], err)
+		return fmt.Errorf("reading generation %q: model %q, version %q: evaluation.json: %w", s.Generation, name,
+			s.Versions[name], err)
 	}
 	s.Models[name], s.Created[name], s.References[name] = model, b.Manifest.CreatedAt, reference
-	s.About[name] = About{b.Manifest.Complaint, b.Manifest.Training, b.Manifest.Recalibrated, b.Manifest.Metrics}
+	s.About[name] = About{
+		Complaint: b.Manifest.Complaint, Training: b.Manifest.Training,
+		Recalibrated: b.Manifest.Recalibrated, Metrics: b.Manifest.Metrics,
+	}
 	return nil
 }
 

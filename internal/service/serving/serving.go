@@ -1,5 +1,5 @@
-// Package serving changes which generation of a model store is served. It holds the checks that the command line and the HTTP API share:
-// a generation is served only after all its models have loaded, as a scorer loads them.
+// Package serving changes which generation of a model store is served. It holds the checks that the command line and
+// the HTTP API share: a generation is served only after all its models have loaded, as a scorer loads them.
 package serving
 
 import (
@@ -15,7 +15,8 @@ import (
 
 // Request asks for another generation to be served, and says on whose behalf.
 type Request struct {
-	To      string // generation; "" for the newest without an objection, or for a rollback the one that was served before
+	// generation; "" for the newest without an objection, or for a rollback the one that was served before
+	To      string
 	From    string // what the caller takes to be served; "" for whatever is
 	By, Why string
 	Command string // the command line, or what else asked
@@ -32,8 +33,8 @@ type Change struct {
 // ErrServed means that the generation is served already.
 var ErrServed = errors.New("is served already")
 
-// ObjectionError means that a generation was refused by the gate or rolled back, and that the request does not say why it should
-// be served all the same.
+// ObjectionError means that a generation was refused by the gate or rolled back, and that the request does not say why
+// it should be served all the same.
 type ObjectionError struct {
 	Generation string
 	Why        string // "was refused: …" or "was rolled back: …"
@@ -42,13 +43,14 @@ type ObjectionError struct {
 
 func (e *ObjectionError) Error() string {
 	if e.Newest {
-		return fmt.Sprintf("nothing newer to promote: generation %q %s; promoting it needs its name and a reason", e.Generation, e.Why)
+		return fmt.Sprintf("nothing newer to promote: generation %q %s; promoting it needs its name and a reason",
+			e.Generation, e.Why)
 	}
 	return fmt.Sprintf("generation %q %s; promoting it needs a reason", e.Generation, e.Why)
 }
 
-// Champion returns the generation that is served; one without a name if there is none. A champion that is damaged is logged, and can
-// be replaced, which mends the store.
+// Champion returns the generation that is served; one without a name if there is none. A champion that is damaged is
+// logged, and can be replaced, which mends the store.
 func Champion(ctx context.Context, s *models.Store, log *slog.Logger) (*models.Generation, error) {
 	g, err := s.Champion(ctx)
 	damage, damaged := errors.AsType[*models.FileError](err)
@@ -73,8 +75,8 @@ func Newest(ctx context.Context, s *models.Store, log *slog.Logger) (string, err
 	return names[len(names)-1], nil
 }
 
-// sound returns the names of all generations, oldest first, at least one. It warns of those whose files are damaged and leaves
-// them out.
+// sound returns the names of all generations, oldest first, at least one. It warns of those whose files are damaged and
+// leaves them out.
 func sound(ctx context.Context, s *models.Store, log *slog.Logger) ([]string, error) {
 	all, err := s.Generations(ctx)
 	if err != nil {
@@ -98,20 +100,21 @@ func sound(ctx context.Context, s *models.Store, log *slog.Logger) ([]string, er
 	return names, nil
 }
 
-// Promotable returns the newest of these generations, oldest first and at least one, that was neither refused nor rolled back. It goes
-// back to the one that is served at most. The error is an *ObjectionError if there is none.
+// Promotable returns the newest of these generations, oldest first and at least one, that was neither refused nor
+// rolled back. It goes back to the one that is served at most. The error is an *ObjectionError if there is none.
 func Promotable(names []string, served string, objections map[string]string) (string, error) {
 	newest := names[len(names)-1]
 	for _, name := range slices.Backward(names) {
-		if _, objected := objections[name]; !objected && (name > served || name == newest) { // names begin with their times
+		// names begin with their times
+		if _, objected := objections[name]; !objected && (name > served || name == newest) {
 			return name, nil
 		}
 	}
 	return "", &ObjectionError{Generation: newest, Why: objections[newest], Newest: true}
 }
 
-// Promote serves a generation. The error wraps ErrServed or models.ErrConflict, models.ErrNotFound without such a generation, or
-// is an *ObjectionError.
+// Promote serves a generation. The error wraps ErrServed or models.ErrConflict, models.ErrNotFound without such a
+// generation, or is an *ObjectionError.
 func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) {
 	served, err := replaced(ctx, s, r)
 	if err != nil {
@@ -147,8 +150,8 @@ func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) 
 	return &Change{served.Name, g}, err
 }
 
-// Rollback serves a generation again. The error wraps models.ErrNeverServed if it was never served, and else is as that of
-// Promote.
+// Rollback serves a generation again. The error wraps models.ErrNeverServed if it was never served, and else is as that
+// of Promote.
 func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error) {
 	served, err := replaced(ctx, s, r)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package textfile writes what a retraining came to as metrics, for the textfile collector of Prometheus' node_exporter:
-// a nightly job is gone when it would be scraped.
+// Package textfile writes what a retraining came to as metrics, for the textfile collector of Prometheus'
+// node_exporter: a nightly job is gone when it would be scraped.
 package textfile
 
 import (
@@ -30,8 +30,8 @@ type Retraining struct {
 // successName is that of the one metric that a run which fails takes over from the file.
 const successName = "wardcast_retrain_success_timestamp_seconds"
 
-// WriteFile replaces a file for the textfile collector of Prometheus' node_exporter. With a shard, each metric has it as a
-// label. The metrics are:
+// WriteFile replaces a file for the textfile collector of Prometheus' node_exporter. With a shard, each metric has it
+// as a label. The metrics are:
 //
 //	wardcast_retrain_end_timestamp_seconds      when the last run ended
 //	wardcast_retrain_success_timestamp_seconds  when the last run that did not fail ended; absent if none is known
@@ -79,7 +79,8 @@ func Check(path string) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file", path)
 	}
-	probe, err := os.CreateTemp(filepath.Dir(path), ".wardcast-*") // as the metrics will be written: beside the file, then renamed
+	// as the metrics will be written: beside the file, then renamed
+	probe, err := os.CreateTemp(filepath.Dir(path), ".wardcast-*")
 	if err != nil {
 		return fmt.Errorf("writing into its folder: %w", err)
 	}

@@ -26,7 +26,8 @@ func TestRetrainingFile(t *testing.T) {
 	done := &retrain.Result{
 		Counts: retrain.Counts{Split: retrain.SplitCounts{Train: 3000, Judge: 1000}},
 		Promotion: &train.Promotion{Verdict: &gate.Verdict{
-			Decision: gate.Refuse, Figures: gate.Figures{BaseLogLoss: 0.5, Challenger: loss(0.25), Champion: loss(0.125)},
+			Decision: gate.Refuse,
+			Figures:  gate.Figures{BaseLogLoss: 0.5, Challenger: loss(0.25), Champion: loss(0.125)},
 		}},
 	}
 	check := func(r *textfile.Retraining, want, not []string) {
@@ -50,23 +51,31 @@ func TestRetrainingFile(t *testing.T) {
 		}
 	}
 	check(&textfile.Retraining{Ended: first, Err: errors.New("no broker")},
-		[]string{"wardcast_retrain_failed 1", "wardcast_retrain_end_timestamp_seconds 1.8e+09"}, []string{"success", "decision", "notes{"})
+		[]string{"wardcast_retrain_failed 1", "wardcast_retrain_end_timestamp_seconds 1.8e+09"},
+		[]string{"success", "decision", "notes{"})
 	check(&textfile.Retraining{Ended: first, Took: 1500 * time.Millisecond, Result: done}, []string{
-		"wardcast_retrain_failed 0", "wardcast_retrain_success_timestamp_seconds 1.8e+09", "wardcast_retrain_duration_seconds 1.5",
+		"wardcast_retrain_failed 0", "wardcast_retrain_success_timestamp_seconds 1.8e+09",
+		"wardcast_retrain_duration_seconds 1.5",
 		`wardcast_retrain_decision{decision="promote"} 0`, `wardcast_retrain_decision{decision="refuse"} 1`,
 		`wardcast_retrain_notes{part="judged"} 1000`, `wardcast_retrain_notes{part="train"} 3000`,
-		`wardcast_retrain_log_loss{of="base_rate"} 0.5`, `wardcast_retrain_log_loss{of="challenger"} 0.25`, `wardcast_retrain_log_loss{of="champion"} 0.125`,
+		`wardcast_retrain_log_loss{of="base_rate"} 0.5`, `wardcast_retrain_log_loss{of="challenger"} 0.25`,
+		`wardcast_retrain_log_loss{of="champion"} 0.125`,
 	}, []string{"shard"})
 	for range 2 {
 		check(&textfile.Retraining{Ended: first.Add(24 * time.Hour), Err: errors.New("no broker")},
-			[]string{"wardcast_retrain_failed 1", "wardcast_retrain_end_timestamp_seconds 1.8000864e+09", "wardcast_retrain_success_timestamp_seconds 1.8e+09"}, []string{"decision"})
+			[]string{
+				"wardcast_retrain_failed 1", "wardcast_retrain_end_timestamp_seconds 1.8000864e+09",
+				"wardcast_retrain_success_timestamp_seconds 1.8e+09",
+			}, []string{"decision"})
 	}
 	check(&textfile.Retraining{Ended: first, Shard: "1/3", Result: &retrain.Result{}},
-		[]string{`wardcast_retrain_failed{shard="1/3"} 0`, `wardcast_retrain_notes{part="train",shard="1/3"} 0`}, []string{"decision"})
+		[]string{`wardcast_retrain_failed{shard="1/3"} 0`, `wardcast_retrain_notes{part="train",shard="1/3"} 0`},
+		[]string{"decision"})
 	if err := os.WriteFile(path, []byte("no metrics"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&textfile.Retraining{Err: errors.New("no broker")}).WriteFile(path); err == nil || !strings.Contains(err.Error(), path) {
+	if err := (&textfile.Retraining{Err: errors.New("no broker")}).WriteFile(path); err == nil ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("a file of something else: %v", err)
 	}
 }

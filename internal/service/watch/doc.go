@@ -29,9 +29,11 @@
 //	wardcast_labelled_notes{model}                          visits with a prediction and an outcome
 //	wardcast_labelled_admissions{model}                     those that were admitted
 //	wardcast_undecided_notes{model}                         visits with a prediction and no outcome
-//	wardcast_calibration_intercept{model}                   0 if as many are admitted as predicted, on the log-odds scale
+//	wardcast_calibration_intercept{model}                   0 if as many are admitted as predicted, on the log-odds
+//	                                                        scale
 //	wardcast_calibration_intercept_standard_error{model}    its standard error
 //	wardcast_calibration_slope{model}                       1 if predictions are as spread as they should be
 //	wardcast_calibration_slope_standard_error{model}        its standard error
-//	wardcast_label_messages_total{result}                   predictions and outcomes read: used, refused, or full (too many visits)
+//	wardcast_label_messages_total{result}                   predictions and outcomes read: used, refused, or full (too
+//	                                                        many visits)
 package watch

@@ -45,7 +45,8 @@ func NewCounter(m Model) *Counter {
 		c.empty = m.Reference.Empty()
 		return c
 	}
-	c.empty = &drift.Reference{Scores: &drift.Histogram{Counts: make([]float64, 1)}, Topics: make([]float64, m.Topics+1)}
+	c.empty = &drift.Reference{Scores: &drift.Histogram{Counts: make([]float64, 1)}, Topics: make([]float64,
+		m.Topics+1)}
 	for _, name := range m.Columns {
 		c.empty.Levels = append(c.empty.Levels, drift.ColumnLevels{Column: name})
 	}
@@ -98,21 +99,28 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	driftNotes         = describe("wardcast_drift_notes", "Notes of the last seven days and today that the other measures of drift count.")
-	scorePSI           = describe("wardcast_score_psi", "Population stability index of the probabilities against the training window.")
-	scorePSIExpected   = describe("wardcast_score_psi_expected", "What chance alone makes of wardcast_score_psi.")
-	topicPSI           = describe("wardcast_topic_psi", "Population stability index of the main topics against the training window.")
-	topicPSIExpected   = describe("wardcast_topic_psi_expected", "What chance alone makes of wardcast_topic_psi.")
-	knownTerms         = describe("wardcast_known_term_ratio", "Share of the notes' terms that the model knows.")
-	knownTermsBefore   = describe("wardcast_known_term_training_ratio", "Share of the terms of the training notes that the model knows.")
-	unknownLevels      = describe("wardcast_unknown_level_ratio", "Share of the values of a categorical column that the model does not know.", "column")
-	unknownLevelBefore = describe("wardcast_unknown_level_training_ratio", "Share of the values of a categorical column in training that the model does not know.", "column")
+	driftNotes = describe("wardcast_drift_notes",
+		"Notes of the last seven days and today that the other measures of drift count.")
+	scorePSI = describe("wardcast_score_psi",
+		"Population stability index of the probabilities against the training window.")
+	scorePSIExpected = describe("wardcast_score_psi_expected", "What chance alone makes of wardcast_score_psi.")
+	topicPSI         = describe("wardcast_topic_psi",
+		"Population stability index of the main topics against the training window.")
+	topicPSIExpected = describe("wardcast_topic_psi_expected", "What chance alone makes of wardcast_topic_psi.")
+	knownTerms       = describe("wardcast_known_term_ratio", "Share of the notes' terms that the model knows.")
+	knownTermsBefore = describe("wardcast_known_term_training_ratio",
+		"Share of the terms of the training notes that the model knows.")
+	unknownLevels = describe("wardcast_unknown_level_ratio",
+		"Share of the values of a categorical column that the model does not know.", "column")
+	unknownLevelBefore = describe("wardcast_unknown_level_training_ratio",
+		"Share of the values of a categorical column in training that the model does not know.", "column")
 )
 
 // Describe implements prometheus.Collector.
 func (d *Drift) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		driftNotes, scorePSI, scorePSIExpected, topicPSI, topicPSIExpected, knownTerms, knownTermsBefore, unknownLevels, unknownLevelBefore,
+		driftNotes, scorePSI, scorePSIExpected, topicPSI, topicPSIExpected, knownTerms, knownTermsBefore, unknownLevels,
+		unknownLevelBefore,
 	} {
 		ch <- desc
 	}
@@ -131,7 +139,8 @@ func (d *Drift) Collect(ch chan<- prometheus.Metric) {
 
 func (c *Counter) collect(ch chan<- prometheus.Metric, now time.Time) {
 	send := func(desc *prometheus.Desc, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{c.model.Name}, labels...)...)
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value,
+			append([]string{c.model.Name}, labels...)...)
 	}
 	period, ref := c.period(now), c.model.Reference
 	send(driftNotes, period.Notes())

@@ -63,8 +63,12 @@ const (
 // NewLabels returns a join that has read nothing. now is the clock.
 func NewLabels(now func() time.Time) *Labels {
 	l := &Labels{now: now, seed: maphash.MakeSeed(), visits: map[uint64]visit{}}
-	l.messages = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "wardcast_label_messages_total", Help: "Predictions and outcomes read to measure the calibration, by what became of them."}, []string{"result"})
-	l.used, l.refused, l.full = l.messages.WithLabelValues("used"), l.messages.WithLabelValues("refused"), l.messages.WithLabelValues("full")
+	l.messages = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "wardcast_label_messages_total",
+		Help: "Predictions and outcomes read to measure the calibration, by what became of them.",
+	}, []string{"result"})
+	l.used, l.refused, l.full = l.messages.WithLabelValues("used"), l.messages.WithLabelValues("refused"),
+		l.messages.WithLabelValues("full")
 	return l
 }
 
@@ -210,18 +214,26 @@ func (l *Labels) Measure() {
 }
 
 var (
-	labelledNotes      = describe("wardcast_labelled_notes", "Visits predicted one to eight days ago whose outcome is known.")
-	labelledAdmissions = describe("wardcast_labelled_admissions", "Visits predicted one to eight days ago that were admitted.")
-	undecidedNotes     = describe("wardcast_undecided_notes", "Visits predicted one to eight days ago whose outcome is not known.")
-	interceptValue     = describe("wardcast_calibration_intercept", "Calibration in the large, on the log-odds scale: 0 is right, above 0 more are admitted than predicted.")
-	interceptError     = describe("wardcast_calibration_intercept_standard_error", "Standard error of wardcast_calibration_intercept.")
-	slopeValue         = describe("wardcast_calibration_slope", "Calibration slope: 1 is right, below 1 predictions are too extreme.")
-	slopeError         = describe("wardcast_calibration_slope_standard_error", "Standard error of wardcast_calibration_slope.")
+	labelledNotes = describe("wardcast_labelled_notes",
+		"Visits predicted one to eight days ago whose outcome is known.")
+	labelledAdmissions = describe("wardcast_labelled_admissions",
+		"Visits predicted one to eight days ago that were admitted.")
+	undecidedNotes = describe("wardcast_undecided_notes",
+		"Visits predicted one to eight days ago whose outcome is not known.")
+	interceptValue = describe("wardcast_calibration_intercept",
+		"Calibration in the large, on the log-odds scale: 0 is right, above 0 more are admitted than predicted.")
+	interceptError = describe("wardcast_calibration_intercept_standard_error",
+		"Standard error of wardcast_calibration_intercept.")
+	slopeValue = describe("wardcast_calibration_slope",
+		"Calibration slope: 1 is right, below 1 predictions are too extreme.")
+	slopeError = describe("wardcast_calibration_slope_standard_error", "Standard error of wardcast_calibration_slope.")
 )
 
 // Describe implements prometheus.Collector.
 func (l *Labels) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{labelledNotes, labelledAdmissions, undecidedNotes, interceptValue, interceptError, slopeValue, slopeError} {
+	for _, desc := range []*prometheus.Desc{
+		labelledNotes, labelledAdmissions, undecidedNotes, interceptValue, interceptError, slopeValue, slopeError,
+	} {
 		ch <- desc
 	}
 	l.messages.Describe(ch)

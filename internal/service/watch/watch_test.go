@@ -74,7 +74,8 @@ func noon() *clock { return &clock{at: time.Date(2026, 11, 20, 12, 0, 0, 0, time
 // chest is a model of two topics and one column.
 func chest() watch.Model {
 	return watch.Model{Name: "chest-pain", Topics: 2, Columns: []string{"sex"}, Reference: &drift.Reference{
-		Scores: &drift.Histogram{Edges: []float64{.5}, Counts: []float64{50, 50}}, Topics: []float64{60, 40, 0}, Known: drift.Rate{Hits: 90, Of: 100},
+		Scores: &drift.Histogram{Edges: []float64{.5}, Counts: []float64{50, 50}}, Topics: []float64{60, 40, 0},
+		Known:  drift.Rate{Hits: 90, Of: 100},
 		Levels: []drift.ColumnLevels{{Column: "sex", Unknown: drift.Rate{Hits: 1, Of: 100}}},
 	}}
 }
@@ -90,7 +91,8 @@ func TestDrift(t *testing.T) {
 	bare := watch.NewCounter(watch.Model{Name: "_other", Topics: 1, Columns: []string{"sex"}})
 	d.Use([]*watch.Counter{c, bare})
 	want := map[string]float64{
-		"drift_notes,chest-pain": 0, "drift_notes,_other": 0, "known_term_training_ratio,chest-pain": .9, "unknown_level_training_ratio,sex,chest-pain": .01,
+		"drift_notes,chest-pain": 0, "drift_notes,_other": 0, "known_term_training_ratio,chest-pain": .9,
+		"unknown_level_training_ratio,sex,chest-pain": .01,
 	}
 	if diff := cmp.Diff(want, gathered(t, d)); diff != "" {
 		t.Errorf("nothing counted (-want +got):\n%s", diff)
@@ -110,7 +112,8 @@ func TestDrift(t *testing.T) {
 		t.Fatal(errScores, errTopics)
 	}
 	for _, model := range []string{"chest-pain", "_other"} {
-		want["drift_notes,"+model], want["known_term_ratio,"+model], want["unknown_level_ratio,sex,"+model] = 100, .6, .8
+		want["drift_notes,"+model], want["known_term_ratio,"+model], want["unknown_level_ratio,sex,"+model] = 100, .6,
+			.8
 	}
 	want["score_psi,chest-pain"], want["score_psi_expected,chest-pain"] = scores.PSI, scores.Expected
 	want["topic_psi,chest-pain"], want["topic_psi_expected,chest-pain"] = topics.PSI, topics.Expected
@@ -164,12 +167,17 @@ func TestDriftConcurrently(t *testing.T) {
 
 // prediction returns a message about visit i that was scored at a time.
 func prediction(i int, p float64, at time.Time) []byte {
-	return (&msg.Prediction{VisitID: fmt.Sprintf("%s-%d", secret, i), ScoredAt: at.Format(msg.TimeFormat), Model: msg.Model{Name: "_other"}, Probability: p}).AppendJSON(nil)
+	return (&msg.Prediction{
+		VisitID: fmt.Sprintf("%s-%d", secret, i), ScoredAt: at.Format(msg.TimeFormat),
+		Model: msg.Model{Name: "_other"}, Probability: p,
+	}).AppendJSON(nil)
 }
 
 // outcome returns a message about visit i.
 func outcome(i int, d msg.Disposition, s msg.OutcomeStatus, at time.Time) []byte {
-	o := msg.Outcome{VisitID: fmt.Sprintf("%s-%d", secret, i), Disposition: d, Status: s, RecordedAt: at.Format(time.RFC3339)}
+	o := msg.Outcome{
+		VisitID: fmt.Sprintf("%s-%d", secret, i), Disposition: d, Status: s, RecordedAt: at.Format(time.RFC3339),
+	}
 	return o.AppendJSON(nil)
 }
 
@@ -218,13 +226,16 @@ func TestLabels(t *testing.T) {
 		}
 		l.Measure()
 		got := gathered(t, l)
-		if got["labelled_notes,_other"] != n-undecided || got["labelled_admissions,_other"] != admissions || got["undecided_notes,_other"] != undecided {
+		if got["labelled_notes,_other"] != n-undecided || got["labelled_admissions,_other"] != admissions ||
+			got["undecided_notes,_other"] != undecided {
 			t.Errorf("%s: %v", name, got)
 		}
-		if v, se := got["calibration_slope,_other"], got["calibration_slope_standard_error,_other"]; !(math.Abs(v-slope) < 4*se) || !(se < .05) {
+		if v, se := got["calibration_slope,_other"],
+			got["calibration_slope_standard_error,_other"]; !(math.Abs(v-slope) < 4*se) || !(se < .05) {
 			t.Errorf("%s: slope %v ± %v, planted %v", name, v, se, slope)
 		}
-		if v, se := got["calibration_intercept,_other"], got["calibration_intercept_standard_error,_other"]; !(v > .4 && v < .8) || !(se > 0 && se < .05) {
+		if v, se := got["calibration_intercept,_other"],
+			got["calibration_intercept_standard_error,_other"]; !(v > .4 && v < .8) || !(se > 0 && se < .05) {
 			t.Errorf("%s: intercept %v ± %v", name, v, se)
 		}
 		if got["label_messages_total,used"] != 2*n-undecided {
@@ -254,7 +265,9 @@ func TestLabelsOfOneVisit(t *testing.T) {
 			l.Outcome(outcome(1, msg.Discharged, msg.Corrected, now), now)
 			l.Outcome(outcome(1, msg.Admitted, "", two), two) // comes late, and was overtaken
 		}, want{1, 0, 0}},
-		"of another visit": {func(l *watch.Labels) { l.Outcome(outcome(2, msg.Admitted, "", two), two) }, want{0, 0, 1}},
+		"of another visit": {
+			func(l *watch.Labels) { l.Outcome(outcome(2, msg.Admitted, "", two), two) }, want{0, 0, 1},
+		},
 		"a repeat": {func(l *watch.Labels) {
 			l.Prediction(prediction(1, .9, two), two)
 			l.Outcome(outcome(1, msg.Admitted, "", two), two)
@@ -270,7 +283,9 @@ func TestLabelsOfOneVisit(t *testing.T) {
 		c.feed(l)
 		l.Measure()
 		got := gathered(t, l)
-		if d := cmp.Diff(c.want, want{got["labelled_notes,_other"], got["labelled_admissions,_other"], got["undecided_notes,_other"]}, cmp.AllowUnexported(want{})); d != "" {
+		if d := cmp.Diff(c.want,
+			want{got["labelled_notes,_other"], got["labelled_admissions,_other"], got["undecided_notes,_other"]},
+			cmp.AllowUnexported(want{})); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 		if refused := got["label_messages_total,refused"]; (refused == 3) != (name == "no messages") {

@@ -1,7 +1,7 @@
-// Package web serves the pages for people. Each page is a room of its own below this folder: its handlers, its view, its template and
-// their tests lie together. The table of pages stands here; the top bar, the routes and the tests in a browser read it. What all pages
-// have in common is in package frame, how they show a prediction in package prediction. They ask no other host for anything.
-// docs/pages.md says what each page answers.
+// Package web serves the pages for people. Each page is a room of its own below this folder: its handlers, its view,
+// its template and their tests lie together. The table of pages stands here; the top bar, the routes and the tests in a
+// browser read it. What all pages have in common is in package frame, how they show a prediction in package prediction.
+// They ask no other host for anything. docs/pages.md says what each page answers.
 package web
 
 import (
@@ -61,17 +61,29 @@ type Page struct {
 func Pages() []Page {
 	type routes = []httpapi.Route
 	return []Page{
-		{"/", "Live", httpapi.Viewer, func(p *frame.Page, o *Options) routes { return live.New(p, o.Feed) }},
-		{"/beds", "Beds", httpapi.Viewer, func(p *frame.Page, o *Options) routes { return bedsroom.New(p, o.Demand, o.Zone) }},
-		{"/try", "Try a note", httpapi.Viewer, func(p *frame.Page, o *Options) routes { return try.New(p, o.Set, o.Explain) }},
-		{"/topics", "Topics", httpapi.Viewer, func(p *frame.Page, o *Options) routes { return topics.New(p, o.Set, o.Topics) }},
-		{"/models", "Models", httpapi.Viewer, func(p *frame.Page, o *Options) routes {
+		{Path: "/", Title: "Live", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
+			return live.New(p, o.Feed)
+		}},
+		{Path: "/beds", Title: "Beds", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
+			return bedsroom.New(p, o.Demand, o.Zone)
+		}},
+		{Path: "/try", Title: "Try a note", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
+			return try.New(p, o.Set, o.Explain)
+		}},
+		{Path: "/topics", Title: "Topics", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
+			return topics.New(p, o.Set, o.Topics)
+		}},
+		{Path: "/models", Title: "Models", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
 			return modelsroom.New(p, o.Store, o.Set, o.Changed)
 		}},
-		{"/questionnaires", "Questionnaires", httpapi.Viewer, func(p *frame.Page, o *Options) routes {
+		{Path: "/questionnaires", Title: "Questionnaires", Role: httpapi.Viewer, open: func(p *frame.Page,
+			o *Options,
+		) routes {
 			return questionnaires.New(p, o.Questionnaires)
 		}},
-		{"/health", "Health", httpapi.Viewer, func(p *frame.Page, o *Options) routes { return healthroom.New(p, o.Health, o.Replay) }},
+		{Path: "/health", Title: "Health", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
+			return healthroom.New(p, o.Health, o.Replay)
+		}},
 	}
 }
 

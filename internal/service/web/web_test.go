@@ -47,12 +47,18 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topics *topicindex.Index, s *site) web.Options {
-	triage := health.Status{Stream: health.Stream{Name: "triage", Noun: "note", Generation: func() string { return "" }}}
+func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topics *topicindex.Index,
+	s *site,
+) web.Options {
+	triage := health.Status{
+		Stream: health.Stream{Name: "triage", Noun: "note", Generation: func() string { return "" }},
+	}
 	return web.Options{
 		Feed: feed, Store: store, Set: set, Topics: topics, Logger: s.Logger, Changed: func() {},
-		Ready:          func() (string, error) { return "", nil },
-		Health:         func() *health.Snapshot { return &health.Snapshot{At: time.Now(), Streams: []health.Status{triage}} },
+		Ready: func() (string, error) { return "", nil },
+		Health: func() *health.Snapshot {
+			return &health.Snapshot{At: time.Now(), Streams: []health.Status{triage}}
+		},
 		Questionnaires: func() []questionnaires.Questionnaire { return nil },
 		Replay: func(context.Context, string, msg.Reason, bool) (deadletter.Sent, error) {
 			return deadletter.Sent{}, nil
@@ -87,8 +93,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// FuzzRequests sends requests with any method, path, query, header and body to the API and the pages. None is answered with 5xx, but for
-// what this process does not serve; what is refused is a problem or a page; and nothing that was sent stands in the log.
+// FuzzRequests sends requests with any method, path, query, header and body to the API and the pages. None is answered
+// with 5xx, but for what this process does not serve; what is refused is a problem or a page; and nothing that was sent
+// stands in the log.
 func FuzzRequests(f *testing.F) {
 	note := `{"visit_id":"` + webtest.Secret + `","complaint":"Fall","age":78,"text":"hip pain ` + webtest.Secret + `"}`
 	for _, seed := range []struct{ method, path, query, kind, body string }{

@@ -1,5 +1,5 @@
-// Package matrixio reads matrices from files: MatrixMarket (.mtx), NumPy arrays (.npy) and the tables of package table, such
-// as CSV.
+// Package matrixio reads matrices from files: MatrixMarket (.mtx), NumPy arrays (.npy) and the tables of package table,
+// such as CSV.
 //
 // Files are taken as written: no transposing, centring or scaling. Every entry must be a finite number; only
 // ReadAnswers also takes missing ones. Malformed input is refused with an *Error that names file, line and column. It

@@ -57,9 +57,9 @@ func unsupported(line int, format string, args ...any) error {
 	return &Error{Line: line, Err: fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))}
 }
 
-// Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table (.csv,
-// .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a
-// *mat.Dense.
+// Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table
+// (.csv, .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR,
+// everything else a *mat.Dense.
 //
 // Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
 // matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
@@ -86,7 +86,8 @@ func (c cells) openAny(path string) (mat.Matrix, error) {
 	ext, _ := table.Extensions(path)
 	decode, ok := map[string]func(io.Reader) (mat.Matrix, error){".mtx": ReadMTX, ".npy": readNPY}[ext]
 	if !ok {
-		return nil, unsupported(0, "the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
+		return nil, unsupported(0,
+			"the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -106,8 +107,8 @@ func isTable(path string) bool {
 	return slices.Contains([]string{".csv", ".tsv", ".jsonl", ".parquet"}, ext)
 }
 
-// Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared, not
-// copied; others are copied once.
+// Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared,
+// not copied; others are copied once.
 func Transposed(x mat.Matrix) mat.Matrix {
 	if sparse, ok := x.(*matrix.CSR); ok {
 		return sparse.Transpose()

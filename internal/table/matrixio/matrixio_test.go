@@ -41,14 +41,29 @@ func TestReadMTX(t *testing.T) {
 		in   string
 		want [][]float64
 	}{
-		"coordinate":                        {"%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n2 3 -1.5\n\n1 1 2e0\n2 1 +7\n", [][]float64{{2, 0, 0}, {7, 0, -1.5}}},
-		"no newline at the end, tabs, CRLF": {"%%matrixmarket MATRIX Coordinate Integer General\r\n1\t2 1\r\n 1 2\t-3", [][]float64{{0, -3}}},
-		"pattern":                           {"%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n", [][]float64{{0, 1}, {1, 0}}},
-		"symmetric":                         {"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n3 1 5\n2 2 4\n3 2 6\n", [][]float64{{0, 0, 5}, {0, 4, 6}, {5, 6, 0}}},
-		"no entries":                        {"%%MatrixMarket matrix coordinate real general\n2 1 0\n", [][]float64{{0}, {0}}},
-		"array":                             {"%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n", [][]float64{{1, 3, 5}, {2, 4, 6}}},
-		"symmetric array":                   {"%%MatrixMarket matrix array integer symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", [][]float64{{1, 2, 3}, {2, 4, 5}, {3, 5, 6}}},
-		"underflow is 0":                    {"%%MatrixMarket matrix array real general\n1 1\n1e-999\n", [][]float64{{0}}},
+		"coordinate": {
+			"%%MatrixMarket matrix coordinate real general\n% a comment\n\n2 3 3\n2 3 -1.5\n\n1 1 2e0\n2 1 +7\n",
+			[][]float64{{2, 0, 0}, {7, 0, -1.5}},
+		},
+		"no newline at the end, tabs, CRLF": {
+			"%%matrixmarket MATRIX Coordinate Integer General\r\n1\t2 1\r\n 1 2\t-3", [][]float64{{0, -3}},
+		},
+		"pattern": {
+			"%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\n2 1\n", [][]float64{{0, 1}, {1, 0}},
+		},
+		"symmetric": {
+			"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n3 1 5\n2 2 4\n3 2 6\n",
+			[][]float64{{0, 0, 5}, {0, 4, 6}, {5, 6, 0}},
+		},
+		"no entries": {"%%MatrixMarket matrix coordinate real general\n2 1 0\n", [][]float64{{0}, {0}}},
+		"array": {
+			"%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n", [][]float64{{1, 3, 5}, {2, 4, 6}},
+		},
+		"symmetric array": {
+			"%%MatrixMarket matrix array integer symmetric\n3 3\n1\n2\n3\n4\n5\n6\n",
+			[][]float64{{1, 2, 3}, {2, 4, 5}, {3, 5, 6}},
+		},
+		"underflow is 0": {"%%MatrixMarket matrix array real general\n1 1\n1e-999\n", [][]float64{{0}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,36 +90,38 @@ func TestReadMTXRefuses(t *testing.T) {
 		line, column int
 		err          error
 	}{
-		"empty":                 {"", 1, 0, ErrFormat},
-		"no banner":             {"1 2 3\n", 1, 0, ErrFormat},
-		"unknown format":        {"%%MatrixMarket matrix rows real general\n", 1, 3, ErrFormat},
-		"unknown field":         {"%%MatrixMarket matrix array text general\n", 1, 4, ErrFormat},
-		"unknown symmetry":      {"%%MatrixMarket matrix array real half\n", 1, 5, ErrFormat},
-		"complex":               {"%%MatrixMarket matrix array complex general\n", 1, 0, ErrUnsupported},
-		"hermitian":             {"%%MatrixMarket matrix coordinate real hermitian\n", 1, 0, ErrUnsupported},
-		"array of pattern":      {"%%MatrixMarket matrix array pattern general\n", 1, 4, ErrFormat},
-		"no sizes":              {coordinate + "% only this\n", 2, 0, ErrFormat},
-		"two sizes":             {coordinate + "2 2\n", 2, 0, ErrFormat},
-		"negative size":         {coordinate + "2 -2 1\n", 2, 2, ErrFormat},
-		"no rows":               {coordinate + "0 2 0\n", 2, 0, ErrFormat},
-		"too many rows":         {coordinate + "2147483648 2 1\n1 1 1\n", 2, 0, ErrUnsupported},
-		"overflowing size":      {coordinate + "99999999999999999999 2 1\n", 2, 1, ErrFormat},
-		"empty giant":           {coordinate + "2147483647 2147483647 1\n1 1 1\n", 0, 0, ErrFormat},
-		"claims 10^12 entries":  {coordinate + "1000000 1000000 1000000000000\n1 1 1\n", 3, 0, ErrFormat},
-		"row 0":                 {coordinate + "2 2 1\n0 1 1\n", 3, 1, ErrFormat},
-		"row past the end":      {coordinate + "2 2 1\n3 1 1\n", 3, 1, ErrFormat},
-		"column past the end":   {coordinate + "2 2 1\n1 3 1\n", 3, 2, ErrFormat},
-		"row no number":         {coordinate + "2 2 1\nx 1 1\n", 3, 1, ErrFormat},
-		"value no number":       {coordinate + "2 2 1\n1 1 x\n", 3, 3, ErrFormat},
-		"NaN":                   {coordinate + "2 2 1\n1 1 nan\n", 3, 3, linalg.ErrNonFinite},
-		"infinite":              {coordinate + "2 2 1\n1 1 -inf\n", 3, 3, linalg.ErrNonFinite},
-		"overflow":              {coordinate + "2 2 1\n1 1 1e999\n", 3, 3, linalg.ErrNonFinite},
-		"fields missing":        {coordinate + "2 2 1\n1 1\n", 3, 0, ErrFormat},
-		"fields too many":       {coordinate + "2 2 1\n1 1 1 1\n", 3, 0, ErrFormat},
-		"entries missing":       {coordinate + "2 2 2\n1 1 1\n", 3, 0, ErrFormat},
-		"entries too many":      {coordinate + "2 2 1\n1 1 1\n2 2 2\n", 4, 0, ErrFormat},
-		"repeated":              {coordinate + "2 2 4\n1 1 1\n\n% note\n2 1 1\n1 2 1\n\n2 1 1\n", 9, 0, ErrFormat},
-		"integer with fraction": {"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n", 3, 3, ErrFormat},
+		"empty":                {"", 1, 0, ErrFormat},
+		"no banner":            {"1 2 3\n", 1, 0, ErrFormat},
+		"unknown format":       {"%%MatrixMarket matrix rows real general\n", 1, 3, ErrFormat},
+		"unknown field":        {"%%MatrixMarket matrix array text general\n", 1, 4, ErrFormat},
+		"unknown symmetry":     {"%%MatrixMarket matrix array real half\n", 1, 5, ErrFormat},
+		"complex":              {"%%MatrixMarket matrix array complex general\n", 1, 0, ErrUnsupported},
+		"hermitian":            {"%%MatrixMarket matrix coordinate real hermitian\n", 1, 0, ErrUnsupported},
+		"array of pattern":     {"%%MatrixMarket matrix array pattern general\n", 1, 4, ErrFormat},
+		"no sizes":             {coordinate + "% only this\n", 2, 0, ErrFormat},
+		"two sizes":            {coordinate + "2 2\n", 2, 0, ErrFormat},
+		"negative size":        {coordinate + "2 -2 1\n", 2, 2, ErrFormat},
+		"no rows":              {coordinate + "0 2 0\n", 2, 0, ErrFormat},
+		"too many rows":        {coordinate + "2147483648 2 1\n1 1 1\n", 2, 0, ErrUnsupported},
+		"overflowing size":     {coordinate + "99999999999999999999 2 1\n", 2, 1, ErrFormat},
+		"empty giant":          {coordinate + "2147483647 2147483647 1\n1 1 1\n", 0, 0, ErrFormat},
+		"claims 10^12 entries": {coordinate + "1000000 1000000 1000000000000\n1 1 1\n", 3, 0, ErrFormat},
+		"row 0":                {coordinate + "2 2 1\n0 1 1\n", 3, 1, ErrFormat},
+		"row past the end":     {coordinate + "2 2 1\n3 1 1\n", 3, 1, ErrFormat},
+		"column past the end":  {coordinate + "2 2 1\n1 3 1\n", 3, 2, ErrFormat},
+		"row no number":        {coordinate + "2 2 1\nx 1 1\n", 3, 1, ErrFormat},
+		"value no number":      {coordinate + "2 2 1\n1 1 x\n", 3, 3, ErrFormat},
+		"NaN":                  {coordinate + "2 2 1\n1 1 nan\n", 3, 3, linalg.ErrNonFinite},
+		"infinite":             {coordinate + "2 2 1\n1 1 -inf\n", 3, 3, linalg.ErrNonFinite},
+		"overflow":             {coordinate + "2 2 1\n1 1 1e999\n", 3, 3, linalg.ErrNonFinite},
+		"fields missing":       {coordinate + "2 2 1\n1 1\n", 3, 0, ErrFormat},
+		"fields too many":      {coordinate + "2 2 1\n1 1 1 1\n", 3, 0, ErrFormat},
+		"entries missing":      {coordinate + "2 2 2\n1 1 1\n", 3, 0, ErrFormat},
+		"entries too many":     {coordinate + "2 2 1\n1 1 1\n2 2 2\n", 4, 0, ErrFormat},
+		"repeated":             {coordinate + "2 2 4\n1 1 1\n\n% note\n2 1 1\n1 2 1\n\n2 1 1\n", 9, 0, ErrFormat},
+		"integer with fraction": {
+			"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n", 3, 3, ErrFormat,
+		},
 		"symmetric not square":  {symmetric + "2 3 0\n", 2, 0, ErrFormat},
 		"above the diagonal":    {symmetric + "2 2 1\n1 2 1\n", 3, 0, ErrFormat},
 		"repeated in symmetric": {symmetric + "2 2 2\n2 1 1\n2 1 1\n", 4, 0, ErrFormat},
@@ -131,7 +148,8 @@ func checkError(t *testing.T, err error, line, column int, want error) {
 		t.Fatalf("error %v, want an *Error", err)
 	}
 	if at.Line != line || at.Column != column || !errors.Is(err, want) {
-		t.Errorf("error %q at line %d, column %d; want %q at line %d, column %d", err, at.Line, at.Column, want, line, column)
+		t.Errorf("error %q at line %d, column %d; want %q at line %d, column %d", err, at.Line, at.Column,
+			want, line, column)
 	}
 }
 
@@ -222,14 +240,23 @@ func TestReadNPY(t *testing.T) {
 		in   string
 		want [][]float64
 	}{
-		"<i2":           {npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }  \n", "\x01\x00\xfe\xff\x03\x00\x04\x00\x05\x00\x06\x00"), [][]float64{{1, -2, 3}, {4, 5, 6}}},
-		">u2 Fortran":   {npy("{'descr': '>u2', 'fortran_order': True, 'shape': (2, 3), }", "\x00\x01\x00\x04\x00\x02\x00\x05\x00\x03\x00\x06"), [][]float64{{1, 2, 3}, {4, 5, 6}}},
-		"|b1":           {npy(`{"shape":(1,2),"fortran_order":False,"descr":"|b1"}`, "\x00\x01"), [][]float64{{0, 1}}},
-		"<f4":           {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }", "\x00\x00\xc0\xbf"), [][]float64{{-1.5}}},
-		"<f8":           {npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", "\x00\x00\x00\x00\x00\x00\xf8\xbf"), [][]float64{{-1.5}}},
-		"<i8":           {npy("{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1), }", "\xff\xff\xff\xff\xff\xff\xff\xff"), [][]float64{{-1}}},
-		"one dimension": {npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", "\x07\xff"), [][]float64{{7}, {255}}},
-		"version 3":     {npyMagic + "\x03\x00\x3b\x00\x00\x00" + "{'descr': '|i1', 'fortran_order': False, 'shape': (1, 1), }" + "\xff", [][]float64{{-1}}},
+		"<i2": {npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }  \n",
+			"\x01\x00\xfe\xff\x03\x00\x04\x00\x05\x00\x06\x00"), [][]float64{{1, -2, 3}, {4, 5, 6}}},
+		">u2 Fortran": {npy("{'descr': '>u2', 'fortran_order': True, 'shape': (2, 3), }",
+			"\x00\x01\x00\x04\x00\x02\x00\x05\x00\x03\x00\x06"), [][]float64{{1, 2, 3}, {4, 5, 6}}},
+		"|b1": {npy(`{"shape":(1,2),"fortran_order":False,"descr":"|b1"}`, "\x00\x01"), [][]float64{{0, 1}}},
+		"<f4": {
+			npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }", "\x00\x00\xc0\xbf"), [][]float64{{-1.5}},
+		},
+		"<f8": {npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }",
+			"\x00\x00\x00\x00\x00\x00\xf8\xbf"), [][]float64{{-1.5}}},
+		"<i8": {npy("{'descr': '<i8', 'fortran_order': False, 'shape': (1, 1), }",
+			"\xff\xff\xff\xff\xff\xff\xff\xff"), [][]float64{{-1}}},
+		"one dimension": {
+			npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", "\x07\xff"), [][]float64{{7}, {255}},
+		},
+		"version 3": {npyMagic + "\x03\x00\x3b\x00\x00\x00" +
+			"{'descr': '|i1', 'fortran_order': False, 'shape': (1, 1), }" + "\xff", [][]float64{{-1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -251,22 +278,26 @@ func TestReadNPYRefuses(t *testing.T) {
 		in  string
 		err error
 	}{
-		"empty":             {"", ErrFormat},
-		"other file":        {"\x89PNG\r\n\x1a\n", ErrFormat},
-		"version 4":         {npyMagic + "\x04\x00\x00\x00", ErrUnsupported},
-		"header cut":        {npyMagic + "\x01\x00\x40\x00{'descr'", ErrFormat},
-		"header of 4 GiB":   {npyMagic + "\x02\x00\xff\xff\xff\xff", ErrFormat},
-		"no dictionary":     {npy("[1]", ""), ErrFormat},
-		"unclosed":          {npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), ", ""), ErrFormat},
-		"text after":        {npy(shape("(1, 1)")+"x", "\x00"), ErrFormat},
-		"a key missing":     {npy("{'descr': '<f8', 'shape': (1, 1)}", ""), ErrFormat},
-		"a key twice":       {npy("{'descr': '<f8', 'descr': '<f8', 'shape': (1, 1)}", ""), ErrFormat},
-		"an unknown key":    {npy("{'descr': '<f8', 'fortran_order': False, 'size': (1, 1)}", ""), ErrFormat},
-		"neither order":     {npy("{'descr': '<f8', 'fortran_order': 0, 'shape': (1, 1)}", ""), ErrFormat},
-		"float16":           {npy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1)}", "\x00\x3c"), ErrUnsupported},
-		"complex":           {npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
-		"objects":           {npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
-		"structure":         {npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
+		"empty":           {"", ErrFormat},
+		"other file":      {"\x89PNG\r\n\x1a\n", ErrFormat},
+		"version 4":       {npyMagic + "\x04\x00\x00\x00", ErrUnsupported},
+		"header cut":      {npyMagic + "\x01\x00\x40\x00{'descr'", ErrFormat},
+		"header of 4 GiB": {npyMagic + "\x02\x00\xff\xff\xff\xff", ErrFormat},
+		"no dictionary":   {npy("[1]", ""), ErrFormat},
+		"unclosed":        {npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), ", ""), ErrFormat},
+		"text after":      {npy(shape("(1, 1)")+"x", "\x00"), ErrFormat},
+		"a key missing":   {npy("{'descr': '<f8', 'shape': (1, 1)}", ""), ErrFormat},
+		"a key twice":     {npy("{'descr': '<f8', 'descr': '<f8', 'shape': (1, 1)}", ""), ErrFormat},
+		"an unknown key":  {npy("{'descr': '<f8', 'fortran_order': False, 'size': (1, 1)}", ""), ErrFormat},
+		"neither order":   {npy("{'descr': '<f8', 'fortran_order': 0, 'shape': (1, 1)}", ""), ErrFormat},
+		"float16": {
+			npy("{'descr': '<f2', 'fortran_order': False, 'shape': (1, 1)}", "\x00\x3c"), ErrUnsupported,
+		},
+		"complex": {npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
+		"objects": {npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported},
+		"structure": {
+			npy("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1, 1)}", ""), ErrUnsupported,
+		},
 		"scalar":            {npy(shape("()"), "\x00"), ErrUnsupported},
 		"three dimensions":  {npy(shape("(1, 1, 1)"), "\x00"), ErrUnsupported},
 		"no entries":        {npy(shape("(0, 3)"), ""), ErrFormat},
@@ -277,7 +308,9 @@ func TestReadNPYRefuses(t *testing.T) {
 		"data short":        {npy(shape("(2, 2)"), "\x00\x01\x02"), ErrFormat},
 		"data long":         {npy(shape("(2, 2)"), "\x00\x01\x02\x03\x04"), ErrFormat},
 		"boolean of 2":      {npy("{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1)}", "\x02"), ErrFormat},
-		"NaN":               {npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)}", "\x00\x00\xc0\x7f"), linalg.ErrNonFinite},
+		"NaN": {
+			npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)}", "\x00\x00\xc0\x7f"), linalg.ErrNonFinite,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -328,7 +361,8 @@ func TestReadByName(t *testing.T) {
 	const mtx = "%%MatrixMarket matrix coordinate pattern general\n1 2 1\n1 2\n"
 	bytesArray := npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1, 2), }", "\x00\x01")
 	for name, content := range map[string]string{
-		"a.mtx": mtx, "a.MTX.GZ": mtx, "b.csv": "x,y\n0,1\n", "b.csv.gz": "x,y\n0,1\n", "b.tsv": "0\t1\n", "d.csv": "x;y\n0;1\n", "e.jsonl": `{"x":0,"y":1}`, "c.npy": bytesArray, "c.npy.gz": bytesArray,
+		"a.mtx": mtx, "a.MTX.GZ": mtx, "b.csv": "x,y\n0,1\n", "b.csv.gz": "x,y\n0,1\n", "b.tsv": "0\t1\n",
+		"d.csv": "x;y\n0;1\n", "e.jsonl": `{"x":0,"y":1}`, "c.npy": bytesArray, "c.npy.gz": bytesArray,
 	} {
 		x, err := Read(write(name, content))
 		if err != nil {

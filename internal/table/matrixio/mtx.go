@@ -56,8 +56,8 @@ type mtxReader struct {
 	rows, columns, entries             int
 }
 
-// lines yields the fields of every line that is neither blank nor a comment; they are valid until the next one. An error is
-// the last that it yields.
+// lines yields the fields of every line that is neither blank nor a comment; they are valid until the next one. An
+// error is the last that it yields.
 func (m *mtxReader) lines(yield func(fields [][]byte, err error) bool) {
 	var fields [][]byte
 	for {
@@ -102,13 +102,15 @@ func (m *mtxReader) readHeader() error {
 	}{
 		{[]string{"coordinate", "array"}, "the format is neither coordinate nor array"},
 		{[]string{"real", "double", "integer", "pattern", "complex"}, "the field is neither real, integer nor pattern"},
-		{[]string{"general", "symmetric", "skew-symmetric", "hermitian"}, "the symmetry is neither general nor symmetric"},
+		{[]string{"general", "symmetric", "skew-symmetric", "hermitian"}, "the symmetry is neither general nor " +
+			"symmetric"},
 	} {
 		if !slices.Contains(known.words, words[at]) {
 			return malformed(1, at+3, "%s", known.refusal)
 		}
 	}
-	m.array, m.integer, m.pattern, m.symmetric = words[0] == "array", words[1] == "integer", words[1] == "pattern", words[2] == "symmetric"
+	m.array, m.integer, m.pattern, m.symmetric = words[0] == "array", words[1] == "integer", words[1] == "pattern",
+		words[2] == "symmetric"
 	switch {
 	case words[1] == "complex":
 		return unsupported(1, "complex entries")

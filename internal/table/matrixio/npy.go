@@ -193,7 +193,8 @@ func (h *npyHeader) setShape(tuple string) error {
 	return nil
 }
 
-func readEntries[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](in io.Reader, order binary.ByteOrder, count int) ([]float64, error) {
+func readEntries[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 |
+	float64](in io.Reader, order binary.ByteOrder, count int) ([]float64, error) {
 	var values []float64
 	chunk := make([]T, min(count, chunkEntries))
 	for left := count; left > 0; left -= len(chunk) {

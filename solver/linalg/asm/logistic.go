@@ -36,13 +36,14 @@ func constant(v float64) operand.Mem {
 	if m, ok := constants[v]; ok {
 		return m
 	}
-	m := ConstData(fmt.Sprintf("float%d", len(constants)), operand.U64(math.Float64bits(v))) // F64 prints 1 as the integer
+	// F64 prints 1 as the integer
+	m := ConstData(fmt.Sprintf("float%d", len(constants)), operand.U64(math.Float64bits(v)))
 	constants[v] = m
 	return m
 }
 
-// logistic writes the kernel of LogisticTo. Softplus is added to eight sums, by the place of an element in a group of eight, at
-// both levels: they give the same bits.
+// logistic writes the kernel of LogisticTo. Softplus is added to eight sums, by the place of an element in a group of
+// eight, at both levels: they give the same bits.
 func (l *level) logistic() {
 	l.kernel("logistic", "func(n int, dst, m *float64) (softplus float64)",
 		"stores σ(m) in dst for n elements, a positive multiple of 8, and returns Σ log(1+eᵐ).")

@@ -141,10 +141,11 @@ func (l *level) address(row reg.Register, j int) operand.Mem {
 	return operand.Mem{Base: row, Disp: 8 * l.lanes * j}
 }
 
-// product writes the kernel that adds A·B to C, or stores it, some rows of C at a time: a tile of rows × vectors stays in
-// registers while one column of A meets one row of B.
+// product writes the kernel that adds A·B to C, or stores it, some rows of C at a time: a tile of rows × vectors stays
+// in registers while one column of A meets one row of B.
 func (l *level) product() {
-	l.kernel("product", "func(rows, vectors, m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, cRow, lanes int, add bool)",
+	l.kernel("product", "func(rows, vectors, m, k int, a *float64, aRow, aCol int, b *float64, bRow int, c *float64, "+
+		"cRow, lanes int, add bool)",
 		`stores A·B in C, or adds it, by tiles of 1, 2, 4 … rows, at most the lanes of a vector, and of 1 to 3
 vectors, of the last the given lanes. m rows are a positive multiple of those of a tile. Element (i, t) of A is
 a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.`)
@@ -236,7 +237,8 @@ a[i·aRow + t·aCol]; b and c are row-major; k ≥ 1.`)
 // sparse writes the kernel for rows of a sparse matrix: the vectors of a row of the result stay in registers while its
 // entries pass.
 func (l *level) sparse() {
-	l.kernel("sparse", "func(vectors, rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst *float64, dstRow, lanes int)",
+	l.kernel("sparse", "func(vectors, rows int, indptr *int, indices *int32, values, d *float64, dRow int, dst "+
+		"*float64, dstRow, lanes int)",
 		`stores X·D in dst for the given number ≥ 1 of rows of X and of 1 to 10 vectors, of the last the given lanes.
 indptr points at the start of the first row; indices and values at the entries of the whole matrix.`)
 	l.setMask()

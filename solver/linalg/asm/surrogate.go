@@ -11,11 +11,12 @@ const (
 	ordered   = 7
 )
 
-// surrogate writes the kernel of Surrogate. Squares are added to eight sums, by the place of an element in a group of eight,
-// at both levels: they give the same bits.
+// surrogate writes the kernel of Surrogate. Squares are added to eight sums, by the place of an element in a group of
+// eight, at both levels: they give the same bits.
 func (l *level) surrogate() {
 	l.kernel("surrogate", "func(n int, answers, fit, multipliers, constants *float64) (squared float64)",
-		"makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ and\nthe range.")
+		"makes the step of Surrogate for n elements, a positive multiple of 8. The constants are ρ, 1/(1+ρ), 1/ρ "+
+			"and\nthe range.")
 	n, answers, fits := param("n"), param("answers"), param("fit")
 	multipliers, constants := param("multipliers"), param("constants")
 	at := func(i int) reg.VecVirtual {

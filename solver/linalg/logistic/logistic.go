@@ -1,8 +1,8 @@
 // Package logistic evaluates the logistic loss of a matrix of 0 and 1 whose log-odds are a product of two factors: the
 // objective of the binary factorizations, with its derivatives.
 //
-// X is n×p, Topics is p×k, Scores is n×k. A Loss is for one goroutine at a time and runs its own goroutines. The bits do not
-// depend on GOMAXPROCS.
+// X is n×p, Topics is p×k, Scores is n×k. A Loss is for one goroutine at a time and runs its own goroutines. The bits
+// do not depend on GOMAXPROCS.
 package logistic
 
 import (
@@ -23,8 +23,8 @@ const (
 
 const serial = linalg.Threads(1) // a lane has one goroutine
 
-// Point is a pair of factors with the objective and the derivatives that one pass over the cells computes. M = Scores·Topicsᵀ
-// and E = σ(M) − X. Derivatives whose field is nil are not computed.
+// Point is a pair of factors with the objective and the derivatives that one pass over the cells computes. M =
+// Scores·Topicsᵀ and E = σ(M) − X. Derivatives whose field is nil are not computed.
 type Point struct {
 	Topics, Scores *mat.Dense // F and G, which are read
 
@@ -39,10 +39,10 @@ type Point struct {
 //
 //	f(F, G) = Σᵢⱼ log(1 + exp(mᵢⱼ)) − xᵢⱼ·mᵢⱼ, M = G·Fᵀ.
 //
-// M and E are never formed as a whole. The documents are divided into 8 ranges, and each range holds one tile of 128×1024 cells
-// at a time and a gradient with respect to F: 8·p·k numbers. A pass costs n·p logistic functions and a product of n·p·k
-// multiply-adds, and one such product more for each matrix of derivatives. The entries of a sparse X are visited one by one.
-// No log-odds overflow.
+// M and E are never formed as a whole. The documents are divided into 8 ranges, and each range holds one tile of
+// 128×1024 cells at a time and a gradient with respect to F: 8·p·k numbers. A pass costs n·p logistic functions and a
+// product of n·p·k multiply-adds, and one such product more for each matrix of derivatives. The entries of a sparse X
+// are visited one by one. No log-odds overflow.
 type Loss struct {
 	rows       func(i int) (columns []int32, values []float64)
 	threads    linalg.Threads
@@ -131,7 +131,7 @@ func (w *lane) evaluate(l *Loss, at *Point) {
 		}
 		clear(w.next)
 		for left := 0; left < p; left += tileColumns {
-			w.visit(l, at, bounds{top, bottom, left, min(left+tileColumns, p)})
+			w.visit(l, at, bounds{top: top, bottom: bottom, left: left, right: min(left+tileColumns, p)})
 		}
 	}
 }
@@ -144,9 +144,10 @@ func (w *lane) visit(l *Loss, at *Point, b bounds) {
 	k, _ := l.transposed.Dims()
 	data := w.cells[:rows*columns]
 	w.tile.SetRawMatrix(blas64.General{Rows: rows, Cols: columns, Stride: columns, Data: data})
-	documents, terms := bounds{b.top, b.bottom, 0, k}, bounds{b.left, b.right, 0, k}
+	documents, terms := bounds{top: b.top, bottom: b.bottom, left: 0, right: k},
+		bounds{top: b.left, bottom: b.right, left: 0, right: k}
 	alias(&w.left, at.Scores, documents)
-	alias(&w.right, l.transposed, bounds{0, k, b.left, b.right})
+	alias(&w.right, l.transposed, bounds{top: 0, bottom: k, left: b.left, right: b.right})
 	serial.MulTo(&w.tile, &w.left, &w.right)
 	w.flip(l, b, false)
 	w.loss += linalg.LogisticTo(data, data)
@@ -182,8 +183,9 @@ func (w *lane) addProduct(dst, right *mat.Dense, documents, terms bounds) {
 	serial.AddMulTo(&w.sum, &w.tile, &w.right)
 }
 
-// flip changes the sign of the tile's cells with xᵢⱼ = 1. They then hold −m. Their loss is softplus(−m) = log(1 + exp(m)) − m,
-// without cancellation, and their entry of E is −σ(−m) = σ(m) − 1. advance moves past the entries of a sparse X in the tile.
+// flip changes the sign of the tile's cells with xᵢⱼ = 1. They then hold −m. Their loss is softplus(−m) = log(1 +
+// exp(m)) − m, without cancellation, and their entry of E is −σ(−m) = σ(m) − 1. advance moves past the entries of a
+// sparse X in the tile.
 func (w *lane) flip(l *Loss, b bounds, advance bool) {
 	width := b.right - b.left
 	for i := range b.bottom - b.top {

@@ -56,7 +56,10 @@ func sparse(t *testing.T, x *mat.Dense) *matrix.CSR {
 func newPoint(topics, scores *mat.Dense) *Point {
 	n, k := scores.Dims()
 	p, _ := topics.Dims()
-	return &Point{Topics: topics, Scores: scores, TopicsGradient: mat.NewDense(p, k, nil), ScoresGradient: mat.NewDense(n, k, nil), Curvature: make([]float64, n)}
+	return &Point{
+		Topics: topics, Scores: scores, TopicsGradient: mat.NewDense(p, k, nil),
+		ScoresGradient: mat.NewDense(n, k, nil), Curvature: make([]float64, n),
+	}
 }
 
 // Gradients and curvatures are those of the objective by differences, over the borders of tiles and of lanes, for both
@@ -80,16 +83,19 @@ func TestDerivatives(t *testing.T) {
 			for _, i := range []int{0, 4, 5, n - 1} {
 				entry := func(point *Point) *float64 { return &point.Scores.RawRowView(i)[c] }
 				up, down := moved(entry, h), moved(entry, -h)
-				if want, got := (up-down)/(2*h), at.ScoresGradient.At(i, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+				if want, got := (up-down)/(2*h),
+					at.ScoresGradient.At(i, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
 					t.Errorf("%s: gradient of score %d, %d is %g, by differences %g", name, i, c, got, want)
 				}
-				if want, got := (up-2*at.Objective+down)/(h*h), at.ScoresCurvature.At(i, c); math.Abs(got-want) > 1e-3*(1+want) {
+				if want, got := (up-2*at.Objective+down)/(h*h),
+					at.ScoresCurvature.At(i, c); math.Abs(got-want) > 1e-3*(1+want) {
 					t.Errorf("%s: curvature of score %d, %d is %g, by differences %g", name, i, c, got, want)
 				}
 			}
 			for _, j := range []int{0, tileColumns - 1, tileColumns, p - 1} {
 				entry := func(point *Point) *float64 { return &point.Topics.RawRowView(j)[c] }
-				if want, got := (moved(entry, h)-moved(entry, -h))/(2*h), at.TopicsGradient.At(j, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+				if want, got := (moved(entry, h)-moved(entry, -h))/(2*h),
+					at.TopicsGradient.At(j, c); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
 					t.Errorf("%s: gradient of topic entry %d, %d is %g, by differences %g", name, j, c, got, want)
 				}
 			}
@@ -152,7 +158,8 @@ func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
 			want.TopicsGradient.Copy(at.TopicsGradient)
 			want.ScoresGradient.Copy(at.ScoresGradient)
 		}
-		if at.Objective != want.Objective || !mat.Equal(at.TopicsGradient, want.TopicsGradient) || !mat.Equal(at.ScoresGradient, want.ScoresGradient) {
+		if at.Objective != want.Objective || !mat.Equal(at.TopicsGradient, want.TopicsGradient) ||
+			!mat.Equal(at.ScoresGradient, want.ScoresGradient) {
 			t.Errorf("%d threads: other bits than on one", threads)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// A Newton step is taken only if it promises to lower the objective of a row by more than the share enough. maxSteps
-	// bounds the steps, because a row that the topics separate has no minimum.
+	// A Newton step is taken only if it promises to lower the objective of a row by more than the share enough.
+	// maxSteps bounds the steps, because a row that the topics separate has no minimum.
 	enough   = 1e-12
 	maxSteps = 100
 	// maxHalvings bounds the halvings of one step.
@@ -22,12 +22,13 @@ const (
 	jitter = 1e-12
 )
 
-// ScoresTo stores in scores (n×k) the best scores for given topics F (p×k). Row i is the z, or the z ≥ 0, that minimizes
+// ScoresTo stores in scores (n×k) the best scores for given topics F (p×k). Row i is the z, or the z ≥ 0, that
+// minimizes
 //
 //	Σⱼ log(1 + exp(mⱼ)) − xᵢⱼ·mⱼ, m = F·z,
 //
-// by Newton's method with halved steps; the step within z ≥ 0 is the nonnegative least squares of the quadratic model. Each
-// row is computed by itself. The cost of a step is p·k² multiply-adds.
+// by Newton's method with halved steps; the step within z ≥ 0 is the nonnegative least squares of the quadratic model.
+// Each row is computed by itself. The cost of a step is p·k² multiply-adds.
 func ScoresTo(scores *mat.Dense, x mat.Matrix, topics *mat.Dense, nonNegative bool) {
 	n, k := scores.Dims()
 	p, _ := topics.Dims()
@@ -136,7 +137,8 @@ func (s *rowScorer) newton(z []float64) bool {
 func (s *rowScorer) search(z []float64, objective *float64) bool {
 	for size := 1.0; size > 1.0/(1<<maxHalvings); size /= 2 {
 		copy(s.trial, z)
-		blas64.Axpy(size, blas64.Vector{N: len(z), Inc: 1, Data: s.next}, blas64.Vector{N: len(z), Inc: 1, Data: s.trial})
+		blas64.Axpy(size, blas64.Vector{N: len(z), Inc: 1, Data: s.next},
+			blas64.Vector{N: len(z), Inc: 1, Data: s.trial})
 		if loss := s.loss(s.trial); loss < *objective {
 			copy(z, s.trial)
 			*objective = loss

@@ -9,7 +9,8 @@ import (
 
 func Example() {
 	var file bytes.Buffer
-	err := safetensors.Write(&file, safetensors.Tensors{"topics": {Shape: []int{2, 1}, Data: []float64{0.6, 0.8}}}, map[string]string{"seed": "7"})
+	err := safetensors.Write(&file, safetensors.Tensors{"topics": {Shape: []int{2, 1}, Data: []float64{0.6, 0.8}}},
+		map[string]string{"seed": "7"})
 	fmt.Println(err)
 	tensors, metadata, err := safetensors.Read(file.Bytes())
 	fmt.Println(tensors["topics"].Shape, tensors["topics"].Data, metadata["seed"], err)

@@ -21,12 +21,13 @@ type entry struct {
 	Offsets []uint64 `json:"data_offsets"`
 }
 
-// Read returns the tensors of a file and its metadata, nil if there is none. The values are copied, data is not kept. NaN
-// and infinities are accepted.
+// Read returns the tensors of a file and its metadata, nil if there is none. The values are copied, data is not kept.
+// NaN and infinities are accepted.
 //
 // Errors wrap ErrFormat and name the tensor: a header that is longer than MaxHeader or the file, is no JSON object, or
-// repeats a name; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative, too
-// large or not the length of the data; offsets outside the file, overlapping or with holes; bytes behind the last tensor.
+// repeats a name; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative,
+// too large or not the length of the data; offsets outside the file, overlapping or with holes; bytes behind the last
+// tensor.
 func Read(data []byte) (Tensors, map[string]string, error) {
 	if len(data) < 8 {
 		return nil, nil, malformed("%d bytes are no header", len(data))
@@ -139,7 +140,8 @@ func checkLayout(entries map[string]entry, total uint64) error {
 			return malformed("tensor %q: shape %v of %s in %d bytes", name, e.Shape, e.DType, e.Offsets[1]-e.Offsets[0])
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return slices.Compare(entries[a].Offsets, entries[b].Offsets) })
+	slices.SortStableFunc(names,
+		func(a, b string) int { return slices.Compare(entries[a].Offsets, entries[b].Offsets) })
 	var end uint64
 	for _, name := range names {
 		if begin := entries[name].Offsets[0]; begin != end {

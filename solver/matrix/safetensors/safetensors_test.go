@@ -113,35 +113,54 @@ func TestReadRefuses(t *testing.T) {
 		data []byte
 		want string // part of the error
 	}{
-		"empty":              {nil, "0 bytes"},
-		"short":              {[]byte("1234567"), "7 bytes"},
-		"header too long":    {file(`{`+a+`}`, 16)[:20], "header of"},
-		"header over limit":  {binary.LittleEndian.AppendUint64(nil, MaxHeader+1), "header of"},
-		"huge header":        {bytes.Repeat([]byte{0xff}, 100), "header of"},
-		"no JSON":            {file(`x`, 0), "no JSON object"},
-		"space first":        {file(` {}`, 0), "no JSON object"},
-		"no object":          {file(`[]`, 0), "no JSON object"},
-		"no UTF-8":           {file("{\"\xff\":1}", 0), "no JSON object"},
-		"unclosed":           {file(`{`+a, 16), "cut short"},
-		"second value":       {file(`{`+a+`}{}`, 16), "trailing"},
-		"truncated":          {file(`{`+a+`}`, 15), `tensor "a": offsets`},
-		"trailing bytes":     {file(`{`+a+`}`, 17), "1 bytes behind"},
-		"twice":              {file(`{`+a+`,`+a+`}`, 16), `tensor "a" stands twice`},
-		"unknown field":      {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16],"x":1}}`, 16), `tensor "a"`},
-		"unknown type":       {file(`{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`},
-		"other type":         {file(`{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type "F32"`},
-		"no type":            {file(`{"a":{"shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`},
-		"no shape":           {file(`{"a":{"dtype":"F64","data_offsets":[0,8]}}`, 8), `tensor "a": no shape`},
-		"no offsets":         {file(`{"a":{"dtype":"F64","shape":[0]}}`, 0), `tensor "a": offsets`},
-		"three offsets":      {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16,16]}}`, 16), `tensor "a": offsets`},
-		"offsets fall":       {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[16,0]}}`, 16), `tensor "a": offsets`},
-		"negative offset":    {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[-16,0]}}`, 16), `tensor "a"`},
-		"fraction":           {file(`{"a":{"dtype":"F64","shape":[2.5],"data_offsets":[0,16]}}`, 16), `tensor "a"`},
-		"negative shape":     {file(`{"a":{"dtype":"F64","shape":[-1,-2],"data_offsets":[0,16]}}`, 16), `tensor "a": shape`},
-		"wrong length":       {file(`{"a":{"dtype":"F64","shape":[3],"data_offsets":[0,16]}}`, 16), `tensor "a": shape`},
-		"overflow":           {file(`{"a":{"dtype":"F64","shape":[65536,65536,65536,65536],"data_offsets":[0,0]}}`, 0), `tensor "a": shape`},
-		"hole":               {file(`{`+a+`,"b":{"dtype":"F64","shape":[1],"data_offsets":[17,25]}}`, 25), `tensor "b": begins`},
-		"overlap":            {file(`{`+a+`,"b":{"dtype":"F64","shape":[1],"data_offsets":[8,16]}}`, 16), `tensor "b": begins`},
+		"empty":             {nil, "0 bytes"},
+		"short":             {[]byte("1234567"), "7 bytes"},
+		"header too long":   {file(`{`+a+`}`, 16)[:20], "header of"},
+		"header over limit": {binary.LittleEndian.AppendUint64(nil, MaxHeader+1), "header of"},
+		"huge header":       {bytes.Repeat([]byte{0xff}, 100), "header of"},
+		"no JSON":           {file(`x`, 0), "no JSON object"},
+		"space first":       {file(` {}`, 0), "no JSON object"},
+		"no object":         {file(`[]`, 0), "no JSON object"},
+		"no UTF-8":          {file("{\"\xff\":1}", 0), "no JSON object"},
+		"unclosed":          {file(`{`+a, 16), "cut short"},
+		"second value":      {file(`{`+a+`}{}`, 16), "trailing"},
+		"truncated":         {file(`{`+a+`}`, 15), `tensor "a": offsets`},
+		"trailing bytes":    {file(`{`+a+`}`, 17), "1 bytes behind"},
+		"twice":             {file(`{`+a+`,`+a+`}`, 16), `tensor "a" stands twice`},
+		"unknown field":     {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16],"x":1}}`, 16), `tensor "a"`},
+		"unknown type": {
+			file(`{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`,
+		},
+		"other type": {
+			file(`{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type "F32"`,
+		},
+		"no type":    {file(`{"a":{"shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`},
+		"no shape":   {file(`{"a":{"dtype":"F64","data_offsets":[0,8]}}`, 8), `tensor "a": no shape`},
+		"no offsets": {file(`{"a":{"dtype":"F64","shape":[0]}}`, 0), `tensor "a": offsets`},
+		"three offsets": {
+			file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16,16]}}`, 16), `tensor "a": offsets`,
+		},
+		"offsets fall": {
+			file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[16,0]}}`, 16), `tensor "a": offsets`,
+		},
+		"negative offset": {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[-16,0]}}`, 16), `tensor "a"`},
+		"fraction":        {file(`{"a":{"dtype":"F64","shape":[2.5],"data_offsets":[0,16]}}`, 16), `tensor "a"`},
+		"negative shape": {
+			file(`{"a":{"dtype":"F64","shape":[-1,-2],"data_offsets":[0,16]}}`, 16), `tensor "a": shape`,
+		},
+		"wrong length": {
+			file(`{"a":{"dtype":"F64","shape":[3],"data_offsets":[0,16]}}`, 16), `tensor "a": shape`,
+		},
+		"overflow": {
+			file(`{"a":{"dtype":"F64","shape":[65536,65536,65536,65536],"data_offsets":[0,0]}}`, 0),
+			`tensor "a": shape`,
+		},
+		"hole": {
+			file(`{`+a+`,"b":{"dtype":"F64","shape":[1],"data_offsets":[17,25]}}`, 25), `tensor "b": begins`,
+		},
+		"overlap": {
+			file(`{`+a+`,"b":{"dtype":"F64","shape":[1],"data_offsets":[8,16]}}`, 16), `tensor "b": begins`,
+		},
 		"metadata number":    {file(`{"__metadata__":{"k":1},`+a+`}`, 16), `metadata "k" is no string`},
 		"metadata nested":    {file(`{"__metadata__":{"k":{}},`+a+`}`, 16), `metadata "k" is no string`},
 		"metadata array":     {file(`{"__metadata__":[],`+a+`}`, 16), `metadata is no object`},
@@ -196,7 +215,8 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
-	f.Add(file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},"b":{"dtype":"F64","shape":[],"data_offsets":[16,24]}}`, 24))
+	f.Add(file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16]},"b":{"dtype":"F64","shape":[],`+
+		`"data_offsets":[16,24]}}`, 24))
 	f.Add(file(`{"__metadata__":{"k":"v"}}  `, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tensors, metadata, err := Read(data)

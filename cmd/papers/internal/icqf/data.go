@@ -39,9 +39,9 @@ type Questionnaire struct {
 	Answers *mat.Dense
 }
 
-// drawQuestionnaire returns M = clip(clip(W·Qᵀ) + noise), clip to 0 … 100. The text gives every factor 20 participants in
-// isolation and 10 that it shares with another, for which 200 participants do not suffice: here a factor is present in 30, and
-// shares the last 10 of them with the next one.
+// drawQuestionnaire returns M = clip(clip(W·Qᵀ) + noise), clip to 0 … 100. The text gives every factor 20 participants
+// in isolation and 10 that it shares with another, for which 200 participants do not suffice: here a factor is present
+// in 30, and shares the last 10 of them with the next one.
 func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
 	random := report.Random(seed, "questionnaire/%v/%d", noise, set)
 	w, q := mat.NewDense(participants, factors, nil), mat.NewDense(factors, items, nil)
@@ -73,8 +73,8 @@ func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
 // fileName is that of a questionnaire: the noise in tenths and a number from 0.
 var fileName = regexp.MustCompile(`^d([0-9]+)_([0-9]+)_M\.csv(\.gz)?$`)
 
-// readQuestionnaires reads the files dN_S_M.csv of a folder, gzipped or not: N is the noise in tenths and S a number from 0.
-// They hold answers from 0 to 100, without a header and with a row for each participant.
+// readQuestionnaires reads the files dN_S_M.csv of a folder, gzipped or not: N is the noise in tenths and S a number
+// from 0. They hold answers from 0 to 100, without a header and with a row for each participant.
 func readQuestionnaires(dir string) ([]Questionnaire, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

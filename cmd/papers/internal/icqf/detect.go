@@ -29,8 +29,8 @@ const (
 )
 
 const (
-	// beta is the default of the authors' program. For ℓ1-NMF the penalty of the scores is β and that of the loadings β·n/p,
-	// as in their program without a bound on the scores.
+	// beta is the default of the authors' program. For ℓ1-NMF the penalty of the scores is β and that of the loadings
+	// β·n/p, as in their program without a bound on the scores.
 	beta = 0.1
 	// relTol ends fits of the whole questionnaire.
 	relTol = 1e-5
@@ -85,7 +85,8 @@ func detectors() []detector {
 
 // crossValidated returns the number of factors with the least error over 10 folds, each of 10 of 100 blocks.
 func crossValidated(ctx context.Context, x *mat.Dense, m rank.Method, t *Table1) (int, error) {
-	choice, err := rank.BlockwiseCV(ctx, x, m, rank.Settings{Factors: t.Factors, Betas: []float64{beta}, Jobs: rank.Jobs{Seed: t.Seed}})
+	choice, err := rank.BlockwiseCV(ctx, x, m,
+		rank.Settings{Factors: t.Factors, Betas: []float64{beta}, Jobs: rank.Jobs{Seed: t.Seed}})
 	if err != nil {
 		return 0, err
 	}
@@ -155,8 +156,8 @@ func l1NMF() (solver.Method, error) {
 	return nmf.NewL1(&onTopics, &onScores)
 }
 
-// completion is ℓ1-NMF of the observed cells as a rank.Method: every few updates the reconstruction replaces the missing
-// cells. The objective over the observed cells never rises.
+// completion is ℓ1-NMF of the observed cells as a rank.Method: every few updates the reconstruction replaces the
+// missing cells. The objective over the observed cells never rises.
 type completion struct{ seed uint64 }
 
 // prepare is the rank.Method.

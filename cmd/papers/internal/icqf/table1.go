@@ -2,8 +2,8 @@
 // clinical questionnaires to identify latent factors of psychopathology": several criteria count the factors of
 // questionnaires that are made of 10.
 //
-// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early returns
-// what it has.
+// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early
+// returns what it has.
 package icqf
 
 import (
@@ -53,7 +53,8 @@ func (c Cell) Key() any { return c.CellKey }
 
 func (t *Table1) check() error {
 	if t.Runs < 1 || len(t.Noise) == 0 || len(t.Factors) == 0 || len(t.Methods) == 0 {
-		return report.Invalid("%d questionnaires of each of %d noises, %d numbers of factors, %d methods", t.Runs, len(t.Noise), len(t.Factors), len(t.Methods))
+		return report.Invalid("%d questionnaires of each of %d noises, %d numbers of factors, %d methods", t.Runs,
+			len(t.Noise), len(t.Factors), len(t.Methods))
 	}
 	for i, v := range t.Noise {
 		if !(v > 0 && v <= 1) || slices.Contains(t.Noise[:i], v) {
@@ -92,7 +93,7 @@ func (t *Table1) Run(ctx context.Context, session *report.Session) (*report.Repo
 		for _, d := range detectors() {
 			if slices.Contains(t.Methods, d.method) {
 				jobs = append(jobs, report.Job[Cell]{
-					Cell: Cell{CellKey: CellKey{q.Noise, q.Set, d.method, d.criterion}},
+					Cell: Cell{CellKey: CellKey{Noise: q.Noise, Set: q.Set, Method: d.method, Criterion: d.criterion}},
 					Fill: func(ctx context.Context, cell *Cell) (err error) {
 						began := time.Now()
 						cell.Factors, err = d.find(ctx, q.Answers, t)
@@ -114,14 +115,15 @@ func (t *Table1) Run(ctx context.Context, session *report.Session) (*report.Repo
 	return (&Result{Settings: t, Drawn: t.given == nil, TrueFactors: factors, Cells: cells}).report(), err
 }
 
-// questionnaires returns those of the settings. All noises of one run come before the next run, so that an early end leaves
-// something of everything.
+// questionnaires returns those of the settings. All noises of one run come before the next run, so that an early end
+// leaves something of everything.
 func (t *Table1) questionnaires() (all []Questionnaire, err error) {
 	for set := range t.Runs {
 		for _, noise := range t.Noise {
 			if t.given == nil {
 				all = append(all, drawQuestionnaire(noise, set, t.Seed))
-			} else if i := slices.IndexFunc(t.given, func(q Questionnaire) bool { return q.Noise == noise && q.Set == set }); i >= 0 {
+			} else if i := slices.IndexFunc(t.given,
+				func(q Questionnaire) bool { return q.Noise == noise && q.Set == set }); i >= 0 {
 				all = append(all, t.given[i])
 			}
 		}
@@ -151,9 +153,9 @@ type Summary struct {
 	Printed
 	// Seconds is the mean time of one questionnaire.
 	Seconds float64 `json:"seconds"`
-	// Paper is the printed error, and Reference that of other programs on 30 questionnaires drawn as here: the authors' at
-	// its tolerance of 1e-3, without its bounds for l1-nmf by bic; masked coordinate descent for l1-nmf by bcv; psych in R
-	// for fa-promax. Both are nil for other noises than the paper's.
+	// Paper is the printed error, and Reference that of other programs on 30 questionnaires drawn as here: the authors'
+	// at its tolerance of 1e-3, without its bounds for l1-nmf by bic; masked coordinate descent for l1-nmf by bcv;
+	// psych in R for fa-promax. Both are nil for other noises than the paper's.
 	Paper     *Printed `json:"paper,omitempty"`
 	Reference *Printed `json:"reference,omitempty"`
 }
@@ -179,7 +181,8 @@ var printed string
 
 // report fills in the summaries, and returns the table, table1.csv and factors.csv.
 func (r *Result) report() *report.Report {
-	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors), "method,by,noise,questionnaires,error,paper,reference,seconds")
+	shown := report.NewTable(fmt.Sprintf("Table 1: mean |k − %d| and its standard error", r.TrueFactors),
+		"method,by,noise,questionnaires,error,paper,reference,seconds")
 	table := report.NewTable("", "method,criterion,noise,questionnaires,error,standard_error,seconds")
 	for _, d := range detectors() {
 		for _, noise := range r.Settings.Noise {
@@ -197,10 +200,13 @@ func (r *Result) report() *report.Report {
 			s.Seconds, _ = report.MeanError(seconds)
 			if values := report.Printed(printed, d.method, d.criterion, noise); values != nil {
 				s.Paper, s.Reference = new(Printed), new(Printed)
-				_, _ = fmt.Sscan(strings.Join(values, " "), &s.Paper.Error, &s.Paper.StandardError, &s.Reference.Error, &s.Reference.StandardError) // a test reads all
+				// a test reads all
+				_, _ = fmt.Sscan(strings.Join(values, " "), &s.Paper.Error, &s.Paper.StandardError, &s.Reference.Error,
+					&s.Reference.StandardError)
 			}
 			r.Summaries = append(r.Summaries, s)
-			shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(), s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
+			shown.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.String(), s.Paper.String(),
+				s.Reference.String(), fmt.Sprintf("%.3f", s.Seconds))
 			table.Add(s.Method, s.Criterion, s.Noise, s.Questionnaires, s.Error, s.StandardError, s.Seconds)
 		}
 	}
@@ -208,5 +214,7 @@ func (r *Result) report() *report.Report {
 	for _, c := range r.Cells {
 		counted.Add(c.Noise, c.Set, c.Method, c.Criterion, c.Factors, c.Seconds)
 	}
-	return &report.Report{Data: r, Tables: []report.Table{*shown}, CSV: map[string]*report.Table{"table1.csv": table, "factors.csv": counted}}
+	return &report.Report{Data: r, Tables: []report.Table{*shown}, CSV: map[string]*report.Table{
+		"table1.csv": table, "factors.csv": counted,
+	}}
 }

@@ -61,15 +61,18 @@ func TestDrawQuestionnaire(t *testing.T) {
 	if !mat.Equal(q.Answers, drawQuestionnaire(none, 0, 1).Answers) {
 		t.Error("equal seeds, different answers")
 	}
-	for name, other := range map[string]Questionnaire{"seed": drawQuestionnaire(none, 0, 2), "set": drawQuestionnaire(none, 1, 1), "noise": drawQuestionnaire(0.1, 0, 1)} {
+	for name, other := range map[string]Questionnaire{
+		"seed": drawQuestionnaire(none, 0, 2),
+		"set":  drawQuestionnaire(none, 1, 1), "noise": drawQuestionnaire(0.1, 0, 1),
+	} {
 		if mat.Equal(q.Answers, other.Answers) {
 			t.Errorf("another %s, equal answers", name)
 		}
 	}
 }
 
-// Noise moves a share δ of the answers: half of the zeros that it meets are none afterwards, and at most half of the others
-// become zeros.
+// Noise moves a share δ of the answers: half of the zeros that it meets are none afterwards, and at most half of the
+// others become zeros.
 func TestQuestionnaireNoise(t *testing.T) {
 	t.Parallel()
 	share := func(noise float64) float64 {
@@ -85,7 +88,8 @@ func TestQuestionnaireNoise(t *testing.T) {
 	}
 	clean := share(1e-12)
 	for _, noise := range []float64{0.1, 0.2, 0.3} {
-		if got, least, most := share(noise), clean*(1-noise/2)-0.02, clean*(1-noise/2)+noise*(1-clean)/2+0.02; got < least || got > most {
+		if got, least, most := share(noise), clean*(1-noise/2)-0.02,
+			clean*(1-noise/2)+noise*(1-clean)/2+0.02; got < least || got > most {
 			t.Errorf("noise %v: %.3f of the answers are 0, want %.3f to %.3f", noise, got, least, most)
 		}
 	}
@@ -105,7 +109,9 @@ func detect(ctx context.Context, table *Table1, cells string, given []Questionna
 func TestTable1(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cells.jsonl")
-	table := &Table1{Runs: 1, Noise: []float64{0.1}, Factors: []int{9, 10, 11}, Seed: 1, Methods: []string{nameICQF, nameL1}}
+	table := &Table1{
+		Runs: 1, Noise: []float64{0.1}, Factors: []int{9, 10, 11}, Seed: 1, Methods: []string{nameICQF, nameL1},
+	}
 	first, err := detect(t.Context(), table, file, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +136,8 @@ func TestTable1(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, lines := range map[string]int{"table1.csv": len(first.Cells) + 1, "factors.csv": len(first.Cells) + 1} {
-		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || strings.Count(string(data), "\n") != lines {
+		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil ||
+			strings.Count(string(data), "\n") != lines {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
@@ -196,9 +203,11 @@ func TestSummaries(t *testing.T) {
 	t.Parallel()
 	r := Result{Settings: &Table1{Noise: []float64{0.3, 0.5}}, TrueFactors: factors}
 	for set, k := range []int{10, 9, 12} {
-		r.Cells = append(r.Cells, Cell{CellKey: CellKey{0.3, set, nameICQF, "bcv"}, Factors: k, Seconds: 2})
+		r.Cells = append(r.Cells,
+			Cell{CellKey: CellKey{Noise: 0.3, Set: set, Method: nameICQF, Criterion: "bcv"}, Factors: k, Seconds: 2})
 	}
-	r.Cells = append(r.Cells, Cell{CellKey: CellKey{0.5, 0, nameICQF, "bcv"}, Factors: 4, Seconds: 1})
+	r.Cells = append(r.Cells,
+		Cell{CellKey: CellKey{Noise: 0.5, Set: 0, Method: nameICQF, Criterion: "bcv"}, Factors: 4, Seconds: 1})
 	want := [][]string{
 		{"icqf", "bcv", "0.3", "3", "1.00 (0.58)", "0.77 (0.15)", "0.23 (0.08)", "2.000"},
 		{"icqf", "bcv", "0.5", "1", "6.00 (0.00)", "-", "-", "1.000"},
@@ -311,7 +320,8 @@ func TestReadQuestionnaires(t *testing.T) {
 		"above the range":  {"d1_00_M.csv", "100.5," + others},
 		"below the range":  {"d1_00_M.csv", "-1," + others},
 	} {
-		if _, err := readQuestionnaires(filepath.Dir(writeTable(t, file[0], file[1]))); !errors.Is(err, report.ErrSettings) {
+		if _, err := readQuestionnaires(filepath.Dir(writeTable(t, file[0], file[1]))); !errors.Is(err,
+			report.ErrSettings) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -322,7 +332,8 @@ func TestReadQuestionnaires(t *testing.T) {
 	if _, err := readQuestionnaires(filepath.Dir(path)); !errors.Is(err, report.ErrSettings) {
 		t.Errorf("one questionnaire twice, error %v", err)
 	}
-	if _, err := readQuestionnaires(filepath.Dir(writeTable(t, "d1_00_M.csv", "name\n"))); err == nil || !strings.Contains(err.Error(), "d1_00_M.csv") {
+	if _, err := readQuestionnaires(filepath.Dir(writeTable(t, "d1_00_M.csv", "name\n"))); err == nil ||
+		!strings.Contains(err.Error(), "d1_00_M.csv") {
 		t.Errorf("no numbers, error %v", err)
 	}
 }
@@ -336,7 +347,8 @@ func TestPrinted(t *testing.T) {
 	r := Result{Settings: &Table1{Noise: []float64{0.1, 0.2, 0.3}}, TrueFactors: factors}
 	for _, d := range detectors() {
 		for _, noise := range r.Settings.Noise {
-			r.Cells = append(r.Cells, Cell{CellKey: CellKey{noise, 0, d.method, d.criterion}})
+			r.Cells = append(r.Cells,
+				Cell{CellKey: CellKey{Noise: noise, Set: 0, Method: d.method, Criterion: d.criterion}})
 		}
 		if !slices.Contains(Methods(), d.method) {
 			t.Errorf("%s is not a method", d.method)

@@ -33,9 +33,9 @@ type Job[C Cell] struct {
 // computes one after another, so that their seconds can be compared, and adds each to the file at once. When a job
 // fails, the cells before it come with the error; they are nil if the file cannot be used.
 //
-// The first line of the file is the header: all that the cells depend on. A file with another header, or one that another
-// run adds to, stays as it is and is an error that wraps ErrSettings. The error does not quote a line that is no header:
-// the line may hold patients' text.
+// The first line of the file is the header: all that the cells depend on. A file with another header, or one that
+// another run adds to, stays as it is and is an error that wraps ErrSettings. The error does not quote a line that is
+// no header: the line may hold patients' text.
 func Resume[C Cell, H any](ctx context.Context, s *Session, header H, jobs []Job[C]) (cells []C, err error) {
 	known, file, release, err := openCells[C](s.Cells, header)
 	if err != nil {
@@ -65,9 +65,10 @@ func Resume[C Cell, H any](ctx context.Context, s *Session, header H, jobs []Job
 	return cells, nil
 }
 
-// openCells reads and locks a file of cells. It returns the known ones, what adds others, and what releases the file. A killed
-// run may leave a last line without its end, which is dropped.
-func openCells[C Cell, H any](path string, header H) (known map[any]C, out *json.Encoder, release func() error, err error) {
+// openCells reads and locks a file of cells. It returns the known ones, what adds others, and what releases the file. A
+// killed run may leave a last line without its end, which is dropped.
+func openCells[C Cell,
+	H any](path string, header H) (known map[any]C, out *json.Encoder, release func() error, err error) {
 	known = map[any]C{}
 	if path == "" {
 		return known, json.NewEncoder(io.Discard), func() error { return nil }, nil
@@ -95,7 +96,8 @@ func openCells[C Cell, H any](path string, header H) (known map[any]C, out *json
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if line, _, _ := bytes.Cut(data, []byte("\n")); !bytes.HasPrefix(append(first, '\n'), data[:min(len(data), len(first)+1)]) {
+	if line, _, _ := bytes.Cut(data, []byte("\n")); !bytes.HasPrefix(append(first, '\n'),
+		data[:min(len(data), len(first)+1)]) {
 		if parse(line, new(H)) != nil {
 			return nil, nil, nil, Invalid("it exists, but this version did not write it")
 		}

@@ -68,7 +68,9 @@ func TestResume(t *testing.T) {
 	}
 	appendTo(t, path, `{"name":"c","va`) // as a killed process leaves it
 	var reported [][2]int
-	all, computed, err := resume(t, &Session{Cells: path, Progress: func(done, total int) { reported = append(reported, [2]int{done, total}) }}, header(), "")
+	all, computed, err := resume(t,
+		&Session{Cells: path, Progress: func(done, total int) { reported = append(reported, [2]int{done, total}) }},
+		header(), "")
 	if err != nil || computed != "c" || cmp.Diff(some, all[:2]) != "" {
 		t.Errorf("%v, computed %q, %v", all, computed, err)
 	}
@@ -80,7 +82,8 @@ func TestResume(t *testing.T) {
 		t.Errorf("a third run computed %q, %v", computed, err)
 	}
 	data, err := os.ReadFile(path)
-	if want := `{"seed":1,"ranks":[2,4]}` + "\n" + `{"name":"a","value":0}` + "\n" + `{"name":"b","value":0.1}` + "\n" + `{"name":"c","value":0.2}` + "\n"; err != nil || string(data) != want {
+	if want := `{"seed":1,"ranks":[2,4]}` + "\n" + `{"name":"a","value":0}` + "\n" + `{"name":"b","value":0.1}` + "\n" +
+		`{"name":"c","value":0.2}` + "\n"; err != nil || string(data) != want {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
 
@@ -88,7 +91,8 @@ func TestResume(t *testing.T) {
 		if err := os.WriteFile(path, append(data, line+"\n"...), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if cells, _, err := resume(t, &Session{Cells: path}, header(), ""); cells != nil || err == nil || !strings.Contains(err.Error(), "line 5") || !strings.Contains(err.Error(), path) {
+		if cells, _, err := resume(t, &Session{Cells: path}, header(), ""); cells != nil || err == nil ||
+			!strings.Contains(err.Error(), "line 5") || !strings.Contains(err.Error(), path) {
 			t.Errorf("the line %s: %v", line, err)
 		}
 	}
@@ -101,13 +105,14 @@ func TestResumeWithoutFile(t *testing.T) {
 		t.Errorf("%v, computed %q, %v", cells, computed, err)
 	}
 	missing := filepath.Join(t.TempDir(), "missing", "cells.jsonl")
-	if cells, computed, err := resume(t, &Session{Cells: missing}, header(), ""); cells != nil || computed != "" || !errors.Is(err, os.ErrNotExist) {
+	if cells, computed, err := resume(t, &Session{Cells: missing}, header(), ""); cells != nil || computed != "" ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, computed %q, %v", cells, computed, err)
 	}
 }
 
-// TestResumeOther: a file of something else stays as it is. Its first line is reported if it is a header, and not if it may be
-// what patients said.
+// TestResumeOther: a file of something else stays as it is. Its first line is reported if it is a header, and not if it
+// may be what patients said.
 func TestResumeOther(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
@@ -123,7 +128,8 @@ func TestResumeOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		cells, computed, err := resume(t, &Session{Cells: path}, header(), "")
-		if cells != nil || computed != "" || !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
+		if cells != nil || computed != "" || !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), path) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: computed %q, %v", name, computed, err)
 		}
 		if reported := strings.Contains(err.Error(), "[7]"); reported != (name == "other ranks") {
@@ -145,7 +151,8 @@ func TestResumeFromTheStart(t *testing.T) {
 	if _, computed, err := resume(t, &Session{Cells: path}, header(), ""); err != nil || computed != "abc" {
 		t.Errorf("computed %q, %v", computed, err)
 	}
-	if data, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(data), `{"seed":1,"ranks":[2,4]}`+"\n"+`{"name":"a"`) {
+	if data, err := os.ReadFile(path); err != nil ||
+		!strings.HasPrefix(string(data), `{"seed":1,"ranks":[2,4]}`+"\n"+`{"name":"a"`) {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
 }
@@ -179,12 +186,13 @@ func TestParts(t *testing.T) {
 				t.Errorf("told of %d of %d", done, total)
 			}
 		}}
-		_, err := Resume(t.Context(), s, header(), []Job[testCell]{{Cell: testCell{Name: "a"}, Parts: 4, Fill: func(context.Context, *testCell) error {
-			for range 4 {
-				s.Step(1)
-			}
-			return nil
-		}}})
+		_, err := Resume(t.Context(), s, header(),
+			[]Job[testCell]{{Cell: testCell{Name: "a"}, Parts: 4, Fill: func(context.Context, *testCell) error {
+				for range 4 {
+					s.Step(1)
+				}
+				return nil
+			}}})
 		if err != nil || calls != want {
 			t.Errorf("told %d times, want %d; %v", calls, want, err)
 		}

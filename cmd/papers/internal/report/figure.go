@@ -103,7 +103,10 @@ func (f Figure) draw(w io.Writer) error {
 	all.SetColor(color.White)
 	all.Fill(all.Path())
 	const edge = gutter / 2
-	tiles := draw.Tiles{Rows: len(grid), Cols: columns, PadX: gutter, PadY: gutter, PadTop: edge, PadLeft: edge, PadRight: edge, PadBottom: edge}
+	tiles := draw.Tiles{
+		Rows: len(grid), Cols: columns, PadX: gutter, PadY: gutter, PadTop: edge, PadLeft: edge,
+		PadRight: edge, PadBottom: edge,
+	}
 	for i, row := range plot.Align(grid, tiles, draw.Crop(all, 0, -legendWidth, 0, 0)) {
 		for j := range row {
 			if grid[i][j] != nil {
@@ -123,7 +126,8 @@ func (p *Panel) axes() *plot.Plot {
 	for axis, least := range map[*plot.Axis]float64{&axes.X: p.LogX, &axes.Y: p.LogY} {
 		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = fontSize, fontSize
 		if least > 0 {
-			axis.Scale, axis.Tick.Marker, axis.Min, axis.Max = plot.LogScale{}, plot.TickerFunc(decades), least, 10*least
+			axis.Scale, axis.Tick.Marker, axis.Min, axis.Max = plot.LogScale{},
+				plot.TickerFunc(decades), least, 10*least
 		}
 	}
 	if p.Bars != nil {

@@ -1,5 +1,5 @@
-// Package report holds what the papers' experiments share: the session that each runs in, random draws, the file of cells
-// that a run resumes from, and the report of tables and figures that it ends with.
+// Package report holds what the papers' experiments share: the session that each runs in, random draws, the file of
+// cells that a run resumes from, and the report of tables and figures that it ends with.
 package report
 
 import (
@@ -70,14 +70,16 @@ func (t *Table) Add(values ...any) {
 // text returns the table in aligned columns, and markdown the same as Markdown.
 func (t *Table) text() string {
 	var b strings.Builder
-	header := strings.ReplaceAll(strings.ToUpper(strings.Join(t.Header, "\t")), "Ε_", "ε_") // a capital ε looks like an E
-	_ = cli.PrintTable(&b, strings.Split(header, "\t"), t.Lines)                            // a builder takes every write
+	// a capital ε looks like an E
+	header := strings.ReplaceAll(strings.ToUpper(strings.Join(t.Header, "\t")), "Ε_", "ε_")
+	_ = cli.PrintTable(&b, strings.Split(header, "\t"), t.Lines) // a builder takes every write
 	return t.Title + "\n" + b.String()
 }
 
 func (t *Table) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|%s\n", t.Title, strings.Join(t.Header, " | "), strings.Repeat(" --- |", len(t.Header)))
+	fmt.Fprintf(&b, "**%s**\n\n| %s |\n|%s\n", t.Title, strings.Join(t.Header, " | "),
+		strings.Repeat(" --- |", len(t.Header)))
 	for _, line := range t.Lines {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
 	}

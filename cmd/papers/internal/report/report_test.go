@@ -23,7 +23,10 @@ func sample() *Report {
 	return &Report{
 		Data: map[string]any{"rows": 2}, Tables: []Table{*t}, CSV: map[string]*Table{"rows.csv": t},
 		SVG: map[string]Figure{
-			"log.svg": {{{Title: "left", LogX: 0.1, LogY: 1e-12, Curves: []Curve{lines}}, {Title: "right", Curves: []Curve{lines}}}, {{Title: "below", Bars: []string{"g1", "g2"}, Curves: []Curve{bars}}}},
+			"log.svg": {{
+				{Title: "left", LogX: 0.1, LogY: 1e-12, Curves: []Curve{lines}},
+				{Title: "right", Curves: []Curve{lines}},
+			}, {{Title: "below", Bars: []string{"g1", "g2"}, Curves: []Curve{bars}}}},
 		},
 	}
 }
@@ -31,9 +34,10 @@ func sample() *Report {
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
-		"table":    "Two rows\nε_F    NAME  XI\n1e-07  a, b  0.5\n3      c     \n\n",
-		"markdown": "**Two rows**\n\n| ε_F | name | xi |\n| --- | --- | --- |\n| 1e-07 | a, b | 0.5 |\n| 3 | c |  |\n\n",
-		"json":     `{"rows":2}` + "\n",
+		"table": "Two rows\nε_F    NAME  XI\n1e-07  a, b  0.5\n3      c     \n\n",
+		"markdown": "**Two rows**\n\n| ε_F | name | xi |\n| --- | --- | --- |\n| 1e-07 | a, b | 0.5 |\n| 3 | c |  " +
+			"|\n\n",
+		"json": `{"rows":2}` + "\n",
 	} {
 		var b bytes.Buffer
 		if err := sample().Print(&b, format); err != nil {
@@ -74,7 +78,8 @@ func TestWriteFiles(t *testing.T) {
 
 func TestMeans(t *testing.T) {
 	t.Parallel()
-	if mean, standardError := MeanError([]float64{1, 2, 3, 6}); mean != 3 || math.Abs(standardError-math.Sqrt(14./3/4)) > 1e-12 {
+	if mean, standardError := MeanError([]float64{1, 2, 3, 6}); mean != 3 ||
+		math.Abs(standardError-math.Sqrt(14./3/4)) > 1e-12 {
 		t.Errorf("mean %v ± %v", mean, standardError)
 	}
 	if mean, standardError := MeanError([]float64{7}); mean != 7 || standardError != 0 {

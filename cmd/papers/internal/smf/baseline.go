@@ -27,8 +27,8 @@ type twoStage struct {
 // anyXi is the weight of a residual that is 0.
 const anyXi = 1e-9
 
-// fit returns the model, which predicts as SMF-W does. The regression is SMF-W of the scores with as many topics as there are
-// scores: it reconstructs them without a residual, which leaves the label loss and the ridge.
+// fit returns the model, which predicts as SMF-W does. The regression is SMF-W of the scores with as many topics as
+// there are scores: it reconstructs them without a residual, which leaves the label loss and the ridge.
 func (s twoStage) fit(ctx context.Context, x mat.Matrix, data smf.Data) (*smf.Model, error) {
 	op := linalg.OperatorOf(x, 0)
 	svd, err := linalg.SVD(op, linalg.SVDSettings{Rank: s.rank, Seed: s.seed})

@@ -24,9 +24,9 @@ const (
 	labelCurvature = 0.25
 )
 
-// blockDescent is the paper's baseline for two classes as a solver.Method: block coordinate descent on Θ = U·[b, Vᵀ], where U
-// are the topics of SMF-W and the scores of SMF-H, with one objective for all blocks. It begins at given factors. With X̂ = Xᵀ
-// for SMF-W and X for SMF-H, d×e, an update makes a gradient step of U, of length
+// blockDescent is the paper's baseline for two classes as a solver.Method: block coordinate descent on Θ = U·[b, Vᵀ],
+// where U are the topics of SMF-W and the scores of SMF-H, with one objective for all blocks. It begins at given
+// factors. With X̂ = Xᵀ for SMF-W and X for SMF-H, d×e, an update makes a gradient step of U, of length
 //
 //	1/(s·‖b‖²/4 + 2ξ·‖V‖₂² + 2ν·‖b‖²), s = ‖X‖₂² for SMF-W and 1 for SMF-H,
 //
@@ -45,8 +45,8 @@ func (b *blockDescent) Start(_ context.Context, p *solver.Problem) (solver.State
 	k := p.Settings.Rank
 	s := &blocks{
 		blockDescent: b, threads: linalg.ThreadsOf(p.X), k: k, squared: p.X.NormSquared(), size: 1,
-		u: mat.DenseCopyOf(p.Settings.StartScores), v: mat.DenseCopyOf(p.Settings.StartTopics), mul: p.X.MulTo, mulTrans: p.X.MulTransTo,
-		products: mat.NewDense(terms, k, nil), residual: mat.NewDense(n, 1, nil),
+		u: mat.DenseCopyOf(p.Settings.StartScores), v: mat.DenseCopyOf(p.Settings.StartTopics), mul: p.X.MulTo,
+		mulTrans: p.X.MulTransTo, products: mat.NewDense(terms, k, nil), residual: mat.NewDense(n, 1, nil),
 	}
 	if b.Variant == smf.VariantW {
 		var err error
@@ -191,7 +191,8 @@ func (s *blocks) fitOther() {
 // stepHead makes the gradient steps of b and Γ.
 func (s *blocks) stepHead() {
 	gramU := s.threads.Gram(s.u)
-	length := 1 / (labelCurvature*largestEigenvalue(s.threads.Gram(s.design)) + 2*s.Ridge*max(1, largestEigenvalue(gramU)))
+	length := 1 / (labelCurvature*largestEigenvalue(s.threads.Gram(s.design)) +
+		2*s.Ridge*max(1, largestEigenvalue(gramU)))
 	_, m := s.head.Dims()
 	gradient := mat.NewDense(m, 1, nil)
 	for range headSteps {

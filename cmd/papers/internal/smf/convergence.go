@@ -1,10 +1,11 @@
 // Package smf repeats the experiments of J. Lee, H. Lyu and W. Yao, "Exponentially convergent algorithms for supervised
-// matrix factorization". Convergence repeats section 5, and Leukaemia repeats section 6 on the samples of another study.
+// matrix factorization". Convergence repeats section 5, and Leukaemia repeats section 6 on the samples of another
+// study.
 //
 // Rows of X are documents: images, job postings or samples. The paper's X is the transpose.
 //
-// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early returns
-// what it has.
+// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early
+// returns what it has.
 package smf
 
 import (
@@ -29,8 +30,8 @@ import (
 // Convergence compares the algorithms for supervised factorizations.
 type Convergence struct {
 	Iterations int `json:"iterations" help:"Most updates of a run." default:"1000"`
-	// Start is StartUniform, or else the initialization of the topics. The scores then are those of least squares, and the
-	// coefficients 0.
+	// Start is StartUniform, or else the initialization of the topics. The scores then are those of least squares, and
+	// the coefficients 0.
 	Start     solver.Init `json:"start" help:"Start of the algorithms: the authors' factors from U(0,1), random orthonormal topics, or singular vectors." enum:"uniform,random,svd" default:"uniform"`
 	Documents int         `json:"documents" help:"Number of job postings." default:"3000"`
 	Terms     int         `json:"terms" help:"Number of their terms." default:"2840"`
@@ -57,7 +58,8 @@ const (
 // floorFactor is how many times as many updates the run gets that only looks for the least objective.
 const floorFactor = 5
 
-// The algorithms that are compared. nameFloorOnly is a long run from singular vectors that only looks for the least objective.
+// The algorithms that are compared. nameFloorOnly is a long run from singular vectors that only looks for the least
+// objective.
 const (
 	paperLPGD     = "LPGD, τ = .01"
 	safeLPGD      = "LPGD, safe steps"
@@ -84,8 +86,8 @@ type ConvergenceKey struct {
 type ConvergenceRun struct {
 	ConvergenceKey
 	Status string `json:"status"`
-	// Objectives is the objective of each iterate, the start first, up to the last finite one. Seconds is the time to each
-	// from given start factors.
+	// Objectives is the objective of each iterate, the start first, up to the last finite one. Seconds is the time to
+	// each from given start factors.
 	Objectives []float64 `json:"objectives"`
 	Seconds    []float64 `json:"seconds"`
 }
@@ -110,8 +112,8 @@ func (c *Convergence) check() error {
 	return nil
 }
 
-// Run makes the runs. All algorithms of one problem begin at the same factors. The report holds the problems whose runs are
-// all made.
+// Run makes the runs. All algorithms of one problem begin at the same factors. The report holds the problems whose runs
+// are all made.
 func (c *Convergence) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -137,7 +139,9 @@ func (c *Convergence) Run(ctx context.Context, session *report.Session) (*report
 			for _, xi := range c.Xi {
 				for _, a := range algorithms() {
 					jobs = append(jobs, report.Job[ConvergenceRun]{
-						Cell: ConvergenceRun{ConvergenceKey: ConvergenceKey{p.name, variant, xi, a}},
+						Cell: ConvergenceRun{
+							ConvergenceKey: ConvergenceKey{Data: p.name, Variant: variant, Xi: xi, Algorithm: a},
+						},
 						Fill: func(ctx context.Context, r *ConvergenceRun) error { return c.fill(ctx, p, r) },
 					})
 				}
@@ -190,8 +194,8 @@ func (p *problem) method(algorithm string, s smf.Settings) (solver.Method, error
 //
 //	τ = 1/max(2ξ, 2ν + s/2), τ_Γ = 1/(2ν + ‖Z‖₂²/2),
 //
-// s = ‖X‖₂² for SMF-W and 1 for SMF-H. A quarter bounds the curvature of the label loss, and the factor 2 is for both blocks
-// moving together.
+// s = ‖X‖₂² for SMF-W and 1 for SMF-H. A quarter bounds the curvature of the label loss, and the factor 2 is for both
+// blocks moving together.
 func (p *problem) safeSteps(s *smf.Settings) error {
 	size := 1.0
 	if s.Variant == smf.VariantW {
@@ -255,8 +259,8 @@ const (
 	bend = 0.05
 	// stretchPoints is the least number of iterates that a stretch is fitted on, and thinned the largest.
 	stretchPoints, thinned = 4, 500
-	// drawnPoints bounds the points of a curve: more look the same and make files of megabytes. The first firstPoints are
-	// drawn all, because objectives fall most in them.
+	// drawnPoints bounds the points of a curve: more look the same and make files of megabytes. The first firstPoints
+	// are drawn all, because objectives fall most in them.
 	drawnPoints, firstPoints = 100, 20
 	// leastSeconds is the left end of logarithmic axes of seconds.
 	leastSeconds = 1e-3
@@ -277,8 +281,8 @@ type ConvergenceRow struct {
 	Floor float64 `json:"floor"`
 	// Gap is the least of the run.
 	Gap float64 `json:"gap"`
-	// First and Last are the longest stretches from the start, and up to the end, on which the logarithm of the gap falls
-	// along a line; nil if it falls along none.
+	// First and Last are the longest stretches from the start, and up to the end, on which the logarithm of the gap
+	// falls along a line; nil if it falls along none.
 	First *Stretch `json:"first"`
 	Last  *Stretch `json:"last"`
 	// ReachedIterations and ReachedSeconds tell when the gap first was 1e-6; nil if it never was.
@@ -322,8 +326,8 @@ func (r *ConvergenceRow) gaps() []float64 {
 	return gaps
 }
 
-// stretches returns the longest stretch from the start, and the longest up to the end or to where rounding begins: before
-// the first gap below leastGap. They are fitted on at most thinned points.
+// stretches returns the longest stretch from the start, and the longest up to the end or to where rounding begins:
+// before the first gap below leastGap. They are fitted on at most thinned points.
 func stretches(gaps []float64) (first, last *Stretch) {
 	end := slices.IndexFunc(gaps, func(g float64) bool { return g < leastGap })
 	if end < 0 {
@@ -356,17 +360,24 @@ func stretch(at, logs []float64) *Stretch {
 	return &Stretch{Factor: math.Exp(slope), From: int(at[0]), To: int(at[last]), Decades: fall / math.Ln10}
 }
 
-// report returns a table for each data set and variant, summary.csv, iterations.csv with each iterate of each run, and for
-// each data set two SVG, of the gap against iterations and against seconds.
+// report returns a table for each data set and variant, summary.csv, iterations.csv with each iterate of each run, and
+// for each data set two SVG, of the gap against iterations and against seconds.
 func (c *Converged) report() *report.Report {
-	summary := report.NewTable("", "data,variant,xi,algorithm,status,updates,objective,floor,gap,first_factor,first_to,first_decades,last_factor,last_from,last_to,last_decades,reached_iterations,reached_seconds")
+	summary := report.NewTable("", "data,variant,xi,algorithm,status,updates,objective,floor,gap,first_factor,"+
+		"first_to,first_decades,last_factor,last_from,last_to,last_decades,reached_iterations,reached_seconds")
 	iterations := report.NewTable("", "data,variant,xi,algorithm,iteration,objective,gap,seconds")
-	out := &report.Report{Data: c, CSV: map[string]*report.Table{"summary.csv": summary, "iterations.csv": iterations}, SVG: map[string]report.Figure{}}
+	out := &report.Report{
+		Data: c, CSV: map[string]*report.Table{"summary.csv": summary, "iterations.csv": iterations},
+		SVG: map[string]report.Figure{},
+	}
 	var shown *report.Table
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		last := len(r.Objectives) - 1
-		line := []any{r.Data, r.Variant, r.Xi, r.Algorithm, r.Status, last, r.Objectives[last], r.Floor, r.Gap, "", "", "", "", "", "", "", r.ReachedIterations, r.ReachedSeconds}
+		line := []any{
+			r.Data, r.Variant, r.Xi, r.Algorithm, r.Status, last, r.Objectives[last], r.Floor, r.Gap, "", "",
+			"", "", "", "", "", r.ReachedIterations, r.ReachedSeconds,
+		}
 		if s := r.First; s != nil {
 			copy(line[9:], []any{s.Factor, s.To, s.Decades})
 		}
@@ -378,7 +389,8 @@ func (c *Converged) report() *report.Report {
 			iterations.Add(r.Data, r.Variant, r.Xi, r.Algorithm, t, r.Objectives[t], gap, r.Seconds[t])
 		}
 		if title := fmt.Sprintf("%s, %s", r.Data, r.Variant); shown == nil || shown.Title != title {
-			out.Tables = append(out.Tables, *report.NewTable(title, "xi,algorithm,status,updates,gap,first factor,over decades,last factor,over decades,updates to 1e-6,seconds to 1e-6,ms an update"))
+			out.Tables = append(out.Tables, *report.NewTable(title, "xi,algorithm,status,updates,gap,first "+
+				"factor,over decades,last factor,over decades,updates to 1e-6,seconds to 1e-6,ms an update"))
 			shown = &out.Tables[len(out.Tables)-1]
 		}
 		if r.Algorithm != nameFloorOnly {
@@ -410,12 +422,14 @@ func (r *ConvergenceRow) line() []any {
 	return line
 }
 
-// draw adds the gap as a curve to a figure of the data set: a row of panels for each variant. On the logarithmic axis of the
-// gap, exponential convergence is a straight line.
+// draw adds the gap as a curve to a figure of the data set: a row of panels for each variant. On the logarithmic axis
+// of the gap, exponential convergence is a straight line.
 func (r *ConvergenceRow) draw(figures map[string]report.Figure, name, x, panel, curve string) {
 	name = r.Data + "-" + name + ".svg"
 	row, gaps := slices.Index(variants(), r.Variant), r.gaps()
-	p := &report.Panel{Title: fmt.Sprintf("%s, %s", r.Variant, panel), X: x, LogY: leastGap, Curves: []report.Curve{{Name: curve}}}
+	p := &report.Panel{
+		Title: fmt.Sprintf("%s, %s", r.Variant, panel), X: x, LogY: leastGap, Curves: []report.Curve{{Name: curve}},
+	}
 	if len(figures[name]) <= row {
 		p.Y = "gap"
 	}

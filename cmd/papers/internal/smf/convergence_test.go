@@ -46,7 +46,10 @@ func stripes() *Digits {
 }
 
 func smallConvergence() *Convergence {
-	return &Convergence{Iterations: 20, Start: StartUniform, Documents: 150, Terms: 140, Seed: 1, Version: "1", Xi: []float64{1, 10}, digits: stripes()}
+	return &Convergence{
+		Iterations: 20, Start: StartUniform, Documents: 150, Terms: 140, Seed: 1, Version: "1",
+		Xi: []float64{1, 10}, digits: stripes(),
+	}
 }
 
 func converge(t *testing.T, c *Convergence, session *report.Session) *Converged {
@@ -73,7 +76,8 @@ func TestConvergence(t *testing.T) {
 	for i := range got.Rows {
 		r := &got.Rows[i]
 		name := r.Data + " " + string(r.Variant) + " " + strconv.FormatFloat(r.Xi, 'g', -1, 64)
-		if r.Gap < 0 || floats.Min(r.Objectives) < r.Floor || math.Abs(floats.Min(r.Objectives)/r.Floor-1-r.Gap) > 1e-15 {
+		if r.Gap < 0 || floats.Min(r.Objectives) < r.Floor ||
+			math.Abs(floats.Min(r.Objectives)/r.Floor-1-r.Gap) > 1e-15 {
 			t.Errorf("%s, %s: gap %v of %v over %v", name, r.Algorithm, r.Gap, floats.Min(r.Objectives), r.Floor)
 		}
 		if r.Algorithm != paperLPGD { // whose step is not one for every problem
@@ -106,7 +110,8 @@ func TestFixedStepRate(t *testing.T) {
 		if r.Algorithm != paperLPGD {
 			continue
 		}
-		if want := (1 - 2*paperStep*5) * (1 - 2*paperStep*5); r.First == nil || math.Abs(r.First.Factor-want) > 0.02 || r.First.From != 0 || r.First.Decades < 2 {
+		if want := (1 - 2*paperStep*5) * (1 - 2*paperStep*5); r.First == nil || math.Abs(r.First.Factor-want) > 0.02 ||
+			r.First.From != 0 || r.First.Decades < 2 {
 			t.Errorf("row %d: %+v, want a factor of %v", i, r.First, want)
 		}
 	}
@@ -122,7 +127,8 @@ func TestStretches(t *testing.T) {
 		return gaps
 	}
 	near := func(s *Stretch, factor float64, from, to int) bool {
-		return s != nil && math.Abs(s.Factor-factor) < 1e-9 && s.From == from && s.To == to && math.Abs(s.Decades+math.Log10(factor)*float64(to-from)) < 1e-6
+		return s != nil && math.Abs(s.Factor-factor) < 1e-9 && s.From == from && s.To == to &&
+			math.Abs(s.Decades+math.Log10(factor)*float64(to-from)) < 1e-6
 	}
 	whole := geometric(100, func(int) float64 { return 0.9 })
 	if first, last := stretches(whole); !near(first, 0.9, 0, 99) || !near(last, 0.9, 0, 99) {
@@ -141,7 +147,8 @@ func TestStretches(t *testing.T) {
 		return 0.98
 	})
 	if first, last := stretches(two); first == nil || last == nil || first.From != 0 || last.To != 200 ||
-		first.To < 100 || first.To > 140 || last.From > 100 || last.From < 90 || math.Abs(first.Factor-0.8) > 0.02 || math.Abs(last.Factor-0.98) > 0.01 {
+		first.To < 100 || first.To > 140 || last.From > 100 || last.From < 90 || math.Abs(first.Factor-0.8) > 0.02 ||
+		math.Abs(last.Factor-0.98) > 0.01 {
 		t.Errorf("of two rates: %+v, %+v", first, last)
 	}
 	// A gap that falls as 1/t has no rate: what passes for a line spans little.
@@ -152,13 +159,16 @@ func TestStretches(t *testing.T) {
 	if _, last := stretches(slow); last == nil || last.Decades > 1 || last.To != 399 {
 		t.Errorf("sublinear: %+v", last)
 	}
-	for name, gaps := range map[string][]float64{"rising": {1, 2, 3, 4, 5}, "constant": {1, 1, 1, 1, 1}, "short": {1, 0.1, 0.01}, "none": {0}} {
+	for name, gaps := range map[string][]float64{
+		"rising": {1, 2, 3, 4, 5}, "constant": {1, 1, 1, 1, 1}, "short": {1, 0.1, 0.01}, "none": {0},
+	} {
 		if first, last := stretches(gaps); first != nil || last != nil {
 			t.Errorf("%s: %+v, %+v", name, first, last)
 		}
 	}
 	// Long runs are thinned.
-	if _, last := stretches(geometric(5000, func(int) float64 { return 0.999 })); last == nil || math.Abs(last.Factor-0.999) > 1e-9 || last.From != 0 || last.To < 4980 {
+	if _, last := stretches(geometric(5000, func(int) float64 { return 0.999 })); last == nil ||
+		math.Abs(last.Factor-0.999) > 1e-9 || last.From != 0 || last.To < 4980 {
 		t.Errorf("of a long run: %+v", last)
 	}
 }
@@ -167,11 +177,17 @@ func TestReached(t *testing.T) {
 	t.Parallel()
 	var c Converged
 	c.add([]ConvergenceRun{
-		{ConvergenceKey: ConvergenceKey{Algorithm: nameBCD}, Objectives: []float64{30, 21, 20 + 1e-5}, Seconds: []float64{0.1, 0.2, 0.3}},
-		{ConvergenceKey: ConvergenceKey{Algorithm: nameFloorOnly}, Objectives: []float64{25, 20}, Seconds: []float64{1, 2}},
+		{
+			ConvergenceKey: ConvergenceKey{Algorithm: nameBCD}, Objectives: []float64{30, 21, 20 + 1e-5},
+			Seconds: []float64{0.1, 0.2, 0.3},
+		},
+		{ConvergenceKey: ConvergenceKey{Algorithm: nameFloorOnly}, Objectives: []float64{25, 20}, Seconds: []float64{
+			1, 2,
+		}},
 		{ConvergenceKey: ConvergenceKey{Algorithm: paperLPGD}, Objectives: []float64{40}, Seconds: []float64{1}},
 	})
-	if r := c.Rows[0]; r.Floor != 20 || r.ReachedIterations == nil || *r.ReachedIterations != 2 || *r.ReachedSeconds != 0.3 {
+	if r := c.Rows[0]; r.Floor != 20 || r.ReachedIterations == nil || *r.ReachedIterations != 2 ||
+		*r.ReachedSeconds != 0.3 {
 		t.Errorf("%+v", r)
 	}
 	if r := c.Rows[2]; r.Gap != 1 || r.ReachedIterations != nil || r.ReachedSeconds != nil {
@@ -212,7 +228,8 @@ func TestMixedDigits(t *testing.T) {
 			d.Labels[i] = 1
 		}
 	}
-	if _, err := mixedDigits(d, 3); !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), "0 images of a 7") {
+	if _, err := mixedDigits(d, 3); !errors.Is(err, report.ErrSettings) ||
+		!strings.Contains(err.Error(), "0 images of a 7") {
 		t.Errorf("without a 7: %v", err)
 	}
 }
@@ -227,7 +244,8 @@ func TestJobPostings(t *testing.T) {
 	x := c.x.(*matrix.CSR)
 	rows, columns := x.Dims()
 	n, q := c.data.Aux.Dims()
-	if density := float64(x.NNZ()) / float64(rows*columns); rows != 3000 || columns != 2840 || n != 3000 || q != 72 || math.Abs(density-0.0183) > 0.001 {
+	if density := float64(x.NNZ()) / float64(rows*columns); rows != 3000 || columns != 2840 || n != 3000 || q != 72 ||
+		math.Abs(density-0.0183) > 0.001 {
 		t.Errorf("%d×%d with a density of %v, %d features", rows, columns, density, q)
 	}
 	ones := 0
@@ -263,17 +281,23 @@ func TestConvergenceResumes(t *testing.T) {
 	}
 	more := *c
 	more.Xi = []float64{10, 5} // in any order, with others
-	if got := converge(t, &more, &report.Session{Cells: file}); got.Rows[0].Xi != 10 || cmp.Diff(got.Rows[:5], all.Rows[5:10]) != "" {
+	if got := converge(t, &more, &report.Session{Cells: file}); got.Rows[0].Xi != 10 ||
+		cmp.Diff(got.Rows[:5], all.Rows[5:10]) != "" {
 		t.Error("runs of the same ξ were made again")
 	}
 	for name, change := range map[string]func(*Convergence){
-		"another start": func(c *Convergence) { c.Start = solver.InitSVD }, "another seed": func(c *Convergence) { c.Seed = 2 }, "other digits": func(c *Convergence) { c.digits.Pixels[5]++ }, "no digits": func(c *Convergence) { c.digits = nil },
-		"more updates": func(c *Convergence) { c.Iterations = 5 }, "another version": func(c *Convergence) { c.Version = "2" },
+		"another start":   func(c *Convergence) { c.Start = solver.InitSVD },
+		"another seed":    func(c *Convergence) { c.Seed = 2 },
+		"other digits":    func(c *Convergence) { c.digits.Pixels[5]++ },
+		"no digits":       func(c *Convergence) { c.digits = nil },
+		"more updates":    func(c *Convergence) { c.Iterations = 5 },
+		"another version": func(c *Convergence) { c.Version = "2" },
 	} {
 		other := *c
 		other.digits = stripes()
 		change(&other)
-		if got, err := other.Run(t.Context(), &report.Session{Cells: file}); got != nil || !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
+		if got, err := other.Run(t.Context(), &report.Session{Cells: file}); got != nil ||
+			!errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -282,9 +306,15 @@ func TestConvergenceResumes(t *testing.T) {
 func TestConvergenceRefuses(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Convergence){
-		"no updates": func(c *Convergence) { c.Iterations = 0 }, "negative ξ": func(c *Convergence) { c.Xi = []float64{1, -1} }, "ξ twice": func(c *Convergence) { c.Xi = []float64{1, 1} },
-		"ξ is NaN": func(c *Convergence) { c.Xi = []float64{math.NaN()} }, "ξ is infinite": func(c *Convergence) { c.Xi = []float64{math.Inf(1)} }, "no ξ": func(c *Convergence) { c.Xi = []float64{} },
-		"threads": func(c *Convergence) { c.Threads = -1 }, "few terms": func(c *Convergence) { c.Terms = jobsRank - 1 }, "few postings": func(c *Convergence) { c.Documents = -1 },
+		"no updates":    func(c *Convergence) { c.Iterations = 0 },
+		"negative ξ":    func(c *Convergence) { c.Xi = []float64{1, -1} },
+		"ξ twice":       func(c *Convergence) { c.Xi = []float64{1, 1} },
+		"ξ is NaN":      func(c *Convergence) { c.Xi = []float64{math.NaN()} },
+		"ξ is infinite": func(c *Convergence) { c.Xi = []float64{math.Inf(1)} },
+		"no ξ":          func(c *Convergence) { c.Xi = []float64{} },
+		"threads":       func(c *Convergence) { c.Threads = -1 },
+		"few terms":     func(c *Convergence) { c.Terms = jobsRank - 1 },
+		"few postings":  func(c *Convergence) { c.Documents = -1 },
 	} {
 		c := smallConvergence()
 		change(c)
@@ -315,7 +345,8 @@ func TestConvergedWrite(t *testing.T) {
 		return data
 	}
 	var again Converged
-	if err := json.Unmarshal(read("results.json"), &again); err != nil || cmp.Diff(got.Rows, again.Rows) != "" || again.Settings.Start != c.Start {
+	if err := json.Unmarshal(read("results.json"), &again); err != nil || cmp.Diff(got.Rows, again.Rows) != "" ||
+		again.Settings.Start != c.Start {
 		t.Errorf("results.json: %v, %s", err, cmp.Diff(got.Rows, again.Rows))
 	}
 	iterates := 0
@@ -328,7 +359,9 @@ func TestConvergedWrite(t *testing.T) {
 			t.Errorf("%s: %d lines, %v, want %d", name, len(lines), err, 1+want)
 		}
 	}
-	for _, name := range []string{"digits-iterations.svg", "digits-seconds.svg", "jobs-iterations.svg", "jobs-seconds.svg"} {
+	for _, name := range []string{
+		"digits-iterations.svg", "digits-seconds.svg", "jobs-iterations.svg", "jobs-seconds.svg",
+	} {
 		svg, paths := xml.NewDecoder(bytes.NewReader(read(name))), 0
 		for {
 			token, err := svg.Token()
@@ -349,9 +382,18 @@ func TestConvergedWrite(t *testing.T) {
 	// Of a run that was ended, some problems.
 	quick := []float64{1e-5, 2e-5}
 	some := Converged{Rows: []ConvergenceRow{
-		{ConvergenceRun: ConvergenceRun{ConvergenceKey: ConvergenceKey{"jobs", smf.VariantW, 1, nameBCD}, Objectives: []float64{3, 2}, Seconds: quick}, Floor: 2},
-		{ConvergenceRun: ConvergenceRun{ConvergenceKey: ConvergenceKey{"jobs", smf.VariantW, 5, nameBCD}, Objectives: []float64{3, 2}, Seconds: quick}, Floor: 2},
-		{ConvergenceRun: ConvergenceRun{ConvergenceKey: ConvergenceKey{"jobs", smf.VariantH, 1, nameBCD}, Objectives: []float64{2}, Seconds: quick[:1]}, Floor: 2},
+		{ConvergenceRun: ConvergenceRun{
+			ConvergenceKey: ConvergenceKey{Data: "jobs", Variant: smf.VariantW, Xi: 1, Algorithm: nameBCD},
+			Objectives:     []float64{3, 2}, Seconds: quick,
+		}, Floor: 2},
+		{ConvergenceRun: ConvergenceRun{
+			ConvergenceKey: ConvergenceKey{Data: "jobs", Variant: smf.VariantW, Xi: 5, Algorithm: nameBCD},
+			Objectives:     []float64{3, 2}, Seconds: quick,
+		}, Floor: 2},
+		{ConvergenceRun: ConvergenceRun{
+			ConvergenceKey: ConvergenceKey{Data: "jobs", Variant: smf.VariantH, Xi: 1, Algorithm: nameBCD},
+			Objectives:     []float64{2}, Seconds: quick[:1],
+		}, Floor: 2},
 	}}
 	if err := errors.Join(some.report().Write(t.TempDir()), (&Converged{}).report().Write(t.TempDir())); err != nil {
 		t.Error(err)
@@ -375,7 +417,8 @@ func TestRunThatOverflows(t *testing.T) {
 	c := smallConvergence()
 	c.digits, c.Xi, c.Iterations = nil, []float64{1e8}, 40 // 2τξ = 2e6
 	for _, r := range converge(t, c, &report.Session{}).Rows {
-		if r.Algorithm == paperLPGD && r.Variant == smf.VariantW && (r.Status != "non-finite" || len(r.Objectives) < 2) {
+		if r.Algorithm == paperLPGD && r.Variant == smf.VariantW &&
+			(r.Status != "non-finite" || len(r.Objectives) < 2) {
 			t.Errorf("%s after %d updates at a gap of %v", r.Status, len(r.Objectives)-1, r.Gap)
 		}
 		if math.IsInf(floats.Max(r.Objectives), 1) || math.IsNaN(floats.Sum(r.Objectives)) {

@@ -48,7 +48,8 @@ func TestReadDigits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Digits{Rows: 2, Columns: 3, Pixels: []byte{0, 1, 2, 3, 4, 255}, Labels: []byte{7}}
-	for _, path := range []string{written(t, "images-idx3-ubyte", images), written(t, "images-idx3-ubyte.gz", zipped.Bytes())} {
+	for _, path := range []string{written(t, "images-idx3-ubyte", images), written(t, "images-idx3-ubyte.gz",
+		zipped.Bytes())} {
 		got, err := ReadDigits(path, written(t, "labels", labels))
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +58,9 @@ func TestReadDigits(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	if whole := want.fingerprint(); (&Digits{Rows: 3, Columns: 2, Pixels: want.Pixels, Labels: want.Labels}).fingerprint() == whole || (*Digits)(nil).fingerprint() != "" {
+	if whole := want.fingerprint(); (&Digits{
+		Rows: 3, Columns: 2, Pixels: want.Pixels, Labels: want.Labels,
+	}).fingerprint() == whole || (*Digits)(nil).fingerprint() != "" {
 		t.Error("images of other sizes have the same fingerprint, or none has one")
 	}
 }
@@ -69,26 +72,38 @@ func TestReadDigitsRefuses(t *testing.T) {
 		images, labels []byte
 		file, want     string
 	}{
-		"empty":               {nil, labels, "images", "it does not begin with the bytes 00000803 and 3 sizes"},
-		"half a number":       {images[:3], labels, "images", "does not begin with the bytes 00000803"},
-		"labels for images":   {labels, labels, "images", "does not begin with the bytes 00000803"},
-		"images for labels":   {images, images, "labels", "does not begin with the bytes 00000801"},
-		"floats":              {idx("\x00\x00\x0d\x03", make([]byte, 32), 2, 2, 2), labels, "images", "does not begin with the bytes 00000803"},
-		"zipped":              {[]byte("\x1f\x8b\x08\x00"), labels, "images", "does not begin with the bytes 00000803"},
-		"no sizes":            {images[:4], labels, "images", "and 3 sizes"},
-		"half the sizes":      {images[:14], labels, "images", "and 3 sizes"},
-		"no images":           {idx(magicImages, nil, 0, 2, 2), labels, "images", "its size 1 is 0"},
-		"truncated":           {images[:len(images)-1], labels, "images", "it has 7 bytes, but its sizes [2 2 2] make 8"},
-		"truncated labels":    {images, labels[:len(labels)-1], "labels", "it has 1 bytes, but its sizes [2] make 2"},
-		"too long":            {append(bytes.Clone(images), 0), labels, "images", "it has 9 bytes"},
-		"endless":             {append([]byte(magicImages), "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...), labels, "images", "its size 1 is 4294967295"},
-		"huge but one":        {append([]byte(magicImages), "\x40\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01"...), labels, "images", "it has 0 bytes, but its sizes [1073741824 1 1] make 1073741824"},
+		"empty":             {nil, labels, "images", "it does not begin with the bytes 00000803 and 3 sizes"},
+		"half a number":     {images[:3], labels, "images", "does not begin with the bytes 00000803"},
+		"labels for images": {labels, labels, "images", "does not begin with the bytes 00000803"},
+		"images for labels": {images, images, "labels", "does not begin with the bytes 00000801"},
+		"floats": {
+			idx("\x00\x00\x0d\x03", make([]byte, 32), 2, 2, 2), labels, "images",
+			"does not begin with the bytes 00000803",
+		},
+		"zipped":         {[]byte("\x1f\x8b\x08\x00"), labels, "images", "does not begin with the bytes 00000803"},
+		"no sizes":       {images[:4], labels, "images", "and 3 sizes"},
+		"half the sizes": {images[:14], labels, "images", "and 3 sizes"},
+		"no images":      {idx(magicImages, nil, 0, 2, 2), labels, "images", "its size 1 is 0"},
+		"truncated": {
+			images[:len(images)-1], labels, "images", "it has 7 bytes, but its sizes [2 2 2] make 8",
+		},
+		"truncated labels": {images, labels[:len(labels)-1], "labels", "it has 1 bytes, but its sizes [2] make 2"},
+		"too long":         {append(bytes.Clone(images), 0), labels, "images", "it has 9 bytes"},
+		"endless": {
+			append([]byte(magicImages), "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...),
+			labels, "images", "its size 1 is 4294967295",
+		},
+		"huge but one": {
+			append([]byte(magicImages), "\x40\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01"...),
+			labels, "images", "it has 0 bytes, but its sizes [1073741824 1 1] make 1073741824",
+		},
 		"more labels":         {images, idx(magicLabels, make([]byte, 3), 3), "labels", "3 labels of the 2 images"},
 		"a label is no digit": {images, idx(magicLabels, []byte{0, 10}, 2), "labels", "label 10 of image 2"},
 	} {
 		files := map[string]string{"images": written(t, "images", c.images), "labels": written(t, "labels", c.labels)}
 		got, err := ReadDigits(files["images"], files["labels"])
-		if got != nil || !errors.Is(err, ErrIDX) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"`+files[c.file]+`"`) {
+		if got != nil || !errors.Is(err, ErrIDX) || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), `"`+files[c.file]+`"`) {
 			t.Errorf("%s: %v, want %q of the %s", name, err, c.want, c.file)
 		}
 	}

@@ -47,8 +47,8 @@ const DefaultSubtype = "Cell"
 // leastOfClass is the least number of samples of a class, so that two of them are in each half.
 const leastOfClass = 4
 
-// ReadExpressions reads a table of genes × samples and one of the samples' phenotypes, in any format of package table. The
-// first column names genes and samples. The files must hold the same samples, in any order.
+// ReadExpressions reads a table of genes × samples and one of the samples' phenotypes, in any format of package table.
+// The first column names genes and samples. The files must hold the same samples, in any order.
 //
 // Errors are *table.Error. They never name a sample.
 func ReadExpressions(expressions, phenotypes string, columns PhenotypeColumns) (*Expressions, error) {
@@ -95,7 +95,8 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 	values, subtypes := make([]string, len(samples)), make([]string, len(samples))
 	err := eachLine(path, func(fields []string, first bool) (column int, err error) {
 		if first {
-			label, subtype = slices.Index(fields, columns.Label), slices.Index(fields, cmp.Or(columns.Subtype, DefaultSubtype))
+			label, subtype = slices.Index(fields, columns.Label),
+				slices.Index(fields, cmp.Or(columns.Subtype, DefaultSubtype))
 			if label < 0 {
 				return 0, fmt.Errorf("no column %q", columns.Label)
 			}
@@ -130,7 +131,8 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 	}
 	outcomes := []Outcome{newOutcome(columns.Label, values, columns.Positive)}
 	if classes := outcomes[0].Classes; len(classes) != 2 || classes[1] != columns.Positive {
-		return nil, whole("column %q has %d values; want two, one of them %q", columns.Label, len(classes), columns.Positive)
+		return nil, whole("column %q has %d values; want two, one of them %q", columns.Label, len(classes),
+			columns.Positive)
 	}
 	if detail := newOutcome("subtypes", subtypes, ""); len(detail.Classes) > 2 {
 		outcomes = append(outcomes, detail)
@@ -143,8 +145,8 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 	return outcomes, nil
 }
 
-// eachLine calls visit for each line of a table, which returns the column, from 1, of an error. The first line is the header,
-// but is read as any other: its fields would name the columns in errors, and they may be samples.
+// eachLine calls visit for each line of a table, which returns the column, from 1, of an error. The first line is the
+// header, but is read as any other: its fields would name the columns in errors, and they may be samples.
 func eachLine(path string, visit func(fields []string, first bool) (column int, err error)) error {
 	in, err := table.Open(path, table.Options{IsHeader: func([]string) bool { return false }})
 	if err != nil {

@@ -53,8 +53,8 @@ type SupervisedTopics struct {
 	hyperparameters
 	Intercept float64 `json:"intercept"`
 	// Topics have length 1 and are orthogonal, the one that explains most first; with them the log-odds of a sample are
-	// Intercept + Σ Coefficient·⟨topic, sample⟩. The last, of number 0 and coefficient 1, are the two parts of their sum
-	// Σ Coefficient·topic: the genes that move the log-odds most, down and up.
+	// Intercept + Σ Coefficient·⟨topic, sample⟩. The last, of number 0 and coefficient 1, are the two parts of their
+	// sum Σ Coefficient·topic: the genes that move the log-odds most, down and up.
 	Topics []SupervisedTopic `json:"topics"`
 }
 
@@ -118,18 +118,24 @@ func (l *Leukaemia) largest(loadings []float64, coefficient float64) []GeneLoadi
 		}
 		genes = append(genes, g)
 	}
-	slices.SortStableFunc(genes, func(a, b GeneLoading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
+	slices.SortStableFunc(genes,
+		func(a, b GeneLoading) int { return cmp.Compare(math.Abs(b.Loading), math.Abs(a.Loading)) })
 	return genes[:min(l.Genes, len(genes))]
 }
 
-// report fills in the summaries. It returns a table of the methods for each outcome and one of the genes for each variant, splits.csv, genes.csv, and
-// for each variant an SVG of the genes.
+// report fills in the summaries. It returns a table of the methods for each outcome and one of the genes for each
+// variant, splits.csv, genes.csv, and for each variant an SVG of the genes.
 func (r *LeukaemiaResult) report() *report.Report {
-	splits := report.NewTable("", "outcome,method,split,train,test,rank,xi,ridge,lambda,accuracy,balanced_accuracy,auroc,log_loss,seconds")
+	splits := report.NewTable("",
+		"outcome,method,split,train,test,rank,xi,ridge,lambda,accuracy,balanced_accuracy,auroc,log_loss,seconds")
 	genes := report.NewTable("", "variant,topic,coefficient,gene,loading,effect,towards")
-	out := &report.Report{Data: r, CSV: map[string]*report.Table{"splits.csv": splits, "genes.csv": genes}, SVG: map[string]report.Figure{}}
+	out := &report.Report{
+		Data: r, CSV: map[string]*report.Table{"splits.csv": splits, "genes.csv": genes},
+		SVG: map[string]report.Figure{},
+	}
 	for _, c := range r.Cells {
-		splits.Add(c.Outcome, c.Method, c.Split, c.Train, c.Test, known(c.Rank), known(c.Xi), known(c.Ridge), known(c.Lambda), c.Accuracy, c.BalancedAccuracy, c.AUROC, c.LogLoss, c.Seconds)
+		splits.Add(c.Outcome, c.Method, c.Split, c.Train, c.Test, known(c.Rank), known(c.Xi), known(c.Ridge),
+			known(c.Lambda), c.Accuracy, c.BalancedAccuracy, c.AUROC, c.LogLoss, c.Seconds)
 	}
 	for _, o := range r.Outcomes {
 		t := report.NewTable("", "method,splits,accuracy,balanced accuracy,AUROC,log loss,ranks chosen")
@@ -155,7 +161,9 @@ func (r *LeukaemiaResult) report() *report.Report {
 				continue
 			}
 			line := []any{s.Method, s.Splits}
-			for i, to := range [][2]*float64{{&s.Accuracy, &s.AccuracySD}, {&s.BalancedAccuracy, &s.BalancedAccuracySD}, {&s.AUROC, &s.AUROCSD}, {&s.LogLoss, &s.LogLossSD}} {
+			for i, to := range [][2]*float64{{
+				&s.Accuracy, &s.AccuracySD,
+			}, {&s.BalancedAccuracy, &s.BalancedAccuracySD}, {&s.AUROC, &s.AUROCSD}, {&s.LogLoss, &s.LogLossSD}} {
 				*to[0], *to[1] = report.MeanDeviation(values[i])
 				line = append(line, fmt.Sprintf("%.3f ± %.3f", *to[0], *to[1]))
 			}
@@ -167,7 +175,8 @@ func (r *LeukaemiaResult) report() *report.Report {
 		}
 	}
 	for _, s := range r.Supervised {
-		t := report.NewTable(fmt.Sprintf("Genes of %s, ξ = %.3g, ν = %.3g", s.Variant, s.Xi, s.Ridge), "topic,β,gene,loading,effect,towards")
+		t := report.NewTable(fmt.Sprintf("Genes of %s, ξ = %.3g, ν = %.3g", s.Variant, s.Xi, s.Ridge),
+			"topic,β,gene,loading,effect,towards")
 		var panels []*report.Panel
 		for _, topic := range s.Topics {
 			name := "all"
@@ -175,7 +184,8 @@ func (r *LeukaemiaResult) report() *report.Report {
 				name = strconv.Itoa(topic.Topic)
 			}
 			for _, g := range topic.Genes {
-				t.Add(name, fmt.Sprintf("%+.3f", topic.Coefficient), g.Gene, fmt.Sprintf("%+.4f", g.Loading), fmt.Sprintf("%+.4f", g.Effect), g.Towards)
+				t.Add(name, fmt.Sprintf("%+.3f", topic.Coefficient), g.Gene, fmt.Sprintf("%+.4f", g.Loading),
+					fmt.Sprintf("%+.4f", g.Effect), g.Towards)
 				genes.Add(s.Variant, name, topic.Coefficient, g.Gene, g.Loading, g.Effect, g.Towards)
 			}
 			panels = append(panels, topic.panel(s.Variant, r.Outcomes[0].Classes))

@@ -13,8 +13,8 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Leukaemia compares supervised factorizations of gene expressions with other methods. A sample is a document and a gene a
-// term.
+// Leukaemia compares supervised factorizations of gene expressions with other methods. A sample is a document and a
+// gene a term.
 type Leukaemia struct {
 	Splits int    `json:"splits" help:"Splits into halves; the paper has 5." default:"5"`
 	Folds  int    `json:"folds" help:"Folds of the cross-validation inside the training half." default:"5"`
@@ -64,13 +64,15 @@ type hyperparameters struct {
 
 func (l *Leukaemia) check() error {
 	if l.Splits < 1 || l.Folds < 2 || l.Genes < 1 || len(l.Ranks) == 0 {
-		return report.Invalid("%d splits, %d folds, %d ranks, %d genes of a topic", l.Splits, l.Folds, len(l.Ranks), l.Genes)
+		return report.Invalid("%d splits, %d folds, %d ranks, %d genes of a topic", l.Splits, l.Folds,
+			len(l.Ranks), l.Genes)
 	}
 	samples, genes := l.read.X.Dims()
 	half := samples / 2
 	most := min(genes, half-(half+l.Folds-1)/l.Folds) // the samples of the smallest part that is factorized
 	if l.Folds > half || slices.Min(l.Ranks) < 1 || slices.Max(l.Ranks) > most {
-		return report.Invalid("%d folds and ranks %v of %d samples, half of which are trained on: ranks may be 1 to %d", l.Folds, l.Ranks, samples, max(0, most))
+		return report.Invalid("%d folds and ranks %v of %d samples, half of which are trained on: ranks may be 1 to %d",
+			l.Folds, l.Ranks, samples, max(0, most))
 	}
 	return nil
 }
@@ -179,16 +181,19 @@ func (l *Leukaemia) train(o *Outcome, rows []int) (*training, error) {
 
 // samples returns the samples of these rows, standardized by the training rows.
 func (e *Expressions) samples(o *Outcome, rows, train []int) *samples {
-	s := &samples{rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)), data: smf.Data{Classes: len(o.Classes)}}
+	s := &samples{
+		rows: rows, x: standardizer(linalg.SelectRows(e.X, train))(linalg.SelectRows(e.X, rows)),
+		data: smf.Data{Classes: len(o.Classes)},
+	}
 	for _, i := range rows {
 		s.data.Labels = append(s.data.Labels, o.labels[i])
 	}
 	return s
 }
 
-// standardizer returns a function that centres the p columns and scales them to the variance 1/p, by the statistics of the
-// given rows. A row then has a mean square of 1, as the ones of the intercept have, which the same ridge covers. Columns
-// that are constant in the given rows become 0.
+// standardizer returns a function that centres the p columns and scales them to the variance 1/p, by the statistics of
+// the given rows. A row then has a mean square of 1, as the ones of the intercept have, which the same ridge covers.
+// Columns that are constant in the given rows become 0.
 func standardizer(train *mat.Dense) func(*mat.Dense) *mat.Dense {
 	means, deviations := linalg.ColumnMoments(train)
 	root := math.Sqrt(float64(len(means)))

@@ -46,8 +46,9 @@ func writeTable(t *testing.T, name, content string) string {
 }
 
 const (
-	tinyExpressions = "\xef\xbb\xbf\"\",\"s1\",\"s2\",\"s3\",\"s4\",\"s5\",\"s6\",\"s7\",\"s8\"\n\"g1\",1,2,3,4,5,6,7,8\n\"g2\",-1,0.5,1e3, 0,0,0,0,0\n"
-	tinyPhenotypes  = "\"\",kind,part\ns8,A,\ns7,A,\ns6,A,\ns5,A,\ns4,B,y\ns3,B,y\ns2,B,x\ns1,B,x\n"
+	tinyExpressions = "\xef\xbb\xbf\"\",\"s1\",\"s2\",\"s3\",\"s4\",\"s5\",\"s6\",\"s7\",\"s8\"\n\"g1\",1,2,3,4,5,6," +
+		"7,8\n\"g2\",-1,0.5,1e3, 0,0,0,0,0\n"
+	tinyPhenotypes = "\"\",kind,part\ns8,A,\ns7,A,\ns6,A,\ns5,A,\ns4,B,y\ns3,B,y\ns2,B,x\ns1,B,x\n"
 )
 
 func tinyColumns() PhenotypeColumns { return PhenotypeColumns{Label: "kind", Positive: "A"} }
@@ -55,7 +56,8 @@ func tinyColumns() PhenotypeColumns { return PhenotypeColumns{Label: "kind", Pos
 func TestReadExpressions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"x.csv", "x.csv.gz"} {
-		e, err := ReadExpressions(writeTable(t, name, tinyExpressions), writeTable(t, name, tinyPhenotypes), tinyColumns())
+		e, err := ReadExpressions(writeTable(t, name, tinyExpressions),
+			writeTable(t, name, tinyPhenotypes), tinyColumns())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +65,9 @@ func TestReadExpressions(t *testing.T) {
 		if !mat.Equal(e.X, want) || !slices.Equal(e.Genes, []string{"g1", "g2"}) {
 			t.Errorf("%s: genes %v of\n%v", name, e.Genes, mat.Formatted(e.X))
 		}
-		outcome := Outcome{Name: "kind", Classes: []string{"B", "A"}, Counts: []int{4, 4}, labels: []int{0, 0, 0, 0, 1, 1, 1, 1}}
+		outcome := Outcome{
+			Name: "kind", Classes: []string{"B", "A"}, Counts: []int{4, 4}, labels: []int{0, 0, 0, 0, 1, 1, 1, 1},
+		}
 		if d := cmp.Diff([]Outcome{outcome}, e.Outcomes, cmp.AllowUnexported(Outcome{})); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
@@ -84,11 +88,13 @@ func TestReadSubtypes(t *testing.T) {
 	for _, subtype := range []string{"", "Cell"} {
 		columns := tinyColumns()
 		columns.Subtype = subtype
-		e, err := ReadExpressions(writeTable(t, "x.csv", expressions.String()), writeTable(t, "y.csv", phenotypes.String()), columns)
+		e, err := ReadExpressions(writeTable(t, "x.csv", expressions.String()),
+			writeTable(t, "y.csv", phenotypes.String()), columns)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(e.Outcomes) != 2 || !slices.Equal(e.Outcomes[1].Classes, []string{"A", "B x", "B y"}) || !slices.Equal(e.Outcomes[1].labels[:4], []int{0, 1, 2, 0}) {
+		if len(e.Outcomes) != 2 || !slices.Equal(e.Outcomes[1].Classes, []string{"A", "B x", "B y"}) ||
+			!slices.Equal(e.Outcomes[1].labels[:4], []int{0, 1, 2, 0}) {
 			t.Errorf("subtype %q: outcomes %+v", subtype, e.Outcomes)
 		}
 	}
@@ -102,26 +108,51 @@ func TestReadExpressionsRefuses(t *testing.T) {
 		subtype                 string
 		file, want              string
 	}{
-		"empty":             {expressions: "", file: "x.csv", want: "no rows"},
-		"no gene":           {expressions: ",s1,s2\n", file: "x.csv", want: "no gene"},
-		"no sample":         {expressions: "gene\ng1\n", file: "x.csv", want: "no sample"},
-		"a word":            {expressions: swap(tinyExpressions, "1e3", "secret"), file: "x.csv", want: `line 3, column "4": not a finite number`},
-		"NaN":               {expressions: swap(tinyExpressions, "1e3", "NaN"), file: "x.csv", want: `line 3, column "4"`},
-		"too large":         {expressions: swap(tinyExpressions, "1e3", "1e999"), file: "x.csv", want: `line 3, column "4"`},
-		"missing value":     {expressions: swap(tinyExpressions, ",2,", ",,"), file: "x.csv", want: `line 2, column "3"`},
-		"a value too few":   {expressions: swap(tinyExpressions, ",7,8", ",7"), file: "x.csv", want: "line 2: "},
-		"a quote":           {expressions: swap(tinyExpressions, "\"g2\"", "\"g2"), file: "x.csv", want: "line 3"},
-		"gene twice":        {expressions: swap(tinyExpressions, "g2", "g1"), file: "x.csv", want: `line 3, column "1"`},
+		"empty":     {expressions: "", file: "x.csv", want: "no rows"},
+		"no gene":   {expressions: ",s1,s2\n", file: "x.csv", want: "no gene"},
+		"no sample": {expressions: "gene\ng1\n", file: "x.csv", want: "no sample"},
+		"a word": {
+			expressions: swap(tinyExpressions, "1e3", "secret"), file: "x.csv",
+			want: `line 3, column "4": not a finite number`,
+		},
+		"NaN": {
+			expressions: swap(tinyExpressions, "1e3", "NaN"), file: "x.csv", want: `line 3, column "4"`,
+		},
+		"too large": {
+			expressions: swap(tinyExpressions, "1e3", "1e999"), file: "x.csv", want: `line 3, column "4"`,
+		},
+		"missing value": {
+			expressions: swap(tinyExpressions, ",2,", ",,"), file: "x.csv", want: `line 2, column "3"`,
+		},
+		"a value too few": {expressions: swap(tinyExpressions, ",7,8", ",7"), file: "x.csv", want: "line 2: "},
+		"a quote":         {expressions: swap(tinyExpressions, "\"g2\"", "\"g2"), file: "x.csv", want: "line 3"},
+		"gene twice": {
+			expressions: swap(tinyExpressions, "g2", "g1"), file: "x.csv", want: `line 3, column "1"`,
+		},
 		"no name of a gene": {expressions: swap(tinyExpressions, "g2", ""), file: "x.csv", want: `line 3, column "1"`},
-		"sample twice":      {expressions: swap(tinyExpressions, "s3", "s2"), file: "x.csv", want: `line 1, column "4"`},
-		"unnamed sample":    {expressions: swap(tinyExpressions, "s3", ""), file: "x.csv", want: `line 1, column "4"`},
-		"unknown sample":    {phenotypes: swap(tinyPhenotypes, "s3", "secret"), file: "y.csv", want: `line 7, column "1"`},
-		"twice a row":       {phenotypes: tinyPhenotypes + "s1,A,\n", file: "y.csv", want: `line 10, column "1"`},
-		"a row too few":     {phenotypes: swap(tinyPhenotypes, "s3,B,y\n", ""), file: "y.csv", want: "column 4 of the expressions"},
-		"no label":          {phenotypes: swap(tinyPhenotypes, "s3,B", "s3,"), file: "y.csv", want: `line 7, column "2": no label`},
-		"three labels":      {phenotypes: swap(tinyPhenotypes, "s3,B", "s3,C"), file: "y.csv", want: `column "kind" has 3 values`},
-		"another positive":  {phenotypes: strings.ReplaceAll(tinyPhenotypes, ",A,", ",C,"), file: "y.csv", want: `one of them "A"`},
-		"no label column":   {phenotypes: swap(tinyPhenotypes, "kind", "secret"), file: "y.csv", want: `line 1: no column "kind"`},
+		"sample twice": {
+			expressions: swap(tinyExpressions, "s3", "s2"), file: "x.csv", want: `line 1, column "4"`,
+		},
+		"unnamed sample": {expressions: swap(tinyExpressions, "s3", ""), file: "x.csv", want: `line 1, column "4"`},
+		"unknown sample": {
+			phenotypes: swap(tinyPhenotypes, "s3", "secret"), file: "y.csv", want: `line 7, column "1"`,
+		},
+		"twice a row": {phenotypes: tinyPhenotypes + "s1,A,\n", file: "y.csv", want: `line 10, column "1"`},
+		"a row too few": {
+			phenotypes: swap(tinyPhenotypes, "s3,B,y\n", ""), file: "y.csv", want: "column 4 of the expressions",
+		},
+		"no label": {
+			phenotypes: swap(tinyPhenotypes, "s3,B", "s3,"), file: "y.csv", want: `line 7, column "2": no label`,
+		},
+		"three labels": {
+			phenotypes: swap(tinyPhenotypes, "s3,B", "s3,C"), file: "y.csv", want: `column "kind" has 3 values`,
+		},
+		"another positive": {
+			phenotypes: strings.ReplaceAll(tinyPhenotypes, ",A,", ",C,"), file: "y.csv", want: `one of them "A"`,
+		},
+		"no label column": {
+			phenotypes: swap(tinyPhenotypes, "kind", "secret"), file: "y.csv", want: `line 1: no column "kind"`,
+		},
 		"no subtype column": {subtype: "cell", file: "y.csv", want: `no column "cell"`},
 		"rare subtype":      {subtype: "part", file: "y.csv", want: `2 samples of "B x", want at least 4`},
 	} {
@@ -134,25 +165,28 @@ func TestReadExpressionsRefuses(t *testing.T) {
 		columns := tinyColumns()
 		columns.Subtype = c.subtype
 		_, err := ReadExpressions(writeTable(t, "x.csv", c.expressions), writeTable(t, "y.csv", c.phenotypes), columns)
-		if _, ok := errors.AsType[*table.Error](err); !ok || !strings.Contains(err.Error(), c.file) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+		if _, ok := errors.AsType[*table.Error](err); !ok || !strings.Contains(err.Error(), c.file) ||
+			!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q of %s", name, err, c.want, c.file)
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "missing.csv")
-	if _, err := ReadExpressions(missing, missing, tinyColumns()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+	if _, err := ReadExpressions(missing, missing, tinyColumns()); !errors.Is(err, os.ErrNotExist) ||
+		!strings.Contains(err.Error(), missing) {
 		t.Errorf("a missing file: %v", err)
 	}
 	plain := writeTable(t, "x.csv", tinyExpressions)
 	if err := os.Rename(plain, plain+".gz"); err != nil {
 		t.Fatal(err)
 	}
-	if at, ok := errors.AsType[*table.Error](eachLine(plain+".gz", nil)); !ok || at.File != plain+".gz" || !errors.Is(at, gzip.ErrHeader) {
+	if at, ok := errors.AsType[*table.Error](eachLine(plain+".gz", nil)); !ok || at.File != plain+".gz" ||
+		!errors.Is(at, gzip.ErrHeader) {
 		t.Errorf("a file that is not zipped: %v", at)
 	}
 }
 
-// planted returns 36 samples of three subtypes. Five genes are high in class A, g2 above all, five in subtype "B x", and one
-// is constant; the others are noise.
+// planted returns 36 samples of three subtypes. Five genes are high in class A, g2 above all, five in subtype "B x",
+// and one is constant; the others are noise.
 func planted() *Expressions {
 	const samples, genes = 36, 20
 	random := rand.New(rand.NewPCG(1, 2))
@@ -182,7 +216,9 @@ func planted() *Expressions {
 }
 
 // compare runs on the samples.
-func compare(ctx context.Context, l *Leukaemia, session *report.Session, e *Expressions) (*LeukaemiaResult, *report.Report, error) {
+func compare(ctx context.Context, l *Leukaemia, session *report.Session,
+	e *Expressions,
+) (*LeukaemiaResult, *report.Report, error) {
 	l.read = e
 	r, err := l.Run(ctx, session)
 	if r == nil {
@@ -219,7 +255,8 @@ func TestLeukaemia(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.Cells) != 18 || steps != 20 || len(r.Summaries) != 9 || len(r.Supervised) != 2 {
-		t.Fatalf("%d cells, %d steps, %d summaries, %d sets of topics", len(r.Cells), steps, len(r.Summaries), len(r.Supervised))
+		t.Fatalf("%d cells, %d steps, %d summaries, %d sets of topics", len(r.Cells), steps, len(r.Summaries),
+			len(r.Supervised))
 	}
 	for _, s := range r.Summaries {
 		if s.Accuracy < 0.9 || s.AUROC < 0.95 || s.Splits != 2 || (s.Ranks == nil) != (s.Method == "lasso") {
@@ -236,7 +273,8 @@ func TestLeukaemia(t *testing.T) {
 			squares += c.LogLoss * c.LogLoss / 2
 		}
 	}
-	if s := r.Summaries[6]; s.Method != "smf-h" || math.Abs(s.LogLoss-mean) > 1e-12 || math.Abs(s.LogLossSD-math.Sqrt(2*(squares-mean*mean))) > 1e-12 {
+	if s := r.Summaries[6]; s.Method != "smf-h" || math.Abs(s.LogLoss-mean) > 1e-12 ||
+		math.Abs(s.LogLossSD-math.Sqrt(2*(squares-mean*mean))) > 1e-12 {
 		t.Errorf("%+v, want the mean %v of the splits", s, mean)
 	}
 	for _, s := range r.Supervised {
@@ -245,15 +283,19 @@ func TestLeukaemia(t *testing.T) {
 			t.Fatalf("%s: %d topics at rank %d", s.Variant, len(s.Topics), s.Rank)
 		}
 		// The gene of class A leads those that speak for it.
-		if g := s.Topics[k+1].Genes[0]; g.Gene != "g2" || g.Towards != "A" || g.Effect <= 0 || math.Abs(g.Effect-g.Loading/math.Sqrt(20)) > 1e-15 {
+		if g := s.Topics[k+1].Genes[0]; g.Gene != "g2" || g.Towards != "A" || g.Effect <= 0 ||
+			math.Abs(g.Effect-g.Loading/math.Sqrt(20)) > 1e-15 {
 			t.Errorf("%s: first gene %+v", s.Variant, g)
 		}
 		for _, topic := range s.Topics {
-			if !slices.IsSortedFunc(topic.Genes, func(a, b GeneLoading) int { return int(math.Copysign(1, math.Abs(b.Loading)-math.Abs(a.Loading))) }) || len(topic.Genes) != l.Genes {
+			if !slices.IsSortedFunc(topic.Genes,
+				func(a, b GeneLoading) int { return int(math.Copysign(1, math.Abs(b.Loading)-math.Abs(a.Loading))) }) ||
+				len(topic.Genes) != l.Genes {
 				t.Errorf("%s: genes %+v", s.Variant, topic.Genes)
 			}
 			for _, g := range topic.Genes {
-				if want := map[bool]string{true: "A", false: "B"}[g.Loading*topic.Coefficient > 0]; g.Towards != want && g.Loading != 0 {
+				if want := map[bool]string{true: "A", false: "B"}[g.Loading*topic.Coefficient > 0]; g.Towards != want &&
+					g.Loading != 0 {
 					t.Errorf("%s, topic %d, β = %v: %+v", s.Variant, topic.Topic, topic.Coefficient, g)
 				}
 			}
@@ -272,7 +314,8 @@ func TestLeukaemia(t *testing.T) {
 		return string(data)
 	}
 	var again LeukaemiaResult
-	if err := json.Unmarshal([]byte(read("results.json")), &again); err != nil || again.Supervised[0].Rank != r.Supervised[0].Rank || again.Cells[3] != r.Cells[3] {
+	if err := json.Unmarshal([]byte(read("results.json")), &again); err != nil ||
+		again.Supervised[0].Rank != r.Supervised[0].Rank || again.Cells[3] != r.Cells[3] {
 		t.Errorf("results.json: %+v, %v", again, err)
 	}
 	lines := 0
@@ -285,17 +328,20 @@ func TestLeukaemia(t *testing.T) {
 		}
 	}
 	for _, s := range r.Supervised {
-		if svg := read("genes-" + string(s.Variant) + ".svg"); strings.Count(svg, ">g2<") < 1 || strings.Count(svg, string(s.Variant)+",") != len(s.Topics) || !strings.Contains(svg, "towards A<") {
+		if svg := read("genes-" + string(s.Variant) + ".svg"); strings.Count(svg, ">g2<") < 1 ||
+			strings.Count(svg, string(s.Variant)+",") != len(s.Topics) || !strings.Contains(svg, "towards A<") {
 			t.Errorf("%s: a figure without its genes", s.Variant)
 		}
 	}
 	tables := found.Tables
-	if len(tables) != 4 || len(tables[0].Lines) != 5 || tables[0].Title != "24 B, 12 A" || len(tables[1].Lines) != 4 || len(tables[2].Lines)+len(tables[3].Lines) != lines {
+	if len(tables) != 4 || len(tables[0].Lines) != 5 || tables[0].Title != "24 B, 12 A" || len(tables[1].Lines) != 4 ||
+		len(tables[2].Lines)+len(tables[3].Lines) != lines {
 		t.Errorf("tables %+v", tables)
 	}
 }
 
-// Halves share no sample, hold each class evenly, differ from split to split, and are scaled by the training half alone.
+// Halves share no sample, hold each class evenly, differ from split to split, and are scaled by the training half
+// alone.
 func TestLeukaemiaHalves(t *testing.T) {
 	t.Parallel()
 	e, l := planted(), smallLeukaemia()
@@ -324,7 +370,8 @@ func TestLeukaemiaHalves(t *testing.T) {
 				}
 			}
 			for i := range test.rows {
-				if got, want := test.x.At(i, 0), (e.X.At(test.rows[i], 0)-rawMeans[0])/rawDeviations[0]/math.Sqrt(20); math.Abs(got-want) > 1e-12 {
+				if got, want := test.x.At(i, 0),
+					(e.X.At(test.rows[i], 0)-rawMeans[0])/rawDeviations[0]/math.Sqrt(20); math.Abs(got-want) > 1e-12 {
 					t.Errorf("split %d: sample %d of the test half is %v, want %v", split, i, got, want)
 				}
 			}
@@ -374,7 +421,8 @@ func TestLeukaemiaResumes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(some.Cells, all.Cells[:3], cmp.AllowUnexported(LeukaemiaCell{})); d != "" { // seconds too: they are not computed again
+	// seconds too: they are not computed again
+	if d := cmp.Diff(some.Cells, all.Cells[:3], cmp.AllowUnexported(LeukaemiaCell{})); d != "" {
 		t.Errorf("the cells of the first run changed: %s", d)
 	}
 
@@ -388,7 +436,8 @@ func TestLeukaemiaResumes(t *testing.T) {
 	} {
 		other, e := *l, planted()
 		change(&other, e)
-		if got, _, err := compare(t.Context(), &other, &report.Session{Cells: file}, e); got != nil || !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
+		if got, _, err := compare(t.Context(), &other, &report.Session{Cells: file}, e); got != nil ||
+			!errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -420,11 +469,13 @@ func TestGolub(t *testing.T) {
 	if shared == "" {
 		t.Skip("WARDCAST_SHARED names no folder of data")
 	}
-	e, err := ReadExpressions(filepath.Join(shared, "data", "esGolub_exprs.csv.gz"), filepath.Join(shared, "data", "esGolub_pheno.csv.gz"), PhenotypeColumns{Label: "ALL.AML", Positive: "AML"})
+	e, err := ReadExpressions(filepath.Join(shared, "data", "esGolub_exprs.csv.gz"),
+		filepath.Join(shared, "data", "esGolub_pheno.csv.gz"), PhenotypeColumns{Label: "ALL.AML", Positive: "AML"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, p := e.X.Dims(); n != 38 || p != 5000 || !slices.Equal(e.Outcomes[0].Counts, []int{27, 11}) || !slices.Equal(e.Outcomes[1].Classes, []string{"ALL B-cell", "ALL T-cell", "AML"}) {
+	if n, p := e.X.Dims(); n != 38 || p != 5000 || !slices.Equal(e.Outcomes[0].Counts, []int{27, 11}) ||
+		!slices.Equal(e.Outcomes[1].Classes, []string{"ALL B-cell", "ALL T-cell", "AML"}) {
 		t.Fatalf("%d samples of %d genes, %+v", n, p, e.Outcomes)
 	}
 	everyone := make([]int, 38)
@@ -441,7 +492,9 @@ func TestGolub(t *testing.T) {
 		t.Fatal(err)
 	}
 	aml, all := found.Topics[3].Genes, found.Topics[2].Genes
-	for gene, of := range map[string][]GeneLoading{"X95735_at": aml, "M23197_at": aml, "M55150_at": aml, "M31523_at": all, "M92287_at": all} {
+	for gene, of := range map[string][]GeneLoading{
+		"X95735_at": aml, "M23197_at": aml, "M55150_at": aml, "M31523_at": all, "M92287_at": all,
+	} {
 		if !slices.ContainsFunc(of, func(g GeneLoading) bool { return g.Gene == gene }) {
 			t.Errorf("%s is not among %+v", gene, of)
 		}

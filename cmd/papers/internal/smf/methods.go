@@ -62,7 +62,8 @@ func (m method) fill(ctx context.Context, cell *LeukaemiaCell, o *Outcome, train
 		return err
 	}
 	cell.Train, cell.Test, cell.hyperparameters = len(train.data.Labels), found.N, f.hyperparameters
-	cell.Accuracy, cell.BalancedAccuracy, cell.AUROC, cell.LogLoss = found.Accuracy, found.BalancedAccuracy, *found.AUROC, found.LogLoss
+	cell.Accuracy, cell.BalancedAccuracy, cell.AUROC, cell.LogLoss = found.Accuracy, found.BalancedAccuracy,
+		*found.AUROC, found.LogLoss
 	cell.Seconds = time.Since(began).Seconds()
 	return nil
 }
@@ -114,8 +115,8 @@ func predictions(m *smf.Model) func(*mat.Dense) (*mat.Dense, error) {
 	}
 }
 
-// inTwoStages factorizes without labels and fits a logistic regression to the scores, with the rank and ridge of the least
-// cross-validated log loss.
+// inTwoStages factorizes without labels and fits a logistic regression to the scores, with the rank and ridge of the
+// least cross-validated log loss.
 func inTwoStages(scaled bool) func(context.Context, *training) (*fitted, error) {
 	return func(ctx context.Context, t *training) (*fitted, error) {
 		least, best := math.Inf(1), twoStage{}
@@ -181,7 +182,8 @@ func lasso(ctx context.Context, t *training) (*fitted, error) {
 	for i, label := range t.data.Labels {
 		y[i] = label == 1
 	}
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: y}, t.folds, elasticnet.DefaultSettings())
+	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: y}, t.folds,
+		elasticnet.DefaultSettings())
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,8 @@ type Digits struct {
 // maxBytes bounds an IDX file: those of the MNIST site have 47 million bytes.
 const maxBytes = 1 << 30
 
-// ReadDigits reads the images and labels of a pair of IDX files, as they are at the MNIST site, gzipped if a name ends in
-// .gz. Errors name the file; those of its content wrap ErrIDX. Memory follows the content, not what a header claims.
+// ReadDigits reads the images and labels of a pair of IDX files, as they are at the MNIST site, gzipped if a name ends
+// in .gz. Errors name the file; those of its content wrap ErrIDX. Memory follows the content, not what a header claims.
 func ReadDigits(images, labels string) (*Digits, error) {
 	sizes, pixels, err := readIDX(images, 3)
 	if err != nil {
@@ -50,12 +50,13 @@ func ReadDigits(images, labels string) (*Digits, error) {
 		return nil, err
 	}
 	if count[0] != sizes[0] {
-		return nil, fmt.Errorf("reading %q: %w: %d labels of the %d images in %q", labels, ErrIDX, count[0], sizes[0], images)
+		return nil, fmt.Errorf("reading %q: %w: %d labels of the %d images in %q", labels, ErrIDX, count[0],
+			sizes[0], images)
 	}
 	if i := slices.IndexFunc(digits, func(label byte) bool { return label > 9 }); i >= 0 {
 		return nil, fmt.Errorf("reading %q: %w: label %d of image %d is not a digit", labels, ErrIDX, digits[i], i+1)
 	}
-	return &Digits{sizes[1], sizes[2], pixels, digits}, nil
+	return &Digits{Rows: sizes[1], Columns: sizes[2], Pixels: pixels, Labels: digits}, nil
 }
 
 func readIDX(path string, dims int) (sizes []int, data []byte, err error) {
@@ -107,11 +108,12 @@ func (d *Digits) fingerprint() string {
 	if d == nil {
 		return ""
 	}
-	return report.Fingerprint(func(add func(string, ...any)) { add("%d %d\n%s%s", d.Rows, d.Columns, d.Pixels, d.Labels) })
+	return report.Fingerprint(
+		func(add func(string, ...any)) { add("%d %d\n%s%s", d.Rows, d.Columns, d.Pixels, d.Labels) })
 }
 
-// The images of section 5. Its supplement, which says more about them, was not at hand: which digits, how many of them and
-// the noise follow the authors' scripts, or our choice if these do not say.
+// The images of section 5. Its supplement, which says more about them, was not at hand: which digits, how many of them
+// and the noise follow the authors' scripts, or our choice if these do not say.
 const (
 	digitsRank   = 2   // section 5
 	digitsImages = 500 // section 5
@@ -119,8 +121,8 @@ const (
 	digitsNoise  = 0.5 // standard deviation, pixels from 0 to 1
 )
 
-// mixedDigits returns 500 images, each a mixture of 20 given ones of 2 and 5 with weights from U(0,1), and noise. A label is
-// drawn with the log-odds
+// mixedDigits returns 500 images, each a mixture of 20 given ones of 2 and 5 with weights from U(0,1), and noise. A
+// label is drawn with the log-odds
 //
 //	⟨image before noise, sum of ten 4s − sum of ten 7s⟩, less their mean,
 //
@@ -207,17 +209,19 @@ const (
 	jobsAux    = 72 // section 5
 	// auxScale is the value of a feature that a posting has: the authors divide theirs by 10.
 	auxScale = 0.1
-	// jobsSpread is the standard deviation of the log-odds of fraud and jobsMean their mean: about one posting in twenty is
-	// fraudulent.
+	// jobsSpread is the standard deviation of the log-odds of fraud and jobsMean their mean: about one posting in
+	// twenty is fraudulent.
 	jobsSpread = 2
 	jobsMean   = -4.4
 )
 
-// jobPostings returns tf-idf rows of length 1, neither centred nor scaled, with 72 features that a posting has or lacks.
-// The log-odds of fraud are linear in both, with coefficients from N(0,1).
+// jobPostings returns tf-idf rows of length 1, neither centred nor scaled, with 72 features that a posting has or
+// lacks. The log-odds of fraud are linear in both, with coefficients from N(0,1).
 func jobPostings(ctx context.Context, documents, terms int, seed uint64) (*problem, error) {
 	var file bytes.Buffer
-	if err := synth.WriteMatrix(ctx, &file, synth.MatrixSettings{Documents: documents, Terms: terms, Topics: jobsFields, MinTokens: jobsTokens, Seed: seed}); err != nil {
+	if err := synth.WriteMatrix(ctx, &file, synth.MatrixSettings{
+		Documents: documents, Terms: terms, Topics: jobsFields, MinTokens: jobsTokens, Seed: seed,
+	}); err != nil {
 		return nil, err
 	}
 	x, err := matrixio.ReadMTX(&file)
@@ -242,7 +246,9 @@ func jobPostings(ctx context.Context, documents, terms int, seed uint64) (*probl
 	for i, v := range raw {
 		raw[i] = jobsMean + jobsSpread*(v-mean)/spread
 	}
-	return &problem{name: "jobs", x: x, data: smf.Data{Labels: drawLabels(raw, random), Classes: 2, Aux: aux}, rank: jobsRank}, nil
+	return &problem{
+		name: "jobs", x: x, data: smf.Data{Labels: drawLabels(raw, random), Classes: 2, Aux: aux}, rank: jobsRank,
+	}, nil
 }
 
 // drawLabels returns labels 1 with the given log-odds.
@@ -257,10 +263,14 @@ func drawLabels(odds []float64, random *rand.Rand) []int {
 }
 
 // start returns the factors that the algorithms begin at: see Convergence.Start.
-func (p *problem) start(ctx context.Context, init solver.Init, seed uint64) (topics, scores *mat.Dense, head *solver.Head, err error) {
+func (p *problem) start(ctx context.Context, init solver.Init,
+	seed uint64,
+) (topics, scores *mat.Dense, head *solver.Head, err error) {
 	n, terms := p.x.Dims()
 	if init != StartUniform {
-		problem := &solver.Problem{X: linalg.OperatorOf(p.x, 0), Settings: solver.Settings{Rank: p.rank, Init: init, Seed: seed}}
+		problem := &solver.Problem{
+			X: linalg.OperatorOf(p.x, 0), Settings: solver.Settings{Rank: p.rank, Init: init, Seed: seed},
+		}
 		if topics, err = problem.OrthonormalTopics(ctx); err != nil {
 			return nil, nil, nil, err
 		}
@@ -271,7 +281,8 @@ func (p *problem) start(ctx context.Context, init solver.Init, seed uint64) (top
 	random := rand.New(rand.NewPCG(seed, startStream))
 	signed := func() float64 { return -1 + 2*random.Float64() }
 	topics, scores = report.Drawn(terms, p.rank, random.Float64), report.Drawn(n, p.rank, random.Float64)
-	head = &solver.Head{Coefficients: report.Drawn(1, p.rank, signed), Intercept: report.Drawn(1, 1, signed).RawRowView(0)}
+	head = &solver.Head{Coefficients: report.Drawn(1, p.rank, signed), Intercept: report.Drawn(1, 1,
+		signed).RawRowView(0)}
 	if p.data.Aux != nil {
 		_, q := p.data.Aux.Dims()
 		head.AuxCoefficients = report.Drawn(1, q, signed)

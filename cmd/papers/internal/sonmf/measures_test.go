@@ -18,12 +18,16 @@ func TestSubspaceDistance(t *testing.T) {
 		a, b *mat.Dense
 		want float64
 	}{
-		"lines at an angle":           {line, turned, math.Sqrt2 * math.Sin(angle)},
-		"a line and itself":           {line, line, 0},
-		"a line in a plane":           {plane, line, 1},
-		"a plane and its other base":  {plane, mat.NewDense(3, 2, []float64{0, 3, 7, 0, 0, 0}), 0},
-		"a dependent column":          {mat.NewDense(3, 2, []float64{1, 2, 1, 2, 0, 0}), mat.NewDense(3, 1, []float64{1, 1, 0}), 0},
-		"a column of zeros":           {mat.NewDense(3, 2, []float64{1, 0, 1, 0, 0, 0}), mat.NewDense(3, 1, []float64{1, 1, 0}), 0},
+		"lines at an angle":          {line, turned, math.Sqrt2 * math.Sin(angle)},
+		"a line and itself":          {line, line, 0},
+		"a line in a plane":          {plane, line, 1},
+		"a plane and its other base": {plane, mat.NewDense(3, 2, []float64{0, 3, 7, 0, 0, 0}), 0},
+		"a dependent column": {
+			mat.NewDense(3, 2, []float64{1, 2, 1, 2, 0, 0}), mat.NewDense(3, 1, []float64{1, 1, 0}), 0,
+		},
+		"a column of zeros": {
+			mat.NewDense(3, 2, []float64{1, 0, 1, 0, 0, 0}), mat.NewDense(3, 1, []float64{1, 1, 0}), 0,
+		},
 		"nothing and a plane":         {mat.NewDense(3, 2, nil), plane, math.Sqrt2},
 		"columns of unlike lengths":   {mat.NewDense(3, 2, []float64{1e-9, 0, 0, 1e9, 0, 0}), plane, 0},
 		"a plane and what is without": {plane, mat.NewDense(3, 1, []float64{0, 0, -2}), math.Sqrt(3)},

@@ -46,12 +46,13 @@ const (
 
 // contender is one method as a part compares it.
 type contender struct {
-	name       string
-	method     solver.Method
-	err        error // of the method's settings
-	init       solver.Init
-	start      func(ctx context.Context, p *solver.Problem, random *rand.Rand) error // sets start factors; may be nil
-	orthogonal bool                                                                  // the table shows its orthogonal residual
+	name   string
+	method solver.Method
+	err    error // of the method's settings
+	init   solver.Init
+	start  func(ctx context.Context, p *solver.Problem, random *rand.Rand) error // sets start factors; may be nil
+	// the table shows its orthogonal residual
+	orthogonal bool
 }
 
 func semiOrthogonal(name string, s sonmf.Settings) contender {
@@ -92,7 +93,8 @@ func binary() []contender {
 // steps are the runs of section 8.4.
 func steps() (all []contender) {
 	for _, eta := range []float64{0.05, 0.025, 0.01, 0.005, 0.001} {
-		all = append(all, semiOrthogonalBinary(fmt.Sprintf("η = %v", eta), sonmf.BinarySettings{Step: sonmf.BinaryStepFixed, Eta: eta}))
+		all = append(all, semiOrthogonalBinary(fmt.Sprintf("η = %v", eta),
+			sonmf.BinarySettings{Step: sonmf.BinaryStepFixed, Eta: eta}))
 	}
 	return append(all, binary()[1])
 }
@@ -126,8 +128,8 @@ func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) err
 	})
 }
 
-// startNonNegative starts from F = [V]_δ and G = [X·V]_δ, with V changed before, and raises the negative entries of X to 0,
-// because the methods refuse them. The authors' program lets them in, against the methods' assumptions.
+// startNonNegative starts from F = [V]_δ and G = [X·V]_δ, with V changed before, and raises the negative entries of X
+// to 0, because the methods refuse them. The authors' program lets them in, against the methods' assumptions.
 func startNonNegative(ctx context.Context, p *solver.Problem, change func(topics *mat.Dense)) error {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
@@ -170,7 +172,8 @@ func clusters(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 			squares[t] = floats.Dot(centres.RawRowView(t), centres.RawRowView(t))
 		}
 		for i := range cluster {
-			cluster[i] = floats.MinIdx(floats.AddScaledTo(distances.RawRowView(i), squares, -2, distances.RawRowView(i)))
+			cluster[i] = floats.MinIdx(floats.AddScaledTo(distances.RawRowView(i), squares, -2,
+				distances.RawRowView(i)))
 		}
 		size := make([]float64, k)
 		for _, t := range cluster {
@@ -201,9 +204,9 @@ func uniformTopics(_ context.Context, p *solver.Problem, random *rand.Rand) erro
 
 // outcome is one run of a contender.
 type outcome struct {
-	// measures are those of the iterate that first met the criterion |Δ mean objective| ≤ 1e-4, or of the last one; in the
-	// binary scenario always of the last one. Seconds run from the matrix to that iterate, and iterations count the start as
-	// the paper does.
+	// measures are those of the iterate that first met the criterion |Δ mean objective| ≤ 1e-4, or of the last one; in
+	// the binary scenario always of the last one. Seconds run from the matrix to that iterate, and iterations count the
+	// start as the paper does.
 	measures         map[string]float64
 	unmet            bool      // the criterion was not met in all updates, or the method failed before
 	curve            []float64 // the mean objective by update
@@ -227,7 +230,9 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	if c.err != nil {
 		return nil, c.err
 	}
-	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates, RelTol: -1}}
+	problem := &solver.Problem{X: linalg.OperatorOf(t.x, 0), Settings: solver.Settings{
+		Rank: of.rank, Init: c.init, Seed: seed, MaxIter: of.updates, RelTol: -1,
+	}}
 	begin := time.Now()
 	if c.start != nil {
 		problem.Settings.Init = solver.InitSVD
@@ -274,7 +279,8 @@ func (o *observer) Record(it solver.Iterate) error {
 	o.curve = append(o.curve, mean)
 	if o.truth.probability != nil {
 		if it.Iteration%probabilityEvery == 0 {
-			o.probabilityCurve = append(o.probabilityCurve, probabilityDistance(o.truth.probability, it.Topics, it.Scores))
+			o.probabilityCurve = append(o.probabilityCurve,
+				probabilityDistance(o.truth.probability, it.Topics, it.Scores))
 		}
 		return nil
 	}
@@ -306,11 +312,14 @@ func (o *observer) measure(seconds float64) error {
 		return err
 	}
 	o.measures = map[string]float64{
-		o.cell.part.objective(): o.objective, "truth": o.truth.mean, orthogonalResidual: orthogonality(o.topics), "ε_F": topics, "ε_G": scores,
-		"F sparsity %": sparsity(o.topics), "G sparsity %": sparsity(o.scores), "seconds": seconds, "iterations": float64(o.iterations),
+		o.cell.part.objective(): o.objective, "truth": o.truth.mean, orthogonalResidual: orthogonality(o.topics),
+		"ε_F": topics, "ε_G": scores,
+		"F sparsity %": sparsity(o.topics), "G sparsity %": sparsity(o.scores), "seconds": seconds,
+		"iterations": float64(o.iterations),
 	}
 	if o.truth.probability != nil {
-		o.measures["ε_P"], o.measures["least ε_P"] = probabilityDistance(o.truth.probability, o.topics, o.scores), slices.Min(o.probabilityCurve)
+		o.measures["ε_P"], o.measures["least ε_P"] = probabilityDistance(o.truth.probability, o.topics, o.scores),
+			slices.Min(o.probabilityCurve)
 	}
 	return nil
 }
@@ -337,8 +346,8 @@ func orthogonality(a *mat.Dense) float64 {
 	return distance * distance
 }
 
-// subspaceDistance returns ‖H_A − H_B‖, the Frobenius norm of the difference of the projections on the column spaces
-// of A and B (m×k). Equation (9) shows its square, the paper's tables hold the norm. With orthonormal bases Q of the two
+// subspaceDistance returns ‖H_A − H_B‖, the Frobenius norm of the difference of the projections on the column spaces of
+// A and B (m×k). Equation (9) shows its square, the paper's tables hold the norm. With orthonormal bases Q of the two
 // spaces it is
 //
 //	√(rank A + rank B − 2·‖Q_Aᵀ·Q_B‖²),
@@ -365,8 +374,8 @@ func subspaceDistance(a, b *mat.Dense) (float64, error) {
 // negligible is the share of the largest eigenvalue of a Gram matrix of unit columns up to which others count as 0.
 const negligible = 1e-12
 
-// basis returns an orthonormal basis of the column space of A, and its rank: A·V·Λ^(−1/2) for the eigenvectors V and the
-// positive eigenvalues Λ of AᵀA, the columns of A first brought to unit length.
+// basis returns an orthonormal basis of the column space of A, and its rank: A·V·Λ^(−1/2) for the eigenvectors V and
+// the positive eigenvalues Λ of AᵀA, the columns of A first brought to unit length.
 func basis(a *mat.Dense) (q *mat.Dense, rank int, err error) {
 	rows, k := a.Dims()
 	unit := mat.NewDense(rows, k, nil)
@@ -406,7 +415,8 @@ func probabilities(topics, scores *mat.Dense) *mat.Dense {
 	return m
 }
 
-// probabilityDistance returns ‖P − P̂‖, the Frobenius norm; the paper's text shows its square, the tables hold the norm.
+// probabilityDistance returns ‖P − P̂‖, the Frobenius norm; the paper's text shows its square, the tables hold the
+// norm.
 func probabilityDistance(p, topics, scores *mat.Dense) float64 {
 	estimate := probabilities(topics, scores)
 	estimate.Sub(estimate, p)

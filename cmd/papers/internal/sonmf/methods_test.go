@@ -100,7 +100,8 @@ func TestUnmet(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	t.Parallel()
 	run := contender{method: ending{2, solver.NonFinite}}
-	if _, err := run.run(t.Context(), &cell{scenario: Uniform, rank: 2, updates: 9}, truthOf(t, Uniform, 12, 2, false), 1); !errors.Is(err, solver.NonFinite.Err()) {
+	if _, err := run.run(t.Context(), &cell{scenario: Uniform, rank: 2, updates: 9}, truthOf(t, Uniform, 12, 2, false),
+		1); !errors.Is(err, solver.NonFinite.Err()) {
 		t.Errorf("factors that are not finite: %v", err)
 	}
 }

@@ -110,7 +110,8 @@ func TestContinuousNoise(t *testing.T) {
 			least := mat.Min(got.x)
 			if c.cut {
 				if least != 0 || got.mean >= 0.09 {
-					t.Errorf("least entry %v, mean residual %v: want entries cut at 0, which takes noise away", least, got.mean)
+					t.Errorf("least entry %v, mean residual %v: want entries cut at 0, which takes noise away",
+						least, got.mean)
 				}
 				return
 			}
@@ -154,7 +155,10 @@ func TestBernoulliDrawsFromItsProbabilities(t *testing.T) {
 func TestTrialsDiffer(t *testing.T) {
 	t.Parallel()
 	first := func(seed uint64, s Scenario, rank, trial int) uint64 { return stream(seed, s, rank, trial).Uint64() }
-	all := []uint64{first(1, Uniform, 10, 0), first(2, Uniform, 10, 0), first(1, Orthonormal, 10, 0), first(1, Uniform, 30, 0), first(1, Uniform, 10, 1)}
+	all := []uint64{
+		first(1, Uniform, 10, 0), first(2, Uniform, 10, 0), first(1, Orthonormal, 10, 0),
+		first(1, Uniform, 30, 0), first(1, Uniform, 10, 1),
+	}
 	if again := first(1, Uniform, 10, 0); again != all[0] {
 		t.Error("equal seeds give other numbers")
 	}

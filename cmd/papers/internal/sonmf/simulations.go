@@ -1,12 +1,12 @@
-// Package sonmf repeats the experiments of J. Y. Li, R. Zhu, A. Qu, H. Ye and Z. Sun, "Semi-orthogonal non-negative matrix
-// factorization with an application in text mining". Simulations repeats sections 5 and 8.2 to 8.4, and Triage repeats
-// section 6 on any labelled notes.
+// Package sonmf repeats the experiments of J. Y. Li, R. Zhu, A. Qu, H. Ye and Z. Sun, "Semi-orthogonal non-negative
+// matrix factorization with an application in text mining". Simulations repeats sections 5 and 8.2 to 8.4, and Triage
+// repeats section 6 on any labelled notes.
 //
 // X is n×p with X = G·Fᵀ + E, so that rows are documents; the paper's X is the transpose. F is p×k (topics), G is n×k
 // (scores).
 //
-// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early returns
-// what it has.
+// Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early
+// returns what it has.
 package sonmf
 
 import (
@@ -51,8 +51,8 @@ type Simulations struct {
 	Seed        uint64 `json:"seed" help:"Seed of all random draws." default:"1"`
 	AsWritten   bool   `json:"as_written" help:"Draw the matrices as the paper's text says, even if its tables come from others."`
 	Size        int    `json:"size" help:"Rows and columns of a matrix." default:"500"`
-	// Ranks: the middle one is that of Initialization. Half of it is the true rank of RankDeficient, whose runs look for
-	// twice, four and eight times as many topics as that.
+	// Ranks: the middle one is that of Initialization. Half of it is the true rank of RankDeficient, whose runs look
+	// for twice, four and eight times as many topics as that.
 	Ranks   []int          `json:"ranks" help:"Numbers of topics; the studies take the middle one." default:"10,30,50"`
 	Updates int            `json:"updates" help:"Most updates of a run; the paper's 500 iterations count the start." default:"499"`
 	Threads report.Threads `json:"-" help:"Runs at a time; 0 means one for each processor. With 1 the seconds are those of a free machine." default:"0"`
@@ -70,7 +70,8 @@ func (s *Simulations) check() error {
 		return report.Invalid("ranks %v of matrices of %d×%d", s.Ranks, s.Size, s.Size)
 	}
 	if middle := s.middle(); slices.Contains(s.Parts, RankDeficient) && (middle < 2 || middle/2*8 > s.Size) {
-		return report.Invalid("%s looks for up to %d topics in matrices of %d×%d of rank %d", RankDeficient, middle/2*8, s.Size, s.Size, middle/2)
+		return report.Invalid("%s looks for up to %d topics in matrices of %d×%d of rank %d", RankDeficient, middle/2*8,
+			s.Size, s.Size, middle/2)
 	}
 	return nil
 }
@@ -98,7 +99,8 @@ type cell struct {
 	runs               [][]*outcome // by trial, contender; nil if not done
 }
 
-// Run runs the parts, several matrices at a time. Their seconds are therefore those of a busy machine unless Threads is 1.
+// Run runs the parts, several matrices at a time. Their seconds are therefore those of a busy machine unless Threads
+// is 1.
 func (s *Simulations) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -170,8 +172,12 @@ func (s *Simulations) run(ctx context.Context, c *cell, trial int) error {
 func (s *Simulations) study(p Part) *study {
 	k, trials := s.middle(), s.Trials
 	after := func(updates int) string { return fmt.Sprintf("after %d", min(updates, s.Updates)) }
-	st := &study{part: p, title: fmt.Sprintf("Table %[1]s: scenario (%[1]s)", p[len(p)-1:]), unmet: []string{"seconds", "iterations"}}
-	st.columns = []string{p.objective(), orthogonalResidual, "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds", "iterations"}
+	st := &study{part: p, title: fmt.Sprintf("Table %[1]s: scenario (%[1]s)", p[len(p)-1:]), unmet: []string{
+		"seconds", "iterations",
+	}}
+	st.columns = []string{
+		p.objective(), orthogonalResidual, "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds", "iterations",
+	}
 	add := func(c cell) {
 		c.part, c.updates, c.showAtMin, c.runs = p, s.Updates, min(c.showAtMin, s.Updates), make([][]*outcome, trials)
 		st.cells = append(st.cells, &c)
@@ -191,21 +197,29 @@ func (s *Simulations) study(p Part) *study {
 		ofRanks(cell{scenario: Orthonormal, contenders: mixedSigns(), showAtMin: 50})
 	case Table4:
 		st.title = "Table 4: binary"
-		st.columns = []string{p.objective(), orthogonalResidual, "ε_P", "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds"}
+		st.columns = []string{
+			p.objective(), orthogonalResidual, "ε_P", "ε_F", "ε_G", "F sparsity %", "G sparsity %", "seconds",
+		}
 		ofRanks(cell{scenario: Bernoulli, contenders: binary(), showAtMin: s.Updates})
 	case Initialization:
 		trials = s.StudyTrials
 		st.title = fmt.Sprintf("Section 8.2: SONMF from three starts, K = %d, average residual", k)
 		st.columns = []string{"after 10", "after 50", after(250), "truth", "iterations"}
 		for _, scenario := range []Scenario{Uniform, NonNegativeOrthogonal, Orthonormal} {
-			add(cell{scenario: scenario, trueRank: k, rank: k, label: fmt.Sprintf("scenario %d", scenario), contenders: starts(), showAtMin: 250})
+			add(cell{
+				scenario: scenario, trueRank: k, rank: k, label: fmt.Sprintf("scenario %d", scenario),
+				contenders: starts(), showAtMin: 250,
+			})
 		}
 	case RankDeficient:
 		trials = s.StudyTrials
 		st.title = fmt.Sprintf("Section 8.3: more topics than the true %d, scenario (3), average residual", k/2)
 		st.columns = []string{p.objective(), "after 10", "after 50", after(100), "truth", "ε_F", "ε_G", "iterations"}
 		for _, rank := range []int{2 * (k / 2), 4 * (k / 2), 8 * (k / 2)} {
-			add(cell{scenario: Orthonormal, trueRank: k / 2, rank: rank, label: fmt.Sprintf("K = %d, true rank %d", rank, k/2), contenders: mixedSigns(), showAtMin: 100})
+			add(cell{
+				scenario: Orthonormal, trueRank: k / 2, rank: rank,
+				label: fmt.Sprintf("K = %d, true rank %d", rank, k/2), contenders: mixedSigns(), showAtMin: 100,
+			})
 		}
 	case StepSizes:
 		trials = s.StudyTrials
@@ -232,7 +246,8 @@ const (
 	noise = 0.3 // standard deviation of E in the continuous scenarios
 	// binaryNoise is the standard deviation of the noise that section 5.2 adds to the probabilities.
 	binaryNoise = 0.1
-	// orthonormalSignal is the square of what G·Fᵀ is multiplied by in scenario 3: only so come the residuals of table 3.
+	// orthonormalSignal is the square of what G·Fᵀ is multiplied by in scenario 3: only so come the residuals of
+	// table 3.
 	orthonormalSignal = 0.3
 )
 

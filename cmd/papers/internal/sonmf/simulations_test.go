@@ -34,7 +34,8 @@ func simulate(t *testing.T, s *Simulations) *Simulated {
 func cellOf(t *testing.T, table *Table, method, panel, column string) float64 {
 	t.Helper()
 	for _, r := range table.Rows {
-		if i := slices.Index(table.Columns, column); r.Method == method && r.Panel == panel && i >= 0 && r.Values[i].Mean != nil {
+		if i := slices.Index(table.Columns, column); r.Method == method && r.Panel == panel && i >= 0 &&
+			r.Values[i].Mean != nil {
 			return *r.Values[i].Mean
 		}
 	}
@@ -47,7 +48,10 @@ func TestTables(t *testing.T) {
 	t.Parallel()
 	got := simulate(t, small(Table1, Table2, Table3, Table4))
 	for i, methods := range [][]string{
-		{paperSONMF, ownSONMF, nameSemi, nameONMF, nameNMF}, {paperSONMF, ownSONMF, nameSemi, nameONMF, nameNMF}, {paperSONMF, ownSONMF, nameSemi}, {paperSONMF, ownSONMF, nameLog},
+		{paperSONMF, ownSONMF, nameSemi, nameONMF, nameNMF},
+		{paperSONMF, ownSONMF, nameSemi, nameONMF, nameNMF},
+		{paperSONMF, ownSONMF, nameSemi},
+		{paperSONMF, ownSONMF, nameLog},
 	} {
 		table := &got.Tables[i]
 		if len(table.Rows) != 3*len(methods) {
@@ -72,7 +76,9 @@ func TestTables(t *testing.T) {
 				if v.Paper != "" {
 					t.Errorf("%s compares matrices of another size with the paper", table.Title)
 				}
-				if column := table.Columns[j]; strings.HasPrefix(column, "ε") && *v.Mean <= 0 || strings.HasSuffix(column, "%") && (*v.Mean < 0 || *v.Mean > 100) || column == "iterations" && (*v.Mean < 2 || *v.Mean > 61) {
+				if column := table.Columns[j]; strings.HasPrefix(column, "ε") && *v.Mean <= 0 ||
+					strings.HasSuffix(column, "%") && (*v.Mean < 0 || *v.Mean > 100) || column == "iterations" &&
+					(*v.Mean < 2 || *v.Mean > 61) {
 					t.Errorf("%s, %s: %s is %v", table.Title, r.Method, column, *v.Mean)
 				}
 			}
@@ -89,7 +95,8 @@ func TestStudies(t *testing.T) {
 	got := simulate(t, small(Initialization, RankDeficient, StepSizes))
 	starts, deficient, steps := &got.Tables[0], &got.Tables[1], &got.Tables[2]
 	for _, start := range []string{"svd", "kmeans", "random"} {
-		if early, late := cellOf(t, starts, start, "scenario 2", "after 10"), cellOf(t, starts, start, "scenario 2", "after 50"); early < late {
+		if early, late := cellOf(t, starts, start, "scenario 2", "after 10"),
+			cellOf(t, starts, start, "scenario 2", "after 50"); early < late {
 			t.Errorf("start %s: residual %v after 10 updates and %v after 50", start, early, late)
 		}
 	}
@@ -98,7 +105,8 @@ func TestStudies(t *testing.T) {
 		t.Errorf("eight topics for two: residual %v, that of the truth is %v", fitted, truth)
 	}
 	for _, method := range []string{"η = 0.05", "η = 0.001", ownSONMF} {
-		if least, last := cellOf(t, steps, method, "K = 4", "least ε_P"), cellOf(t, steps, method, "K = 4", "ε_P"); least > last+1e-9 || least <= 0 {
+		if least, last := cellOf(t, steps, method, "K = 4", "least ε_P"),
+			cellOf(t, steps, method, "K = 4", "ε_P"); least > last+1e-9 || least <= 0 {
 			t.Errorf("%s: least ε_P %v, last %v", method, least, last)
 		}
 	}
@@ -205,7 +213,8 @@ func TestPrinted(t *testing.T) {
 				if values != nil {
 					rows++
 					if len(values) != len(st.columns) {
-						t.Errorf("%s, %s, K = %d: %d values for %d columns", p, contender.name, c.rank, len(values), len(st.columns))
+						t.Errorf("%s, %s, K = %d: %d values for %d columns", p, contender.name, c.rank, len(values),
+							len(st.columns))
 					}
 				}
 			}

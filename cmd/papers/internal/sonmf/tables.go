@@ -108,7 +108,10 @@ func (s *Simulations) report(studies []*study) *report.Report {
 	found := &Simulated{Settings: s}
 	values := report.NewTable("", "part,method,panel,rank,trials,measure,mean,standard_error,unmet,paper")
 	points := report.NewTable("", "figure,curve,update,mean")
-	out := &report.Report{Data: found, CSV: map[string]*report.Table{"tables.csv": values, "curves.csv": points}, SVG: map[string]report.Figure{}}
+	out := &report.Report{
+		Data: found, CSV: map[string]*report.Table{"tables.csv": values, "curves.csv": points},
+		SVG: map[string]report.Figure{},
+	}
 	for _, st := range studies {
 		t := Table{Part: st.part, Title: st.title, Columns: st.columns}
 		shown := report.NewTable(st.title, "method,of,trials,"+strings.Join(st.columns, ","))
@@ -122,11 +125,13 @@ func (s *Simulations) report(studies []*study) *report.Report {
 					if column != orthogonalResidual || contender.orthogonal {
 						v = mean(done, column, slices.Contains(st.unmet, column))
 					}
-					if paper := report.Printed(printed, st.part, contender.name, c.rank); paper != nil && s.Size == printedSize {
+					if paper := report.Printed(printed, st.part, contender.name, c.rank); paper != nil &&
+						s.Size == printedSize {
 						v.Paper = paper[j]
 					}
 					if v.Mean != nil {
-						values.Add(t.Part, row.Method, row.Panel, row.Rank, row.Trials, column, v.Mean, v.StandardError, v.Unmet, v.Paper)
+						values.Add(t.Part, row.Method, row.Panel, row.Rank, row.Trials, column, v.Mean, v.StandardError,
+							v.Unmet, v.Paper)
 					}
 					row.Values, line = append(row.Values, v), append(line, v.String())
 				}
@@ -196,9 +201,10 @@ func (c *cell) figures() []Figure {
 		panel = fmt.Sprintf("scenario%d", c.scenario)
 	}
 	objective := Figure{
-		Name: fmt.Sprintf("figure-%d-%s", number(c.part), panel), Title: fmt.Sprintf("Figure %d, %s", number(c.part), c.label), Y: c.part.objective(),
-		LogY: c.part == Table1 || c.part == Table2 || c.part == Table3, Every: 1, Truth: mean(c.done(0), "truth", false).Mean,
-		Curves: c.curves(func(o *outcome) []float64 { return o.curve }),
+		Name:  fmt.Sprintf("figure-%d-%s", number(c.part), panel),
+		Title: fmt.Sprintf("Figure %d, %s", number(c.part), c.label), Y: c.part.objective(),
+		LogY: c.part == Table1 || c.part == Table2 || c.part == Table3, Every: 1,
+		Truth: mean(c.done(0), "truth", false).Mean, Curves: c.curves(func(o *outcome) []float64 { return o.curve }),
 	}
 	if c.scenario != Bernoulli {
 		return []Figure{objective}
@@ -249,7 +255,8 @@ func (f *Figure) panel() *report.Panel {
 		}
 	}
 	if f.Truth != nil {
-		p.Curves = append(p.Curves, report.Curve{Name: "truth", Points: plotter.XYs{{X: 0, Y: scale(*f.Truth)}, {X: last, Y: scale(*f.Truth)}}})
+		p.Curves = append(p.Curves,
+			report.Curve{Name: "truth", Points: plotter.XYs{{X: 0, Y: scale(*f.Truth)}, {X: last, Y: scale(*f.Truth)}}})
 	}
 	return p
 }

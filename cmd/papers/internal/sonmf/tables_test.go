@@ -22,7 +22,10 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // reported lays out made-up runs of the paper's size: two trials of table 3 at K = 10, and none at K = 30.
 func reported() *report.Report {
-	s := &Simulations{Parts: []Part{Table3, StepSizes}, Trials: 3, StudyTrials: 3, Ranks: []int{10, 30}, Size: printedSize, Updates: 499}
+	s := &Simulations{
+		Parts: []Part{Table3, StepSizes}, Trials: 3, StudyTrials: 3, Ranks: []int{10, 30},
+		Size: printedSize, Updates: 499,
+	}
 	var studies []*study
 	for _, p := range s.Parts {
 		st := s.study(p)
@@ -34,10 +37,12 @@ func reported() *report.Report {
 						v := float64(10*i + trial)
 						c.runs[trial] = append(c.runs[trial], &outcome{
 							measures: map[string]float64{
-								p.objective(): 0.08 + v/1000, "truth": 0.09, orthogonalResidual: 1e-28, "ε_F": v, "ε_G": v / 2, "ε_P": 40 + v, "least ε_P": min(60, 40+v),
+								p.objective(): 0.08 + v/1000, "truth": 0.09, orthogonalResidual: 1e-28, "ε_F": v,
+								"ε_G": v / 2, "ε_P": 40 + v, "least ε_P": min(60, 40+v),
 								"G sparsity %": v, "seconds": v / 8, "iterations": float64(5 + trial),
 							},
-							unmet: i == 2 && trial == 1, curve: []float64{1, 0.5, 0.08 + v/1000}, probabilityCurve: []float64{60, 40 + v},
+							unmet: i == 2 && trial == 1, curve: []float64{1, 0.5, 0.08 + v/1000},
+							probabilityCurve: []float64{60, 40 + v},
 						})
 					}
 				}
@@ -87,7 +92,8 @@ func TestWrite(t *testing.T) {
 		return data
 	}
 	var again Simulated
-	if err := json.Unmarshal(read("results.json"), &again); err != nil || len(again.Tables) != 2 || *again.Tables[0].Rows[0].Values[0].Mean != 0.0805 {
+	if err := json.Unmarshal(read("results.json"), &again); err != nil || len(again.Tables) != 2 ||
+		*again.Tables[0].Rows[0].Values[0].Mean != 0.0805 {
 		t.Errorf("results.json: %+v, %v", again, err)
 	}
 	for name, rows := range map[string]int{

@@ -84,15 +84,18 @@ func (t *Triage) candidates() ([]train.Configuration, error) {
 	found, err := train.Configurations(t.Methods, nil, t.Ranks)
 	for _, c := range found {
 		if c.Method == train.BagOfWords || c.Method == train.Majority || c.Method.Supervised() || c.Words {
-			return nil, report.Invalid("method %q does not find topics in the text alone, or adds words; the tables have the bag of words already", c)
+			return nil, report.Invalid("method %q does not find topics in the text alone, or adds words; the tables "+
+				"have the bag of words already", c)
 		}
 	}
-	words := []train.Configuration{{Method: train.BagOfWords, Weighting: textproc.TFIDF}, {Method: train.BagOfWords, Weighting: textproc.Binary}}
+	words := []train.Configuration{
+		{Method: train.BagOfWords, Weighting: textproc.TFIDF}, {Method: train.BagOfWords, Weighting: textproc.Binary},
+	}
 	return append(words, found...), err
 }
 
-// settings are those of section 6: the LASSO as glmnet runs it by default, on projections X·F or on words, with the λ of
-// least cross-validated deviance.
+// settings are those of section 6: the LASSO as glmnet runs it by default, on projections X·F or on words, with the λ
+// of least cross-validated deviance.
 func (t *Triage) settings() train.Settings {
 	s := train.Default()
 	s.Alpha, s.Standardize, s.Seed, s.Text.MinDF = 1, true, t.Seed, t.MinDF
@@ -122,7 +125,9 @@ func (t *Triage) Run(ctx context.Context, session *report.Session) (*report.Repo
 	for _, g := range t.Groups {
 		for _, c := range candidates {
 			jobs = append(jobs, report.Job[TriageCell]{
-				Cell:  TriageCell{TriageKey: TriageKey{g.Complaint, c.Method, c.Weighting, c.Rank}},
+				Cell: TriageCell{TriageKey: TriageKey{
+					Complaint: g.Complaint, Method: c.Method, Weighting: c.Weighting, Rank: c.Rank,
+				}},
 				Parts: t.Runs * t.Folds,
 				Fill: func(ctx context.Context, cell *TriageCell) error {
 					// Neither auxiliary values nor the complaint: the paper's models read the text alone.
@@ -143,7 +148,9 @@ func (t *Triage) Run(ctx context.Context, session *report.Session) (*report.Repo
 }
 
 // fill computes a cell.
-func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c train.Configuration, progress train.Progress) error {
+func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c train.Configuration,
+	progress train.Progress,
+) error {
 	began := time.Now()
 	r, err := t.whole(ctx, cell, data.Rows, c)
 	if err != nil {
@@ -158,7 +165,9 @@ func (t *Triage) fill(ctx context.Context, cell *TriageCell, data train.Data, c 
 	if err != nil {
 		return err
 	}
-	scores, err := train.Evaluate(ctx, data, train.Comparison{Configurations: []train.Configuration{c}, Repeats: repeats, Settings: t.settings(), Progress: progress})
+	scores, err := train.Evaluate(ctx, data, train.Comparison{
+		Configurations: []train.Configuration{c}, Repeats: repeats, Settings: t.settings(), Progress: progress,
+	})
 	if err != nil {
 		return err
 	}
@@ -174,9 +183,11 @@ const (
 	trainRelTol  = 1e-5
 )
 
-// whole makes text rows and topics of all notes as train.Evaluate does of those that it trains on, and sets the numbers of
-// documents and terms. The result is nil for a bag of words.
-func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row, c train.Configuration) (*solver.Result, error) {
+// whole makes text rows and topics of all notes as train.Evaluate does of those that it trains on, and sets the numbers
+// of documents and terms. The result is nil for a bag of words.
+func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row,
+	c train.Configuration,
+) (*solver.Result, error) {
 	docs := make([]textproc.Document, len(rows))
 	for i, r := range rows {
 		docs[i] = textproc.Document{Patient: cmp.Or(r.Visit, fmt.Sprint("row ", i)), Text: r.Text}
@@ -196,7 +207,8 @@ func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row, 
 		return nil, err
 	}
 	rank := min(c.Rank, cell.Documents, cell.Terms)
-	r, err := solver.Solve(ctx, x, solver.Settings{Rank: rank, Seed: t.Seed, MaxIter: trainMaxIter, RelTol: trainRelTol}, method)
+	r, err := solver.Solve(ctx, x,
+		solver.Settings{Rank: rank, Seed: t.Seed, MaxIter: trainMaxIter, RelTol: trainRelTol}, method)
 	if err == nil && r.Status == solver.NonFinite {
 		err = r.Status.Err()
 	}
@@ -206,14 +218,18 @@ func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row, 
 // triageTables lays cells out as the paper does: table 5 over all complaints, then for each one table of the
 // continuous and one of the binary methods, as tables 6, 10, 12, 14 and 7, 11, 13, 15.
 func triageTables(cells []TriageCell) []report.Table {
-	tables := []report.Table{*report.NewTable("Notes, words, and the LASSO on them (table 5)", "notes,documents × words,discharged %,LASSO % (tf-idf),LASSO % (binary)")}
+	tables := []report.Table{*report.NewTable("Notes, words, and the LASSO on them (table 5)",
+		"notes,documents × words,discharged %,LASSO % (tf-idf),LASSO % (binary)")}
 	for len(cells) > 0 {
 		end := slices.IndexFunc(cells, func(c TriageCell) bool { return c.Complaint != cells[0].Complaint })
 		if end < 0 {
 			end = len(cells)
 		}
 		first, name, words := cells[0], cmp.Or(cells[0].Complaint, "all notes"), []string{"-", "-"}
-		topics := [2]report.Table{{Title: name + ", tf-idf rows (as tables 6, 10, 12, 14)"}, {Title: name + ", binary rows (as tables 7, 11, 13, 15)"}}
+		topics := [2]report.Table{
+			{Title: name + ", tf-idf rows (as tables 6, 10, 12, 14)"},
+			{Title: name + ", binary rows (as tables 7, 11, 13, 15)"},
+		}
 		for _, c := range cells[:end] {
 			at := map[textproc.Weighting]int{textproc.TFIDF: 0, textproc.Binary: 1}[c.Weighting]
 			if c.Method == train.BagOfWords {
@@ -221,11 +237,13 @@ func triageTables(cells []TriageCell) []report.Table {
 				continue
 			}
 			topics[at].Add(
-				c.Method, c.Rank, fmt.Sprintf("%.3g", *c.Residual), fmt.Sprintf("%.2f, %.2f", *c.SparsityTopics, *c.SparsityScores),
+				c.Method, c.Rank, fmt.Sprintf("%.3g", *c.Residual),
+				fmt.Sprintf("%.2f, %.2f", *c.SparsityTopics, *c.SparsityScores),
 				c.accuracy(), fmt.Sprintf("%.4f", c.AUROC), fmt.Sprintf("%.1f", c.FitSeconds),
 			)
 		}
-		tables[0].Add(name, fmt.Sprintf("%d × %d", first.Documents, first.Terms), fmt.Sprintf("%.2f", 100*(1-float64(first.Positives)/float64(first.Documents))), words[0], words[1])
+		tables[0].Add(name, fmt.Sprintf("%d × %d", first.Documents, first.Terms),
+			fmt.Sprintf("%.2f", 100*(1-float64(first.Positives)/float64(first.Documents))), words[0], words[1])
 		for at, objective := range []string{"residual", "cost"} {
 			if t := topics[at]; t.Lines != nil {
 				t.Header = []string{"method", "K", objective, "sparsity % (F, G)", "LASSO %", "AUROC", "fit s"}

@@ -32,7 +32,10 @@ func generatedNotes(t *testing.T, n int) []train.Group {
 }
 
 func smallTriage(groups []train.Group) *Triage {
-	return &Triage{Methods: []string{"sonmf"}, Ranks: []int{2, 4}, Runs: 2, Folds: 2, MinDF: 5, Seed: 1, Input: []string{"notes.csv"}, Groups: groups}
+	return &Triage{
+		Methods: []string{"sonmf"}, Ranks: []int{2, 4}, Runs: 2, Folds: 2, MinDF: 5, Seed: 1,
+		Input: []string{"notes.csv"}, Groups: groups,
+	}
 }
 
 func cellsOf(ctx context.Context, triage *Triage, session *report.Session) ([]TriageCell, error) {
@@ -63,7 +66,8 @@ func TestTriage(t *testing.T) {
 		if words := i < 2; words != (c.Residual == nil) || words != (c.Method == train.BagOfWords) {
 			t.Errorf("cell %d: %+v", i, c)
 		}
-		if c.Documents != 160 || c.Terms < 50 || c.Positives == 0 || c.Accuracy < 0.6 || c.Accuracy > 1 || c.AUROC <= 0.4 {
+		if c.Documents != 160 || c.Terms < 50 || c.Positives == 0 || c.Accuracy < 0.6 || c.Accuracy > 1 ||
+			c.AUROC <= 0.4 {
 			t.Errorf("cell %d: %+v", i, c)
 		}
 	}
@@ -83,12 +87,17 @@ func TestTriage(t *testing.T) {
 	}
 	s := train.Default()
 	s.Alpha, s.Standardize, s.Seed, s.Text.MinDF = 1, true, 1, 5
-	scores, err := train.Evaluate(t.Context(), train.Data{Rows: groups[0].Rows}, train.Comparison{Configurations: []train.Configuration{{Method: train.SONMF, Rank: 4, Weighting: textproc.TFIDF}}, Repeats: repeats, Settings: s})
+	scores, err := train.Evaluate(t.Context(), train.Data{Rows: groups[0].Rows}, train.Comparison{
+		Configurations: []train.Configuration{{Method: train.SONMF, Rank: 4, Weighting: textproc.TFIDF}},
+		Repeats:        repeats, Settings: s,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := scores[0].AccuracySD / math.Sqrt2; got[3].Accuracy != scores[0].Accuracy || math.Abs(got[3].AccuracyError-want) > 1e-15 {
-		t.Errorf("accuracy %v ± %v, evaluate has %v ± %v", got[3].Accuracy, got[3].AccuracyError, scores[0].Accuracy, want)
+	if want := scores[0].AccuracySD / math.Sqrt2; got[3].Accuracy != scores[0].Accuracy ||
+		math.Abs(got[3].AccuracyError-want) > 1e-15 {
+		t.Errorf("accuracy %v ± %v, evaluate has %v ± %v", got[3].Accuracy, got[3].AccuracyError,
+			scores[0].Accuracy, want)
 	}
 }
 
@@ -149,7 +158,8 @@ func TestTriageOfOther(t *testing.T) {
 	} {
 		other := tiny()
 		change(other, &other.Groups[0])
-		if _, err := other.Run(t.Context(), session); !errors.Is(err, report.ErrSettings) || !strings.Contains(err.Error(), session.Cells) {
+		if _, err := other.Run(t.Context(), session); !errors.Is(err, report.ErrSettings) ||
+			!strings.Contains(err.Error(), session.Cells) {
 			t.Errorf("%s: cells of other results were taken, or their file is not named: %v", name, err)
 		}
 	}
@@ -180,19 +190,24 @@ func TestTriageTablesGolden(t *testing.T) {
 	t.Parallel()
 	value := func(v float64) *float64 { return &v }
 	words := func(complaint string, w textproc.Weighting, accuracy float64) TriageCell {
-		return TriageCell{TriageKey: TriageKey{complaint, train.BagOfWords, w, 0}, Documents: 5220, Positives: 2670, Terms: 5126, Accuracy: accuracy, AccuracyError: 0.001, AUROC: 0.8}
+		return TriageCell{
+			TriageKey: TriageKey{Complaint: complaint, Method: train.BagOfWords, Weighting: w, Rank: 0},
+			Documents: 5220, Positives: 2670, Terms: 5126, Accuracy: accuracy, AccuracyError: 0.001, AUROC: 0.8,
+		}
 	}
 	topics := func(complaint string, m train.Method, w textproc.Weighting, rank int) TriageCell {
 		return TriageCell{
-			TriageKey: TriageKey{complaint, m, w, rank}, Documents: 5220, Positives: 2670, Terms: 5126,
-			Residual: value(0.1374), SparsityTopics: value(0), SparsityScores: value(23.29), Accuracy: 0.7398, AUROC: 0.81, FitSeconds: 1.25,
+			TriageKey: TriageKey{Complaint: complaint, Method: m, Weighting: w, Rank: rank}, Documents: 5220,
+			Positives: 2670, Terms: 5126,
+			Residual: value(0.1374), SparsityTopics: value(0), SparsityScores: value(23.29), Accuracy: 0.7398,
+			AUROC: 0.81, FitSeconds: 1.25,
 		}
 	}
 	var b strings.Builder
 	shown := report.Report{Tables: triageTables([]TriageCell{
 		words("", textproc.TFIDF, 0.7396), words("", textproc.Binary, 0.7366),
-		topics("", train.SONMF, textproc.TFIDF, 10), topics("", train.SONMF, textproc.TFIDF, 30), topics("", "sonmf-binary", textproc.Binary, 10),
-		words("Cough", textproc.TFIDF, 0.8725),
+		topics("", train.SONMF, textproc.TFIDF, 10), topics("", train.SONMF, textproc.TFIDF, 30),
+		topics("", "sonmf-binary", textproc.Binary, 10), words("Cough", textproc.TFIDF, 0.8725),
 	})}
 	if err := shown.Print(&b, "markdown"); err != nil {
 		t.Fatal(err)

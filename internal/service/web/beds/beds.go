@@ -207,7 +207,7 @@ type key struct {
 func (c *cache) of(ctx context.Context, demand httpapi.BedDemand, q *query) (*demanded, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	own := key{q.Window, q.At, q.Ward, q.Waiting}
+	own := key{window: q.Window, at: q.At, ward: q.Ward, waiting: q.Waiting}
 	now := time.Now()
 	if d := c.entries[own]; d != nil && now.Sub(d.read) < shownFor {
 		return d, nil

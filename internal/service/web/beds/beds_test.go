@@ -63,7 +63,8 @@ var simulated = sync.OnceValues(func() (*hospitalDemand, error) {
 		d.visits = append(d.visits, v)
 	}
 	asOf := start.AddDate(0, 0, 25)
-	fit, err := forecast.FitHistory(&forecast.History{From: start, AsOf: asOf, Visits: forecast.KnownVisits(d.visits, start, asOf)})
+	fit, err := forecast.FitHistory(
+		&forecast.History{From: start, AsOf: asOf, Visits: forecast.KnownVisits(d.visits, start, asOf)})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,10 @@ func demand(t *testing.T) *hospitalDemand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &hospitalDemand{forecaster: d.forecaster, visits: d.visits, now: d.now, calibration: d.calibration, version: "2026-11-11T00-00-00Z-3f9c1a"}
+	return &hospitalDemand{
+		forecaster: d.forecaster, visits: d.visits, now: d.now, calibration: d.calibration,
+		version: "2026-11-11T00-00-00Z-3f9c1a",
+	}
 }
 
 // known returns the visits that have arrived, without decisions of later.
@@ -94,13 +98,18 @@ func (d *hospitalDemand) Forecasts(_ context.Context, q *httpapi.DemandQuery) (o
 	if at.IsZero() {
 		at = d.now
 	}
-	m := &forecast.Moment{At: at, Past: d.known(at), Since: d.visits[0].Arrived, OutcomesStale: d.stale, Abstained: 2, Models: []string{"_other@2026-11-20T02-00-00Z-3f9c1a"}}
+	m := &forecast.Moment{
+		At: at, Past: d.known(at), Since: d.visits[0].Arrived, OutcomesStale: d.stale, Abstained: 2,
+		Models: []string{"_other@2026-11-20T02-00-00Z-3f9c1a"},
+	}
 	for _, v := range m.Past {
 		if v.Decided.IsZero() && !d.nobody {
-			m.Waiting = append(m.Waiting, forecast.Patient{Arrived: v.Arrived, P: v.P, Complaint: v.Complaint, Age: v.Age})
+			m.Waiting = append(m.Waiting,
+				forecast.Patient{Arrived: v.Arrived, P: v.P, Complaint: v.Complaint, Age: v.Age})
 		}
 	}
-	all, err := d.forecaster.Forecast(m, forecast.Options{Horizon: q.Window, WithoutComing: !q.Coming, WithoutWaiting: !q.Waiting})
+	all, err := d.forecaster.Forecast(m,
+		forecast.Options{Horizon: q.Window, WithoutComing: !q.Coming, WithoutWaiting: !q.Waiting})
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +121,13 @@ func (d *hospitalDemand) Forecasts(_ context.Context, q *httpapi.DemandQuery) (o
 		if n, known := d.available[all[i].Ward]; known {
 			exceed = []int{n}
 		}
-		b := all[i].Message(&forecast.Envelope{Site: "north", Beds: exceed, Calibration: d.calibration, BedsVersion: d.version})
+		b := all[i].Message(
+			&forecast.Envelope{Site: "north", Beds: exceed, Calibration: d.calibration, BedsVersion: d.version})
 		if d.wards != nil && b.Ward != forecast.All {
 			b.Ward = d.wards(b.Ward)
 		}
-		out = append(out, httpapi.Forecast{Value: b.AppendJSON(nil), Row: []string{b.AsOf, b.Ward, frame.Exact(b.Total.Mean)}})
+		out = append(out,
+			httpapi.Forecast{Value: b.AppendJSON(nil), Row: []string{b.AsOf, b.Ward, frame.Exact(b.Total.Mean)}})
 	}
 	return out, nil
 }
@@ -145,11 +156,14 @@ func TestPage(t *testing.T) {
 	text := webtest.Plain(body)
 	o := newOutlook(&all[0])
 	for _, want := range []string{
-		fmt.Sprintf("By midnight expect to need %.0f beds , most likely %d to %d .", o.Total.Mean, o.Total.Interval80[0], o.Total.Interval80[1]),
+		fmt.Sprintf("By midnight expect to need %.0f beds , most likely %d to %d .", o.Total.Mean,
+			o.Total.Interval80[0], o.Total.Interval80[1]),
 		"With 18 free, the chance of being short is " + frame.Percent(o.total.Exceed(18)) + " %",
 		"From the " + strconv.Itoa(o.Waiting.Patients) + " patients now waiting and those still expected.",
-		"Counted at 16:00 UTC", "The range held in 81 % of the last 200 forecasts.", "Tightest:", "Not predicted: 2 of those waiting",
-		fmt.Sprintf("All wards: %.0f expected by midnight, plan for %d (9 in 10), %.0f of those already here, usual %.0f; more than 18:", o.Total.Mean, o.total.Quantile(.9), o.Waiting.Mean, o.UsualMean.Value),
+		"Counted at 16:00 UTC", "The range held in 81 % of the last 200 forecasts.", "Tightest:",
+		"Not predicted: 2 of those waiting",
+		fmt.Sprintf("All wards: %.0f expected by midnight, plan for %d (9 in 10), %.0f of those already here, usual "+
+			"%.0f; more than 18:", o.Total.Mean, o.total.Quantile(.9), o.Waiting.Mean, o.UsualMean.Value),
 	} {
 		if status != 200 || !strings.Contains(text, want) {
 			t.Errorf("%d, the page lacks %q:\n%s", status, want, text)
@@ -179,10 +193,12 @@ func TestPage(t *testing.T) {
 	if first == nil {
 		t.Fatal("the page has no table")
 	}
-	if w := newOutlook(&all[1+slices.Index(synth.Wards(), first[1])]); w.total.Exceed(free[first[1]]) != chances[len(chances)-1] {
+	if w := newOutlook(&all[1+slices.Index(synth.Wards(), first[1])]); w.total.Exceed(free[first[1]]) !=
+		chances[len(chances)-1] {
 		t.Errorf("first in the table is %q", first[1])
 	}
-	if n := strings.Count(body, `class="ring"`) / 2; n == 0 || !strings.Contains(body, "short: "+strconv.Itoa(n)+" in 20") || strings.Count(body, `class="dot"`)/2+n != outcomes {
+	if n := strings.Count(body, `class="ring"`) / 2; n == 0 || !strings.Contains(body,
+		"short: "+strconv.Itoa(n)+" in 20") || strings.Count(body, `class="dot"`)/2+n != outcomes {
 		t.Errorf("%d rings, %d dots", n, strings.Count(body, `class="dot"`)/2)
 	}
 }
@@ -203,29 +219,90 @@ func TestStates(t *testing.T) {
 		has     []string
 		lacks   []string
 	}{
-		"no forecasts":     {nil, "/beds", 200, []string{"forecasts no bed demand"}, nil},
-		"no free beds":     {demand(t), "/beds", 200, []string{"most likely"}, []string{"being short", "Tightest", `class="ring"`}},
-		"sum of the wards": {demand(t), "/beds?free.CARD=3&free.ICU=3&free.MED=3&free.ORTHO=3&free.PAED=3&free.SURG=3", 200, []string{"With 18 free, the chance"}, nil},
-		"configured":       {with(func(d *hospitalDemand) { d.available = threeEach }), "/beds?free.ICU=5", 200, []string{"With 20 free, the chance", `"Beds free in MED" value="3"`, `"Beds free in ICU" value="5"`, "Tightest"}, nil},
-		"old":              {demand(t), "/beds", 200, []string{`id="old">`}, nil},
-		"another moment":   {demand(t), "/beds?at=2026-11-20T08:00", 200, []string{"This is not now: it is what was known at 20 Nov 2026 08:00", "By 16:00 expect", "As known at", `value="2026-11-20T08:00"`, `data-fresh=""`}, []string{`id="old">`}},
-		"one ward":         {demand(t), "/beds?ward=ICU&free.ICU=0", 200, []string{"<b><bdi>ICU</bdi></b>: by midnight", "All wards together", "Beds needed in <bdi>ICU</bdi>"}, []string{"Tightest"}},
-		"waiting only":     {demand(t), "/beds?include=waiting", 200, []string{"patients now waiting.", "checked"}, []string{"still expected"}},
-		"nobody":           {with(func(d *hospitalDemand) { d.nobody = true }), "/beds", 200, []string{"Nobody waiting. Expected arrivals only."}, nil},
-		"stale outcomes":   {with(func(d *hospitalDemand) { d.stale = true }), "/beds", 200, []string{"No outcome has come for an hour"}, nil},
-		"uncalibrated":     {with(func(d *hospitalDemand) { d.calibration = none }), "/beds?free=18&free.ICU=1", 200, []string{"14 of 200 forecasts have been compared", "chance of being short"}, []string{"most likely", "b80", `class="fd"`, "8 in 10", "plan for"}},
-		"other window":     {with(func(d *hospitalDemand) { d.calibration = none }), "/beds?window=12h", 200, []string{"only forecasts for 4, 8 and 24 hours are compared"}, nil},
-		"bad free":         {demand(t), "/beds?free=many&free.ICU=-1", 400, []string{"A whole number of beds", `value="many"`, `aria-invalid="true"`, "expect to need"}, nil},
-		"bad window":       {demand(t), "/beds?window=9d", 400, []string{"Between 15 minutes and 48 hours"}, nil},
-		"bad moment":       {demand(t), "/beds?at=then", 400, []string{"A day and a time"}, nil},
-		"refused":          {with(func(d *hospitalDemand) { d.err = fmt.Errorf("%w: too far away", httpapi.ErrQuery) }), "/beds?at=2020-01-01T08:00", 400, []string{"Too far away."}, []string{"expect to need"}},
-		"failed":           {with(func(d *hospitalDemand) { d.err = errors.New("broken") }), "/beds", 503, []string{"could not be made at", "Try again"}, []string{"broken"}},
-		"unknown ward":     {demand(t), "/beds?ward=NOWHERE", 404, []string{"No ward of that name", `href="/beds"`}, []string{"NOWHERE"}},
-		"odd name":         {with(func(d *hospitalDemand) { d.wards = func(w string) string { return w + ` <i>&"` } }), "/beds", 200, []string{"ICU &lt;i&gt;&amp;&#34;", "ward=ICU&#43;%3Ci%3E%26%22"}, []string{"<i>&"}},
-		"no history":       {with(func(d *hospitalDemand) { d.version = noHistory }), "/beds", 200, []string{"patients now waiting. There is no history of this site yet: those still to come are not counted."}, []string{"still expected"}},
-		"nothing at all":   {with(func(d *hospitalDemand) { d.nobody, d.version = true, noHistory }), "/beds", 200, []string{"Nobody waiting. There is no history"}, []string{"Expected arrivals"}},
-		"clock times":      {demand(t), "/beds?window=4h", 200, []string{`<option value="4h" selected>4 hours (by 20:00)</option>`, `<option value="24h">24 hours (by 16:00 tomorrow)</option>`}, nil},
-		"mirrored name":    {with(func(d *hospitalDemand) { d.wards = func(w string) string { return w + "\u202e" } }), "/beds", 200, []string{"<bdi>ICU\u202e</bdi></a>", "<li><bdi>ICU\u202e</bdi>: "}, nil},
+		"no forecasts": {nil, "/beds", 200, []string{"forecasts no bed demand"}, nil},
+		"no free beds": {
+			demand(t), "/beds", 200, []string{"most likely"}, []string{"being short", "Tightest", `class="ring"`},
+		},
+		"sum of the wards": {
+			demand(t), "/beds?free.CARD=3&free.ICU=3&free.MED=3&free.ORTHO=3&free.PAED=3&free.SURG=3", 200,
+			[]string{"With 18 free, the chance"},
+			nil,
+		},
+		"configured": {with(func(d *hospitalDemand) { d.available = threeEach }), "/beds?free.ICU=5", 200, []string{
+			"With 20 free, the chance", `"Beds free in MED" value="3"`, `"Beds free in ICU" value="5"`, "Tightest",
+		}, nil},
+		"old": {demand(t), "/beds", 200, []string{`id="old">`}, nil},
+		"another moment": {demand(t), "/beds?at=2026-11-20T08:00", 200, []string{
+			"This is not now: it is what was known at 20 Nov 2026 08:00", "By 16:00 expect", "As known at",
+			`value="2026-11-20T08:00"`, `data-fresh=""`,
+		}, []string{`id="old">`}},
+		"one ward": {
+			demand(t), "/beds?ward=ICU&free.ICU=0", 200,
+			[]string{"<b><bdi>ICU</bdi></b>: by midnight", "All wards together", "Beds needed in <bdi>ICU</bdi>"},
+			[]string{"Tightest"},
+		},
+		"waiting only": {demand(
+			t), "/beds?include=waiting", 200, []string{"patients now waiting.", "checked"}, []string{"still expected"}},
+		"nobody": {
+			with(func(d *hospitalDemand) { d.nobody = true }), "/beds", 200,
+			[]string{"Nobody waiting. Expected arrivals only."},
+			nil,
+		},
+		"stale outcomes": {
+			with(func(d *hospitalDemand) { d.stale = true }), "/beds", 200,
+			[]string{"No outcome has come for an hour"},
+			nil,
+		},
+		"uncalibrated": {
+			with(func(d *hospitalDemand) { d.calibration = none }), "/beds?free=18&free.ICU=1", 200,
+			[]string{"14 of 200 forecasts have been compared", "chance of being short"},
+			[]string{"most likely", "b80", `class="fd"`, "8 in 10", "plan for"},
+		},
+		"other window": {
+			with(func(d *hospitalDemand) { d.calibration = none }), "/beds?window=12h", 200,
+			[]string{"only forecasts for 4, 8 and 24 hours are compared"},
+			nil,
+		},
+		"bad free": {
+			demand(t), "/beds?free=many&free.ICU=-1", 400,
+			[]string{"A whole number of beds", `value="many"`, `aria-invalid="true"`, "expect to need"},
+			nil,
+		},
+		"bad window": {demand(t), "/beds?window=9d", 400, []string{"Between 15 minutes and 48 hours"}, nil},
+		"bad moment": {demand(t), "/beds?at=then", 400, []string{"A day and a time"}, nil},
+		"refused": {with(func(d *hospitalDemand) {
+			d.err = fmt.Errorf("%w: too far away", httpapi.ErrQuery)
+		}), "/beds?at=2020-01-01T08:00", 400, []string{"Too far away."}, []string{"expect to need"}},
+		"failed": {
+			with(func(d *hospitalDemand) { d.err = errors.New("broken") }), "/beds", 503,
+			[]string{"could not be made at", "Try again"},
+			[]string{"broken"},
+		},
+		"unknown ward": {
+			demand(t), "/beds?ward=NOWHERE", 404, []string{"No ward of that name", `href="/beds"`}, []string{"NOWHERE"},
+		},
+		"odd name": {
+			with(func(d *hospitalDemand) { d.wards = func(w string) string { return w + ` <i>&"` } }), "/beds", 200,
+			[]string{"ICU &lt;i&gt;&amp;&#34;", "ward=ICU&#43;%3Ci%3E%26%22"},
+			[]string{"<i>&"},
+		},
+		"no history": {with(func(d *hospitalDemand) { d.version = noHistory }), "/beds", 200, []string{
+			"patients now waiting. There is no history of this site yet: those still to come are not counted.",
+		}, []string{"still expected"}},
+		"nothing at all": {
+			with(func(d *hospitalDemand) { d.nobody, d.version = true, noHistory }), "/beds", 200,
+			[]string{"Nobody waiting. There is no history"},
+			[]string{"Expected arrivals"},
+		},
+		"clock times": {demand(t), "/beds?window=4h", 200, []string{
+			`<option value="4h" selected>4 hours (by 20:00)</option>`,
+			`<option value="24h">24 hours (by 16:00 tomorrow)</option>`,
+		}, nil},
+		"mirrored name": {
+			with(func(d *hospitalDemand) { d.wards = func(w string) string { return w + "\u202e" } }), "/beds", 200,
+			[]string{"<bdi>ICU\u202e</bdi></a>", "<li><bdi>ICU\u202e</bdi>: "},
+			nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -315,8 +392,8 @@ func TestCSV(t *testing.T) {
 	}{
 		"bad value": {&fixed{}, "/beds.csv?free=many", 400, "the page Beds says which"},
 		"unknown ward": {
-			&fixed{err: fmt.Errorf("%w: beds names a ward without forecasts", httpapi.ErrQuery)}, "/beds.csv?free.NOWHERE=1", 400,
-			`"beds names a ward`,
+			&fixed{err: fmt.Errorf("%w: beds names a ward without forecasts", httpapi.ErrQuery)},
+			"/beds.csv?free.NOWHERE=1", 400, `"beds names a ward`,
 		},
 		"failed":            {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service Unavailable"},
 		"without forecasts": {nil, "/beds.csv", 404, "Not Found"},
@@ -335,7 +412,8 @@ func TestDots(t *testing.T) {
 		free  int
 		short bool
 	}{
-		"nobody": {0, 0, false}, "few": {0.4, 0, true}, "more than enough": {3, 40, false}, "far too few": {60, 2, true}, "many": {300, 300, true}, "unknown": {12, -1, false},
+		"nobody": {0, 0, false}, "few": {0.4, 0, true}, "more than enough": {3, 40, false},
+		"far too few": {60, 2, true}, "many": {300, 300, true}, "unknown": {12, -1, false},
 	} {
 		var d forecast.Distribution
 		forecast.NegativeBinomialTo(&d, c.mean, 20)
@@ -373,12 +451,16 @@ func TestDots(t *testing.T) {
 // TestPlot: a chart as SVG, golden.
 func TestPlot(t *testing.T) {
 	t.Parallel()
-	page := &view{query: readQuery(map[string][]string{"free": {"4"}, "window": {"2h"}}, time.UTC), zone: time.UTC, asOf: time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC)}
+	page := &view{
+		query: readQuery(map[string][]string{"free": {"4"}, "window": {"2h"}}, time.UTC), zone: time.UTC,
+		asOf: time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC),
+	}
 	var hours []msg.BedDemand
 	for i := range 3 {
 		var d forecast.Distribution
 		forecast.NegativeBinomialTo(&d, float64(2*i+1), 20)
-		hours = append(hours, msg.BedDemand{HorizonHours: float64(i + 1), Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}}})
+		hours = append(hours,
+			msg.BedDemand{HorizonHours: float64(i + 1), Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}}})
 	}
 	webtest.Golden(t, "beds-fan", string(newFan(page, hours, true).SVG())+"\n")
 }

@@ -228,11 +228,13 @@ func newFan(page *view, hours []msg.BedDemand, ranges bool) *fan {
 	for i := range hours {
 		t := &totals[i+1]
 		f.Rows = append(f.Rows, fanRow{
-			By: page.by(windows[i+1]), Low: t.Quantile(bands[1].low), Middle: t.Quantile(0.5), High: t.Quantile(bands[1].high),
+			By: page.by(windows[i+1]), Low: t.Quantile(bands[1].low), Middle: t.Quantile(0.5),
+			High: t.Quantile(bands[1].high),
 		})
 	}
 	last := f.Rows[len(f.Rows)-1]
-	f.Title, f.Desc = "Beds needed over the next "+spelled(end), fmt.Sprintf("By %s %d beds in the middle.", last.By, last.Middle)
+	f.Title, f.Desc = "Beds needed over the next "+spelled(end),
+		fmt.Sprintf("By %s %d beds in the middle.", last.By, last.Middle)
 	if ranges {
 		f.Desc += fmt.Sprintf(" 8 in 10 chance of %d to %d.", last.Low, last.High)
 	}

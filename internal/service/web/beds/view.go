@@ -144,7 +144,8 @@ func (page *view) remarks(all *outlook) {
 	}
 	if all.Abstained > 0 {
 		page.Remarks = append(page.Remarks,
-			"Not predicted: "+frame.Grouped(all.Abstained)+" of those waiting, who count with the average of their complaint.")
+			"Not predicted: "+frame.Grouped(all.Abstained)+
+				" of those waiting, who count with the average of their complaint.")
 	}
 	if all.TimedOut > 0 {
 		page.Remarks = append(page.Remarks, wording.Count(all.TimedOut, "patient")+
@@ -182,8 +183,8 @@ func (page *view) windows() {
 	}
 }
 
-// freeOf returns the free beds of a ward: those that were typed, or that the configuration names. Those of all are the sum if each
-// ward has its own.
+// freeOf returns the free beds of a ward: those that were typed, or that the configuration names. Those of all are the
+// sum if each ward has its own.
 func (page *view) freeOf(ward string) (n int, known bool) {
 	if n, known = page.free[ward]; !known {
 		n, known = page.configured[ward]

@@ -32,7 +32,8 @@ func DrawBars(class string, tables ...[]BarRow) {
 	for _, t := range tables {
 		for i := range t {
 			c := &chart.Chart{
-				Class: "stretch", Width: 100, Height: 14, Left: 1.5, Right: 1.5, X: scale, Y: chart.Span{From: 14, To: 0},
+				Class: "stretch", Width: 100, Height: 14, Left: 1.5, Right: 1.5, X: scale,
+				Y: chart.Span{From: 14, To: 0},
 			}
 			of := class
 			if t[i].value < 0 {

@@ -18,12 +18,14 @@ func functions() template.FuncMap {
 	return template.FuncMap{
 		"capital": func(v any) string { return Capital(fmt.Sprint(v)) },
 		"hundred": func(v float64, decimals int) string { return wording.Short(100*v, decimals) },
-		"count":   wording.Count, "day": Day, "exact": Exact, "fixed": Fixed, "grouped": func(v any) string { return Grouped(int(value(v))) },
+		"count":   wording.Count, "day": Day, "exact": Exact, "fixed": Fixed,
+		"grouped": func(v any) string { return Grouped(int(value(v))) },
 		"percent": Percent, "share": Share, "short": wording.Short, "signed": Signed, "stamp": Stamp,
 	}
 }
 
-// Exact returns a number as messages print it, "" for one that is not finite or not known: the argument is a float64 or a pointer.
+// Exact returns a number as messages print it, "" for one that is not finite or not known: the argument is a float64 or
+// a pointer.
 func Exact(v any) string {
 	x := value(v)
 	if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -1,9 +1,10 @@
-// Package frame is what all pages have in common: the document around them with the top bar, the style sheet and the script, and how
-// numbers and times are written on them. Pages lie in rooms of their own, which stand on this package and never on each other.
+// Package frame is what all pages have in common: the document around them with the top bar, the style sheet and the
+// script, and how numbers and times are written on them. Pages lie in rooms of their own, which stand on this package
+// and never on each other.
 //
-// A room embeds its template, which defines "page", and answers each request with a View of it, or with a problem, CSV or JSON of
-// package httpapi. In templates an indented line continues the one before it: neither the line break nor the indentation reaches the
-// page, but for a space before what is not an element.
+// A room embeds its template, which defines "page", and answers each request with a View of it, or with a problem, CSV
+// or JSON of package httpapi. In templates an indented line continues the one before it: neither the line break nor the
+// indentation reaches the page, but for a space before what is not an element.
 package frame
 
 import (

@@ -18,13 +18,14 @@ const (
 	mostScript = 20 << 10
 )
 
-// TestStatic: the style sheet and the script are small, compressed, kept only at their own address, and ask no other host. Nothing moves
-// for those who want no motion.
+// TestStatic: the style sheet and the script are small, compressed, kept only at their own address, and ask no other
+// host. Nothing moves for those who want no motion.
 func TestStatic(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
 	p := s.Page("/page", "Page")
-	template := p.Template(`{{define "page"}}<p>` + "\n\t" + `<b>{{.}}</b>` + "\n\t" + `and text` + "\n" + `</p>{{end}}`)
+	template := p.Template(`{{define "page"}}<p>` + "\n\t" + `<b>{{.}}</b>` + "\n\t" + `and text` +
+		"\n" + `</p>{{end}}`)
 	s.Serve([]httpapi.Route{p.Static(), p.Route(func(r *http.Request) http.Handler {
 		return template.View(r.URL.Query().Get("q"))
 	})})
@@ -72,7 +73,9 @@ func TestStatic(t *testing.T) {
 
 func TestPercent(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[float64]string{0: "<1", 0.0099: "<1", 0.01: "1", 0.495: "50", 0.99: "99", 0.9901: ">99", 1: ">99"} {
+	for v, want := range map[float64]string{
+		0: "<1", 0.0099: "<1", 0.01: "1", 0.495: "50", 0.99: "99", 0.9901: ">99", 1: ">99",
+	} {
 		if got := frame.Percent(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
 		}

@@ -1,5 +1,5 @@
-// Package health is the page Health: whether anything is late or lost, what each stream does now and did in the last hour, and the dead
-// letters, which operators send back.
+// Package health is the page Health: whether anything is late or lost, what each stream does now and did in the last
+// hour, and the dead letters, which operators send back.
 package health
 
 import (
@@ -189,10 +189,12 @@ func hourline(points []health.Point, of func(*health.Point) float64, most float6
 
 // csv answers with the last hour of all streams.
 func (h *room) csv(*http.Request) http.Handler {
-	out := httpapi.NewCSV("health.csv", "time", "stream", "waiting", "oldest_seconds", "answers_per_second", "p99_seconds")
+	out := httpapi.NewCSV("health.csv", "time", "stream", "waiting", "oldest_seconds",
+		"answers_per_second", "p99_seconds")
 	for _, s := range h.snapshot().Streams {
 		for _, x := range hour(&s) {
-			out.Add(x.At.UTC().Format(time.RFC3339), s.Name, frame.Exact(x.Lag), frame.Exact(x.Age), frame.Exact(x.Rate),
+			out.Add(x.At.UTC().Format(time.RFC3339), s.Name, frame.Exact(x.Lag), frame.Exact(x.Age),
+				frame.Exact(x.Rate),
 				frame.Exact(x.P99))
 		}
 	}

@@ -22,13 +22,20 @@ func someHealth() *health.Snapshot {
 	at := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	now := health.Point{At: at, Lag: 1240, Age: 130, Rate: 0, P99: math.NaN()}
 	status := health.Status{
-		Stream: health.Stream{Name: "triage", Noun: "note", DeadLetters: "triage.notes.dlq", Generation: func() string { return "g1" }},
-		Point:  now, LastAnswer: at.Add(-2 * time.Minute),
+		Stream: health.Stream{
+			Name: "triage", Noun: "note", DeadLetters: "triage.notes.dlq", Generation: func() string { return "g1" },
+		},
+		Point: now, LastAnswer: at.Add(-2 * time.Minute),
 		Partitions: []health.Partition{{ID: "1", Lag: 1200}, {ID: "0", Lag: 40}},
-		Letters:    []health.Letters{{Reason: "wrong_type", Count: 12, Newest: at.Add(-time.Hour)}, {Reason: "other", Count: 1}},
+		Letters: []health.Letters{
+			{Reason: "wrong_type", Count: 12, Newest: at.Add(-time.Hour)}, {Reason: "other", Count: 1},
+		},
 	}
 	for i := range 59 {
-		p := health.Point{At: at.Add(time.Duration(i-60) * time.Minute), Lag: float64(i % 7), Rate: 12.25 + float64(i%5), P99: 0.03 + 0.01*float64(i%3)}
+		p := health.Point{
+			At: at.Add(time.Duration(i-60) * time.Minute), Lag: float64(i % 7),
+			Rate: 12.25 + float64(i%5), P99: 0.03 + 0.01*float64(i%3),
+		}
 		if i == 20 || i == 22 {
 			p = health.Point{At: p.At, Lag: math.NaN(), Age: math.NaN(), Rate: 0, P99: math.Inf(1)}
 		}
@@ -70,23 +77,38 @@ func TestReplay(t *testing.T) {
 		status      int
 		has         string
 	}{
-		"viewer's health":   {webtest.Viewer, "/health", nil, 200, "wrong_type"},
-		"operator's health": {webtest.Operator, "/health?replayed=7", nil, 200, `href="/health/replay?stream=triage&amp;reason=wrong_type"`},
-		"viewer asks":       {webtest.Viewer, wanted, nil, 403, "wrong_role"},
-		"viewer replays":    {webtest.Viewer, "/health/replay", form, 403, "wrong_role"},
-		"operator asks":     {webtest.Operator, wanted, nil, 200, "<b>7 notes</b> in <code>triage.notes.dlq</code> will be sent back"},
-		"another stream":    {webtest.Operator, "/health/replay?stream=" + webtest.Secret + "&reason=wrong_type", nil, 404, "no dead letters of that kind"},
-		"another reason":    {webtest.Operator, "/health/replay?stream=triage&reason=" + webtest.Secret, nil, 404, "no dead letters of that kind"},
-		"half a form":       {webtest.Operator, "/health/replay", url.Values{"stream": {"triage"}}, 404, "no dead letters of that kind"},
+		"viewer's health": {webtest.Viewer, "/health", nil, 200, "wrong_type"},
+		"operator's health": {
+			webtest.Operator, "/health?replayed=7", nil, 200,
+			`href="/health/replay?stream=triage&amp;reason=wrong_type"`,
+		},
+		"viewer asks":    {webtest.Viewer, wanted, nil, 403, "wrong_role"},
+		"viewer replays": {webtest.Viewer, "/health/replay", form, 403, "wrong_role"},
+		"operator asks": {
+			webtest.Operator, wanted, nil, 200, "<b>7 notes</b> in <code>triage.notes.dlq</code> will be sent back",
+		},
+		"another stream": {
+			webtest.Operator, "/health/replay?stream=" + webtest.Secret + "&reason=wrong_type", nil, 404,
+			"no dead letters of that kind",
+		},
+		"another reason": {
+			webtest.Operator, "/health/replay?stream=triage&reason=" + webtest.Secret, nil, 404,
+			"no dead letters of that kind",
+		},
+		"half a form": {
+			webtest.Operator, "/health/replay", url.Values{"stream": {"triage"}}, 404, "no dead letters of that kind",
+		},
 	} {
-		if status, _, body := s.Ask(c.token, c.path, c.form); status != c.status || !strings.Contains(body, c.has) || c.token == webtest.Viewer && strings.Contains(body, "Replay…") {
+		if status, _, body := s.Ask(c.token, c.path, c.form); status != c.status || !strings.Contains(body, c.has) ||
+			c.token == webtest.Viewer && strings.Contains(body, "Replay…") {
 			t.Errorf("%s: %d, want %d with %q:\n%s", name, status, c.status, c.has, body)
 		}
 	}
 	if len(asked) != 1 || asked[0] != "triagewrong_typetrue" {
 		t.Errorf("asked for %q", asked)
 	}
-	if status, header, _ := s.Ask(webtest.Operator, "/health/replay", form); status != http.StatusSeeOther || header.Get("Location") != "/health?replayed=7" || asked[1] != "triagewrong_typefalse" {
+	if status, header, _ := s.Ask(webtest.Operator, "/health/replay", form); status != http.StatusSeeOther ||
+		header.Get("Location") != "/health?replayed=7" || asked[1] != "triagewrong_typefalse" {
 		t.Errorf("%d to %s, asked for %q", status, header.Get("Location"), asked)
 	}
 	failure = errors.New("the broker is gone")
@@ -95,7 +117,8 @@ func TestReplay(t *testing.T) {
 		if path != wanted {
 			sent = form
 		}
-		if status, _, body := s.Ask(webtest.Operator, path, sent); status != http.StatusServiceUnavailable || !strings.Contains(body, want) || strings.Contains(body, failure.Error()) {
+		if status, _, body := s.Ask(webtest.Operator, path, sent); status != http.StatusServiceUnavailable ||
+			!strings.Contains(body, want) || strings.Contains(body, failure.Error()) {
 			t.Errorf("%s: %d, want 503 with %q:\n%s", path, status, want, body)
 		}
 	}

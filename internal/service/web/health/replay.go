@@ -16,7 +16,8 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// Replay sends the dead letters of a stream that have a reason back to where they came from; a dry run only counts them.
+// Replay sends the dead letters of a stream that have a reason back to where they came from; a dry run only counts
+// them.
 type Replay func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
 
 const (
@@ -63,7 +64,8 @@ func (h *room) replay(r *http.Request) http.Handler {
 	httpapi.AddFacts(r.Context(), "stream", data.Name, "reason", data.Reason, "sent", data.Sent.Sent)
 	if err != nil {
 		return h.shown(data, http.StatusServiceUnavailable, "Only "+wording.Count(data.Sent.Sent, data.Noun)+
-			" went back, then the time was up or Kafka failed. The log says why; `wardcast dlq replay` takes as long as it needs.")
+			" went back, then the time was up or Kafka failed. The log says why; `wardcast dlq replay` takes as long "+
+			"as it needs.")
 	}
 	return http.RedirectHandler("/health?replayed="+strconv.Itoa(data.Sent.Sent), http.StatusSeeOther)
 }

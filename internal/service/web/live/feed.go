@@ -13,10 +13,11 @@ import (
 const (
 	// kept is how many predictions the feed keeps, so that a row that somebody reads stays for a while.
 	kept = 1024
-	// keptBytes bounds the predictions and notes that it keeps. They have some kilobytes each, unless somebody sends large ones.
+	// keptBytes bounds the predictions and notes that it keeps. They have some kilobytes each, unless somebody sends
+	// large ones.
 	keptBytes = 16 << 20
-	// batchGap is the least time between two batches of rows, and batchRows how many rows a batch has at most. So a viewer gets at most
-	// some 25 KB a second, whatever the stream does.
+	// batchGap is the least time between two batches of rows, and batchRows how many rows a batch has at most. So a
+	// viewer gets at most some 25 KB a second, whatever the stream does.
 	batchGap  = 500 * time.Millisecond
 	batchRows = 10
 	// keptBatches is how far behind a viewer may fall before it loses rows.
@@ -60,10 +61,13 @@ type batch struct {
 
 // NewFeed returns a Feed. It keeps the notes only if they may be shown.
 func NewFeed(showNotes bool) *Feed {
-	return &Feed{first: 1, notes: showNotes, epoch: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{})}
+	return &Feed{
+		first: 1, notes: showNotes, epoch: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}),
+	}
 }
 
-// Publish keeps a copy of a prediction and, if notes may be shown, of its note. It wakes nobody, and is safe for concurrent use.
+// Publish keeps a copy of a prediction and, if notes may be shown, of its note. It wakes nobody, and is safe for
+// concurrent use.
 func (f *Feed) Publish(note, value []byte) {
 	p := &published{at: time.Now(), value: bytes.Clone(value)}
 	if f.notes {
@@ -143,8 +147,8 @@ func (f *Feed) frame(after uint64, most int, render renderRows) batch {
 	return b
 }
 
-// after returns the batches that end after a number. It makes a new one if there is something new and the last one is old enough. The
-// first of them may begin before the number, or later: what lies between is lost.
+// after returns the batches that end after a number. It makes a new one if there is something new and the last one is
+// old enough. The first of them may begin before the number, or later: what lies between is lost.
 func (f *Feed) after(number uint64, now time.Time, render renderRows) []batch {
 	f.batching.Lock()
 	defer f.batching.Unlock()

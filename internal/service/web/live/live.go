@@ -1,5 +1,5 @@
-// Package live is the page Live: the latest predictions as they are published, and what moved one of them. The text of notes is shown
-// only if the Feed keeps it. Rows have addresses that are numbers of this process, never visits.
+// Package live is the page Live: the latest predictions as they are published, and what moved one of them. The text of
+// notes is shown only if the Feed keeps it. Rows have addresses that are numbers of this process, never visits.
 package live
 
 import (
@@ -132,7 +132,8 @@ func (h *room) renderRows(list []*published, more int) []byte {
 	return []byte(h.view.Part("batch", data))
 }
 
-// row returns what was published. A prediction that cannot be read, which no version of wardcast writes, is a row that says so.
+// row returns what was published. A prediction that cannot be read, which no version of wardcast writes, is a row that
+// says so.
 func (f *published) row() *prediction.Row {
 	var p msg.Prediction
 	if err := json.Unmarshal(f.value, &p); err != nil {

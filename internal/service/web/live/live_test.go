@@ -66,7 +66,8 @@ func TestState(t *testing.T) {
 	if got := State(f, ready); got.Text != fmt.Sprintf("over %d notes a minute", kept) {
 		t.Errorf("%+v", got)
 	}
-	if got := State(f, func() (string, error) { return "", errors.New("no broker") }); got.Ready || got.Text != "notes are not being read yet" {
+	if got := State(f, func() (string, error) { return "", errors.New("no broker") }); got.Ready ||
+		got.Text != "notes are not being read yet" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -81,7 +82,8 @@ func TestGolden(t *testing.T) {
 		p    *msg.Prediction
 		note *msg.Note
 	}{
-		"row-note": {warned, webtest.Note()}, "row-words": {webtest.Prediction(), nil}, "row-abstained": {abstains, webtest.Note()},
+		"row-note": {warned, webtest.Note()}, "row-words": {webtest.Prediction(), nil},
+		"row-abstained": {abstains, webtest.Note()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +101,8 @@ func TestGolden(t *testing.T) {
 			if c.note == nil && strings.Contains(out.String(), webtest.Secret) {
 				t.Error("the page shows what the note holds")
 			}
-			if bad := regexp.MustCompile(` style=| on[a-z]+=|<b> …|https?:|ZgotmplZ`).FindString(out.String()); bad != "" {
+			if bad := regexp.MustCompile(` style=| on[a-z]+=|<b> …|https?:|ZgotmplZ`).FindString(out.String()); bad !=
+				"" {
 				t.Errorf("the page holds %q", bad)
 			}
 		})
@@ -120,7 +123,8 @@ func TestFeed(t *testing.T) {
 	publish(3)
 	v := &viewer{room: p}
 	first := v.catchUp(now)
-	if n := bytes.Count(first, []byte("<li data-kind")); n != 3 || v.seen != 3 || bytes.Contains(first, []byte(webtest.Secret)) {
+	if n := bytes.Count(first, []byte("<li data-kind")); n != 3 || v.seen != 3 ||
+		bytes.Contains(first, []byte(webtest.Secret)) {
 		t.Errorf("%d rows, up to %d:\n%s", n, v.seen, first)
 	}
 	publish(30)
@@ -129,7 +133,8 @@ func TestFeed(t *testing.T) {
 	}
 	late := &viewer{room: p, seen: 30}
 	burst := v.catchUp(now.Add(batchGap))
-	if n := bytes.Count(burst, []byte("<li data-kind")); n != batchRows || !bytes.Contains(burst, []byte("and 20 more")) || v.seen != 33 {
+	if n := bytes.Count(burst, []byte("<li data-kind")); n != batchRows ||
+		!bytes.Contains(burst, []byte("and 20 more")) || v.seen != 33 {
 		t.Errorf("%d rows, up to %d:\n%s", n, v.seen, burst)
 	}
 	if out := late.catchUp(now.Add(batchGap)); bytes.Count(out, []byte("<li data-kind")) != 3 || late.seen != 33 {
@@ -172,7 +177,8 @@ func TestFeedMemory(t *testing.T) {
 		}
 	}
 	list, last := f.latest(kept, 0)
-	if held > keptBytes || held != f.held || len(list) != keptBytes/len(note)-1 || list[0].number != last || f.at(list[len(list)-1].number-1) != nil {
+	if held > keptBytes || held != f.held || len(list) != keptBytes/len(note)-1 || list[0].number != last ||
+		f.at(list[len(list)-1].number-1) != nil {
 		t.Errorf("%d bytes of %d are held, counted as %d; %d are kept", held, keptBytes, f.held, len(list))
 	}
 	if n, all := f.perMinute(time.Now()); n != len(list) || all {

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// viewerTick is how often a viewer looks for new rows. Each has a clock of its own, so that a thousand of them do not wake at
-	// once.
+	// viewerTick is how often a viewer looks for new rows. Each has a clock of its own, so that a thousand of them do
+	// not wake at once.
 	viewerTick = 200 * time.Millisecond
 	// stateGap is how often a viewer is told that all is well: without it, the page says that it is not connected.
 	stateGap = 5 * time.Second
 	// pageRows is how many rows the page has.
 	pageRows = 50
-	// leastRetry and mostRetry bound the time until a browser comes back after it lost the stream. Each gets another, so that they
-	// do not come at once.
+	// leastRetry and mostRetry bound the time until a browser comes back after it lost the stream. Each gets another,
+	// so that they do not come at once.
 	leastRetry, mostRetry = time.Second, 30 * time.Second
 )
 

@@ -42,7 +42,7 @@ func sparks(versions []version) (all []spark) {
 		}
 		c.Line("med", line...)
 		c.Dot("pt", line[last], 3.5)
-		all = append(all, spark{of.name, known[0], known[len(known)-1], c.SVG()})
+		all = append(all, spark{Name: of.name, First: known[0], Last: known[len(known)-1], Chart: c.SVG()})
 	}
 	return all
 }

@@ -101,12 +101,14 @@ func (data *figuresView) fill(r *report.Report) {
 		{Name: "Brier score", Estimate: &m.Brier, Means: "mean squared error of the probability; less is better"},
 		{Name: "Scaled Brier score", Estimate: m.BrierScaled, Means: "1 is perfect, 0 knows only the share admitted"},
 		{Name: "Log loss", Estimate: &m.LogLoss, Means: "punishes confident errors; less is better"},
-		{Name: "Calibration slope", Estimate: m.CalibrationSlope, Means: "1 is right; below 1 the probabilities are too extreme"},
+		{Name: "Calibration slope", Estimate: m.CalibrationSlope, Means: "1 is right; below 1 the probabilities are " +
+			"too extreme"},
 		{
 			Name: "Calibration intercept", Estimate: m.CalibrationIntercept,
 			Means: "0 is right; above 0 too few admissions are expected",
 		},
-		{Name: "Observed / expected", Estimate: m.ObservedExpected, Means: "admissions for each one expected; 1 is right"},
+		{Name: "Observed / expected", Estimate: m.ObservedExpected, Means: "admissions for each one expected; 1 is " +
+			"right"},
 	}
 	if e := m.CalibrationError; e != nil {
 		data.Measures = append(data.Measures, measure{
@@ -255,7 +257,8 @@ func (h *room) figuresCSV(r *http.Request) http.Handler {
 		line("decision", "all", d.Threshold, &d.TreatAll, n)
 	}
 	for _, k := range f.Ranking {
-		line("roc", "model", 1-k.Specificity, &eval.Estimate{Value: k.Sensitivity, Low: k.Sensitivity, High: k.Sensitivity}, n)
+		line("roc", "model", 1-k.Specificity,
+			&eval.Estimate{Value: k.Sensitivity, Low: k.Sensitivity, High: k.Sensitivity}, n)
 	}
 	for _, g := range f.Subgroups {
 		if g.Metrics != nil {

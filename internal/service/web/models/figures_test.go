@@ -38,15 +38,21 @@ func reported(t *testing.T, b *bundle.Bundle, n int) *report.Report {
 	}
 	e.Groupings = []gate.Grouping{sex, age}
 	before, now, psi, chance := 0.249, 0.262, 0.08, 0.045
-	e.Shifts = []report.Shift{{Name: "share of admissions", Before: &before, Now: &now}, {Name: "distribution of the probabilities", PSI: &psi, Chance: &chance}}
-	v, err := gate.Judge(gate.Notes{Admitted: e.Admitted, Challenger: e.Probabilities, Groupings: e.Groupings}, gate.Default())
+	e.Shifts = []report.Shift{
+		{Name: "share of admissions", Before: &before, Now: &now},
+		{Name: "distribution of the probabilities", PSI: &psi, Chance: &chance},
+	}
+	v, err := gate.Judge(gate.Notes{Admitted: e.Admitted, Challenger: e.Probabilities, Groupings: e.Groupings},
+		gate.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
 	day := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	r, err := report.Build(report.Input{
 		Manifest: &b.Manifest, Topics: 1, Words: 2, Terms: 2, Evaluation: e, Verdict: v,
-		Data: report.Data{Training: report.Window{Notes: 6640, Events: 1992}, Evaluation: report.Window{From: day, To: day.AddDate(0, 0, 30)}},
+		Data: report.Data{Training: report.Window{Notes: 6640, Events: 1992}, Evaluation: report.Window{
+			From: day, To: day.AddDate(0, 0, 30),
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +71,8 @@ func versions(t *testing.T, store *models.Store, n int) (string, *report.Report)
 	for i := range n {
 		b := webtest.Bundle(t, i+1)
 		b.Manifest.CreatedAt = b.Manifest.CreatedAt.AddDate(0, 0, i-n)
-		b.Manifest.Metrics = json.RawMessage(fmt.Sprintf(`{"auroc":%v,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`, 0.8+0.001*float64(i*i%7)))
+		b.Manifest.Metrics = json.RawMessage(fmt.Sprintf(`{"auroc":%v,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`,
+			0.8+0.001*float64(i*i%7)))
 		if i == n-1 {
 			r = reported(t, b, 3000)
 		}
@@ -90,11 +97,15 @@ func TestFigures(t *testing.T) {
 	}
 	m := r.Metrics
 	want := []string{
-		"Measured on 3\u202f000 later notes, " + frame.Grouped(m.Positives) + " of them admitted, 1 Oct 2026 to 31 Oct 2026.", "AUROC " + frame.Fixed(m.AUROC.Value) + " " + frame.Fixed(m.AUROC.Low) + " to " + frame.Fixed(m.AUROC.High),
-		"Calibration slope " + frame.Fixed(m.CalibrationSlope.Value), "the last 12 versions", "Share of admissions 0.249 0.262", "Sex <other>", "What the gate said Promote", "Others who",
+		"Measured on 3\u202f000 later notes, " + frame.Grouped(m.Positives) +
+			" of them admitted, 1 Oct 2026 to 31 Oct 2026.",
+		"AUROC " + frame.Fixed(m.AUROC.Value) + " " + frame.Fixed(m.AUROC.Low) + " to " + frame.Fixed(m.AUROC.High),
+		"Calibration slope " + frame.Fixed(m.CalibrationSlope.Value), "the last 12 versions",
+		"Share of admissions 0.249 0.262", "Sex <other>", "What the gate said Promote", "Others who",
 	}
 	for _, b := range r.Bins {
-		want = append(want, fmt.Sprintf("%s to %s %% %s %%", frame.Percent(b.Low), frame.Percent(b.High), frame.Percent(b.Observed)))
+		want = append(want, fmt.Sprintf("%s to %s %% %s %%", frame.Percent(b.Low), frame.Percent(b.High),
+			frame.Percent(b.Observed)))
 	}
 	groups := 1 // all notes
 	for _, g := range r.Subgroups {
@@ -104,11 +115,14 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	for _, w := range want {
-		if !strings.Contains(text, strings.NewReplacer("\u202f", " ", "+", "&#43;").Replace(template.HTMLEscapeString(w))) {
+		if !strings.Contains(text,
+			strings.NewReplacer("\u202f", " ", "+", "&#43;").Replace(template.HTMLEscapeString(w))) {
 			t.Errorf("the page lacks %q:\n%s", w, text)
 		}
 	}
-	for _, e := range []float64{m.AUROC.Value, m.Brier.Value, r.Bins[3].Observed, r.Thresholds[1].Sensitivity.Value, r.Decision[5].Model.Value} {
+	for _, e := range []float64{
+		m.AUROC.Value, m.Brier.Value, r.Bins[3].Observed, r.Thresholds[1].Sensitivity.Value, r.Decision[5].Model.Value,
+	} {
 		if !strings.Contains(body, `data-value="`+frame.Exact(e)+`"`) {
 			t.Errorf("the page lacks the exact %v", e)
 		}
@@ -122,7 +136,8 @@ func TestFigures(t *testing.T) {
 	}
 	_, header, page := s.Ask(webtest.Viewer, path+"/figures.csv", nil)
 	rows, err := csv.NewReader(strings.NewReader(page)).ReadAll()
-	if err != nil || !strings.HasPrefix(header.Get("Content-Type"), "text/csv") || rows[1][0] != "calibration" || rows[1][3] != frame.Exact(r.Bins[0].Observed) || rows[1][6] != strconv.Itoa(r.Bins[0].N) {
+	if err != nil || !strings.HasPrefix(header.Get("Content-Type"), "text/csv") || rows[1][0] != "calibration" ||
+		rows[1][3] != frame.Exact(r.Bins[0].Observed) || rows[1][6] != strconv.Itoa(r.Bins[0].N) {
 		t.Errorf("the CSV begins %q, %v", rows[:2], err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package models is the page Models: the models in use with their measures, the generations of the store and what happened to it, and
-// below it the figures, the report and the card of each version, and the forms with which operators promote and roll back.
+// Package models is the page Models: the models in use with their measures, the generations of the store and what
+// happened to it, and below it the figures, the report and the card of each version, and the forms with which operators
+// promote and roll back.
 package models
 
 import (
@@ -58,8 +59,8 @@ func New(p *frame.Page, store *models.Store, set func() *scoring.Set, changed fu
 		frame.Get("/models/{model}/{version}/card", h.card),
 	}
 	for _, a := range []*action{
-		{"/models/promote", "Promote a generation", "Promote", serving.Promote},
-		{"/models/rollback", "Roll back", "Roll back", serving.Rollback},
+		{path: "/models/promote", heading: "Promote a generation", button: "Promote", do: serving.Promote},
+		{path: "/models/rollback", heading: "Roll back", button: "Roll back", do: serving.Rollback},
 	} {
 		ask := func(r *http.Request) http.Handler { return h.ask(r, a) }
 		change := func(r *http.Request) http.Handler { return h.change(r, a) }
@@ -214,8 +215,8 @@ func (h *room) card(r *http.Request) http.Handler {
 		return missing
 	}
 	return h.Text(frame.Text{
-		Heading: "Card of " + frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint), Sub: "Version " + b.Version, Text: b.Card,
-		Message: "This version has no card.",
+		Heading: "Card of " + frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint),
+		Sub:     "Version " + b.Version, Text: b.Card, Message: "This version has no card.",
 	})
 }
 
@@ -225,8 +226,8 @@ var styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 // noReport is what a version that an earlier wardcast made is answered with.
 const noReport = "This version has no report: an earlier wardcast made it."
 
-// report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads nothing, and only
-// style sheets that stand in it apply, by their hash.
+// report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads
+// nothing, and only style sheets that stand in it apply, by their hash.
 func (h *room) report(r *http.Request) http.Handler {
 	b, missing := h.bundle(r)
 	switch {

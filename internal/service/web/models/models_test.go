@@ -42,10 +42,13 @@ func TestChange(t *testing.T) {
 	earlier.Set("from", "2026-01-01T00-00-00Z-000000")
 	const path, operator = "/models/promote", webtest.Operator
 	s.Check(map[string]webtest.Case{
-		"viewer's models":   {Path: "/models", Status: 200, Has: "Operators promote", Lacks: "Promote the newest"},
-		"operator's models": {Token: operator, Path: "/models", Status: 200, Has: "Promote the newest", Lacks: "Operators promote"},
+		"viewer's models": {Path: "/models", Status: 200, Has: "Operators promote", Lacks: "Promote the newest"},
+		"operator's models": {
+			Token: operator, Path: "/models", Status: 200, Has: "Promote the newest", Lacks: "Operators promote",
+		},
 		"one generation was served": {
-			Token: operator, Path: "/models", Status: 200, Has: "There is no earlier generation to go back to.", Lacks: "Roll back…",
+			Token: operator, Path: "/models", Status: 200, Has: "There is no earlier generation to go back to.",
+			Lacks: "Roll back…",
 		},
 		"viewer asks":     {Path: ask, Status: 403, Has: "wrong_role"},
 		"viewer promotes": {Path: path, Form: promote, Status: 403, Has: "wrong_role"},
@@ -79,16 +82,18 @@ func TestChange(t *testing.T) {
 		t.Fatalf("promoting: %d %s", status, body)
 	}
 	s.Check(map[string]webtest.Case{
-		"after the promotion": {Path: "/models?done=promote", Status: 200, Has: "by <bdi>j.doe</bdi>: <bdi>better</bdi>"},
-		"taken up later":      {Path: "/models", Status: 200, Has: "this process takes it up"},
-		"back":                {Token: operator, Path: "/models/rollback", Status: 200, Has: before.Name},
+		"after the promotion": {Path: "/models?done=promote", Status: 200, Has: "by <bdi>j.doe</bdi>: " +
+			"<bdi>better</bdi>"},
+		"taken up later": {Path: "/models", Status: 200, Has: "this process takes it up"},
+		"back":           {Token: operator, Path: "/models/rollback", Status: 200, Has: before.Name},
 	})
 	if !strings.Contains(s.Log.String(), `"to":"`+s.newest+`"`) {
 		t.Errorf("the audit log lacks the promotion:\n%s", s.Log.String())
 	}
 }
 
-// TestPromotable: the button offers what `wardcast models promote` would take, and nothing that was refused or rolled back.
+// TestPromotable: the button offers what `wardcast models promote` would take, and nothing that was refused or rolled
+// back.
 func TestPromotable(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -120,15 +125,19 @@ func TestPromotable(t *testing.T) {
 	if err := s.store.Refuse(t.Context(), judged, models.Change{Why: "worse"}); err != nil {
 		t.Fatal(err)
 	}
-	look("after a refusal", []string{button(s.newest), ">refused<", `<a href="/models/promote?to=` + third}, []string{button(third)})
+	look("after a refusal", []string{button(s.newest), ">refused<", `<a href="/models/promote?to=` + third},
+		[]string{button(third)})
 	if err := s.store.Promote(t.Context(), models.Change{To: s.newest, From: first.Name}); err != nil {
 		t.Fatal(err)
 	}
-	look("with the newest sound one served", []string{"Roll back…"}, []string{"Promote the newest", "no earlier generation"})
+	look("with the newest sound one served", []string{"Roll back…"},
+		[]string{"Promote the newest", "no earlier generation"})
 	if err := s.store.Rollback(t.Context(), models.Change{To: first.Name, From: s.newest, Why: "odd"}); err != nil {
 		t.Fatal(err)
 	}
-	look("after a rollback", []string{">refused<", ">rolled back<", `<a href="/models/promote?to=` + s.newest, "no earlier generation"}, []string{"Promote the newest", "Roll back…"})
+	look("after a rollback",
+		[]string{">refused<", ">rolled back<", `<a href="/models/promote?to=` + s.newest, "no earlier generation"},
+		[]string{"Promote the newest", "Roll back…"})
 }
 
 // TestReport: what a file of the store holds runs no script, and no style but its own style sheet.
@@ -143,13 +152,18 @@ func TestReport(t *testing.T) {
 	version := link[1]
 	status, header, body := s.Ask(webtest.Viewer, "/models/_other/"+version+"/report", nil)
 	policy := header.Get("Content-Security-Policy")
-	if status != 200 || !strings.Contains(body, "Report") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "script-src") || !strings.HasSuffix(policy, "sandbox") || !strings.Contains(policy, "style-src 'sha256-") {
+	if status != 200 || !strings.Contains(body, "Report") || strings.Contains(policy, "unsafe") ||
+		strings.Contains(policy, "script-src") || !strings.HasSuffix(policy, "sandbox") ||
+		!strings.Contains(policy, "style-src 'sha256-") {
 		t.Errorf("the report: %d, policy %q", status, policy)
 	}
-	if status, _, body := s.Ask(webtest.Viewer, "/models/_other/"+version+"/card", nil); status != 200 || !strings.Contains(body, "# Card &lt;script&gt;") {
+	if status, _, body := s.Ask(webtest.Viewer, "/models/_other/"+version+"/card", nil); status != 200 ||
+		!strings.Contains(body, "# Card &lt;script&gt;") {
 		t.Errorf("the card: %d\n%s", status, body)
 	}
-	for _, path := range []string{"/models/_other/2026-01-01T00-00-00Z-000000/report", "/models/x/y/card", "/models/..%2f..%2fetc/passwd/report"} {
+	for _, path := range []string{
+		"/models/_other/2026-01-01T00-00-00Z-000000/report", "/models/x/y/card", "/models/..%2f..%2fetc/passwd/report",
+	} {
 		if status, _, _ := s.Ask(webtest.Viewer, path, nil); status != http.StatusNotFound {
 			t.Errorf("%s: %d, want 404", path, status)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// TestNumbers holds the numbers on a page against those of the message: exact to the last digit, and rounded rightly where they are shown.
+// TestNumbers holds the numbers on a page against those of the message: exact to the last digit, and rounded rightly
+// where they are shown.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	p := webtest.Prediction()
@@ -33,11 +34,13 @@ func TestSegments(t *testing.T) {
 	t.Parallel()
 	text := "né pain, ünable"
 	for name, evidence := range map[string][]msg.Evidence{
-		"none":         nil,
-		"code points":  {{Start: 9, End: 15, Contribution: 1}, {Start: 3, End: 7, Contribution: -1}},
-		"out of range": {{Start: 9, End: 99, Contribution: 1}, {Start: -1, End: 3, Contribution: 1}, {Start: 5, End: 5, Contribution: 1}},
-		"overlap":      {{Start: 0, End: 7, Contribution: 1}, {Start: 3, End: 9, Contribution: 1}},
-		"small":        {{Start: 0, End: 2, Contribution: 0.01}},
+		"none":        nil,
+		"code points": {{Start: 9, End: 15, Contribution: 1}, {Start: 3, End: 7, Contribution: -1}},
+		"out of range": {{Start: 9, End: 99, Contribution: 1}, {Start: -1, End: 3, Contribution: 1}, {
+			Start: 5, End: 5, Contribution: 1,
+		}},
+		"overlap": {{Start: 0, End: 7, Contribution: 1}, {Start: 3, End: 9, Contribution: 1}},
+		"small":   {{Start: 0, End: 2, Contribution: 0.01}},
 	} {
 		var whole strings.Builder
 		for _, s := range segments(text, evidence) {

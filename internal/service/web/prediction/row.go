@@ -93,8 +93,8 @@ func (p Probability) Tick() string { return fmt.Sprintf("%.1f", 100*p.Threshold)
 // NewRow returns a prediction as a page shows it; note is nil if it may not be shown.
 func NewRow(p *msg.Prediction, note *msg.Note) *Row {
 	r := &Row{
-		Title: cmp.Or(p.Complaint, "Complaint not given"), P: newProbability(p), Model: p.Model.Name + " · " + p.Model.Version,
-		Why: newWhy(p, note),
+		Title: cmp.Or(p.Complaint, "Complaint not given"), P: newProbability(p),
+		Model: p.Model.Name + " · " + p.Model.Version, Why: newWhy(p, note),
 	}
 	if note != nil {
 		r.Segments = segments(note.Text, p.Evidence)
@@ -148,7 +148,8 @@ func abstained(p *msg.Prediction) *reason {
 		return &reason{"No known words", "The model knows none of its words. Read the note."}
 	}
 	known := frame.Percent(p.KnownTermShare)
-	return &reason{strings.ReplaceAll(p.AbstainReason, "_", " "), "The model knows " + known + " % of its words. Read the note."}
+	return &reason{strings.ReplaceAll(p.AbstainReason, "_", " "), "The model knows " + known +
+		" % of its words. Read the note."}
 }
 
 func warned(w msg.Warning) string {
@@ -216,7 +217,8 @@ type mark struct {
 	Denied                 bool
 }
 
-// steps are the contributions from which the tint is deeper, in log-odds. They are fixed, so that patients can be compared.
+// steps are the contributions from which the tint is deeper, in log-odds. They are fixed, so that patients can be
+// compared.
 var steps = []float64{0.05, 0.25, 0.5}
 
 // step returns the depth of the tint, 0 for none.

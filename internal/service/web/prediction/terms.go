@@ -18,7 +18,8 @@ var units = map[string]string{
 
 // named are terms whose text is no word.
 var named = map[string]string{
-	"sex:f": "female", "sex:m": "male", "spine:c": "cervical spine", "spine:t": "thoracic spine", "spine:l": "lumbar spine",
+	"sex:f": "female", "sex:m": "male", "spine:c": "cervical spine", "spine:t": "thoracic spine",
+	"spine:l": "lumbar spine",
 	"spine:s": "sacrum", "dose:amount": "a dose", "dose:count": "a number of doses", "ob:gp": "pregnancies and births",
 	"dur:<1h": "for less than an hour",
 }
@@ -76,7 +77,8 @@ func TopicName(label string) string {
 	return strings.Join(words, " · ")
 }
 
-// TermName returns a term for people, the word for its status, and what else nurses wrote for it. What they wrote stands for a stem.
+// TermName returns a term for people, the word for its status, and what else nurses wrote for it. What they wrote
+// stands for a stem.
 func TermName(t *classifier.TopicTerm) (name, tag string, wrote []string) {
 	_, bare := textproc.StatusOf(t.Term)
 	name, tag, wrote = Spoken(bare), Tag(t.Status), t.Surface

@@ -58,7 +58,8 @@ func newWhy(p *msg.Prediction, note *msg.Note) Why {
 		w.Topics = append(w.Topics, bar("Single words", single))
 	}
 	frame.DrawBars("fa", w.Topics)
-	w.Sum = "Start " + frame.Signed(p.Intercept) + ", note " + frame.Signed(words) + ", patient " + frame.Signed(patient)
+	w.Sum = "Start " + frame.Signed(p.Intercept) + ", note " + frame.Signed(words) + ", patient " +
+		frame.Signed(patient)
 	w.Calibrated = p.Class == "" && math.Abs(1/(1+math.Exp(-p.Logit))-p.Probability) > 0.005
 	if p.Class != "" {
 		w.Outcome = fmt.Sprintf("The tables explain %s (%s %%) against %s: a bar to the right is toward %s.",

@@ -1,5 +1,5 @@
-// Package questionnaires is the page Questionnaires: for each instrument whose responses are scored, how the number of factors was
-// chosen, how well the model fits, and the loadings.
+// Package questionnaires is the page Questionnaires: for each instrument whose responses are scored, how the number of
+// factors was chosen, how well the model fits, and the loadings.
 package questionnaires
 
 import (

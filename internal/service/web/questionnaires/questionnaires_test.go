@@ -18,10 +18,13 @@ import (
 // someQuestionnaires returns one with a cross-validation, and one with many items and without.
 func someQuestionnaires() []Questionnaire {
 	mood := &model.Model{
-		Items: []questionnaire.Item{{Name: "q1", Text: "I have trouble <b>sleeping"}, {Name: "q2", Reversed: true}, {Name: "q3"}},
-		ICQF:  icqf.Model{Loadings: mat.NewDense(3, 2, []float64{.1, 1.25, .904, 0, .2, .3})},
+		Items: []questionnaire.Item{
+			{Name: "q1", Text: "I have trouble <b>sleeping"}, {Name: "q2", Reversed: true}, {Name: "q3"},
+		},
+		ICQF: icqf.Model{Loadings: mat.NewDense(3, 2, []float64{.1, 1.25, .904, 0, .2, .3})},
 		Summary: model.Summary{
-			Method: "icqf", Factors: 2, Beta: 0.1, Participants: 1612, Missing: 0.083, Explained: 0.54, OneStandardErrorFactors: 2, Warnings: []string{"Few participants."},
+			Method: "icqf", Factors: 2, Beta: 0.1, Participants: 1612, Missing: 0.083, Explained: 0.54,
+			OneStandardErrorFactors: 2, Warnings: []string{"Few participants."},
 			BCV: []model.Point{
 				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
 				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.41, StandardError: 0.02},
@@ -34,22 +37,30 @@ func someQuestionnaires() []Questionnaire {
 		ID: webtest.Secret,
 	}
 	const items, factors = 120, 10
-	big := &model.Model{ICQF: icqf.Model{Loadings: mat.NewDense(items, factors, nil)}, Summary: model.Summary{Factors: factors, FactorFits: make([]model.FactorFit, factors)}}
+	big := &model.Model{ICQF: icqf.Model{Loadings: mat.NewDense(items, factors, nil)}, Summary: model.Summary{
+		Factors: factors, FactorFits: make([]model.FactorFit, factors),
+	}}
 	for j := range items {
-		big.Items = append(big.Items, questionnaire.Item{Name: fmt.Sprintf("item_%d", j), Text: fmt.Sprintf("What was asked as number %d of the questionnaire", j)})
+		big.Items = append(big.Items, questionnaire.Item{Name: fmt.Sprintf("item_%d", j), Text: fmt.Sprintf(
+			"What was asked as number %d of the questionnaire", j)})
 		big.ICQF.Loadings.Set(j, j%factors, 1+float64(j%17)/10)
 		big.ICQF.Loadings.Set(j, (j+3)%factors, float64(j%13)/20)
 	}
-	return []Questionnaire{{msg.Model{Name: "mood", Version: "v1"}, mood}, {msg.Model{Name: "survey", Version: "v2"}, big}}
+	return []Questionnaire{
+		{msg.Model{Name: "mood", Version: "v1"}, mood}, {msg.Model{Name: "survey", Version: "v2"}, big},
+	}
 }
 
-// TestPage: a questionnaire's loadings are there in full, only under its own name, and tell nothing about where the answers are from.
+// TestPage: a questionnaire's loadings are there in full, only under its own name, and tell nothing about where the
+// answers are from.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
 	p, chosen := s.Page("/questionnaires", "Questionnaires"), someQuestionnaires()[0]
 	s.Serve(New(p, someQuestionnaires))
-	data := &view{Questionnaire: &chosen, Switches: []frame.Choice{{Name: "/1", Label: "1", Current: true}, {Name: "/2", Label: "2"}}}
+	data := &view{Questionnaire: &chosen, Switches: []frame.Choice{
+		{Name: "/1", Label: "1", Current: true}, {Name: "/2", Label: "2"},
+	}}
 	data.fill(1)
 	page := string(p.Template(html).Part("page", data))
 	webtest.Golden(t, "questionnaires", page)
@@ -57,12 +68,21 @@ func TestPage(t *testing.T) {
 		t.Error("the page tells where the answers are from, or shows a text as it came")
 	}
 	s.Check(map[string]webtest.Case{
-		"CSV":            {Path: "/questionnaires.csv?name=mood", Status: 200, Has: "item,factor1,factor2\nq1,0.1,1.25\n"},
-		"JSON":           {Path: "/questionnaires.json?name=mood", Status: 200, Has: `{"item":"q3","loadings":[0.2,0.3]}`},
-		"a factor":       {Path: "/questionnaires?name=mood&factor=2", Status: 200, Has: `aria-current="true"><span class="vh">Factor </span>2<`},
-		"no such factor": {Path: "/questionnaires?name=mood&factor=99", Status: 200, Has: `aria-current="true"><span class="vh">Factor </span>1<`},
-		"many items":     {Path: "/questionnaires?name=survey", Status: 200, Has: "What was asked as number 119"},
-		"unknown":        {Path: "/questionnaires?name=" + webtest.Secret, Status: 404, Has: "No questionnaire of that name", Lacks: webtest.Secret},
+		"CSV": {
+			Path: "/questionnaires.csv?name=mood", Status: 200, Has: "item,factor1,factor2\nq1,0.1,1.25\n",
+		},
+		"JSON": {
+			Path: "/questionnaires.json?name=mood", Status: 200, Has: `{"item":"q3","loadings":[0.2,0.3]}`,
+		},
+		"a factor": {Path: "/questionnaires?name=mood&factor=2", Status: 200, Has: `aria-current="true"><span ` +
+			`class="vh">Factor </span>2<`},
+		"no such factor": {Path: "/questionnaires?name=mood&factor=99", Status: 200, Has: `aria-current="true"><span ` +
+			`class="vh">Factor </span>1<`},
+		"many items": {Path: "/questionnaires?name=survey", Status: 200, Has: "What was asked as number 119"},
+		"unknown": {
+			Path: "/questionnaires?name=" + webtest.Secret, Status: 404,
+			Has: "No questionnaire of that name", Lacks: webtest.Secret,
+		},
 		"CSV of unknown": {Path: "/questionnaires.csv?name=x", Status: 404, Has: "No questionnaire of that name"},
 	})
 	empty := webtest.New(t)

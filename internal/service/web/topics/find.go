@@ -165,8 +165,8 @@ func (h *room) find(ctx context.Context, a *asked) (*finding, error) {
 func (a *asked) row(r *topicindex.Result) foundRow {
 	topic, ref := strconv.Itoa(r.Topic.Topic), topicindex.Ref{Model: r.Model, Version: r.Version, Topic: r.Topic.Topic}
 	row := foundRow{
-		Result: r, Name: prediction.TopicName(r.Label), Of: frame.ModelLabel(r.Model, r.Complaint), Words: wrote(&r.Topic),
-		Like: a.href("/topics", "q", "", "t", "", "like", name(ref)),
+		Result: r, Name: prediction.TopicName(r.Label), Of: frame.ModelLabel(r.Model, r.Complaint),
+		Words: wrote(&r.Topic), Like: a.href("/topics", "q", "", "t", "", "like", name(ref)),
 	}
 	if n := len(r.Also); n > 0 {
 		row.Of += ", and " + wording.Count(n, "other")
@@ -301,12 +301,14 @@ func (h *room) csvOf(ask func() ([]topicindex.Step, error)) http.Handler {
 	case err != nil:
 		return h.failed(http.StatusServiceUnavailable, h.unanswered(err))
 	}
-	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status", "created_at", "topic",
+	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status",
+		"created_at", "topic",
 		"label", "coefficient", "prevalence", "direction", "score", "similarity")
 	for i := range all {
 		s := &all[i]
 		out.Add(s.Model, s.Version, s.Generation, s.Complaint, s.Method, string(s.Status),
-			s.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), strconv.Itoa(s.Topic.Topic), s.Label, frame.Exact(s.Coefficient),
+			s.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), strconv.Itoa(s.Topic.Topic), s.Label,
+			frame.Exact(s.Coefficient),
 			frame.Exact(s.Prevalence), string(s.Direction), frame.Exact(s.Score), frame.Exact(s.Similarity))
 	}
 	return out

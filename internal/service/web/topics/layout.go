@@ -87,8 +87,9 @@ func (c *cache) of(set *scoring.Set, m *classifier.Model) *drawnTopics {
 	return c.topics[m]
 }
 
-// similarities returns the k×k cosines between the absolute weights of k topics, p×k. They are 1 less the squared Hellinger distance
-// of the squared weights, taken as distributions over words: topics that are orthogonal by sign alone are near.
+// similarities returns the k×k cosines between the absolute weights of k topics, p×k. They are 1 less the squared
+// Hellinger distance of the squared weights, taken as distributions over words: topics that are orthogonal by sign
+// alone are near.
 func similarities(topics mat.Matrix) *mat.SymDense {
 	p, k := topics.Dims()
 	columns := make([][]float64, k)
@@ -111,8 +112,8 @@ func similarities(topics mat.Matrix) *mat.SymDense {
 	return c
 }
 
-// layout returns where topics lie: their principal coordinates (Gower 1966, Biometrika 53), stretched over the map, with overlaps
-// pushed apart. The same model has the same map.
+// layout returns where topics lie: their principal coordinates (Gower 1966, Biometrika 53), stretched over the map,
+// with overlaps pushed apart. The same model has the same map.
 func layout(similarity *mat.SymDense, topics []classifier.Topic) []place {
 	k := len(topics)
 	places := make([]place, k)
@@ -189,8 +190,8 @@ func absolute(v []float64) []float64 {
 	return out
 }
 
-// stretch spreads values over the inner part of a length: partly where they lie, partly by their ranks, so that a few far topics do
-// not crowd the others.
+// stretch spreads values over the inner part of a length: partly where they lie, partly by their ranks, so that a few
+// far topics do not crowd the others.
 func stretch(v []float64, length float64) {
 	low, high := floats.Min(v), floats.Max(v)
 	order := make([]int, len(v))
@@ -218,8 +219,8 @@ func mapWord(label string) string {
 	return chart.Shorten(word, longestWord)
 }
 
-// push moves what overlaps apart, in the direction in which it overlaps less, and all into the map. It reports whether any
-// moved.
+// push moves what overlaps apart, in the direction in which it overlaps less, and all into the map. It reports whether
+// any moved.
 func push(places []place) bool {
 	moved := false
 	for i := range places {

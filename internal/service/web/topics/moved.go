@@ -57,7 +57,8 @@ func drawSteps(steps []topicindex.Step) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Coefficient over versions", Width: 446, Height: 132, Left: 20, Right: 40, Top: 14, Bottom: 32,
 		Desc: "From " + frame.Signed(first.Coefficient) + " on " + frame.Day(first.CreatedAt) + " to " +
-			frame.Signed(now.Coefficient) + " on " + frame.Day(now.CreatedAt) + ". The same facts are in the table below.",
+			frame.Signed(now.Coefficient) + " on " + frame.Day(now.CreatedAt) +
+			". The same facts are in the table below.",
 		X: chart.Span{To: float64(last)}.Pad(0.03),
 	}
 	values, line := []float64{0}, []chart.Point(nil)

@@ -1,5 +1,5 @@
-// Package topics is the page Topics: the topics of a model in use as a map, the words of one of them and how it moved over versions, and
-// the search of the topics of all versions.
+// Package topics is the page Topics: the topics of a model in use as a map, the words of one of them and how it moved
+// over versions, and the search of the topics of all versions.
 package topics
 
 import (
@@ -84,7 +84,9 @@ type topicView struct {
 
 // Side is the class of the direction in which it pushes.
 func (v *topicView) Side() string {
-	return map[classifier.Direction]string{classifier.TowardAdmission: "on", classifier.TowardDischarge: "off"}[v.Direction]
+	return map[classifier.Direction]string{
+		classifier.TowardAdmission: "on", classifier.TowardDischarge: "off",
+	}[v.Direction]
 }
 
 // model returns the model in use of this name, or the answer that there is none.
@@ -181,12 +183,13 @@ func (data *view) add(t *classifier.Topic, at place, a *asked) {
 		return
 	}
 	data.All = append(data.All, topicView{
-		Topic: t, Name: prediction.TopicName(t.Label), Wrote: wrote(t), Href: a.href("/topics", "t", strconv.Itoa(t.Topic)),
-		place: at, hit: data.hits.topics[t.Topic],
+		Topic: t, Name: prediction.TopicName(t.Label), Wrote: wrote(t),
+		Href: a.href("/topics", "t", strconv.Itoa(t.Topic)), place: at, hit: data.hits.topics[t.Topic],
 	})
 }
 
-// choose chooses a topic: the one that is asked for, else the one that matches best, else the strongest. It draws the map.
+// choose chooses a topic: the one that is asked for, else the one that matches best, else the strongest. It draws the
+// map.
 func (data *view) choose(wanted string) {
 	if wanted == "" {
 		wanted = strconv.Itoa(data.hits.best)
@@ -272,7 +275,8 @@ func (h *room) csv(r *http.Request) http.Handler {
 	if missing != nil {
 		return missing
 	}
-	out := httpapi.NewCSV("topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence", "term", "surface",
+	out := httpapi.NewCSV("topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence",
+		"term", "surface",
 		"status", "weight")
 	for _, t := range h.cache.of(set, m).topics {
 		for _, x := range t.Terms {

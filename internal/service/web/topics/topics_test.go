@@ -28,24 +28,38 @@ func TestPage(t *testing.T) {
 	s.Serve(New(s.Page("/topics", "Topics"), use, webtest.Topics(t, store)))
 	long := strings.Repeat("x", 501)
 	s.Check(map[string]webtest.Case{
-		"all":                          {Path: "/topics", Status: 200, Has: "Map of 1 topic"},
-		"unknown model":                {Path: "/topics?model=x", Status: 404, Has: "Not found"},
-		"words":                        {Path: "/topics?q=hip", Status: 200, Has: "1 topic with"},
-		"toward admission":             {Path: "/topics?direction=admission", Status: 200, Has: `aria-current="true">hips · pain</a>`},
-		"toward discharge":             {Path: "/topics?direction=discharge", Status: 200, Has: "This model has no topics"},
-		"CSV":                          {Path: "/topics.csv?model=_other", Status: 200, Has: "_other,", Lacks: "<"},
-		"CSV of an unknown model":      {Path: "/topics.csv", Status: 404, Has: "Not found"},
-		"facets and versions":          {Path: "/topics?q=hips&version=" + served, Status: 200, Has: "20 Nov 2026 02:00 · "},
-		"too long a search":            {Path: "/topics?q=" + long, Status: 400, Has: "The search is too long", Lacks: "xxx"},
-		"too long a search as CSV":     {Path: "/topics/found.csv?q=" + long, Status: 400, Has: "is too long", Lacks: "xxx"},
-		"did you mean":                 {Path: "/topics?q=hipp", Status: 200, Has: `<a href="/topics?q=hip">hip</a>`},
-		"topics like one":              {Path: "/topics?like=_other/1", Status: 200, Has: "Topics like 1 of _other"},
-		"topics like none":             {Path: "/topics?like=nobody/1", Status: 200, Has: "There is no such topic."},
-		"found topics as CSV":          {Path: "/topics/found.csv?q=hip", Status: 200, Has: "_other,", Lacks: "<"},
-		"a topic over versions as CSV": {Path: "/topics/history.csv?topic=_other/1", Status: 200, Has: "_other," + served, Lacks: "<"},
-		"no topic over versions":       {Path: "/topics/history.csv?topic=x/1", Status: 404, Has: "There is no such topic."},
-		"no name of a topic":           {Path: "/topics/history.csv", Status: 404, Has: "There is no such topic."},
-		"no match":                     {Path: "/topics?q=%3Cu%3E", Status: 200, Has: "No topic of this model holds", Lacks: "<u>"},
+		"all":           {Path: "/topics", Status: 200, Has: "Map of 1 topic"},
+		"unknown model": {Path: "/topics?model=x", Status: 404, Has: "Not found"},
+		"words":         {Path: "/topics?q=hip", Status: 200, Has: "1 topic with"},
+		"toward admission": {
+			Path: "/topics?direction=admission", Status: 200, Has: `aria-current="true">hips · pain</a>`,
+		},
+		"toward discharge": {
+			Path: "/topics?direction=discharge", Status: 200, Has: "This model has no topics",
+		},
+		"CSV":                     {Path: "/topics.csv?model=_other", Status: 200, Has: "_other,", Lacks: "<"},
+		"CSV of an unknown model": {Path: "/topics.csv", Status: 404, Has: "Not found"},
+		"facets and versions": {
+			Path: "/topics?q=hips&version=" + served, Status: 200, Has: "20 Nov 2026 02:00 · ",
+		},
+		"too long a search": {
+			Path: "/topics?q=" + long, Status: 400, Has: "The search is too long", Lacks: "xxx",
+		},
+		"too long a search as CSV": {
+			Path: "/topics/found.csv?q=" + long, Status: 400, Has: "is too long", Lacks: "xxx",
+		},
+		"did you mean":        {Path: "/topics?q=hipp", Status: 200, Has: `<a href="/topics?q=hip">hip</a>`},
+		"topics like one":     {Path: "/topics?like=_other/1", Status: 200, Has: "Topics like 1 of _other"},
+		"topics like none":    {Path: "/topics?like=nobody/1", Status: 200, Has: "There is no such topic."},
+		"found topics as CSV": {Path: "/topics/found.csv?q=hip", Status: 200, Has: "_other,", Lacks: "<"},
+		"a topic over versions as CSV": {
+			Path: "/topics/history.csv?topic=_other/1", Status: 200, Has: "_other," + served, Lacks: "<",
+		},
+		"no topic over versions": {Path: "/topics/history.csv?topic=x/1", Status: 404, Has: "There is no such topic."},
+		"no name of a topic":     {Path: "/topics/history.csv", Status: 404, Has: "There is no such topic."},
+		"no match": {
+			Path: "/topics?q=%3Cu%3E", Status: 200, Has: "No topic of this model holds", Lacks: "<u>",
+		},
 	})
 	preparing := webtest.New(t)
 	preparing.Serve(New(preparing.Page("/topics", "Topics"), use, topicindex.New(topicindex.Config{})))

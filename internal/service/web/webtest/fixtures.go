@@ -20,7 +20,9 @@ import (
 // Bundle returns a model that knows "hip" and "pain"; n tells such models apart.
 func Bundle(t testing.TB, n int) *bundle.Bundle {
 	t.Helper()
-	terms := []textproc.Term{{Text: "hip", DF: 1, Surface: []string{"hips"}}, {Text: "pain", DF: 1, Surface: []string{"pain"}}}
+	terms := []textproc.Term{
+		{Text: "hip", DF: 1, Surface: []string{"hips"}}, {Text: "pain", DF: 1, Surface: []string{"pain"}},
+	}
 	v, err := textproc.New(textproc.DefaultSettings(), terms, []float64{1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +39,8 @@ func Bundle(t testing.TB, n int) *bundle.Bundle {
 			Training: bundle.Training{Documents: 6640, Positives: 1992},
 		},
 		Card: "# Card <script>",
-		Page: []byte("<!DOCTYPE html><style>p { color: red }</style><p style='color: blue'>Report</p><script>alert(1)</script>"),
+		Page: []byte("<!DOCTYPE html><style>p { color: red }</style><p style='color: " +
+			"blue'>Report</p><script>alert(1)</script>"),
 	}
 	if err := parts.ToBundle(b); err != nil {
 		t.Fatal(err)
@@ -75,7 +78,8 @@ func Note() *msg.Note {
 	}
 }
 
-// Store returns a store of two generations of which the first is served, the name of the second, and what the first scores with.
+// Store returns a store of two generations of which the first is served, the name of the second, and what the first
+// scores with.
 func Store(t testing.TB) (store *models.Store, newest string, set *scoring.Set) {
 	t.Helper()
 	store = models.OpenDir(t.TempDir())

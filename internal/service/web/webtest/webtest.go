@@ -1,5 +1,5 @@
-// Package webtest serves the routes of pages to tests behind the checks of the API, and holds each page to what all pages keep: it is
-// small, asks no other host, and has nothing that the policy of its content forbids.
+// Package webtest serves the routes of pages to tests behind the checks of the API, and holds each page to what all
+// pages keep: it is small, asks no other host, and has nothing that the policy of its content forbids.
 package webtest
 
 import (
@@ -25,7 +25,8 @@ import (
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 )
 
-// Tokens of a viewer and of the operator j.doe, and a word that stands in notes, which no model knows and no log may have.
+// Tokens of a viewer and of the operator j.doe, and a word that stands in notes, which no model knows and no log may
+// have.
 const (
 	Viewer   = "viewer-0123456789abcdef"
 	Operator = "operator-0123456789abcdef"
