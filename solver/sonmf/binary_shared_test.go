@@ -134,3 +134,12 @@ func TestBinarySparseText(t *testing.T) {
 			got.Iterations, want)
 	}
 }
+
+func newBinary(t *testing.T, s sonmf.BinarySettings) *sonmf.Binary {
+	t.Helper()
+	m, err := sonmf.NewBinary(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

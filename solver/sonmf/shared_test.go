@@ -153,3 +153,12 @@ func solve(t *testing.T, x mat.Matrix, settings solver.Settings, step sonmf.Sett
 	}
 	return r
 }
+
+func newMethod(t *testing.T, s sonmf.Settings) *sonmf.Method {
+	t.Helper()
+	m, err := sonmf.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

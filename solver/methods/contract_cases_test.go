@@ -1,4 +1,4 @@
-package solvertest
+package methods_test
 
 import (
 	"math"
@@ -58,9 +58,9 @@ func plantedBinary(n, p, k int) (x, topics, scores *mat.Dense) {
 func (s *suite) within(x *mat.Dense, one float64) *mat.Dense {
 	x.Apply(func(_, _ int, v float64) float64 {
 		switch {
-		case s.Domain == solver.NonNegative:
+		case s.domain == solver.NonNegative:
 			return math.Abs(v)
-		case s.Domain == solver.Real:
+		case s.domain == solver.Real:
 			return v
 		case v >= one:
 			return 1

@@ -1,4 +1,4 @@
-package solvertest
+package methods_test
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 // newRows checks the scores of new rows.
 func (s *suite) newRows(t *testing.T) {
 	x := s.noisy(50, 40)
-	settings, tol := solver.Settings{Rank: 2, MaxIter: 20000, RelTol: cmp.Or(s.RelTol, 1e-14)},
-		cmp.Or(s.MaxTransform, 1e-6)
-	if s.Domain == solver.Binary {
+	settings, tol := solver.Settings{Rank: 2, MaxIter: 20000, RelTol: cmp.Or(s.relTol, 1e-14)},
+		cmp.Or(s.maxTransform, 1e-6)
+	if s.domain == solver.Binary {
 		// Fitted topics may separate a row, which then has no minimum. Coins and given topics do not; the scores are
 		// those that the start has settled on.
 		random := rand.New(rand.NewPCG(1, 2))
@@ -34,7 +34,7 @@ func (s *suite) newRows(t *testing.T) {
 	if d, size := distance(got, r.Scores), mat.Norm(r.Scores, 2); d > tol*size {
 		t.Errorf("fitted rows: scores differ by %g of %g", d, size)
 	}
-	if s.NonNegativeScores && mat.Min(got) < 0 {
+	if s.nonNegativeScores && mat.Min(got) < 0 {
 		t.Errorf("a score is %g", mat.Min(got))
 	}
 	sparse, err := r.Transform(csr(t, x))
@@ -82,7 +82,7 @@ func (s stopper) Record(it solver.Iterate) error {
 func (s *suite) stopped(t *testing.T) {
 	x := s.noisy(30, 20)
 	r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, RelTol: -1, Recorder: stopper{2, solver.ErrStop}},
-		s.newMethod(t))
+		s.method(t))
 	if err != nil {
 		t.Fatalf("Solve: %v", err)
 	}
@@ -92,7 +92,7 @@ func (s *suite) stopped(t *testing.T) {
 	s.result(t, x, r)
 	failure := errors.New("disk full")
 	if r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 3, RelTol: -1, Recorder: stopper{2, failure}},
-		s.newMethod(t)); r != nil || !errors.Is(err, failure) {
+		s.method(t)); r != nil || !errors.Is(err, failure) {
 		t.Errorf("result %v, error %v, want %v", r, err, failure)
 	}
 }

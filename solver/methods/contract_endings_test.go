@@ -1,4 +1,4 @@
-package solvertest
+package methods_test
 
 import (
 	"context"
@@ -31,13 +31,13 @@ func (s *suite) cancellation(t *testing.T) {
 	best := math.Inf(1)
 	r, err := solver.Solve(ctx, x, solver.Settings{Rank: 3, RelTol: -1, Recorder: check(func(it solver.Iterate) {
 		best = min(best, it.Objective)
-		if !s.Monotone {
+		if !s.monotone {
 			best = it.Objective
 		}
 		if it.Iteration == 4 {
 			cancel()
 		}
-	})}, s.newMethod(t))
+	})}, s.method(t))
 	if err != nil {
 		t.Fatalf("Solve: %v", err)
 	}
@@ -82,7 +82,7 @@ func (s *suite) cancelledStart(t *testing.T) {
 		updates := 0
 		for ; ; updates++ {
 			ctx := &asked{Context: t.Context(), left: updates}
-			r, err := solver.Solve(ctx, x, settings, s.newMethod(t))
+			r, err := solver.Solve(ctx, x, settings, s.method(t))
 			if err != nil {
 				t.Fatalf("%s, %d updates: %v", name, updates, err)
 			}
@@ -95,7 +95,7 @@ func (s *suite) cancelledStart(t *testing.T) {
 			s.result(t, x, r)
 		}
 		// The last question is that of the first update of the run.
-		if s.SettledStart && name == "topics" && updates < 3 {
+		if s.settledStart && name == "topics" && updates < 3 {
 			t.Errorf("%s: the start asks %d times whether it shall go on", name, updates-1)
 		}
 	}

@@ -1,4 +1,4 @@
-package solvertest
+package methods_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/methods"
 )
 
 const (
@@ -19,46 +20,53 @@ const (
 	maxEntryDrift = 1e-10
 )
 
-// Promises says what a method promises beyond what all do.
-type Promises struct {
-	// Domain holds the entries that the method takes. Every check makes matrices of it, and an entry outside is
-	// refused with a *solver.DomainError.
-	Domain solver.Domain
-	// OrthonormalTopics: TopicsᵀTopics = I at every iterate.
-	OrthonormalTopics bool
-	// NonNegativeTopics and NonNegativeScores: no entry of the factor is negative at any iterate.
-	NonNegativeTopics, NonNegativeScores bool
-	// Monotone: no update raises the objective. Without it the objective may rise, and the last iterate is the result.
-	Monotone bool
-	// NoUpdates: the start is the answer.
-	NoUpdates bool
-	// SettledStart: the start makes updates of its own from topics that are given alone.
-	SettledStart bool
-	// Unique: planted factors are the only optimum up to their order and length. Otherwise only their subspace is
-	// compared.
-	Unique bool
-	// Objective is the objective by its definition, of a dense n×p matrix.
-	Objective func(x, topics, scores *mat.Dense) float64
-	// Stationarity is a residual of the first-order conditions, relative to the size of their terms.
-	Stationarity func(x, topics, scores *mat.Dense) float64
-	// MaxStationarity bounds Stationarity at the end of a run to convergence under RelTol, 0 for 1e-14, which slow
-	// methods do not reach.
-	MaxStationarity, RelTol float64
-	// MaxTransform bounds the distance of Transform(X) from the scores of a run to convergence, relative to their size;
-	// 0 means 1e-6, and +Inf that the fitted scores follow more than their rows.
-	MaxTransform float64
-}
-
-// suite is what the checks share.
+// suite checks that a method keeps the contract of all methods, and what it promises beyond that.
 type suite struct {
-	newMethod func(t *testing.T) solver.Method
-	Promises
+	// settings make the method of this name.
+	name     string
+	settings methods.Settings
+
+	// domain holds the entries that the method takes. Every check makes matrices of it, and an entry outside is
+	// refused with a *solver.DomainError.
+	domain solver.Domain
+	// orthonormalTopics: TopicsᵀTopics = I at every iterate.
+	orthonormalTopics bool
+	// nonNegativeTopics and nonNegativeScores: no entry of the factor is negative at any iterate.
+	nonNegativeTopics, nonNegativeScores bool
+	// monotone: no update raises the objective. Without it the objective may rise, and the last iterate is the result.
+	monotone bool
+	// noUpdates: the start is the answer.
+	noUpdates bool
+	// settledStart: the start makes updates of its own from topics that are given alone.
+	settledStart bool
+	// unique: planted factors are the only optimum up to their order and length. Otherwise only their subspace is
+	// compared.
+	unique bool
+	// objective is the objective by its definition, of a dense n×p matrix.
+	objective func(x, topics, scores *mat.Dense) float64
+	// stationarity is a residual of the first-order conditions, relative to the size of their terms.
+	stationarity func(x, topics, scores *mat.Dense) float64
+	// maxStationarity bounds stationarity at the end of a run to convergence under relTol, 0 for 1e-14, which slow
+	// methods do not reach.
+	maxStationarity, relTol float64
+	// maxTransform bounds the distance of Transform(X) from the scores of a run to convergence, relative to their size;
+	// 0 means 1e-6.
+	maxTransform float64
 }
 
-// Run checks that the method keeps the contract.
-func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Promises) {
+// method returns a new one.
+func (s *suite) method(t *testing.T) solver.Method {
 	t.Helper()
-	s := &suite{newMethod: newMethod, Promises: promises}
+	m, _, err := methods.New(s.name, s.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// run makes every check that the method is for.
+func (s *suite) run(t *testing.T) {
+	t.Helper()
 	checks := map[string]func(*testing.T){
 		"same bits":        s.sameBits,
 		"planted factors":  s.planted,
@@ -71,11 +79,11 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 		"shared by many":   s.concurrent,
 		"input unmodified": s.unmodified,
 	}
-	if !s.NoUpdates {
+	if !s.noUpdates {
 		checks["limits"], checks["cancellation"], checks["given start"] = s.limits, s.cancellation, s.givenStart
 		checks["cancelled start"], checks["stopped"] = s.cancelledStart, s.stopped
 	}
-	if s.Domain != solver.Binary {
+	if s.domain != solver.Binary {
 		checks["scale"] = s.scale
 	} else {
 		checks["planted factors"] = s.plantedBinary
@@ -91,7 +99,7 @@ func Run(t *testing.T, newMethod func(t *testing.T) solver.Method, promises Prom
 func (s *suite) solve(t *testing.T, x mat.Matrix, settings solver.Settings) *solver.Result {
 	t.Helper()
 	settings.RelTol = solver.TolOrOff(settings.RelTol)
-	r, err := solver.Solve(t.Context(), x, settings, s.newMethod(t))
+	r, err := solver.Solve(t.Context(), x, settings, s.method(t))
 	if err != nil {
 		t.Fatalf("Solve: %v", err)
 	}
@@ -104,7 +112,7 @@ func (s *suite) best(t *testing.T, x *mat.Dense, rank, runs int) *solver.Result 
 	var best *solver.Result
 	for seed := range uint64(runs) {
 		r := s.solve(t, x, solver.Settings{Rank: rank, Init: solver.InitRandom, Seed: seed, MaxIter: 2000, RelTol: max(
-			1e-12, s.RelTol)})
+			1e-12, s.relTol)})
 		if best == nil || r.Objective < best.Objective {
 			best = r
 		}
@@ -116,7 +124,7 @@ func (s *suite) best(t *testing.T, x *mat.Dense, rank, runs int) *solver.Result 
 func (s *suite) planted(t *testing.T) {
 	x, topics, scores := planted(60, 30, 4)
 	best := s.best(t, x, 4, 8)
-	if limit := 1e-6*sumOfSquares(x) + s.Objective(x, topics, scores); best.Objective > limit {
+	if limit := 1e-6*sumOfSquares(x) + s.objective(x, topics, scores); best.Objective > limit {
 		t.Fatalf("objective %g of the best of 8 runs, want at most %g", best.Objective, limit)
 	}
 	for truth, length := range lengthsInSpan(topics, best.Topics) {
@@ -128,7 +136,7 @@ func (s *suite) planted(t *testing.T) {
 			found := best.Topics.ColView(t)
 			cosine = max(cosine, math.Abs(mat.Dot(topics.ColView(truth), found))/mat.Norm(found, 2))
 		}
-		if s.Unique && cosine < 0.999 {
+		if s.unique && cosine < 0.999 {
 			t.Errorf("planted topic %d: best cosine %g with the found ones, want 1", truth, cosine)
 		}
 	}
@@ -138,7 +146,7 @@ func (s *suite) planted(t *testing.T) {
 func (s *suite) plantedBinary(t *testing.T) {
 	x, topics, scores := plantedBinary(400, 150, 3)
 	best := s.best(t, x, 3, 2)
-	if limit := s.Objective(x, topics, scores); best.Objective > limit {
+	if limit := s.objective(x, topics, scores); best.Objective > limit {
 		t.Errorf("objective %g of the best run, want at most %g as of the planted factors", best.Objective, limit)
 	}
 	for truth, length := range lengthsInSpan(topics, best.Topics) {
@@ -158,7 +166,7 @@ func (c check) Record(it solver.Iterate) error {
 
 // rounding returns what rounding may add to an objective.
 func (s *suite) rounding(x *mat.Dense) float64 {
-	if s.Domain == solver.Binary {
+	if s.domain == solver.Binary {
 		n, p := x.Dims()
 		return relRounding * float64(n) * float64(p)
 	}
@@ -173,11 +181,11 @@ func (s *suite) iterates(t *testing.T) {
 		previous := math.Inf(1)
 		s.solve(t, x, solver.Settings{Rank: 6, Init: init, MaxIter: 60, Recorder: check(func(it solver.Iterate) {
 			s.constraints(t, it.Topics, it.Scores)
-			if want := s.Objective(x, it.Topics, it.Scores); math.Abs(it.Objective-want) > rounding {
+			if want := s.objective(x, it.Topics, it.Scores); math.Abs(it.Objective-want) > rounding {
 				t.Errorf("start %s, iteration %d: objective %.17g, by its definition %.17g", init, it.Iteration,
 					it.Objective, want)
 			}
-			if s.Monotone && it.Objective > previous+rounding {
+			if s.monotone && it.Objective > previous+rounding {
 				t.Errorf("start %s, iteration %d: objective rises from %.17g to %.17g", init, it.Iteration,
 					previous, it.Objective)
 			}
@@ -189,7 +197,7 @@ func (s *suite) iterates(t *testing.T) {
 // constraints checks what the factors promise.
 func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 	t.Helper()
-	if s.OrthonormalTopics {
+	if s.orthonormalTopics {
 		var gram mat.Dense
 		gram.Mul(topics.T(), topics)
 		k, _ := gram.Dims()
@@ -205,10 +213,10 @@ func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 			t.Error("factor is not finite")
 		}
 	}
-	if least := mat.Min(topics); s.NonNegativeTopics && least < 0 {
+	if least := mat.Min(topics); s.nonNegativeTopics && least < 0 {
 		t.Errorf("topic entry %g is negative", least)
 	}
-	if least := mat.Min(scores); s.NonNegativeScores && least < 0 {
+	if least := mat.Min(scores); s.nonNegativeScores && least < 0 {
 		t.Errorf("score %g is negative", least)
 	}
 }
@@ -216,7 +224,7 @@ func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 // end checks what is reported of a run to convergence.
 func (s *suite) end(t *testing.T) {
 	x := s.noisy(50, 40)
-	settings := solver.Settings{Rank: 5, MaxIter: 20000, RelTol: s.RelTol}
+	settings := solver.Settings{Rank: 5, MaxIter: 20000, RelTol: s.relTol}
 	if settings.RelTol == 0 {
 		settings.RelTol = 1e-14
 	}
@@ -225,8 +233,8 @@ func (s *suite) end(t *testing.T) {
 		t.Errorf("status %v after %d updates", r.Status, r.Iterations)
 	}
 	s.result(t, x, r)
-	if got := s.Stationarity(x, r.Topics, r.Scores); !(got <= s.MaxStationarity) {
-		t.Errorf("first-order conditions are missed by %g, want at most %g", got, s.MaxStationarity)
+	if got := s.stationarity(x, r.Topics, r.Scores); !(got <= s.maxStationarity) {
+		t.Errorf("first-order conditions are missed by %g, want at most %g", got, s.maxStationarity)
 	}
 }
 
@@ -236,7 +244,7 @@ func (s *suite) result(t *testing.T, x *mat.Dense, r *solver.Result) {
 	s.constraints(t, r.Topics, r.Scores)
 	n, p := x.Dims()
 	size, rounding := float64(n)*float64(p), s.rounding(x)
-	if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > rounding {
+	if want := s.objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > rounding {
 		t.Errorf("objective %.17g, by its definition %.17g", r.Objective, want)
 	}
 	if math.Abs(r.MeanObjective-r.Objective/size) > rounding {
@@ -245,7 +253,7 @@ func (s *suite) result(t *testing.T, x *mat.Dense, r *solver.Result) {
 	if last := r.Trace[len(r.Trace)-1]; r.Objective > last.Objective+rounding {
 		t.Errorf("objective %.17g of the result is above %.17g of the last iterate", r.Objective, last.Objective)
 	}
-	if r.Status != solver.Cancelled && s.NoUpdates != (r.Iterations == 0) {
+	if r.Status != solver.Cancelled && s.noUpdates != (r.Iterations == 0) {
 		t.Errorf("%d updates", r.Iterations)
 	}
 	for i, point := range r.Trace {
@@ -302,7 +310,7 @@ func (s *suite) edges(t *testing.T) {
 		for _, rank := range []int{1, min(3, p), p} {
 			for _, init := range []solver.Init{solver.InitSVD, solver.InitRandom, solver.InitKMeans} {
 				r, err := solver.Solve(t.Context(), x, solver.Settings{Rank: rank, Init: init, MaxIter: 40, RelTol: -1},
-					s.newMethod(t))
+					s.method(t))
 				if err != nil {
 					t.Errorf("%s, %d×%d, rank %d, start %s: %v", name, n, p, rank, init, err)
 					continue
@@ -311,7 +319,7 @@ func (s *suite) edges(t *testing.T) {
 				if r.Status == solver.NonFinite || r.Status == solver.SearchFailed {
 					t.Errorf("%s, %d×%d, rank %d, start %s: status %v", name, n, p, rank, init, r.Status)
 				}
-				if want := s.Objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > s.rounding(x) {
+				if want := s.objective(x, r.Topics, r.Scores); math.Abs(r.Objective-want) > s.rounding(x) {
 					t.Errorf("%s, rank %d, start %s: objective %g, by its definition %g", name, rank, init,
 						r.Objective, want)
 				}
@@ -349,13 +357,13 @@ func (s *suite) refused(t *testing.T) {
 			solver.ErrNonFinite,
 		},
 	} {
-		if _, err := solver.Solve(t.Context(), c.x, c.settings, s.newMethod(t)); !errors.Is(err, c.want) {
+		if _, err := solver.Solve(t.Context(), c.x, c.settings, s.method(t)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
 	}
 	s.refusedDomain(t, with)
 	var at *solver.NonFiniteError
-	_, err := solver.Solve(t.Context(), with(math.NaN()), solver.Settings{Rank: 2}, s.newMethod(t))
+	_, err := solver.Solve(t.Context(), with(math.NaN()), solver.Settings{Rank: 2}, s.method(t))
 	if !errors.As(err, &at) || at.Row != 3 || at.Col != 2 {
 		t.Errorf("NaN in row 3, column 2: error %v", err)
 	}
@@ -365,12 +373,12 @@ func (s *suite) refused(t *testing.T) {
 func (s *suite) refusedDomain(t *testing.T, with func(v float64) *mat.Dense) {
 	t.Helper()
 	outside := map[solver.Domain]float64{solver.NonNegative: -1e-9, solver.Binary: 0.5}
-	v, ok := outside[s.Domain]
+	v, ok := outside[s.domain]
 	if !ok {
 		return
 	}
 	for _, x := range []mat.Matrix{with(v), csr(t, with(v))} {
-		_, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, s.newMethod(t))
+		_, err := solver.Solve(t.Context(), x, solver.Settings{Rank: 2}, s.method(t))
 		var at *solver.DomainError
 		if !errors.As(err, &at) || !errors.Is(err, solver.ErrDomain) || at.Row != 3 || at.Col != 2 || at.Value != v {
 			t.Errorf("%T with %g in row 3, column 2: error %v", x, v, err)
@@ -410,7 +418,7 @@ func (s *suite) sameBits(t *testing.T) {
 		{csr(t, s.sparse(1100, 40)), 8},
 		{s.noisy(40, 1100), 8},
 	} {
-		method := s.newMethod(t)
+		method := s.method(t)
 		var want *solver.Result
 		for _, threads := range []int{1, 4, 4} {
 			r, err := solver.Solve(t.Context(), c.x,
@@ -432,7 +440,7 @@ func (s *suite) sameBits(t *testing.T) {
 
 // concurrent runs one method value in several goroutines.
 func (s *suite) concurrent(t *testing.T) {
-	x, method := s.noisy(30, 20), s.newMethod(t)
+	x, method := s.noisy(30, 20), s.method(t)
 	results := make([]*solver.Result, 4)
 	var wg sync.WaitGroup
 	for i := range results {
