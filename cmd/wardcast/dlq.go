@@ -24,43 +24,48 @@ type dlqCmd struct {
 	Replay dlqReplayCmd `cmd:"" help:"Send dead letters back to where they came from." example:"wardcast dlq replay --reason no_model --dry-run --config wardcast.yaml"`
 }
 
-// letters are the dead letters of one of the two streams.
-type letters struct {
+// deadLetterFlags say of which of the two streams the dead letters are.
+type deadLetterFlags struct {
 	Config string `help:"Configuration file of serve." required:"" type:"existingfile" placeholder:"FILE"`
 	Of     string `help:"Whose dead letters: notes or responses (to questionnaires)." enum:"notes,responses" default:"notes"`
 }
 
-// open returns the dead letters, and the KafkaTopic where they came from. The caller closes the client.
-func (l *letters) open(d *cli.Deps) (box *deadletter.Box, source string, err error) {
-	c, err := config.Load(l.Config)
+// deadLetterBox holds the dead letters of a stream. Who gets them closes the client.
+type deadLetterBox struct {
+	deadletter.Box
+	source string // the KafkaTopic where they came from
+}
+
+// ProvideDeadLetters returns the dead letters. Commands have them as a parameter of Run.
+func (f *deadLetterFlags) ProvideDeadLetters(d *cli.Deps) (*deadLetterBox, error) {
+	c, err := config.Load(f.Config)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	conn, err := c.Kafka.Connection()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	dead := c.Kafka.Topics.DeadLetters
-	source = c.Kafka.Topics.Notes
-	if l.Of == "responses" {
+	dead, source := c.Kafka.Topics.DeadLetters, c.Kafka.Topics.Notes
+	if f.Of == "responses" {
 		dead, source = c.Questionnaires.Topics.DeadLetters, c.Questionnaires.Topics.Responses
 	}
 	client, err := ingest.NewClient(conn, dead, source)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	return &deadletter.Box{Client: client, Topic: dead, Logger: d.Log}, source, nil
+	return &deadLetterBox{Box: deadletter.Box{Client: client, Topic: dead, Logger: d.Log}, source: source}, nil
 }
 
-// choice says which dead letters.
-type choice struct {
+// filterFlags say which dead letters.
+type filterFlags struct {
 	Reason []msg.Reason `help:"Only these reasons, such as no_model,scoring_failed." placeholder:"REASON"`
 	Since  time.Time    `help:"Only what died then or later." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
 	Until  time.Time    `help:"Only what died before." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
 }
 
 // Validate is called by the command line's parser.
-func (c *choice) Validate() error {
+func (c *filterFlags) Validate() error {
 	for _, r := range c.Reason {
 		if !slices.Contains(msg.Reasons(), r) {
 			return fmt.Errorf("--reason %s is unknown: use %v", r, msg.Reasons())
@@ -72,23 +77,19 @@ func (c *choice) Validate() error {
 	return nil
 }
 
-func (c *choice) filter() deadletter.Filter {
+func (c *filterFlags) filter() deadletter.Filter {
 	return deadletter.Filter{Reasons: c.Reason, Since: c.Since, Until: c.Until}
 }
 
 type dlqListCmd struct {
-	letters
-	choice
+	deadLetterFlags
+	filterFlags
 	cli.Output
 	ByReason bool `help:"Count them by reason instead."`
 	Limit    int  `help:"List the newest so many; 0 lists all." default:"50"`
 }
 
-func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps) error {
-	box, _, err := c.open(d)
-	if err != nil {
-		return err
-	}
+func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) error {
 	defer box.Client.Close()
 	if c.ByReason {
 		return c.counts(ctx, d, box)
@@ -107,29 +108,24 @@ func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	all = newestLetters(all, c.Limit)
 	warnForeign(d, foreign)
-	var rows [][]string
+	grid := cli.NewGrid("PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES")
 	for _, l := range all {
-		rows = append(rows, []string{
-			l.Place.String(), l.Time.Format(time.RFC3339), string(l.Reason), safe(l.Field),
-			safe(l.Stage), safe(l.Topic) + " " + l.Source.String(), strconv.Itoa(l.Attempts), strconv.Itoa(l.Bytes),
-		})
+		grid.Add(l.Place, l.Time, l.Reason, safe(l.Field), safe(l.Stage), safe(l.Topic)+" "+l.Source.String(),
+			l.Attempts, l.Bytes)
 	}
-	return c.Print(d, all, []string{"PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES"},
-		rows)
+	return c.Print(d, all, grid)
 }
 
-func (c *dlqListCmd) counts(ctx context.Context, d *cli.Deps, box *deadletter.Box) error {
+func (c *dlqListCmd) counts(ctx context.Context, d *cli.Deps, box *deadLetterBox) error {
 	counts, err := box.Count(ctx, c.filter())
 	if err != nil {
 		return err
 	}
-	var rows [][]string
+	grid := cli.NewGrid("REASON", "LETTERS", "OLDEST", "NEWEST")
 	for _, n := range counts {
-		rows = append(rows, []string{
-			string(n.Reason), strconv.Itoa(n.Letters), n.Oldest.Format(time.RFC3339), n.Newest.Format(time.RFC3339),
-		})
+		grid.Add(n.Reason, n.Letters, n.Oldest, n.Newest)
 	}
-	return c.Print(d, counts, []string{"REASON", "LETTERS", "OLDEST", "NEWEST"}, rows)
+	return c.Print(d, counts, grid)
 }
 
 // newestLetters returns the newest of these letters, oldest first; limit 0 returns all.
@@ -148,7 +144,7 @@ func warnForeign(d *cli.Deps, n int) {
 }
 
 type dlqShowCmd struct {
-	letters
+	deadLetterFlags
 	cli.Output
 	Place deadletter.Place `arg:"" help:"PARTITION/OFFSET, as list prints it."`
 	Text  bool             `help:"Also show the message: its key and its value, which hold what a patient's note says."`
@@ -161,14 +157,10 @@ type shown struct {
 	Value *string `json:"value,omitempty"`
 }
 
-func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps) error {
-	box, _, err := c.open(d)
-	if err != nil {
-		return err
-	}
+func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) error {
 	defer box.Client.Close()
 	var found *shown
-	_, err = box.Read(ctx, deadletter.Filter{Place: &c.Place}, func(l *deadletter.Letter, r *ingest.Record) error {
+	_, err := box.Read(ctx, deadletter.Filter{Place: &c.Place}, func(l *deadletter.Letter, r *ingest.Record) error {
 		found = &shown{Letter: *l}
 		if c.Text {
 			key, value := safe(string(r.Key)), safe(string(r.Value))
@@ -182,35 +174,29 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, found)
-	}
-	rows := [][]string{
-		{"place", found.Place.String()},
-		{"died", found.Time.Format(time.RFC3339)},
-		{"reason", string(found.Reason)},
+	grid := cli.NewGrid("FIELD", "VALUE")
+	for _, row := range [][2]any{
+		{"place", found.Place},
+		{"died", found.Time},
+		{"reason", found.Reason},
 		{"field", safe(found.Field)},
 		{"stage", safe(found.Stage)},
 		{"model version", safe(found.ModelVersion)},
 		{"came from", safe(found.Topic) + " " + found.Source.String()},
-		{"attempts", strconv.Itoa(found.Attempts)},
-		{"bytes", strconv.Itoa(found.Bytes)},
-		{"offsets lost", number(found.LostOffsets)},
-		{"bytes lost", number(found.LostBytes)},
+		{"attempts", found.Attempts},
+		{"bytes", found.Bytes},
+		{"offsets lost", found.LostOffsets},
+		{"bytes lost", found.LostBytes},
+	} {
+		if v := row[1]; v != "" && v != msg.Reason("") && v != int64(0) {
+			grid.Add(row[0], v)
+		}
 	}
-	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	if c.Text {
-		rows = append(rows, []string{"key", *found.Key}, []string{"value", *found.Value})
+		grid.Add("key", *found.Key)
+		grid.Add("value", *found.Value)
 	}
-	return cli.PrintTable(d.Out, []string{"FIELD", "VALUE"}, rows)
-}
-
-// number returns a number as text, "" for 0.
-func number(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
+	return c.Print(d, found, grid)
 }
 
 // safe returns text that no terminal takes for commands: others may write to the topic of dead letters.
@@ -222,8 +208,8 @@ func safe(s string) string {
 }
 
 type dlqReplayCmd struct {
-	letters
-	choice
+	deadLetterFlags
+	filterFlags
 	cli.Output
 	All         bool              `help:"Send all of them; else give --reason, --since, --until or --place."`
 	Place       *deadletter.Place `help:"Send only this one." placeholder:"PARTITION/OFFSET"`
@@ -251,16 +237,14 @@ func (c *dlqReplayCmd) Validate() error {
 	case c.MaxAttempts < 1:
 		return errors.New("--max-attempts is below 1")
 	}
-	return c.choice.Validate()
+	return c.filterFlags.Validate()
 }
 
-func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps) error {
-	box, source, err := c.open(d)
-	if err != nil {
-		return err
-	}
+func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) error {
 	defer box.Client.Close()
-	s := deadletter.Sending{Filter: c.filter(), To: source, MaxAttempts: c.MaxAttempts, Rate: c.Rate, DryRun: c.DryRun}
+	s := deadletter.Sending{
+		Filter: c.filter(), To: box.source, MaxAttempts: c.MaxAttempts, Rate: c.Rate, DryRun: c.DryRun,
+	}
 	s.Place = c.Place
 	bar := cli.NewProgress(d, "dead letters")
 	box.Progress = func(done, total int64) { bar.Set(int(done), int(total)) }
@@ -270,18 +254,15 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	warnForeign(d, sent.Foreign)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, struct {
-			deadletter.Sent
-			DryRun bool `json:"dry_run"`
-		}{sent, c.DryRun})
-	}
 	verb := "Sent back"
 	if c.DryRun {
 		verb = "Would send back"
 	}
-	_, err = fmt.Fprintf(d.Out, "%s to %s: %d. Left where they are: %d that died %d times or more, %d from other "+
-		"topics, %d without their message.\n", verb, source, sent.Sent, sent.Exhausted, c.MaxAttempts,
-		sent.Elsewhere, sent.Lost)
-	return err
+	report := struct {
+		deadletter.Sent
+		DryRun bool `json:"dry_run"`
+	}{sent, c.DryRun}
+	return c.Print(d, report, &cli.Grid{Title: fmt.Sprintf(
+		"%s to %s: %d. Left where they are: %d that died %d times or more, %d from other topics, %d without their "+
+			"message.\n", verb, box.source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)})
 }

@@ -94,8 +94,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		scores = append(scores, found...)
 	}
-	header, rows := scoreTable(scores, t.Classes != nil)
-	return c.Print(d, map[string]any{"scores": scores}, header, rows)
+	return c.Print(d, map[string]any{"scores": scores}, scoreGrid(scores, t.Classes != nil))
 }
 
 // comparison returns what the flags say about the comparison, without the splits.
@@ -138,41 +137,39 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	return train.Comparison{Configurations: candidates, Settings: s}, nil
 }
 
-// scoreTable shows what was measured. Of several outcomes, the AUROC of each against the others comes last.
-func scoreTable(scores []train.Evaluation, classes bool) (header []string, rows [][]string) {
-	header = []string{"COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY"}
+// scoreGrid shows what was measured. Of several outcomes, the AUROC of each against the others comes last.
+func scoreGrid(scores []train.Evaluation, classes bool) *cli.Grid {
+	grid := cli.NewGrid("COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY")
 	if classes {
-		header = append(header, "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC")
-	} else {
-		header = append(header, "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE")
-	}
-	for i, sc := range scores {
-		row := []string{
-			cmp.Or(sc.Complaint, "(all)"), sc.Name, string(sc.Weighting), strconv.Itoa(sc.Rank), strconv.Itoa(sc.Notes),
+		grid.Header = append(grid.Header, "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC")
+		if len(scores) > 0 {
+			for _, of := range scores[0].Classes.Classes {
+				grid.Header = append(grid.Header, of.Class)
+			}
 		}
+	} else {
+		grid.Header = append(grid.Header, "AUROC", "95 %", "AUPRC", "BRIER", "LOG LOSS", "CAL. INT.", "SLOPE")
+	}
+	four := func(v any) string { return cli.Digits(v, 4) }
+	for _, sc := range scores {
+		row := []any{cmp.Or(sc.Complaint, "(all)"), sc.Name, sc.Weighting, sc.Rank, sc.Notes}
 		if m := sc.Classes; classes {
-			row = append(row, cli.Digits(&m.Accuracy, 4), cli.Digits(&m.BalancedAccuracy, 4), cli.Digits(&m.Brier, 4),
-				cli.Digits(&m.LogLoss, 4), cli.Digits(&sc.AUROC, 4), cli.Digits(m.AUROC, 4))
+			row = append(row, four(m.Accuracy), four(m.BalancedAccuracy), four(m.Brier), four(m.LogLoss),
+				four(sc.AUROC), four(m.AUROC))
 			for _, of := range m.Classes {
-				if i == 0 {
-					header = append(header, of.Class)
-				}
-				row = append(row, cli.Digits(of.AUROC, 4))
+				row = append(row, four(of.AUROC))
 			}
 		} else {
 			interval := "-"
 			if i := sc.AUROCInterval; i != nil {
 				interval = fmt.Sprintf("%.3f-%.3f", i.Low, i.High)
 			}
-			row = append(row,
-				cli.Digits(&sc.Accuracy, 4), cli.Digits(&sc.AUROC, 4), interval, cli.Digits(&sc.AUPRC, 3),
-				cli.Digits(&sc.Brier, 4), cli.Digits(&sc.LogLoss, 4),
-				cli.Digits(sc.CalibrationIntercept, 2), cli.Digits(sc.CalibrationSlope, 2),
-			)
+			row = append(row, four(sc.Accuracy), four(sc.AUROC), interval, sc.AUPRC, four(sc.Brier), four(sc.LogLoss),
+				cli.Digits(sc.CalibrationIntercept, 2), cli.Digits(sc.CalibrationSlope, 2))
 		}
-		rows = append(rows, row)
+		grid.Add(row...)
 	}
-	return header, rows
+	return grid
 }
 
 // named returns the name of a group of notes in messages.

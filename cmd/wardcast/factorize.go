@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,31 +43,38 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	orthogonality := "-"
 	if r := report.OrthogonalityResidual; r != nil {
-		orthogonality = strconv.FormatFloat(*r, 'e', 1, 64)
+		orthogonality = fmt.Sprintf("%.1e", *r)
 	}
-	head := []string{"METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s", "SOLVE s"}
-	row := []string{
-		report.Method, report.Status, strconv.Itoa(report.Iterations),
-		strconv.FormatFloat(report.Objective, 'g', 10, 64), strconv.FormatFloat(report.MeanObjective, 'g', 6, 64),
-		orthogonality, cli.Digits(&report.Seconds.Load, 3), cli.Digits(&report.Seconds.Init, 3),
-		cli.Digits(&report.Seconds.Solve, 3),
+	grid := cli.NewGrid("METHOD", "STATUS", "UPDATES", "OBJECTIVE", "MEAN", "ORTHOGONALITY", "LOAD s", "INIT s",
+		"SOLVE s")
+	row := []any{
+		report.Method, report.Status, report.Iterations, fmt.Sprintf("%.10g", report.Objective),
+		significant(report.MeanObjective), orthogonality,
+		report.Seconds.Load, report.Seconds.Init, report.Seconds.Solve,
 	}
+	add := func(name string, value any) { grid.Header, row = append(grid.Header, name), append(row, value) }
 	if s := report.Settings.Supervised; s != nil {
-		head = append(head, "XI", "RIDGE")
-		row = append(row, strconv.FormatFloat(s.Xi, 'g', 4, 64), strconv.FormatFloat(s.Ridge, 'g', 4, 64))
+		add("XI", fmt.Sprintf("%.4g", s.Xi))
+		add("RIDGE", fmt.Sprintf("%.4g", s.Ridge))
 	}
 	for _, measure := range []struct {
 		name  string
 		value *float64
-	}{{"TRAIN ACCURACY", report.TrainAccuracy}, {"TEST ACCURACY", report.TestAccuracy}, {
-		"TEST AUROC", report.TestAUROC,
-	}} {
+	}{
+		{"TRAIN ACCURACY", report.TrainAccuracy},
+		{"TEST ACCURACY", report.TestAccuracy},
+		{"TEST AUROC", report.TestAUROC},
+	} {
 		if measure.value != nil {
-			head, row = append(head, measure.name), append(row, cli.Digits(measure.value, 3))
+			add(measure.name, measure.value)
 		}
 	}
-	return c.Print(d, report, head, [][]string{row})
+	grid.Add(row...)
+	return c.Print(d, report, grid)
 }
+
+// significant formats a number with six digits.
+func significant(v float64) string { return fmt.Sprintf("%.6g", v) }
 
 // iterations shows the updates of a solver and their objectives as they come.
 type iterations struct {
@@ -77,7 +85,7 @@ type iterations struct {
 // Record implements solver.Recorder.
 func (i *iterations) Record(it solver.Iterate) error {
 	i.Set(it.Iteration, i.max)
-	i.Describe("objective " + strconv.FormatFloat(it.Objective, 'g', 6, 64))
+	i.Describe("objective " + significant(it.Objective))
 	return nil
 }
 
@@ -116,27 +124,25 @@ const linesBeyond = 6
 
 // print prints the curve and marks the choice.
 func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
-	head := []string{"RANK", string(r.Criterion)}
-	extra := func(factorize.RankPoint) *float64 { return nil }
+	grid := cli.NewGrid("RANK", string(r.Criterion))
 	switch r.Criterion {
 	case factorize.BCV:
-		head, extra = append(head, "STANDARD ERROR"), func(p factorize.RankPoint) *float64 { return p.StandardError }
+		grid.Header = append(grid.Header, "STANDARD ERROR")
 	case factorize.Parallel:
-		head, extra = []string{"FACTOR", "EIGENVALUE", "RANDOM"},
-			func(p factorize.RankPoint) *float64 { return p.Reference }
+		grid.Header = []string{"FACTOR", "EIGENVALUE", "RANDOM"}
 	case factorize.MAP:
-		head, extra = append(head, "FOURTH POWER"), func(p factorize.RankPoint) *float64 { return p.FourthPower }
+		grid.Header = append(grid.Header, "FOURTH POWER")
 	}
-	significant := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+	grid.Header = append(grid.Header, "CHOICE")
 	curve := r.Curve
 	if r.Method == factorize.FactorAnalysis { // it has a line for every item
 		curve = curve[:min(len(curve), r.Rank+linesBeyond)]
 	}
-	rows := make([][]string, len(curve))
-	for i, p := range curve {
-		rows[i] = []string{strconv.Itoa(p.Rank), significant(p.Value)}
-		if v := extra(p); v != nil {
-			rows[i] = append(rows[i], significant(*v))
+	for _, p := range curve {
+		row := []any{p.Rank, significant(p.Value)}
+		// Each criterion has one of these at most.
+		if v := cmp.Or(p.StandardError, p.Reference, p.FourthPower); v != nil {
+			row = append(row, significant(*v))
 		}
 		choice := ""
 		switch {
@@ -145,7 +151,7 @@ func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
 		case r.OneStandardErrorRank != nil && p.Rank == *r.OneStandardErrorRank:
 			choice = "one standard error"
 		}
-		rows[i] = append(rows[i], choice)
+		grid.Add(append(row, choice)...)
 	}
-	return c.Print(d, r, append(head, "CHOICE"), rows)
+	return c.Print(d, r, grid)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,20 +41,16 @@ func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
 
 // print says what was changed, or would be.
 func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
-	from, to, g := made.From, made.To.Name, made.To
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, change{From: from, To: to, Models: g.Versions(), DryRun: c.DryRun})
-	}
-	verb := "serving"
+	g, verb, before := made.To, "serving", "nothing"
 	if c.DryRun {
 		verb = "would serve"
 	}
-	before := "nothing"
-	if from != "" {
-		before = "generation " + from
+	if made.From != "" {
+		before = "generation " + made.From
 	}
-	_, err := fmt.Fprintf(d.Out, "%s generation %s (%d models) instead of %s\n", verb, to, len(g.Models), before)
-	return err
+	return c.Print(d, change{From: made.From, To: g.Name, Models: g.Versions(), DryRun: c.DryRun}, &cli.Grid{
+		Title: fmt.Sprintf("%s generation %s (%d models) instead of %s\n", verb, g.Name, len(g.Models), before),
+	})
 }
 
 type modelsPromoteCmd struct {
@@ -61,11 +58,7 @@ type modelsPromoteCmd struct {
 	Generation string `arg:"" optional:"" help:"Generation (default: the newest that was neither refused nor rolled back)."`
 }
 
-func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
+func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	made, err := serving.Promote(ctx, s, c.request(d, c.Generation))
 	if objection, ok := errors.AsType[*serving.ObjectionError](err); ok {
 		return cli.Usage(fmt.Errorf("%w (--why)", objection))
@@ -81,11 +74,7 @@ type modelsRollbackCmd struct {
 	To string `help:"Generation (default: the one that was served before; a second rollback goes back one more)." placeholder:"G"`
 }
 
-func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
+func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	made, err := serving.Rollback(ctx, s, c.request(d, c.To))
 	if errors.Is(err, models.ErrNeverServed) {
 		return fmt.Errorf("%w, so there is nothing to go back to: to serve it, use \"wardcast models promote %s "+
@@ -104,11 +93,7 @@ type modelsDiffCmd struct {
 	To   string `arg:"" optional:"" help:"Generation (default: the newest)."`
 }
 
-func (c *modelsDiffCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
+func (c *modelsDiffCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	from, to, err := c.generations(ctx, d, s)
 	if err != nil {
 		return err
@@ -117,25 +102,13 @@ func (c *modelsDiffCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
+	grid := cli.NewGrid("MODEL", "CHANGE", "ADMITTED", "LOG LOSS", "AUROC", "ENTERED", "LEFT")
+	grid.Title = fmt.Sprintf("generation %s → %s\n\n", from.Name, to.Name)
 	for _, m := range all {
-		row := []string{m.Model, string(m.Kind)}
-		for _, get := range []func(*compare.Side) string{
-			func(s *compare.Side) string { return strconv.Itoa(s.Events) },
-			func(s *compare.Side) string { return cli.Digits(s.LogLoss, 4) },
-			func(s *compare.Side) string { return cli.Digits(s.AUROC, 3) },
-		} {
-			row = append(row, beside(m.From, m.To, get))
-		}
-		rows = append(rows, append(row, some(m.Entered), some(m.Left)))
+		a, b := measures(m.From), measures(m.To)
+		grid.Add(m.Model, m.Kind, a[0]+" → "+b[0], a[1]+" → "+b[1], a[2]+" → "+b[2], some(m.Entered), some(m.Left))
 	}
-	if !c.JSON() {
-		if _, err := fmt.Fprintf(d.Out, "generation %s → %s\n\n", from.Name, to.Name); err != nil {
-			return err
-		}
-	}
-	report := map[string]any{"from": from.Name, "to": to.Name, "models": all}
-	return c.Print(d, report, []string{"MODEL", "CHANGE", "ADMITTED", "LOG LOSS", "AUROC", "ENTERED", "LEFT"}, rows)
+	return c.Print(d, map[string]any{"from": from.Name, "to": to.Name, "models": all}, grid)
 }
 
 // diffWords is how many words a cell of a table shows; --output=json has all.
@@ -148,15 +121,12 @@ func some(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// beside returns a measure before and after.
-func beside(from, to *compare.Side, get func(*compare.Side) string) string {
-	cell := func(s *compare.Side) string {
-		if s == nil {
-			return "-"
-		}
-		return get(s)
+// measures returns the admissions, the log loss and the AUROC of a model, of which there may be none.
+func measures(s *compare.Side) [3]string {
+	if s == nil {
+		return [3]string{"-", "-", "-"}
 	}
-	return cell(from) + " → " + cell(to)
+	return [3]string{strconv.Itoa(s.Events), cli.Digits(s.LogLoss, 4), cli.Digits(s.AUROC, 3)}
 }
 
 // generations returns the two to compare.
@@ -193,11 +163,7 @@ type modelsHistoryCmd struct {
 	At time.Time `help:"Show the generation that was served at this time instead." placeholder:"TIME"`
 }
 
-func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
+func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	if !c.At.IsZero() {
 		return c.served(ctx, d, s)
 	}
@@ -205,18 +171,16 @@ func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if events == nil {
 		events = []models.Event{}
 	}
-	header := []string{"TIME", "ACTION", "FROM", "TO", "BY", "WHY", "COMMAND"}
-	var rows [][]string
+	grid := cli.NewGrid("TIME", "ACTION", "FROM", "TO", "BY", "WHY", "COMMAND")
 	for _, e := range events {
 		action := string(e.Action)
 		if e.Abandoned {
 			action += " (abandoned)"
 		}
-		rows = append(rows,
-			[]string{e.Time.Format(time.RFC3339), action, e.From, e.To, e.By, short(e.Why), short(e.Command)})
+		grid.Add(e.Time, action, e.From, e.To, e.By, short(e.Why), short(e.Command))
 	}
 	// A damaged line must not hide the others, and must be reported.
-	return errors.Join(c.Print(d, events, header, rows), damage)
+	return errors.Join(c.Print(d, events, grid), damage)
 }
 
 // short cuts what a table shows of a text; --output=json has all of it.
@@ -235,11 +199,9 @@ func (c *modelsHistoryCmd) served(ctx context.Context, d *cli.Deps, s *models.St
 		return err
 	}
 	versions := g.Versions()
-	var rows [][]string
-	for model, version := range versions {
-		rows = append(rows, []string{g.Name, model, version})
+	grid := cli.NewGrid("GENERATION", "MODEL", "VERSION")
+	for _, model := range slices.Sorted(maps.Keys(versions)) {
+		grid.Add(g.Name, model, versions[model])
 	}
-	slices.SortFunc(rows, slices.Compare)
-	return c.Print(d, map[string]any{"at": c.At, "generation": g.Name, "models": versions},
-		[]string{"GENERATION", "MODEL", "VERSION"}, rows)
+	return c.Print(d, map[string]any{"at": c.At, "generation": g.Name, "models": versions}, grid)
 }

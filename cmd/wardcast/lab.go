@@ -126,13 +126,13 @@ func (c *benchScoreCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	rate := func(v float64) string { return strconv.Itoa(int(v)) + " notes/s" }
-	return c.Print(d, r, []string{"MEASURE", "ONE CORE"}, [][]string{
-		{"JSON in, explained JSON out", rate(r.JSONPerSecond)},
-		{"text to probability", rate(r.TextPerSecond)},
-		{"encoding/json on the same messages, no scoring", rate(r.ReferenceCodec)},
-		{"ratio of the first to the last", cli.Digits(&r.Ratio, 2)},
-		{"mean bytes of a note, of a prediction", fmt.Sprintf("%.0f, %.0f", r.NoteBytes, r.PredictBytes)},
-	})
+	grid := cli.NewGrid("MEASURE", "ONE CORE")
+	grid.Add("JSON in, explained JSON out", rate(r.JSONPerSecond))
+	grid.Add("text to probability", rate(r.TextPerSecond))
+	grid.Add("encoding/json on the same messages, no scoring", rate(r.ReferenceCodec))
+	grid.Add("ratio of the first to the last", cli.Digits(r.Ratio, 2))
+	grid.Add("mean bytes of a note, of a prediction", fmt.Sprintf("%.0f, %.0f", r.NoteBytes, r.PredictBytes))
+	return c.Print(d, r, grid)
 }
 
 type benchStreamCmd struct {
@@ -158,23 +158,21 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
-	err = c.Print(d, r, []string{"MEASURE", "WARDCAST", "BARE LOOP"}, [][]string{
-		{"notes/s", cli.Digits(&r.PerSecond, 0), cli.Digits(&r.EchoPerSecond, 0)},
-		{"ratio", cli.Digits(&r.Ratio, 2), ""},
-		{"latency p50, ms", cli.Digits(&r.LatencyMS.P50, 1), cli.Digits(&r.EchoLatencyMS.P50, 1)},
-		{"latency p99, ms", cli.Digits(&r.LatencyMS.P99, 1), cli.Digits(&r.EchoLatencyMS.P99, 1)},
-		{"latency p99.9, ms", cli.Digits(&r.LatencyMS.P999, 1), cli.Digits(&r.EchoLatencyMS.P999, 1)},
-		{"most memory, MiB", mebibytes(r.MemoryBytes), mebibytes(r.EchoMemoryBytes)},
-		{"lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), ""},
-	})
+	grid := cli.NewGrid("MEASURE", "WARDCAST", "BARE LOOP")
+	grid.Add("notes/s", cli.Digits(r.PerSecond, 0), cli.Digits(r.EchoPerSecond, 0))
+	grid.Add("ratio", cli.Digits(r.Ratio, 2), "")
+	grid.Add("latency p50, ms", cli.Digits(r.LatencyMS.P50, 1), cli.Digits(r.EchoLatencyMS.P50, 1))
+	grid.Add("latency p99, ms", cli.Digits(r.LatencyMS.P99, 1), cli.Digits(r.EchoLatencyMS.P99, 1))
+	grid.Add("latency p99.9, ms", cli.Digits(r.LatencyMS.P999, 1), cli.Digits(r.EchoLatencyMS.P999, 1))
+	grid.Add("most memory, MiB", r.MemoryBytes>>20, r.EchoMemoryBytes>>20)
+	grid.Add("lost, repeated, dead letters", fmt.Sprintf("%d, %d, %d", r.Lost, r.Repeated, r.DeadLetters), "")
+	err = c.Print(d, r, grid)
 	if err == nil && r.Lost > 0 {
 		d.Log.Error("notes were lost", "notes", r.Lost)
 		return cli.ErrReported
 	}
 	return err
 }
-
-func mebibytes(n uint64) string { return strconv.FormatUint(n>>20, 10) }
 
 type demoCmd struct {
 	cli.Output

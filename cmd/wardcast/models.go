@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -33,8 +32,8 @@ type store struct {
 	ModelDir string `help:"Model store: a folder, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
 }
 
-// open returns the store, which must be there if it is a folder.
-func (s *store) open(ctx context.Context) (*models.Store, error) {
+// ProvideStore returns the store, which must be there if it is a folder. Commands have it as a parameter of Run.
+func (s *store) ProvideStore(ctx context.Context) (*models.Store, error) {
 	if !blobstore.IsURL(s.ModelDir) {
 		if info, err := os.Stat(s.ModelDir); err != nil || !info.IsDir() {
 			return nil, cli.Usage(fmt.Errorf("--model-dir %s: not a folder", s.ModelDir))
@@ -50,40 +49,22 @@ func (s *store) open(ctx context.Context) (*models.Store, error) {
 	return opened, nil
 }
 
-// filled returns the store unless it is empty.
-func (s *store) filled(ctx context.Context) (*models.Store, error) {
-	opened, err := s.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if errors.Is(opened.Recognize(ctx), models.ErrEmpty) {
-		return nil, fmt.Errorf("the store %s is empty: train first", s.ModelDir)
-	}
-	return opened, nil
-}
-
 type modelsListCmd struct {
 	store
 	cli.Output
 }
 
-func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
+func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	versions, damage := models.List(ctx, s)
 	if versions == nil {
 		return damage
 	}
-	var rows [][]string
+	grid := cli.NewGrid("MODEL", "VERSION", "STATUS", "GENERATION", "CREATED", "REASON")
 	for _, v := range versions {
-		rows = append(rows,
-			[]string{v.Model, v.Version, string(v.Status), v.Generation, v.CreatedAt.Format(time.RFC3339), v.Reason})
+		grid.Add(v.Model, v.Version, v.Status, v.Generation, v.CreatedAt, v.Reason)
 	}
 	// Damage must not hide the other models, and must be reported.
-	return errors.Join(
-		c.Print(d, versions, []string{"MODEL", "VERSION", "STATUS", "GENERATION", "CREATED", "REASON"}, rows), damage)
+	return errors.Join(c.Print(d, versions, grid), damage)
 }
 
 // oneVersion is the flags that choose a version.
@@ -93,9 +74,12 @@ type oneVersion struct {
 }
 
 func (c *oneVersion) load(ctx context.Context, model string) (*bundle.Bundle, error) {
-	s, err := c.filled(ctx)
+	s, err := c.ProvideStore(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if errors.Is(s.Recognize(ctx), models.ErrEmpty) {
+		return nil, fmt.Errorf("the store %s is empty: train first", c.ModelDir)
 	}
 	return loadBundle(ctx, s, model, c.Version)
 }
@@ -207,15 +191,9 @@ type modelsVerifyCmd struct {
 	cli.Output
 }
 
-func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
-	if names, err := s.Generations(ctx); err == nil && len(names) == 0 {
-		if err := s.Recognize(ctx); errors.Is(err, models.ErrEmpty) {
-			return errors.New("no generation in this store")
-		}
+func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
+	if names, err := s.Generations(ctx); err == nil && len(names) == 0 && errors.Is(s.Recognize(ctx), models.ErrEmpty) {
+		return errors.New("no generation in this store")
 	}
 	bar := cli.NewProgress(d, "versions")
 	bad, err := s.Verify(ctx, bar.Set)
@@ -229,18 +207,15 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps) error {
 		File    string `json:"file"`
 		Reason  string `json:"reason"`
 	}
-	files := []file{}
-	var rows [][]string
+	files, grid := []file{}, cli.NewGrid("MODEL", "VERSION", "FILE", "REASON")
 	for _, e := range bad {
 		files = append(files, file{Model: e.Model, Version: e.Version, File: e.File, Reason: e.Err.Error()})
-		rows = append(rows, []string{e.Model, e.Version, e.File, e.Err.Error()})
+		grid.Add(e.Model, e.Version, e.File, e.Err)
 	}
-	if len(files) == 0 && !c.JSON() {
-		_, err = fmt.Fprintln(d.Out, "all files match their manifests")
-	} else {
-		err = c.Print(d, map[string]any{"bad": files}, []string{"MODEL", "VERSION", "FILE", "REASON"}, rows)
+	if len(files) == 0 {
+		grid.Title = "all files match their manifests\n"
 	}
-	if err == nil && len(files) > 0 {
+	if err = c.Print(d, map[string]any{"bad": files}, grid); err == nil && len(files) > 0 {
 		d.Log.Error("the model store holds bad files", "files", len(files))
 		return cli.ErrReported
 	}

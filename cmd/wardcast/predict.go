@@ -252,9 +252,6 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	for _, w := range p.Warnings {
 		fmt.Fprintf(&head, "Warning: %s.\n", w)
 	}
-	if _, err := io.WriteString(out, head.String()+"\n"); err != nil {
-		return err
-	}
 	parts := places(&p, note.Text)
 	if shown := c.Evidence; shown > 0 && len(parts) > shown {
 		rest := summand{what: "other parts of the note"}
@@ -278,11 +275,12 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	}
 	sortLargest(parts)
 	parts = append(append([]summand{{"every note", p.Intercept}}, parts...), summand{"sum", p.Logit})
-	rows := make([][]string, len(parts))
-	for i, part := range parts {
-		rows[i] = []string{fmt.Sprintf("%+.2f", part.contribution), part.what}
+	grid := cli.NewGrid("LOGIT", "FROM")
+	grid.Title = head.String() + "\n"
+	for _, part := range parts {
+		grid.Add(fmt.Sprintf("%+.2f", part.contribution), part.what)
 	}
-	return cli.PrintTable(out, []string{"LOGIT", "FROM"}, rows)
+	return cli.PrintGrids(out, grid)
 }
 
 // summand is what a part of a note adds to the logit.

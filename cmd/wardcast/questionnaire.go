@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -337,32 +336,26 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors,
 			"empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	err := r.Print(d, s, []string{
-		"PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES",
-		"OBJECTIVE", "ERROR", "EXPLAINED", "SECONDS",
-	}, [][]string{{
-		strconv.Itoa(s.Participants), strconv.Itoa(len(s.Items)), cli.Digits(&s.Missing, 3), factors, beta,
-		s.Status, updates, strconv.FormatFloat(s.Objective, 'g', 8, 64),
-		strconv.FormatFloat(s.ReconstructionError, 'g', 4, 64), cli.Digits(&s.Explained, 3),
-		strconv.FormatFloat(s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve, 'f', 3, 64),
-	}})
-	if err != nil || r.JSON() {
-		return err
+	grid := cli.NewGrid("PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR",
+		"EXPLAINED", "SECONDS")
+	grid.Add(s.Participants, len(s.Items), s.Missing, factors, beta, s.Status, updates,
+		fmt.Sprintf("%.8g", s.Objective), fmt.Sprintf("%.4g", s.ReconstructionError), s.Explained,
+		s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve)
+	grids := []*cli.Grid{grid, factorGrid(s)}
+	if s.Fit != nil {
+		grids = append(grids, goodnessGrid(s.Fit))
 	}
-	if err := printFactors(d.Out, s); err != nil || s.Fit == nil {
-		return err
-	}
-	return printGoodness(d.Out, s.Fit)
+	return r.Print(d, s, grids...)
 }
 
-// printFactors prints a line for each factor: what it explains, how reliable its scores are, and how often a bootstrap
-// found it.
-func printFactors(w io.Writer, s *model.Summary) error {
-	header, rows := []string{"FACTOR"}, make([][]string, s.Factors)
+// factorGrid has a line for each factor: what it explains, how reliable its scores are, and how often a bootstrap found
+// it.
+func factorGrid(s *model.Summary) *cli.Grid {
+	header, rows := []string{"FACTOR"}, make([][]any, s.Factors)
 	for t := range rows {
-		rows[t] = []string{"factor" + strconv.Itoa(t+1)}
+		rows[t] = []any{"factor" + strconv.Itoa(t+1)}
 	}
-	add := func(name string, cell func(factor int) string) {
+	add := func(name string, cell func(factor int) any) {
 		header = append(header, name)
 		for t := range rows {
 			rows[t] = append(rows[t], cell(t))
@@ -370,41 +363,38 @@ func printFactors(w io.Writer, s *model.Summary) error {
 	}
 	switch e := s.ExplainedBy; {
 	case s.Accounted != nil:
-		add("SS LOADINGS", func(t int) string { return threeDecimals(s.Accounted[t].SSLoadings) })
-		add("PROPORTION", func(t int) string { return threeDecimals(s.Accounted[t].Proportion) })
+		add("SS LOADINGS", func(t int) any { return s.Accounted[t].SSLoadings })
+		add("PROPORTION", func(t int) any { return s.Accounted[t].Proportion })
 	case e != nil:
-		add("EXPLAINS", func(t int) string { return threeDecimals(e.Factors[t].Share) })
+		add("EXPLAINS", func(t int) any { return e.Factors[t].Share })
 	}
-	add("RELIABILITY", func(t int) string {
+	add("RELIABILITY", func(t int) any {
 		if s.FactorFits[t].StandardError == 0 {
 			return "-"
 		}
-		return threeDecimals(s.FactorFits[t].Reliability)
+		return s.FactorFits[t].Reliability
 	})
 	if b := s.Bootstrap; b != nil {
-		add("CONGRUENCE", func(t int) string { return threeDecimals(b.Factors[t].Congruence) })
-		add("FOUND AGAIN", func(t int) string { return threeDecimals(b.Factors[t].Similar) })
+		add("CONGRUENCE", func(t int) any { return b.Factors[t].Congruence })
+		add("FOUND AGAIN", func(t int) any { return b.Factors[t].Similar })
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
+	grid := cli.NewGrid(header...)
+	for _, row := range rows {
+		grid.Add(row...)
 	}
-	return cli.PrintTable(w, header, rows)
+	return grid
 }
 
-// printGoodness prints how well a factor analysis fits, "-" for what is not defined.
-func printGoodness(w io.Writer, g *model.GoodnessOfFit) error {
+// goodnessGrid shows how well a factor analysis fits, "-" for what is not defined.
+func goodnessGrid(g *model.GoodnessOfFit) *cli.Grid {
 	interval := "-"
 	if g.RMSEA.Low.Defined() && g.RMSEA.High.Defined() {
-		interval = threeDecimals(g.RMSEA.Low) + " to " + threeDecimals(g.RMSEA.High)
+		interval = cli.Digits(g.RMSEA.Low, 3) + " to " + cli.Digits(g.RMSEA.High, 3)
 	}
-	if _, err := fmt.Fprintln(w); err != nil {
-		return err
-	}
-	return cli.PrintTable(w, []string{"RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P"},
-		[][]string{{
-			threeDecimals(g.RMSR), threeDecimals(g.RMSEA.Value), interval, threeDecimals(g.TLI), threeDecimals(g.CFI),
-			decimals(g.BIC, 1), decimals(g.ChiSquare, 1), strconv.Itoa(g.DF), pValue(g.P),
-		}})
+	grid := cli.NewGrid("RMSR", "RMSEA", "90 %", "TLI", "CFI", "BIC", "CHI-SQUARE", "DF", "P")
+	grid.Add(g.RMSR, g.RMSEA.Value, interval, g.TLI, g.CFI, cli.Digits(g.BIC, 1), cli.Digits(g.ChiSquare, 1), g.DF,
+		pValue(g.P))
+	return grid
 }
 
 type questionnaireFitCmd struct {

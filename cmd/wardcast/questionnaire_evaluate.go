@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/alecthomas/kong"
 
@@ -79,67 +77,44 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
 	warnEdges(d, e.Warnings)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, e)
-	}
-	return printEvaluation(d, e)
+	return c.Print(d, e, evaluationGrids(e)...)
 }
 
-// printEvaluation prints a table of the shares, one of the differences of methods at the largest, and one of the
-// disjoint halves.
-func printEvaluation(d *cli.Deps, e *evaluate.Evaluation) error {
-	head := []string{"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE"}
+// evaluationGrids are a table of the shares, one of the differences of methods at the largest, and one of the disjoint
+// halves.
+func evaluationGrids(e *evaluate.Evaluation) []*cli.Grid {
+	shares := cli.NewGrid("METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE")
+	differences := cli.NewGrid("METHOD", "TRAINED ON")
+	halves := cli.NewGrid("METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES",
+		"CONGRUENCE")
 	for _, label := range e.Labels {
-		head = append(head, "AUROC "+label)
+		shares.Header = append(shares.Header, "AUROC "+label)
+		differences.Header = append(differences.Header, "AUROC "+label+", LESS "+e.Shares[0].Method)
 	}
-	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
-	var rows [][]string
+	percent := func(share float64) string { return cli.Digits(100*share, 0) + " %" }
 	for _, s := range e.Shares {
 		factors := e.FactorsInside()
 		if !evaluate.HasFactors(s.Method) {
 			factors = "-"
 		}
-		row := []string{s.Method, percent(s.Share), strconv.Itoa(s.Participants), factors, measureCell(s.Stability,
-			threePlaces)}
+		row := []any{s.Method, percent(s.Share), s.Participants, factors, measureCell(s.Stability, threePlaces)}
 		for _, a := range s.AUROC {
 			row = append(row, measureCell(a, threePlaces))
 		}
-		rows = append(rows, row)
-	}
-	err := cli.PrintTable(d.Out, head, rows)
-	head, rows = []string{"METHOD", "TRAINED ON"}, nil
-	for _, label := range e.Labels {
-		head = append(head, "AUROC "+label+", LESS "+e.Shares[0].Method)
+		shares.Add(row...)
 	}
 	for _, s := range e.Compared() {
-		row := []string{s.Method, percent(s.Share)}
+		row := []any{s.Method, percent(s.Share)}
 		for _, difference := range s.Differences {
 			row = append(row, measureCell(difference, "%+.3f"))
 		}
-		rows = append(rows, row)
+		differences.Add(row...)
 	}
-	err = cmp.Or(err, printMore(d, head, rows))
-	head, rows = []string{
-		"METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY OF DISJOINT HALVES", "CONGRUENCE",
-	}, nil
 	for _, h := range e.Disjoint {
-		rows = append(rows, []string{
-			h.Method, "2 x " + percent(h.Share), "2 x " + strconv.Itoa(h.Participants),
-			strconv.Itoa(e.Factors), measureCell(h.Stability, threePlaces), measureCell(h.Congruence, threePlaces),
-		})
+		halves.Add(h.Method, "2 x "+percent(h.Share), fmt.Sprintf("2 x %d", h.Participants), e.Factors,
+			measureCell(h.Stability, threePlaces), measureCell(h.Congruence, threePlaces))
 	}
-	return cmp.Or(err, printMore(d, head, rows))
-}
-
-// printMore prints another table after an empty line, unless it has no rows.
-func printMore(d *cli.Deps, head []string, rows [][]string) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintln(d.Out); err != nil {
-		return err
-	}
-	return cli.PrintTable(d.Out, head, rows)
+	return []*cli.Grid{shares, differences, halves}
 }
 
 // threePlaces is the format of measures.

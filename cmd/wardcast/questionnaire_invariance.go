@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/alecthomas/kong"
 
@@ -54,15 +52,7 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 		d.Log.Warn("the comparison of the groups", "warning", w)
 	}
 	warnUnconverged(d, r.Unconverged, c.MaxIter)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, r)
-	}
-	for _, part := range []func(io.Writer, *invariance.Result) error{printConfigural, printMetric, printDIF} {
-		if err := part(d.Out, r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.Print(d, r, configuralGrid(r), metricGrid(r), difGrid(r))
 }
 
 // marked returns the name of an item, marked if it is scored from the other end.
@@ -78,70 +68,47 @@ func pValue[F ~float64](p F) string {
 	if p < .001 {
 		return "<0.001"
 	}
-	return threeDecimals(p)
-}
-
-// threeDecimals formats a number, "-" for NaN.
-func threeDecimals[F ~float64](v F) string { return decimals(v, 3) }
-
-func decimals[F ~float64](v F, places int) string {
-	if math.IsNaN(float64(v)) {
-		return "-"
-	}
-	return strconv.FormatFloat(float64(v), 'f', places, 64)
+	return cli.Digits(p, 3)
 }
 
 func bounds(i questionnaire.Interval) string {
-	return threeDecimals(i.Low) + " to " + threeDecimals(i.High)
+	return cli.Digits(i.Low, 3) + " to " + cli.Digits(i.High, 3)
 }
 
-func printConfigural(w io.Writer, r *invariance.Result) error {
+func configuralGrid(r *invariance.Result) *cli.Grid {
 	first, second := r.Groups[0], r.Groups[1]
-	_, err := fmt.Fprintf(w, "%s: %d participants with %s, %d with %s. Factors: %d, by %s.\n\nConfigural: the least "+
-		"congruence of the factors has p %s.\n",
-		r.Group, first.Participants, first.Value, second.Participants, second.Value, r.Factors, r.Method,
-		pValue(r.Configural.P))
-	if err != nil {
-		return err
-	}
-	var rows [][]string
+	grid := cli.NewGrid("FACTOR", "IN "+first.Value, "IN "+second.Value, "CONGRUENCE", "INTERVAL", "IF EQUAL", "P",
+		"READING")
+	grid.Title = fmt.Sprintf("%s: %d participants with %s, %d with %s. Factors: %d, by %s.\n\nConfigural: the least "+
+		"congruence of the factors has p %s.\n", r.Group, first.Participants, first.Value, second.Participants,
+		second.Value, r.Factors, r.Method, pValue(r.Configural.P))
 	for _, f := range r.Configural.Factors {
 		said := f.Reading
 		if f.Empty {
 			said = "empty in a group"
 		}
-		rows = append(rows, []string{
-			f.Factor, strconv.Itoa(f.Numbers[0]), strconv.Itoa(f.Numbers[1]), threeDecimals(f.Congruence),
-			bounds(f.Interval), threeDecimals(f.Reference), pValue(f.P), said,
-		})
+		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Interval), f.Reference, pValue(f.P), said)
 	}
-	return cli.PrintTable(w, []string{
-		"FACTOR", "IN " + first.Value, "IN " + second.Value, "CONGRUENCE", "INTERVAL", "IF EQUAL", "P", "READING",
-	}, rows)
+	return grid
 }
 
-func printMetric(w io.Writer, r *invariance.Result) error {
+func metricGrid(r *invariance.Result) *cli.Grid {
 	m := &r.Metric
-	if _, err := fmt.Fprintf(w, "\nMetric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n",
-		threeDecimals(m.RMS), pValue(m.RMSP), threeDecimals(m.Largest), pValue(m.LargestP)); err != nil {
-		return err
-	}
+	grid := cli.NewGrid("ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P",
+		"ADJUSTED P")
+	grid.Title = fmt.Sprintf("Metric: loadings differ by %s (root mean square, p %s), at most by %s (p %s).\n",
+		cli.Digits(m.RMS, 3), pValue(m.RMSP), cli.Digits(m.Largest, 3), pValue(m.LargestP))
 	largest := slices.Clone(m.Loadings)
 	slices.SortStableFunc(largest,
 		func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
-	var rows [][]string
 	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		rows = append(rows, []string{
-			marked(l.Item, l.Reversed), l.Factor, threeDecimals(l.First),
-			threeDecimals(l.Second), threeDecimals(l.Difference), bounds(l.Interval), pValue(l.P), pValue(l.AdjustedP),
-		})
+		grid.Add(marked(l.Item, l.Reversed), l.Factor, l.First, l.Second, l.Difference, bounds(l.Interval), pValue(l.P),
+			pValue(l.AdjustedP))
 	}
-	return cli.PrintTable(w,
-		[]string{"ITEM", "FACTOR", r.Groups[0].Value, r.Groups[1].Value, "DIFFERENCE", "INTERVAL", "P", "ADJUSTED P"},
-		rows)
+	return grid
 }
 
-func printDIF(w io.Writer, r *invariance.Result) error {
+func difGrid(r *invariance.Result) *cli.Grid {
 	var found []invariance.ItemDIF
 	tested := 0
 	for _, d := range r.DIF.Items {
@@ -152,22 +119,13 @@ func printDIF(w io.Writer, r *invariance.Result) error {
 			found = append(found, d)
 		}
 	}
-	if _, err := fmt.Fprintf(w, "\nDIF: %d of %d items.\n", len(found), tested); err != nil || len(found) == 0 {
-		return err
-	}
-	slices.SortStableFunc(found, func(a, b invariance.ItemDIF) int {
-		return cmp.Compare(b.Change(), a.Change())
-	})
-	var rows [][]string
+	slices.SortStableFunc(found, func(a, b invariance.ItemDIF) int { return cmp.Compare(b.Change(), a.Change()) })
+	grid := cli.NewGrid("ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P", "R2 UNIFORM",
+		"R2 NONUNIFORM", "CLASS")
+	grid.Title = fmt.Sprintf("DIF: %d of %d items.\n", len(found), tested)
 	for _, d := range found {
-		rows = append(rows, []string{
-			marked(d.Item, d.Reversed), threeDecimals(d.Difference), bounds(d.Interval), pValue(d.UniformP),
-			pValue(d.NonuniformP), pValue(d.AdjustedP), threeDecimals(d.UniformR2Change),
-			threeDecimals(d.NonuniformR2Change), d.Class,
-		})
+		grid.Add(marked(d.Item, d.Reversed), d.Difference, bounds(d.Interval), pValue(d.UniformP),
+			pValue(d.NonuniformP), pValue(d.AdjustedP), d.UniformR2Change, d.NonuniformR2Change, d.Class)
 	}
-	return cli.PrintTable(w, []string{
-		"ITEM", "DIFFERENCE", "INTERVAL", "UNIFORM P", "NONUNIFORM P", "ADJUSTED P",
-		"R2 UNIFORM", "R2 NONUNIFORM", "CLASS",
-	}, rows)
+	return grid
 }

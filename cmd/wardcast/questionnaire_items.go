@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/wardcast/wardcast/internal/cli"
@@ -35,10 +36,7 @@ func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	c.warn(d, a)
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, a)
-	}
-	return printItems(d, a)
+	return c.Print(d, a, append([]*cli.Grid{itemGrid(a)}, scaleGrids(a)...)...)
 }
 
 // warn logs what the coefficients of scales lack, a line for each reason.
@@ -65,56 +63,53 @@ func (c *questionnaireItemsCmd) warn(d *cli.Deps, a *items.Analysis) {
 // allItems names the scale of all items.
 const allItems = "all items"
 
-// printItems prints a line for each item, then two for all items and two for each subscale.
-func printItems(d *cli.Deps, a *items.Analysis) error {
-	header, rows := itemTable(a)
-	if err := cli.PrintTable(d.Out, header, rows); err != nil {
-		return err
-	}
-	var coefficients, adequacy [][]string
+// scaleGrids have a line for all items and one for each subscale.
+func scaleGrids(a *items.Analysis) []*cli.Grid {
+	coefficients := cli.NewGrid("SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H",
+		"FACTORS")
+	adequacy := cli.NewGrid("SCALE", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF",
+		"P")
 	add := func(name string, count, n int, r *items.Reliability) {
-		coefficients = append(coefficients,
-			append([]string{name, strconv.Itoa(count), strconv.Itoa(n)}, coefficientCells(r)...))
-		adequacy = append(adequacy, append([]string{name}, adequacyCells(r)...))
+		interval := "-"
+		if i := r.AlphaInterval; i != nil {
+			interval = fmt.Sprintf("%.3f to %.3f", i.Low, i.High)
+		}
+		hierarchical := cli.Digits(r.OmegaHierarchical, 3)
+		if r.OmegaWeakFactors > 0 {
+			hierarchical += " ?"
+		}
+		coefficients.Add(name, count, n, r.Alpha, interval, r.AlphaStandardized, r.OmegaTotal, hierarchical,
+			r.OmegaFactors)
+		halves, bartlett := []any{"-", "-", "-", "-"}, []any{"-", "-", "-"}
+		if s := r.SplitHalf; s != nil {
+			splits := "all " + strconv.Itoa(s.Splits)
+			if !s.All {
+				splits = strconv.Itoa(s.Splits) + " random"
+			}
+			halves = []any{s.Mean, s.Lowest, s.Highest, splits}
+		}
+		if b := r.Bartlett; b != nil {
+			bartlett = []any{cli.Digits(b.ChiSquare, 1), b.DF, pValue(b.P)}
+		}
+		adequacy.Add(slices.Concat([]any{name}, halves, []any{r.Lambda6, r.KMO}, bartlett)...)
 	}
 	add(allItems, len(a.Items)-len(a.Constant), a.N, &a.Reliability)
 	for i := range a.Subscales {
 		s := &a.Subscales[i]
 		add(s.Name, len(s.Items), s.N, &s.Reliability)
 	}
-	for _, t := range []struct {
-		header []string
-		rows   [][]string
-	}{
-		{
-			[]string{"SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H", "FACTORS"},
-			coefficients,
-		},
-		{
-			[]string{"SCALE", "SPLIT HALF", "LOWEST", "HIGHEST", "SPLITS", "LAMBDA 6", "KMO", "BARTLETT", "DF", "P"},
-			adequacy,
-		},
-	} {
-		if _, err := fmt.Fprintln(d.Out); err != nil {
-			return err
-		}
-		if err := cli.PrintTable(d.Out, t.header, t.rows); err != nil {
-			return err
-		}
-	}
-	return nil
+	return []*cli.Grid{coefficients, adequacy}
 }
 
-// itemTable returns a line for each item. An item of subscales shows what it is to the first.
-func itemTable(a *items.Analysis) (header []string, rows [][]string) {
-	header = []string{
-		"ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST", "ALPHA WITHOUT",
-	}
+// itemGrid has a line for each item. An item of subscales shows what it is to the first.
+func itemGrid(a *items.Analysis) *cli.Grid {
+	grid := cli.NewGrid("ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST",
+		"ALPHA WITHOUT")
 	if len(a.Subscales) > 0 {
-		header = append(header, "SUBSCALE")
+		grid.Header = append(grid.Header, "SUBSCALE")
 	}
 	for _, g := range a.Groups {
-		header = append(header, "MISSING "+g.Column+"="+g.Group)
+		grid.Header = append(grid.Header, "MISSING "+g.Column+"="+g.Group)
 	}
 	parts := map[[2]string]items.Part{}
 	for _, s := range a.Subscales {
@@ -122,17 +117,16 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 			parts[[2]string{s.Name, item.Name}] = item.Part
 		}
 	}
+	two := func(v *float64) string { return cli.Digits(v, 2) }
 	for i := range a.Items {
 		item := &a.Items[i]
 		part, within := parts[[2]string{item.Subscale, item.Name}]
 		if !within {
 			part = item.Part
 		}
-		row := []string{
-			marked(item.Name, item.Reversed), strconv.Itoa(item.N), cli.Digits(&item.Missing, 3),
-			cli.Digits(item.Mean, 2), cli.Digits(item.SD, 2), cli.Digits(item.Difficulty, 2),
-			cli.Digits(item.Floor, 2), cli.Digits(item.Ceiling, 2), cli.Digits(a.KMOItems[item.Name], 2),
-			cli.Digits(part.ItemRest, 2), cli.Digits(part.AlphaDropped, 3),
+		row := []any{
+			marked(item.Name, item.Reversed), item.N, item.Missing, two(item.Mean), two(item.SD), two(item.Difficulty),
+			two(item.Floor), two(item.Ceiling), two(a.KMOItems[item.Name]), two(part.ItemRest), part.AlphaDropped,
 		}
 		if len(a.Subscales) > 0 {
 			subscale := "-"
@@ -142,41 +136,9 @@ func itemTable(a *items.Analysis) (header []string, rows [][]string) {
 			row = append(row, subscale)
 		}
 		for _, g := range a.Groups {
-			row = append(row, strconv.FormatFloat(g.Items[item.Name], 'f', 3, 64))
+			row = append(row, g.Items[item.Name])
 		}
-		rows = append(rows, row)
+		grid.Add(row...)
 	}
-	return header, rows
-}
-
-func coefficientCells(r *items.Reliability) []string {
-	interval := "-"
-	if i := r.AlphaInterval; i != nil {
-		interval = fmt.Sprintf("%.3f to %.3f", i.Low, i.High)
-	}
-	hierarchical := cli.Digits(r.OmegaHierarchical, 3)
-	if r.OmegaWeakFactors > 0 {
-		hierarchical += " ?"
-	}
-	return []string{
-		cli.Digits(r.Alpha, 3), interval, cli.Digits(r.AlphaStandardized, 3), cli.Digits(r.OmegaTotal, 3),
-		hierarchical, strconv.Itoa(r.OmegaFactors),
-	}
-}
-
-func adequacyCells(r *items.Reliability) []string {
-	cells := []string{"-", "-", "-", "-"}
-	if s := r.SplitHalf; s != nil {
-		splits := "all " + strconv.Itoa(s.Splits)
-		if !s.All {
-			splits = strconv.Itoa(s.Splits) + " random"
-		}
-		cells = []string{cli.Digits(&s.Mean, 3), cli.Digits(&s.Lowest, 3), cli.Digits(&s.Highest, 3), splits}
-	}
-	cells = append(cells, cli.Digits(r.Lambda6, 3), cli.Digits(r.KMO, 3))
-	b := r.Bartlett
-	if b == nil {
-		return append(cells, "-", "-", "-")
-	}
-	return append(cells, strconv.FormatFloat(b.ChiSquare, 'f', 1, 64), strconv.Itoa(b.DF), pValue(b.P))
+	return grid
 }

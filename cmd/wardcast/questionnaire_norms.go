@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/cli"
@@ -102,16 +101,15 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	if err := folder.WriteFile(c.Out, append(data, '\n')); err != nil {
 		return err
 	}
-	var rows [][]string
+	grid := cli.NewGrid("AGE", "SEX", "PARTICIPANTS", "NORMS")
 	for _, cell := range n.Cells {
 		has := "yes"
 		if len(cell.Scores) == 0 {
 			has = "too few"
 		}
-		rows = append(rows,
-			[]string{cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), strconv.Itoa(cell.Participants), has})
+		grid.Add(cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), cell.Participants, has)
 	}
-	return c.Print(d, n, []string{"AGE", "SEX", "PARTICIPANTS", "NORMS"}, rows)
+	return c.Print(d, n, grid)
 }
 
 // withErrors reports whether the scores have standard errors.

@@ -56,12 +56,8 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
 	warnEdges(d, ranked.Warnings)
-	if !c.JSON() {
-		if _, err := fmt.Fprintln(d.Out, strings.Join(ranked.Lines(), "\n")); err != nil {
-			return err
-		}
-	}
-	var rows [][]string
+	grid := cli.NewGrid("FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE")
+	grid.Title = strings.Join(ranked.Lines(), "\n") + "\n"
 	for _, p := range ranked.Curve {
 		choice := ""
 		switch {
@@ -74,10 +70,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		if c.Method == model.MethodICQF {
 			beta = strconv.FormatFloat(p.Beta, 'g', -1, 64)
 		}
-		rows = append(rows, []string{
-			strconv.Itoa(p.Factors), beta, strconv.FormatFloat(p.Error, 'g', 6, 64),
-			strconv.FormatFloat(p.StandardError, 'g', 3, 64), choice,
-		})
+		grid.Add(p.Factors, beta, significant(p.Error), fmt.Sprintf("%.3g", p.StandardError), choice)
 	}
-	return c.Print(d, ranked, []string{"FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE"}, rows)
+	return c.Print(d, ranked, grid)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/replay"
 	"github.com/wardcast/wardcast/internal/service/schedule"
 	"github.com/wardcast/wardcast/internal/service/textfile"
-	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/train"
@@ -110,10 +110,11 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	if err != nil {
 		return err
 	}
-	if result.Promotion == nil {
-		return c.printShard(d, job.Shard, result, took)
+	err = c.print(d, job.Shard, result, took)
+	if result.Promotion != nil {
+		err = errors.Join(err, logPromotion(d.Log, result.Promotion))
 	}
-	return errors.Join(c.print(d, result, took), logPromotion(d.Log, result.Promotion))
+	return err
 }
 
 // retrain fills in a job and runs it.
@@ -251,65 +252,45 @@ type judged struct {
 	Version string `json:"version"`
 }
 
-// printShard tells of a shard that left the gate to others.
-func (c *retrainCmd) printShard(d *cli.Deps, s retrain.Shard, r *retrain.Result, took time.Duration) error {
+// print prints what became of the models. A shard that was not the last leaves the gate to others.
+func (c *retrainCmd) print(d *cli.Deps, shard retrain.Shard, r *retrain.Result, took time.Duration) error {
 	out := retrained{
 		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Counts: r.Counts, Seconds: took.Seconds(),
 	}
-	for _, m := range r.Missing {
-		out.Missing = append(out.Missing, m.String())
-	}
-	if out.Reason = fmt.Sprintf("shard %s is done; not there yet: %s", s, strings.Join(out.Missing, ", ")); r.Joined {
-		out.Reason = "the models of all shards are served already"
-	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out, out)
-	}
-	_, err := fmt.Fprintln(d.Out, out.Reason)
-	return err
-}
-
-func (c *retrainCmd) print(d *cli.Deps, r *retrain.Result, took time.Duration) error {
 	e := r.Promotion
-	out := retrained{
-		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Reason: e.Verdict.Reason,
-		Generation: e.Candidate.Name, Counts: r.Counts, Seconds: took.Seconds(), Beds: r.Beds,
+	if e == nil {
+		for _, m := range r.Missing {
+			out.Missing = append(out.Missing, m.String())
+		}
+		out.Reason = fmt.Sprintf("shard %s is done; not there yet: %s", shard, strings.Join(out.Missing, ", "))
+		if r.Joined {
+			out.Reason = "the models of all shards are served already"
+		}
+		return c.Print(d, out, &cli.Grid{Title: out.Reason + "\n"})
 	}
-	made := []judged{}
-	for _, b := range r.Trained.Bundles {
-		made = append(made, judged{b.Manifest.Name, b.Version})
-	}
+	out.Reason, out.Generation, out.Beds = e.Verdict.Reason, e.Candidate.Name, r.Beds
+	made := &out.Refused
 	if e.Served == e.Candidate {
-		out.Promoted = made
-	} else {
-		out.Refused = made
+		made = &out.Promoted
+	}
+	for _, b := range r.Trained.Bundles {
+		*made = append(*made, judged{b.Manifest.Name, b.Version})
 	}
 	if e.Served != nil && e.Served != e.Candidate {
-		out.Recalibrated = members(e.Served)
+		versions := e.Served.Versions()
+		for _, name := range slices.Sorted(maps.Keys(versions)) {
+			out.Recalibrated = append(out.Recalibrated, judged{name, versions[name]})
+		}
 	}
-	var rows [][]string
+	grid := cli.NewGrid("MODEL", "VERSION", "DECISION")
+	grid.Title = e.Verdict.Reason + "\n\n"
 	for what, list := range map[string][]judged{
 		"promoted": out.Promoted, "refused": out.Refused, "recalibrated": out.Recalibrated,
 	} {
 		for _, m := range list {
-			rows = append(rows, []string{m.Model, m.Version, what})
+			grid.Add(m.Model, m.Version, what)
 		}
 	}
-	slices.SortFunc(rows, slices.Compare)
-	if !c.JSON() {
-		if _, err := fmt.Fprintf(d.Out, "%s\n\n", e.Verdict.Reason); err != nil {
-			return err
-		}
-	}
-	return c.Print(d, out, []string{"MODEL", "VERSION", "DECISION"}, rows)
-}
-
-// members returns the versions of a generation by model.
-func members(g *models.Generation) []judged {
-	all := []judged{}
-	for name, version := range g.Versions() {
-		all = append(all, judged{name, version})
-	}
-	slices.SortFunc(all, func(a, b judged) int { return strings.Compare(a.Model, b.Model) })
-	return all
+	grid.Sort()
+	return c.Print(d, out, grid)
 }

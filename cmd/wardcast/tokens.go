@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/models/blobstore"
@@ -143,18 +143,16 @@ func (c *tokensCmd) json(w io.Writer, text string, reader *textproc.Transformer)
 }
 
 func (c *tokensCmd) table(w io.Writer, text string, reader *textproc.Transformer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	header := "start\tend\ttext\tstatus\tterms"
+	grid := cli.NewGrid("start", "end", "text", "status", "terms")
 	if c.ModelDir != "" {
-		header += "\tknown"
+		grid.Header = append(grid.Header, "known")
 	}
-	_, _ = fmt.Fprintln(t, header) // Flush tells
 	for _, k := range c.read(text, reader).Tokens {
-		_, _ = fmt.Fprintf(t, "%d\t%d\t%q\t%s\t%s", k.Start, k.End, k.Text, k.Status, strings.Join(k.Terms, ", "))
+		row := []any{k.Start, k.End, strconv.Quote(k.Text), k.Status, strings.Join(k.Terms, ", ")}
 		if k.Known != nil {
-			_, _ = fmt.Fprintf(t, "\t%v", map[bool]string{true: "yes", false: "no"}[*k.Known])
+			row = append(row, map[bool]string{true: "yes", false: "no"}[*k.Known])
 		}
-		_, _ = fmt.Fprintln(t)
+		grid.Add(row...)
 	}
-	return t.Flush()
+	return cli.PrintGrids(w, grid)
 }

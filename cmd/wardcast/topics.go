@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -38,11 +37,7 @@ type topicLine struct {
 	Direction    classifier.Direction          `json:"direction"`
 }
 
-func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
+func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	names := []string{c.Model}
 	var damage error
 	if c.Model == "" {
@@ -76,30 +71,26 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps) error {
 			})
 		}
 	}
-	header := []string{"MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION"}
+	grid := cli.NewGrid("MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION")
 	classes := slices.ContainsFunc(lines, func(l topicLine) bool { return l.Coefficients != nil })
 	if classes {
-		header = append(header, "BY OUTCOME")
+		grid.Header = append(grid.Header, "BY OUTCOME")
 	}
-	var rows [][]string
 	for _, l := range lines {
-		row := []string{
-			l.Model, strconv.Itoa(l.Topic), l.Label, cli.Digits(&l.Coefficient, 3),
-			cli.Digits(l.Prevalence, 3), string(l.Direction),
-		}
+		row := []any{l.Model, l.Topic, l.Label, l.Coefficient, l.Prevalence, l.Direction}
 		if classes {
 			row = append(row, byOutcome(l.Coefficients))
 		}
-		rows = append(rows, row)
+		grid.Add(row...)
 	}
-	return errors.Join(c.Print(d, lines, header, rows), damage)
+	return errors.Join(c.Print(d, lines, grid), damage)
 }
 
 // byOutcome returns the coefficients of several outcomes against the reference.
 func byOutcome(all []classifier.ClassCoefficient) string {
 	parts := make([]string, len(all))
 	for i, c := range all {
-		parts[i] = c.Class + " " + cli.Digits(&c.Coefficient, 3)
+		parts[i] = c.Class + " " + cli.Digits(c.Coefficient, 3)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -113,13 +104,9 @@ type topicsShowCmd struct {
 	Terms   int    `help:"Words to show from each end of a topic." default:"15"`
 }
 
-func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
+func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	if c.Terms < 1 {
 		return cli.Usage(fmt.Errorf("--terms %d is less than 1", c.Terms))
-	}
-	s, err := c.open(ctx)
-	if err != nil {
-		return err
 	}
 	m, err := loadModel(ctx, s, c.Model, c.Version)
 	if err != nil {
@@ -135,21 +122,11 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		topics = topics[*c.Topic-1 : *c.Topic]
 	}
-	if c.JSON() {
-		return cli.PrintJSON(d.Out,
-			map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics})
+	var grids []*cli.Grid
+	for _, t := range topics {
+		grids = append(grids, topicGrid(&t))
 	}
-	for i, t := range topics {
-		if i > 0 {
-			if _, err := fmt.Fprintln(d.Out); err != nil {
-				return err
-			}
-		}
-		if err := printTopic(d, &t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.Print(d, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics}, grids...)
 }
 
 // ends returns the headings for words of positive and of negative weight.
@@ -163,18 +140,16 @@ func ends(d classifier.Direction) (positive, negative string) {
 	return "POSITIVE", "NEGATIVE"
 }
 
-// printTopic prints the two ends of a topic side by side, as the paper's tables 8 and 9 do.
-func printTopic(d *cli.Deps, t *classifier.Topic) error {
-	if _, err := fmt.Fprintf(d.Out, "Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label,
-		cli.Digits(&t.Coefficient, 3), cli.Digits(t.Prevalence, 3)); err != nil {
-		return err
-	}
+// topicGrid shows the two ends of a topic side by side, as the paper's tables 8 and 9 do.
+func topicGrid(t *classifier.Topic) *cli.Grid {
+	positive, negative := ends(t.Direction)
+	grid := cli.NewGrid(positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT")
+	grid.Title = fmt.Sprintf("Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label,
+		cli.Digits(t.Coefficient, 3), cli.Digits(t.Prevalence, 3))
 	if t.Coefficients != nil {
-		if _, err := fmt.Fprintf(d.Out, "by outcome: %s\n", byOutcome(t.Coefficients)); err != nil {
-			return err
-		}
+		grid.Title += fmt.Sprintf("by outcome: %s\n", byOutcome(t.Coefficients))
 	}
-	rows := make([][]string, len(t.Terms))
+	rows := make([][]any, len(t.Terms))
 	var used [2]int // lines of each end
 	for _, w := range t.Terms {
 		end := 0
@@ -182,15 +157,16 @@ func printTopic(d *cli.Deps, t *classifier.Topic) error {
 			end = 1
 		}
 		if rows[used[end]] == nil {
-			rows[used[end]] = make([]string, 6)
+			rows[used[end]] = []any{"", "", "", "", "", ""}
 		}
 		copy(rows[used[end]][3*end:],
-			[]string{strings.Join(w.Surface, ", ") + textproc.Remark(w.Status), w.Term, cli.Digits(&w.Weight, 3)})
+			[]any{strings.Join(w.Surface, ", ") + textproc.Remark(w.Status), w.Term, w.Weight})
 		used[end]++
 	}
-	rows = rows[:max(used[0], used[1])]
-	positive, negative := ends(t.Direction)
-	return cli.PrintTable(d.Out, []string{positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT"}, rows)
+	for _, row := range rows[:max(used[0], used[1])] {
+		grid.Add(row...)
+	}
+	return grid
 }
 
 // loadModel returns a version of a model; "" is the champion.

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -70,33 +69,24 @@ func (c *topicsSearchCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if err != nil {
 		return err
 	}
-	var rows [][]string
+	grid := cli.NewGrid("MODEL", "VERSION", "STATUS", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "SCORE")
 	for _, r := range found.Results {
 		model := r.Model
 		if n := len(r.Also); n > 0 {
 			model += fmt.Sprintf(" and %d more", n)
 		}
-		rows = append(rows, []string{
-			model, r.Version, string(r.Status), strconv.Itoa(r.Topic.Topic), r.Label, cli.Digits(&r.Coefficient, 3),
-			cli.Digits(r.Prevalence, 3), cli.Digits(&r.Score, 3),
-		})
+		grid.Add(model, r.Version, r.Status, r.Topic.Topic, r.Label, r.Coefficient, r.Prevalence, r.Score)
 	}
-	header := []string{"MODEL", "VERSION", "STATUS", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "SCORE"}
-	if err := c.Print(d, found, header, rows); err != nil {
-		return err
-	}
-	if more := found.Total - len(found.Results); more > 0 && !c.JSON() {
-		if _, err := fmt.Fprintf(d.Out, "and %d more\n", more); err != nil {
-			return err
-		}
+	if more := found.Total - len(found.Results); more > 0 {
+		grid.Footer = fmt.Sprintf("and %d more\n", more)
 	}
 	// Damage must not hide the other versions, and must be reported.
-	return damage
+	return cmp.Or(c.Print(d, found, grid), damage)
 }
 
 // index returns the index of the store, up to date. The error damage names what could not be read.
 func (c *topicsSearchCmd) index(ctx context.Context, d *cli.Deps) (x *topicindex.Index, damage, err error) {
-	s, err := c.open(ctx)
+	s, err := c.ProvideStore(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,14 +116,13 @@ func (c *topicsSearchCmd) since(ctx context.Context, d *cli.Deps, x *topicindex.
 	if err != nil {
 		return err
 	}
-	var rows [][]string
+	grid := cli.NewGrid("MODEL", "KNOWN SINCE", "VERSION", "IN A TOPIC SINCE", "TOPIC", "LABEL")
 	for _, f := range all {
-		row := []string{f.Model, f.Vocabulary.CreatedAt.Format(time.RFC3339), f.Vocabulary.Version, "-", "-", "-"}
+		row := []any{f.Model, f.Vocabulary.CreatedAt, f.Vocabulary.Version, "-", "-", "-"}
 		if t := f.Topic; t != nil {
-			copy(row[3:], []string{t.CreatedAt.Format(time.RFC3339), strconv.Itoa(t.Topic), t.Label})
+			copy(row[3:], []any{t.CreatedAt, t.Topic, t.Label})
 		}
-		rows = append(rows, row)
+		grid.Add(row...)
 	}
-	return c.Print(d, map[string]any{"word": c.SinceWord, "models": all},
-		[]string{"MODEL", "KNOWN SINCE", "VERSION", "IN A TOPIC SINCE", "TOPIC", "LABEL"}, rows)
+	return c.Print(d, map[string]any{"word": c.SinceWord, "models": all}, grid)
 }

@@ -317,25 +317,23 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 func (c *trainCmd) print(d *cli.Deps, t *train.Trained) error {
 	outcomes := t.Outcomes
 	classes := slices.ContainsFunc(outcomes, func(r train.Outcome) bool { return r.Classes != nil })
-	header := []string{"MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY"}
+	grid := cli.NewGrid("MODEL", "NOTES", "ADMITTED", "OWN MODEL", "AUROC", "LOG LOSS", "POOLED", "WHY")
 	if classes {
-		header = slices.Insert(header, 4, "ACCURACY", "BALANCED", "MEAN AUROC")
-		header[7] = "AUROC ADMITTED"
+		grid.Header = slices.Insert(grid.Header, 4, "ACCURACY", "BALANCED", "MEAN AUROC")
+		grid.Header[7] = "AUROC ADMITTED"
 	}
-	var rows [][]string
 	for _, r := range outcomes {
-		row := []string{
-			r.Model, strconv.Itoa(r.Documents), strconv.Itoa(r.Positives), strconv.FormatBool(r.Kept),
-			cli.Digits(r.Metrics.AUROC, 3), cli.Digits(r.LogLoss, 4), cli.Digits(&r.Pooled, 4), r.Why,
+		row := []any{
+			r.Model, r.Documents, r.Positives, r.Kept, r.Metrics.AUROC,
+			cli.Digits(r.LogLoss, 4), cli.Digits(r.Pooled, 4), r.Why,
 		}
 		if classes {
-			row = slices.Insert(row, 4, cli.Digits(&r.Classes.Accuracy, 3), cli.Digits(&r.Classes.BalancedAccuracy, 3),
-				cli.Digits(r.Classes.AUROC, 3))
+			row = slices.Insert(row, 4, []any{r.Classes.Accuracy, r.Classes.BalancedAccuracy, r.Classes.AUROC}...)
 		}
-		rows = append(rows, row)
+		grid.Add(row...)
 	}
 	if n := t.RareComplaints; n > 0 {
 		d.Log.Info("complaints of too few patients to be named have no model of their own", "complaints", n)
 	}
-	return c.Print(d, map[string]any{"models": outcomes, "rare_complaints": t.RareComplaints}, header, rows)
+	return c.Print(d, map[string]any{"models": outcomes, "rare_complaints": t.RareComplaints}, grid)
 }

@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,12 +53,12 @@ type Output struct {
 // JSON reports whether data goes out as JSON.
 func (o Output) JSON() bool { return o.Output == JSON }
 
-// Print prints v as JSON, or rows under a header.
-func (o Output) Print(d *Deps, v any, header []string, rows [][]string) error {
+// Print prints v as JSON, or the grids, which empty lines separate.
+func (o Output) Print(d *Deps, v any, grids ...*Grid) error {
 	if o.JSON() {
 		return PrintJSON(d.Out, v)
 	}
-	return PrintTable(d.Out, header, rows)
+	return PrintGrids(d.Out, grids...)
 }
 
 // PrintJSON writes v as one line.
@@ -62,6 +66,56 @@ func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
+}
+
+// Grid is a table for people: rows of cells under a header.
+type Grid struct {
+	Title, Footer string // lines before and behind the table, each with its line end
+	Header        []string
+	rows          [][]string
+}
+
+// NewGrid returns a grid of these columns.
+func NewGrid(header ...string) *Grid { return &Grid{Header: header} }
+
+// Add adds a row. Times are in RFC 3339, a float64 has three decimals (Digits gives it others), nil and NaN are "-".
+func (g *Grid) Add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, v := range cells {
+		if t, ok := v.(time.Time); ok {
+			row[i] = t.Format(time.RFC3339)
+		} else if k := reflect.Indirect(reflect.ValueOf(v)).Kind(); k == reflect.Float64 || k == reflect.Invalid {
+			row[i] = Digits(v, 3)
+		} else {
+			row[i] = fmt.Sprint(v)
+		}
+	}
+	g.rows = append(g.rows, row)
+}
+
+// Sort sorts the rows by their cells.
+func (g *Grid) Sort() { slices.SortFunc(g.rows, slices.Compare) }
+
+// PrintGrids writes grids with an empty line between two. Of a grid without rows it writes no more than the title; the
+// first one has its header if it has no title.
+func PrintGrids(w io.Writer, grids ...*Grid) error {
+	var b bytes.Buffer
+	for i, g := range grids {
+		empty := len(g.rows) == 0
+		if i > 0 && empty && g.Title == "" {
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(g.Title)
+		if !empty || g.Title == "" {
+			_ = PrintTable(&b, g.Header, g.rows) // a buffer takes every write
+		}
+		b.WriteString(g.Footer)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
 }
 
 // PrintTable writes rows under a header, in aligned columns.
@@ -74,12 +128,14 @@ func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// Digits formats a number with this many decimals; "-" if it is nil.
-func Digits(v *float64, decimals int) string {
-	if v == nil {
+// Digits formats a number of any type of float64, or what points to one, with this many decimals; "-" if it is nil or
+// NaN.
+func Digits(v any, decimals int) string {
+	number := reflect.Indirect(reflect.ValueOf(v))
+	if !number.IsValid() || math.IsNaN(number.Float()) {
 		return "-"
 	}
-	return strconv.FormatFloat(*v, 'f', decimals, 64)
+	return strconv.FormatFloat(number.Float(), 'f', decimals, 64)
 }
 
 // Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing.
