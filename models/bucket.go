@@ -10,7 +10,7 @@ var ErrConflict = errors.New("changed meanwhile")
 
 // Bucket is where a Store keeps its files: a directory, or a service that stores objects. Names are slash-separated
 // paths of valid UTF-8 without ".", ".." and empty parts. A Bucket is safe for concurrent use, also by several
-// processes. Package storetest holds the tests that every Bucket passes.
+// processes. The tests of package blobstore hold every Bucket against this contract.
 type Bucket interface {
 	// Prepare creates the bucket's directory if there is one and it is missing, and returns an error if nothing can be
 	// written.

@@ -67,7 +67,7 @@ func newMemory() *memory { return &memory{objects: map[string]object{}} }
 
 func TestMemory(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) models.Bucket { return &bucket{service: newMemory(), top: "folder/"} })
+	keepsContract(t, func(*testing.T) models.Bucket { return &bucket{service: newMemory(), top: "folder/"} })
 }
 
 // TestStoppedFolder: files of a version that was never completed are no version, and do not stand in its way.

@@ -19,7 +19,7 @@ func contract(t *testing.T, s service) {
 	t.Helper()
 	var folders atomic.Int32
 	t.Run("contract", func(t *testing.T) {
-		storetest.Run(t, func(*testing.T) models.Bucket {
+		keepsContract(t, func(*testing.T) models.Bucket {
 			return &bucket{service: s, top: fmt.Sprintf("test%d/", folders.Add(1))}
 		})
 	})

@@ -1,4 +1,3 @@
-// Package storetest is the contract of models.Bucket as tests: Run holds any back end against it, alone and under a
-// models.Store, with writers that race and writers that are stopped at any of their steps. Bundle and Serve fill a
-// store for other tests.
+// Package storetest helps tests of stores: Bundle, Add and Serve fill one, Stop stops its writer at each of its steps,
+// S3 and GCS start servers for buckets.
 package storetest

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"testing"
@@ -26,20 +27,23 @@ func Bundle(name string, n int) *bundle.Bundle {
 // Add saves bundles and adds the generation of the champion with their versions in it. Nothing is served by it yet.
 func Add(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) *models.Generation {
 	tb.Helper()
-	g, err := add(tb, s, bundles...)
+	g, err := AddGeneration(tb.Context(), s, bundles...)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return g
 }
 
-func add(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) (*models.Generation, error) {
+// AddGeneration does as Add, and returns what went wrong.
+func AddGeneration(
+	ctx context.Context, s *models.Store, bundles ...*bundle.Bundle,
+) (*models.Generation, error) {
 	g := &models.Generation{By: "test", Models: map[string]models.Member{}}
-	if before, err := s.Champion(tb.Context()); err == nil {
+	if before, err := s.Champion(ctx); err == nil {
 		g.Parent, g.Models = before.Name, maps.Clone(before.Models)
 	}
 	for _, b := range bundles {
-		if _, err := s.Save(tb.Context(), b); err != nil {
+		if _, err := s.Save(ctx, b); err != nil {
 			return nil, err
 		}
 		g.Models[b.Manifest.Name] = models.Member{Version: b.Version, Reason: "it is a test"}
@@ -47,7 +51,7 @@ func add(tb testing.TB, s *models.Store, bundles ...*bundle.Bundle) (*models.Gen
 			g.CreatedAt = b.Manifest.CreatedAt
 		}
 	}
-	return g, s.AddGeneration(tb.Context(), g)
+	return g, s.AddGeneration(ctx, g)
 }
 
 // Serve adds a generation as Add does, and promotes it.

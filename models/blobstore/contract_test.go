@@ -1,9 +1,10 @@
-package storetest
+package blobstore
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,11 +12,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
-// Run holds a back end against the contract. open returns a new, empty bucket.
-func Run(t *testing.T, open func(t *testing.T) models.Bucket) {
+func TestDir(t *testing.T) {
+	t.Parallel()
+	keepsContract(t, func(t *testing.T) models.Bucket { return models.Dir(t.TempDir()) })
+}
+
+// keepsContract holds a back end against the contract of models.Bucket, alone and under a models.Store, with writers
+// that race and writers that are stopped at any of their steps. open returns a new, empty bucket.
+func keepsContract(t *testing.T, open func(t *testing.T) models.Bucket) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, models.Bucket){
 		"swap":                    testSwap,
@@ -209,4 +218,154 @@ func testRacingFolders(t *testing.T, b models.Bucket) {
 		}
 	})
 	wg.Wait()
+}
+
+// sound fails the test unless the store verifies and what is served loads, and returns that generation, "" if none is.
+func sound(t *testing.T, when string, b models.Bucket) string {
+	t.Helper()
+	s := models.New(b)
+	if damaged, err := s.Verify(t.Context(), nil); err != nil || len(damaged) > 0 {
+		t.Fatalf("%s: damaged %v, %v", when, damaged, err)
+	}
+	g, err := s.Champion(t.Context())
+	if errors.Is(err, models.ErrNotFound) {
+		return ""
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	for model, m := range g.Models {
+		if _, err := s.Load(t.Context(), model, m.Version); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+	}
+	return g.Name
+}
+
+// testRacingPromotions has several writers promote generations of their own from the same one: one wins, and the others
+// get a conflict.
+func testRacingPromotions(t *testing.T, b models.Bucket) {
+	s := models.New(b)
+	first := storetest.Serve(t, s, storetest.Bundle(bundle.Other, 0))
+	const writers = 4
+	var challengers []*models.Generation
+	for i := range writers {
+		challengers = append(challengers, storetest.Add(t, s, storetest.Bundle(bundle.Other, i+1)))
+	}
+	var won atomic.Pointer[models.Generation]
+	var wins atomic.Int32
+	var wg sync.WaitGroup
+	for _, g := range challengers {
+		wg.Go(func() {
+			err := models.New(b).Promote(t.Context(), models.Change{To: g.Name, From: first.Name, By: g.Name})
+			switch {
+			case err == nil:
+				wins.Add(1)
+				won.Store(g)
+			case !errors.Is(err, models.ErrConflict):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := sound(t, "after the race", b); wins.Load() != 1 || got != won.Load().Name {
+		t.Fatalf("%d writers won, served is %q", wins.Load(), got)
+	}
+	events, err := s.History(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	effective := slices.DeleteFunc(events, func(e models.Event) bool { return e.Abandoned })
+	if len(effective) != 2 || effective[1].By != won.Load().Name {
+		t.Errorf("changes in effect: %+v", effective)
+	}
+}
+
+// testRacingRecords has many writers add to the history at once.
+func testRacingRecords(t *testing.T, b models.Bucket) {
+	s := models.New(b)
+	g := storetest.Serve(t, s, storetest.Bundle(bundle.Other, 0))
+	const writers, each = 4, 3
+	var wg sync.WaitGroup
+	for range writers {
+		wg.Go(func() {
+			for range each {
+				same := *g // which Refuse names
+				if err := models.New(b).Refuse(t.Context(), &same, models.Change{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if events, err := s.History(t.Context()); err != nil || len(events) != 1+writers*each {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+}
+
+// testStoppedWriters stops a training at each write, and then runs it again.
+func testStoppedWriters(t *testing.T, open func(t *testing.T) models.Bucket) {
+	train := func(s *models.Store) error {
+		own := storetest.Bundle("cough", 2)
+		g, err := storetest.AddGeneration(t.Context(), s, storetest.Bundle(bundle.Other, 1), own)
+		if err != nil {
+			return err
+		}
+		return s.Promote(t.Context(), models.Change{To: g.Name, From: g.Parent, By: "test"})
+	}
+	for name, prepare := range map[string]func(b models.Bucket) string{
+		"a new store": func(models.Bucket) string { return "" },
+		"another night": func(b models.Bucket) string {
+			return storetest.Serve(t, models.New(b), storetest.Bundle(bundle.Other, 0)).Name
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var before string
+			stops := storetest.Stop(t, func() models.Bucket {
+				b := open(t)
+				before = prepare(b)
+				return b
+			}, train, func(when string, left models.Bucket) {
+				s := models.New(left)
+				if sound(t, when, left) == before {
+					if err := train(s); err != nil {
+						t.Fatalf("%s: run again: %v", when, err)
+					}
+				}
+				if got := sound(t, when+", run again", left); got == before {
+					t.Errorf("%s: served %q in the end", when, got)
+				}
+				if g, err := s.Before(t.Context()); before != "" && (err != nil || g != before) {
+					t.Errorf("%s: before it was %q, %v", when, g, err)
+				}
+			})
+			if stops < 10 { // two versions, the generation, the record and the champion
+				t.Errorf("stopped %d times only", stops)
+			}
+		})
+	}
+	t.Run("a rollback", func(t *testing.T) {
+		t.Parallel()
+		var first, second *models.Generation
+		roll := func(s *models.Store) error {
+			return s.Rollback(t.Context(), models.Change{To: first.Name, From: second.Name, By: "ops"})
+		}
+		storetest.Stop(t, func() models.Bucket {
+			b := open(t)
+			first = storetest.Serve(t, models.New(b), storetest.Bundle(bundle.Other, 0))
+			second = storetest.Serve(t, models.New(b), storetest.Bundle(bundle.Other, 1))
+			return b
+		}, roll, func(when string, left models.Bucket) {
+			if got := sound(t, when, left); got != first.Name && got != second.Name {
+				t.Errorf("%s: served %q", when, got)
+			}
+			if err := roll(models.New(left)); err != nil {
+				t.Errorf("%s: again: %v", when, err)
+			}
+			if got := sound(t, when, left); got != first.Name {
+				t.Errorf("%s: served %q in the end", when, got)
+			}
+		})
+	})
 }
