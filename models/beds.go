@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -21,7 +20,6 @@ const (
 	bedsFormat = "wardcast-beds/1"
 )
 
-// bedsManifest is the manifest of a fit of beds.
 type bedsManifest struct {
 	Format    string                 `json:"format"`
 	CreatedAt time.Time              `json:"created_at"`
@@ -34,17 +32,17 @@ func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (ve
 	if !json.Valid(fit) || len(fit) > fitLimit {
 		return "", fmt.Errorf("saving a fit of beds: it is no JSON, or larger than %d bytes", fitLimit)
 	}
-	m := bedsManifest{Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second), Files: map[string]bundle.File{
-		fitFile: bundle.FileOf(fit),
-	}}
-	manifest, err := json.MarshalIndent(&m, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("saving a fit of beds: %w", err)
+	m := bedsManifest{
+		Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second),
+		Files: map[string]bundle.File{fitFile: bundle.FileOf(fit)},
 	}
-	manifest = append(manifest, '\n')
-	version = bundle.VersionName(m.CreatedAt, bundle.FileOf(manifest).SHA256)
-	if err := s.bucket.AddFolder(ctx, path.Join(bedsFolder, version),
-		map[string][]byte{fitFile: fit, bundle.ManifestFile: manifest}, bundle.ManifestFile); err != nil {
+	manifest, err := json.MarshalIndent(&m, "", "  ")
+	if err == nil {
+		files := map[string][]byte{fitFile: fit, bundle.ManifestFile: append(manifest, '\n')}
+		version = bundle.VersionName(m.CreatedAt, bundle.FileOf(files[bundle.ManifestFile]).SHA256)
+		err = s.bucket.AddFolder(ctx, path.Join(bedsFolder, version), files, bundle.ManifestFile)
+	}
+	if err != nil {
 		return "", fmt.Errorf("saving a fit of beds: %w", err)
 	}
 	return version, nil
@@ -53,18 +51,7 @@ func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (ve
 // BedsVersions returns the versions of fits of beds, oldest first; none is no error. One that is not completely written
 // does not count.
 func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
-	files, err := s.bucket.Files(ctx, bedsFolder)
-	if err != nil {
-		return nil, listing(err)
-	}
-	var versions []string
-	for _, file := range files {
-		if version := path.Base(path.Dir(file)); path.Join(bedsFolder, version, bundle.ManifestFile) == file &&
-			bundle.ValidVersion(version) {
-			versions = append(versions, version)
-		}
-	}
-	return versions, nil
+	return s.versionsIn(ctx, bedsFolder)
 }
 
 // LoadBeds returns a fit of beds, held against its manifest. The error is a *FileError if a file is damaged.
@@ -83,8 +70,7 @@ func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
 	var m bedsManifest
 	switch {
 	case !bundle.OfVersion(version, bundle.FileOf(manifest).SHA256):
-		return nil, bad(bundle.ManifestFile,
-			errors.New("the manifest was changed: its checksum is not that of its name"))
+		return nil, bad(bundle.ManifestFile, errManifestChanged)
 	case json.Unmarshal(manifest, &m) != nil || m.Format != bedsFormat:
 		return nil, bad(bundle.ManifestFile, fmt.Errorf("%w: it is not of %s", bundle.ErrManifest, bedsFormat))
 	}

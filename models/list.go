@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -43,8 +44,7 @@ func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	if _, _, err := s.pointer(ctx); errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	roles, err := s.roles(ctx)
-	damage := []error{err}
+	roles, damage := s.roles(ctx)
 	list := []VersionInfo{}
 	for _, model := range names {
 		versions, err := s.Versions(ctx, model)
@@ -64,7 +64,7 @@ func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return list, errors.Join(damage...)
+	return list, damage
 }
 
 // role is what a version is, by the generations that name it.
@@ -78,51 +78,27 @@ var rank = map[VersionStatus]int{ChallengerStatus: 0, RefusedStatus: 1, Supersed
 
 // roles returns what each version is that a generation or the history names, by model and version.
 func (s *Store) roles(ctx context.Context) (map[[2]string]role, error) {
-	var errs []error
-	champion, err := s.Champion(ctx)
-	if err != nil && !isAbsent(err) {
-		errs = append(errs, err)
-	}
-	events, err := s.History(ctx)
-	if err != nil {
-		errs = append(errs, err)
-	}
-	names, err := s.Generations(ctx)
-	if err != nil {
-		errs = append(errs, err)
-	}
+	all, err := ListGenerations(ctx, s)
 	roles := map[[2]string]role{}
-	add := func(model, version string, r role) {
-		id := [2]string{model, version}
-		if old, ok := roles[id]; !ok || rank[r.status] >= rank[old.status] {
-			roles[id] = r
-		}
-	}
-	judged := judge(events, champion)
-	for _, name := range names {
-		g, err := s.Generation(ctx, name)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		r := judged.of(name)
+	for _, g := range all {
 		for model, m := range g.Models {
-			r := r
+			r := role{status: g.Status, reason: g.Reason, generation: g.Name}
 			if r.status != RefusedStatus {
 				r.reason = m.Reason
 			}
-			add(model, m.Version, r)
+			id := [2]string{model, m.Version}
+			if old, ok := roles[id]; !ok || rank[r.status] >= rank[old.status] {
+				roles[id] = r
+			}
 		}
 	}
-	return roles, errors.Join(errs...)
+	return roles, err
 }
 
-// judged is what generations are, by name, of those that the history tells of.
-type judged map[string]role
-
-// judge reads the history. champion is the generation that is served, nil if there is none.
-func judge(events []Event, champion *Generation) judged {
-	all := judged{}
+// judge returns what generations are, by name, of those that the history shows. champion is the generation that is
+// served, nil if there is none.
+func judge(events []Event, champion *Generation) map[string]role {
+	all := map[string]role{}
 	for _, e := range events {
 		switch {
 		case e.Action == Refused && all[e.To].status == "":
@@ -135,15 +111,6 @@ func judge(events []Event, champion *Generation) judged {
 		all[champion.Name] = role{status: ChampionStatus}
 	}
 	return all
-}
-
-// of returns what a generation is.
-func (j judged) of(name string) role {
-	r := j[name]
-	if r.generation = name; r.status == "" {
-		r.status = ChallengerStatus
-	}
-	return r
 }
 
 // GenerationInfo is a generation as a list shows it.
@@ -174,8 +141,8 @@ func ListGenerations(ctx context.Context, s *Store) ([]GenerationInfo, error) {
 			errs = append(errs, err)
 			continue
 		}
-		r := judged.of(name)
-		list = append(list, GenerationInfo{g, r.status, r.reason})
+		r := judged[name]
+		list = append(list, GenerationInfo{g, cmp.Or(r.status, ChallengerStatus), r.reason})
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -56,14 +56,12 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 	}
 	served := inTurn(events)
 	at := len(served)
-	switch {
-	case now == "": // lost or damaged
+	if now == "" { // lost or damaged
 		at--
-	case slices.Contains(served, now):
-		for i, name := range served {
-			if name == now {
-				at = i // the last time
-			}
+	}
+	for i, name := range served {
+		if name == now {
+			at = i // the last time
 		}
 	}
 	if at < 1 {

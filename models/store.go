@@ -119,19 +119,24 @@ func (s *Store) Versions(ctx context.Context, model string) ([]string, error) {
 	if !bundle.ValidModel(model) {
 		return nil, fmt.Errorf("model %q: %w", model, ErrNotFound)
 	}
-	files, err := s.bucket.Files(ctx, model)
+	versions, err := s.versionsIn(ctx, model)
+	if err == nil && len(versions) == 0 {
+		err = fmt.Errorf("model %q: %w", model, ErrNotFound)
+	}
+	return versions, err
+}
+
+// versionsIn returns the versions in a folder that have a manifest, which is written last.
+func (s *Store) versionsIn(ctx context.Context, folder string) (versions []string, err error) {
+	files, err := s.bucket.Files(ctx, folder)
 	if err != nil {
 		return nil, listing(err)
 	}
-	var versions []string
 	for _, file := range files {
-		if version := path.Base(path.Dir(file)); path.Join(model, version, bundle.ManifestFile) == file &&
-			bundle.ValidVersion(version) {
+		version := path.Base(path.Dir(file))
+		if path.Join(folder, version, bundle.ManifestFile) == file && bundle.ValidVersion(version) {
 			versions = append(versions, version)
 		}
-	}
-	if len(versions) == 0 {
-		return nil, fmt.Errorf("model %q: %w", model, ErrNotFound)
 	}
 	return versions, nil
 }

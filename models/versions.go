@@ -14,8 +14,9 @@ import (
 )
 
 var (
-	errUnexpected = errors.New("unexpected file")
-	errChanged    = errors.New("sha256 does not match")
+	errUnexpected      = errors.New("unexpected file")
+	errChanged         = errors.New("sha256 does not match")
+	errManifestChanged = errors.New("the manifest was changed: its checksum is not that of its name")
 )
 
 // Load reads a version and checks all of it against its manifest. The error joins a *FileError for each damaged file.
@@ -166,7 +167,7 @@ func (s *Store) readManifest(ctx context.Context, b *bundle.Bundle, model string
 	}
 	b.SHA256 = bundle.FileOf(data).SHA256
 	if !bundle.OfVersion(b.Version, b.SHA256) {
-		return errors.New("the manifest was changed: its checksum is not that of its name")
+		return errManifestChanged
 	}
 	m, err := bundle.ParseManifest(data)
 	if err != nil {
