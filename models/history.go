@@ -91,30 +91,25 @@ func (s *Store) recorded(ctx context.Context) ([]Event, error) {
 		}
 		return nil, fileError(FileError{File: historyFile, Err: err})
 	}
-	events, bad := parseLines[Event](data)
+	var events []Event
 	var errs []error
-	if len(wholeLines(data)) < len(data) {
-		bad = append(bad, fmt.Errorf("line %d: cut off", bytes.Count(data, []byte("\n"))+1))
+	bad := func(line int, err error) {
+		errs = append(errs, &FileError{File: historyFile, Err: fmt.Errorf("line %d: %w", line, err)})
 	}
-	for _, err := range bad {
-		errs = append(errs, &FileError{File: historyFile, Err: err})
-	}
-	return events, errors.Join(errs...)
-}
-
-// parseLines reads JSON lines; lines that cannot be read are left out and told in bad.
-func parseLines[T any](data []byte) (all []T, bad []error) {
-	number := 0
-	for line := range bytes.Lines(wholeLines(data)) {
+	whole, number := wholeLines(data), 0
+	for line := range bytes.Lines(whole) {
 		number++
-		var v T
-		if err := json.Unmarshal(line, &v); err != nil {
-			bad = append(bad, fmt.Errorf("line %d: %w", number, err))
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			bad(number, err)
 			continue
 		}
-		all = append(all, v)
+		events = append(events, e)
 	}
-	return all, bad
+	if len(whole) < len(data) {
+		bad(number+1, errors.New("cut off"))
+	}
+	return events, errors.Join(errs...)
 }
 
 // wholeLines cuts off a last line without its end.
@@ -173,9 +168,9 @@ func (s *Store) record(ctx context.Context, e Event) error {
 			return fmt.Errorf("recording the history: %w", err)
 		}
 		e.Time, e.Abandoned = time.Now().UTC(), false
-		after, err := appendLines(wholeLines(before), e)
+		line, err := json.Marshal(e)
 		if err == nil {
-			err = s.bucket.Swap(ctx, historyFile, before, after)
+			err = s.bucket.Swap(ctx, historyFile, before, slices.Concat(wholeLines(before), line, []byte("\n")))
 		}
 		if !errors.Is(err, ErrConflict) {
 			if err != nil {
@@ -184,19 +179,6 @@ func (s *Store) record(ctx context.Context, e Event) error {
 			return err
 		}
 	}
-}
-
-// appendLines returns a copy of data with events appended.
-func appendLines(data []byte, events ...Event) ([]byte, error) {
-	data = slices.Clone(data)
-	for _, e := range events {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return nil, err
-		}
-		data = append(append(data, line...), '\n')
-	}
-	return data, nil
 }
 
 // ServedAt returns the generation that was served at a time. The error wraps ErrNotFound if nothing was.

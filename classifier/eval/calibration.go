@@ -11,10 +11,7 @@ import (
 // (logistic recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin.
 // Epidemiol. 74). p is clipped to [2⁻⁵², 1−2⁻⁵²], and both classes occur. The cost is O(n) per Newton step.
 func calibrate(y []bool, p []float64) (intercept, slope *float64) {
-	x := make([]float64, len(p))
-	for i, v := range p {
-		x[i] = logit(v)
-	}
+	x := logits(p)
 	return new(calibrationIntercept(y, x)), calibrationSlope(y, x)
 }
 
@@ -26,12 +23,7 @@ const (
 
 // calibrationIntercept solves Σ σ(a + x) = Σ y, which rises in a, by Newton's method kept between bounds.
 func calibrationIntercept(y []bool, x []float64) float64 {
-	var positives float64
-	for _, v := range y {
-		if v {
-			positives++
-		}
-	}
+	positives := float64(Positives(y))
 	// At low all rows are below the prevalence, at high above it.
 	target := logit(positives / float64(len(y)))
 	low, high := target-logit(1), target-logit(0)

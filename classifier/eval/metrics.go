@@ -156,13 +156,19 @@ func check(y []bool, p []float64, groups []string) error {
 	return nil
 }
 
-// bothClasses returns the numbers of positive and negative outcomes, and ErrOneClass if one of them is 0.
-func bothClasses(y []bool) (positives, negatives int, err error) {
+// Positives returns the number of positive outcomes.
+func Positives(y []bool) (n int) {
 	for _, v := range y {
 		if v {
-			positives++
+			n++
 		}
 	}
+	return n
+}
+
+// bothClasses returns the numbers of positive and negative outcomes, and ErrOneClass if one of them is 0.
+func bothClasses(y []bool) (positives, negatives int, err error) {
+	positives = Positives(y)
 	negatives = len(y) - positives
 	if positives == 0 || negatives == 0 {
 		return positives, negatives, fmt.Errorf("%w: %d of %d rows are positive", ErrOneClass, positives, len(y))

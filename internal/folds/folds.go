@@ -98,6 +98,12 @@ func numbered[K comparable](keys []K) (of []int, count int) {
 	return of, len(number)
 }
 
+// Distinct returns how many names differ.
+func Distinct(names []string) int {
+	_, count := numbered(names)
+	return count
+}
+
 // Spread deals the rows of each class, 0 … classes−1, evenly over k folds at random. A class begins at the fold after
 // the one where the class before it ended.
 func Spread(y []int, classes, k int, seed uint64) []int {

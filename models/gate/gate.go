@@ -3,9 +3,13 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
 )
 
 // Decision is what becomes of the challenger and the champion.
@@ -45,6 +49,23 @@ type Learned struct {
 type Grouping struct {
 	Name  string
 	Level []string // of each note; "" is unknown and belongs to no subgroup
+}
+
+// Subgroups returns the levels by name, each with its notes.
+func (g *Grouping) Subgroups() iter.Seq2[string, []int] {
+	notes := map[string][]int{}
+	for i, level := range g.Level {
+		if level != "" {
+			notes[level] = append(notes[level], i)
+		}
+	}
+	return func(yield func(string, []int) bool) {
+		for _, level := range slices.Sorted(maps.Keys(notes)) {
+			if !yield(level, notes[level]) {
+				return
+			}
+		}
+	}
 }
 
 // Settings are those of the rule.
@@ -145,7 +166,7 @@ func Judge(n Notes, s Settings) (*Verdict, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
-	events := count(n.Admitted)
+	events := eval.Positives(n.Admitted)
 	least := 1
 	if n.Champion != nil {
 		least = s.MinEvents
@@ -205,19 +226,5 @@ func (n *Notes) patients() int {
 	if n.Patients == nil {
 		return len(n.Admitted)
 	}
-	seen := map[string]bool{}
-	for _, p := range n.Patients {
-		seen[p] = true
-	}
-	return len(seen)
-}
-
-func count(y []bool) int {
-	n := 0
-	for _, v := range y {
-		if v {
-			n++
-		}
-	}
-	return n
+	return folds.Distinct(n.Patients)
 }

@@ -1,10 +1,6 @@
 package gate
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
 )
@@ -60,21 +56,13 @@ func (n *Notes) recalibrate() (*Recalibrated, error) {
 	}
 	p := make([]float64, len(fold))
 	for k := range crossFolds {
-		var y []bool
-		var q []float64
-		for i, of := range fold {
-			if of != k {
-				y, q = append(y, n.Admitted[i]), append(q, n.Champion[i])
-			}
-		}
-		fit, err := eval.FitRecalibration(y, q)
+		others, held := folds.Split(fold, k)
+		fit, err := eval.FitRecalibration(folds.Take(n.Admitted, others), folds.Take(n.Champion, others))
 		if err != nil || fit == nil {
 			return nil, err
 		}
-		for i, of := range fold {
-			if of == k {
-				p[i] = fit.Apply(n.Champion[i])
-			}
+		for _, i := range held {
+			p[i] = fit.Apply(n.Champion[i])
 		}
 	}
 	r := &Recalibrated{Recalibration: *whole, Probabilities: p}
@@ -91,19 +79,12 @@ func (n *Notes) recalibrate() (*Recalibrated, error) {
 
 // compareLevels appends the subgroups of a grouping that have enough notes, by name.
 func (f *Figures) compareLevels(n *Notes, g Grouping, least int) error {
-	rows := map[string][]int{}
-	for i, level := range g.Level {
-		if level != "" {
-			rows[level] = append(rows[level], i)
-		}
-	}
-	for _, level := range slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]) {
-		at := rows[level]
+	for level, at := range g.Subgroups() {
 		part := Notes{
 			Admitted: folds.Take(n.Admitted, at), Challenger: folds.Take(n.Challenger, at),
 			Champion: folds.Take(n.Champion, at), Patients: folds.Take(n.Patients, at),
 		}
-		events := count(part.Admitted)
+		events := eval.Positives(part.Admitted)
 		if min(events, len(at)-events) < least || part.patients() < 2 {
 			continue
 		}

@@ -1,9 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -244,21 +244,8 @@ func ranking(y []bool, p []float64) []RankingPoint {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case p[a] > p[b]:
-			return -1
-		case p[a] < p[b]:
-			return 1
-		}
-		return 0
-	})
-	positives := 0
-	for _, v := range y {
-		if v {
-			positives++
-		}
-	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	positives := eval.Positives(y)
 	negatives := len(y) - positives
 	if positives == 0 || negatives == 0 {
 		return nil
@@ -288,24 +275,11 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err 
 	if len(g.Level) != len(e.Admitted) {
 		return nil, fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(e.Admitted), len(g.Level), g.Name)
 	}
-	rows := map[string][]int{}
-	for i, level := range g.Level {
-		if level != "" {
-			rows[level] = append(rows[level], i)
-		}
-	}
-	for _, level := range slices.Sorted(maps.Keys(rows)) {
+	for level, at := range g.Subgroups() {
 		s := Subgroup{Grouping: g.Name, Level: level}
-		y, p, who := folds.Take(e.Admitted, rows[level]), folds.Take(e.Probabilities, rows[level]),
-			folds.Take(e.Patients, rows[level])
-		events := 0
-		for _, v := range y {
-			if v {
-				events++
-			}
-		}
-		if min(events, len(y)-events) < Suppression ||
-			who != nil && len(slices.Compact(slices.Sorted(slices.Values(who)))) < 2 {
+		y, p, who := folds.Take(e.Admitted, at), folds.Take(e.Probabilities, at), folds.Take(e.Patients, at)
+		events := eval.Positives(y)
+		if min(events, len(y)-events) < Suppression || who != nil && folds.Distinct(who) < 2 {
 			s.Suppressed = true
 			all = append(all, s)
 			continue

@@ -2,10 +2,11 @@ package train
 
 import (
 	"context"
-	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -42,20 +43,10 @@ func choose(ctx context.Context, r *rows, s Settings) (*text, textproc.Settings,
 			return nil, s.Text, err
 		}
 	}
-	gain := make([]float64, len(r.y))
-	for i, y := range r.y {
-		gain[i] = logLoss(held[0].OutOfFold[i], y) - logLoss(held[1].OutOfFold[i], y)
-	}
+	gain := eval.Losses(r.y, held[0].OutOfFold)
+	floats.Sub(gain, eval.Losses(r.y, held[1].OutOfFold))
 	if mean, deviation := stat.MeanStdDev(gain, nil); mean > 2*stat.StdErr(deviation, float64(len(gain))) {
 		return rich, s.rich().Text, nil
 	}
 	return plain, s.Text, nil
-}
-
-// logLoss returns −ln of the probability that p gives the outcome.
-func logLoss(p float64, positive bool) float64 {
-	if !positive {
-		p = 1 - p
-	}
-	return -math.Log(max(p, 1e-15))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
-	"github.com/wardcast/wardcast/classifier/elasticnet"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -31,9 +30,6 @@ import (
 func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, logOdds []float64) (*Fitted, error) {
 	r := bareRows(d)
 	r.encode(d.Aux, pooled.Aux())
-	if !slices.Contains(r.y, !r.y[0]) {
-		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
-	}
 	foldOf, err := eval.StratifiedFolds(r.classes, r.patients, s.Folds, s.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("choosing folds: %w", err)
@@ -61,24 +57,14 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	if err != nil {
 		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
 	}
-	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	cv, at, err := s.fitPath(ctx, r, append(parts, aux), logOdds, foldOf)
 	if err != nil {
-		return nil, fmt.Errorf("laying out features: %w", err)
-	}
-	_, all := design.Dims()
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y, Offset: logOdds}, foldOf,
-		s.path(all-r.width, all))
-	if err != nil {
-		return nil, fmt.Errorf("fitting coefficients: %w", err)
-	}
-	at := cv.IndexMin
-	if s.OneSE {
-		at = cv.Index1SE
+		return nil, err
 	}
 	f.Lambda, f.Features = cv.Lambda[at], cv.DF(at)
 	f.correction = &f.Features
 	beta := cv.Dense(at)
-	gamma := beta[all-r.width:]
+	gamma := beta[len(beta)-r.width:]
 	for j, divisor := range scale {
 		gamma[j] /= divisor
 	}

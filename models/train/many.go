@@ -66,7 +66,7 @@ func (r *rows) sample(most int) *rows {
 // fitProduct fits the coefficients of many notes. A note is a short row of its terms, words and auxiliary features;
 // topics and pieces of words are products of these rows with matrices that all notes share.
 func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int) (*coefficients, error) {
-	c := &coefficients{vectorizer: t.vectorizer, scale: r.auxDivisors(true)}
+	c := &coefficients{vectorizer: t.vectorizer, scale: r.auxScales()}
 	var words *textproc.Words
 	if s.words() && s.Pieces {
 		var err error
@@ -241,12 +241,4 @@ func (r *rows) auxTo(dst []float64, i int) {
 			f++
 		}
 	}
-}
-
-// auxDivisors returns the divisor of each auxiliary feature.
-func (r *rows) auxDivisors(unitVariance bool) []float64 {
-	if unitVariance {
-		return r.auxScales()
-	}
-	return slices.Repeat([]float64{1}, r.width)
 }

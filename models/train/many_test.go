@@ -55,11 +55,7 @@ func TestManyNotesPredictAlike(t *testing.T) {
 			change(&s)
 			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
 			want, got := fitted(t, d, s, 0), fitted(t, d, s, len(rows))
-			var laid, product []float64
-			for i, r := range rows {
-				laid, product = append(laid, logLoss(want.OutOfFold[i], r.Positive)),
-					append(product, logLoss(got.OutOfFold[i], r.Positive))
-			}
+			laid, product := eval.Losses(labels(rows), want.OutOfFold), eval.Losses(labels(rows), got.OutOfFold)
 			difference, err := eval.MeanDifference(product, laid, patients(rows))
 			if err != nil {
 				t.Fatal(err)

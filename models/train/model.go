@@ -242,7 +242,10 @@ func (r *rows) auxScales() []float64 {
 // auxFeatures returns the auxiliary features as they are penalized and the divisor of each. Numeric features are
 // centred. Indicators are not, so that they stay sparse; the intercept makes up for it.
 func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
-	scale := r.auxDivisors(unitVariance)
+	scale := slices.Repeat([]float64{1}, r.width)
+	if unitVariance {
+		scale = r.auxScales()
+	}
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	features := make([]float64, r.width)
 	for i := range r.all {
@@ -359,23 +362,33 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 			parts = append(parts, pieces)
 		}
 	}
-	design, err := elasticnet.NewDesign(append(parts, aux)...)
+	cv, at, err := s.fitPath(ctx, r, append(parts, aux), nil, foldOf)
 	if err != nil {
-		return nil, fmt.Errorf("laying out features: %w", err)
-	}
-	_, all := design.Dims()
-	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: design, Y: r.y}, foldOf,
-		s.path(c.topics+c.words+c.pieces, all))
-	if err != nil {
-		return nil, fmt.Errorf("fitting coefficients: %w", err)
-	}
-	at := cv.IndexMin
-	if s.OneSE {
-		at = cv.Index1SE
+		return nil, err
 	}
 	c.beta, c.intercept, c.lambda, c.smallest, c.outOfFold = cv.Dense(at), cv.Intercept[at], cv.Lambda[at],
 		!cv.Turned(), s.heldOut(cv)
 	return c, nil
+}
+
+// fitPath fits the coefficients of parts of features, the auxiliary ones last, and returns the index of the λ chosen.
+func (s *Settings) fitPath(ctx context.Context, r *rows, parts []mat.Matrix, offset []float64, foldOf []int) (
+	cv *elasticnet.CV, at int, err error,
+) {
+	design, err := elasticnet.NewDesign(parts...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("laying out features: %w", err)
+	}
+	_, all := design.Dims()
+	problem := elasticnet.Problem{Design: design, Y: r.y, Offset: offset}
+	cv, err = elasticnet.CrossValidate(ctx, problem, foldOf, s.path(all-r.width, all))
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("fitting coefficients: %w", err)
+	case s.OneSE:
+		return cv, cv.Index1SE, nil
+	}
+	return cv, cv.IndexMin, nil
 }
 
 // heldOut returns the log-odds of each row from coefficients that it had no part in.

@@ -78,7 +78,13 @@ func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, be
 		if before != nil {
 			shifts = before.shifts[b.Manifest.Name]
 		}
-		r, err := renewed(b, c.About, d, p, shifts, v)
+		about := c.About
+		about.Evaluation.From, about.Evaluation.To = period(d.Rows)
+		about.Evaluation.Patients = known(d.Rows)
+		r, err := report.Renew(b, about, report.Evaluation{
+			Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows),
+			Groupings: Groupings(&d), Shifts: shifts,
+		}, v)
 		if err != nil {
 			return err
 		}
@@ -87,19 +93,6 @@ func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, be
 		}
 	}
 	return nil
-}
-
-// renewed returns the report of a version on later notes, whose probabilities of admission are p.
-func renewed(b *bundle.Bundle, about report.Data, d Data, p []float64, shifts []report.Shift,
-	v *gate.Verdict,
-) (*report.Report, error) {
-	about.Evaluation.From, about.Evaluation.To = period(d.Rows)
-	about.Evaluation.Patients = known(d.Rows)
-	e := report.Evaluation{
-		Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows),
-		Groupings: Groupings(&d), Shifts: shifts,
-	}
-	return report.Renew(b, about, e, v)
 }
 
 // period returns the first and the last arrival, zero if no row has any.
@@ -116,10 +109,6 @@ func period(rows []Row) (from, to time.Time) {
 		}
 	}
 	return from, to
-}
-
-func distinct(names []string) int {
-	return len(slices.Compact(slices.Sorted(slices.Values(names))))
 }
 
 // ageField is the auxiliary value whose bands are subgroups; groupFields are those whose values are. The site is one
@@ -148,7 +137,7 @@ func Groupings(d *Data) []gate.Grouping {
 		if name != ageField { // whose levels are ours
 			hideRare(g.Level, who)
 		}
-		if distinct(g.Level) > 1 {
+		if folds.Distinct(g.Level) > 1 {
 			out = append(out, g)
 		}
 	}

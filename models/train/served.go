@@ -13,22 +13,6 @@ import (
 // served is the models of one generation, which score notes as a scorer of the stream does.
 type served map[string]*classifier.Model
 
-// serve makes served of bundles by the names of their models.
-func serve(bundles map[string]*bundle.Bundle) (served, error) {
-	s := served{}
-	for name, b := range bundles {
-		m, err := classifier.Load(b)
-		if err != nil {
-			return nil, fmt.Errorf("reading model %q: %w", name, err)
-		}
-		s[name] = m
-	}
-	if s[bundle.Other] == nil {
-		return nil, errWithoutOther
-	}
-	return s, nil
-}
-
 var errWithoutOther = fmt.Errorf("the generation has no model %q: %w", bundle.Other, models.ErrNotFound)
 
 // probabilities returns the probability of admission of each row, by the model of its complaint or that of all.
@@ -102,13 +86,16 @@ func (r *reader) read(row *Row) {
 
 // Probabilities returns those of admission of labelled notes, each by the model that will score it.
 func (t *Trained) Probabilities(d Data) ([]float64, error) {
-	bundles := map[string]*bundle.Bundle{}
+	s := served{}
 	for _, b := range t.Bundles {
-		bundles[b.Manifest.Name] = b
+		m, err := classifier.Load(b)
+		if err != nil {
+			return nil, fmt.Errorf("reading model %q: %w", b.Manifest.Name, err)
+		}
+		s[b.Manifest.Name] = m
 	}
-	s, err := serve(bundles)
-	if err != nil {
-		return nil, err
+	if s[bundle.Other] == nil {
+		return nil, errWithoutOther
 	}
 	return s.probabilities(&d), nil
 }

@@ -82,8 +82,6 @@ const minClass = 10
 // Data.Previous from the job.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	t := newTraining(d, s, job)
-	t.total += t.steps
-	t.advance(0)
 	p, err := t.trainPooled(ctx)
 	if err != nil {
 		return nil, err
@@ -98,8 +96,6 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 func Pool(ctx context.Context, d Data, s Settings, job Job) (*Trained, *Pooled, error) {
 	job.Ours = func(string) bool { return false }
 	t := newTraining(d, s, job)
-	t.total += t.steps
-	t.advance(0)
 	p, err := t.trainPooled(ctx)
 	return t.out, p, err
 }
@@ -152,7 +148,7 @@ func newTraining(d Data, s Settings, job Job) *training {
 		if job.Ours != nil && !job.Ours(bundle.Slug(g.Complaint)) {
 			return true
 		}
-		rare := distinct(patients(g.Rows)) < least
+		rare := folds.Distinct(patients(g.Rows)) < least
 		if rare {
 			t.out.RareComplaints++
 		}
@@ -175,6 +171,8 @@ func newTraining(d Data, s Settings, job Job) *training {
 
 // trainPooled makes the model of all complaints.
 func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
+	t.total += t.steps
+	t.advance(0)
 	a := t.try(ctx, t.data, bundle.Other, func(d Data) (*Fitted, error) { return Fit(ctx, d, t.settings) })
 	if a.err != nil {
 		return nil, fmt.Errorf("training the model of all complaints: %w", a.err)
