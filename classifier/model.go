@@ -153,7 +153,6 @@ func (p *Parts) checkClasses() error {
 	return nil
 }
 
-// admissionClasses are the names of the classes that mean admission.
 func (p *Parts) admissionClasses() []string {
 	var names []string
 	for i, admission := range p.Admission {
@@ -224,7 +223,6 @@ func (m *Model) Words(n int) []string {
 	return words
 }
 
-// turned returns the values with their sign turned, nil for nil.
 func turned(values []float64) []float64 {
 	if values == nil {
 		return nil
@@ -269,7 +267,6 @@ func (m *Model) label(t int) string {
 	return strings.Join(words, ", ")
 }
 
-// termWeight is the weight of the term in a column.
 type termWeight struct {
 	column int
 	weight float64

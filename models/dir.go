@@ -24,7 +24,6 @@ const tempPrefix = ".tmp-"
 // folder.
 type Dir string
 
-// path returns the place of a file or folder of the bucket.
 func (d Dir) path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
 
 // Prepare implements Bucket.

@@ -141,7 +141,6 @@ func (s *Store) versionsIn(ctx context.Context, folder string) (versions []strin
 	return versions, nil
 }
 
-// listing returns the error of a list of files.
 func listing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: %w", ErrNotFound, err)

@@ -87,7 +87,6 @@ func FitHistory(h *History) (*Fit, error) {
 	return f, nil
 }
 
-// check returns what is wrong with a fit that was read.
 func (f *Fit) check() error {
 	n := len(f.Wards.Names)
 	if !slices.IsSorted(f.Wards.Names) {

@@ -129,7 +129,6 @@ func (f *Forecaster) Forecast(m *Moment, o Options) ([]Forecast, error) {
 	return forecasts, nil
 }
 
-// mix fills in the distributions.
 func (c *Forecast) mix(o Options, sensitivity float64) {
 	var x mixer
 	x.mix(c.Q, c.Mean, sensitivity, c.Dispersion)

@@ -77,7 +77,6 @@ type judged struct {
 // much the same admissions again and again.
 var clocks = []int{8, 14, 22}
 
-// run makes the forecasts from a time on.
 func (r *rerun) run(from time.Time) error {
 	early := *r.history
 	early.AsOf, early.Visits = from, KnownVisits(r.visits, early.From, from)

@@ -28,7 +28,6 @@ type Times struct {
 // is of those at the arrival or, by a wrong clock, before it.
 type Counts []int
 
-// add counts a decision after so many hours.
 func (c *Counts) add(hours float64) {
 	i := min(max(int(math.Ceil(hours/stepHours-1e-9)), 0), steps)
 	for len(*c) <= i {
@@ -37,7 +36,6 @@ func (c *Counts) add(hours float64) {
 	(*c)[i]++
 }
 
-// total returns the number of decisions.
 func (c Counts) total() int {
 	n := 0
 	for _, x := range c {

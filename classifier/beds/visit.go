@@ -67,7 +67,6 @@ const (
 	nightStart = 22
 )
 
-// atNight reports whether a local time is in the night.
 func atNight(local time.Time) bool { return local.Hour() >= nightStart || local.Hour() < nightEnd }
 
 // dayBand groups the hours of arrival: from 0, 7, 12, 17 and 22 h.

@@ -197,7 +197,6 @@ func CheckFormat(data []byte) error {
 	return nil
 }
 
-// check returns an error for values that no model can have.
 func (m *Manifest) check() error {
 	problem := ""
 	switch {

@@ -59,7 +59,6 @@ func PSI(reference, current []float64) (Shift, error) {
 	return s, nil
 }
 
-// total returns the sum of counts.
 func total(counts []float64) (sum float64, err error) {
 	for _, c := range counts {
 		if !(c >= 0) || math.IsInf(c, 1) {

@@ -106,7 +106,6 @@ func Fit(ctx context.Context, p Problem, s Settings) (*Path, error) {
 	return f.Path, nil
 }
 
-// prepare checks the input and returns the settings with their defaults.
 func prepare(p Problem, s Settings) (Settings, error) {
 	if err := p.check(); err != nil {
 		return s, err

@@ -192,7 +192,6 @@ func (l *loss) gradient(dst, beta []float64) float64 {
 	return value * scale
 }
 
-// add sums over rows.
 func (s *sums) add(l *loss, rows []int32, base []float64, intercept float64) {
 	s.loss, s.intercept = 0, 0
 	clear(s.base)

@@ -63,7 +63,6 @@ func newQuasiNewton(l *loss, s Settings, factors, squares []float64) *quasiNewto
 	return q
 }
 
-// start moves the estimate.
 func (q *quasiNewton) start(beta []float64) {
 	copy(q.beta, beta)
 	q.value = q.loss.gradient(q.slope, q.beta)

@@ -84,7 +84,6 @@ const (
 	turnRatio  = 1e-8
 )
 
-// withDefaults returns the settings for n rows and p columns with zero values replaced.
 func (s Settings) withDefaults(n, p int) Settings {
 	ratio := 1e-4
 	if n < p && !s.Turn {
@@ -96,7 +95,6 @@ func (s Settings) withDefaults(n, p int) Settings {
 	return s
 }
 
-// check returns an error unless the settings, with defaults, are within their ranges for p columns.
 func (s Settings) check(p int) error {
 	switch {
 	case !(s.Alpha >= 0 && s.Alpha <= 1):
@@ -128,7 +126,6 @@ func (s Settings) check(p int) error {
 // outside reports whether v is no number ≥ 0.
 func outside(v float64) bool { return !(v >= 0) || math.IsInf(v, 0) }
 
-// check returns an error unless the problem's parts fit together.
 func (p Problem) check() error {
 	switch {
 	case p.Design == nil:

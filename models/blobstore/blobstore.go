@@ -126,7 +126,6 @@ const (
 	noObject   version = ""
 )
 
-// bucket implements models.Bucket.
 type bucket struct {
 	service
 	top string // "" or a folder with a slash
@@ -146,10 +145,8 @@ var (
 	errUnversioned = errors.New("the service does not report the version of an object")
 )
 
-// Prepare implements models.Bucket.
 func (b *bucket) Prepare(ctx context.Context) error { return b.put(ctx, b.top+probe, nil, anyVersion) }
 
-// Folders implements models.Bucket.
 func (b *bucket) Folders(ctx context.Context, folder string) ([]string, error) {
 	names, err := b.names(ctx, folder, false)
 	for i, name := range names {
@@ -158,7 +155,6 @@ func (b *bucket) Folders(ctx context.Context, folder string) ([]string, error) {
 	return names, err
 }
 
-// Files implements models.Bucket.
 func (b *bucket) Files(ctx context.Context, folder string) ([]string, error) {
 	return b.names(ctx, folder, true)
 }
@@ -182,13 +178,11 @@ func (b *bucket) names(ctx context.Context, folder string, files bool) (names []
 	return names, err
 }
 
-// Read implements models.Bucket.
 func (b *bucket) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	data, _, err := b.get(ctx, b.top+name, limit)
 	return data, err
 }
 
-// Swap implements models.Bucket.
 func (b *bucket) Swap(ctx context.Context, name string, before, after []byte) error {
 	if before == nil {
 		return b.put(ctx, b.top+name, after, noObject)
@@ -205,7 +199,6 @@ func (b *bucket) Swap(ctx context.Context, name string, before, after []byte) er
 	return b.put(ctx, b.top+name, after, now)
 }
 
-// AddFolder implements models.Bucket.
 func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string][]byte, last string) error {
 	sealed := path.Join(folder, last)
 	now, err := b.Read(ctx, sealed, int64(len(files[last])))

@@ -21,7 +21,6 @@ import (
 // amazon is the address of S3; the client goes from there to that of the region.
 const amazon = "https://s3.amazonaws.com"
 
-// s3 implements service.
 type s3 struct {
 	client     minio.Core
 	bucket     string
@@ -97,13 +96,11 @@ type keys struct {
 	found  credentials.Provider
 }
 
-// place is where a key for S3 may be.
 type place struct {
 	name     string
 	provider credentials.Provider
 }
 
-// RetrieveWithCredContext implements credentials.Provider.
 func (k *keys) RetrieveWithCredContext(c *credentials.CredContext) (credentials.Value, error) {
 	missing := errors.New("no key for S3")
 	for _, p := range k.places {
@@ -120,10 +117,8 @@ func (k *keys) RetrieveWithCredContext(c *credentials.CredContext) (credentials.
 	return credentials.Value{}, missing
 }
 
-// Retrieve implements credentials.Provider.
 func (k *keys) Retrieve() (credentials.Value, error) { return k.RetrieveWithCredContext(nil) }
 
-// IsExpired implements credentials.Provider.
 func (k *keys) IsExpired() bool { return k.found == nil || k.found.IsExpired() }
 
 func (s *s3) list(ctx context.Context, prefix string, recursive bool) (names []string, err error) {

@@ -127,12 +127,10 @@ func signed(v float64) string {
 	return fmt.Sprintf("%+.4f", v)
 }
 
-// sample names the notes.
 func (f *Figures) sample() string {
 	return fmt.Sprintf("%d held-out notes with %d admissions", f.Challenger.N, f.Challenger.Positives)
 }
 
-// area returns the AUROC as text.
 func area(a *eval.Assessment) string {
 	if a.AUROC == nil {
 		return "unknown"

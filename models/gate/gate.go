@@ -221,7 +221,6 @@ func lengthOr[T any](list []T, n *Notes) int {
 	return len(list)
 }
 
-// patients returns their number.
 func (n *Notes) patients() int {
 	if n.Patients == nil {
 		return len(n.Admitted)

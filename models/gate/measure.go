@@ -5,7 +5,6 @@ import (
 	"github.com/wardcast/wardcast/internal/folds"
 )
 
-// measure sets all figures.
 func (f *Figures) measure(n *Notes, s Settings) (err error) {
 	if f.Challenger, err = eval.Assess(n.Admitted, n.Challenger, n.Patients); err != nil {
 		return err

@@ -42,7 +42,6 @@ func (r *Report) Card() string {
 	return c.b.String()
 }
 
-// card writes Markdown.
 type card struct {
 	r *Report
 	b strings.Builder
@@ -249,7 +248,6 @@ func (c *card) metrics() {
 	}
 }
 
-// classes writes the measures of several outcomes.
 func (c *card) classes() {
 	m := c.r.Classes
 	c.line("\n| measure of all outcomes | value |\n| --- | --- |")

@@ -94,7 +94,6 @@ func (r *Report) RiskChart() *chart.Chart {
 	return c
 }
 
-// drawThreshold marks the model's own threshold.
 func (r *Report) drawThreshold(c *chart.Chart) {
 	t := r.Thresholds[0].Threshold
 	c.Line("now", chart.At(t, c.Y.From), chart.At(t, c.Y.To))

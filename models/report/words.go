@@ -175,7 +175,6 @@ func (r *Report) measuredOn() string {
 	return "Cross-validated on " + on + ", the training notes themselves."
 }
 
-// summary tells what the model predicts.
 func (r *Report) summary() string {
 	of := "all presenting complaints"
 	if c := r.Manifest.Complaint; c != "" {
@@ -190,7 +189,6 @@ func (r *Report) summary() string {
 		"Probability that a patient of the emergency department is admitted, from the triage note of %s.", of)
 }
 
-// formula tells how the prediction is made.
 func (r *Report) formula() string {
 	m := r.Manifest
 	var features []string

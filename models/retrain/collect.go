@@ -108,7 +108,6 @@ type collector struct {
 	inOutcome msg.Outcome
 }
 
-// visit is what is known of a visit.
 type visit struct {
 	at          int64  // time of the event that counts
 	decided     int64  // when it says that the visit was decided
@@ -153,7 +152,6 @@ func instant(otherwise time.Time, written ...string) (at int64, ok bool) {
 	return micros(otherwise), true
 }
 
-// outcome takes one message of outcomes.
 func (c *collector) outcome(m *Message) error {
 	read := &c.counts.Outcomes
 	read.Messages++
@@ -218,7 +216,6 @@ func (c *collector) said(o *msg.Outcome) marks {
 	}
 }
 
-// note takes one message of notes.
 func (c *collector) note(m *Message) error {
 	read := &c.counts.Notes
 	read.Messages++

@@ -41,7 +41,6 @@ type Read struct {
 	First map[string]string `json:"first_refused"`
 }
 
-// refuse counts a refused message.
 func (r *Read) refuse(why string, at Place) {
 	if r.Refused[why]++; r.Refused[why] == 1 {
 		r.First[why] = at.String()

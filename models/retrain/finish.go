@@ -54,16 +54,13 @@ func (d *decidedRows) dropErased() {
 	d.rows, d.decisions = d.rows[:n], d.decisions[:n]
 }
 
-// Len implements sort.Interface.
 func (d *decidedRows) Len() int { return len(d.rows) }
 
-// Less implements sort.Interface.
 func (d *decidedRows) Less(i, j int) bool {
 	a, b := &d.rows[i], &d.rows[j]
 	return cmp.Or(a.Arrived.Compare(b.Arrived), strings.Compare(a.Visit, b.Visit)) < 0
 }
 
-// Swap implements sort.Interface.
 func (d *decidedRows) Swap(i, j int) {
 	d.rows[i], d.rows[j] = d.rows[j], d.rows[i]
 	d.decisions[i], d.decisions[j] = d.decisions[j], d.decisions[i]

@@ -93,7 +93,6 @@ func (f *Files) read(ctx context.Context, paths []string, each func(*Message) er
 	return nil
 }
 
-// progress counts what is read of files.
 type progress struct {
 	in          io.Reader
 	done, total int64

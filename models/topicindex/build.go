@@ -15,7 +15,6 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// batchSize is how many documents are added at once.
 const batchSize = 5000
 
 // metaKey is where an index keeps its meta.
@@ -35,7 +34,6 @@ func newMapping() *mapping.IndexMappingImpl {
 	return m
 }
 
-// build writes an index of the versions into a new folder.
 func build(ctx context.Context, path string, versions []*Version, text textproc.Settings) (err error) {
 	read, err := textproc.Reader(text)
 	if err != nil {
@@ -83,7 +81,6 @@ func build(ctx context.Context, path string, versions []*Version, text textproc.
 	return b.flush()
 }
 
-// batches adds documents in batches.
 type batches struct {
 	ctx   context.Context
 	index bleve.Index

@@ -80,7 +80,6 @@ type reader interface {
 	Tokens(text string) []textproc.Token
 }
 
-// topics returns the topics of a version with their words.
 func (v *Version) topics(r reader) []found {
 	all := make([]found, len(v.Topics))
 	for i := range v.Topics {
@@ -179,7 +178,6 @@ func lengths(topics []found, documents int) map[string]int {
 	return all
 }
 
-// source is what a document keeps as it is.
 type source struct {
 	Origin     Origin
 	Topic      *Topic   `json:",omitempty"`
@@ -218,7 +216,6 @@ func (f *found) document(lengths map[string]int) (*document.Document, error) {
 	return d, nil
 }
 
-// document returns the document of the version itself.
 func (v *Version) document(r reader) (*document.Document, error) {
 	d, err := newDocument(v.id(), kindVersion, &source{Origin: v.Origin, Vocabulary: v.Vocabulary})
 	if err != nil {
@@ -276,7 +273,6 @@ func newDocument(id, kind string, s *source) (*document.Document, error) {
 	return d, nil
 }
 
-// keyword returns a field of one whole value.
 func keyword(name, value string) *document.TextField {
 	return document.NewTextFieldCustom(name, nil, []byte(value), index.IndexField|index.DocValues|index.SkipFreqNorm,
 		nil)

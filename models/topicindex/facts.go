@@ -33,7 +33,6 @@ type facts struct {
 	codes     [len(facetFields)]map[string]int32
 }
 
-// fact is a document.
 type fact struct {
 	id     string
 	topic  bool                    // not a version
@@ -43,7 +42,6 @@ type fact struct {
 	place  string                  // among all, by fieldOrder
 }
 
-// readFacts returns the facts of an index.
 func readFacts(advanced index.Index) (_ *facts, err error) {
 	r, err := advanced.Reader()
 	if err != nil {
@@ -91,7 +89,6 @@ func readFacts(advanced index.Index) (_ *facts, err error) {
 	return f, nil
 }
 
-// note adds a value to a fact.
 func (f *facts) note(d *fact, field string, value []byte) {
 	switch field {
 	case fieldKind:
@@ -201,7 +198,6 @@ func (c *counter) keep(_ context.Context, d *search.DocumentMatch) (bool, error)
 	return !once, nil
 }
 
-// facets returns what was counted.
 func (c *counter) facets() Facets {
 	var all [len(facetFields)][]Facet
 	for i, counts := range c.counts {

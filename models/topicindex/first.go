@@ -127,7 +127,6 @@ func (s *snapshot) heaviest(ctx context.Context, all []query.Query, terms []stri
 	return &topics[0], nil
 }
 
-// weight is how much terms weigh in a topic.
 type weight struct {
 	terms      int     // that it has in their own statuses
 	own, other float64 // sums of |weight|, in their own and in other statuses

@@ -32,7 +32,6 @@ func (x *Index) History(ctx context.Context, ref Ref) ([]Step, error) {
 	return steps, err
 }
 
-// history returns how a topic moved.
 func (s *snapshot) history(ctx context.Context, ref *Ref) ([]Step, error) {
 	number, err := s.find(ref)
 	if err != nil {

@@ -191,14 +191,12 @@ func (x *Index) Refresh(ctx context.Context) error {
 	return damage
 }
 
-// holds reports whether the index of that key is in use.
 func (x *Index) holds(key string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.current != nil && x.current.key == key
 }
 
-// makeFolder makes the folder of the index.
 func (x *Index) makeFolder() (err error) {
 	if x.config.Folder != "" {
 		return os.MkdirAll(x.config.Folder, 0o700)

@@ -159,7 +159,6 @@ func (s *snapshot) textQuery(text string) (query.Query, []Correction) {
 	return anyOf(c.queries), corrections
 }
 
-// anyOf returns a query for what matches at least one.
 func anyOf(all []query.Query) query.Query {
 	if len(all) == 0 {
 		return bleve.NewMatchNoneQuery()

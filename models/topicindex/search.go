@@ -75,7 +75,6 @@ func (x *Index) Search(ctx context.Context, q Query) (*Results, error) {
 	return found, err
 }
 
-// search returns the topics that match a query, best first.
 func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 	what, corrections, except, err := s.query(q)
 	if err != nil {

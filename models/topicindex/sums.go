@@ -39,7 +39,6 @@ func sums(folder string) (map[string]string, error) {
 	return all, err
 }
 
-// writeSums writes the sums of a finished index.
 func writeSums(folder string) error {
 	all, err := sums(folder)
 	if err != nil {

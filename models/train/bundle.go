@@ -10,7 +10,6 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// bundle returns the version that a store keeps.
 func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundle, error) {
 	rows := d.Rows
 	f.Info.Method = string(s.Method)
@@ -71,7 +70,6 @@ type measured struct {
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 
-// encoded returns v as JSON.
 func encoded(what string, v any) (json.RawMessage, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/wardcast/wardcast/models/report"
 )
 
-// champion is the generation that is served.
 type champion struct {
 	generation *models.Generation // without the models that cannot be read
 	bundles    map[string]*bundle.Bundle
@@ -24,7 +23,6 @@ type champion struct {
 	shifts     map[string][]report.Shift
 }
 
-// refused is a model that cannot be read.
 type refused struct {
 	model, complaint string // "" if it is the generation
 	err              error

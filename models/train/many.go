@@ -160,7 +160,6 @@ const (
 	readers     = 16   // goroutines at most
 )
 
-// read reads all notes.
 func (b *base) read(ctx context.Context) error {
 	n := len(b.rows.all)
 	b.starts = append(make([]int, 0, n+1), 0)

@@ -91,7 +91,6 @@ type Data struct {
 	progress Progress
 }
 
-// subset returns the data of some rows.
 func (d Data) subset(at []int) Data {
 	d.Rows = folds.Take(d.Rows, at)
 	return d
@@ -170,7 +169,6 @@ func newRows(d Data, minPatients int) *rows {
 	return r
 }
 
-// texts returns the text of each row.
 func (r *rows) texts() []string {
 	out := make([]string, len(r.docs))
 	for i, d := range r.docs {

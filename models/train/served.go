@@ -28,7 +28,6 @@ func (s served) probabilities(d *Data) []float64 {
 	return out
 }
 
-// has reports whether there is a model of that name.
 func (s served) has(model string) bool { return s[model] != nil }
 
 // reader scores rows with one model, as a scorer of the stream reads them.
@@ -77,7 +76,6 @@ func (r *reader) probability(row *Row) float64 {
 	return r.scorer.Probability(row.Text, r.values)
 }
 
-// read sets the auxiliary values of a row.
 func (r *reader) read(row *Row) {
 	for c, at := range r.from {
 		r.values[c] = row.value(at)

@@ -41,12 +41,10 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 	return out, nil
 }
 
-// share returns how a share has changed.
 func share(name string, before, now float64) report.Shift {
 	return report.Shift{Name: name, Before: &before, Now: &now}
 }
 
-// distribution returns how a distribution has changed.
 func distribution(name string, s drift.Shift) report.Shift {
 	return report.Shift{Name: name, PSI: &s.PSI, Chance: &s.Expected}
 }

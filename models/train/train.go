@@ -221,7 +221,6 @@ func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
 // supervisedSteps is the number of steps in which the training of a supervised model is reported, since it takes long.
 const supervisedSteps = 100
 
-// advance counts steps that are done and reports it.
 func (t *training) advance(more int) {
 	done := t.done.Add(int64(more))
 	if t.job.Progress != nil {
@@ -237,7 +236,6 @@ type attempt struct {
 	seconds float64
 }
 
-// try trains the model of a name.
 func (t *training) try(ctx context.Context, d Data, model string, fit func(Data) (*Fitted, error)) (a attempt) {
 	began := time.Now()
 	var reported atomic.Int64
@@ -364,7 +362,6 @@ func verdict(policy Policy, d eval.Estimate) (kept bool, why string) {
 	}
 }
 
-// add appends an outcome and, if the model is kept, its bundle.
 func (t *training) add(o Outcome, d *Data, fitted *Fitted) error {
 	t.out.Outcomes = append(t.out.Outcomes, o)
 	if !o.Kept {
@@ -391,12 +388,10 @@ func newPredictions(n, classes int) predictions {
 	return p
 }
 
-// heldOut returns the out-of-fold predictions.
 func (f *Fitted) heldOut() predictions {
 	return predictions{f.OutOfFold, f.Probabilities, f.Threshold}
 }
 
-// subset returns the predictions of some rows.
 func (p predictions) subset(at []int) predictions {
 	out := predictions{admission: folds.Take(p.admission, at), threshold: p.threshold}
 	if p.classes != nil {

@@ -50,40 +50,26 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Page is a page of the top bar.
+// Page is a page of the top bar, which viewers may see.
 type Page struct {
 	Path, Title string
-	Role        httpapi.Role // that it needs
 	open        func(*frame.Page, *Options) []httpapi.Route
 }
 
 // Pages lists the pages in the order of the top bar.
 func Pages() []Page {
+	type page = frame.Page
 	type routes = []httpapi.Route
 	return []Page{
-		{Path: "/", Title: "Live", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
-			return live.New(p, o.Feed)
-		}},
-		{Path: "/beds", Title: "Beds", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
-			return bedsroom.New(p, o.Demand, o.Zone)
-		}},
-		{Path: "/try", Title: "Try a note", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
-			return try.New(p, o.Set, o.Explain)
-		}},
-		{Path: "/topics", Title: "Topics", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
-			return topics.New(p, o.Set, o.Topics)
-		}},
-		{Path: "/models", Title: "Models", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
-			return modelsroom.New(p, o.Store, o.Set, o.Changed)
-		}},
-		{Path: "/questionnaires", Title: "Questionnaires", Role: httpapi.Viewer, open: func(p *frame.Page,
-			o *Options,
-		) routes {
+		{"/", "Live", func(p *page, o *Options) routes { return live.New(p, o.Feed) }},
+		{"/beds", "Beds", func(p *page, o *Options) routes { return bedsroom.New(p, o.Demand, o.Zone) }},
+		{"/try", "Try a note", func(p *page, o *Options) routes { return try.New(p, o.Set, o.Explain) }},
+		{"/topics", "Topics", func(p *page, o *Options) routes { return topics.New(p, o.Set, o.Topics) }},
+		{"/models", "Models", func(p *page, o *Options) routes { return modelsroom.New(p, o.Store, o.Set, o.Changed) }},
+		{"/questionnaires", "Questionnaires", func(p *page, o *Options) routes {
 			return questionnaires.New(p, o.Questionnaires)
 		}},
-		{Path: "/health", Title: "Health", Role: httpapi.Viewer, open: func(p *frame.Page, o *Options) routes {
-			return healthroom.New(p, o.Health, o.Replay)
-		}},
+		{"/health", "Health", func(p *page, o *Options) routes { return healthroom.New(p, o.Health, o.Replay) }},
 	}
 }
 
@@ -103,7 +89,7 @@ func Routes(o Options) ([]httpapi.Route, error) {
 	})
 	routes := []httpapi.Route{f.Static()}
 	for _, p := range Pages() {
-		routes = append(routes, p.open(f.Add(p.Path, p.Title, p.Role), &o)...)
+		routes = append(routes, p.open(f.Add(p.Path, p.Title), &o)...)
 	}
 	return routes, nil
 }

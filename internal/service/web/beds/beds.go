@@ -32,7 +32,6 @@ const (
 	momentLayout = "2006-01-02T15:04" // of the browser's field
 )
 
-// room answers for the page.
 type room struct {
 	*frame.Page
 	demand httpapi.BedDemand
@@ -47,7 +46,6 @@ func New(p *frame.Page, demand httpapi.BedDemand, zone *time.Location) []httpapi
 	return []httpapi.Route{p.Route(h.page), frame.Get("/beds.csv", h.csv)}
 }
 
-// query is what the page is asked for.
 type query struct {
 	Window  time.Duration
 	At      time.Time // zero for now
@@ -177,12 +175,10 @@ func (q *query) api() string {
 	return "/v1/bed-demand?" + v.Encode()
 }
 
-// demand returns what to ask for.
 func (q *query) demand() *httpapi.DemandQuery {
 	return &httpapi.DemandQuery{Window: q.Window, At: q.At, Waiting: true, Coming: !q.Waiting}
 }
 
-// demanded are the forecasts of a page.
 type demanded struct {
 	wards []msg.BedDemand // of the window, all wards together first
 	hours []msg.BedDemand // of one ward for windows that grow, see fanStep
@@ -260,7 +256,6 @@ func ask(ctx context.Context, demand httpapi.BedDemand, q *query) (*demanded, er
 	return d, nil
 }
 
-// forecasts returns the messages of forecasts.
 func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQuery) ([]msg.BedDemand, error) {
 	answers, err := demand.Forecasts(ctx, q)
 	if err != nil {
@@ -275,7 +270,6 @@ func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQ
 	return list, nil
 }
 
-// page shows the forecasts.
 func (h *room) page(r *http.Request) http.Handler {
 	if h.demand == nil {
 		return h.Text(frame.Text{
@@ -314,7 +308,6 @@ func (h *room) failed(r *http.Request, err error) {
 // fault returns what is wrong with a query, of an error that wraps httpapi.ErrQuery.
 func fault(err error) string { return strings.TrimPrefix(err.Error(), httpapi.ErrQuery.Error()+": ") }
 
-// csv answers with the forecasts of the page.
 func (h *room) csv(r *http.Request) http.Handler {
 	if h.demand == nil {
 		return httpapi.Problem{Status: http.StatusNotFound}

@@ -14,7 +14,6 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// dotsSize is the size of the chart of dots.
 type dotsSize struct {
 	class         string
 	width, height float64
@@ -156,14 +155,12 @@ func (page *view) strip(o *outlook) template.HTML {
 	return c.SVG()
 }
 
-// fan is the chart of the hours, and its table.
 type fan struct {
 	*chart.Chart
 	Ranges bool // whether ranges are shown
 	Rows   []fanRow
 }
 
-// fanRow is an hour of the table.
 type fanRow struct {
 	By                string
 	Low, Middle, High int

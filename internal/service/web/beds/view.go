@@ -17,7 +17,6 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// view is what the template shows.
 type view struct {
 	*query
 	zone   *time.Location
@@ -53,7 +52,6 @@ type lead struct {
 	Wide, Narrow                            *chart.Chart
 }
 
-// wardRow is a ward in the table.
 type wardRow struct {
 	Name, Href, Here, Expect, Likely, Chance string
 	Typed, Error                             string
@@ -61,9 +59,9 @@ type wardRow struct {
 	Strip                                    template.HTML
 
 	chance, mean float64 // chance is −1 if it is unknown
+	line         huddleLine
 }
 
-// outlook is a forecast with its distribution.
 type outlook struct {
 	*msg.BedDemand
 	total forecast.Distribution
@@ -94,7 +92,6 @@ func (page *view) by(window time.Duration) string {
 	return to.Format("15:04 on 2 Jan")
 }
 
-// fill fills in the forecasts.
 func (page *view) fill(d *demanded) {
 	page.CSV, page.JSON = page.linkTo("/beds.csv", "", ""), page.api()
 	if len(d.wards) == 0 {
@@ -102,30 +99,28 @@ func (page *view) fill(d *demanded) {
 		return
 	}
 	page.asOf = d.asOf
-	all := newOutlook(&d.wards[0])
-	chosen := all
-	for i := range d.wards {
-		if d.wards[i].Ward == page.Ward {
-			chosen = newOutlook(&d.wards[i])
-		}
-	}
+	outlooks := make([]outlook, len(d.wards))
+	chosen := &outlooks[0]
 	page.configured = map[string]int{}
 	for i := range d.wards {
-		if w := &d.wards[i]; len(w.Exceed) > 0 {
-			page.configured[w.Ward] = w.Exceed[0].Beds
+		o := &outlooks[i]
+		if *o = newOutlook(&d.wards[i]); o.Ward == page.Ward {
+			chosen = o
+		}
+		if len(o.Exceed) > 0 {
+			page.configured[o.Ward] = o.Exceed[0].Beds
 		}
 	}
-	page.table(d.wards)
+	page.table(&outlooks[0], outlooks[1:])
 	page.windows()
-	page.lead(&chosen)
+	page.lead(chosen)
 	page.Hours = newFan(page, d.hours, chosen.Calibrated)
-	page.remarks(&all)
+	page.remarks(&outlooks[0])
 }
 
 // noHistory is the beds_version of forecasts that rest on no history of the site.
 const noHistory = "generic"
 
-// remarks says what to know of the count.
 func (page *view) remarks(all *outlook) {
 	n := all.Waiting.Patients
 	page.Stale = all.OutcomesStale
@@ -162,7 +157,6 @@ func (page *view) remarks(all *outlook) {
 // checkedWindows are those whose ranges are compared with what came.
 var checkedWindows = []time.Duration{4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 
-// windows fills in the choice of windows.
 func (page *view) windows() {
 	for _, d := range checkedWindows {
 		value := short(d)
@@ -203,26 +197,21 @@ func (page *view) freeOf(ward string) (n int, known bool) {
 }
 
 // table fills in the wards, the likeliest shortage first, and the text of the huddle.
-func (page *view) table(list []msg.BedDemand) {
-	for i := range list[1:] {
-		o := newOutlook(&list[i+1])
-		free, _ := page.freeOf(o.Ward)
-		page.Most = max(page.Most, o.Total.Interval95[1], free)
+func (page *view) table(all *outlook, wards []outlook) {
+	for i := range wards {
+		free, _ := page.freeOf(wards[i].Ward)
+		page.Most = max(page.Most, wards[i].Total.Interval95[1], free)
 	}
-	lines := map[string]huddleLine{}
-	for i := range list[1:] {
-		o := newOutlook(&list[i+1])
-		page.Wards = append(page.Wards, page.row(&o))
-		lines[o.Ward] = page.line(&o)
+	for i := range wards {
+		page.Wards = append(page.Wards, page.row(&wards[i]))
 	}
 	slices.SortStableFunc(page.Wards, func(a, b wardRow) int {
 		return cmp.Or(cmp.Compare(b.chance, a.chance), cmp.Compare(b.mean, a.mean))
 	})
 	for _, w := range page.Wards {
-		page.Huddle = append(page.Huddle, lines[w.Name])
+		page.Huddle = append(page.Huddle, w.line)
 	}
-	all := newOutlook(&list[0])
-	page.Huddle = append(page.Huddle, page.line(&all))
+	page.Huddle = append(page.Huddle, page.line(all))
 	page.FreeAll = page.typed[msg.AllWards]
 	if n, known := page.freeOf(msg.AllWards); known && page.FreeAll == "" {
 		page.FreeAll = strconv.Itoa(n)
@@ -234,7 +223,7 @@ func (page *view) row(o *outlook) wardRow {
 		Name: o.Ward, Href: page.linkTo("/beds", "ward", o.Ward), Here: wording.Fixed(o.Waiting.Mean, 1),
 		Expect: wording.Fixed(o.Total.Mean, 1), Likely: frame.Unknown, Chance: frame.Unknown,
 		Typed: page.typed[o.Ward], Error: page.Errors["free."+o.Ward], Selected: o.Ward == page.Ward,
-		Strip: page.strip(o), chance: -1, mean: o.Total.Mean,
+		Strip: page.strip(o), chance: -1, mean: o.Total.Mean, line: page.line(o),
 	}
 	if o.Calibrated {
 		w.Likely = ranged(o.Total.Interval80)
@@ -249,7 +238,6 @@ func (page *view) row(o *outlook) wardRow {
 	return w
 }
 
-// ranged returns an interval of counts.
 func ranged(i [2]int) string {
 	if i[0] == i[1] {
 		return strconv.Itoa(i[0])
@@ -282,7 +270,6 @@ func (page *view) line(o *outlook) huddleLine {
 	return huddleLine{name, text + "."}
 }
 
-// lead fills in the answer about a ward, or all.
 func (page *view) lead(o *outlook) {
 	l := &lead{
 		By: page.by(page.Window), Expect: wording.Count(int(math.Round(o.Total.Mean)), "bed"),

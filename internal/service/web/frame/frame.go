@@ -48,11 +48,10 @@ type Frame struct {
 	assets string // changes with the style sheet or the script
 }
 
-// Page is a page of the top bar.
+// Page is a page of the top bar, which viewers may see.
 type Page struct {
 	*Frame
 	Path, Title string
-	Role        httpapi.Role // that it needs
 	text        *Template
 }
 
@@ -70,8 +69,8 @@ func New(o Options) *Frame {
 }
 
 // Add adds a page at the end of the top bar.
-func (f *Frame) Add(path, title string, role httpapi.Role) *Page {
-	p := &Page{Frame: f, Path: path, Title: title, Role: role}
+func (f *Frame) Add(path, title string) *Page {
+	p := &Page{Frame: f, Path: path, Title: title}
 	p.text = p.Template(textPage)
 	f.pages = append(f.pages, p)
 	return p
@@ -98,11 +97,10 @@ func joined(text string) string {
 
 // Route returns the route of the page itself.
 func (p *Page) Route(answer httpapi.Answering) httpapi.Route {
-	path := p.Path
-	if path == "/" {
-		path = "/{$}"
+	if p.Path == "/" {
+		return Get("/{$}", answer)
 	}
-	return httpapi.Route{Pattern: "GET " + path, Role: p.Role, Handler: answer}
+	return Get(p.Path, answer)
 }
 
 // Get returns a route below a page, which viewers may ask for.

@@ -21,7 +21,6 @@ var (
 	script []byte
 )
 
-// asset is a static file.
 type asset struct {
 	kind        string
 	data, small []byte // as it is, and compressed

@@ -26,7 +26,6 @@ var (
 	replayHTML string
 )
 
-// room answers for the page and the replay of dead letters.
 type room struct {
 	*frame.Page
 	snapshot         func() *health.Snapshot
@@ -47,7 +46,6 @@ func New(p *frame.Page, snapshot func() *health.Snapshot, replay Replay) []httpa
 	}
 }
 
-// view is what the template shows.
 type view struct {
 	*health.Snapshot
 	Streams  []stream
@@ -55,7 +53,6 @@ type view struct {
 	Replayed string // how many dead letters were just sent back, "" for no replay
 }
 
-// stream is a stream of records.
 type stream struct {
 	*health.Status
 	Measures []trend
@@ -73,7 +70,6 @@ type trend struct {
 // hourSpan is the time that a sparkline spans, and hourGap that between two readings from which it has a gap.
 const hourSpan, hourGap = time.Hour, 90 * time.Second
 
-// page shows whether anything is late or lost.
 func (h *room) page(r *http.Request) http.Handler {
 	data := newView(h.snapshot())
 	data.Operator = httpapi.CallerOf(r.Context()).Is(httpapi.Operator)
@@ -187,7 +183,6 @@ func hourline(points []health.Point, of func(*health.Point) float64, most float6
 	return c.SVG()
 }
 
-// csv answers with the last hour of all streams.
 func (h *room) csv(*http.Request) http.Handler {
 	out := httpapi.NewCSV("health.csv", "time", "stream", "waiting", "oldest_seconds",
 		"answers_per_second", "p99_seconds")

@@ -47,7 +47,6 @@ func (h *room) askReplay(r *http.Request) http.Handler {
 	return h.shown(data, 0, "")
 }
 
-// replay sends the dead letters of a reason back.
 func (h *room) replay(r *http.Request) http.Handler {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxReplay)
 	_ = r.ParseForm() // what does not come whole names no stream

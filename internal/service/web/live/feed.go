@@ -173,7 +173,6 @@ func (f *Feed) after(number uint64, now time.Time, render renderRows) []batch {
 	return nil
 }
 
-// event returns a server-sent event.
 func event(name, id string, data []byte) []byte {
 	var b bytes.Buffer
 	if id != "" {

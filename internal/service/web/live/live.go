@@ -21,7 +21,6 @@ import (
 //go:embed live.html
 var html string
 
-// room answers for the page and its stream.
 type room struct {
 	*frame.Page
 	feed *Feed
@@ -52,7 +51,6 @@ func State(feed *Feed, ready func() (remarks string, err error)) frame.State {
 // state answers with what the top bar says, for pages without a stream.
 func (h *room) state(*http.Request) http.Handler { return httpapi.JSON(h.State()) }
 
-// view is what the template shows.
 type view struct {
 	Rows      []template.HTML
 	Last      string // id of the newest
@@ -62,10 +60,8 @@ type view struct {
 	ShowNotes bool
 }
 
-// counts are numbers of rows by kind.
 type counts struct{ All, Admit, Close, None int }
 
-// page shows the latest predictions, and what moved one of them.
 func (h *room) page(r *http.Request) http.Handler {
 	list, last := h.feed.latest(pageRows, 0)
 	data := &view{Last: h.feed.id(last), ShowNotes: h.feed.notes}
@@ -120,7 +116,6 @@ func (h *room) draw(f *published) template.HTML {
 	return f.html
 }
 
-// renderRows writes rows for streams.
 func (h *room) renderRows(list []*published, more int) []byte {
 	data := struct {
 		Rows []template.HTML

@@ -39,7 +39,6 @@ func (h *room) stream(*http.Request) http.Handler {
 	})
 }
 
-// viewer is an open stream.
 type viewer struct {
 	*room
 	out  *httpapi.Events
@@ -77,7 +76,6 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 	}
 }
 
-// catchUp returns what is new.
 func (v *viewer) catchUp(now time.Time) (out []byte) {
 	for _, b := range v.feed.after(v.seen, now, v.renderRows) {
 		switch {
@@ -93,7 +91,6 @@ func (v *viewer) catchUp(now time.Time) (out []byte) {
 	return out
 }
 
-// topBar returns the event with the state.
 func (v *viewer) topBar() []byte {
 	data, err := json.Marshal(v.State())
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 // maxChange bounds the form, in bytes.
 const maxChange = 16 << 10
 
-// action is a promotion or a rollback.
 type action struct {
 	path, heading, button string
 	do                    httpapi.Action
@@ -79,7 +78,6 @@ func (h *room) preview(r *http.Request, a *action, data *changeView, to string) 
 	return nil
 }
 
-// change makes a change that an operator has confirmed.
 func (h *room) change(r *http.Request, a *action) http.Handler {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxChange)
 	why := strings.Join(strings.Fields(r.PostFormValue("why")), " ")

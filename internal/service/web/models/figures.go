@@ -61,7 +61,6 @@ type version struct {
 	Current bool
 }
 
-// figures shows the figures of a version.
 func (h *room) figures(r *http.Request) http.Handler {
 	b, missing := h.bundle(r)
 	if missing != nil {
@@ -88,7 +87,6 @@ func (h *room) figures(r *http.Request) http.Handler {
 	return v
 }
 
-// fill fills in the report.
 func (data *figuresView) fill(r *report.Report) {
 	m := r.Metrics
 	data.Report, data.Later = r, r.Kind == report.Later
@@ -212,7 +210,6 @@ func (data *figuresView) history(ctx context.Context, h *room, model string) (da
 	return damage
 }
 
-// reportJSON answers with the report, as the training wrote it.
 func (h *room) reportJSON(r *http.Request) http.Handler {
 	b, missing := h.bundle(r)
 	switch {

@@ -33,7 +33,6 @@ var (
 	changeHTML string
 )
 
-// room answers for the page and what lies below it.
 type room struct {
 	*frame.Page
 	store                        *models.Store
@@ -71,7 +70,6 @@ func New(p *frame.Page, store *models.Store, set func() *scoring.Set, changed fu
 	return routes
 }
 
-// view is what the template shows.
 type view struct {
 	InUse, Champion string // generations
 	Newest          string // the one that a promotion without a name takes, "" if there is none
@@ -84,7 +82,6 @@ type view struct {
 	History         []eventView
 }
 
-// modelView is a model in use.
 type modelView struct {
 	*facts
 	Name, Label, Version, Path string
@@ -208,7 +205,6 @@ func (h *room) bundle(r *http.Request) (*bundle.Bundle, http.Handler) {
 	return nil, h.Missing("The store has no such version, or cannot read it; the log says why.")
 }
 
-// card shows the card of a version.
 func (h *room) card(r *http.Request) http.Handler {
 	b, missing := h.bundle(r)
 	if missing != nil {
@@ -223,8 +219,7 @@ func (h *room) card(r *http.Request) http.Handler {
 // styleBlock is the style sheet of a report.
 var styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 
-// noReport is what a version that an earlier wardcast made is answered with.
-const noReport = "This version has no report: an earlier wardcast made it."
+const noReport = "This version has no report."
 
 // report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads
 // nothing, and only style sheets that stand in it apply, by their hash.

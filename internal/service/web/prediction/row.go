@@ -37,7 +37,6 @@ type Row struct {
 	Selected bool
 }
 
-// reason is why there is no prediction.
 type reason struct{ Head, Text string }
 
 // Probability is a probability of admission next to its threshold.
@@ -183,7 +182,6 @@ func fieldName(field string) (name, suffix string) {
 	return field, ""
 }
 
-// vital is a measurement at triage.
 type vital struct {
 	Name, Value string
 	Out         bool // the National Early Warning Score 2 gives it 3 points

@@ -11,7 +11,6 @@ import (
 // measured is the term of a number: its kind and the range.
 var measured = regexp.MustCompile(`^(child:)?([a-z0-9]+):(<=|>=|<|>)?([0-9.]+)(?:-([0-9.]+))?(h|d|l|ft|mph|mo|y)?$`)
 
-// units are the words behind a number.
 var units = map[string]string{
 	"": "", "h": " hours", "d": " days", "l": " L", "ft": " ft", "mph": " mph", "mo": " months", "y": " years",
 }

@@ -46,20 +46,17 @@ type facetValue struct {
 	Count int
 }
 
-// foundRow is a topic that was found.
 type foundRow struct {
 	*topicindex.Result
 	Name, Of, Href, Like, Words string
 }
 
-// asked is what an address of the page asks for.
 type asked struct {
 	values url.Values
 	query  topicindex.Query
 	long   bool // what it searches for is too long
 }
 
-// tooLong is what a search that is too long is answered with.
 const tooLong = "The search is too long: it may have 500 bytes."
 
 // newAsked reads the address. Values that are too long are left out; if that is what to search for, long says so.
@@ -161,7 +158,6 @@ func (h *room) find(ctx context.Context, a *asked) (*finding, error) {
 	return f, nil
 }
 
-// row returns a result for people.
 func (a *asked) row(r *topicindex.Result) foundRow {
 	topic, ref := strconv.Itoa(r.Topic.Topic), topicindex.Ref{Model: r.Model, Version: r.Version, Topic: r.Topic.Topic}
 	row := foundRow{
@@ -254,7 +250,6 @@ func (h *room) unanswered(err error) string {
 	return "The search does not answer now; the log says why. Try again in a moment."
 }
 
-// foundCSV answers with what a search of all versions found.
 func (h *room) foundCSV(r *http.Request) http.Handler {
 	a := newAsked(r.URL.Query())
 	if a.long {
@@ -274,7 +269,6 @@ func (h *room) foundCSV(r *http.Request) http.Handler {
 	})
 }
 
-// historyCSV answers with how a topic moved over versions.
 func (h *room) historyCSV(r *http.Request) http.Handler {
 	ref, err := topicindex.ParseRef(r.URL.Query().Get("topic"))
 	if err != nil {

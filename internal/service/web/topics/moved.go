@@ -23,7 +23,6 @@ type movement struct {
 	Rows                  []movedRow   // newest first
 }
 
-// movedRow is a version in the table.
 type movedRow struct {
 	*topicindex.Step
 	Name, Alike string

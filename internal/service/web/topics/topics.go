@@ -35,7 +35,6 @@ const (
 	keptWords  = 40 // of each sign, for tables and CSV
 )
 
-// room answers for the page.
 type room struct {
 	*frame.Page
 	set   func() *scoring.Set
@@ -53,7 +52,6 @@ func New(p *frame.Page, set func() *scoring.Set, index *topicindex.Index) []http
 	}
 }
 
-// view is what the template shows.
 type view struct {
 	Query, Direction string
 	Matches, Nothing string
@@ -71,7 +69,6 @@ type view struct {
 	hits *hits
 }
 
-// topicView is a topic as the page shows it.
 type topicView struct {
 	*classifier.Topic
 	Name, Wrote, Href string
@@ -98,7 +95,6 @@ func (h *room) model(name string) (*scoring.Set, *classifier.Model, http.Handler
 	return nil, nil, h.Missing("No model of that name is in use.")
 }
 
-// page shows the topics of a model in use: map, words of one topic, table.
 func (h *room) page(r *http.Request) http.Handler {
 	q := r.URL.Query()
 	model := cmp.Or(q.Get("model"), bundle.Other)
@@ -268,7 +264,6 @@ func fill(v, most float64) string {
 	return "pa" + strconv.Itoa(depth)
 }
 
-// csv answers with the words of all topics of a model.
 func (h *room) csv(r *http.Request) http.Handler {
 	model := r.URL.Query().Get("model")
 	set, m, missing := h.model(model)

@@ -29,7 +29,6 @@ var html string
 // maxForm bounds the form, in bytes.
 const maxForm = 256 << 10
 
-// room answers for the page.
 type room struct {
 	set     func() *scoring.Set
 	explain classifier.Options
@@ -46,7 +45,6 @@ func New(p *frame.Page, set func() *scoring.Set, explain classifier.Options) []h
 	return []httpapi.Route{p.Route(h.empty), predict}
 }
 
-// view is what the template shows.
 type view struct {
 	Form, Errors map[string]string
 	Complaints   []string
@@ -64,7 +62,6 @@ type field struct {
 	Value, Error      string
 }
 
-// fields returns those of the form in their order.
 func fields() []field {
 	list := []field{
 		{Name: "age", Label: "Age", Mode: "numeric", of: "age", want: "a number of years, such as 82"},
@@ -115,10 +112,8 @@ func example() map[string]string {
 	}
 }
 
-// empty shows the form without a note.
 func (h *room) empty(*http.Request) http.Handler { return h.view.View(h.form(map[string]string{})) }
 
-// predict shows what the note of the form leads to.
 func (h *room) predict(r *http.Request) http.Handler {
 	r.Body = http.MaxBytesReader(nil, r.Body, maxForm)
 	form := map[string]string{}
@@ -144,7 +139,6 @@ func (h *room) predict(r *http.Request) http.Handler {
 	return v
 }
 
-// form returns the page with the form filled in.
 func (h *room) form(form map[string]string) *view {
 	data := &view{Form: form, Errors: map[string]string{}, Fields: fields()}
 	for _, a := range h.set().About {
@@ -238,7 +232,6 @@ func (data *view) note() *msg.Note {
 	return n
 }
 
-// number reads a finite number.
 func number(text string) (msg.Optional, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {

@@ -60,7 +60,7 @@ func New(t testing.TB) *Site {
 func (s *Site) Page(path, title string) *frame.Page {
 	state := func() frame.State { return frame.State{Ready: true} }
 	f := frame.New(frame.Options{State: state, Generation: func() string { return "g1" }, Logger: s.Logger})
-	return f.Add(path, title, httpapi.Viewer)
+	return f.Add(path, title)
 }
 
 // Serve serves routes, and what else the options say.
