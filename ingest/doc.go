@@ -63,32 +63,5 @@
 //
 // # Metrics
 //
-//	wardcast_ingest_consumed_records_total{partition}   records read and answered or refused
-//	wardcast_ingest_records_total{disposition}          answered, dead_letter
-//	wardcast_ingest_dead_letters_total{reason}          reasons of ingest/msg, or other
-//	wardcast_ingest_handle_seconds                      histogram: one record in the handler
-//	wardcast_ingest_end_to_end_seconds                  histogram: from a record's timestamp to its acknowledged
-//	                                                    answer
-//	wardcast_ingest_in_flight_records                   handled, not yet acknowledged
-//	wardcast_ingest_lag_records{partition}              in the input, not yet answered, those of open transactions
-//	                                                    too; kept while the group is joined again
-//	wardcast_ingest_oldest_unanswered_seconds           age of the oldest record that was read and is not answered, 0
-//	                                                    for none
-//	wardcast_ingest_open_transaction_seconds            how long a producer's open transaction has held back records,
-//	                                                    0 for none
-//	wardcast_ingest_ready                               1 while Check returns nil
-//	wardcast_ingest_topic_missing{kafka_topic}          1 while a topic does not exist
-//	wardcast_ingest_last_answer_timestamp_seconds       last answer acknowledged; 0 if there was none
-//	wardcast_ingest_last_dead_letter_timestamp_seconds{reason}  last dead letter acknowledged; 0 if there was none
-//	wardcast_ingest_assigned_partitions                 owned by this process, 0 between two generations
-//	wardcast_ingest_rebalances_total                    generations joined
-//	wardcast_ingest_commits_total{result}               ok, stale (refused after a rebalance), failed
-//	wardcast_ingest_produce_retries_total               produce requests that were retried
-//	wardcast_ingest_fetch_errors_total                  fetch requests that failed
-//	wardcast_ingest_skipped_offsets_total{cause}        retention (records lost to it), absent (nothing was there)
-//	wardcast_ingest_stalls_total                        generations left because a partition tried nothing
-//	wardcast_ingest_blocked_partitions                  waiting until somebody mends what the brokers refuse
-//	wardcast_ingest_permanent_errors_total{code}        errors of brokers that do not pass by themselves, by Kafka's
-//	                                                    code
-//	wardcast_ingest_handler_panics_total                panics recovered
+// Those of docs/metrics.md whose names begin with wardcast_ingest_.
 package ingest

@@ -10,7 +10,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// metrics holds what the package comment lists.
+// metrics are described in docs/metrics.md.
 type metrics struct {
 	consumed      *prometheus.CounterVec // partition
 	records       *prometheus.CounterVec // disposition

@@ -3,11 +3,8 @@ package app_test
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -114,25 +111,6 @@ func TestHTTP(t *testing.T) {
 	if log := s.log.String(); !strings.Contains(log, `"msg":"drained","took":"`) {
 		t.Errorf("the log does not tell of the drain:\n%s", log)
 	}
-}
-
-// documented returns the metrics that package comments list.
-func documented(t *testing.T, files ...string) []string {
-	t.Helper()
-	found := map[string]bool{}
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`(?m)^//\t(wardcast_\w+)`).FindAllSubmatch(text, -1) {
-			found[string(m[1])] = true
-		}
-	}
-	if len(found) < 20 {
-		t.Fatalf("%d metrics documented in %q, want more", len(found), files)
-	}
-	return slices.Sorted(maps.Keys(found))
 }
 
 func TestMissingTopic(t *testing.T) {

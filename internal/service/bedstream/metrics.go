@@ -8,7 +8,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/beds"
 )
 
-// metrics are listed in the package comment.
+// metrics are described in docs/metrics.md.
 type metrics struct {
 	waiting, timedOut, stale, visits, made, damaged prometheus.Gauge
 	published                                       prometheus.Counter

@@ -4,9 +4,6 @@
 //
 // It is the frame for web pages too: a Route of another package passes the same checks of host, origin, token, role and
 // rate, and its handler asks CallerOf for the caller.
-//
-// Metrics: wardcast_http_requests_total{route,status}, wardcast_http_request_seconds{route},
-// wardcast_http_panics_total, wardcast_live_viewers, wardcast_live_lost_total.
 package httpapi
 
 import (

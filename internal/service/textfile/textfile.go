@@ -31,15 +31,7 @@ type Retraining struct {
 const successName = "wardcast_retrain_success_timestamp_seconds"
 
 // WriteFile replaces a file for the textfile collector of Prometheus' node_exporter. With a shard, each metric has it
-// as a label. The metrics are:
-//
-//	wardcast_retrain_end_timestamp_seconds      when the last run ended
-//	wardcast_retrain_success_timestamp_seconds  when the last run that did not fail ended; absent if none is known
-//	wardcast_retrain_failed                     1 if the last run failed; a refusal of the gate is no failure
-//	wardcast_retrain_duration_seconds           of the last run
-//	wardcast_retrain_notes{part}                trained on (train) and judged by (judged)
-//	wardcast_retrain_decision{decision}         1 for that of the gate: promote, recalibrate or refuse
-//	wardcast_retrain_log_loss{of}               on the judged notes: of the challenger, the champion and the base_rate
+// as a label.
 func (r *Retraining) WriteFile(path string) error {
 	registry := prometheus.NewRegistry()
 	var labels prometheus.Labels

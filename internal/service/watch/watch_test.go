@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -312,30 +310,6 @@ func TestLabelsRipen(t *testing.T) {
 			t.Fatalf("after %d hours: %v, want %v", hour, got, want)
 		}
 		clock.pass(time.Hour)
-	}
-}
-
-// TestDocumented holds the package comment against the metrics that there are.
-func TestDocumented(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^//\t(wardcast_\w+)`).FindAllSubmatch(text, -1) {
-		listed[string(m[1])] = true
-	}
-	ch := make(chan *prometheus.Desc, 100)
-	watch.NewDrift(time.Now).Describe(ch)
-	watch.NewLabels(time.Now).Describe(ch)
-	close(ch)
-	there := map[string]bool{}
-	for d := range ch {
-		there[regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(d.String())[1]] = true
-	}
-	if d := cmp.Diff(there, listed); d != "" {
-		t.Errorf("metrics (-exported +documented):\n%s", d)
 	}
 }
 
