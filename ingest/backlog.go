@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 const (
@@ -222,7 +224,7 @@ func (c *Consumer) watch(ctx context.Context) {
 			if gone {
 				missing = append(missing, topic)
 			}
-			c.metrics.missing.WithLabelValues(topic).Set(number(gone))
+			c.metrics.missing.WithLabelValues(topic).Set(meter.Bool(gone))
 		}
 		c.missing.Store(&missing)
 		var reads sync.WaitGroup

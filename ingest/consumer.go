@@ -15,6 +15,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/internal/loglimit"
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 const (
@@ -142,7 +143,7 @@ func New(cfg Config) (*Consumer, error) {
 	}
 	all.MustRegister(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "wardcast_ingest_ready", Help: "1 while the consumer is ready, as /readyz tells."},
-		func() float64 { return number(c.Check() == nil) }))
+		func() float64 { return meter.Bool(c.Check() == nil) }))
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd
 	return c, nil
 }

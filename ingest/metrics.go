@@ -4,10 +4,10 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/segmentio/kafka-go"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 // metrics are described in docs/metrics.md.
@@ -39,50 +39,34 @@ type metrics struct {
 
 // newMetrics registers the metrics with a registry that has none of them.
 func newMetrics(reg prometheus.Registerer) *metrics {
-	in := promauto.With(reg)
-	opts := func(name, help string) prometheus.Opts {
-		return prometheus.Opts{Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help}
-	}
-	counters := func(name, help, label string) *prometheus.CounterVec {
-		return in.NewCounterVec(prometheus.CounterOpts(opts(name, help)), []string{label})
-	}
-	counter := func(name, help string) prometheus.Counter {
-		return in.NewCounter(prometheus.CounterOpts(opts(name, help)))
-	}
-	gauge := func(name, help string) prometheus.Gauge { return in.NewGauge(prometheus.GaugeOpts(opts(name, help))) }
-	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		return in.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "wardcast", Subsystem: "ingest", Name: name, Help: help, Buckets: buckets,
-		})
-	}
+	in := meter.New(reg, "wardcast_ingest_")
 	m := &metrics{
-		consumed:    counters("consumed_records_total", "Records read from the input topic.", "partition"),
-		records:     counters("records_total", "Records by what became of them.", "disposition"),
-		deadLetters: counters("dead_letters_total", "Acknowledged dead letters by reason.", "reason"),
-		handleSeconds: histogram("handle_seconds", "Time to handle one record.",
+		consumed:    in.Counters("consumed_records_total", "Records read from the input topic.", "partition"),
+		records:     in.Counters("records_total", "Records by what became of them.", "disposition"),
+		deadLetters: in.Counters("dead_letters_total", "Acknowledged dead letters by reason.", "reason"),
+		handleSeconds: in.Histogram("handle_seconds", "Time to handle one record.",
 			prometheus.ExponentialBuckets(5e-6, 2, 16)),
-		endToEnd: histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its "+
+		endToEnd: in.Histogram("end_to_end_seconds", "Time from a record's timestamp to the acknowledgement of its "+
 			"answer.", prometheus.ExponentialBuckets(1e-3, 2, 17)),
-		inFlight: gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
-		lastAnswer: gauge("last_answer_timestamp_seconds",
+		inFlight: in.Gauge("in_flight_records", "Records handled whose answer is not acknowledged yet."),
+		lastAnswer: in.Gauge("last_answer_timestamp_seconds",
 			"When the last answer was acknowledged; 0 if there was none."),
-		lastLetter: in.NewGaugeVec(prometheus.GaugeOpts(opts("last_dead_letter_timestamp_seconds",
-			"When the last dead letter was acknowledged, by reason; 0 if there was none.")), []string{"reason"}),
-		skipped: counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.",
+		lastLetter: in.Gauges("last_dead_letter_timestamp_seconds",
+			"When the last dead letter was acknowledged, by reason; 0 if there was none.", "reason"),
+		skipped: in.Counters("skipped_offsets_total", "Offsets skipped because the broker has nothing there.",
 			"cause"),
-		rebalances:  counter("rebalances_total", "Generations of the consumer group joined."),
-		assigned:    gauge("assigned_partitions", "Partitions assigned to this process."),
-		commits:     counters("commits_total", "Offset commits by result.", "result"),
-		retries:     counter("produce_retries_total", "Produce requests that were retried."),
-		fetchErrors: counter("fetch_errors_total", "Fetch requests that failed."),
-		panics:      counter("handler_panics_total", "Panics recovered in the handler."),
-		stalls: counter("stalls_total",
+		rebalances:  in.Counter("rebalances_total", "Generations of the consumer group joined."),
+		assigned:    in.Gauge("assigned_partitions", "Partitions assigned to this process."),
+		commits:     in.Counters("commits_total", "Offset commits by result.", "result"),
+		retries:     in.Counter("produce_retries_total", "Produce requests that were retried."),
+		fetchErrors: in.Counter("fetch_errors_total", "Fetch requests that failed."),
+		panics:      in.Counter("handler_panics_total", "Panics recovered in the handler."),
+		stalls: in.Counter("stalls_total",
 			"Generations left because a partition with records neither went on nor tried to."),
-		blocked: gauge("blocked_partitions", "Partitions that wait until somebody mends what the brokers refuse."),
-		permanent: counters("permanent_errors_total",
+		blocked: in.Gauge("blocked_partitions", "Partitions that wait until somebody mends what the brokers refuse."),
+		permanent: in.Counters("permanent_errors_total",
 			"Errors of brokers that do not pass by themselves, by Kafka's code.", "code"),
-		missing: in.NewGaugeVec(prometheus.GaugeOpts(opts("topic_missing",
-			"1 while a topic of the stream does not exist.")), []string{"kafka_topic"}),
+		missing: in.Gauges("topic_missing", "1 while a topic of the stream does not exist.", "kafka_topic"),
 		reasons: make(map[string]prometheus.Counter),
 	}
 	m.predicted = m.records.WithLabelValues("answered")
@@ -110,14 +94,6 @@ const (
 	commitStale  = "stale" // refused: the partition now belongs to another member
 	commitFailed = "failed"
 )
-
-// number is the value of a gauge that says yes or no.
-func number(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
-}
 
 func (m *metrics) deadLetter(reason string) {
 	c, ok := m.reasons[reason]

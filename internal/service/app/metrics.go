@@ -5,11 +5,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 // predictionMetrics describe the predictions.
@@ -26,14 +26,11 @@ const farFromNow msg.WarningCode = "far_from_now"
 const year = 366 * 24 * time.Hour
 
 func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
-	in := promauto.With(r)
-	decisions := in.NewCounterVec(
-		prometheus.CounterOpts{Name: "wardcast_predictions_total", Help: "Predictions made, by decision."},
-		[]string{"decision"})
-	warnings := in.NewCounterVec(prometheus.CounterOpts{
-		Name: "wardcast_input_warnings_total",
-		Help: "Values of notes that count as missing or that the model does not know, by field and what is wrong.",
-	}, []string{"field", "code"})
+	in := meter.New(r, "wardcast_")
+	decisions := in.Counters("predictions_total", "Predictions made, by decision.", "decision")
+	warnings := in.Counters("input_warnings_total",
+		"Values of notes that count as missing or that the model does not know, by field and what is wrong.",
+		"field", "code")
 	all := map[msg.Warning]prometheus.Counter{}
 	add := func(code msg.WarningCode, fields ...string) {
 		for _, field := range fields {
@@ -49,17 +46,12 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 		warnings: all,
 		admit:    decisions.WithLabelValues(string(msg.Admit)),
 		notAdmit: decisions.WithLabelValues(string(msg.NotAdmit)),
-		abstained: in.NewCounter(prometheus.CounterOpts{
-			Name: "wardcast_abstentions_total", Help: "Predictions of notes in which the model knows no word.",
-		}),
-		probability: in.NewHistogram(prometheus.HistogramOpts{
-			Name: "wardcast_probability",
-			Help: "Predicted probabilities of admission.", Buckets: prometheus.LinearBuckets(.05, .05, 19),
-		}),
-		unknown: in.NewHistogram(prometheus.HistogramOpts{
-			Name: "wardcast_unknown_token_ratio", Help: "Share of a note's tokens that its model does not know.",
-			Buckets: prometheus.LinearBuckets(.1, .1, 9),
-		}),
+		abstained: in.Counter("abstentions_total",
+			"Predictions of notes in which the model knows no word."),
+		probability: in.Histogram("probability", "Predicted probabilities of admission.",
+			prometheus.LinearBuckets(.05, .05, 19)),
+		unknown: in.Histogram("unknown_token_ratio", "Share of a note's tokens that its model does not know.",
+			prometheus.LinearBuckets(.1, .1, 9)),
 	}
 }
 
@@ -91,19 +83,12 @@ type responseMetrics struct {
 
 // newResponseMetrics returns the metrics of each instrument.
 func newResponseMetrics(r prometheus.Registerer, instruments []string) map[string]*responseMetrics {
-	in := promauto.With(r)
-	label := []string{"instrument"}
-	scored := in.NewCounterVec(
-		prometheus.CounterOpts{Name: "wardcast_questionnaire_scored_total", Help: "Responses scored."}, label)
-	beyond := in.NewCounterVec(prometheus.CounterOpts{
-		Name: "wardcast_questionnaire_beyond_training_total",
-		Help: "Responses scored with a confound outside the range of training.",
-	}, label)
-	missing := in.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "wardcast_questionnaire_missing_ratio",
-		Help:    "Share of the model's items that a response does not answer.",
-		Buckets: prometheus.LinearBuckets(0, .1, 10),
-	}, label)
+	in := meter.New(r, "wardcast_questionnaire_")
+	scored := in.Counters("scored_total", "Responses scored.", "instrument")
+	beyond := in.Counters("beyond_training_total",
+		"Responses scored with a confound outside the range of training.", "instrument")
+	missing := in.Histograms("missing_ratio", "Share of the model's items that a response does not answer.",
+		prometheus.LinearBuckets(0, .1, 10), "instrument")
 	all := make(map[string]*responseMetrics)
 	for _, name := range instruments {
 		all[name] = &responseMetrics{
@@ -130,24 +115,14 @@ type modelMetrics struct {
 }
 
 func newModelMetrics(r prometheus.Registerer) *modelMetrics {
-	in := promauto.With(r)
+	in := meter.New(r, "wardcast_model_")
 	m := &modelMetrics{
-		info: in.NewGaugeVec(
-			prometheus.GaugeOpts{Name: "wardcast_model_info", Help: "Constant 1 for each model in use."},
-			[]string{"model", "version", "sha256"}),
-		created: in.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "wardcast_model_created_timestamp_seconds", Help: "When the model in use was trained.",
-		}, []string{"model"}),
-		reloads: in.NewCounterVec(prometheus.CounterOpts{
-			Name: "wardcast_model_reloads_total", Help: "Attempts to load new models, by result.",
-		}, []string{"result"}),
-		reloaded: in.NewGauge(prometheus.GaugeOpts{
-			Name: "wardcast_model_reload_timestamp_seconds", Help: "When new models were last loaded.",
-		}),
-		refused: in.NewGauge(prometheus.GaugeOpts{
-			Name: "wardcast_model_refused", Help: "1 while the newest models are damaged or unreadable, so that the " +
-				"models in use stay, or while the files of those in use are damaged.",
-		}),
+		info:     in.Gauges("info", "Constant 1 for each model in use.", "model", "version", "sha256"),
+		created:  in.Gauges("created_timestamp_seconds", "When the model in use was trained.", "model"),
+		reloads:  in.Counters("reloads_total", "Attempts to load new models, by result.", "result"),
+		reloaded: in.Gauge("reload_timestamp_seconds", "When new models were last loaded."),
+		refused: in.Gauge("refused", "1 while the newest models are damaged or unreadable, so that the models in use "+
+			"stay, or while the files of those in use are damaged."),
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")
@@ -169,11 +144,8 @@ func (m *modelMetrics) use(models []inUse) {
 // wardcast_build_info{version}.
 func NewRegistry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "wardcast_build_info", Help: "Constant 1, labelled with the version of the binary.",
-		ConstLabels: prometheus.Labels{"version": version},
-	})
-	info.Set(1)
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info)
+	meter.New(r, "wardcast_").Gauges("build_info", "Constant 1, labelled with the version of the binary.", "version").
+		WithLabelValues(version).Set(1)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

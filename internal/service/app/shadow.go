@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
@@ -62,7 +62,7 @@ const (
 
 // newShadow returns a shadow without a challenger yet.
 func newShadow(o *Options, t *triage) *shadow {
-	in := promauto.With(o.Registry)
+	in := meter.New(o.Registry, "wardcast_shadow_")
 	s := &shadow{
 		which:   o.Config.Shadow.Generation,
 		topic:   o.Config.Kafka.Topics.Shadow,
@@ -70,15 +70,10 @@ func newShadow(o *Options, t *triage) *shadow {
 		timeout: cmp.Or(o.shadowTimeout, shadowTimeout),
 		log:     o.Logger.With("component", "shadow"),
 		queue:   make(chan ingest.Record, shadowQueue),
-		scored: in.NewCounter(prometheus.CounterOpts{
-			Name: "wardcast_shadow_predictions_total", Help: "Predictions of the challenger that were written.",
-		}),
-		dropped: in.NewCounterVec(prometheus.CounterOpts{
-			Name: "wardcast_shadow_dropped_total",
-			Help: "Notes that the challenger did not score, or whose shadow prediction was not written.",
-		}, []string{"reason"}),
-		info: in.NewGaugeVec(prometheus.GaugeOpts{Name: "wardcast_shadow_info", Help: "Constant 1 for the challenger " +
-			"that scores in the shadow."}, []string{"generation"}),
+		scored:  in.Counter("predictions_total", "Predictions of the challenger that were written."),
+		dropped: in.Counters("dropped_total",
+			"Notes that the challenger did not score, or whose shadow prediction was not written.", "reason"),
+		info: in.Gauges("info", "Constant 1 for the challenger that scores in the shadow.", "generation"),
 	}
 	for _, reason := range []string{shadowBacklog, shadowFailed, shadowUnwritten} {
 		s.dropped.WithLabelValues(reason)

@@ -70,17 +70,16 @@ func New(c Config) (*Demand, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	f, err := newFits(&c)
+	if err != nil {
+		return nil, err
+	}
 	d := &Demand{
-		Config: c, log: c.Logger.With("component", "beds"), pool: beds.NewPool(), models: map[string]string{},
+		Config: c, fits: f, metrics: newMetrics(c.Metrics), log: c.Logger.With("component", "beds"), pool: beds.NewPool(), models: map[string]string{},
 		looked: make(chan struct{}), left: loglimit.New(logEvery),
 	}
 	d.predictions.done, d.outcomes.done = make(chan struct{}), make(chan struct{})
-	var err error
-	if d.fits, err = newFits(&c); err != nil {
-		return nil, err
-	}
-	d.metrics, err = newMetrics(c.Metrics)
-	return d, err
+	return d, nil
 }
 
 // reading is how far a KafkaTopic has been read.

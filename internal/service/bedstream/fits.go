@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 // fits are what forecasts are made from: the newest fit in the store; without any, what the messages of the last weeks
@@ -176,10 +177,7 @@ func (d *Demand) use(newer *fitted, damaged string) {
 		d.fits.stored = newer
 	}
 	d.fits.damaged = damaged
-	d.metrics.damaged.Set(0)
-	if damaged != "" {
-		d.metrics.damaged.Set(1)
-	}
+	d.metrics.damaged.Set(meter.Bool(damaged != ""))
 }
 
 // Remark says, for people, that the newest fit of the store cannot be used and what forecasts rest on instead; "" if

@@ -66,11 +66,7 @@ func New(o Options) (*API, error) {
 	}
 	a := &API{
 		options: o, gate: newGate(o.Access), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
-		watched: watched{by: map[string]int{}},
-	}
-	var err error
-	if a.metrics, err = newMetrics(o.Metrics); err != nil {
-		return nil, err
+		watched: watched{by: map[string]int{}}, metrics: newMetrics(o.Metrics),
 	}
 	health := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 	a.routes = []Route{

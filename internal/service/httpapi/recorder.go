@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 func contextWith(ctx context.Context, v *visit) context.Context {
@@ -118,29 +120,18 @@ type metrics struct {
 	streams  map[string]bool // routes that do not end by themselves
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
-	counter := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
-	m := &metrics{
-		requests: prometheus.NewCounterVec(counter("wardcast_http_requests_total",
-			"Requests answered, by route and status; route is none if no route answers."), []string{"route", "status"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "wardcast_http_request_seconds",
-			Help:    "Time to answer a request, by route, live streams aside.",
-			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
-		}, []string{"route"}),
-		panics: prometheus.NewCounter(counter("wardcast_http_panics_total", "Requests whose handler panicked.")),
-		viewers: prometheus.NewGauge(
-			prometheus.GaugeOpts{Name: "wardcast_live_viewers", Help: "Open streams of predictions."}),
-		lost: prometheus.NewCounter(counter("wardcast_live_lost_total",
-			"Predictions that viewers were too slow for.")),
+func newMetrics(r prometheus.Registerer) *metrics {
+	in := meter.New(r, "wardcast_")
+	return &metrics{
+		requests: in.Counters("http_requests_total",
+			"Requests answered, by route and status; route is none if no route answers.", "route", "status"),
+		seconds: in.Histograms("http_request_seconds", "Time to answer a request, by route, live streams aside.",
+			[]float64{.001, .005, .025, .1, .5, 2.5, 10}, "route"),
+		panics:  in.Counter("http_panics_total", "Requests whose handler panicked."),
+		viewers: in.Gauge("live_viewers", "Open streams of predictions."),
+		lost:    in.Counter("live_lost_total", "Predictions that viewers were too slow for."),
 		streams: map[string]bool{},
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics, m.viewers, m.lost} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("registering metrics: %w", err)
-		}
-	}
-	return m, nil
 }
 
 // expect makes the metrics of a route that was not asked yet.

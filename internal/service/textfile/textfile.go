@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
 )
@@ -28,7 +29,7 @@ type Retraining struct {
 }
 
 // successName is that of the one metric that a run which fails takes over from the file.
-const successName = "wardcast_retrain_success_timestamp_seconds"
+const successName = "success_timestamp_seconds"
 
 // WriteFile replaces a file for the textfile collector of Prometheus' node_exporter. With a shard, each metric has it
 // as a label.
@@ -38,22 +39,22 @@ func (r *Retraining) WriteFile(path string) error {
 	if r.Shard != "" {
 		labels = prometheus.Labels{"shard": r.Shard}
 	}
-	in := gauges{prometheus.WrapRegistererWith(labels, registry)}
-	failed, success := 0.0, seconds(r.Ended)
+	in := meter.New(prometheus.WrapRegistererWith(labels, registry), "wardcast_retrain_")
+	success := seconds(r.Ended)
 	if r.Err != nil {
 		var err error
 		if success, err = earlierSuccess(path); err != nil {
 			return err
 		}
-		failed = 1
 	}
-	in.set("wardcast_retrain_end_timestamp_seconds", "When the last retraining ended.", seconds(r.Ended))
+	in.Gauge("end_timestamp_seconds", "When the last retraining ended.").Set(seconds(r.Ended))
 	if success > 0 {
-		in.set(successName, "When the last retraining that did not fail ended.", success)
+		in.Gauge(successName, "When the last retraining that did not fail ended.").Set(success)
 	}
-	in.set("wardcast_retrain_failed", "1 if the last retraining failed. A refusal of the gate is no failure.", failed)
-	in.set("wardcast_retrain_duration_seconds", "Time that the last retraining took.", r.Took.Seconds())
-	in.result(r.Result)
+	in.Gauge("failed", "1 if the last retraining failed. A refusal of the gate is no failure.").
+		Set(meter.Bool(r.Err != nil))
+	in.Gauge("duration_seconds", "Time that the last retraining took.").Set(r.Took.Seconds())
+	record(in, r.Result)
 	if err := prometheus.WriteToTextfile(path, registry); err != nil {
 		return fmt.Errorf("writing metrics to %s: %w", path, err)
 	}
@@ -81,46 +82,30 @@ func Check(path string) (err error) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// gauges registers metrics that are set once.
-type gauges struct{ prometheus.Registerer }
-
-func (g gauges) set(name, help string, value float64) {
-	gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	gauge.Set(value)
-	g.MustRegister(gauge)
-}
-
-func (g gauges) vector(name, help, label string) func(value string, v float64) {
-	all := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label})
-	g.MustRegister(all)
-	return func(value string, v float64) { all.WithLabelValues(value).Set(v) }
-}
-
-// result sets what a run came to, as far as it came.
-func (g gauges) result(r *retrain.Result) {
+// record sets the metrics of what a run came to, as far as it came.
+func record(in meter.Meter, r *retrain.Result) {
 	if r == nil {
 		return
 	}
-	notes := g.vector("wardcast_retrain_notes", "Notes of the last retraining, by what they were used for.", "part")
-	notes("train", float64(r.Counts.Split.Train))
-	notes("judged", float64(r.Counts.Split.Judge))
+	notes := in.Gauges("notes", "Notes of the last retraining, by what they were used for.", "part")
+	notes.WithLabelValues("train").Set(float64(r.Counts.Split.Train))
+	notes.WithLabelValues("judged").Set(float64(r.Counts.Split.Judge))
 	if r.Promotion == nil {
 		return
 	}
 	verdict := r.Promotion.Verdict
-	decision := g.vector("wardcast_retrain_decision", "1 for what the gate decided at the last retraining.", "decision")
+	decision := in.Gauges("decision", "1 for what the gate decided at the last retraining.", "decision")
 	for _, d := range []gate.Decision{gate.Promote, gate.Recalibrate, gate.Refuse} {
-		decision(string(d), 0)
+		decision.WithLabelValues(string(d)).Set(meter.Bool(d == verdict.Decision))
 	}
-	decision(string(verdict.Decision), 1)
-	loss := g.vector("wardcast_retrain_log_loss", "Log loss on the notes that judged the last retraining.", "of")
+	loss := in.Gauges("log_loss", "Log loss on the notes that judged the last retraining.", "of")
 	f := &verdict.Figures
 	if f.Challenger != nil {
-		loss("challenger", f.Challenger.LogLoss.Value)
-		loss("base_rate", f.BaseLogLoss)
+		loss.WithLabelValues("challenger").Set(f.Challenger.LogLoss.Value)
+		loss.WithLabelValues("base_rate").Set(f.BaseLogLoss)
 	}
 	if f.Champion != nil {
-		loss("champion", f.Champion.LogLoss.Value)
+		loss.WithLabelValues("champion").Set(f.Champion.LogLoss.Value)
 	}
 }
 
@@ -139,7 +124,7 @@ func earlierSuccess(path string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading the metrics of the last run in %s: %w", path, err)
 	}
-	metrics := families[successName].GetMetric()
+	metrics := families["wardcast_retrain_"+successName].GetMetric()
 	if len(metrics) == 0 {
 		return 0, nil
 	}

@@ -1,0 +1,57 @@
+package meter
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Meter makes metrics in a registry that has none of these names.
+type Meter struct {
+	factory promauto.Factory
+	prefix  string
+}
+
+// New returns a Meter; prefix begins the names of its metrics. A nil registry takes none of them.
+func New(r prometheus.Registerer, prefix string) Meter { return Meter{promauto.With(r), prefix} }
+
+func (m Meter) opts(name, help string) prometheus.Opts {
+	return prometheus.Opts{Name: m.prefix + name, Help: help}
+}
+
+// Counter returns a counter.
+func (m Meter) Counter(name, help string) prometheus.Counter {
+	return m.factory.NewCounter(prometheus.CounterOpts(m.opts(name, help)))
+}
+
+// Counters returns counters by labels.
+func (m Meter) Counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return m.factory.NewCounterVec(prometheus.CounterOpts(m.opts(name, help)), labels)
+}
+
+// Gauge returns a gauge.
+func (m Meter) Gauge(name, help string) prometheus.Gauge {
+	return m.factory.NewGauge(prometheus.GaugeOpts(m.opts(name, help)))
+}
+
+// Gauges returns gauges by labels.
+func (m Meter) Gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return m.factory.NewGaugeVec(prometheus.GaugeOpts(m.opts(name, help)), labels)
+}
+
+// Histogram returns a histogram.
+func (m Meter) Histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return m.factory.NewHistogram(prometheus.HistogramOpts{Name: m.prefix + name, Help: help, Buckets: buckets})
+}
+
+// Histograms returns histograms by labels.
+func (m Meter) Histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return m.factory.NewHistogramVec(prometheus.HistogramOpts{Name: m.prefix + name, Help: help, Buckets: buckets}, labels)
+}
+
+// Bool returns the value of a gauge that says yes or no.
+func Bool(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
