@@ -40,8 +40,8 @@ type waiting struct {
 	held     time.Time // since when readable stands still before end; zero if it does not
 	oldest   time.Time // timestamp of the record at next, or of one before; zero if none was read
 	endRead  time.Time // when end was learned; zero for never
-	reading  failure
-	writing  failure
+	// what keeps records from being read, until read, and answers or dead letters from being written, until answer
+	reading, writing failure
 }
 
 // failure is what keeps a partition from reading or writing; zero for nothing.
@@ -119,11 +119,6 @@ func (b *backlog) update(id int, f func(*waiting)) {
 	}
 }
 
-// begin tells where the reading of a partition begins.
-func (b *backlog) begin(id int, next int64) {
-	b.update(id, func(w *waiting) { w.next = next })
-}
-
 // read tells what a fetch from next found.
 func (b *backlog) read(id int, next int64, f *fetched) {
 	b.update(id, func(w *waiting) {
@@ -153,17 +148,6 @@ func (b *backlog) answer(id int, next int64) {
 			w.oldest = time.Time{}
 		}
 	})
-}
-
-// failRead tells an error that keeps a partition from being read, until read tells that it is.
-func (b *backlog) failRead(id int, err error) {
-	b.update(id, func(w *waiting) { w.reading.fail(err) })
-}
-
-// failWrite tells an error that keeps a partition's answers or dead letters from being written, until answer tells that
-// they are.
-func (b *backlog) failWrite(id int, err error) {
-	b.update(id, func(w *waiting) { w.writing.fail(err) })
 }
 
 // failed returns an error if some partition could not go on for so long.

@@ -3,7 +3,6 @@ package ingest
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/ingest/recordset"
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
 // maxKeptInput bounds the input that a batch keeps room for: a full batch and the record that filled it.
@@ -150,9 +150,8 @@ func original(headers []Header) (rest []Header, attempts string) {
 }
 
 // protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
-// half-written, so a new one takes its place. The panic's value may hold parts of the record: only its type is logged,
-// with the stack. The text of Go's own errors, which holds only indices and types, is logged too. A fault that every
-// record meets is one line with their number, and not a stack for each.
+// half-written, so a new one takes its place. A fault that every record meets is one line with their number, and not a
+// stack for each.
 func (p *partition) protect(r *Record, out *Output) (err error) {
 	defer func() {
 		v := recover()
@@ -164,7 +163,8 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 		if m, ok := p.worker.(Modeled); ok {
 			model, version = m.Model()
 		}
-		what, where, partition, offset := panicked(v), stack(), r.Partition, r.Offset
+		what, where := loglimit.Panic(v, 0)
+		partition, offset := r.Partition, r.Offset
 		p.c.attempts.Add("panic "+where, func(n int) {
 			p.c.log.Error("the handler panicked", "records", n, "partition", partition, "offset", offset,
 				"model", model, "model_version", version, "panic", what, "stack", where)
@@ -174,26 +174,4 @@ func (p *partition) protect(r *Record, out *Output) (err error) {
 			"the handler panicked")}
 	}()
 	return p.worker.Handle(r, out)
-}
-
-// panicked tells of a panic's value what holds nothing of a record.
-func panicked(v any) string {
-	if e, ok := v.(runtime.Error); ok {
-		return e.Error()
-	}
-	return fmt.Sprintf("%T", v)
-}
-
-// stack lists the callers of the function that recovers, innermost first.
-func stack() string {
-	pcs := make([]uintptr, 32)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
-	var b strings.Builder
-	for {
-		f, more := frames.Next()
-		fmt.Fprintf(&b, "%s %s:%d\n", f.Function, f.File, f.Line)
-		if !more {
-			return b.String()
-		}
-	}
 }

@@ -284,21 +284,27 @@ func (c *Client) partitions(ctx context.Context, names ...string) (map[string]in
 // bounds returns the first offset of a partition, and the offset after its last record that can be read: those of a
 // transaction that is still open, and all after its first, cannot.
 func (c *Client) bounds(ctx context.Context, topic string, partition int) (first, end int64, err error) {
+	p, err := c.offsets(ctx, topic, kafka.ReadCommitted, kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition))
+	return p.FirstOffset, p.LastOffset, err
+}
+
+// offsets asks for offsets of one partition.
+func (c *Client) offsets(ctx context.Context, topic string, level kafka.IsolationLevel, ask ...kafka.OffsetRequest,
+) (kafka.PartitionOffsets, error) {
 	res, err := c.kafka.ListOffsets(ctx,
-		&kafka.ListOffsetsRequest{IsolationLevel: kafka.ReadCommitted, Topics: map[string][]kafka.OffsetRequest{
-			topic: {kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition)},
-		}})
-	if err == nil && len(res.Topics[topic]) != 1 {
+		&kafka.ListOffsetsRequest{IsolationLevel: level, Topics: map[string][]kafka.OffsetRequest{topic: ask}})
+	switch {
+	case err != nil:
+	case len(res.Topics[topic]) != 1:
 		err = errors.New("no answer for the partition")
-	}
-	if err == nil {
+	default:
 		err = res.Topics[topic][0].Error
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("listing offsets: %w", denied(c.absent(ctx, topic, err), "Describe", "topic", topic))
+		return kafka.PartitionOffsets{}, fmt.Errorf("listing offsets: %w",
+			denied(c.absent(ctx, topic, err), "Describe", "topic", topic))
 	}
-	p := res.Topics[topic][0]
-	return p.FirstOffset, p.LastOffset, nil
+	return res.Topics[topic][0], nil
 }
 
 // maxMessageBytes returns the max.message.bytes of the topics that the cluster tells it of, or a *MissingTopicsError.

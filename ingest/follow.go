@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
 const (
@@ -134,8 +136,9 @@ func (f *follow) hand(ctx context.Context, r *Record) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = errors.New("what reads a topic panicked")
+			what, stack := loglimit.Panic(v, 0)
 			f.Logger.Error("what reads a topic panicked", "kafka_topic", f.Topic, "partition", r.Partition,
-				"offset", r.Offset, "panic", panicked(v), "stack", stack())
+				"offset", r.Offset, "panic", what, "stack", stack)
 		}
 	}()
 	if f.Rate > 0 {

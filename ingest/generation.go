@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 // heartbeats is how many there are in a session.
@@ -190,50 +192,37 @@ func (g *generation) revoke() {
 	g.commitMarked()
 }
 
-// mark records that everything before next is answered.
-func (g *generation) mark(partition int, next int64) {
+// update changes what is known of a partition.
+func (g *generation) update(partition int, f func(*progress)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if p := g.partitions[partition]; !g.revoked && next > p.next {
-		p.next, p.moved = next, time.Now()
-	}
+	f(g.partitions[partition])
+}
+
+// mark records that everything before next is answered.
+func (g *generation) mark(partition int, next int64) {
+	g.update(partition, func(p *progress) {
+		if !g.revoked && next > p.next {
+			p.next, p.moved = next, time.Now()
+		}
+	})
 }
 
 // begin records where a worker begins to read. That alone is nothing to commit.
 func (g *generation) begin(partition int, next int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := g.partitions[partition]
-	p.next, p.committed = next, next
+	g.update(partition, func(p *progress) { p.next, p.committed = next, next })
 }
 
-// seen records the end of a partition. Reaching it is progress.
-func (g *generation) seen(partition int, next, end int64) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if next >= end {
-		g.partitions[partition].moved = time.Now()
-	}
-}
-
-// attempt records that a partition tried to go on, though in vain: joining the group again would not help.
+// attempt records that a partition reached its end, or tried to go on, though in vain: joining the group again would not
+// help.
 func (g *generation) attempt(partition int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.partitions[partition].moved = time.Now()
+	g.update(partition, func(p *progress) { p.moved = time.Now() })
 }
 
 // block records whether a partition is blocked, when that changes.
 func (g *generation) block(partition int, blocked bool) {
-	if blocked {
-		g.c.metrics.blocked.Inc()
-	} else {
-		g.c.metrics.blocked.Dec()
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	p := g.partitions[partition]
-	p.blocked, p.moved = blocked, time.Now()
+	g.c.metrics.blocked.Add(2*meter.Bool(blocked) - 1)
+	g.update(partition, func(p *progress) { p.blocked, p.moved = blocked, time.Now() })
 }
 
 // stalled returns a partition that has records and has neither gone on nor tried to for too long, as when a handler

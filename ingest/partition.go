@@ -67,7 +67,7 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 func (p *partition) onWriteError(err error) {
 	p.failing.Store(true)
 	p.c.metrics.retries.Inc()
-	p.c.backlog.failWrite(p.id, err)
+	p.c.backlog.update(p.id, func(w *waiting) { w.writing.fail(err) })
 	p.onError(err, "write its answers")
 	p.abandon()
 }
@@ -133,7 +133,7 @@ func (p *partition) run(ctx, patience, produce context.Context) {
 			return
 		}
 		p.c.metrics.fetchErrors.Inc()
-		p.c.backlog.failRead(p.id, err)
+		p.c.backlog.update(p.id, func(w *waiting) { w.reading.fail(err) })
 		p.onError(err, "read")
 		if permanent(err) {
 			failures = 0
@@ -176,7 +176,7 @@ func (p *partition) locate(ctx context.Context) error {
 // begin tells where the partition begins to read.
 func (p *partition) begin() {
 	p.g.begin(p.id, p.next)
-	p.c.backlog.begin(p.id, p.next)
+	p.c.backlog.update(p.id, func(w *waiting) { w.next = p.next })
 }
 
 // fetch reads records once and answers them.
@@ -208,7 +208,9 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 		p.next = behind
 		p.g.mark(p.id, p.next)
 	}
-	p.g.seen(p.id, p.next, res.end)
+	if p.next >= res.end {
+		p.g.attempt(p.id)
+	}
 	p.c.backlog.answer(p.id, p.next)
 	return nil
 }

@@ -177,36 +177,18 @@ func (r *replay) bounds(ctx context.Context, p *replayPart) error {
 	if first >= end || r.From.UnixMilli() <= 0 {
 		return nil
 	}
-	at, found, err := r.client.offsetAt(ctx, r.Topic, kafka.TimeOffsetOf(p.id, r.From))
+	found, err := r.client.offsets(ctx, r.Topic, kafka.ReadUncommitted, kafka.TimeOffsetOf(p.id, r.From))
 	if err != nil {
 		return err
 	}
-	if !found {
-		at = end
+	at := end // if all are older
+	for offset := range found.Offsets {
+		if offset >= 0 {
+			at = offset
+		}
 	}
 	p.next = min(max(at, first), end)
 	return nil
-}
-
-// offsetAt returns the first offset whose record is not older than the request says; found is false if all are older.
-func (c *Client) offsetAt(ctx context.Context, topic string,
-	at kafka.OffsetRequest,
-) (offset int64, found bool, err error) {
-	res, err := c.kafka.ListOffsets(ctx,
-		&kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{topic: {at}}})
-	if err == nil && len(res.Topics[topic]) != 1 {
-		err = errors.New("no answer for the partition")
-	}
-	if err == nil {
-		err = res.Topics[topic][0].Error
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("listing offsets: %w", denied(err, "Describe", "topic", topic))
-	}
-	for offset := range res.Topics[topic][0].Offsets {
-		return offset, offset >= 0, nil
-	}
-	return 0, false, nil
 }
 
 var errTruncated = errors.New("the topic was truncated or recreated while it was read, or since the offsets up to " +

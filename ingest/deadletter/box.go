@@ -59,7 +59,13 @@ func (b *Box) Count(ctx context.Context, f Filter) ([]Count, error) {
 			c = &Count{Reason: l.Reason, Oldest: l.Time, Newest: l.Time}
 			counts[l.Reason] = c
 		}
-		c.add(l)
+		c.Letters++
+		if l.Time.Before(c.Oldest) {
+			c.Oldest = l.Time
+		}
+		if l.Time.After(c.Newest) {
+			c.Newest = l.Time
+		}
 		return nil
 	})
 	all := make([]Count, 0, len(counts))
@@ -70,16 +76,6 @@ func (b *Box) Count(ctx context.Context, f Filter) ([]Count, error) {
 		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all, err
-}
-
-func (c *Count) add(l *Letter) {
-	c.Letters++
-	if l.Time.Before(c.Oldest) {
-		c.Oldest = l.Time
-	}
-	if l.Time.After(c.Newest) {
-		c.Newest = l.Time
-	}
 }
 
 // DefaultMaxAttempts is how often a message may die, unless somebody says otherwise, before it is not sent back again.

@@ -56,40 +56,28 @@ type Letter struct {
 
 // newLetter reads the headers of a dead letter. ok is false if the record is none: others may write to the KafkaTopic.
 func newLetter(r *ingest.Record) (l Letter, ok bool) {
-	l = Letter{Place: Place{r.Partition, r.Offset}, Time: r.Time, Attempts: 1, Bytes: len(r.Key) + len(r.Value)}
-	var source Place
+	headers := map[string]string{}
 	for _, h := range r.Headers {
-		value := string(h.Value)
-		switch h.Key {
-		case msg.HeaderReason:
-			l.Reason = msg.Reason(value)
-		case msg.HeaderField:
-			l.Field = value
-		case msg.HeaderStage:
-			l.Stage = value
-		case msg.HeaderModelVersion:
-			l.ModelVersion = value
-		case msg.HeaderTopic:
-			l.Topic = value
-		case msg.HeaderPartition:
-			source.Partition, _ = strconv.Atoi(value)
-		case msg.HeaderOffset:
-			source.Offset, _ = strconv.ParseInt(value, 10, 64)
-		case msg.HeaderLost:
-			l.LostOffsets, _ = strconv.ParseInt(value, 10, 64)
-		case msg.HeaderSize:
-			l.LostBytes, _ = strconv.ParseInt(value, 10, 64)
-		case msg.HeaderAttempts:
-			if n, err := strconv.Atoi(value); err == nil && n > 0 {
-				l.Attempts = n
-			}
-		case msg.HeaderDeadTime:
-			if t, err := time.Parse(time.RFC3339, value); err == nil {
-				l.Time = t
-			}
-		}
+		headers[h.Key] = string(h.Value)
 	}
-	l.Source = source
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(headers[name], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	l = Letter{
+		Place: Place{r.Partition, r.Offset}, Time: r.Time, Bytes: len(r.Key) + len(r.Value),
+		Reason: msg.Reason(headers[msg.HeaderReason]), Field: headers[msg.HeaderField], Stage: headers[msg.HeaderStage],
+		ModelVersion: headers[msg.HeaderModelVersion], Attempts: int(max(1, number(msg.HeaderAttempts))),
+		Topic:       headers[msg.HeaderTopic],
+		Source:      Place{int(number(msg.HeaderPartition)), number(msg.HeaderOffset)},
+		LostOffsets: number(msg.HeaderLost), LostBytes: number(msg.HeaderSize),
+	}
+	if t, err := time.Parse(time.RFC3339, headers[msg.HeaderDeadTime]); err == nil {
+		l.Time = t
+	}
 	return l, l.Topic != "" && slices.Contains(msg.Reasons(), l.Reason)
 }
 

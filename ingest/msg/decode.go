@@ -95,8 +95,8 @@ func (d *decoder) identifier(dst *string) bool {
 // float reads the number group+name; null reads as unset.
 func (d *decoder) float(group, name string, dst *Optional) bool {
 	fits, ok := d.optional(dst, 1)
-	if !fits && d.wrong == "" {
-		d.wrong = group + name
+	if !fits {
+		d.refuse(group + name)
 	}
 	return ok
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Level is how bad a problem is.
@@ -101,15 +103,15 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		add(Failure, "ready", "No %s are being read: %v.", nouns, err)
 	}
 	if n := now.failed - before.failed; n >= outage {
-		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.", count(n, "request"))
+		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.", wording.Count(int(n), "request"))
 	}
 	if now.blocked > 0 {
 		add(Failure, "blocked", "%s until somebody mends what Kafka refuses. The log names it.",
-			count(now.blocked, "partition waits", "partitions wait"))
+			wording.Count(int(now.blocked), "partition waits", "partitions wait"))
 	}
 	if n := now.lost - hour.lost; n > 0 {
 		add(Failure, "lost", "%s in the last hour before they were read. Raise the retention of the topic.",
-			count(n, "record was deleted by Kafka", "records were deleted by Kafka"))
+			wording.Count(int(n), "record was deleted by Kafka", "records were deleted by Kafka"))
 	}
 	p := now.since(nil)
 	if age := time.Duration(p.Age * float64(time.Second)); age >= lateAfter {
@@ -117,17 +119,17 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		if age >= stuckAfter {
 			level = Failure
 		}
-		add(level, "late", "The oldest %s in hand has waited for %s.", s.Noun, count(age.Minutes(), "minute"))
+		add(level, "late", "The oldest %s in hand has waited for %s.", s.Noun, wording.Count(int(age.Minutes()), "minute"))
 	}
 	if p.Lag > manyWaiting {
-		add(Warning, "lag", "%s wait for an answer.", count(p.Lag, s.Noun))
+		add(Warning, "lag", "%s wait for an answer.", wording.Count(int(p.Lag), s.Noun))
 	}
 	if n := now.stalls - hour.stalls; n > 0 {
-		add(Warning, "stalls", "Reading stalled %s in the last hour, and began again.", count(n, "time"))
+		add(Warning, "stalls", "Reading stalled %s in the last hour, and began again.", wording.Count(int(n), "time"))
 	}
 	if n := now.panics - hour.panics; n > 0 {
 		add(Warning, "panics", "%s in the last hour met a fault of the program and became dead letters. The log has "+
-			"where.", count(n, s.Noun))
+			"where.", wording.Count(int(n), s.Noun))
 	}
 	if why := s.Refused(); why != "" {
 		add(Warning, "refused", "%s", why)
@@ -138,7 +140,7 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		}
 	}
 	if reasons, n, there := newLetters(now, hour); n > 0 {
-		add(Warning, "letters", "%s in the last hour: %s.", count(n, "dead letter"), reasons)
+		add(Warning, "letters", "%s in the last hour: %s.", wording.Count(int(n), "dead letter"), reasons)
 		all[len(all)-1].at = there
 	}
 	return all
@@ -158,15 +160,4 @@ func newLetters(now, before *streamValues) (reasons string, n float64, there tim
 		}
 	}
 	return strings.Join(list, ", "), n, there
-}
-
-// count returns a number with its noun, whose plural ends in s unless it is given.
-func count(n float64, noun string, plural ...string) string {
-	switch {
-	case int(n) == 1:
-		return "1 " + noun
-	case len(plural) > 0:
-		return fmt.Sprintf("%d %s", int(n), plural[0])
-	}
-	return fmt.Sprintf("%d %ss", int(n), noun)
 }

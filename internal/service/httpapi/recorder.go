@@ -5,16 +5,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
-	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
@@ -78,35 +76,17 @@ func requestID(r *http.Request) string {
 	return hex.EncodeToString(id[:])
 }
 
-// panicked logs a panic of a handler. Its value may hold parts of the request: only its type is logged, with the stack,
-// and the text of Go's own errors, which holds only indices and types.
+// panicked logs a panic of a handler, for the function that recovered.
 func (a *API) panicked(w *recorder, r *http.Request, value any) {
 	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return
 	}
 	a.metrics.panics.Inc()
-	what := fmt.Sprintf("%T", value)
-	if e, ok := value.(runtime.Error); ok {
-		what = e.Error()
-	}
+	what, stack := loglimit.Panic(value, 1)
 	a.options.Logger.Error("the http handler panicked", "route", r.Pattern, "panic", what,
-		"request_id", visitOf(r.Context()).id, "stack", stack())
+		"request_id", visitOf(r.Context()).id, "stack", stack)
 	if !w.begun {
 		Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
-	}
-}
-
-// stack lists the callers of the function that recovers, innermost first.
-func stack() string {
-	pcs := make([]uintptr, 32)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
-	var b strings.Builder
-	for {
-		f, more := frames.Next()
-		fmt.Fprintf(&b, "%s %s:%d\n", f.Function, f.File, f.Line)
-		if !more {
-			return b.String()
-		}
 	}
 }
 
