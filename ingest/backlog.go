@@ -193,13 +193,12 @@ func (b *backlog) stale() (ids []int) {
 
 // watch keeps the backlog true while partitions are stuck, and notices topics that are gone, until ctx ends.
 func (c *Consumer) watch(ctx context.Context) {
-	tick := time.NewTicker(backlogRefresh)
-	defer tick.Stop()
+	tick := time.Tick(backlogRefresh)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		var missing []string
 		for _, topic := range c.topics() {

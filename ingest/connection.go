@@ -107,16 +107,8 @@ func (c Connection) Check() (errs []error) {
 	return errs
 }
 
-// Probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely
+// probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely
 // cause.
-func (c Connection) Probe(ctx context.Context) error {
-	d, err := newDialer(c)
-	if err != nil {
-		return err
-	}
-	return d.probe(ctx)
-}
-
 func (d *dialer) probe(ctx context.Context) error {
 	var errs []error
 	for _, broker := range d.conn.Brokers {

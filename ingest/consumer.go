@@ -236,7 +236,8 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 func (c *Consumer) explain(err error) error {
 	switch {
 	case errors.Is(err, kafka.InvalidSessionTimeout):
-		return &sessionError{c.cfg.SessionTimeout, err}
+		return fmt.Errorf("kafka.session_timeout: the brokers do not accept %s; it must be between their "+
+			"group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %w", c.cfg.SessionTimeout, err)
 	case errors.Is(err, kafka.GroupAuthorizationFailed):
 		return denied(err, "Read", "group", c.cfg.Group)
 	}
@@ -246,26 +247,13 @@ func (c *Consumer) explain(err error) error {
 	return denied(err, "Read", "topic", c.cfg.Input)
 }
 
-// sessionError says that the brokers do not accept a session timeout.
-type sessionError struct {
-	timeout time.Duration
-	err     error
-}
-
-func (e *sessionError) Error() string {
-	return fmt.Sprintf("kafka.session_timeout: the brokers do not accept %s; it must be between their "+
-		"group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %v", e.timeout, e.err)
-}
-
-func (e *sessionError) Unwrap() error { return e.err }
-
 // wait keeps, for Check, why the member cannot join. If somebody must mend that, it logs it, once as long as it stays
 // the same, and pauses; otherwise it calls pass.
 func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error {
 	_, forbidden := errors.AsType[*DeniedError](err)
-	_, session := errors.AsType[*sessionError](err)
-	before := c.membership.fail(err, forbidden || session)
-	if !forbidden && !session {
+	lasting := forbidden || errors.Is(err, kafka.InvalidSessionTimeout)
+	before := c.membership.fail(err, lasting)
+	if !lasting {
 		return pass()
 	}
 	if before == nil || before.Error() != err.Error() {

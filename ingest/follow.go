@@ -57,8 +57,7 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 	}
 	run := &follow{Follow: f, client: c, each: each}
 	parts, ctx := errgroup.WithContext(ctx)
-	tick := time.NewTicker(followWatch)
-	defer tick.Stop()
+	tick := time.Tick(followWatch)
 	for started := 0; ctx.Err() == nil; {
 		// An error passes by: the partitions that are read go on.
 		counts, _ := c.partitions(ctx, f.Topic)
@@ -69,7 +68,7 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 		}
 		select {
 		case <-ctx.Done():
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 	return parts.Wait()

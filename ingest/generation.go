@@ -89,13 +89,12 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 // whether that happened before ctx ended. When the leader joins again, all members do, and begin at the offsets that
 // the group has then.
 func (g *generation) changed(ctx context.Context) bool {
-	ticker := time.NewTicker(g.c.cfg.PartitionWatchInterval)
-	defer ticker.Stop()
+	ticker := time.Tick(g.c.cfg.PartitionWatchInterval)
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-ticker.C:
+		case <-ticker:
 			counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
 			if err != nil {
 				continue // the broker is away, the topic may be there
@@ -142,12 +141,11 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			}
 		})
 	}
-	ticker := time.NewTicker(commitInterval)
-	defer ticker.Stop()
+	ticker := time.Tick(commitInterval)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-ticker.C:
+		case <-ticker:
 			g.commitMarked()
 			if id, ok := g.stalled(); ok {
 				g.c.metrics.stalls.Inc()

@@ -133,11 +133,10 @@ func lock(dir string) (*flock.Flock, error) {
 
 // retain drops records past their retention from time to time.
 func (b *Broker) retain(ctx context.Context) {
-	t := time.NewTicker(retentionInterval)
-	defer t.Stop()
+	tick := time.Tick(retentionInterval)
 	for {
 		select {
-		case <-t.C:
+		case <-tick:
 			b.cluster.ApplyRetention()
 		case <-ctx.Done():
 			return

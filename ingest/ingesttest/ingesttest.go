@@ -25,11 +25,10 @@ func Await(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(Patience)
 	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(10 * time.Millisecond)
 	for !f() {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-deadline.C:
 			t.Fatalf("%s: not within %v", what, Patience)
 		}

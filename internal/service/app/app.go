@@ -331,13 +331,12 @@ func (a *App) checkTopics(ctx context.Context) error {
 
 // Ready waits until all streams are consumed, or returns the error of ctx.
 func (a *App) Ready(ctx context.Context) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+	tick := time.Tick(20 * time.Millisecond)
 	for a.joined() != nil {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 	return nil

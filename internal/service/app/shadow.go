@@ -105,8 +105,7 @@ func (s *shadow) offer(r *ingest.Record) {
 // run scores what is offered, and looks for another challenger every poll, until ctx ends.
 func (s *shadow) run(ctx context.Context, poll time.Duration) error {
 	next := time.Time{}
-	tick := time.NewTicker(shadowTick)
-	defer tick.Stop()
+	tick := time.Tick(shadowTick)
 	for {
 		if time.Now().After(next) {
 			pause := poll
@@ -118,7 +117,7 @@ func (s *shadow) run(ctx context.Context, poll time.Duration) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-tick:
 			s.score(ctx)
 		}
 	}

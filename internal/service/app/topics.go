@@ -64,8 +64,7 @@ func cacheOf(c *config.Config) string {
 // run refreshes the index until ctx ends: when new models are in use, when the index is damaged, and now and then. What
 // is wrong is logged once as long as it stays the same, and searches go on in the index before.
 func (t *topicSearch) run(ctx context.Context) {
-	tick := time.NewTicker(t.every)
-	defer tick.Stop()
+	tick := time.Tick(t.every)
 	for before := ""; ; {
 		now := ""
 		if err := guarded(func() error { return t.Refresh(ctx) }); err != nil {
@@ -81,7 +80,7 @@ func (t *topicSearch) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-tick:
 		case <-t.changed:
 		case <-t.Damaged():
 		}

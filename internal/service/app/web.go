@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +23,7 @@ import (
 	pages "github.com/wardcast/wardcast/internal/service/web"
 	livepage "github.com/wardcast/wardcast/internal/service/web/live"
 	questionnairepage "github.com/wardcast/wardcast/internal/service/web/questionnaires"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 const (
@@ -192,29 +192,31 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 // for others, and, since a refused generation stops nobody, on models of the store, or a fit of beds, that cannot be
 // taken up.
 func (a *App) readiness() (remarks string, err error) {
-	for _, s := range a.streams {
-		if refused := s.refused.Load(); refused != nil {
-			remarks += fmt.Sprintf("%s: %s\n", s.name, remark(*refused))
-		}
-		if remark := s.consumer.Remark(); remark != "" {
-			remarks += fmt.Sprintf("%s: %s\n", s.name, remark)
+	add := func(of, remark string) {
+		if remark != "" {
+			remarks += of + ": " + remark + "\n"
 		}
 	}
+	for _, s := range a.streams {
+		add(s.name, s.refusal())
+		add(s.name, s.consumer.Remark())
+	}
 	if a.demand != nil {
-		if remark := a.demand.Remark(); remark != "" {
-			remarks += "beds: " + remark + "\n"
-		}
+		add("beds", a.demand.Remark())
 	}
 	return remarks, a.joined()
 }
 
-// remark says what it means that models were refused, and why.
-func remark(refused error) string {
-	what := remarkRefused
-	if isDamagedInUse(refused) {
-		what = remarkDamaged
+// refusal says why the newest models are not in use, "" if they are, and what that means.
+func (s *stream) refusal() string {
+	refused := s.refused.Load()
+	switch {
+	case refused == nil:
+		return ""
+	case isDamagedInUse(*refused):
+		return remarkDamaged + ": " + (*refused).Error()
 	}
-	return fmt.Sprintf("%s: %v", what, refused)
+	return remarkRefused + ": " + (*refused).Error()
 }
 
 // replay implements the Replay of the page Health.
@@ -237,12 +239,7 @@ func (s *stream) watched() health.Stream {
 		Name: s.name, Noun: s.noun, DeadLetters: s.deadLetters, Generation: s.generation,
 		Ready:   func() error { return s.consumer.Check() },
 		Remarks: []func() string{func() string { return sentence(s.consumer.Remark()) }},
-		Refused: func() string {
-			if refused := s.refused.Load(); refused != nil {
-				return remark(*refused)
-			}
-			return ""
-		},
+		Refused: s.refusal,
 	}
 }
 
@@ -251,7 +248,7 @@ func sentence(remark string) string {
 	if remark == "" {
 		return ""
 	}
-	return strings.ToUpper(remark[:1]) + remark[1:] + "."
+	return wording.Capital(remark) + "."
 }
 
 // serve answers requests until ctx ends. Streams of predictions then end, and other requests get a moment.

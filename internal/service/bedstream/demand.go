@@ -130,22 +130,27 @@ func (r *reading) until(t time.Time) time.Time {
 // FollowPredictions reads predictions until ctx ends. Errors as of ingest.Client.Follow.
 func (d *Demand) FollowPredictions(ctx context.Context) error {
 	var a msg.Arrival
-	return d.follow(ctx, &d.predictions, d.Predictions, func(r *ingest.Record) { d.prediction(r, &a) })
+	return d.follow(ctx, &d.predictions, d.Predictions, func(r *ingest.Record) string { return d.prediction(r, &a) })
 }
 
 // FollowOutcomes reads outcomes until ctx ends. Errors as of ingest.Client.Follow. Without the KafkaTopic, patients
 // leave after the patience of the fit alone.
 func (d *Demand) FollowOutcomes(ctx context.Context) error {
 	var o msg.Outcome
-	return d.follow(ctx, &d.outcomes, d.Outcomes, func(r *ingest.Record) { d.outcome(r, &o) })
+	return d.follow(ctx, &d.outcomes, d.Outcomes, func(r *ingest.Record) string { return d.outcome(r, &o) })
 }
 
-func (d *Demand) follow(ctx context.Context, how *reading, topic string, each func(*ingest.Record)) error {
+func (d *Demand) follow(ctx context.Context, how *reading, topic string, each func(*ingest.Record) string,
+) error {
 	f := ingest.Follow{
 		Topic: topic, From: d.Now().Add(-remembered), Rate: readRate, Logger: d.log,
 		Current: func(partition, partitions int) { how.reached(partition, partitions, d.Now()) },
 	}
-	err := d.Client.Follow(ctx, f, each)
+	err := d.Client.Follow(ctx, f, func(r *ingest.Record) {
+		if why := each(r); why != "" {
+			d.skip(why, topic, r)
+		}
+	})
 	d.left.Flush()
 	if _, missing := errors.AsType[*ingest.MissingTopicsError](err); missing {
 		how.missing()
@@ -191,65 +196,54 @@ const (
 	full      = "full"       // of visits, or of events of its visit
 )
 
-// prediction takes a prediction; a is where it is decoded.
-func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) {
+// prediction takes a prediction, or returns why it is left out; a is where it is decoded.
+func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 	if len(r.Value) == 0 {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.pool.Erase(visit(string(r.Key)))
-		return
+		return ""
 	}
 	if err := msg.DecodeArrival(r.Value, a); err != nil {
-		d.skip(reason(err), d.Predictions, r)
-		return
+		return reason(err)
 	}
 	switch {
 	case r.Time.UnixMilli() <= 0:
-		d.skip(noTime, d.Predictions, r)
-		return
+		return noTime
 	case d.Site != "" && a.Site != "" && a.Site != d.Site:
-		d.skip(otherSite, d.Predictions, r)
-		return
+		return otherSite
 	}
 	a.VisitID = visit(a.VisitID)
 	e := beds.NewScored(a, order(r))
-	if !d.score(e) {
-		d.skip(full, d.Predictions, r)
-	}
-}
-
-func (d *Demand) score(e beds.Scored) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e.Model = d.model(e.Model)
-	return d.pool.Score(e)
+	if e.Model = d.model(e.Model); !d.pool.Score(e) {
+		return full
+	}
+	return ""
 }
 
-// outcome takes an outcome; o is where it is decoded. An erased one withdraws what was said before.
-func (d *Demand) outcome(r *ingest.Record, o *msg.Outcome) {
+// outcome takes an outcome, or returns why it is left out; o is where it is decoded. An erased one withdraws what was
+// said before.
+func (d *Demand) outcome(r *ingest.Record, o *msg.Outcome) (why string) {
 	var e beds.Outcome
 	if len(r.Value) == 0 {
 		e = beds.Outcome{Order: order(r), VisitID: visit(string(r.Key)), Status: beds.Cancelled}
 	} else if err := msg.DecodeOutcome(r.Value, o); err != nil {
-		d.skip(reason(err), d.Outcomes, r)
-		return
+		return reason(err)
 	} else {
 		o.VisitID = visit(o.VisitID)
 		e = beds.NewOutcome(o, order(r))
 	}
 	if r.Time.UnixMilli() <= 0 {
-		d.skip(noTime, d.Outcomes, r)
-		return
+		return noTime
 	}
-	if !d.decide(e) {
-		d.skip(full, d.Outcomes, r)
-	}
-}
-
-func (d *Demand) decide(e beds.Outcome) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.pool.Decide(e)
+	if !d.pool.Decide(e) {
+		return full
+	}
+	return ""
 }
 
 func order(r *ingest.Record) beds.Order { return beds.Order{Seen: r.Time.UTC(), Offset: r.Offset} }

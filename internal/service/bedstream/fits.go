@@ -108,8 +108,7 @@ const fitPoll = time.Minute
 // damaged is logged once, and the next older one is used. It also forgets the visits that no moment asks for any more.
 func (d *Demand) Learn(ctx context.Context) error {
 	logged := map[string]bool{}
-	tick := time.NewTicker(fitPoll)
-	defer tick.Stop()
+	tick := time.Tick(fitPoll)
 	for {
 		d.renew(ctx, logged)
 		d.lookedOnce.Do(func() { close(d.looked) })
@@ -117,7 +116,7 @@ func (d *Demand) Learn(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

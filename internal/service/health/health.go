@@ -57,14 +57,13 @@ func New(gatherer prometheus.Gatherer, now func() time.Time, streams ...Stream) 
 
 // Run keeps a reading at once and then each minute, until ctx ends.
 func (m *Monitor) Run(ctx context.Context) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
+	tick := time.Tick(interval)
 	for {
 		m.keep()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 }

@@ -46,10 +46,11 @@ const (
 // is some 30 seconds to 90 old.
 func (m *Monitor) problems(now, before *reading) []Problem {
 	var all []Problem
+	hour := m.before(time.Time{}) // the oldest, which is at most an hour old
 	seen := map[problemKey]bool{}
 	for i := range m.streams {
 		s := &m.streams[i]
-		for _, f := range s.findings(now.of(s.Name), before.of(s.Name), m.hourAgo().of(s.Name)) {
+		for _, f := range s.findings(now.of(s.Name), before.of(s.Name), hour.of(s.Name)) {
 			key := problemKey{s.Name, f.kind}
 			if m.since[key].IsZero() {
 				m.since[key] = now.at
@@ -69,14 +70,6 @@ func (m *Monitor) problems(now, before *reading) []Problem {
 	slices.SortStableFunc(all,
 		func(a, b Problem) int { return cmp.Or(cmp.Compare(b.Level, a.Level), a.Since.Compare(b.Since)) })
 	return all
-}
-
-// hourAgo returns the oldest reading, which is at most an hour old.
-func (m *Monitor) hourAgo() *reading {
-	if len(m.readings) == 0 {
-		return nil
-	}
-	return m.readings[0]
 }
 
 // finding is a problem of a stream.

@@ -184,8 +184,7 @@ type viewer struct {
 
 // run sends events until gone or the end of the stream.
 func (v *viewer) run(gone <-chan struct{}) {
-	tick := time.NewTicker(liveTick)
-	defer tick.Stop()
+	tick := time.Tick(liveTick)
 	silent := time.Duration(0)
 	ok := v.out.Send([]byte("retry: 2000\n\n")) && v.catchUp()
 	for ok {
@@ -195,7 +194,7 @@ func (v *viewer) run(gone <-chan struct{}) {
 		case <-v.live.closed:
 			v.catchUp()
 			return
-		case <-tick.C:
+		case <-tick:
 		}
 		if v.next != v.live.next() {
 			silent, ok = 0, v.catchUp()

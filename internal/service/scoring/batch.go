@@ -239,12 +239,13 @@ func (w *lineWorker) run(batch []line) {
 			continue
 		}
 		if err := w.score(text, l.err); err != nil {
-			why := reasonOf(err)
-			w.counts.add(&Counts{Refused: 1, Line: l.number, Why: why.String()})
+			code, detail := Refusal(err)
+			why := string(code) + ": " + detail
+			w.counts.add(&Counts{Refused: 1, Line: l.number, Why: why})
 			if w.rowed {
 				w.rows = append(w.rows, Row{VisitID: l.visit, Error: fmt.Sprintf("line %d: %s", l.number, why)})
 			} else {
-				w.out = why.append(w.out, l.number)
+				w.out = appendRefusal(w.out, l.number, code, detail)
 			}
 			continue
 		}
@@ -273,49 +274,34 @@ func (w *lineWorker) score(text []byte, err error) error {
 }
 
 // Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence of our own words and the names of
-// fields.
+// fields and columns.
 func Refusal(err error) (code msg.Reason, detail string) {
-	r := reasonOf(err)
-	return r.code, r.detail
-}
-
-// reason is why a note was refused.
-type reason struct {
-	code   msg.Reason
-	detail string
-}
-
-func (r reason) String() string { return string(r.code) + ": " + r.detail }
-
-// reasonOf returns the reason of an error. Codes and details are our own words, and names of columns.
-func reasonOf(err error) reason {
-	if at, ok := errors.AsType[*table.Error](err); ok {
-		r := reason{msg.WrongType, at.Err.Error()}
-		switch {
-		case errors.Is(err, table.ErrEncoding):
-			r.code = msg.InvalidUTF8
-		case errors.Is(err, table.ErrNotObject):
-			r.code = msg.NotJSON
+	at, ok := errors.AsType[*table.Error](err)
+	e, refused := errors.AsType[*msg.Error](err)
+	field := ""
+	switch {
+	case ok:
+		code, detail, field = msg.WrongType, at.Err.Error(), at.Column
+		if errors.Is(err, table.ErrEncoding) {
+			code = msg.InvalidUTF8
+		} else if errors.Is(err, table.ErrNotObject) {
+			code = msg.NotJSON
 		}
-		if at.Column != "" {
-			r.detail += ": " + at.Column
-		}
-		return r
+	case refused:
+		code, detail, field = e.Reason, details[e.Reason], e.Field
+	default:
+		code = msg.ScoringFailed
 	}
-	if e, ok := errors.AsType[*msg.Error](err); ok {
-		r := reason{e.Reason, details[e.Reason]}
-		if e.Field != "" {
-			r.detail += ": " + e.Field
-		}
-		return r
+	if field != "" {
+		detail += ": " + field
 	}
-	return reason{code: msg.ScoringFailed, detail: ""}
+	return code, detail
 }
 
-// append appends the line of a note that was refused.
-func (r reason) append(dst []byte, number int) []byte {
-	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, r.code,
-		msg.Text(r.detail).AppendJSON(nil))
+// appendRefusal appends the line of a note that was refused.
+func appendRefusal(dst []byte, number int, code msg.Reason, detail string) []byte {
+	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, code,
+		msg.Text(detail).AppendJSON(nil))
 }
 
 var details = map[msg.Reason]string{

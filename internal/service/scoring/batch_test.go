@@ -168,14 +168,14 @@ func TestDetailsOfEveryReason(t *testing.T) {
 		msg.NotJSON, msg.WrongType, msg.MissingField, msg.EmptyText, msg.InvalidUTF8,
 		msg.TooLarge, msg.UnknownSchemaVersion, msg.NoModel, msg.ScoringFailed,
 	} {
-		line := string(reasonOf(&msg.Error{Reason: r, Field: "text"}).append(nil, 7))
+		line := refusalLine(&msg.Error{Reason: r, Field: "text"}, 7)
 		if got := summary(t, line); !strings.HasPrefix(got, "line 7: "+string(r)+": ") || details[r] == "" ||
 			!strings.HasSuffix(got, ": text") {
 			t.Errorf("%s: %s", r, line)
 		}
 	}
 	// What is no reason of ours could quote a note.
-	if got := summary(t, string(reasonOf(errors.New("78F glf")).append(nil, 1))); !strings.HasPrefix(got,
+	if got := summary(t, refusalLine(errors.New("78F glf"), 1)); !strings.HasPrefix(got,
 		"line 1: scoring_failed: ") || strings.Contains(got, "glf") {
 		t.Errorf("got %s", got)
 	}
@@ -407,4 +407,10 @@ func TestPredictTables(t *testing.T) {
 		Batch{Notes: in.Next, Rows: func([]Row) error { return errFull }}); !errors.Is(err, errFull) {
 		t.Errorf("writing rows: %v", err)
 	}
+}
+
+// refusalLine returns the line of a note that was refused.
+func refusalLine(err error, number int) string {
+	code, detail := Refusal(err)
+	return string(appendRefusal(nil, number, code, detail))
 }

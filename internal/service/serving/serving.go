@@ -140,14 +140,7 @@ func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) 
 	if why, ok := objections[to]; ok && r.Why == "" {
 		return nil, &ObjectionError{Generation: to, Why: why}
 	}
-	g, err := loadable(ctx, s, to)
-	if err != nil {
-		return nil, fmt.Errorf("promoting: %w", err)
-	}
-	if !r.DryRun {
-		err = s.Promote(ctx, models.Change{To: to, From: served.Name, By: r.By, Why: r.Why, Command: r.Command})
-	}
-	return &Change{served.Name, g}, err
+	return r.change(ctx, s, models.Change{To: to, From: served.Name}, "promoting", s.Promote)
 }
 
 // Rollback serves a generation again. The error wraps models.ErrNeverServed if it was never served, and else is as that
@@ -164,14 +157,7 @@ func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error)
 	if to == served.Name {
 		return nil, fmt.Errorf("generation %q %w", to, ErrServed)
 	}
-	g, err := loadable(ctx, s, to)
-	if err != nil {
-		return nil, fmt.Errorf("rolling back: %w", err)
-	}
-	if !r.DryRun {
-		err = s.Rollback(ctx, models.Change{To: to, From: served.Name, By: r.By, Why: r.Why, Command: r.Command})
-	}
-	return &Change{served.Name, g}, err
+	return r.change(ctx, s, models.Change{To: to, From: served.Name}, "rolling back", s.Rollback)
 }
 
 // replaced returns the generation that is served, as the request expects.
@@ -183,12 +169,19 @@ func replaced(ctx context.Context, s *models.Store, r *Request) (*models.Generat
 	return served, err
 }
 
-// loadable returns a generation, after it has loaded all its models as a scorer does.
-func loadable(ctx context.Context, s *models.Store, name string) (*models.Generation, error) {
-	g, err := s.Generation(ctx, name)
-	if err != nil {
-		return nil, err
+// change makes a change, after the generation has loaded all its models as a scorer does.
+func (r *Request) change(ctx context.Context, s *models.Store, c models.Change, doing string,
+	do func(context.Context, models.Change) error,
+) (*Change, error) {
+	g, err := s.Generation(ctx, c.To)
+	if err == nil {
+		_, err = scoring.LoadGeneration(ctx, s, g, nil)
 	}
-	_, err = scoring.LoadGeneration(ctx, s, g, nil)
-	return g, err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", doing, err)
+	}
+	if c.By, c.Why, c.Command = r.By, r.Why, r.Command; !r.DryRun {
+		err = do(ctx, c)
+	}
+	return &Change{c.From, g}, err
 }
