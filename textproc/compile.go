@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	porter "github.com/kljensen/snowball/english"
 )
 
 // compile builds the tree of surfaces. The order matters: triggers and measures change what concepts have put there,
@@ -205,7 +204,7 @@ func (v *Vectorizer) entries(c *Concepts) (map[string]*entry, error) {
 		e := entries[c.Concepts[i].Name]
 		for _, part := range c.Concepts[i].Parts {
 			if entries[part] == nil {
-				part = porter.Stem(part, true)
+				part = stem(part)
 			}
 			e.terms = append(e.terms, v.term(part))
 			e.parts++

@@ -16,12 +16,9 @@ var (
 	ErrVocabulary = errors.New("invalid vocabulary")
 )
 
-// Identities of the parts that settings cannot describe. A vectorizer of another identity is refused, because it would
-// give other rows.
-const (
-	Tokenizer = "wardcast-2"                                   // scanner, folding, numbers, senses, statuses
-	Stemmer   = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
-)
+// Tokenizer identifies the scanner, folding, numbers, senses and statuses, which settings cannot describe. A vectorizer
+// of another tokenizer or stemmer is refused, because it would give other rows.
+const Tokenizer = "wardcast-2"
 
 // Weighting names the value of a term in a row.
 type Weighting string

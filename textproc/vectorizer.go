@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	porter "github.com/kljensen/snowball/english"
 
 	"github.com/wardcast/wardcast/solver/matrix"
 )
@@ -192,8 +191,8 @@ func (v *Vectorizer) resolve(raw string) *word {
 		w.stem[0] = v.term(raw)
 	}
 	if !w.stop && utf8.RuneCountInString(raw) > 1 {
-		if stem := porter.Stem(raw, true); strings.ContainsFunc(stem, unicode.IsLetter) {
-			w.stem[0] = v.term(stem)
+		if s := stem(raw); strings.ContainsFunc(s, unicode.IsLetter) {
+			w.stem[0] = v.term(s)
 		}
 		if n := v.joined[raw]; n != nil {
 			w.node = n

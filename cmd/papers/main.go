@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/cmd/papers/internal/sonmf"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/textproc"
@@ -56,6 +57,7 @@ Each command prints tables with the papers' figures next to ours. Equal seeds gi
 		Vars: map[string]string{
 			"parts": strings.Join(parts, ","), "triageMethods": strings.Join(sonmf.TriageMethods(), ","),
 			"icqfMethods": strings.Join(icqf.Methods(), ","),
+			"formats":     table.Formats(),
 			"minDF":       strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
 		},
 	}

@@ -27,8 +27,12 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/norms"
 	"github.com/wardcast/wardcast/internal/service/config"
+	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/table/matrixio"
+	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/train"
 	"github.com/wardcast/wardcast/solver"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -118,7 +122,9 @@ func defaults() map[string]string {
 		"partitions":  strconv.Itoa(ingest.DefaultPartitions),
 		"maxAttempts": strconv.Itoa(deadletter.DefaultMaxAttempts),
 		"windowDays":  strconv.Itoa(config.Default().Retrain.WindowDays),
-		"topics":      strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms),
+		"formats":     table.Formats(), "matrixFormats": matrixio.Formats(), "stores": blobstore.Places(),
+		"rotations": strings.Join(factoranalysis.Rotations(), ","),
+		"topics":    strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms),
 		"words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
 	}
 }

@@ -29,7 +29,7 @@ type modelsCmd struct {
 
 // store is the flag of commands that look at a model store.
 type store struct {
-	ModelDir string `help:"Model store: a folder, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
+	ModelDir string `help:"Model store: a folder, or a bucket (${stores})." required:"" placeholder:"DIR"`
 }
 
 // ProvideStore returns the store, which must be there if it is a folder. Commands have it as a parameter of Run.

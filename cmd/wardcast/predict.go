@@ -26,8 +26,8 @@ import (
 )
 
 type predictCmd struct {
-	ModelDir string `help:"Model store: a folder, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
-	Input    string `help:"File of notes to score: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
+	ModelDir string `help:"Model store: a folder, or a bucket (${stores})." required:"" placeholder:"DIR"`
+	Input    string `help:"File of notes to score: ${formats} (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
 	Out      string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
 	notes.ColumnFlags
 	oneNote

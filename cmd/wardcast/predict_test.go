@@ -260,7 +260,7 @@ func TestPredictRefuses(t *testing.T) {
 	}{
 		"input is output": {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out is the file of --input"},
 		"an unknown format": {
-			[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must end in",
+			[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must say the format: CSV (.csv)",
 		},
 		"no folder": {
 			[]string{"--input", in, "--out", filepath.Join(dir, "none", "x.csv")}, cli.ExitFailed, "no such file",

@@ -42,7 +42,7 @@ type questionnaireCmd struct {
 
 // answerFlags say where answers are and what their columns mean.
 type answerFlags struct {
-	Input          string   `arg:"" help:"Answers, a row for each participant: CSV with a header, .tsv, .jsonl or .parquet; text also as .gz or .zst." type:"existingfile" name:"file"`
+	Input          string   `arg:"" help:"Answers, a row for each participant, with a header: ${formats}." type:"existingfile" name:"file"`
 	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, and ! takes items out again. Patterns that all begin with ! take items out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
 	ID             string   `name:"id" help:"Column of the participants' ids (default: id or participant_id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
 	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 gives the range." placeholder:"LIST"`

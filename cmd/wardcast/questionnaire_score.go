@@ -15,7 +15,7 @@ import (
 type questionnaireScoreCmd struct {
 	Input          string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
 	Model          string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out            string `help:"File for the scores: .csv, .tsv, .jsonl or .parquet; text also as .gz or .zst (default: CSV on standard output)." placeholder:"FILE"`
+	Out            string `help:"File for the scores: ${formats} (default: CSV on standard output)." placeholder:"FILE"`
 	ID             string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
 	MissingCode    codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
 	OmitIncomplete bool   `help:"Leave out participants who lack a confound; otherwise they are an error."`

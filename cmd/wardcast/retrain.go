@@ -31,7 +31,7 @@ type retrainCmd struct {
 	Config       string    `help:"Configuration file of serve: notes and outcomes come from its Kafka topics, and its store takes the models." type:"existingfile" placeholder:"FILE" xor:"source"`
 	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
-	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (s3://…, gs://…)." placeholder:"DIR"`
+	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (${stores})." placeholder:"DIR"`
 	AsOf         time.Time `help:"Cut-off: what was decided later is not known (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
 	WindowDays   *int      `help:"Days before the cut-off whose notes count (default: ${windowDays}). This and the next three override the section retrain of --config." placeholder:"N"`
 	Rank         *int      `help:"Number of topics (default: ${rank})." placeholder:"K"`

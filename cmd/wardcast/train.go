@@ -171,7 +171,7 @@ func warnRidge(log *slog.Logger, s *train.Settings) {
 }
 
 type trainCmd struct {
-	ModelDir string `help:"Model store: a folder, created if missing, or a bucket (s3://…, gs://…)." required:"" placeholder:"DIR"`
+	ModelDir string `help:"Model store: a folder, created if missing, or a bucket (${stores})." required:"" placeholder:"DIR"`
 	labelled
 	head
 	cli.Output

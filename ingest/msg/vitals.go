@@ -1,7 +1,7 @@
 package msg
 
 // Vitals are the measurements at triage, as they came: package intake says which values count. A new one is a field
-// here and a row of the table below.
+// here and a row of vitalSigns in vitals.go.
 type Vitals struct {
 	SBP   Optional `json:"sbp,omitzero"`
 	DBP   Optional `json:"dbp,omitzero"`

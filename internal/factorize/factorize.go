@@ -35,7 +35,7 @@ var ErrOptions = errors.New("option out of range")
 // their number.
 type Options struct {
 	Method      string      `json:"-" help:"${methods}." enum:"${methods}" default:"sonmf"`
-	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .npy, .csv, .tsv, .jsonl or .parquet; all but .parquet also as .gz or .zst." required:"" type:"existingfile" placeholder:"FILE"`
+	Input       string      `json:"input" help:"Matrix: ${matrixFormats}." required:"" type:"existingfile" placeholder:"FILE"`
 	Orientation Orientation `json:"input_orientation" name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Documents   int         `json:"documents" kong:"-"`
 	Terms       int         `json:"terms" kong:"-"`

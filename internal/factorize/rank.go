@@ -51,7 +51,7 @@ const (
 // Rank sets Documents and Terms.
 type RankOptions struct {
 	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
-	Input       string      `json:"input" help:"Matrix: .mtx (MatrixMarket), .npy, .csv, .tsv, .jsonl or .parquet; all but .parquet also as .gz or .zst. For fa, cells of a table may be empty, NA, NaN or a dot." required:"" type:"existingfile" placeholder:"FILE"`
+	Input       string      `json:"input" help:"Matrix: ${matrixFormats}. For fa, cells of a table may be empty, NA, NaN or a dot." required:"" type:"existingfile" placeholder:"FILE"`
 	Orientation Orientation `json:"-" name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Documents   int         `json:"documents" kong:"-"`
 	Terms       int         `json:"terms" kong:"-"`

@@ -27,7 +27,7 @@ func (c *ColumnFlags) Columns() (Columns, error) {
 
 // Flags is the flags that say where labelled notes are and what their columns mean.
 type Flags struct {
-	Input []string `help:"Labelled notes: CSV, TSV, JSON lines (.jsonl) or Parquet (.parquet); text may end in .gz or .zst." required:"" placeholder:"FILE" sep:"none"`
+	Input []string `help:"Labelled notes: ${formats}." required:"" placeholder:"FILE" sep:"none"`
 	ColumnFlags
 	LabelColumn   string   `help:"Column of the outcome (default: label)." placeholder:"NAME"`
 	PositiveLabel string   `help:"Outcome that counts as admitted (default: 1)." placeholder:"VALUE"`

@@ -106,15 +106,43 @@ const (
 	parquetFormat
 )
 
-var formats = map[string]fileFormat{
-	".tsv": tabFormat, ".tab": tabFormat, ".jsonl": objectFormat, ".ndjson": objectFormat, ".json": objectFormat,
-	".parquet": parquetFormat,
+// formats are what tables are read from and written to: the endings of a file's name, the first of them the one that
+// Formats names.
+var formats = [...]struct {
+	name    string
+	endings []string
+}{
+	separatedFormat: {"CSV", []string{".csv"}},
+	tabFormat:       {"TSV", []string{".tsv", ".tab"}},
+	objectFormat:    {"JSON lines", []string{".jsonl", ".ndjson", ".json"}},
+	parquetFormat:   {"Parquet", []string{".parquet"}},
 }
 
-// formatOf returns the format that a file's name tells, compressed or not.
+// Formats lists the formats of tables with their endings, for help texts and errors.
+func Formats() string {
+	named := make([]string, len(formats))
+	for i, f := range formats {
+		named[i] = fmt.Sprintf("%s (%s)", f.name, f.endings[0])
+	}
+	last := len(named) - 1
+	return strings.Join(named[:last], ", ") + " or " + named[last] + "; text may be compressed (.gz, .zst)"
+}
+
+// IsName reports whether a file's name ends as that of a table, compressed or not.
+func IsName(name string) bool {
+	ext, _ := Extensions(name)
+	return slices.Contains(formats[formatOf(name)].endings, ext)
+}
+
+// formatOf returns the format that a file's name has, compressed or not.
 func formatOf(name string) fileFormat {
 	ext, _ := Extensions(name)
-	return formats[ext]
+	for f := range formats {
+		if slices.Contains(formats[f].endings, ext) {
+			return fileFormat(f)
+		}
+	}
+	return separatedFormat
 }
 
 // Extensions returns the end of a file's name in lower case, without that of a compression, and that of the

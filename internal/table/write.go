@@ -20,9 +20,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// ErrName is returned for the name of an output file whose format cannot be told.
-var ErrName = errors.New("the name must end in .csv, .tsv, .jsonl or .parquet; text may be compressed, as in .csv.gz " +
-	"or .csv.zst")
+// ErrName is returned for the name of an output file that does not say its format.
+var ErrName = errors.New("the name must say the format: " + Formats())
 
 // File is a file that appears under its name once it is complete. Text is compressed as the name says.
 type File struct {
@@ -33,11 +32,9 @@ type File struct {
 	io.Writer
 }
 
-// CheckName returns an error that wraps ErrName unless the name of an output file tells its format.
+// CheckName returns an error that wraps ErrName unless the name of an output file says its format.
 func CheckName(path string) error {
-	ext, compression := Extensions(path)
-	if format := formatOf(path); format == separatedFormat && ext != ".csv" || format == parquetFormat &&
-		compression != "" {
+	if _, compression := Extensions(path); !IsName(path) || formatOf(path) == parquetFormat && compression != "" {
 		return fmt.Errorf("%s: %w", path, ErrName)
 	}
 	return nil

@@ -92,3 +92,15 @@ func TestCreate(t *testing.T) {
 		t.Errorf("%v are left, %v", left, err)
 	}
 }
+
+// TestFormats holds the one list of documents against the formats.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "\n  "+Formats()+".\n") {
+		t.Errorf("docs/commands.md lacks %q", Formats())
+	}
+}

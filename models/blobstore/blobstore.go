@@ -29,10 +29,25 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
+// opener opens a bucket whose URL has the scheme.
+type opener struct {
+	scheme string
+	open   func(ctx context.Context, bucket string, o *options) (service, error)
+}
+
 // services open a bucket by its name and the parameters of its URL.
-var services = map[string]func(ctx context.Context, bucket string, o *options) (service, error){
-	"s3": openS3,
-	"gs": openGoogle,
+var services = []opener{
+	{"s3", openS3},
+	{"gs", openGoogle},
+}
+
+// Places lists the beginnings of the URLs of buckets, for help texts and errors.
+func Places() string {
+	var places []string
+	for _, s := range services {
+		places = append(places, s.scheme+"://…")
+	}
+	return strings.Join(places, ", ")
 }
 
 // Open returns the store at a place. It opens no connection to a service yet.
@@ -50,16 +65,17 @@ func Open(ctx context.Context, place string) (*models.Store, error) {
 		}
 		return models.OpenDir(u.Path), nil
 	}
-	open, ok := services[u.Scheme]
-	if !ok {
-		return nil, fmt.Errorf("opening the model store: %q: must be a folder or a URL of s3, gs or file", place)
+	at := slices.IndexFunc(services, func(s opener) bool { return s.scheme == u.Scheme })
+	if at < 0 {
+		return nil, fmt.Errorf("opening the model store: %q: must be a folder, file:///path or a bucket (%s)", place,
+			Places())
 	}
 	if u.Host == "" {
 		return nil, fmt.Errorf("opening the model store: %q: the name of the bucket is missing", place)
 	}
 	o := &options{values: u.Query()}
 	b := new(bucket)
-	if b.service, err = open(ctx, u.Host, o); err == nil {
+	if b.service, err = services[at].open(ctx, u.Host, o); err == nil {
 		err = o.check()
 	}
 	if err != nil {

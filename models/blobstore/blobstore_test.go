@@ -3,6 +3,8 @@ package blobstore
 import (
 	"context"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,8 +113,8 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for place, want := range map[string]string{
-		"ftp://host/x":                    "must be a folder or a URL of s3, gs or file",
-		"mem://":                          "must be a folder or a URL of s3, gs or file",
+		"ftp://host/x":                    "must be a folder, file:///path or a bucket (s3://…, gs://…)",
+		"mem://":                          "must be a folder, file:///path or a bucket (s3://…, gs://…)",
 		"file://host/x":                   "a folder is file:///path",
 		"file://":                         "a folder is file:///path",
 		"s3:///b":                         "the name of the bucket is missing",
@@ -125,6 +127,20 @@ func TestOpen(t *testing.T) {
 	} {
 		if _, err := Open(t.Context(), place); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", place, err, want)
+		}
+	}
+}
+
+// TestPlaces holds the table of documents against the services.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "commands", "models.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range services {
+		if !strings.Contains(string(page), "| `"+s.scheme+"://bucket/folder") {
+			t.Errorf("docs/commands/models.md lacks a place of %s", s.scheme)
 		}
 	}
 }

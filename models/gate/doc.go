@@ -17,5 +17,6 @@
 //     errors of the paired difference, no subgroup is clearly worse off, and it is calibrated, or else clearly better
 //     than the champion.
 //
-// docs/results.md has a simulation of how often the rule is wrong.
+// The rule stands in decide.go, and for readers in docs/safety.md. docs/results.md has a simulation of how often it is
+// wrong.
 package gate

@@ -28,10 +28,30 @@ const (
 	RotateNone Rotation = "none"
 )
 
-var (
-	rotations   = []Rotation{RotatePromax, RotateOblimin, RotateVarimax, RotateNone}
-	extractions = []Extraction{Minres, MaximumLikelihood}
-)
+// rotations turn loadings (p×k); they return Φ (k×k) too, the correlations of the factors, nil for I.
+var rotations = []struct {
+	name   Rotation
+	rotate func(loadings *mat.Dense) (rotated, phi *mat.Dense)
+}{
+	{RotatePromax, Promax},
+	{RotateOblimin, Oblimin},
+	{RotateVarimax, func(loadings *mat.Dense) (rotated, phi *mat.Dense) {
+		rotated, _ = Varimax(loadings)
+		return rotated, nil
+	}},
+	{RotateNone, func(loadings *mat.Dense) (rotated, phi *mat.Dense) { return loadings, nil }},
+}
+
+var extractions = []Extraction{Minres, MaximumLikelihood}
+
+// Rotations returns the names of the rotations, the default first.
+func Rotations() []string {
+	names := make([]string, len(rotations))
+	for i, r := range rotations {
+		names[i] = string(r.name)
+	}
+	return names
+}
 
 // Settings controls Fit. Zero values mean what the fields say.
 type Settings struct {
@@ -83,8 +103,8 @@ const (
 func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres),
 		cmp.Or(s.Rotation, RotatePromax)
-	if !slices.Contains(rotations, s.Rotation) {
-		return nil, fmt.Errorf("%w: rotation %q is none of %v", solver.ErrSettings, s.Rotation, rotations)
+	if !slices.Contains(Rotations(), string(s.Rotation)) {
+		return nil, fmt.Errorf("%w: rotation %q is none of %v", solver.ErrSettings, s.Rotation, Rotations())
 	}
 	if !slices.Contains(extractions, s.Extraction) {
 		return nil, fmt.Errorf("%w: extraction %q is none of %v", solver.ErrSettings, s.Extraction, extractions)
@@ -149,14 +169,14 @@ func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extr
 // rotate sets loadings and factor correlations.
 func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	_, k := loadings.Dims()
-	phi := linalg.Identity(k)
-	switch rotation {
-	case RotatePromax:
-		loadings, phi = Promax(loadings)
-	case RotateOblimin:
-		loadings, phi = Oblimin(loadings)
-	case RotateVarimax:
-		loadings, _ = Varimax(loadings)
+	var phi *mat.Dense
+	for _, r := range rotations {
+		if r.name == rotation {
+			loadings, phi = r.rotate(loadings)
+		}
+	}
+	if phi == nil {
+		phi = linalg.Identity(k)
 	}
 	accounted := accounted(loadings, phi)
 	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })

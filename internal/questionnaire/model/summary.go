@@ -224,7 +224,7 @@ type Settings struct {
 type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
 	Extraction    string  `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
-	Rotation      string  `json:"rotation,omitempty" help:"Rotation of fa: promax, oblimin, varimax or none." enum:"promax,oblimin,varimax,none" default:"promax" usedby:"fa"`
+	Rotation      string  `json:"rotation,omitempty" help:"Rotation of fa: ${rotations}." enum:"${rotations}" default:"promax" usedby:"fa"`
 	Correlation   string  `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
 	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
 	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`

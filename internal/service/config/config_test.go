@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -410,6 +411,29 @@ func TestExample(t *testing.T) {
 			t.Errorf("deploy/wardcast.yaml does not list %s", list)
 		}
 	}
+}
+
+// TestExampleNamesEverySetting compares keys, since a setting that the example lacks has its default too.
+func TestExampleNamesEverySetting(t *testing.T) {
+	t.Parallel()
+	example, err := os.ReadFile(filepath.Join("..", "..", "..", "deploy", "wardcast.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visit func(reflect.Type)
+	visit = func(s reflect.Type) {
+		for i := range s.NumField() {
+			f := s.Field(i)
+			key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if key != "" && key != "-" && !strings.Contains(string(example), key+":") {
+				t.Errorf("deploy/wardcast.yaml lacks %s of %v", key, s)
+			}
+			if f.Type.Kind() == reflect.Struct {
+				visit(f.Type)
+			}
+		}
+	}
+	visit(reflect.TypeFor[Config]())
 }
 
 // TestKubernetesExample reads the two files of the ConfigMap as the pods do.

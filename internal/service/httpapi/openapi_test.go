@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,15 @@ func TestOpenAPI(t *testing.T) {
 	slices.Sort(served)
 	slices.Sort(described)
 	same(t, "routes described and served", described, served)
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "api.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range paths {
+		if !strings.Contains(string(page), path) {
+			t.Errorf("docs/api.md lacks %s", path)
+		}
+	}
 	if n := o.examples(o.document, ""); n < 15 {
 		t.Errorf("%d examples checked", n)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +72,14 @@ func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topi
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "pages.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range web.Pages() {
+		if !strings.Contains(string(text), "\n## "+p.Title+":") {
+			t.Errorf("docs/pages.md has no section %q", p.Title)
+		}
 		status, _, body := s.Ask(webtest.Viewer, p.Path, nil)
 		if status != http.StatusOK || !strings.Contains(body, "<title>"+p.Title+" · wardcast</title>") {
 			t.Errorf("%s: %d\n%s", p.Path, status, body)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -57,9 +56,11 @@ func unsupported(line int, format string, args ...any) error {
 	return &Error{Line: line, Err: fmt.Errorf("%w: %s", ErrUnsupported, fmt.Sprintf(format, args...))}
 }
 
-// Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table
-// (.csv, .tsv, .jsonl, .parquet); all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR,
-// everything else a *mat.Dense.
+// Formats lists the formats of matrices with their endings, for help texts and errors.
+func Formats() string { return "MatrixMarket (.mtx), NumPy (.npy), " + table.Formats() }
+
+// Read returns the matrix in the named file: MatrixMarket (.mtx), a NumPy array (.npy), or a table of package table;
+// all but Parquet may end in .gz or .zst. A coordinate .mtx gives a *matrix.CSR, everything else a *mat.Dense.
 //
 // Errors are *Error with the path. They wrap ErrFormat for a malformed file, ErrUnsupported for a name, a kind of
 // matrix or a kind of number that is not read, and linalg.ErrNonFinite for NaN and infinities.
@@ -80,14 +81,13 @@ func read(path string, c cells) (x mat.Matrix, err error) {
 }
 
 func (c cells) openAny(path string) (mat.Matrix, error) {
-	if isTable(path) {
+	if table.IsName(path) {
 		return c.open(path)
 	}
 	ext, _ := table.Extensions(path)
 	decode, ok := map[string]func(io.Reader) (mat.Matrix, error){".mtx": ReadMTX, ".npy": readNPY}[ext]
 	if !ok {
-		return nil, unsupported(0,
-			"the name ends in none of .mtx, .npy, .csv, .tsv, .jsonl and .parquet, compressed (.gz, .zst) or not")
+		return nil, unsupported(0, "the name must say the format: %s", Formats())
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -100,11 +100,6 @@ func (c cells) openAny(path string) (mat.Matrix, error) {
 	}
 	defer input.Close()
 	return decode(input)
-}
-
-func isTable(path string) bool {
-	ext, _ := table.Extensions(path)
-	return slices.Contains([]string{".csv", ".tsv", ".jsonl", ".parquet"}, ext)
 }
 
 // Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared,
@@ -185,7 +180,7 @@ func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
 // LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
 // It reads the file once more: it is for messages.
 func LineOf(path string, row int) int {
-	if !isTable(path) {
+	if !table.IsName(path) {
 		return 0
 	}
 	rows, err := table.Open(path, cells{}.options())
