@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
 )
 
 // compile builds the tree of surfaces. The order matters: triggers and measures change what concepts have put there,

@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
