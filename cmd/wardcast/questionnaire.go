@@ -489,5 +489,9 @@ func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 			return err
 		}
 	}
-	return folder.WriteReport(cmp.Or(c.Out, c.Model), m, e)
+	files, err := report.Files(m, e)
+	if err != nil {
+		return err
+	}
+	return folder.WriteFiles(cmp.Or(c.Out, c.Model), files)
 }

@@ -71,9 +71,7 @@ func pValue[F ~float64](p F) string {
 	return cli.Digits(p, 3)
 }
 
-func bounds(i questionnaire.Interval) string {
-	return cli.Digits(i.Low, 3) + " to " + cli.Digits(i.High, 3)
-}
+func bounds[F ~float64](low, high F) string { return cli.Digits(low, 3) + " to " + cli.Digits(high, 3) }
 
 func configuralGrid(r *invariance.Result) *cli.Grid {
 	first, second := r.Groups[0], r.Groups[1]
@@ -87,7 +85,7 @@ func configuralGrid(r *invariance.Result) *cli.Grid {
 		if f.Empty {
 			said = "empty in a group"
 		}
-		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Interval), f.Reference, pValue(f.P), said)
+		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Low, f.High), f.Reference, pValue(f.P), said)
 	}
 	return grid
 }
@@ -102,7 +100,7 @@ func metricGrid(r *invariance.Result) *cli.Grid {
 	slices.SortStableFunc(largest,
 		func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
 	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		grid.Add(marked(l.Item, l.Reversed), l.Factor, l.First, l.Second, l.Difference, bounds(l.Interval), pValue(l.P),
+		grid.Add(marked(l.Item, l.Reversed), l.Factor, l.First, l.Second, l.Difference, bounds(l.Low, l.High), pValue(l.P),
 			pValue(l.AdjustedP))
 	}
 	return grid
@@ -124,7 +122,7 @@ func difGrid(r *invariance.Result) *cli.Grid {
 		"R2 NONUNIFORM", "CLASS")
 	grid.Title = fmt.Sprintf("DIF: %d of %d items.\n", len(found), tested)
 	for _, d := range found {
-		grid.Add(marked(d.Item, d.Reversed), d.Difference, bounds(d.Interval), pValue(d.UniformP),
+		grid.Add(marked(d.Item, d.Reversed), d.Difference, bounds(d.Low, d.High), pValue(d.UniformP),
 			pValue(d.NonuniformP), pValue(d.AdjustedP), d.UniformR2Change, d.NonuniformR2Change, d.Class)
 	}
 	return grid

@@ -45,12 +45,12 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		return err
 	}
 	if c.Out != "" {
-		if err := folder.WriteRanking(c.Out, &report.Ranking{
-			Title: filepath.Base(c.Input), Summaries: ranked.Lines(), Warnings: ranked.Warnings,
-			Eigenvalues: ranked.Parallel.Eigenvalues, Reference: ranked.Parallel.Reference,
-			Regressed: c.Method == model.MethodFA && len(c.Confounds) > 0,
-			Points:    ranked.Curve, Fewest: ranked.OneStandardErrorFactors,
-		}); err != nil {
+		regressed := c.Method == model.MethodFA && len(c.Confounds) > 0
+		files, err := report.RankingFiles(filepath.Base(c.Input), ranked, regressed)
+		if err == nil {
+			err = folder.WriteFiles(c.Out, files)
+		}
+		if err != nil {
 			return err
 		}
 	}

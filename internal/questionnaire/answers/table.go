@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -135,7 +136,7 @@ func (t *Table) Keep(names []string) error {
 			return &table.Error{File: t.File, Column: name, Err: table.ErrNoColumn}
 		}
 	}
-	t.Items, t.Answers = picked(t.Items, columns), linalg.SelectColumns(t.Answers, columns)
+	t.Items, t.Answers = folds.Take(t.Items, columns), linalg.SelectColumns(t.Answers, columns)
 	var rows []int
 	for i, line := range t.Lines {
 		if slices.ContainsFunc(t.Answers.RawRowView(i), answered) {
@@ -147,28 +148,20 @@ func (t *Table) Keep(names []string) error {
 	if len(rows) == 0 {
 		return &table.Error{File: t.File, Err: questionnaire.ErrNoAnswers}
 	}
-	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), picked(t.IDs, rows), picked(t.Lines, rows)
+	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), folds.Take(t.IDs, rows), folds.Take(t.Lines, rows)
 	for c := range t.confounds {
-		t.confounds[c] = picked(t.confounds[c], rows)
+		t.confounds[c] = folds.Take(t.confounds[c], rows)
 	}
 	for l := range t.Labels {
-		t.Labels[l] = picked(t.Labels[l], rows)
+		t.Labels[l] = folds.Take(t.Labels[l], rows)
 	}
 	for g := range t.Groups {
-		t.Groups[g].Values = picked(t.Groups[g].Values, rows)
+		t.Groups[g].Values = folds.Take(t.Groups[g].Values, rows)
 	}
 	return nil
 }
 
 func answered(v float64) bool { return !math.IsNaN(v) }
-
-func picked[T any](all []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, j := range at {
-		out[i] = all[j]
-	}
-	return out
-}
 
 // infer gives items without a range that of all answers to them.
 func (t *Table) infer() {
@@ -438,8 +431,8 @@ func (t *Table) keepVarying() {
 			visits = append(visits, j)
 		}
 	}
-	_ = t.Keep(questionnaire.Names(picked(t.Items, varying))) // all of them are there
-	t.VisitItems = picked(t.VisitItems, visits)
+	_ = t.Keep(questionnaire.Names(folds.Take(t.Items, varying))) // all of them are there
+	t.VisitItems = folds.Take(t.VisitItems, visits)
 }
 
 // checkLabels returns an error for a value of a label that no participant has.

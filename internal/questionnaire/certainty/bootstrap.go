@@ -1,15 +1,12 @@
 package certainty
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -57,10 +54,11 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 		at[i] = i * len(of.Rows) / len(at)
 		b.rows[i] = of.Rows[at[i]]
 	}
-	var err error
-	if b.scores, err = of.Score(b.rows); err != nil {
+	scores, err := of.Score(b.rows)
+	if err != nil {
 		return nil, fmt.Errorf("scoring for the bootstrap: %w", err)
 	}
+	b.scores = scores
 	for t := range of.Candidate.Factors {
 		counts := make([]bool, len(at))
 		for i := range counts {
@@ -70,57 +68,26 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 		}
 		b.counts = append(b.counts, counts)
 	}
-	all, failed := make([]*replicate, s.Replicates), make([]error, s.Replicates)
-	err = each(ctx, o, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
+	all := make([]*replicate, s.Replicates)
+	failed, err := o.Each(ctx, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
 		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
 		if err == nil {
 			all[r], err = b.match(l)
 		}
-		if ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			failed[r] = fmt.Errorf("replicate %d: %w", r+1, err)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.all = slices.DeleteFunc(all, func(r *replicate) bool { return r == nil })
 	if len(b.all) < LeastReplicates {
-		return nil,
-			fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: %w",
-				len(b.all), s.Replicates, LeastReplicates, cmp.Or(failed...))
+		first := slices.IndexFunc(failed, func(err error) bool { return err != nil })
+		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: "+
+			"replicate %d: %w", len(b.all), s.Replicates, LeastReplicates, first+1, failed[first])
 	}
 	out := b.summary()
 	out.Replicates, out.Failed = s.Replicates, s.Replicates-len(b.all)
 	return out, nil
-}
-
-// each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
-func each(ctx context.Context, o *fit.Options, count int, progress func(done, total int),
-	job func(ctx context.Context, alone *fit.Options, i int) error,
-) error {
-	alone := *o
-	alone.Recorder, alone.Threads = nil, 1
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(linalg.Threads(o.Threads).Limit())
-	var mu sync.Mutex
-	done := 0
-	for i := range count {
-		group.Go(func() error {
-			if err := job(ctx, &alone, i); err != nil || progress == nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			progress(done, count)
-			return nil
-		})
-	}
-	return group.Wait()
 }
 
 // draw returns as many of the rows as there are, with replacement.

@@ -1,7 +1,6 @@
 package certainty
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -68,8 +67,8 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome,
 	random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	items := random.Perm(len(of.Study.Items))
 	groups := min(mostFolds, len(order))
-	divisions, errs := make([]*division, groups), make([]error, groups)
-	err = each(ctx, o, groups, progress, func(ctx context.Context, alone *fit.Options, fold int) error {
+	divisions := make([]*division, groups)
+	errs, err := o.Each(ctx, groups, progress, func(ctx context.Context, alone *fit.Options, fold int) error {
 		var train, held []int
 		for at, i := range order {
 			if at%groups == fold {
@@ -82,13 +81,7 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome,
 		if err == nil {
 			divisions[fold], err = heldOut(of, l, held, items)
 		}
-		if ctx.Err() != nil {
-			return err
-		}
-		if err != nil {
-			errs[fold] = fmt.Errorf("fold %d of the cross-validation: %w", fold+1, err)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, 0, err
@@ -102,7 +95,7 @@ func CrossValidate(ctx context.Context, o *fit.Options, of *fit.Outcome,
 		total.merge(d)
 	}
 	if failed == groups {
-		return nil, failed, cmp.Or(errs...)
+		return nil, failed, fmt.Errorf("fold 1 of the cross-validation: %w", errs[0])
 	}
 	return total.shares(partsOf(of.Learnt).confounds != nil), failed, nil
 }

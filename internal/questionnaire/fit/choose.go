@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
@@ -63,9 +64,9 @@ type Choice struct {
 func (c *Choice) String() string {
 	candidate := func(k int, beta float64) string {
 		if c.Method != model.MethodICQF { // which alone has a beta
-			return counted(k, "factor")
+			return wording.Count(k, "factor")
 		}
-		return fmt.Sprintf("%s at beta %v", counted(k, "factor"), beta)
+		return fmt.Sprintf("%s at beta %v", wording.Count(k, "factor"), beta)
 	}
 	var lowest model.Point
 	for _, p := range c.Curve {
@@ -100,10 +101,10 @@ func (r *Ranking) Lines() []string {
 	}
 	takes := "fit --method fa needs --factors, since parallel analysis suggests no number."
 	if r.FitFactors > 0 {
-		takes = fmt.Sprintf("fit --method fa takes %s, by parallel analysis.", counted(r.FitFactors, "factor"))
+		takes = fmt.Sprintf("fit --method fa takes %s, by parallel analysis.", wording.Count(r.FitFactors, "factor"))
 	}
 	return append(lines, takes+fmt.Sprintf(
-		" If --factors lists candidates, it takes the one of the lowest error, here %s.", counted(r.Factors, "factor")))
+		" If --factors lists candidates, it takes the one of the lowest error, here %s.", wording.Count(r.Factors, "factor")))
 }
 
 // Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/rank"
@@ -66,7 +67,7 @@ func (p *Parallel) String() string {
 		return "Parallel analysis: none, " + p.Reason + "."
 	}
 	return fmt.Sprintf("Parallel analysis%s: %s above the 95 %% quantile of %d random draws.", of(p.Correlation),
-		counted(*p.Suggested, p.Of), p.Draws)
+		wording.Count(*p.Suggested, p.Of), p.Draws)
 }
 
 // String returns the outcome as one line.
@@ -75,7 +76,7 @@ func (m *MAP) String() string {
 		return "Velicer's MAP: none, " + m.Reason + "."
 	}
 	return fmt.Sprintf("Velicer's MAP%s: %s, mean squared partial correlation %.4g.", of(m.Correlation),
-		counted(*m.Suggested, "component"), m.Curve[*m.Suggested])
+		wording.Count(*m.Suggested, "component"), m.Curve[*m.Suggested])
 }
 
 // of names the correlations that a criterion rests on.
@@ -93,14 +94,6 @@ func (p *Parallel) taken(s *Study) int {
 		return 0
 	}
 	return min(max(1, *p.Suggested), mostFactors(min(len(s.Items), len(s.IDs))))
-}
-
-// counted returns a number of things.
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are

@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -146,8 +147,8 @@ func (o *Options) complete(s *Study) error {
 				limit = "fewer factors than items"
 			}
 			return fmt.Errorf("%w: %q: %s for %s and %s, which allow %s",
-				questionnaire.ErrOptions, s.File, counted(k, "factor"), counted(len(s.Items), "item"),
-				counted(len(s.IDs), "participant"), limit)
+				questionnaire.ErrOptions, s.File, wording.Count(k, "factor"), wording.Count(len(s.Items), "item"),
+				wording.Count(len(s.IDs), "participant"), limit)
 		}
 	}
 	return nil
@@ -252,7 +253,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if parallel != nil && *parallel != best.Factors {
 		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+
-			"half as many as there are items or participants: it has %d", counted(*parallel, "factor"), best.Factors))
+			"half as many as there are items or participants: it has %d", wording.Count(*parallel, "factor"), best.Factors))
 	}
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -71,6 +73,36 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 		return nil, fmt.Errorf("update %d: %w", l.iterations, l.Status.Err())
 	}
 	return l, nil
+}
+
+// Each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
+// Progress, when not nil, is called after each job, one call at a time. A job that fails, but for the end of ctx, leaves
+// its error in failed and lets the others run.
+func (o *Options) Each(ctx context.Context, count int, progress func(done, total int),
+	job func(ctx context.Context, alone *Options, i int) error,
+) (failed []error, err error) {
+	alone := *o
+	alone.Recorder, alone.Threads = nil, 1
+	failed = make([]error, count)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(linalg.Threads(o.Threads).Limit())
+	var mu sync.Mutex
+	done := 0
+	for i := range count {
+		group.Go(func() error {
+			failed[i] = job(ctx, &alone, i)
+			if ctx.Err() != nil {
+				return failed[i]
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; progress != nil {
+				progress(done, count)
+			}
+			return nil
+		})
+	}
+	return failed, group.Wait()
 }
 
 // Factors returns what scores participants by their answers to the Items.

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // Measured says of whom the answers tell enough of a factor for a score that is a measurement: the standard error, with
@@ -97,7 +98,7 @@ func vague(fits []model.FactorFit, participants int) []string {
 	var factors []string
 	for t, f := range fits {
 		if few := participants - f.Participants; few*100 > participants {
-			factors = append(factors, fmt.Sprintf("those of %s on factor%d", counted(few, "participant"), t+1))
+			factors = append(factors, fmt.Sprintf("those of %s on factor%d", wording.Count(few, "participant"), t+1))
 		}
 	}
 	if factors == nil {

@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/internal/files"
-	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/table"
@@ -110,25 +109,8 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// WriteReport writes the report of a model into a folder, which it makes if missing. The evaluation may be nil.
-func WriteReport(dir string, m *model.Model, e *evaluate.Evaluation) error {
-	contents, err := report.Files(m, e)
-	if err != nil {
-		return err
-	}
-	return writeAll(dir, contents)
-}
-
-// WriteRanking writes a report on the number of factors into a folder, which it makes if missing.
-func WriteRanking(dir string, r *report.Ranking) error {
-	contents, err := report.RankingFiles(r)
-	if err != nil {
-		return err
-	}
-	return writeAll(dir, contents)
-}
-
-func writeAll(dir string, contents map[string][]byte) error {
+// WriteFiles writes files into a folder, which it makes if missing: those of a report, for instance.
+func WriteFiles(dir string, contents map[string][]byte) error {
 	if err := makeFolder(dir); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func TestAdjust(t *testing.T) {
 	items := []ItemDIF{{P: .01}, {P: .5}, {P: .02}, {P: .04}, {P: .9}}
 	adjust(items)
 	for j, want := range []float64{.05, .625, .05, .2 / 3, .9} {
-		if math.Abs(items[j].AdjustedP-want) > 1e-15 {
+		if math.Abs(float64(items[j].AdjustedP)-want) > 1e-15 {
 			t.Errorf("item %d: %v, want %v", j, items[j].AdjustedP, want)
 		}
 	}

@@ -3,7 +3,6 @@ package invariance
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -26,58 +26,32 @@ type DIF struct {
 	Rounds  int      `json:"rounds"`
 }
 
-// ItemDIF tells how an item differs. What could not be tested is NaN, and null in JSON.
+// figure is NaN, and null in JSON, where something could not be tested.
+type figure = questionnaire.Figure
+
+// ItemDIF tells how an item differs.
 type ItemDIF struct {
-	Item         string
-	Reversed     bool // scored from the other end
-	Participants int  // who answered it
-	// Difference is the mean answer of the first group less that of the second if their factors are the same.
-	Difference             float64
-	questionnaire.Interval // 95 %
+	Item         string `json:"item"`
+	Reversed     bool   `json:"reversed,omitempty"` // scored from the other end
+	Participants int    `json:"participants"`       // who answered it
+	// Difference is the mean answer of the first group less that of the second if their factors are the same, and Low
+	// and High are the ends of its 95 % interval.
+	Difference figure `json:"difference"`
+	Low        figure `json:"low"`
+	High       figure `json:"high"`
 	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of
 	// both.
-	UniformP    float64
-	NonuniformP float64
-	P           float64
-	AdjustedP   float64
+	UniformP    figure `json:"uniform_p"`
+	NonuniformP figure `json:"nonuniform_p"`
+	P           figure `json:"p"`
+	AdjustedP   figure `json:"adjusted_p"`
 	// R2 is the share of the variance of the answers that the scores (and confounds) explain. The changes are what the
 	// group adds to it, and the group times the scores.
-	R2                 float64
-	UniformR2Change    float64
-	NonuniformR2Change float64
+	R2                 float64 `json:"r2"`
+	UniformR2Change    figure  `json:"uniform_r2_change"`
+	NonuniformR2Change figure  `json:"nonuniform_r2_change"`
 	// Class is UntestableDIF, NoDIF, or by the sum of the changes NegligibleDIF, ModerateDIF or LargeDIF.
-	Class string
-}
-
-// MarshalJSON writes null for what could not be tested.
-func (d ItemDIF) MarshalJSON() ([]byte, error) {
-	defined := func(v float64) *float64 {
-		if math.IsNaN(v) {
-			return nil
-		}
-		return &v
-	}
-	return json.Marshal(struct {
-		Item               string   `json:"item"`
-		Reversed           bool     `json:"reversed,omitempty"`
-		Participants       int      `json:"participants"`
-		Difference         *float64 `json:"difference"`
-		Low                *float64 `json:"low"`
-		High               *float64 `json:"high"`
-		UniformP           *float64 `json:"uniform_p"`
-		NonuniformP        *float64 `json:"nonuniform_p"`
-		P                  *float64 `json:"p"`
-		AdjustedP          *float64 `json:"adjusted_p"`
-		R2                 float64  `json:"r2"`
-		UniformR2Change    *float64 `json:"uniform_r2_change"`
-		NonuniformR2Change *float64 `json:"nonuniform_r2_change"`
-		Class              string   `json:"class"`
-	}{
-		Item: d.Item, Reversed: d.Reversed, Participants: d.Participants, Difference: defined(d.Difference),
-		Low: defined(d.Low), High: defined(d.High), UniformP: defined(d.UniformP), NonuniformP: defined(d.NonuniformP),
-		P: defined(d.P), AdjustedP: defined(d.AdjustedP), R2: d.R2, UniformR2Change: defined(d.UniformR2Change),
-		NonuniformR2Change: defined(d.NonuniformR2Change), Class: d.Class,
-	})
+	Class string `json:"class"`
 }
 
 // The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p
@@ -106,7 +80,7 @@ const (
 func (d *ItemDIF) classify() {
 	const moderate, large = .035, .07
 	switch change := d.Change(); {
-	case math.IsNaN(d.P):
+	case !d.P.Defined():
 		d.Class = UntestableDIF
 	case d.AdjustedP >= level:
 		d.Class = NoDIF
@@ -121,10 +95,10 @@ func (d *ItemDIF) classify() {
 
 // Change returns the sum of the changes of R2 that are known.
 func (d *ItemDIF) Change() float64 {
-	if math.IsNaN(d.NonuniformR2Change) {
-		return d.UniformR2Change
+	if !d.NonuniformR2Change.Defined() {
+		return float64(d.UniformR2Change)
 	}
-	return d.UniformR2Change + d.NonuniformR2Change
+	return float64(d.UniformR2Change + d.NonuniformR2Change)
 }
 
 // Found reports whether the item shows DIF.
@@ -142,9 +116,9 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 			return err
 		}
 		r.DIF.Rounds++
-		r.DIF.Anchors = names(r.study.Items, anchors)
+		r.DIF.Anchors = questionnaire.Names(folds.Take(r.study.Items, anchors))
 		next := r.items()
-		p := func(j int) float64 {
+		p := func(j int) figure {
 			if d := &r.DIF.Items[j]; d.Class != UntestableDIF {
 				return d.P
 			}
@@ -159,21 +133,12 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 		}
 		next = next[:max(clean, (len(next)+1)/2)]
 		slices.Sort(next)
-		key := fmt.Sprint(anchors)
-		seen[key] = true
+		seen[fmt.Sprint(anchors)] = true
 		if r.DIF.Rounds == mostRounds || seen[fmt.Sprint(next)] {
 			return nil
 		}
 		anchors = next
 	}
-}
-
-func names(items []questionnaire.Item, at []int) []string {
-	out := make([]string, len(at))
-	for i, j := range at {
-		out[i] = items[j].Name
-	}
-	return out
 }
 
 // matcher scores the participants of both groups by any of the items.
@@ -190,12 +155,9 @@ type matcher struct {
 // newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that
 // are empty are left out.
 func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
-	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), first: make([]float64, len(r.both))}
-	for row, i := range r.both {
-		m.first[row] = float64(r.study.Labels[0][i])
-	}
-	if r.study.Known != nil {
-		m.known = linalg.SelectRows(r.study.Known, r.both)
+	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both)}
+	for _, i := range r.both {
+		m.first = append(m.first, float64(r.study.Labels[0][i]))
 	}
 	if b := m.confounds(); !b.add(m.first) {
 		return nil, fmt.Errorf("%w: the confounds tell the groups of %q apart by themselves",
@@ -341,10 +303,8 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(errs...); err != nil {
+		return nil, err
 	}
 	adjust(items)
 	for j := range items {
@@ -359,14 +319,13 @@ func adjust(items []ItemDIF) {
 	// NaN comes first
 	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
 	untestable := 0
-	for untestable < len(order) && math.IsNaN(items[order[untestable]].P) {
-		items[order[untestable]].AdjustedP = math.NaN()
-		untestable++
+	for untestable < len(order) && !items[order[untestable]].P.Defined() {
+		untestable++ // its AdjustedP stays NaN
 	}
 	order = order[untestable:]
-	least := 1.0
+	least := figure(1)
 	for at, j := range slices.Backward(order) {
-		least = min(least, items[j].P*float64(len(order))/float64(at+1))
+		least = min(least, items[j].P*figure(len(order))/figure(at+1))
 		items[j].AdjustedP = least
 	}
 }
@@ -386,28 +345,21 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 			rows = append(rows, i)
 		}
 	}
-	item := m.run.study.Items[j]
-	d := ItemDIF{Item: item.Name, Reversed: item.Reversed, Participants: len(rows)}
-	for _, v := range []*float64{
-		&d.Difference, &d.Low, &d.High, &d.UniformP, &d.NonuniformP, &d.P, &d.AdjustedP,
-		&d.UniformR2Change, &d.NonuniformR2Change,
-	} {
-		*v = math.NaN()
+	item, nan := m.run.study.Items[j], figure(math.NaN())
+	d := ItemDIF{
+		Item: item.Name, Reversed: item.Reversed, Participants: len(rows), Difference: nan, Low: nan, High: nan,
+		UniformP: nan, NonuniformP: nan, P: nan, AdjustedP: nan, UniformR2Change: nan, NonuniformR2Change: nan,
 	}
-	y, g, one := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
-	for row, i := range rows {
-		y[row], g[row], one[row] = m.answers.At(i, j), m.first[i], 1
-	}
+	y, g, one := mat.Col(nil, j, linalg.SelectRows(m.answers, rows)), folds.Take(m.first, rows), make([]float64, len(rows))
+	floats.AddConst(1, one)
 	b := &basis{}
 	b.add(one)
 	y = b.residual(y)
 	total := floats.Dot(y, y)
+	scores = linalg.SelectRows(scores, rows)
 	_, k := scores.Dims()
 	for t := range k {
-		s := make([]float64, len(rows))
-		for row, i := range rows {
-			s[row] = scores.At(i, t)
-		}
+		s := mat.Col(nil, t, scores)
 		b.add(s)
 		floats.Mul(s, s)
 		b.add(s)
@@ -415,13 +367,10 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	u := slices.Clone(y)
 	floats.Sub(u, b.residual(y)) // of mean 0
 	if m.known != nil {
-		_, c := m.known.Dims()
+		known := linalg.SelectRows(m.known, rows)
+		_, c := known.Dims()
 		for t := range c {
-			known := make([]float64, len(rows))
-			for row, i := range rows {
-				known[row] = m.known.At(i, t)
-			}
-			b.add(known)
+			b.add(mat.Col(nil, t, known))
 		}
 	}
 	y = b.residual(y)
@@ -436,18 +385,19 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 		return d
 	}
 	length := floats.Dot(b.columns[at], g) * (1 - own)
-	d.Difference = uniform.effects[0] / length
+	d.Difference = figure(uniform.effects[0] / length)
 	free := distuv.StudentsT{Sigma: 1, Nu: max(1, float64(len(rows)-len(b.columns)))}
-	half := free.Quantile(.975) * math.Sqrt(uniform.covariance.At(0, 0)) / length
+	half := figure(free.Quantile(.975) * math.Sqrt(uniform.covariance.At(0, 0)) / length)
 	d.Low, d.High = d.Difference-half, d.Difference+half
-	d.UniformP, d.UniformR2Change, d.P = uniform.p, uniform.squares/total, uniform.p
+	d.UniformP, d.UniformR2Change, d.P = figure(uniform.p), figure(uniform.squares/total), figure(uniform.p)
 	floats.Mul(u, g)
 	if !b.add(u) {
 		return d
 	}
 	nonuniform, joint := b.test(y, at+1), b.test(y, at)
 	if !math.IsNaN(nonuniform.p) && !math.IsNaN(joint.p) {
-		d.NonuniformP, d.NonuniformR2Change, d.P = nonuniform.p, nonuniform.squares/total, joint.p
+		d.NonuniformP, d.NonuniformR2Change = figure(nonuniform.p), figure(nonuniform.squares/total)
+		d.P = figure(joint.p)
 	}
 	return d
 }

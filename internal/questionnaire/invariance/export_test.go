@@ -13,7 +13,7 @@ func RunDIF(ctx context.Context, o Options) (*DIF, error) {
 		return nil, err
 	}
 	r.Candidate = model.Candidate{Factors: r.o.Factors[0], Beta: r.o.Betas[0]}
-	both, _, err := r.learn(ctx, r.both, r.o.Threads)
+	both, _, err := r.learn(ctx, &r.o.Options, r.both)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func TestPlantedDIFIsFound(t *testing.T) {
 				t.Errorf("item %s: class %s, adjusted p %v", d.Item, d.Class, d.AdjustedP)
 			}
 			// The interval misses the truth of one item in twenty; twice as wide, of one in ten thousand.
-			if half := d.High - d.Low; math.Abs(d.Difference-p.shift[j]*unit) > half {
+			if half := float64(d.High - d.Low); math.Abs(float64(d.Difference)-p.shift[j]*unit) > half {
 				t.Errorf("item %s: difference %v in %v to %v, planted %v", d.Item, d.Difference, d.Low, d.High,
 					p.shift[j]*unit)
 			}
@@ -392,7 +392,7 @@ func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
 					for _, d := range d.Items {
 						items++
 						for at, v := range map[*float64]float64{
-							&uniform: d.UniformP, &nonuniform: d.NonuniformP, &joint: d.P,
+							&uniform: float64(d.UniformP), &nonuniform: float64(d.NonuniformP), &joint: float64(d.P),
 						} {
 							if v < .05 {
 								*at++

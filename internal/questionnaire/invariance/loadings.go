@@ -1,6 +1,7 @@
 package invariance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -192,9 +193,7 @@ func match(first, second, both *mat.Dense) *pair {
 }
 
 // learn returns what is learned from these rows, and its loadings on all items; an item that does not vary has none.
-func (r *run) learn(ctx context.Context, rows []int, threads int) (*fit.Learnt, *mat.Dense, error) {
-	o := r.o.Options
-	o.Recorder, o.Threads = nil, threads
+func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learnt, *mat.Dense, error) {
 	l, err := o.Learn(ctx, r.study, rows, r.Candidate)
 	if err != nil {
 		return nil, nil, err
@@ -249,7 +248,7 @@ func (r *run) rest(rows, items []int) (*mat.Dense, error) {
 
 // compare learns the factors and fills in the result.
 func (r *run) compare(ctx context.Context) error {
-	both, reference, err := r.learn(ctx, r.both, r.o.Threads)
+	both, reference, err := r.learn(ctx, &r.o.Options, r.both)
 	if err != nil {
 		return fmt.Errorf("learning from both groups: %w", err)
 	}
@@ -260,7 +259,7 @@ func (r *run) compare(ctx context.Context) error {
 	}
 	var loadings [2]*mat.Dense
 	for g := range loadings {
-		l, q, err := r.learn(ctx, r.groups[g], r.o.Threads)
+		l, q, err := r.learn(ctx, &r.o.Options, r.groups[g])
 		if err != nil {
 			return fmt.Errorf("learning from group %q: %w", r.Groups[g].Value, err)
 		}
@@ -286,41 +285,30 @@ func (r *run) count(l *fit.Learnt) {
 // resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that
 // cannot be learned from are left out.
 func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
-	samples, errs := make([]*pair, r.Bootstrap), make([]error, r.Bootstrap)
+	samples := make([]*pair, r.Bootstrap)
 	var mu sync.Mutex
-	done := 0
-	work := func(b int) (*pair, error) {
+	failed, err := r.o.Each(ctx, r.Bootstrap, r.o.Progress, func(ctx context.Context, alone *fit.Options, b int) error {
 		p := &pair{}
 		for g, rows := range r.bootstrap(rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b)))) {
-			l, q, err := r.learn(ctx, rows, 1)
+			l, q, err := r.learn(ctx, alone, rows)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			p.loadings[g], _ = arrange(q, seen.loadings[g])
 			mu.Lock()
 			r.count(l)
 			mu.Unlock()
 		}
-		return p, nil
-	}
-	linalg.Threads(r.o.Threads).Parallel(r.Bootstrap, math.MaxInt, func(from, to int) {
-		for b := from; b < to && ctx.Err() == nil; b++ {
-			samples[b], errs[b] = work(b)
-			mu.Lock()
-			if done++; r.o.Progress != nil {
-				r.o.Progress(done, r.Bootstrap)
-			}
-			mu.Unlock()
-		}
+		samples[b] = p
+		return nil
 	})
-	if ctx.Err() != nil {
+	if err != nil || ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	samples = slices.DeleteFunc(samples, func(p *pair) bool { return p == nil })
 	r.Failed = r.Bootstrap - len(samples)
 	if len(samples) < LeastBootstrap {
-		return nil, fmt.Errorf("learning from bootstrap samples: %w",
-			errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })])
+		return nil, fmt.Errorf("learning from bootstrap samples: %w", cmp.Or(failed...))
 	}
 	return samples, nil
 }

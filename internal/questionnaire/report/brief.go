@@ -3,11 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // The first page names a factor by briefItems items.
@@ -77,28 +77,21 @@ func (m sheet) spread(f *model.FactorFit) string {
 	}
 	how += "."
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
-		how += fmt.Sprintf(" This is about %s; %s answered too little of it.", count(f.Participants, "participant"),
-			count(few, "other"))
+		how += fmt.Sprintf(" This is about %s; %s answered too little of it.", wording.Count(f.Participants, "participant"),
+			wording.Count(few, "other"))
 	}
 	return how
 }
 
 // Title names the model.
 func (m sheet) Title() string {
-	return fmt.Sprintf("%s of %s", count(m.Summary.Factors, "factor"), count(len(m.Items), "item"))
-}
-
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
+	return fmt.Sprintf("%s of %s", wording.Count(m.Summary.Factors, "factor"), wording.Count(len(m.Items), "item"))
 }
 
 // Words tells in short what was found.
 func (m sheet) Words() string {
 	s := &m.Summary
-	factors, verb := count(s.Factors, "factor"), "explain"
+	factors, verb := wording.Count(s.Factors, "factor"), "explain"
 	switch {
 	case m.ConfoundLoadings() != nil:
 		var names []string
@@ -116,7 +109,7 @@ func (m sheet) Words() string {
 	}
 	return fmt.Sprintf(
 		"%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.",
-		count(s.Participants, "participant"), count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
+		wording.Count(s.Participants, "participant"), wording.Count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
 }
 
 // Sure lists how sure the numbers are.

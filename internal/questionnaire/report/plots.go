@@ -9,6 +9,7 @@ import (
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
@@ -157,15 +158,15 @@ func (m sheet) Compact() *chart.Chart {
 const mostScree = 40
 
 // scree draws the first eigenvalues and the reference that they must exceed.
-func (r *Ranking) scree() *chart.Chart {
+func scree(p *fit.Parallel) *chart.Chart {
 	c := newPlot("Eigenvalues and their reference")
 	all := []chart.Series{{Name: "eigenvalues"}, {Name: "95 % of random answers"}}
-	for n, values := range [][]float64{r.Eigenvalues, r.Reference} {
+	for n, values := range [][]float64{p.Eigenvalues, p.Reference} {
 		for i, v := range values[:min(len(values), mostScree)] {
 			all[n].Estimates = append(all[n].Estimates, chart.Estimate{X: float64(i + 1), Y: v})
 		}
 	}
-	c.Y = chart.Cover(0, slices.Max(r.Eigenvalues), slices.Max(r.Reference)).Round(5)
+	c.Y = chart.Cover(0, slices.Max(p.Eigenvalues), slices.Max(p.Reference)).Round(5)
 	c.Legend(c.Plot("component", "eigenvalue", nil, all...)...)
 	return c
 }

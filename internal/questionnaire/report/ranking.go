@@ -7,6 +7,7 @@ import (
 	"html/template"
 
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
@@ -19,34 +20,21 @@ const (
 	ScreeFile   = "scree.svg"
 )
 
-// Ranking is what a report on the number of factors shows.
-type Ranking struct {
-	// Title says what was ranked.
-	Title string
-	// Summaries are the outcomes of the criteria, a line for each.
-	Summaries, Warnings []string
-	// Eigenvalues and Reference, descending, are those of a parallel analysis; empty if there is none.
-	Eigenvalues, Reference []float64
-	// Regressed means that what the confounds explain was subtracted before.
-	Regressed bool
-	// Points and Fewest are those of a cross-validation: the error of each candidate, and the number of factors of the
-	// fewest within one standard error of the lowest.
-	Points []model.Point
-	Fewest int
-}
-
 // RankingFiles returns the files of a report on the number of factors and their contents: one page that asks for
-// nothing else and runs nothing and, if there are eigenvalues, the scree plot.
-func RankingFiles(r *Ranking) (map[string][]byte, error) {
+// nothing else and runs nothing and, if there are eigenvalues, the scree plot. The title says what was ranked, and
+// regressed that what the confounds explain was subtracted before.
+func RankingFiles(title string, r *fit.Ranking, regressed bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	choice := model.Summary{BCV: r.Points, OneStandardErrorFactors: r.Fewest}
+	choice := model.Summary{BCV: r.Curve, OneStandardErrorFactors: r.OneStandardErrorFactors}
 	shown := struct {
-		*Ranking
-		Style        template.CSS
-		Scree, Curve *chart.Chart
-	}{Ranking: r, Style: chart.Style(), Curve: choice.Curve(plotWidth)}
-	if len(r.Eigenvalues) > 0 {
-		shown.Scree = r.scree()
+		*fit.Ranking
+		Title         string
+		Regressed     bool
+		Style         template.CSS
+		Scree, Errors *chart.Chart
+	}{Ranking: r, Title: title, Regressed: regressed, Style: chart.Style(), Errors: choice.Curve(plotWidth)}
+	if len(r.Parallel.Eigenvalues) > 0 {
+		shown.Scree = scree(r.Parallel)
 		files[ScreeFile] = shown.Scree.Document()
 	}
 	t, err := template.New(RankingFile).Funcs(template.FuncMap{"short": short}).Parse(rankingTemplate)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 )
@@ -13,16 +14,21 @@ import (
 // The page has both plots, names every candidate and escapes what it is told; the scree plot needs no color.
 func TestRankingFiles(t *testing.T) {
 	t.Parallel()
-	r := &report.Ranking{
-		Title: "a<b.csv", Summaries: []string{"Parallel analysis: 2 components."}, Warnings: []string{"at the edge"},
-		Eigenvalues: []float64{3, 2, 0.5, 0.2}, Reference: []float64{1.4, 1.2, 1, 0.9},
-		Points: []model.Point{
-			{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
-			{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.25, StandardError: 0.01},
+	r := &fit.Ranking{
+		Choice: &fit.Choice{
+			Warnings: []string{"at the edge"}, OneStandardErrorFactors: 2,
+			Curve: []model.Point{
+				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
+				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.25, StandardError: 0.01},
+			},
 		},
-		Fewest: 2,
+		Parallel: &fit.Parallel{
+			Of: "component", Suggested: new(2), Draws: 20,
+			Eigenvalues: []float64{3, 2, 0.5, 0.2}, Reference: []float64{1.4, 1.2, 1, 0.9},
+		},
+		MAP: &fit.MAP{Reason: "too few items"},
 	}
-	files, err := report.RankingFiles(r)
+	files, err := report.RankingFiles("a<b.csv", r, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +47,8 @@ func TestRankingFiles(t *testing.T) {
 		t.Error("the reference is not dashed")
 	}
 
-	r.Eigenvalues, r.Reference = nil, nil
-	if files, err = report.RankingFiles(r); err != nil || files[report.ScreeFile] != nil ||
+	r.Parallel.Eigenvalues, r.Parallel.Reference = nil, nil
+	if files, err = report.RankingFiles("a<b.csv", r, false); err != nil || files[report.ScreeFile] != nil ||
 		strings.Count(string(files[report.RankingFile]), "<svg") != 1 {
 		t.Errorf("without eigenvalues there is a scree plot, or %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 //go:embed report.html.tmpl
@@ -148,7 +149,7 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 		return i.Text != "" || i.Subscale != ""
 	})
 	t, err := template.New(File).Funcs(template.FuncMap{
-		"percent": percent, "short": short, "few": few, "number": number, "count": count,
+		"percent": percent, "short": short, "few": few, "number": number, "count": wording.Count,
 		"style": chart.Style, "stability": stability,
 		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
 	}).Parse(reportTemplate)
