@@ -40,6 +40,31 @@ func (i *Item) Scales(alone string) []string {
 	return append([]string{cmp.Or(i.Subscale, alone)}, i.Others...)
 }
 
+// Scale is a scale with the places of its items among all.
+type Scale struct {
+	Name  string
+	Items []int
+}
+
+// ScalesOf groups the items at these places by their scales, in the order in which the scales appear. Those of no scale
+// are one, without a name, or if alone each is its own.
+func ScalesOf(all []Item, at []int, alone bool) (scales []Scale) {
+	place := map[string]int{}
+	for _, j := range at {
+		own := ""
+		if alone {
+			own = all[j].Name
+		}
+		for _, name := range all[j].Scales(own) {
+			if _, ok := place[name]; !ok {
+				place[name], scales = len(scales), append(scales, Scale{Name: name})
+			}
+			scales[place[name]].Items = append(scales[place[name]].Items, j)
+		}
+	}
+	return scales
+}
+
 // Names returns the names of the items.
 func Names(items []Item) []string {
 	names := make([]string, len(items))

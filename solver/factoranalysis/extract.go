@@ -70,6 +70,53 @@ type position interface {
 	solution() *extraction
 }
 
+// spectrum is the eigendecomposition of a symmetric matrix at a point, values ascending. The last ones, at most k and all
+// above a bound, belong to the factors; the first, others in number, belong to the residual.
+type spectrum struct {
+	parameters []float64 // the point
+	k          int
+	values     []float64
+	vectors    *mat.Dense
+	others     int
+}
+
+func newSpectrum(a *mat.SymDense, point []float64, k int, bound float64) (*spectrum, error) {
+	values, vectors, ok := linalg.Eigen(a)
+	if !ok {
+		return nil, linalg.ErrEigen
+	}
+	d := &spectrum{parameters: point, k: k, values: values, vectors: vectors, others: len(values) - k}
+	for d.others < len(values) && values[d.others] <= bound {
+		d.others++
+	}
+	return d, nil
+}
+
+func (d *spectrum) point() []float64 { return d.parameters }
+
+// slope returns Σ w(θ_m)·u_im² over the residual, for each item i.
+func (d *spectrum) slope(w func(value float64) float64) []float64 {
+	gradient := make([]float64, len(d.values))
+	for i := range gradient {
+		for m, u := range d.vectors.RawRowView(i)[:d.others] {
+			gradient[i] += w(d.values[m]) * u * u
+		}
+	}
+	return gradient
+}
+
+// loadings returns √⟨θ − above⟩₊·u in each of the k columns.
+func (d *spectrum) loadings(above float64) *mat.Dense {
+	p := len(d.values)
+	loadings := mat.NewDense(p, d.k, nil)
+	for i := range p {
+		for t := range d.k {
+			loadings.Set(i, t, d.vectors.At(i, p-1-t)*math.Sqrt(max(0, d.values[p-1-t]-above)))
+		}
+	}
+	return loadings
+}
+
 // extract returns k factors of the correlations R, p×p.
 func extract(ctx context.Context, r *mat.SymDense, k int, by Extraction) (*extraction, error) {
 	start := startUniquenesses(r, k)

@@ -26,23 +26,26 @@ const (
 // single keeps products on one goroutine: callers run many fits side by side.
 const single = linalg.Threads(1)
 
-// leading is the part of a symmetric matrix A (p×p) that its largest eigenvalues θ explain, and the rest.
+// leading is the part of a symmetric matrix A (p×p) at a point that its largest eigenvalues θ explain, and the rest.
 type leading struct {
+	parameters []float64 // the point
+	k          int       // the most eigenvalues
+
 	values  []float64  // θ, descending
 	vectors *mat.Dense // u, in rows, q×p
 	rest    *mat.Dense // A − Σ θ_l·u_l·u_lᵀ
 }
 
 // newLeading returns the largest eigenvalues of A above the least one, at most k. The search begins at the rows of
-// start, if they are not nil, and the rows to begin at for a similar matrix are returned.
-func newLeading(a *mat.SymDense, k int, least float64, start *mat.Dense) (d *leading, next *mat.Dense, err error) {
+// start, if they are not nil, and leaves there those to begin at for a similar matrix.
+func newLeading(a *mat.SymDense, point []float64, k int, least float64, start **mat.Dense) (*leading, error) {
 	p := a.SymmetricDim()
-	dense := mat.DenseCopyOf(a)
-	values, vectors, found := krylov(dense, k, start)
+	d := &leading{parameters: point, k: k, rest: mat.DenseCopyOf(a)}
+	values, vectors, found := krylov(d.rest, k, *start)
 	if !found {
 		ascending, columns, ok := linalg.Eigen(a)
 		if !ok {
-			return nil, nil, linalg.ErrEigen
+			return nil, linalg.ErrEigen
 		}
 		vectors = mat.NewDense(k, p, nil)
 		values = make([]float64, k)
@@ -51,7 +54,7 @@ func newLeading(a *mat.SymDense, k int, least float64, start *mat.Dense) (d *lea
 			mat.Col(vectors.RawRowView(l), p-1-l, columns)
 		}
 	}
-	d = &leading{rest: dense}
+	*start = vectors
 	for len(d.values) < k && values[len(d.values)] > least {
 		d.values = append(d.values, values[len(d.values)])
 	}
@@ -59,8 +62,10 @@ func newLeading(a *mat.SymDense, k int, least float64, start *mat.Dense) (d *lea
 		d.vectors = mat.DenseCopyOf(vectors.Slice(0, q, 0, p))
 		d.rest.Sub(d.rest, d.weighted(func(l int) float64 { return d.values[l] }))
 	}
-	return d, vectors, nil
+	return d, nil
 }
+
+func (d *leading) point() []float64 { return d.parameters }
 
 // manyItems reports whether k eigenvalues of p are found sooner than all, by measurement.
 func manyItems(p, k int) bool { return 4*krylovBlocks*(k+krylovExtra) <= p }
@@ -90,9 +95,8 @@ func (d *leading) projector() *mat.Dense {
 }
 
 // loadings returns scale(θ_l)·u_l in column l of k, 0 for missing ones.
-func (d *leading) loadings(k int, scale func(value float64) float64) *mat.Dense {
-	p, _ := d.rest.Dims()
-	loadings := mat.NewDense(p, k, nil)
+func (d *leading) loadings(scale func(value float64) float64) *mat.Dense {
+	loadings := mat.NewDense(len(d.parameters), d.k, nil)
 	for l, v := range d.values {
 		for i, u := range d.vectors.RawRowView(l) {
 			loadings.Set(i, l, scale(v)*u)

@@ -37,25 +37,14 @@ type likelihood struct {
 
 func (f *likelihood) bounds() (low, high float64) { return math.Log(LeastUniqueness), 0 }
 
-// scaled is the eigendecomposition of Ψ^−½RΨ^−½ with values ascending. The last ones, at most k and all above 1, belong
-// to the factors; the first, others in number, belong to the residual.
-type scaled struct {
-	logs    []float64 // x
-	values  []float64
-	vectors *mat.Dense
-	k       int
-	others  int
-}
+// scaled is the spectrum of Ψ^−½RΨ^−½, with values above 1 for the factors.
+type scaled struct{ *spectrum }
 
 func (f *likelihood) at(logs []float64) (position, error) {
 	a := f.scaled(logs)
 	if manyItems(len(logs), f.k) {
-		d, start, err := newLeading(a, f.k, 1, f.start)
-		if err != nil {
-			return nil, err
-		}
-		f.start = start
-		return &scaledLeading{leading: d, logs: logs, k: f.k, logDet: f.logDet}, nil
+		d, err := newLeading(a, logs, f.k, 1, &f.start)
+		return scaledLeading{d, f.logDet}, err
 	}
 	return f.whole(a, logs)
 }
@@ -75,24 +64,14 @@ func (f *likelihood) scaled(logs []float64) *mat.SymDense {
 
 // whole is at by all eigenvalues.
 func (f *likelihood) whole(a *mat.SymDense, logs []float64) (position, error) {
-	p := len(logs)
-	d := &scaled{logs: logs, k: f.k, others: p - f.k}
-	var ok bool
-	if d.values, d.vectors, ok = linalg.Eigen(a); !ok {
-		return nil, linalg.ErrEigen
+	d, err := newSpectrum(a, logs, f.k, 1)
+	if err == nil && d.values[0] <= 0 {
+		err = ErrSingular
 	}
-	if d.values[0] <= 0 {
-		return nil, ErrSingular
-	}
-	for d.others < p && d.values[d.others] <= 1 {
-		d.others++
-	}
-	return d, nil
+	return scaled{d}, err
 }
 
-func (d *scaled) point() []float64 { return d.logs }
-
-func (d *scaled) objective() float64 {
+func (d scaled) objective() float64 {
 	var sum float64
 	for _, v := range d.values[:d.others] {
 		sum += v - 1 - math.Log(v)
@@ -100,18 +79,10 @@ func (d *scaled) objective() float64 {
 	return sum
 }
 
-func (d *scaled) gradient() []float64 {
-	gradient := make([]float64, len(d.values))
-	for i := range gradient {
-		for m, u := range d.vectors.RawRowView(i)[:d.others] {
-			gradient[i] += (1 - d.values[m]) * u * u
-		}
-	}
-	return gradient
-}
+func (d scaled) gradient() []float64 { return d.slope(func(v float64) float64 { return 1 - v }) }
 
 // hessians returns the sum of both terms, and the first.
-func (d *scaled) hessians(free []int) [2]*mat.Dense {
+func (d scaled) hessians(free []int) [2]*mat.Dense {
 	tail := linalg.SelectRows(d.vectors, free).Slice(0, len(free), 0, d.others)
 	weighted, first, projector := new(mat.Dense), new(mat.Dense), new(mat.Dense)
 	weighted.Apply(func(_, m int, v float64) float64 { return v * d.values[m] }, tail)
@@ -125,16 +96,7 @@ func (d *scaled) hessians(free []int) [2]*mat.Dense {
 	return [2]*mat.Dense{full, first}
 }
 
-func (d *scaled) solution() *extraction {
-	p := len(d.logs)
-	loadings := mat.NewDense(p, d.k, nil)
-	for i := range p {
-		for t := range d.k {
-			loadings.Set(i, t, d.vectors.At(i, p-1-t)*math.Sqrt(max(0, d.values[p-1-t]-1)))
-		}
-	}
-	return unscaled(loadings, d.logs)
-}
+func (d scaled) solution() *extraction { return unscaled(d.loadings(1), d.parameters) }
 
 // unscaled returns the solution for these loadings times Ψ^½.
 func unscaled(loadings *mat.Dense, logs []float64) *extraction {
@@ -151,23 +113,19 @@ func unscaled(loadings *mat.Dense, logs []float64) *extraction {
 // scaledLeading are the k largest eigenvalues of Ψ^−½RΨ^−½ if they are above 1.
 type scaledLeading struct {
 	*leading
-	logs   []float64
-	k      int
 	logDet float64
 }
 
-func (d *scaledLeading) point() []float64 { return d.logs }
-
-func (d *scaledLeading) objective() float64 {
-	logs := d.logDet - floats.Sum(d.logs) // of all eigenvalues
+func (d scaledLeading) objective() float64 {
+	logs := d.logDet - floats.Sum(d.parameters) // of all eigenvalues
 	for _, v := range d.values {
 		logs -= math.Log(v)
 	}
-	return mat.Trace(d.rest) - logs - float64(len(d.logs)-len(d.values))
+	return mat.Trace(d.rest) - logs - float64(len(d.parameters)-len(d.values))
 }
 
-func (d *scaledLeading) gradient() []float64 {
-	gradient := make([]float64, len(d.logs))
+func (d scaledLeading) gradient() []float64 {
+	gradient := make([]float64, len(d.parameters))
 	for i := range gradient {
 		gradient[i] = 1 - d.rest.At(i, i)
 		for l := range d.values {
@@ -177,7 +135,7 @@ func (d *scaledLeading) gradient() []float64 {
 	return gradient
 }
 
-func (d *scaledLeading) hessians(free []int) [2]*mat.Dense {
+func (d scaledLeading) hessians(free []int) [2]*mat.Dense {
 	rest, projector := submatrix(d.rest, free), submatrix(d.projector(), free)
 	first, full := new(mat.Dense), new(mat.Dense)
 	first.MulElem(rest, projector)
@@ -187,6 +145,6 @@ func (d *scaledLeading) hessians(free []int) [2]*mat.Dense {
 	return [2]*mat.Dense{full, first}
 }
 
-func (d *scaledLeading) solution() *extraction {
-	return unscaled(d.loadings(d.k, func(v float64) float64 { return math.Sqrt(v - 1) }), d.logs)
+func (d scaledLeading) solution() *extraction {
+	return unscaled(d.loadings(func(v float64) float64 { return math.Sqrt(v - 1) }), d.parameters)
 }

@@ -34,25 +34,14 @@ type residuals struct {
 
 func (f *residuals) bounds() (low, high float64) { return LeastUniqueness, 1 }
 
-// reduced is the eigendecomposition of R − diag(ψ) with values ascending. The last ones, at most k and all positive,
-// belong to the factors; the first, others in number, belong to the residual.
-type reduced struct {
-	psi     []float64
-	values  []float64
-	vectors *mat.Dense
-	k       int
-	others  int
-}
+// reduced is the spectrum of R − diag(ψ), with positive values for the factors.
+type reduced struct{ *spectrum }
 
 func (f *residuals) at(psi []float64) (position, error) {
 	a := less(f.r, psi)
 	if manyItems(len(psi), f.k) {
-		d, start, err := newLeading(a, f.k, 0, f.start)
-		if err != nil {
-			return nil, err
-		}
-		f.start = start
-		return &reducedLeading{d, psi, f.k}, nil
+		d, err := newLeading(a, psi, f.k, 0, &f.start)
+		return reducedLeading{d}, err
 	}
 	return f.whole(a, psi)
 }
@@ -69,20 +58,11 @@ func less(r *mat.SymDense, psi []float64) *mat.SymDense {
 
 // whole is at by all eigenvalues of R − diag(ψ).
 func (f *residuals) whole(a *mat.SymDense, psi []float64) (position, error) {
-	values, vectors, ok := linalg.Eigen(a)
-	if !ok {
-		return nil, linalg.ErrEigen
-	}
-	d := &reduced{psi: psi, values: values, vectors: vectors, k: f.k, others: len(psi) - f.k}
-	for d.others < len(psi) && values[d.others] <= 0 {
-		d.others++
-	}
-	return d, nil
+	d, err := newSpectrum(a, psi, f.k, 0)
+	return reduced{d}, err
 }
 
-func (d *reduced) point() []float64 { return d.psi }
-
-func (d *reduced) objective() float64 {
+func (d reduced) objective() float64 {
 	var sum float64
 	for _, v := range d.values[:d.others] {
 		sum += v * v
@@ -90,18 +70,10 @@ func (d *reduced) objective() float64 {
 	return sum / 2
 }
 
-func (d *reduced) gradient() []float64 {
-	gradient := make([]float64, len(d.values))
-	for i := range gradient {
-		for m, u := range d.vectors.RawRowView(i)[:d.others] {
-			gradient[i] -= d.values[m] * u * u
-		}
-	}
-	return gradient
-}
+func (d reduced) gradient() []float64 { return d.slope(func(v float64) float64 { return -v }) }
 
 // hessians returns the sum of both terms, and the first.
-func (d *reduced) hessians(free []int) [2]*mat.Dense {
+func (d reduced) hessians(free []int) [2]*mat.Dense {
 	tail := linalg.SelectRows(d.vectors, free).Slice(0, len(free), 0, d.others)
 	gauss := new(mat.Dense)
 	gauss.Mul(tail, tail.T())
@@ -112,40 +84,27 @@ func (d *reduced) hessians(free []int) [2]*mat.Dense {
 	return [2]*mat.Dense{full, gauss}
 }
 
-func (d *reduced) solution() *extraction {
-	p := len(d.psi)
-	e := &extraction{loadings: mat.NewDense(p, d.k, nil), uniquenesses: d.psi}
-	for i := range p {
-		for t := range d.k {
-			e.loadings.Set(i, t, d.vectors.At(i, p-1-t)*math.Sqrt(max(0, d.values[p-1-t])))
-		}
-	}
-	return e
+func (d reduced) solution() *extraction {
+	return &extraction{loadings: d.loadings(0), uniquenesses: d.parameters}
 }
 
 // reducedLeading are the k largest eigenvalues of R − diag(ψ) if they are positive.
-type reducedLeading struct {
-	*leading
-	psi []float64
-	k   int
-}
+type reducedLeading struct{ *leading }
 
-func (d *reducedLeading) point() []float64 { return d.psi }
-
-func (d *reducedLeading) objective() float64 {
+func (d reducedLeading) objective() float64 {
 	norm := mat.Norm(d.rest, 2)
 	return norm * norm / 2
 }
 
-func (d *reducedLeading) gradient() []float64 {
-	gradient := make([]float64, len(d.psi))
+func (d reducedLeading) gradient() []float64 {
+	gradient := make([]float64, len(d.parameters))
 	for i := range gradient {
 		gradient[i] = -d.rest.At(i, i)
 	}
 	return gradient
 }
 
-func (d *reducedLeading) hessians(free []int) [2]*mat.Dense {
+func (d reducedLeading) hessians(free []int) [2]*mat.Dense {
 	gauss, full := submatrix(d.projector(), free),
 		submatrix(d.weighted(func(l int) float64 { return -2 / d.values[l] }), free)
 	gauss.MulElem(gauss, gauss)
@@ -154,8 +113,8 @@ func (d *reducedLeading) hessians(free []int) [2]*mat.Dense {
 	return [2]*mat.Dense{full, gauss}
 }
 
-func (d *reducedLeading) solution() *extraction {
-	return &extraction{loadings: d.loadings(d.k, math.Sqrt), uniquenesses: d.psi}
+func (d reducedLeading) solution() *extraction {
+	return &extraction{loadings: d.loadings(math.Sqrt), uniquenesses: d.parameters}
 }
 
 // ReducedEigenvalues returns the eigenvalues of R − Ψ, ascending, for correlations R, p×p, and the uniquenesses Ψ of a

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Remarks are what a reader of the results should know about the file.
@@ -53,31 +54,28 @@ const LeastGroup = 5
 
 // lack remarks on the groups that lack whole scales.
 func (t *Table) lack(g Grouping) {
-	people, answeredBy := map[string]map[string]bool{}, map[string]map[string]bool{} // by group and scale
-	var scales []string
+	people := map[string]map[string]bool{} // by group
 	for i, group := range g.Values {
 		if people[group] == nil {
 			people[group] = map[string]bool{}
 		}
 		people[group][t.IDs[i]] = true
 	}
-	for j, item := range t.Items {
-		for _, scale := range item.Scales(item.Name) {
-			if answeredBy[scale] == nil {
-				answeredBy[scale], scales = map[string]bool{}, append(scales, scale)
-			}
-			for i, group := range g.Values {
-				if answered(t.Answers.At(i, j)) {
-					answeredBy[scale][group] = true
-				}
+	scales := questionnaire.ScalesOf(t.Items, linalg.Indices(len(t.Items)), true)
+	answeredBy := make([]map[string]bool, len(scales)) // by which groups
+	for s, scale := range scales {
+		answeredBy[s] = map[string]bool{}
+		for i, group := range g.Values {
+			if slices.ContainsFunc(scale.Items, func(j int) bool { return answered(t.Answers.At(i, j)) }) {
+				answeredBy[s][group] = true
 			}
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(people)) {
 		l := Lacking{Column: g.Column, Groups: []string{group}, Participants: len(people[group])}
-		for _, scale := range scales {
-			if by := answeredBy[scale]; len(by) > 0 && !by[group] {
-				l.Scales = append(l.Scales, scale)
+		for s, by := range answeredBy {
+			if len(by) > 0 && !by[group] {
+				l.Scales = append(l.Scales, scales[s].Name)
 			}
 		}
 		if group == "" || l.Participants < LeastGroup || len(l.Scales) == 0 {

@@ -83,8 +83,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	case MethodSums:
 		t.sums(s)
 	case MethodMissing:
-		scales := scalesOf(s.Items, s.Varying(s.Order),
-			func(i *questionnaire.Item) []string { return i.Scales(i.Name) })
+		scales := questionnaire.ScalesOf(s.Items, s.Varying(s.Order), true)
 		t.features = func(rows []int) (*mat.Dense, error) { return missing(s.Answers, rows, scales), nil }
 	default:
 		t.features = func(rows []int) (*mat.Dense, error) { return filled(rows), nil }
@@ -136,29 +135,15 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 
 // sums takes the mean answers to the subscales for features.
 func (t *trained) sums(s *fit.Study) {
-	scales := scalesOf(s.Items, t.items, func(i *questionnaire.Item) []string { return i.Scales("") })
+	scales := questionnaire.ScalesOf(s.Items, t.items, false)
 	means := linalg.ColumnMeans(average(s.Answers, t.rows, scales))
 	t.features = func(rows []int) (*mat.Dense, error) {
 		return linalg.Filled(average(s.Answers, rows, scales), means), nil
 	}
 }
 
-// scalesOf groups these items by the names of their scales, in the order in which the scales appear.
-func scalesOf(all []questionnaire.Item, items []int, names func(*questionnaire.Item) []string) (scales [][]int) {
-	at := map[string]int{}
-	for _, j := range items {
-		for _, scale := range names(&all[j]) {
-			if _, ok := at[scale]; !ok {
-				at[scale], scales = len(scales), append(scales, nil)
-			}
-			scales[at[scale]] = append(scales[at[scale]], j)
-		}
-	}
-	return scales
-}
-
 // average returns the mean of the answers of each participant to each scale, NaN without any.
-func average(answers *mat.Dense, rows []int, scales [][]int) *mat.Dense {
+func average(answers *mat.Dense, rows []int, scales []questionnaire.Scale) *mat.Dense {
 	return summarized(rows, scales, func(i int, items []int) float64 {
 		sum, count := 0.0, 0.0
 		for _, j := range items {
@@ -171,7 +156,7 @@ func average(answers *mat.Dense, rows []int, scales [][]int) *mat.Dense {
 }
 
 // missing returns the share of missing answers of each participant to each scale.
-func missing(answers *mat.Dense, rows []int, scales [][]int) *mat.Dense {
+func missing(answers *mat.Dense, rows []int, scales []questionnaire.Scale) *mat.Dense {
 	return summarized(rows, scales, func(i int, items []int) float64 {
 		count := 0.0
 		for _, j := range items {
@@ -184,8 +169,8 @@ func missing(answers *mat.Dense, rows []int, scales [][]int) *mat.Dense {
 }
 
 // summarized returns a matrix with the value of each participant for each scale.
-func summarized(rows []int, scales [][]int, value func(i int, items []int) float64) *mat.Dense {
+func summarized(rows []int, scales []questionnaire.Scale, value func(i int, items []int) float64) *mat.Dense {
 	out := mat.NewDense(len(rows), len(scales), nil)
-	out.Apply(func(r, c int, _ float64) float64 { return value(rows[r], scales[c]) }, out)
+	out.Apply(func(r, c int, _ float64) float64 { return value(rows[r], scales[c].Items) }, out)
 	return out
 }

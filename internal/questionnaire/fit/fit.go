@@ -166,17 +166,22 @@ func (o *Options) Solver(s *Study, factors int, beta float64) icqf.Settings {
 	return settings
 }
 
-// Begin checks the options, reads the input, unless it is given, and fills in the candidates.
+// Read returns the Table, or reads the Input.
+func (o *Options) Read() (*answers.Table, error) {
+	if o.Table != nil {
+		return o.Table, nil
+	}
+	return answers.Read(o.Input, &o.Columns)
+}
+
+// Begin checks the options, reads the input, and fills in the candidates.
 func (o *Options) Begin() (*Study, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	t := o.Table
-	if t == nil {
-		var err error
-		if t, err = answers.Read(o.Input, &o.Columns); err != nil {
-			return nil, err
-		}
+	t, err := o.Read()
+	if err != nil {
+		return nil, err
 	}
 	t.Warnings = o.warnings(t)
 	if o.Remark != nil {

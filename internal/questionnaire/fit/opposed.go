@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -23,18 +24,8 @@ const leastScaleItems = 3
 // do not vary are left out.
 func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	rows := t.All()
-	var scales []string
-	itemsOf := map[string][]int{}
-	for _, j := range t.Varying(rows) {
-		for _, scale := range t.Items[j].Scales("") {
-			if itemsOf[scale] == nil {
-				scales = append(scales, scale)
-			}
-			itemsOf[scale] = append(itemsOf[scale], j)
-		}
-	}
-	for _, scale := range scales {
-		items := itemsOf[scale]
+	for _, scale := range questionnaire.ScalesOf(t.Items, t.Varying(rows), false) {
+		items := scale.Items
 		if len(items) < leastScaleItems {
 			continue
 		}
@@ -49,7 +40,7 @@ func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 			continue
 		}
 		first := mat.Col(nil, len(items)-1, vectors)
-		o := answers.Opposed{Scale: scale}
+		o := answers.Opposed{Scale: scale.Name}
 		for i, w := range first {
 			if w*floats.Sum(first) < 0 && floats.Sum(mat.Row(nil, i, correlations.R)) < 1 { // with itself it is 1
 				o.Items = append(o.Items, t.Items[items[i]].Name)

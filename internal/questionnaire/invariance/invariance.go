@@ -154,12 +154,9 @@ type run struct {
 
 // begin reads the input and leaves out the items that do not vary in one of the groups.
 func (o *Options) begin() (*run, error) {
-	t := o.Table
-	if t == nil {
-		var err error
-		if t, err = answers.Read(o.Input, &o.Columns); err != nil {
-			return nil, err
-		}
+	t, err := o.Read()
+	if err != nil {
+		return nil, err
 	}
 	label := o.Columns.Labels[0]
 	r := &run{
@@ -192,7 +189,6 @@ func (o *Options) begin() (*run, error) {
 		}
 	}
 	o.Table = t
-	var err error
 	if r.study, err = o.Begin(); err != nil {
 		return nil, err
 	}

@@ -162,13 +162,15 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	for i, j := range varying {
 		a.Items[j].Part = whole.part(i)
 	}
-	names, itemsOf := subscales(t.Items, varying)
-	for _, name := range names {
-		s, err := o.scale(ctx, t, itemsOf[name])
+	for _, scale := range questionnaire.ScalesOf(t.Items, varying, false) {
+		if scale.Name == "" || len(scale.Items) < 2 {
+			continue
+		}
+		s, err := o.scale(ctx, t, scale.Items)
 		if err != nil {
 			return nil, err
 		}
-		sub := Subscale{Name: name, N: s.n}
+		sub := Subscale{Name: scale.Name, N: s.n}
 		if sub.Reliability, err = s.reliability(ctx, &o); err != nil {
 			return nil, err
 		}
@@ -178,20 +180,6 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 		a.Subscales = append(a.Subscales, sub)
 	}
 	return a, nil
-}
-
-// subscales returns the names of the subscales that have two of these items or more, and the items of each.
-func subscales(all []questionnaire.Item, of []int) (names []string, items map[string][]int) {
-	items = map[string][]int{}
-	for _, j := range of {
-		for _, name := range all[j].Scales("") {
-			if items[name] == nil {
-				names = append(names, name)
-			}
-			items[name] = append(items[name], j)
-		}
-	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" || len(items[name]) < 2 }), items
 }
 
 // describe returns how item j was answered.

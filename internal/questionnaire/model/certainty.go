@@ -79,9 +79,8 @@ func (m *Model) intervalsCSV() []byte {
 	rows := [][]string{{"item", "factor", "loading", "se", "low", "high"}}
 	for j, item := range m.Items {
 		for c, name := range names {
-			rows = append(rows, []string{
-				item.Name, name, Cell(all.At(j, c)), Cell(of.Errors[j][c]), Cell(of.Low[j][c]), Cell(of.High[j][c]),
-			})
+			rows = append(rows,
+				Cells([]string{item.Name, name}, all.At(j, c), of.Errors[j][c], of.Low[j][c], of.High[j][c]))
 		}
 	}
 	return CSV(rows)

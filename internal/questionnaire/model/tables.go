@@ -31,11 +31,7 @@ type Scores struct {
 func (s *Scores) CSV() []byte {
 	rows := [][]string{s.Header()}
 	for i, id := range s.IDs {
-		row := []string{id}
-		for _, v := range s.Row(i) {
-			row = append(row, Cell(v))
-		}
-		rows = append(rows, row)
+		rows = append(rows, Cells([]string{id}, s.Row(i)...))
 	}
 	return CSV(rows)
 }
@@ -100,7 +96,11 @@ func (m *Model) AllStretched() *mat.Dense {
 // LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
 func (m *Model) LoadingsCSV() []byte {
 	all, names := m.AllLoadings()
-	return numbers(append([]string{"item"}, names...), questionnaire.Names(m.Items), all)
+	rows := [][]string{append([]string{"item"}, names...)}
+	for j, item := range m.Items {
+		rows = append(rows, Cells([]string{item.Name}, all.RawRowView(j)...))
+	}
+	return CSV(rows)
 }
 
 // compactCSV returns the compact set as a table.
@@ -109,27 +109,8 @@ func (m *Model) compactCSV() []byte {
 		[]string{"rank", "questionnaire", "item", "text", "explained", "explained_low", "explained_high"},
 		FactorNames(m.Loadings())...)}
 	for i, item := range m.Summary.Compact {
-		row := []string{
-			strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text, Cell(item.Explained),
-			Cell(item.Low), Cell(item.High),
-		}
-		for _, r := range item.Correlations {
-			row = append(row, Cell(r))
-		}
-		rows = append(rows, row)
-	}
-	return CSV(rows)
-}
-
-// numbers returns named rows of numbers under a header.
-func numbers(header, names []string, values *mat.Dense) []byte {
-	rows := [][]string{header}
-	for i, name := range names {
-		row := []string{name}
-		for _, v := range values.RawRowView(i) {
-			row = append(row, Cell(v))
-		}
-		rows = append(rows, row)
+		rows = append(rows, Cells([]string{strconv.Itoa(i + 1), item.Questionnaire, item.Name, item.Text},
+			append([]float64{item.Explained, item.Low, item.High}, item.Correlations...)...))
 	}
 	return CSV(rows)
 }
@@ -140,6 +121,15 @@ func Cell(v float64) string {
 		return ""
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// Cells returns a row of words and then numbers.
+func Cells(words []string, numbers ...float64) []string {
+	row := slices.Clone(words)
+	for _, v := range numbers {
+		row = append(row, Cell(v))
+	}
+	return row
 }
 
 // CSV writes rows.

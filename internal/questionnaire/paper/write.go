@@ -21,11 +21,7 @@ import (
 func (t *Table) CSV() []byte {
 	rows := [][]string{t.names()}
 	for _, r := range t.Rows {
-		row := slices.Clone(r.Words)
-		for _, v := range r.Numbers {
-			row = append(row, model.Cell(v))
-		}
-		rows = append(rows, row)
+		rows = append(rows, model.Cells(r.Words, r.Numbers...))
 	}
 	return model.CSV(rows)
 }

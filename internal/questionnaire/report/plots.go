@@ -89,10 +89,8 @@ func (m sheet) agesTable() []byte {
 	for t, name := range model.FactorNames(m.Loadings()) {
 		for _, curve := range m.ages(t) {
 			for _, e := range curve.Estimates {
-				row := []string{name, curve.Name}
-				for _, v := range []float64{m.Visits.Edges[int(e.X)], m.Visits.Edges[int(e.X)+1], e.Y, e.Low, e.High} {
-					row = append(row, model.Cell(v))
-				}
+				bin := m.Visits.Edges[int(e.X):]
+				row := model.Cells([]string{name, curve.Name}, bin[0], bin[1], e.Y, e.Low, e.High)
 				rows = append(rows, row[:len(rows[0])])
 			}
 		}

@@ -246,11 +246,7 @@ func (h *room) csv(r *http.Request) http.Handler {
 	all, names := q.Model.AllLoadings()
 	out := httpapi.NewCSV("loadings.csv", append([]string{"item"}, names...)...)
 	for j := range q.Model.Items {
-		cells := []string{q.Model.Items[j].Name}
-		for _, v := range all.RawRowView(j) {
-			cells = append(cells, model.Cell(v))
-		}
-		out.Add(cells...)
+		out.Add(model.Cells([]string{q.Model.Items[j].Name}, all.RawRowView(j)...)...)
 	}
 	return out
 }
