@@ -1,6 +1,7 @@
 package answers_test
 
 import (
+	"compress/gzip"
 	"errors"
 	"math"
 	"slices"
@@ -27,6 +28,18 @@ func rows(t *answers.Table) [][]float64 {
 		}
 	}
 	return out
+}
+
+// zipped returns text compressed by gzip.
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func TestRead(t *testing.T) {
@@ -141,6 +154,9 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if strings.HasSuffix(c.file, ".gz") {
+				c.content = zipped(t, c.content)
+			}
 			read, err := answers.Read(questionnairetest.File(t, c.file, c.content), &c.columns)
 			if err != nil {
 				t.Fatal(err)

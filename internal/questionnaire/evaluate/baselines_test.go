@@ -159,7 +159,7 @@ func TestMissingShowsALeak(t *testing.T) {
 				row[1], row[2] = "", ""
 			}
 		}
-		o.Input = questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+		o.Input = questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 		o.Methods, o.Columns.Labels = []string{MethodMissing}, []questionnaire.Label{{Name: "ill", Positive: "1"}}
 		e, err := Run(t.Context(), o)
 		if err != nil {

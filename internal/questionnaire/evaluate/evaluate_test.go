@@ -27,7 +27,7 @@ import (
 func evaluateOptions(t *testing.T) Options {
 	t.Helper()
 	o := Options{Options: questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1)))), Repeats: 2, Methods: Methods()}
+		questionnairetest.CSV(questionnairetest.Rows(1)))), Repeats: 2, Methods: Methods()}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}, {Name: "sex", Positive: "F"}}
 	return o
 }
@@ -159,7 +159,7 @@ func TestEvaluateRefuses(t *testing.T) {
 		row[len(row)-1] = "1"
 	}
 	o := evaluateOptions(t)
-	o.Input, o.Columns.Labels = questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), o.Columns.Labels[:1]
+	o.Input, o.Columns.Labels = questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)), o.Columns.Labels[:1]
 	_, err := Run(t.Context(), o)
 	if at, ok := errors.AsType[*table.Error](err); !ok || at.Column != "ill" ||
 		!errors.Is(err, questionnaire.ErrOneClass) {
@@ -219,7 +219,7 @@ func few(t *testing.T, n int) Options {
 		}
 	}
 	o := Options{
-		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
 		Repeats: 3, Methods: Methods(),
 	}
 	o.Factors, o.Columns.Confounds = []int{2}, nil // of two participants, confounds leave nothing to factor analysis
@@ -278,7 +278,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		}
 	}
 	o := Options{
-		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
 		Repeats: 3, Methods: Methods(),
 	}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
@@ -371,7 +371,7 @@ func TestEvaluateLeavesOutWhoHasNoAnswerLeft(t *testing.T) {
 	}
 	rows[1][3] = "4"
 	o := Options{
-		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
 		Repeats: 2, Methods: model.Methods(),
 	}
 	o.Columns.Labels = []questionnaire.Label{{Name: "ill", Positive: "1"}}
@@ -399,7 +399,7 @@ func TestEvaluateNamesWhatFails(t *testing.T) {
 		rows = append(rows, row)
 	}
 	o := Options{
-		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+		Options: questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
 		Repeats: 2, Methods: []string{model.MethodICQF},
 	}
 	o.Columns.Confounds, o.Factors = nil, []int{2}

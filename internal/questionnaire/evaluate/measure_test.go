@@ -106,7 +106,7 @@ func TestEvaluateComparesTheSameSplits(t *testing.T) {
 		}
 	}
 	o := evaluateOptions(t)
-	o.Input = questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows))
+	o.Input = questionnairetest.File(t, "y.csv", questionnairetest.CSV(rows))
 	o.Methods = []string{MethodItems, model.MethodFA}
 	o.Columns.Labels = o.Columns.Labels[:1]
 	e, err := Run(t.Context(), o)

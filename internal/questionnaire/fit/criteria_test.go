@@ -19,7 +19,7 @@ import (
 func TestCriteria(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+		questionnairetest.CSV(questionnairetest.Rows(1))))
 	o.Factors, o.Betas = []int{1, 2, 3, 4}, []float64{0.1}
 	r, err := fit.Rank(t.Context(), o)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestCriteria(t *testing.T) {
 func TestCriteriaOfFactorAnalysis(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+		questionnairetest.CSV(questionnairetest.Rows(1))))
 	o.Columns.Confounds, o.Method, o.Betas, o.Factors, o.Correlation = nil, model.MethodFA, nil, []int{1, 2},
 		model.Polychoric
 	r, err := fit.Rank(t.Context(), o)
@@ -85,7 +85,7 @@ func TestCriteriaOfFactorAnalysis(t *testing.T) {
 func TestNoCriterion(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+		questionnairetest.CSV(questionnairetest.Rows(1))))
 	s, err := o.Begin()
 	if err != nil {
 		t.Fatal(err)

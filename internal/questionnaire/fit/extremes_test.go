@@ -103,7 +103,7 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 					asked, want[some])
 			}
 			for _, o := range []fit.Scoring{{Table: fit.Table{StandardErrors: true}}, {Judge: true}, {}} {
-				scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, rows)),
+				scored, err := fit.Score(&f.Model, questionnairetest.File(t, "y.csv", questionnairetest.CSV(rows)),
 					o)
 				if err != nil {
 					t.Fatal(err)
@@ -191,7 +191,7 @@ func TestSizes(t *testing.T) {
 // checkSize fails unless the rows are refused so, or are fitted, stored and loaded.
 func checkSize(t *testing.T, rows [][]string, want error, change func(*fit.Options)) {
 	t.Helper()
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	if change != nil {
 		change(&o)
 	}

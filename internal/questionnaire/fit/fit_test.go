@@ -202,7 +202,7 @@ func TestFromLow(t *testing.T) {
 	if !mat.Equal(want.Scores.Values, got.Scores.Values) {
 		t.Error("answers −2 to 2 from their low end give other scores than 0 to 4")
 	}
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 	m := questionnairetest.Reload(t, &got.Model)
 	s, err := fit.Score(m, path, fit.Scoring{})
 	if err != nil {
@@ -215,7 +215,7 @@ func TestFromLow(t *testing.T) {
 
 func TestFitRefuses(t *testing.T) {
 	t.Parallel()
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1)))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(questionnairetest.Rows(1)))
 	for _, c := range []struct {
 		name   string
 		change func(*fit.Options)
@@ -247,7 +247,7 @@ func TestFitRefuses(t *testing.T) {
 // The planted number of factors is found, by Rank and by Fit, whose model says so.
 func TestChoice(t *testing.T) {
 	t.Parallel()
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, questionnairetest.Rows(1)))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(questionnairetest.Rows(1)))
 	o := questionnairetest.Options(path)
 	o.Factors, o.Betas = []int{2, 3, 4}, []float64{0.1, 0.5}
 	fits := 0
@@ -285,7 +285,7 @@ func TestChoice(t *testing.T) {
 func TestChooseLeavesTheOptions(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+		questionnairetest.CSV(questionnairetest.Rows(1))))
 	s, err := o.Begin()
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +311,7 @@ func TestChooseLeavesTheOptions(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+		questionnairetest.CSV(questionnairetest.Rows(1))))
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Recorder = stopping{cancel}
 	if _, err := fit.Fit(ctx, o); !errors.Is(err, context.Canceled) ||

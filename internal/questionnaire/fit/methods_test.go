@@ -30,7 +30,7 @@ func TestMethods(t *testing.T) {
 	for _, method := range model.Methods() {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
-			file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+			file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 			o := questionnairetest.Options(file)
 			o.Method, o.Scores.StandardErrors = method, true
 			if method != model.MethodICQF {
@@ -195,7 +195,7 @@ func TestMethodsChoose(t *testing.T) {
 func TestPolychoricRefusesConfounds(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(1))))
+		questionnairetest.CSV(questionnairetest.Rows(1))))
 	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
 	o.Columns.Confounds = []questionnaire.Confound{{Name: "sex", Kind: questionnaire.Categorical}}
 	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
@@ -211,7 +211,7 @@ func TestPolychoricNamesTheItem(t *testing.T) {
 	for i := range 40 {
 		rows = append(rows, []string{strconv.Itoa(i), strconv.Itoa(i % 3), strconv.Itoa(i % 4), strconv.Itoa(i)})
 	}
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	o.Columns = answers.Columns{Items: []string{"?", "!id"}}
 	o.Method, o.Betas, o.Correlation = model.MethodFA, nil, model.Polychoric
 	for _, o.Factors = range [][]int{{1}, nil} { // nil asks parallel analysis
@@ -233,7 +233,7 @@ func TestFactorAnalysisWarns(t *testing.T) {
 			row[2] = row[1]
 		}
 	}
-	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	file := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 	random := rand.New(rand.NewPCG(1, 1))
 	unrelated := func(participants int, blank float64) string {
 		u := rows[:1:1]
@@ -248,7 +248,7 @@ func TestFactorAnalysisWarns(t *testing.T) {
 			}
 			u = append(u, row)
 		}
-		return questionnairetest.File(t, "unrelated.csv", questionnairetest.CSV(t, u))
+		return questionnairetest.File(t, "unrelated.csv", questionnairetest.CSV(u))
 	}
 	for name, c := range map[string]struct {
 		file    string
@@ -257,7 +257,7 @@ func TestFactorAnalysisWarns(t *testing.T) {
 	}{
 		"few correlations": {file, questionnairetest.Items - 1, "degrees of freedom"},
 		"a Heywood case":   {file, questionnairetest.Factors + 1, "Heywood"},
-		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(t, rows[:8])), 1, "no inverse"},
+		"few participants": {questionnairetest.File(t, "few.csv", questionnairetest.CSV(rows[:8])), 1, "no inverse"},
 		"tuned scores":     {unrelated(15, 0), 1, "15 participants are few for 9 items"},
 		"unreliable":       {unrelated(300, 0), 2, "more than half of their variance is error"},
 		"missing answers":  {unrelated(150, 0.1), 1, "chi-square counts all 150 participants as complete"},
@@ -289,7 +289,7 @@ func TestFactorAnalysisRefusesWhatConfoundsExplain(t *testing.T) {
 			row[1] = "3"
 		}
 	}
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	o.Method, o.Betas = model.MethodFA, nil
 	if _, err := fit.Fit(t.Context(), o); !errors.Is(err, questionnaire.ErrOptions) ||
 		!strings.Contains(err.Error(), `the confounds explain all answers to "q1"`) {

@@ -35,7 +35,7 @@ func TestRemarkOnOpposedItems(t *testing.T) {
 			row[4] = string('0' + '4' - row[4][0])
 		}
 	}
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	for j := range questionnairetest.Items {
 		o.Columns.Codebook = append(o.Columns.Codebook, questionnaire.Item{
 			Name: rows[0][1+j], Subscale: string(rune('A' + j%questionnairetest.Factors)), Range: o.Columns.Range,
@@ -73,7 +73,7 @@ func TestUnrelatedItemsAreNotOpposed(t *testing.T) {
 			}
 			rows = append(rows, row)
 		}
-		o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+		o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 		o.Columns.Confounds = nil
 		if got := remarks(t, o).Opposed; len(got) > 0 {
 			t.Errorf("opposed items of two unrelated groups: %v", got)

@@ -26,7 +26,7 @@ func TestScoreAlone(t *testing.T) {
 	f := questionnairetest.Fit(t, rows, nil)
 	m := questionnairetest.Reload(t, &f.Model)
 	later := questionnairetest.Rows(6)
-	path := questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later))
+	path := questionnairetest.File(t, "later.csv", questionnairetest.CSV(later))
 	all, err := fit.Score(m, path, fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestScoreAlone(t *testing.T) {
 	}
 	for _, i := range []int{1, 17, 80} {
 		alone, err := fit.Score(m, questionnairetest.File(t, "one.csv",
-			questionnairetest.CSV(t, [][]string{later[0], later[i]})), fit.Scoring{})
+			questionnairetest.CSV([][]string{later[0], later[i]})), fit.Scoring{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestScoreAlone(t *testing.T) {
 		slices.Reverse(row)
 		later[i] = append(row, "x")
 	}
-	mixed, err := fit.Score(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(t, later)), fit.Scoring{})
+	mixed, err := fit.Score(m, questionnairetest.File(t, "mixed.csv", questionnairetest.CSV(later)), fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestScoreRefuses(t *testing.T) {
 			t.Parallel()
 			rows := questionnairetest.Rows(1)
 			c.change(rows)
-			_, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), fit.Scoring{})
+			_, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)), fit.Scoring{})
 			at, ok := errors.AsType[*table.Error](err)
 			if !ok || at.Line != c.line || at.Column != c.column || !errors.Is(err, c.err) ||
 				strings.Contains(err.Error(), "secret") {
@@ -108,7 +108,7 @@ func TestScoreRefuses(t *testing.T) {
 	for j := range questionnairetest.Items {
 		rows[5][1+j] = "NA"
 	}
-	s, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)), fit.Scoring{})
+	s, err := fit.Score(m, questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)), fit.Scoring{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 			long = append(long, later)
 		}
 	}
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, long))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(long))
 	o := questionnairetest.Options(path)
 	o.Columns.Confounds = o.Columns.Confounds[1:]
 	o.Columns.Visits = &questionnaire.Visits{Time: "age", Edges: []float64{6, 18, 30}}
@@ -154,7 +154,7 @@ func TestVisitsFitAndScore(t *testing.T) {
 		t.Errorf("scores of the participants of the fit differ by %v from those of the fit", d)
 	}
 	// An early visit alone scores by its own items.
-	early, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, long[:2])), fit.Scoring{})
+	early, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(long[:2])), fit.Scoring{})
 	if err != nil || !slices.Equal(early.Values.RawRowView(0), s.Values.RawRowView(0)) {
 		t.Errorf("the first participant alone: %v", err)
 	}
@@ -181,7 +181,7 @@ func TestVisitsWithoutAnItem(t *testing.T) {
 	if len(m.VisitItems) != questionnairetest.Items {
 		t.Errorf("items %q of visits", questionnaire.Names(m.VisitItems))
 	}
-	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(t, questionnairetest.Rows(1))),
+	if _, err := fit.Score(m, questionnairetest.File(t, "y.csv", questionnairetest.CSV(questionnairetest.Rows(1))),
 		fit.Scoring{}); err != nil {
 		t.Errorf("scoring without the item: %v", err)
 	}
@@ -196,7 +196,7 @@ func TestScoresOfFitAreThoseOfScore(t *testing.T) {
 		rows[9][j] = ""
 	}
 	rows[9][1] = "3"
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 	o := questionnairetest.Options(path)
 	o.Scores = fit.Table{StandardErrors: true, MinAnswers: 2}
 	f, err := fit.Fit(t.Context(), o)
@@ -274,7 +274,7 @@ func testEqualRanges(t *testing.T, method string) {
 		}
 		f := questionnairetest.Fit(t, rows, change)
 		s, err := fit.Score(questionnairetest.Reload(t, &f.Model), questionnairetest.File(t, "y.csv",
-			questionnairetest.CSV(t, rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
+			questionnairetest.CSV(rows)), fit.Scoring{Table: fit.Table{StandardErrors: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func TestWarnsOfAnswersAboveZero(t *testing.T) {
 			}
 		}
 	}
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 	age := []questionnaire.Confound{{Name: "age", Kind: questionnaire.Numeric}}
 	for name, c := range map[string]struct {
 		method    string
@@ -71,7 +71,7 @@ func TestWarnsOfAnswersAboveZero(t *testing.T) {
 func TestWarnsOfBinsWithoutLinks(t *testing.T) {
 	t.Parallel()
 	o := questionnairetest.Options(questionnairetest.File(t, "x.csv",
-		questionnairetest.CSV(t, questionnairetest.Rows(4))))
+		questionnairetest.CSV(questionnairetest.Rows(4))))
 	o.Columns.Confounds, o.Columns.Visits = nil, &questionnaire.Visits{Time: "age", Edges: []float64{0, 10, 100}}
 	m, err := fit.Fit(t.Context(), o)
 	if err != nil || !slices.ContainsFunc(m.Summary.Warnings,
@@ -95,7 +95,7 @@ func TestWarnsOfLevels(t *testing.T) {
 		}
 		rows[1+i] = append(row, site, strconv.Itoa(i%11), ward)
 	}
-	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+	path := questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 	for _, c := range []struct{ confound, method, want string }{
 		{"site", model.MethodICQF, ""},
 		{"months", model.MethodICQF, "the categorical confound months has 11 levels, and each level has its own " +

@@ -352,7 +352,7 @@ func TestConfounds(t *testing.T) {
 	}
 	options := func(confounds ...questionnaire.Confound) invariance.Options {
 		o := invariance.Options{
-			Options:   questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))),
+			Options:   questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))),
 			Bootstrap: invariance.LeastBootstrap,
 		}
 		o.Columns.Confounds, o.Columns.Labels = confounds,

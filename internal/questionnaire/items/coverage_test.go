@@ -43,7 +43,7 @@ func TestCoverageOfAlpha(t *testing.T) {
 				}
 				rows = append(rows, row)
 			}
-			path := questionnairetest.File(t, "answers.csv", questionnairetest.CSV(t, rows))
+			path := questionnairetest.File(t, "answers.csv", questionnairetest.CSV(rows))
 			a, err := items.Run(t.Context(),
 				items.Options{Input: path, Columns: answers.Columns{Items: []string{"q*"}}})
 			if err != nil {

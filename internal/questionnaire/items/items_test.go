@@ -235,14 +235,14 @@ func planted(participants, count int) [][]string {
 func TestSameBits(t *testing.T) {
 	t.Parallel()
 	rows := planted(200, 17)
-	o := options(t, questionnairetest.CSV(t, rows))
+	o := options(t, questionnairetest.CSV(rows))
 	o.Threads = 1
 	first := run(t, o)
 	if first.SplitHalf.All || first.SplitHalf.Splits != 10000 {
 		t.Errorf("%d splits of 17 items", first.SplitHalf.Splits)
 	}
 	slices.Reverse(rows[1:])
-	o.Threads, o.Input = 3, questionnairetest.File(t, "answers.csv", questionnairetest.CSV(t, rows))
+	o.Threads, o.Input = 3, questionnairetest.File(t, "answers.csv", questionnairetest.CSV(rows))
 	if diff := cmp.Diff(first, run(t, o)); diff != "" {
 		t.Errorf("other order and threads:\n%s", diff)
 	}
@@ -282,7 +282,7 @@ func TestFactorsOfOmega(t *testing.T) {
 			"omega hierarchical is unreliable",
 		}},
 	} {
-		o := options(t, questionnairetest.CSV(t, rows))
+		o := options(t, questionnairetest.CSV(rows))
 		o.Columns.Items = strings.Split(c.items, ",")
 		a := run(t, o)
 		if a.OmegaFactors != c.factors || (a.OmegaTotal == nil) != (c.factors == 0) ||

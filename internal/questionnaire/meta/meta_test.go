@@ -279,7 +279,7 @@ func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 		}
 		o := questionnairetest.Options(filepath.Join(study, "answers.csv"))
 		o.Columns.Items = items
-		if err := os.WriteFile(o.Input, []byte(questionnairetest.CSV(t, questionnairetest.Rows(1))),
+		if err := os.WriteFile(o.Input, []byte(questionnairetest.CSV(questionnairetest.Rows(1))),
 			0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -2,16 +2,12 @@
 package questionnairetest
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/csv"
 	"flag"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,32 +64,13 @@ func Rows(seed uint64) [][]string {
 }
 
 // CSV returns rows as CSV.
-func CSV(t testing.TB, rows [][]string) string {
-	t.Helper()
-	var b strings.Builder
-	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
+func CSV(rows [][]string) string { return string(model.CSV(rows)) }
 
-// File puts a file into a folder of the test's own, zipped if its name ends in .gz, and returns its path.
+// File puts a file into a folder of the test's own, and returns its path.
 func File(t testing.TB, name, content string) string {
 	t.Helper()
-	data := []byte(content)
-	if strings.HasSuffix(name, ".gz") {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		if _, err := z.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		data = b.Bytes()
-	}
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -115,7 +92,7 @@ func Options(path string) fit.Options {
 // Fit fits planted answers, with changed options if change is not nil.
 func Fit(t testing.TB, rows [][]string, change func(*fit.Options)) *model.Fitted {
 	t.Helper()
-	o := Options(File(t, "x.csv", CSV(t, rows)))
+	o := Options(File(t, "x.csv", CSV(rows)))
 	if change != nil {
 		change(&o)
 	}

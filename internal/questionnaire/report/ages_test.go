@@ -41,7 +41,7 @@ func TestAges(t *testing.T) {
 			rows = append(rows, append(row, strconv.Itoa(3*b)))
 		}
 	}
-	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows)))
+	o := questionnairetest.Options(questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows)))
 	o.Columns = answers.Columns{
 		Items: []string{"q*"}, Range: &questionnaire.Range{Low: 0, High: highest},
 		Visits: &questionnaire.Visits{Time: "age", Edges: []float64{0, 3, 6, 9}},

@@ -94,7 +94,7 @@ func TestResponsesScoreAsRows(t *testing.T) {
 			var columns answers.Columns
 			f := questionnairetest.Fit(t, rows, func(o *fit.Options) {
 				change(rows, o)
-				o.Input = questionnairetest.File(t, "x.csv", questionnairetest.CSV(t, rows))
+				o.Input = questionnairetest.File(t, "x.csv", questionnairetest.CSV(rows))
 				columns = o.Columns
 			})
 			in, m := instrument(t, f)
@@ -102,7 +102,7 @@ func TestResponsesScoreAsRows(t *testing.T) {
 			change(later, &fit.Options{Columns: columns})
 			age := 1 + questionnairetest.Items
 			later[3][age], later[4][age] = "2", "99"
-			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(t, later)),
+			want, err := fit.Score(m, questionnairetest.File(t, "later.csv", questionnairetest.CSV(later)),
 				fit.Scoring{})
 			if err != nil {
 				t.Fatal(err)
