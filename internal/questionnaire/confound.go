@@ -124,8 +124,7 @@ func (l Label) String() string {
 
 const defaultPositive = "1"
 
-// ParseLabels reads "adhd", with 1 as the positive value, "sex=F", and "diagnosis=SCHZ:CONTROL" for one group against
-// another.
+// ParseLabels reads "adhd", whose positive value is 1, "sex=F", and "diagnosis=SCHZ:CONTROL".
 func ParseLabels(list []string) ([]Label, error) {
 	var all []Label
 	for _, s := range list {

@@ -261,8 +261,7 @@ func rangeOf(choices []choice, missing *questionnaire.Missing) *questionnaire.Ra
 	return nil
 }
 
-// exported returns the code of a choice as REDCap writes it into the name of a column: in lower case, with an
-// underscore for what is neither a letter nor a digit.
+// exported returns the code of a choice as REDCap writes it into the name of a column.
 func exported(code string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -23,9 +23,8 @@ type Columns struct {
 	// ! takes items out again; if all patterns do, they take items of the codebook out. Empty means the items of the
 	// codebook.
 	Items []string
-	// ID names the column of the participants' ids. "" means DefaultID if there is such a column, else the one that
-	// differs from it only in capitals, else ParticipantID in the same way. Without any, participants are numbered
-	// from 1.
+	// ID names the column of ids. "" means DefaultID, in other capitals if need be, else ParticipantID in the same way;
+	// without any, participants are numbered from 1.
 	ID string
 	// Confounds are known variables that answers may depend on.
 	Confounds []questionnaire.Confound
@@ -63,9 +62,8 @@ func expression(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(quoted) + "$")
 }
 
-// pick marks which of the names the patterns take, or take out again. It returns an error for a pattern without effect:
-// one that matches no name and does not take out any column of the file. So a column may become a label and stay in the
-// patterns.
+// pick marks which of the names the patterns take, or take out again. A pattern that matches no name is an error,
+// unless it takes out a column of the file: a column may become a label and stay in the patterns.
 func pick(taken []bool, patterns, names, columns []string) error {
 	for _, pattern := range patterns {
 		p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
@@ -107,8 +105,7 @@ type layout struct {
 
 const none = -1
 
-// defaultID returns the column of ids by its name: one of the two usual ones, or the only column that differs from it
-// in capitals; "" if there is none.
+// defaultID returns the column of ids by its usual names, in other capitals if it is the only such one; "" for none.
 func (s *source) defaultID() (string, error) {
 	for _, usual := range []string{DefaultID, ParticipantID} {
 		if s.Index(usual) >= 0 {
@@ -213,8 +210,7 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 	return l, nil
 }
 
-// items returns the items that patterns and codebook pick among the columns that are not taken, in the order of the
-// file.
+// items returns the items that patterns and codebook pick among the columns that are not taken.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
 	for i, name := range s.Header {

@@ -159,8 +159,7 @@ func (t *Table) recordLeftOut(rows []leftOut) {
 	}
 }
 
-// add adds the participant's answers, confounds and labels. It adds nothing for one who is left out, and tells whether
-// that one answered some item.
+// add adds a participant who is not left out, and tells whether some item is answered.
 func (r *reader) add(record []string) (added, some bool, err error) {
 	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
 	maybeMissing := func(err error) error {

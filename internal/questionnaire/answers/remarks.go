@@ -26,8 +26,7 @@ type Remarks struct {
 	Warnings []string
 	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
 	FoundID string
-	// Repeated counts the participants with several visits in a bin, and Unlinked tells that none has visits in two
-	// bins.
+	// Repeated counts the participants with several visits in a bin; Unlinked: none has visits in two bins.
 	Repeated int
 	Unlinked bool
 	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.

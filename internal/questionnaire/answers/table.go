@@ -29,8 +29,7 @@ type Table struct {
 	Remarks
 	// Labels holds a class for each label and participant: 1, 0 or Unknown.
 	Labels [][]int8
-	// Groups are the columns of groups: those of Columns.Groups, labels and categorical confounds. A table of visits
-	// has none.
+	// Groups are those of Columns.Groups, labels and categorical confounds; none in a table of visits.
 	Groups []Grouping
 	// SHA256 is that of the file, "" for a table that comes from none.
 	SHA256 string
@@ -55,8 +54,7 @@ type known struct {
 // Unknown is the class of a participant whose label is missing.
 const Unknown = -1
 
-// ends returns the least and the largest answer to an item among these participants; low is above high if there is
-// none.
+// ends returns the least and the largest answer to an item among these participants, low above high if there is none.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, i := range rows {
@@ -93,8 +91,7 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
 }
 
-// CheckTraining returns an error for a table that nothing can be learnt from. If several items do not vary, it names
-// all.
+// CheckTraining returns an error for a table that nothing can be learnt from, which names all items that do not vary.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
@@ -192,8 +189,7 @@ func (t *Table) infer() {
 	}
 }
 
-// inferredWithin returns the place of the first answer in the range, among those whose range is inferred, and their
-// number.
+// inferredWithin counts the answers of inferred range that lie within r, and returns the place of the first.
 func (t *Table) inferredWithin(r questionnaire.Range) (line int, column string, count int) {
 	for i, at := range t.Lines {
 		for j, item := range t.Items {
@@ -296,8 +292,7 @@ func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confo
 	return learnt, nil
 }
 
-// Values returns the values of a confound, the k-th of the columns, for these participants: numbers, or levels if it is
-// a category.
+// Values returns the values of the k-th confound for these participants: numbers, or levels if it is a category.
 func (t *Table) Values(k int, rows []int) (numbers []float64, levels []string) {
 	for _, i := range rows {
 		numbers, levels = append(numbers, t.confounds[k][i].number), append(levels, t.confounds[k][i].level)

@@ -115,8 +115,7 @@ func partsOf(l *fit.Learnt) parts {
 	return p
 }
 
-// places returns which factor of a later fit to some of the items takes the place of each factor, and their
-// congruences.
+// places returns which factor of a later fit takes the place of each factor, and their congruences.
 func (p parts) places(later parts) (order []int, congruences []float64) {
 	loadings := linalg.SelectRows(p.stretched, later.items)
 	if p.phi != nil {
@@ -235,8 +234,7 @@ func (b *bootstrap) summary() *model.Bootstrap {
 	return out
 }
 
-// intervals returns the standard deviations of the entries of a table over the replicates, and their intervals from the
-// sorted values.
+// intervals returns the standard deviation of each entry of a table over the replicates, and its interval.
 func (b *bootstrap) intervals(of func(*replicate) *mat.Dense,
 	interval func(row, column int, sorted []float64) (low, high float64),
 ) (out model.Intervals) {

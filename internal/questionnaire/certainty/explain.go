@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// mostFolds is the number of groups of participants, and of items, that a cross-validation holds out; less if there
-	// are fewer.
+	// mostFolds is the largest number of groups of participants, and of items, that a cross-validation holds out.
 	mostFolds = 10
 
 	foldStream = 0x666f_6c64
@@ -206,8 +205,7 @@ func (p *prediction) addedTo(rows []int) (*mat.Dense, error) {
 	return added, err
 }
 
-// division holds the sums that tell what each player explains: the k factors, then the confounds, then the items'
-// means.
+// division holds the sums for each player: the k factors, then the confounds, then the items' means.
 type division struct {
 	variance float64 // Σ (m − m̄)²
 	left     float64 // the squares that the regression on the confounds alone leaves
@@ -225,8 +223,7 @@ func (d *division) merge(other *division) {
 	d.between.AddSym(d.between, other.between)
 }
 
-// add takes the observed answers of these participants to these of the items of the prediction. The factor places[t]
-// counts as the player t.
+// add takes the observed answers of these participants to these items. The factor places[t] is the player t.
 func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, places []int) error {
 	added, err := p.addedTo(rows)
 	if err != nil {

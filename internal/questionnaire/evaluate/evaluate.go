@@ -53,8 +53,7 @@ type Evaluation struct {
 	Items []string `json:"items"` // names, in the order of the file
 	// The candidate is that of the fits to all participants.
 	model.Candidate
-	// Choices are the candidates of the repeats, each chosen among the participants who are not held out in it. There
-	// are none if there was nothing to choose.
+	// Choices are the candidates of the repeats, chosen without those held out; none if there was nothing to choose.
 	Choices      []model.Candidate `json:"choices,omitempty"`
 	Participants int               `json:"participants"`
 	Repeats      int               `json:"repeats"`
@@ -227,8 +226,7 @@ func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *pr
 	return nil
 }
 
-// FactorsInside returns the number of factors of all participants, and in brackets those that the repeats chose if they
-// differ.
+// FactorsInside returns the number of factors, and in brackets those that the repeats chose if they differ.
 func (e *Evaluation) FactorsInside() string {
 	inside := strconv.Itoa(e.Factors)
 	if len(e.Choices) == 0 {
@@ -354,16 +352,14 @@ func (o *Options) shuffled(s *fit.Study, repeat int) []int {
 	return rows
 }
 
-// split returns the participants who are held out in a repeat, and the others. It is the same for every share and
-// method, which take the first of the others: smaller shares lie within larger ones.
+// split returns the participants who are held out in a repeat, and the others, of whom each share takes the first.
 func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
 	shuffled := o.shuffled(s, repeat)
 	_, held := parts(1, len(shuffled))
 	return shuffled[:held], shuffled[held:]
 }
 
-// Chooser returns the method whose cross-validation chooses for all of these: icqf if it is among them, otherwise the
-// first that a fit can take, and icqf if there is none.
+// Chooser returns the method that chooses for all of these: icqf, or without it the first that a fit can take, if any.
 func Chooser(methods []string) string {
 	fits := func(m string) bool { return slices.Contains(model.Methods(), m) }
 	if at := slices.IndexFunc(methods, fits); at >= 0 && !slices.Contains(methods, model.MethodICQF) {
@@ -428,8 +424,7 @@ func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Ev
 	return r, areas, nil
 }
 
-// differences measures, for each label, the areas of a method less those of the first on the splits on which both have
-// one.
+// differences measures, for each label, the areas of a method less those of the first one.
 func differences(areas, first [][]float64, ratio float64) []Measure {
 	all := make([]Measure, len(areas))
 	for l, values := range areas {
@@ -440,8 +435,7 @@ func differences(areas, first [][]float64, ratio float64) []Measure {
 	return all
 }
 
-// predict returns the area under the curve on the test rows; ok is false if a class has too few participants to train
-// on, or the test rows have one class only.
+// predict returns the area under the curve on the test rows; ok is false if there are too few of a class.
 func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
 	test []int,
 ) (area float64, ok bool, err error) {

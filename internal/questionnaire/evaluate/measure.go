@@ -16,8 +16,7 @@ type Measure struct {
 	Count     int     `json:"count"`              // of the values
 	Mean      float64 `json:"mean"`               // null without values
 	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
-	// Interval is that of an AUROC or a difference, as resampled gives it; nil for a stability, and unless the values
-	// differ.
+	// Interval is that of resampled, for an AUROC or a difference whose values differ.
 	Interval *eval.Interval `json:"interval_95,omitempty"`
 }
 

@@ -19,8 +19,7 @@ type Halves struct {
 	Method       string  `json:"method"`
 	Share        float64 `json:"train_share"`  // of each half
 	Participants int     `json:"participants"` // of each half
-	// Stability is the correlation, and Congruence Tucker's coefficient of congruence, of the loadings of the matched
-	// factors.
+	// Stability is the correlation, Congruence that of Tucker, of the loadings of matched factors.
 	Stability  Measure `json:"stability"`
 	Congruence Measure `json:"congruence"`
 	// EmptyFactors counts those of both halves, over the repeats. They match none.
@@ -94,8 +93,7 @@ type match struct {
 	empty                     [2]int    // factors of either fit that have no loadings
 }
 
-// compare matches the factors of two fits by their loadings on the items that both have. Without any all factors are
-// empty.
+// compare matches the factors of two fits by the items that both have; without any, all factors are empty.
 func compare(a, b *trained, signed bool) match {
 	at := map[int]int{} // place of an item in b
 	for place, j := range b.items {

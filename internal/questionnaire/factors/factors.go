@@ -26,8 +26,7 @@ const (
 	labelItems = 3
 )
 
-// Source returns what reads the models in the output folders of fits. It leaves out those that cannot be read, and its
-// error names them.
+// Source returns what reads the models in output folders of fits. Its error names those that cannot be read.
 func Source(folders []string) func(context.Context) ([]*topicindex.Version, error) {
 	return func(context.Context) ([]*topicindex.Version, error) {
 		var all []*topicindex.Version

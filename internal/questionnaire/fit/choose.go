@@ -35,8 +35,7 @@ func fewer(k int) int { return k - max(1, k/3) }
 
 func mostFactors(items int) int { return max(1, items/2) }
 
-// DefaultBetas are the candidates for the weight of the penalties, ascending. Choose tries those on its way to the
-// best.
+// DefaultBetas are the candidates for the weight of the penalties that Choose tries on its way to the best.
 func DefaultBetas() []float64 {
 	return []float64{0, 0.001, 0.003, 0.01, 0.03, firstBeta, 0.3, 1, 3, 10, 30, 100}
 }
@@ -283,8 +282,7 @@ func (o *Options) nextFactors(c *rank.Choice) (factors []int) {
 	return factors
 }
 
-// edges says where the lowest error is at an end of the candidates beyond which there are more, up to this many
-// factors.
+// edges warns if the lowest error is at an end of the candidates beyond which there are more, up to most factors.
 func edges(c *rank.Choice, most int) []string {
 	warnings := []string{}
 	best := c.Lowest.Candidate

@@ -40,8 +40,7 @@ type Parallel struct {
 	Of string `json:"of"`
 	// Suggested is the number of factors; nil if there is none, for the Reason.
 	Suggested *int `json:"suggested"`
-	// Eigenvalues are those of the correlations, and Reference the 95 % quantiles of those of random answers,
-	// descending.
+	// Eigenvalues are those of the correlations, Reference the 95 % quantiles of those of random answers; descending.
 	Eigenvalues []float64 `json:"eigenvalues"`
 	Reference   []float64 `json:"reference"`
 	Draws       int       `json:"draws"`
@@ -87,8 +86,7 @@ func of(kind factoranalysis.Kind) string {
 	return fmt.Sprintf(" of %s correlations", kind)
 }
 
-// taken returns the number of factors that a factor analysis of the study takes unless it is given one; 0 if none is
-// suggested.
+// taken returns the number of factors that a factor analysis takes unless it is given one; 0 if none is suggested.
 func (p *Parallel) taken(s *Study) int {
 	if p.Suggested == nil {
 		return 0
@@ -176,8 +174,7 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// correlated returns the answers whose correlations are looked at: for factor analysis less what the confounds add,
-// which do not enter otherwise.
+// correlated returns the answers to correlate, for factor analysis less what the confounds add.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	x := s.Data(s.Order).Answers
 	if o.Method != model.MethodFA || s.Known == nil {

@@ -21,8 +21,7 @@ func (o *Options) UnusedConfounds() string {
 // variance of their errors is about 1.4 times what they say, or more. docs/results.md has the measurement.
 const tuned = 2
 
-// approximated is the share of missing answers from which on chi-square is far from its distribution. docs/results.md
-// has the measurement.
+// approximated is the share of missing answers from which on chi-square is far from its distribution: docs/results.md.
 const approximated = 0.02
 
 // approximate says why chi-square, and what is computed from it, may not have its distribution.
@@ -41,8 +40,7 @@ func (l *Learnt) approximate(kind string, missing float64) (doubts []string) {
 	return doubts
 }
 
-// doubts returns why the loadings of a factor analysis of this kind of correlations, with this share of the answers
-// missing, may mean little.
+// doubts returns why the loadings of a factor analysis may mean little.
 func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	if l.fa == nil {
 		return nil

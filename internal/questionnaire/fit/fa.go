@@ -132,9 +132,8 @@ func clearRounding(rest, answers *mat.Dense) {
 	}
 }
 
-// confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself.
-// The columns of the confounds, n×c, may depend on each other, as those of a category and an intercept do; of all
-// minima B is the one with the least sum of squares.
+// confoundEffects returns B, p×c, that minimizes Σ (m − c·Bᵀ)² over the observed answers, n×p, to each item by itself,
+// and of all minima the one with the least sum of squares: the columns of the confounds, n×c, may depend on each other.
 func confoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, c := confounds.Dims()

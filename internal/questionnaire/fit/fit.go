@@ -52,8 +52,7 @@ type Options struct {
 	Version string
 	// Remark, when not nil, gets what a user should know about the input once it is read.
 	Remark func(answers.Remarks)
-	// Progress, when not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single
-	// fit.
+	// Progress, if not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
 	Recorder solver.Recorder
 	// Assess, when not nil, completes the summary of a fit. Its options have their defaults filled in.
@@ -67,8 +66,7 @@ type Outcome struct {
 	*Learnt
 	Study     *Study
 	Candidate model.Candidate
-	// Scores are those of the factorization, a row for each of the Rows, and Measured whether model.FactorFit counts
-	// them, for each factor; nil means all.
+	// Scores are those of the factorization, for the Rows, and Measured which of them count, for each factor; nil: all.
 	Scores   *mat.Dense
 	Measured []Measured
 	Model    *model.Model

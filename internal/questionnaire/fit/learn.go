@@ -113,8 +113,7 @@ func (l *Learnt) Factors() Factors {
 	return &l.icqf.Model
 }
 
-// Stretched returns the loadings, of ICQF and l1-nmf as (*icqf.Model).Stretch: by these, items of different ranges can
-// be compared.
+// Stretched returns the loadings as (*icqf.Model).Stretch: items of different ranges can be compared by these.
 func (l *Learnt) Stretched() *mat.Dense {
 	if l.fa != nil {
 		return l.Loadings
@@ -275,8 +274,7 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	return nil
 }
 
-// describe completes a model with what was learned. It returns the scores of the factorization and those of Score, a
-// row for each of the Rows; but for ICQF they are the same.
+// describe completes a model. It returns the scores of the factorization and those of Score, which are others for ICQF.
 func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense, err error) {
 	m.Summary.Iterations, m.Summary.Objective = l.iterations, l.objective
 	switch {

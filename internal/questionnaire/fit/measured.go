@@ -14,8 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// Measured says of whom the answers tell enough of a factor for a score that is a measurement: the standard error, with
-// loadings that count as known, is at most Limit.
+// Measured says whose score is a measurement: its standard error, with loadings that count as known, is at most Limit.
 type Measured struct {
 	Participants []bool
 	Limit        float64
@@ -109,8 +108,7 @@ func vague(fits []model.FactorFit, participants int) []string {
 		"their standard errors are large", strings.Join(factors, ", "))}
 }
 
-// unreliable warns of factors whose scores hold more error than differences between people. Empty factors have no
-// differences, and a warning of their own.
+// unreliable warns of factors, but for empty ones, whose scores hold more error than differences between people.
 func unreliable(fits []model.FactorFit) (warnings []string) {
 	const least = 0.5
 	for t, f := range fits {
@@ -122,8 +120,7 @@ func unreliable(fits []model.FactorFit) (warnings []string) {
 	return warnings
 }
 
-// vagueLines returns, for each factor, the lines of those whose scores are no measurements, but for those without
-// scores.
+// vagueLines returns, for each factor, the lines of those with scores that are no measurements.
 func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [][]int {
 	all, out := make([][]int, len(fits)), map[int]bool{}
 	for _, line := range without {

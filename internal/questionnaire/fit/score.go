@@ -23,8 +23,7 @@ type Scored struct {
 	Beyond []answers.Beyond
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
-	// Vague are lines of participants, for each factor, whose scores are no measurements: their standard errors are
-	// above model.FactorFit.Limit. See Scoring.Judge.
+	// Vague are the lines, for each factor, of those whose scores are no measurements; see Scoring.Judge.
 	Vague [][]int
 }
 
@@ -43,8 +42,7 @@ type Scoring struct {
 
 // Table says what a table of scores holds.
 type Table struct {
-	// StandardErrors asks for the standard errors of the scores and the numbers of answers. Methods other than ICQF
-	// always have them.
+	// StandardErrors asks for those and the numbers of answers, which methods other than ICQF always have.
 	StandardErrors bool
 	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
 	MinAnswers int
@@ -134,8 +132,7 @@ func (o *Table) errors(m *model.Model) bool {
 	return o.StandardErrors || m.Summary.Method != model.MethodICQF
 }
 
-// scores returns the table of these scores, with their standard errors unless they are nil, and the lines of the
-// participants who are not in it.
+// scores returns the table of these scores, with their standard errors if any, and the lines of those left out of it.
 func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Scores, few []int, err error) {
 	var rows, counts []int
 	for i := range t.IDs {

@@ -67,8 +67,7 @@ func scaleOf(items []questionnaire.Item, fromLow bool) questionnaire.Range {
 	return r
 }
 
-// stretches returns by how much each item's range is narrower than the widest, which begins at 0 and ends at most; nil
-// if all are as wide.
+// stretches returns by how much each item's range is narrower than the widest, 0 to most; nil if all are as wide.
 func stretches(items []questionnaire.Item, fromLow bool, most float64) []float64 {
 	all, some := make([]float64, len(items)), false
 	for j := range items {

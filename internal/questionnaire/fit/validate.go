@@ -48,8 +48,7 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 	}
 }
 
-// reconstruct returns the answers of these participants to the Items as the method predicts them. Nothing is known of a
-// participant without answers, whose scores count as 0.
+// reconstruct returns the answers of these participants to the Items as predicted, by scores of 0 of who answered none.
 func (l *Learnt) reconstruct(rows []int) (*mat.Dense, error) {
 	scores, err := l.Score(rows)
 	if err != nil {

@@ -20,8 +20,7 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// stagingPrefix begins the name of the folder where a fit is written before it replaces an older one, on the same file
-// system.
+// stagingPrefix begins the name of the folder where a fit is written first, on the same file system.
 const stagingPrefix = ".fit-"
 
 // names lists everything that some fit writes; those that vouch for others come first.
@@ -45,8 +44,7 @@ func Check(dir string, inputs ...string) error {
 	return nil
 }
 
-// CheckFile returns an error if a file at path would replace an input that it is made from, or a file of the model in
-// the folder dir.
+// CheckFile returns an error if a file at path would replace an input, or a file of the model in the folder dir.
 func CheckFile(path, dir string, inputs ...string) error {
 	for _, input := range inputs {
 		if Same(path, input) {

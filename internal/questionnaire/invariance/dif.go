@@ -152,8 +152,7 @@ type matcher struct {
 	unique        []float64  // the variance of each item that is its own
 }
 
-// newMatcher takes the loadings, and the variances of the factors, from what was learned from both groups. Factors that
-// are empty are left out.
+// newMatcher takes loadings and variances of the factors, but for empty ones, from what was learned from both groups.
 func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both)}
 	for _, i := range r.both {

@@ -19,8 +19,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// bootstrapStream, plus the number of the sample, is the second word of the generators' seeds: it sets the samples
-// apart from other uses of the same seed.
+// bootstrapStream, plus the number of the sample, sets the generators apart from others of the same seed.
 const bootstrapStream = 0x626f_6f74_0000_0000 // "boot"
 
 // Configural tells whether the same factors are found in both groups.
@@ -174,8 +173,7 @@ func turn(loadings *mat.Dense, cosines []float64) {
 	}, loadings)
 }
 
-// match matches the factors of two groups one to one, with the largest sum of congruences, and orders them by the
-// factors of both groups together.
+// match matches the factors of two groups one to one, by congruence, in the order of the factors of both together.
 func match(first, second, both *mat.Dense) *pair {
 	second, at := arrange(second, first)
 	middle := &mat.Dense{}
@@ -282,8 +280,7 @@ func (r *run) count(l *fit.Learnt) {
 	}
 }
 
-// resample returns the loadings of bootstrap samples, with the factors of each group as they are seen. Samples that
-// cannot be learned from are left out.
+// resample returns the loadings of the bootstrap samples that can be learned from, with factors as they are seen.
 func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	samples := make([]*pair, r.Bootstrap)
 	var mu sync.Mutex
