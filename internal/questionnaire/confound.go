@@ -76,22 +76,14 @@ func ParseConfounds(list []string) ([]Confound, error) {
 		if strings.TrimSpace(s) == "" {
 			continue
 		}
-		parts := strings.Split(s, ":")
-		for i := range parts {
-			parts[i] = strings.TrimSpace(parts[i])
+		name, kind, _ := strings.Cut(s, ":")
+		kind, limits, ranged := strings.Cut(kind, ":")
+		c := Confound{Name: strings.TrimSpace(name), Kind: Kind(strings.TrimSpace(kind))}
+		var err error
+		if ranged {
+			c.Range, err = ParseRange(limits)
 		}
-		c := Confound{Name: parts[0]}
-		if len(parts) > 1 {
-			c.Kind = Kind(parts[1])
-		}
-		ok := c.Name != "" && (len(parts) == 2 && (c.Kind == Numeric || c.Kind == Categorical) || len(parts) == 4 &&
-			c.Kind == Numeric)
-		if ok && len(parts) == 4 {
-			var err error
-			c.Range, err = NewRange(parts[2], parts[3])
-			ok = err == nil
-		}
-		if !ok {
+		if c.Name == "" || err != nil || c.Kind != Numeric && (c.Kind != Categorical || ranged) {
 			return nil, fmt.Errorf("%w: confound %q: must be column:%s, column:%s:low:high or column:%s", ErrOptions, s,
 				Numeric, Numeric, Categorical)
 		}

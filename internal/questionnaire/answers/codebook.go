@@ -79,6 +79,9 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 				cells[name] = c
 			}
 		}
+		if cells[codebookItem] == "" {
+			return nil, src.at(row.Line, inColumn(codebookItem, errors.New("an item without a name")))
+		}
 		items, err := describeRow(cells)
 		if err == nil {
 			err = b.add(items)
@@ -139,9 +142,6 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 // describe returns the item in a row of a codebook.
 func describe(cells map[string]string) (items []questionnaire.Item, err error) {
 	item := questionnaire.Item{Name: cells[codebookItem], Text: cells["text"], Subscale: cells["subscale"]}
-	if item.Name == "" {
-		return nil, inColumn(codebookItem, errors.New("an item without a name"))
-	}
 	if low, high := cells["min"], cells["max"]; low != "" || high != "" {
 		if item.Range, err = questionnaire.NewRange(low, high); err != nil {
 			return nil, inColumn("min", err)
@@ -194,9 +194,6 @@ func plain(label string) string {
 // describeField returns the items of a field in a data dictionary, none for a field of another kind.
 func describeField(cells map[string]string, missing *questionnaire.Missing) ([]questionnaire.Item, error) {
 	item := questionnaire.Item{Name: cells[codebookItem], Text: plain(cells["text"]), Subscale: cells["subscale"]}
-	if item.Name == "" {
-		return nil, inColumn(codebookItem, errors.New("an item without a name"))
-	}
 	choices := splitChoices(cells["choices"])
 	switch strings.ToLower(cells["type"]) {
 	case "radio", "dropdown":
@@ -252,13 +249,10 @@ func rangeOf(choices []choice, missing *questionnaire.Missing) *questionnaire.Ra
 			codes = append(codes, v)
 		}
 	}
-	if len(codes) == 0 {
+	if len(codes) == 0 || slices.Min(codes) == slices.Max(codes) {
 		return nil
 	}
-	if r := (questionnaire.Range{Low: slices.Min(codes), High: slices.Max(codes)}); r.Low < r.High {
-		return &r
-	}
-	return nil
+	return &questionnaire.Range{Low: slices.Min(codes), High: slices.Max(codes)}
 }
 
 // exported returns the code of a choice as REDCap writes it into the name of a column.

@@ -3,6 +3,8 @@ package evaluate
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -65,12 +67,8 @@ type leftOut map[int]bool
 
 // add takes in a fit to these items.
 func (l leftOut) add(s *fit.Study, items []int) {
-	kept := map[int]bool{}
-	for _, j := range items {
-		kept[j] = true
-	}
 	for j := range s.Items {
-		if !kept[j] {
+		if !slices.Contains(items, j) {
 			l[j] = true
 		}
 	}
@@ -79,10 +77,8 @@ func (l leftOut) add(s *fit.Study, items []int) {
 // names returns the names of the items, in their order.
 func (l leftOut) names(s *fit.Study) []string {
 	names := []string{}
-	for j, item := range s.Items {
-		if l[j] {
-			names = append(names, item.Name)
-		}
+	for _, j := range slices.Sorted(maps.Keys(l)) {
+		names = append(names, s.Items[j].Name)
 	}
 	return names
 }
@@ -95,13 +91,9 @@ type match struct {
 
 // compare matches the factors of two fits by the items that both have; without any, all factors are empty.
 func compare(a, b *trained, signed bool) match {
-	at := map[int]int{} // place of an item in b
-	for place, j := range b.items {
-		at[j] = place
-	}
 	var inA, inB []int
 	for place, j := range a.items {
-		if other, ok := at[j]; ok {
+		if other := slices.Index(b.items, j); other >= 0 {
 			inA, inB = append(inA, place), append(inB, other)
 		}
 	}

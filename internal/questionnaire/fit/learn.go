@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +35,11 @@ type Learnt struct {
 	study      *Study
 	iterations int
 	objective  float64 // with all penalties, that of an intercept too
-	// What each method leaves: one of these, or both for l1-nmf.
-	icqf *icqf.Result
-	fa   *FA
-	fit  *factoranalysis.GoodnessOfFit
-	l1   *solver.Result
+	// What a method leaves: for l1-nmf without Scores, which are those of the model.
+	icqf      *icqf.Result
+	fa        *FA
+	fit       *factoranalysis.GoodnessOfFit
+	confounds []questionnaire.Confound // that it uses
 }
 
 // Learn lets the method of the options learn from these participants, in this order, with the items that vary among
@@ -52,6 +53,9 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 		return nil, context.Cause(ctx)
 	}
 	l := &Learnt{Items: s.Varying(rows), study: s}
+	if o.Method != model.MethodL1 {
+		l.confounds = s.confounds
+	}
 	l.Rows = s.Answering(rows, l.Items)
 	err := error(nil)
 	switch {
@@ -128,7 +132,7 @@ func (l *Learnt) Score(rows []int) (*mat.Dense, error) {
 
 // known returns the confounds of these participants as the method takes them.
 func (l *Learnt) known(rows []int) *mat.Dense {
-	if l.l1 != nil || l.study.Known == nil {
+	if l.confounds == nil {
 		return nil
 	}
 	return linalg.SelectRows(l.study.Known, rows)
@@ -251,68 +255,57 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	}
 	given := l.data().Answers
 	x := linalg.Filled(given, linalg.ColumnMeans(given))
-	l.l1, err = solver.Solve(ctx, x, solver.Settings{
+	r, err := solver.Solve(ctx, x, solver.Settings{
 		Rank: factors, MaxIter: o.MaxIter,
 		RelTol: solver.TolOrOff(o.RelTol), Seed: o.Seed, Threads: o.Threads, Recorder: o.Recorder,
 	}, method)
 	if err != nil {
 		return err
 	}
-	unit := mat.Max(l.l1.Scores)
+	unit := mat.Max(r.Scores)
 	if !(unit > 0) {
 		unit = 1
 	}
 	_, weight := method.Weights(x, factors) // of answers to all items, as the means are given
-	order := largestFirst(l.l1.Scores, l.l1.Topics)
-	l.icqf = &icqf.Result{Model: icqf.Model{
-		Loadings: linalg.SelectColumns(l.l1.Topics, order), L1: weight * unit,
-		Answers: float64(len(l.Items)), Threads: o.Threads,
-	}}
+	order := largestFirst(r.Scores, r.Topics)
+	l.icqf = &icqf.Result{
+		Model: icqf.Model{
+			Loadings: linalg.SelectColumns(r.Topics, order), L1: weight * unit,
+			Answers: float64(len(l.Items)), Threads: o.Threads,
+		},
+		Trace: r.Trace, Seconds: r.Seconds,
+	}
 	l.icqf.Loadings.Scale(unit, l.icqf.Loadings)
 	l.study.unstretch(&l.icqf.Model, l.Items)
-	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, l.l1.Status, l.l1.Iterations, l.l1.Objective
+	l.Loadings, l.Status, l.iterations, l.objective = l.icqf.Loadings, r.Status, r.Iterations, r.Objective
 	return nil
 }
 
 // describe completes a model. It returns the scores of the factorization and those of Score, which are others for ICQF.
 func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense, err error) {
-	m.Summary.Iterations, m.Summary.Objective = l.iterations, l.objective
-	switch {
-	case l.fa != nil:
-		m.Confounds, m.FA = l.study.confounds, &l.fa.FA
+	m.Confounds, m.Summary.Iterations, m.Summary.Objective = l.confounds, l.iterations, l.objective
+	if l.fa != nil {
+		m.FA = &l.fa.FA
 		m.Summary.FactorCorrelations, m.Summary.Accounted, m.Summary.Fit = rowsOf(l.fa.Phi),
 			l.fa.accounted(), goodness(l.fit)
 		alone, err = l.Score(l.Rows)
 		return alone, alone, err
-	case l.l1 != nil:
-		m.Summary.Seconds.Init, m.Summary.Seconds.Solve = l.l1.Seconds.Init, l.l1.Seconds.Solve
-		if o.Trace {
-			m.Summary.Trace = l.l1.Trace
-		}
-		m.Summary.Penalties.Scores, m.Summary.Penalties.Answers = l.icqf.L1, l.icqf.Answers
-	default:
-		r := l.icqf
-		m.Confounds = l.study.confounds
-		m.Summary.Seconds.Init, m.Summary.Seconds.Solve = r.Seconds.Init, r.Seconds.Solve
-		if o.Trace {
-			m.Summary.Trace = r.Trace
-		}
-		m.Summary.OutsideRange = r.Outside
-		m.Summary.Penalties = model.Penalties{
-			Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers,
-		}
-		scores = r.Scores
 	}
-	m.ICQF = l.icqf.Model
+	r := l.icqf
+	m.ICQF, m.Summary.OutsideRange = r.Model, r.Outside
+	m.Summary.Seconds.Init, m.Summary.Seconds.Solve = r.Seconds.Init, r.Seconds.Solve
+	if o.Trace {
+		m.Summary.Trace = r.Trace
+	}
+	m.Summary.Penalties = model.Penalties{
+		Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers,
+	}
 	answers, known := l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows)
 	if err := m.ICQF.Calibrate(answers, known); err != nil {
 		return nil, nil, err
 	}
 	alone, m.ICQF.Noise, err = m.ICQF.Residuals(answers, known)
-	if scores == nil {
-		scores = alone
-	}
-	return scores, alone, err
+	return cmp.Or(r.Scores, alone), alone, err
 }
 
 // goodness returns the goodness of fit as a summary holds it.

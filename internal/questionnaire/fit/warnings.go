@@ -1,12 +1,20 @@
 package fit
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/factoranalysis"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // A categorical confound has few participants for each of its loadings if it has more levels than mostLevels, or a
@@ -78,4 +86,129 @@ func levelWarning(name string, of []string) []string {
 	}
 	return []string{fmt.Sprintf("the categorical confound %s has %d levels%s, and each level has its own loadings: %s",
 		name, len(participants), what, advice)}
+}
+
+// UnusedConfounds returns a warning if there are confounds that the method does not use, otherwise "".
+func (o *Options) UnusedConfounds() string {
+	if o.Method == model.MethodL1 && len(o.Columns.Confounds) > 0 {
+		return model.MethodL1 + " does not use confounds"
+	}
+	return ""
+}
+
+// tuned is below how many participants for each item regression scores are tuned to the sample so much that the
+// variance of their errors is about 1.4 times what they say, or more. docs/results.md has the measurement.
+const tuned = 2
+
+// approximated is the share of missing answers from which on chi-square is far from its distribution: docs/results.md.
+const approximated = 0.02
+
+// approximate says why chi-square, and what is computed from it, may not have its distribution.
+func (l *Learnt) approximate(kind string, missing float64) (doubts []string) {
+	if missing >= approximated {
+		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d "+
+			"participants as complete: P is too small, RMSEA too large, its interval too narrow, TLI and CFI too low",
+			100*missing, len(l.Rows)))
+	}
+	if kind == model.Polychoric {
+		doubts = append(doubts, "chi-square of polychoric correlations has another distribution than that of "+
+			"Pearson's: P is too small, and the interval of RMSEA too narrow",
+			"standard errors of scores are those of the continuous responses that polychoric correlations assume, "+
+				"not of answers in a few categories: they are too small, and reliabilities too high")
+	}
+	return doubts
+}
+
+// doubts returns why the loadings of a factor analysis may mean little.
+func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
+	if l.fa == nil {
+		return nil
+	}
+	items, factors := l.Loadings.Dims()
+	switch df := l.fit.DF; {
+	case df < 0:
+		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of "+
+			"freedom): other loadings fit as well", factors, items, df))
+	case math.IsNaN(l.fit.ChiSquare):
+		doubts = append(doubts, "the correlations have no inverse, so of the fit only RMSR is given: participants "+
+			"are few, items repeat others, or many answers are missing")
+	}
+	if l.fit.DF > 0 && !math.IsNaN(l.fit.ChiSquare) {
+		doubts = append(doubts, l.approximate(kind, missing)...)
+	}
+	if n := len(l.Rows); l.fa.ScoreCorrelations != nil && n < tuned*items {
+		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores are tuned to these "+
+			"participants, so their standard errors are too small and their reliabilities too high", n, items))
+	}
+	var heywood []string
+	for column, u := range l.fa.Uniquenesses {
+		if u <= factoranalysis.LeastUniqueness {
+			heywood = append(heywood, l.study.Items[l.Items[column]].Name)
+		}
+	}
+	if len(heywood) > 0 {
+		doubts = append(doubts, fmt.Sprintf("a Heywood case: the uniqueness of %s is at its lower bound, %v; there "+
+			"may be too many factors or too few participants", strings.Join(heywood, ", "),
+			factoranalysis.LeastUniqueness))
+	}
+	return doubts
+}
+
+// unstable warns of factors that most samples of a bootstrap, which may be nil, do not have. Empty factors come last,
+// and have a warning of their own.
+func unstable(b *model.Bootstrap, empty int) (warnings []string) {
+	const least = 0.5
+	if b == nil {
+		return nil
+	}
+	for t, f := range b.Factors[:len(b.Factors)-empty] {
+		if f.Similar < least {
+			warnings = append(warnings,
+				fmt.Sprintf("only %.0f %% of the samples of the bootstrap hold a factor similar to factor%d (a "+
+					"congruence of at least %v): other participants may not have it, so fewer factors may be better",
+					100*f.Similar, t+1, model.SimilarCongruence))
+		}
+	}
+	return warnings
+}
+
+// leastScaleItems is the least number of items of a scale that is looked at: of two items that correlate negatively,
+// nothing tells which is the opposed one.
+const leastScaleItems = 3
+
+// Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first
+// principal component of the scale's correlations (of pairwise complete answers), and on average with the other items.
+// The component's sign is that of the sum of its weights. The first is the rule by which alpha(check.keys=TRUE) of R's
+// package psych reverses items (Revelle, psych 2.2.9). The second spares items of a scale that holds several groups of
+// unrelated items, whose signs in the component are those of chance. Items without a subscale are one scale. Items that
+// do not vary are left out.
+func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
+	rows := t.All()
+	for _, scale := range questionnaire.ScalesOf(t.Items, t.Varying(rows), false) {
+		items := scale.Items
+		if len(items) < leastScaleItems {
+			continue
+		}
+		// Pearson correlations are too quick to be interrupted.
+		correlations, err := factoranalysis.Correlate(context.Background(), t.AnswersOf(rows, items),
+			factoranalysis.Pearson, threads)
+		if err != nil {
+			continue // answers too large or too small for squares, which newStudy refuses
+		}
+		_, vectors, ok := linalg.Eigen(correlations.R)
+		if !ok {
+			continue
+		}
+		first := mat.Col(nil, len(items)-1, vectors)
+		o := answers.Opposed{Scale: scale.Name}
+		for i, w := range first {
+			if w*floats.Sum(first) < 0 && floats.Sum(mat.Row(nil, i, correlations.R)) < 1 { // with itself it is 1
+				o.Items = append(o.Items, t.Items[items[i]].Name)
+			}
+		}
+		if len(o.Items) > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
 }

@@ -32,6 +32,8 @@ const (
 	TableFile    = "loadings.csv"
 	CompactFile  = "compact.csv"
 	ResultFile   = "result.json"
+	// IntervalsFile holds the intervals of the loadings as a table, if there are any.
+	IntervalsFile = "loadings_intervals.csv"
 )
 
 // Format is the version of model.json. Load reads a later minor version, "2.N", without its unknown fields.
@@ -379,6 +381,25 @@ func (m *Model) check() error {
 		if c.Name == "" || !numeric && (c.Kind != questionnaire.Categorical || len(c.Levels) < 2) {
 			return fmt.Errorf("confound %q of kind %q without range or levels", c.Name, c.Kind)
 		}
+	}
+	return nil
+}
+
+// check returns an error unless there are as many intervals and factors as the model has loadings.
+func (b *Bootstrap) check(m *Model) error {
+	s := &m.Summary
+	columns := s.Factors + len(questionnaire.Columns(m.Confounds))
+	for _, table := range [][][]float64{b.Loadings.Errors, b.Loadings.Low, b.Loadings.High} {
+		if len(table) != len(m.Items) ||
+			slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns }) {
+			return fmt.Errorf("intervals of other loadings than those of %d items on %d columns", len(m.Items), columns)
+		}
+	}
+	if len(b.Factors) != s.Factors {
+		return fmt.Errorf("a bootstrap of %d factors, must be %d", len(b.Factors), s.Factors)
+	}
+	if len(b.Scores) != s.Factors || !(floats.Min(b.Scores) >= 0) {
+		return fmt.Errorf("errors %v of the scores of %d factors", b.Scores, s.Factors)
 	}
 	return nil
 }

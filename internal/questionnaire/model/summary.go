@@ -238,3 +238,68 @@ type Learning struct {
 	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}" usedby:"icqf,l1-nmf"`
 	Threads           int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
 }
+
+// Bootstrap tells how sure the loadings are: how they vary between fits to participants drawn anew.
+type Bootstrap struct {
+	Replicates int `json:"replicates"`
+	// Failed counts the replicates that the method could not learn from. They do not count for anything else.
+	Failed      int `json:"failed"`
+	Unconverged int `json:"unconverged"` // replicates that ended at MaxIter
+	// Level is the share of samples in which an interval holds the loading that the method has in the population.
+	Level float64 `json:"level"`
+	// Factors tells how often each factor was found again.
+	Factors []Again `json:"factors"`
+	// Loadings has a row for each item, with the factors and then the columns of the confounds.
+	Loadings Intervals `json:"loadings"`
+	// FactorCorrelations is k×k, nil unless the model has any.
+	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
+	// Scores says for each factor how far a participant's score in a replicate is from that in the fit (root mean
+	// square): what the loadings, which are learned from a sample, add to the error of a score.
+	Scores []float64 `json:"scores"`
+}
+
+// The congruence of loadings, their cosine, from which on two factors are fairly similar, and equal: U. Lorenzo-Seva
+// and J. M. F. ten Berge, "Tucker's congruence coefficient as a meaningful index of factor similarity", 2006.
+const (
+	SimilarCongruence = 0.85
+	EqualCongruence   = 0.95
+)
+
+// Again tells how like a factor is to its match in the replicates: the mean of the congruence, and the shares of
+// replicates where it is at least SimilarCongruence and EqualCongruence.
+type Again struct {
+	Congruence float64 `json:"congruence"`
+	Similar    float64 `json:"similar"`
+	Equal      float64 `json:"equal"`
+}
+
+// Intervals are standard errors and the ends of intervals, each a table.
+type Intervals struct {
+	Errors [][]float64 `json:"se"`
+	Low    [][]float64 `json:"low"`
+	High   [][]float64 `json:"high"`
+}
+
+// ExplainedBy tells what explains the answers, as shares of the variance about the items' means.
+type ExplainedBy struct {
+	// Explained is the share that factors and confounds explain together. ConfoundsAlone is what a linear regression on
+	// the confounds explains, and AddedByFactors the difference of the two.
+	Explained      float64 `json:"explained"`
+	ConfoundsAlone float64 `json:"confounds_alone"`
+	AddedByFactors float64 `json:"added_by_factors"`
+	// Factors, Confounds and Means add up to Explained, by their Share. Means is what the fit loses by missing the
+	// items' means.
+	Factors   []Share `json:"factors"`
+	Confounds *Share  `json:"confounds,omitempty"` // nil without confounds
+	Means     float64 `json:"means"`
+	// CrossValidated is the same for participants and answers that the fit has not seen, nil unless asked for.
+	CrossValidated *ExplainedBy `json:"cross_validated,omitempty"`
+}
+
+// Share is what a factor explains: Alone, if all other factors and the confounds were at their means; Lost, if only
+// this one were; and Share, the mean of the two.
+type Share struct {
+	Share float64 `json:"share"`
+	Alone float64 `json:"alone"`
+	Lost  float64 `json:"lost"`
+}

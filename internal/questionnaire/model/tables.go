@@ -115,6 +115,20 @@ func (m *Model) compactCSV() []byte {
 	return CSV(rows)
 }
 
+// intervalsCSV returns the loadings with their intervals as a long table: item, factor, loading, se, low, high.
+func (m *Model) intervalsCSV() []byte {
+	all, names := m.AllLoadings()
+	of := &m.Summary.Bootstrap.Loadings
+	rows := [][]string{{"item", "factor", "loading", "se", "low", "high"}}
+	for j, item := range m.Items {
+		for c, name := range names {
+			rows = append(rows,
+				Cells([]string{item.Name, name}, all.At(j, c), of.Errors[j][c], of.Low[j][c], of.High[j][c]))
+		}
+	}
+	return CSV(rows)
+}
+
 // Cell writes a number in full precision, nothing for NaN.
 func Cell(v float64) string {
 	if math.IsNaN(v) {
