@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -325,6 +326,18 @@ func (r *Reader) Next() (Row, error) {
 		err = ErrNoRows
 	}
 	return Row{}, r.at(err)
+}
+
+// Rows yields the rows that are left, and last the error of Next if that is not io.EOF.
+func (r *Reader) Rows() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for {
+			row, err := r.Next()
+			if errors.Is(err, io.EOF) || !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // at returns err as an *Error of the file.

@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // KMO returns the Kaiser-Meyer-Olkin measure of how well correlations R, p×p, suit factors, over all pairs and of each
@@ -16,9 +18,8 @@ import (
 func KMO(r *mat.SymDense) (overall float64, items []float64) {
 	p := r.SymmetricDim()
 	items = make([]float64, p)
-	var factor mat.Cholesky
-	var inverse mat.SymDense
-	if !factor.Factorize(r) || factor.InverseTo(&inverse) != nil {
+	inverse := linalg.Inverse(r)
+	if inverse == nil {
 		for j := range items {
 			items[j] = math.NaN()
 		}

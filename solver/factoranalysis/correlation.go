@@ -26,8 +26,7 @@ const (
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is the least eigenvalue of the correlations before smoothing. If it is below 1e-8, R was
-	// smoothed, and users should be warned.
+	// LeastEigenvalue is that before smoothing, which users should be warned of: R was smoothed if it is below 1e-8.
 	LeastEigenvalue float64
 	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them
 	// does not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the
@@ -43,8 +42,7 @@ func (c *Correlations) Smoothed() bool { return c.LeastEigenvalue < leastEigenva
 // leastDeviation is the least standard deviation whose square is not affected by the rounding of numbers near 5e-324.
 const leastDeviation = 1e-150
 
-// leastEigenvalue replaces smaller eigenvalues. It is far above rounding and far below anything visible in a
-// correlation.
+// leastEigenvalue replaces smaller eigenvalues: far above rounding, far below anything visible in a correlation.
 const leastEigenvalue = 1e-8
 
 // ItemError tells the first item, counted from 0, that cannot be correlated, and why.
@@ -180,8 +178,7 @@ func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][
 // within1 cuts a correlation to [−1, 1], which rounding can leave.
 func within1(r float64) float64 { return min(1, max(-1, r)) }
 
-// smoothed returns the nearest correlation matrix of its kind with eigenvalues of at least about leastEigenvalue, and
-// the least eigenvalue of r.
+// smoothed returns the nearest correlation matrix with eigenvalues from about leastEigenvalue on, and the least of r.
 func smoothed(r *mat.SymDense) (*mat.SymDense, float64, error) {
 	var factor mat.Cholesky
 	if factor.Factorize(r) {

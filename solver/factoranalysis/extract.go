@@ -136,13 +136,10 @@ func extract(ctx context.Context, r *mat.SymDense, k int, by Extraction) (*extra
 // startUniquenesses returns (1 − k/2p)/(R⁻¹)ᵢᵢ, Jöreskog's start, or ½ if R has no inverse.
 func startUniquenesses(r *mat.SymDense, k int) []float64 {
 	p := r.SymmetricDim()
-	psi := make([]float64, p)
-	var factor mat.Cholesky
-	inverse := mat.NewSymDense(p, nil)
-	invertible := factor.Factorize(r) && factor.InverseTo(inverse) == nil
+	psi, inverse := make([]float64, p), linalg.Inverse(r)
 	for i := range psi {
 		psi[i] = 0.5
-		if invertible {
+		if inverse != nil {
 			psi[i] = (1 - float64(k)/float64(2*p)) / inverse.At(i, i)
 		}
 		psi[i] = min(1, max(LeastUniqueness, psi[i]))
@@ -150,8 +147,7 @@ func startUniquenesses(r *mat.SymDense, k int) []float64 {
 	return psi
 }
 
-// minimize returns the solution at the minimum of f by Newton's method, over the items whose bound is not active. It
-// returns the cause of ctx when ctx ends, within one update.
+// minimize returns the minimum of f by Newton's method over the items whose bound is not active, or the cause of ctx.
 func minimize(ctx context.Context, f criterion, start []float64) (*extraction, error) {
 	at, err := f.at(start)
 	if err != nil {
@@ -236,8 +232,7 @@ func search(f criterion, at position, step, gradient []float64) (position, error
 	return nil, nil
 }
 
-// newton returns the step −H⁻¹g on the free items, 0 on the others. If H is not positive definite, its approximation
-// with a ridge takes its place.
+// newton returns the step −H⁻¹g on the free items, 0 on the others, with an approximation of H if it is not definite.
 func newton(at position, gradient []float64, free []int) []float64 {
 	g := mat.NewVecDense(len(free), nil)
 	for a, i := range free {

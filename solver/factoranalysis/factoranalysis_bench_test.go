@@ -63,7 +63,7 @@ func BenchmarkScores(b *testing.B) {
 	each(b, func(b *testing.B, x *mat.Dense, k int) {
 		m := fit(b, x, factoranalysis.Settings{Factors: k})
 		for b.Loop() {
-			if _, err := m.Scores(x); err != nil {
+			if _, err := m.Transform(x); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -219,12 +219,12 @@ func TestScores(t *testing.T) {
 	for j := range 9 {
 		fresh.Set(7, j, math.NaN())
 	}
-	all, err := m.Scores(fresh)
+	all, err := m.Transform(fresh)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 50 {
-		alone, err := m.Scores(mat.DenseCopyOf(fresh.Slice(i, i+1, 0, 9)))
+		alone, err := m.Transform(mat.DenseCopyOf(fresh.Slice(i, i+1, 0, 9)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,11 +242,11 @@ func TestScores(t *testing.T) {
 			}
 		}
 	}
-	if _, err := m.Scores(mat.NewDense(2, 8, nil)); !errors.Is(err, solver.ErrShape) {
+	if _, err := m.Transform(mat.NewDense(2, 8, nil)); !errors.Is(err, solver.ErrShape) {
 		t.Errorf("8 items: error %v", err)
 	}
 	fresh.Set(3, 4, math.Inf(1))
-	if _, err := m.Scores(fresh); !errors.Is(err, solver.ErrNonFinite) {
+	if _, err := m.Transform(fresh); !errors.Is(err, solver.ErrNonFinite) {
 		t.Errorf("infinite answer: error %v", err)
 	}
 }
@@ -374,7 +374,7 @@ func TestFitIsDeterministic(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		previous := runtime.GOMAXPROCS(threads)
 		m := fit(t, x, factoranalysis.Settings{Factors: 3, Correlation: factoranalysis.Polychoric})
-		s, err := m.Scores(x)
+		s, err := m.Transform(x)
 		runtime.GOMAXPROCS(previous)
 		if err != nil {
 			t.Fatal(err)
@@ -412,7 +412,7 @@ func TestScoresOfSmoothedCorrelations(t *testing.T) {
 		if !m.Correlations.Smoothed() {
 			t.Errorf("%s: least eigenvalue %v", name, m.Correlations.LeastEigenvalue)
 		}
-		scores, err := m.Scores(x)
+		scores, err := m.Transform(x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -428,7 +428,7 @@ func TestTransform(t *testing.T) {
 	x, _ := planted(100, 6, 2, 0)
 	m := fit(t, x, factoranalysis.Settings{Factors: 2, Rotation: factoranalysis.RotateVarimax})
 	rows := x.Slice(10, 20, 0, 6).(*mat.Dense)
-	want, err := m.Scores(rows)
+	want, err := m.Transform(rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,8 +102,7 @@ func (c *Correlations) residual(implied *mat.SymDense) float64 {
 	return mat.Norm(&off, 2) / math.Sqrt(float64(p*(p-1)-2*len(c.Unknown)))
 }
 
-// noncentrality returns the λ for which a noncentral chi-square variable of df degrees of freedom is at most x with
-// this probability, or 0 if it is smaller for every λ.
+// noncentrality returns the λ for which noncentral is this probability at x, or 0 if it is smaller for every λ.
 func noncentrality(x, df, probability float64) float64 {
 	if !(noncentral(x, df, 0) > probability) {
 		return 0

@@ -24,8 +24,7 @@ const (
 	// maxScoring bounds the steps; a step that leaves the bracket is a bisection.
 	maxScoring = 60
 
-	// leastProbability is the least probability of a cell. If the model nearly rules a cell out, its computed
-	// probability is only rounding.
+	// leastProbability is the least probability of a cell: computed, a smaller one is only rounding.
 	leastProbability = 1e-14
 )
 
@@ -145,10 +144,8 @@ func (t *table) fill(a, b *item) {
 	}
 }
 
-// correlation returns the ρ of greatest likelihood, NaN if all counts lie in one row or one column.
-//
-// It is the zero of the derivative, found by Fisher scoring from the correlation of the category numbers, inside a
-// bracket that only shrinks.
+// correlation returns the ρ of greatest likelihood, NaN if all counts lie in one row or one column: the zero of the
+// derivative, by Fisher scoring from the correlation of the category numbers, in a bracket that only shrinks.
 func (t *table) correlation() float64 {
 	rho := t.pearson()
 	if math.IsNaN(rho) {

@@ -104,7 +104,7 @@ func compare(t *testing.T, x *mat.Dense, text []byte) {
 	near(t, "promax loadings", columns(m.Loadings, order, signs), want.Pattern, searched)
 	phi := columns(mat.DenseCopyOf(columns(m.Phi, order, signs).T()), order, signs)
 	near(t, "factor correlations", phi, want.Phi, searched)
-	scores, err := m.Scores(x.Slice(0, len(want.Scores), 0, p).(*mat.Dense))
+	scores, err := m.Transform(x.Slice(0, len(want.Scores), 0, p).(*mat.Dense))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,11 +49,8 @@ func (m *Scorer) implied() *mat.SymDense {
 	return symmetric(&common, m.Uniquenesses)
 }
 
-// Transform is Scores, under the name that every factorization has.
-func (m *Scorer) Transform(x mat.Matrix) (*mat.Dense, error) { return m.Scores(x) }
-
-// Scores returns the scores of ScoresErrors.
-func (m *Scorer) Scores(x mat.Matrix) (*mat.Dense, error) {
+// Transform returns the scores of ScoresErrors, under the name that every factorization has.
+func (m *Scorer) Transform(x mat.Matrix) (*mat.Dense, error) {
 	scores, _, err := m.ScoresErrors(x)
 	return scores, err
 }
@@ -80,8 +77,11 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 		return nil, nil, err
 	}
 	w := weigher{Scorer: m, structure: m.structure(), correlations: m.ScoreCorrelations}
-	if w.correlations == nil && !w.invert() {
-		w.correlations = m.implied()
+	if w.correlations == nil {
+		_, k := m.Phi.Dims()
+		if w.precision = linalg.Inverse(symmetric(m.Phi, make([]float64, k))); w.precision == nil {
+			w.correlations = m.implied()
+		}
 	}
 	w.scores, w.errors = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
 	patterns := map[string][]int{} // rows by which items they have
@@ -118,14 +118,6 @@ type weigher struct {
 	correlations   *mat.SymDense // nil for those of the solution by way of precision
 	precision      *mat.SymDense // Φ⁻¹
 	scores, errors *mat.Dense
-}
-
-// invert sets precision, and reports whether Φ has an inverse.
-func (w *weigher) invert() bool {
-	k, _ := w.Phi.Dims()
-	var factor mat.Cholesky
-	w.precision = mat.NewSymDense(k, nil)
-	return factor.Factorize(symmetric(w.Phi, make([]float64, k))) && factor.InverseTo(w.precision) == nil
 }
 
 // weigh returns the weights of the items in the scores, and the errors of the scores. With the correlations of the

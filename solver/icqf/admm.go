@@ -17,11 +17,9 @@ import (
 const chunkRows = 128
 
 const (
-	// firstBalance is the update, a power of two, after which ρ is adapted first; then it is each time after as many
-	// again, so that ρ settles.
+	// firstBalance is the update, a power of two, after which ρ is adapted first; then after as many again each time.
 	firstBalance = 32
-	// imbalance is the ratio of the residuals that moves ρ, and rhoFactor by how much (Boyd et al. 2011, section
-	// 3.4.1).
+	// imbalance is the ratio of the residuals that moves ρ, rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
 	imbalance, rhoFactor = 10, 2
 )
 

@@ -17,8 +17,7 @@ import (
 // when answers are missing at random. Noise is cut off at the bounds of a score, and the fewer answers, the more noise:
 // without it, low scores rise and high ones fall.
 type Calibration struct {
-	// Information is the mean over the participants of the fit of Σ vⱼqⱼₜ² over their answers, for each of the k
-	// factors.
+	// Information is the mean over the participants of the fit of Σ vⱼqⱼₜ² over their answers, for each factor.
 	Information []float64
 	// Shifts holds cₜ of Model.Score.
 	Shifts []float64
@@ -37,15 +36,13 @@ const (
 	calibrated = 250
 	// calibrationCells bounds the memory for their problems, in float64.
 	calibrationCells = 1 << 23
-	// dealings is how often the answers of each are dealt to halves, and to quarters. One dealing leaves twice the
-	// error of three.
+	// dealings is how often the answers of each are dealt; once leaves twice the error of three times.
 	dealings = 3
 	// calibrationSteps bounds the steps of Newton's method; three to five are the rule.
 	calibrationSteps = 12
 	// balanced is a change of a mean score that counts as none.
 	balanced = 1e-4
-	// calibrationGroups is the number of groups of participants whose sums are added up in their order, whatever the
-	// threads.
+	// calibrationGroups is the number of groups of participants whose sums are added up in their order.
 	calibrationGroups = 8
 	// leastSlope keeps the slopes of factors without any from being singular, relative to the steepest.
 	leastSlope = 1e-6

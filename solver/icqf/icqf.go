@@ -131,8 +131,7 @@ type Result struct {
 	Seconds solver.Seconds
 }
 
-// Fit returns the factors of a questionnaire. It is Prepare and (*Problem).Fit, and refuses a row or a column without
-// answers by an error that wraps ErrNoAnswers.
+// Fit is Prepare and (*Problem).Fit, and refuses a row or a column without answers by an error that wraps ErrNoAnswers.
 func Fit(ctx context.Context, data Data, s Settings) (*Result, error) {
 	begin := time.Now()
 	p, err := Prepare(data, s)

@@ -17,8 +17,7 @@ const (
 	// slack is by how much more than k+1 units of rounding a gradient may differ from 0, and a column from its fit by
 	// others: solving two triangles leaves up to 3k+1 of them (Higham 2002, theorem 10.4), and the gradient itself k+1.
 	slack = 4
-	// stepsPerFactor bounds the steps of a search; of 100,000 singular and nearly singular problems none took more than
-	// 2k+4.
+	// stepsPerFactor bounds the steps of a search; no nearly singular problem of 100,000 took more than 2k+4.
 	stepsPerFactor = 100
 )
 
@@ -171,8 +170,7 @@ func (b *boxLasso) add(t int) {
 	b.free, b.isFree[t] = append(b.free, t), true
 }
 
-// toFree directs the last free score, keeping the gradients of the others, and returns the length of the step to the
-// minimum.
+// toFree directs the last free score, keeping the gradients of the others, and returns the step to the minimum.
 func (b *boxLasso) toFree() float64 {
 	k, last := len(b.linear), len(b.free)-1
 	g := b.gradient[b.free[last]]

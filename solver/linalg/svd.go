@@ -310,6 +310,16 @@ func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	return e.Values(nil), vectors, true
 }
 
+// Inverse returns that of a symmetric matrix, which is nil unless it is positive definite.
+func Inverse(a mat.Symmetric) *mat.SymDense {
+	var factor mat.Cholesky
+	inverse := &mat.SymDense{}
+	if !factor.Factorize(a) || factor.InverseTo(inverse) != nil {
+		return nil
+	}
+	return inverse
+}
+
 // Mapped returns V·diag(of(λ))·Vᵀ of a symmetric matrix with these eigenvalues λ and eigenvectors V.
 func Mapped(values []float64, vectors *mat.Dense, of func(value float64) float64) *mat.Dense {
 	scaled, factors := mat.DenseCopyOf(vectors), make([]float64, len(values))

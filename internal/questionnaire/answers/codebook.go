@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -65,11 +64,7 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 		}
 	}
 	blank := &questionnaire.Missing{}
-	for {
-		row, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			return b, nil
-		}
+	for row, err := range src.Rows() {
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +88,7 @@ func ReadCodebook(path string, missing []string) (*Codebook, error) {
 			b.NoItems = append(b.NoItems, cells[codebookItem])
 		}
 	}
+	return b, nil
 }
 
 // add adds items, each of which may come once.

@@ -2,6 +2,9 @@ package answers_test
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,4 +81,16 @@ func TestFormatsAgree(t *testing.T) {
 			t.Errorf("%s: sex %v: %v", name, sex, err)
 		}
 	}
+}
+
+// zipped returns text compressed by gzip.
+func zipped(t *testing.T, text string) string {
+	t.Helper()
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -89,15 +88,13 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	}
 	var out []leftOut
 	lineOf := map[string]int{}
-	for rows := 1; ; rows++ {
-		row, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	rows := 0
+	for row, err := range src.Rows() {
 		if err != nil {
 			return nil, err
 		}
 		added, answered, err := r.add(row.Cells)
+		rows++
 		id := strconv.Itoa(rows)
 		if err == nil && !r.Numbered {
 			id = clean(row.Cells[l.id])

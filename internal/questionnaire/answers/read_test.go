@@ -1,7 +1,6 @@
 package answers_test
 
 import (
-	"compress/gzip"
 	"errors"
 	"math"
 	"slices"
@@ -28,18 +27,6 @@ func rows(t *answers.Table) [][]float64 {
 		}
 	}
 	return out
-}
-
-// zipped returns text compressed by gzip.
-func zipped(t *testing.T, text string) string {
-	t.Helper()
-	var b strings.Builder
-	z := gzip.NewWriter(&b)
-	_, err := z.Write([]byte(text))
-	if err = errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 func TestRead(t *testing.T) {

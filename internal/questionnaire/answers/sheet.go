@@ -3,7 +3,6 @@ package answers
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -52,11 +51,7 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	}
 	s, missing, lineOf := &Sheet{File: src.File, Numbered: id == none}, questionnaire.NewMissing(c.Missing),
 		map[string]int{}
-	for {
-		row, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			return s, nil
-		}
+	for row, err := range src.Rows() {
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +80,7 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 		}
 		s.Rows = append(s.Rows, r)
 	}
+	return s, nil
 }
 
 // ByID returns the rows by their ids.

@@ -282,9 +282,8 @@ const fewPairs = 0.96
 
 // lambda6 returns λ6 of S; nil if it is not positive definite.
 func lambda6(s *mat.SymDense) *float64 {
-	var c mat.Cholesky
-	var inverse mat.SymDense
-	if !c.Factorize(s) || c.InverseTo(&inverse) != nil {
+	inverse := linalg.Inverse(s)
+	if inverse == nil {
 		return nil
 	}
 	unique := 0.0

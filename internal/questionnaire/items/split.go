@@ -76,8 +76,7 @@ func allSplits(s *mat.SymDense) (values []float64) {
 	return values
 }
 
-// drawnSplits returns Σ_{i∈A, j∈B} S_ij of random splits. With a, p×1, 1 for items in A and 0 for others, it is aᵀS·1 −
-// aᵀS·a.
+// drawnSplits returns Σ_{i∈A, j∈B} S_ij of random splits: aᵀS·1 − aᵀS·a, where a is 1 for items in A and 0 for others.
 func drawnSplits(s *mat.SymDense, random *rand.Rand, threads linalg.Threads) []float64 {
 	p := s.SymmetricDim()
 	const block = 500 // splits for one product of matrices

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -141,8 +140,7 @@ func join(stages []stage) (*answers.Table, error) {
 	return t, checkShared(t)
 }
 
-// readScores reads a table that Scores.CSV gave for these factors. A score with too large a standard error, by
-// model.FactorFit.Measures, is NaN.
+// readScores reads a table that Scores.CSV gave for these factors. A score that is no measurement is NaN.
 func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 	factors := len(fits)
 	r, err := table.Open(path, table.Options{})
@@ -157,12 +155,7 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 	s := &model.Scores{}
 	seen := map[string]bool{}
 	var values []float64
-	for {
-		row, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			s.Values = mat.NewDense(len(s.IDs), factors, values)
-			return s, nil
-		}
+	for row, err := range r.Rows() {
 		if err != nil {
 			return nil, err
 		}
@@ -190,6 +183,8 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 			values = append(values, v)
 		}
 	}
+	s.Values = mat.NewDense(len(s.IDs), factors, values)
+	return s, nil
 }
 
 // missing returns so many missing answers.
@@ -205,9 +200,8 @@ func theme(items []model.Loading) string {
 	return strings.Join(texts, "; ")
 }
 
-// checkShared returns an error for a questionnaire that no chain of shared participants links to the first. The
-// questionnaire of an item is its subscale. Nothing would tell how the factors of such a questionnaire go with the
-// others.
+// checkShared returns an error for a questionnaire, the subscale of its items, that no chain of shared participants
+// links to the first: nothing would tell how its factors go with the others.
 func checkShared(t *answers.Table) error {
 	reached := map[string]bool{t.Items[0].Subscale: true}
 	for before := 0; before < len(reached); {
@@ -298,8 +292,7 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 	return out
 }
 
-// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², until there are enough or none tells
-// more.
+// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², up to count or until none tells more.
 func forward(x, y *mat.Dense, count int) (chosen []int) {
 	const nothing = 1e-9 // of squares: a column that was chosen, or adds nothing of its own
 	rest, left := linalg.Centred(x, nil), linalg.Centred(y, nil)

@@ -239,8 +239,7 @@ func Load(dir string) (*Model, error) {
 	return m, nil
 }
 
-// ReadSHA256 returns the SHA-256, in hexadecimal, of the file SHA256SUMS of the model in a folder, and reads nothing
-// else.
+// ReadSHA256 returns the SHA-256, in hexadecimal, of SHA256SUMS of the model in a folder, and reads nothing else.
 func ReadSHA256(dir string) (string, error) {
 	sums, err := readBounded(filepath.Join(dir, SumsFile))
 	if err != nil {

@@ -116,8 +116,7 @@ type ItemFit struct {
 	Missing   float64 `json:"missing"`
 	Mean      float64 `json:"mean"`
 	Explained float64 `json:"explained"`
-	// Communality is the share of the item's variance that is common to the factors of factor analysis, 1 − ψ; nil for
-	// other methods.
+	// Communality, 1 − ψ, is the share that is common to the factors of factor analysis; nil for other methods.
 	Communality *float64 `json:"communality,omitempty"`
 }
 
@@ -209,8 +208,7 @@ const (
 
 // Settings are the options of a run with their defaults filled in.
 type Settings struct {
-	// Input is the path of the answers, seen from the folder of the model once it is written; for a second stage, the
-	// names of its questionnaires.
+	// Input is the path of the answers from the folder of the model, or the names of a second stage's questionnaires.
 	Input       string              `json:"input"`
 	InputSHA256 string              `json:"input_sha256,omitempty"` // "" for a second stage
 	Range       questionnaire.Range `json:"range"`                  // that the reconstruction keeps
@@ -287,8 +285,7 @@ type ExplainedBy struct {
 	Explained      float64 `json:"explained"`
 	ConfoundsAlone float64 `json:"confounds_alone"`
 	AddedByFactors float64 `json:"added_by_factors"`
-	// Factors, Confounds and Means add up to Explained, by their Share. Means is what the fit loses by missing the
-	// items' means.
+	// Factors, Confounds and Means, what the fit loses by missing the items' means, add up to Explained by their Share.
 	Factors   []Share `json:"factors"`
 	Confounds *Share  `json:"confounds,omitempty"` // nil without confounds
 	Means     float64 `json:"means"`

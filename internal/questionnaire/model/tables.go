@@ -18,8 +18,7 @@ import (
 type Scores struct {
 	IDs    []string
 	Values *mat.Dense // n×k
-	// Errors are the standard errors of the scores, n×k, nil if they are not known or not wanted. Answered is then the
-	// number of items that each participant answered.
+	// Errors are the standard errors of the scores, n×k, or nil. With them Answered counts each participant's answers.
 	Errors   *mat.Dense
 	Answered []int
 	// Norms are columns behind all others, n×len(NormNames), with NaN for an empty cell; nil without norms.
@@ -36,8 +35,7 @@ func (s *Scores) CSV() []byte {
 	return CSV(rows)
 }
 
-// Header names the columns of the scores as a table: id, factor1, factor2 …; with standard errors answered, se_factor1,
-// se_factor2 …; then those of the norms.
+// Header names the columns: id, factor1 …; with standard errors answered, se_factor1 …; then those of the norms.
 func (s *Scores) Header() []string {
 	factors := FactorNames(s.Values)
 	header := append([]string{"id"}, factors...)
@@ -86,8 +84,7 @@ func (m *Model) AllLoadings() (*mat.Dense, []string) {
 	return all, names
 }
 
-// AllStretched returns AllLoadings, of ICQF and l1-nmf as those of items whose ranges are stretched to the widest, as
-// the fit may have done: by these, items of different ranges can be compared.
+// AllStretched returns AllLoadings as (*icqf.Model).Stretch, by which items of different ranges can be compared.
 func (m *Model) AllStretched() *mat.Dense {
 	all, _ := m.AllLoadings()
 	return m.ICQF.Stretch(all) // which has no weights if FA scores

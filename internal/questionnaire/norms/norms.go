@@ -108,8 +108,7 @@ type Distribution struct {
 	Equal  []int     `json:"equal"`
 }
 
-// mostScores bounds the file. Between two scores, the number of people below is interpolated: off by less than 1 in
-// mostScores.
+// mostScores bounds the file: interpolated between two scores, the people below are off by less than 1 in mostScores.
 const mostScores = 200
 
 // Reason says why somebody has no norms.

@@ -4,9 +4,7 @@ package paper
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -42,8 +40,7 @@ type Row struct {
 	Numbers []float64
 }
 
-// Loadings returns the loadings of a model in full: a row for each item in their order, with its text and subscale,
-// "yes" if it is reversed, and its loadings on the factors and the confounds.
+// Loadings returns the loadings of a model in full, with text and subscale of each item, and "yes" if it is reversed.
 func Loadings(m *model.Model) *Table {
 	t := &Table{Columns: []Column{{
 		Name: "item", Words: true,
@@ -135,8 +132,7 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	return t
 }
 
-// byFactor returns the items by the factor on which they load most, and then by descending loading on it; the items
-// without loadings come last.
+// byFactor orders the items by the factor on which they load most, and by that loading; those without any come last.
 func byFactor(loadings *mat.Dense) []int {
 	p, k := loadings.Dims()
 	items, factor, largest := make([]int, p), make([]int, p), make([]float64, p)
@@ -165,12 +161,7 @@ func Scores(path string) (*Table, error) {
 	for i, name := range src.Header {
 		t.Columns = append(t.Columns, Column{Name: name, Title: name, Words: i == 0})
 	}
-	for {
-		row, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			t.Caption = fmt.Sprintf("Scores of %d participants", len(t.Rows))
-			return t, nil
-		}
+	for row, err := range src.Rows() {
 		if err != nil {
 			return nil, err
 		}
@@ -184,4 +175,6 @@ func Scores(path string) (*Table, error) {
 		}
 		t.Rows = append(t.Rows, r)
 	}
+	t.Caption = fmt.Sprintf("Scores of %d participants", len(t.Rows))
+	return t, nil
 }

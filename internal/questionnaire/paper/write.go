@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 )
 
@@ -47,11 +48,7 @@ func (t *Table) JSON() ([]byte, error) {
 			values = append(values, w)
 		}
 		for _, v := range r.Numbers {
-			if math.IsNaN(v) {
-				values = append(values, nil)
-			} else {
-				values = append(values, v)
-			}
+			values = append(values, questionnaire.Figure(v))
 		}
 		for c, value := range values { // a map would lose the order of the columns
 			name, errName := json.Marshal(names[c])
@@ -73,8 +70,7 @@ type markup struct {
 	minus string
 }
 
-// inMarkdown and inLaTeX escape what would be markup in a cell. In LaTeX, [ or * behind the end of a row is markup too,
-// and pdfLaTeX lacks the signs that become mathematics.
+// inMarkdown and inLaTeX escape markup. In LaTeX, [ or * behind the end of a row is some too, and pdfLaTeX lacks signs.
 var (
 	inMarkdown = markup{strings.NewReplacer(`\`, `\\`, `|`, `\|`, `*`, `\*`, `_`, `\_`, "`", "\\`", `<`, `\<`,
 		`[`, `\[`, `~`, `\~`, `$`, `\$`), "-"}
@@ -155,8 +151,7 @@ func (t *Table) LaTeX() []byte {
 	return b.Bytes()
 }
 
-// Shares of the width of a line of LaTeX's article, in its small font: of a letter and of a column of numbers. Texts
-// get what is left, within bounds.
+// Shares of the width of a line in LaTeX's article: of a letter and of a column of numbers. Texts get what is left.
 const (
 	letterWidth           = 0.016
 	numberWidth           = 0.092

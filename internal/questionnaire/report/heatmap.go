@@ -26,8 +26,7 @@ type group struct {
 	first, size int
 }
 
-// arrange orders the items by subscale as in the file, then by the factor that they load on most, then by falling
-// loading, whatever its sign.
+// arrange orders the items by subscale as in the file, then by factor and size of their largest loading.
 func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	factor := make([]int, len(m.Items))

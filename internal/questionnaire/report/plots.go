@@ -21,8 +21,7 @@ func newPlot(title string) *chart.Chart {
 	return &chart.Chart{Title: title, Width: plotWidth, Height: 320, Left: 56, Right: 12, Top: 30, Bottom: 44}
 }
 
-// stability draws how well loadings from a share of the participants agree with those from all, the whole: a line for
-// each method, with standard deviations.
+// stability draws how well loadings from a share of the participants agree with those from all, a line for each method.
 func stability(e *evaluate.Evaluation) *chart.Chart {
 	c := newPlot("Stability of the loadings over the share of participants")
 	var all []chart.Series

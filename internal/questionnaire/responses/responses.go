@@ -36,9 +36,8 @@ type Instrument struct {
 	scores    []msg.Score // without the scores themselves
 }
 
-// New returns the instrument of this name, scored by a loaded model. version names the model in the scores. Scores name
-// that many items for each factor; 0 is every item with a loading. The error is ErrVisits, ErrUnbounded, or wraps
-// model.ErrModel.
+// New returns the instrument of this name, scored by a loaded model that version names. Scores name that many items for
+// each factor, 0 all with a loading. The error is ErrVisits, ErrUnbounded, or wraps model.ErrModel.
 func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 	if m.Visits != nil {
 		return nil, ErrVisits
