@@ -85,7 +85,8 @@ func configuralGrid(r *invariance.Result) *cli.Grid {
 		if f.Empty {
 			said = "empty in a group"
 		}
-		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Low, f.High), f.Reference, pValue(f.P), said)
+		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Low, f.High), f.Reference, pValue(f.P),
+			said)
 	}
 	return grid
 }
@@ -100,8 +101,8 @@ func metricGrid(r *invariance.Result) *cli.Grid {
 	slices.SortStableFunc(largest,
 		func(a, b invariance.Loading) int { return cmp.Compare(math.Abs(b.Difference), math.Abs(a.Difference)) })
 	for _, l := range largest[:min(shownLoadings, len(largest))] {
-		grid.Add(marked(l.Item, l.Reversed), l.Factor, l.First, l.Second, l.Difference, bounds(l.Low, l.High), pValue(l.P),
-			pValue(l.AdjustedP))
+		grid.Add(marked(l.Item, l.Reversed), l.Factor, l.First, l.Second, l.Difference, bounds(l.Low, l.High),
+			pValue(l.P), pValue(l.AdjustedP))
 	}
 	return grid
 }
