@@ -45,7 +45,6 @@ func (t *Transformer) addAge(from, to int, years float64, who byte) int {
 	if years < adultVitals {
 		t.young = true
 	}
-	first := len(t.arena)
 	if t.v.settings.Age {
 		t.typed(age, age.rangeOf(years))
 		switch who {
@@ -55,7 +54,7 @@ func (t *Transformer) addAge(from, to int, years float64, who byte) int {
 			t.typed(sex, 1)
 		}
 	}
-	return t.addTyped(from, to, first, age)
+	return t.addTyped(from, to, age)
 }
 
 // ageAt returns the age and the sex that stand at the number i, and the lexeme after them, 0 if there are none.

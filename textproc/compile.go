@@ -29,7 +29,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		return err
 	}
 	for _, m := range measures {
-		for _, key := range m.keys {
+		for key := range strings.FieldsFuncSeq(m.keys, func(r rune) bool { return r == '|' }) {
 			if err := v.change(key, func(e *entry) { e.measure = m }); err != nil {
 				return err
 			}

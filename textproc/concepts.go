@@ -2,7 +2,7 @@ package textproc
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -14,13 +14,13 @@ import (
 )
 
 //go:embed concepts/concepts.tsv
-var conceptsFile []byte
+var conceptsFile string
 
 //go:embed concepts/senses.tsv
-var sensesFile []byte
+var sensesFile string
 
 //go:embed concepts/status.tsv
-var statusFile []byte
+var statusFile string
 
 // Concepts say what nurses write and what it means. They are saved with a model.
 type Concepts struct {
@@ -65,17 +65,13 @@ func Builtin() *Concepts { return builtin() }
 
 var builtin = sync.OnceValue(func() *Concepts {
 	var c Concepts
-	for _, file := range []struct {
-		bytes []byte
-		read  func(*Concepts, []string) error
-		width int
-	}{{conceptsFile, (*Concepts).addConcept, 4}, {sensesFile, (*Concepts).addSense, 5}, {
-		statusFile, (*Concepts).addTrigger, 3,
-	}} {
-		if err := lines(bytes.NewReader(file.bytes), file.width,
-			func(fields []string) error { return file.read(&c, fields) }); err != nil {
-			panic("textproc: built-in concepts: " + err.Error())
-		}
+	err := cmp.Or(
+		lines(strings.NewReader(conceptsFile), 4, c.addConcept),
+		lines(strings.NewReader(sensesFile), 5, c.addSense),
+		lines(strings.NewReader(statusFile), 3, c.addTrigger),
+	)
+	if err != nil {
+		panic("textproc: built-in concepts: " + err.Error())
 	}
 	return &c
 })
@@ -205,26 +201,17 @@ func (c *Concepts) addConcept(fields []string) error {
 		}
 		x.Surfaces = append(x.Surfaces, s)
 	}
+	flags := map[string]*bool{"test": &x.Test, "dropped": &x.Dropped, "ends": &x.Ends, "now": &x.Now}
 	for note := fields[3]; ; {
-		directive, rest, found := strings.Cut(note, " ")
+		directive, rest, _ := strings.Cut(note, " ")
 		directive = strings.TrimRight(directive, ".:;")
-		switch parts, isParts := strings.CutPrefix(directive, "parts="); {
-		case isParts:
+		if parts, found := strings.CutPrefix(directive, "parts="); found {
 			if x.Parts = strings.Split(parts, ","); slices.Contains(x.Parts, "") || slices.Contains(x.Parts, x.Name) {
 				return fmt.Errorf("%q of %q: an empty part, or the concept itself", directive, x.Name)
 			}
-		case directive == "test":
-			x.Test = true
-		case directive == "dropped":
-			x.Dropped = true
-		case directive == "ends":
-			x.Ends = true
-		case directive == "now":
-			x.Now = true
-		default:
-			found = false
-		}
-		if !found {
+		} else if flag := flags[directive]; flag != nil {
+			*flag = true
+		} else {
 			break
 		}
 		note = rest

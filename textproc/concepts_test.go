@@ -190,7 +190,7 @@ func TestTriggersOnce(t *testing.T) {
 			t.Errorf("trigger %q stands twice", trigger.Surface)
 		}
 		seen[key] = true
-		if !strings.Contains(string(statusFile), "\n# "+trigger.Effect) {
+		if !strings.Contains(statusFile, "\n# "+trigger.Effect) {
 			t.Errorf("effect %q is not explained", trigger.Effect)
 		}
 	}

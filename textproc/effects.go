@@ -1,6 +1,9 @@
 package textproc
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // effect is what a trigger does. A new one is a constant, a row of effectRules with the function that changes the
 // scope, a line in the header of concepts/status.tsv, and a case of TestEffects.
@@ -85,12 +88,8 @@ var effectRules = [...]effectRule{
 
 // effectNamed returns the effect of a name in concepts/status.tsv, or none.
 func effectNamed(name string) effect {
-	for e := deny; int(e) < len(effectRules); e++ {
-		if effectRules[e].name == name {
-			return e
-		}
-	}
-	return none
+	at := slices.IndexFunc(effectRules[:], func(r effectRule) bool { return r.name == name })
+	return effect(max(at, int(none)))
 }
 
 // scope is what holds at a place of the note.

@@ -36,15 +36,15 @@ func (c *tally) count(patient int) {
 	}
 }
 
-// add counts other patients.
-func (c *tally) add(more *tally) {
-	c.patients += more.patients
-	for form, f := range more.surfaces {
-		if c.surfaces[form] == nil {
-			c.surfaces[form] = f
-			continue
+// merge adds counts of other patients to all.
+func merge(all, more map[string]*tally) {
+	for key, c := range more {
+		if own := all[key]; own != nil {
+			own.patients += c.patients
+			merge(own.surfaces, c.surfaces)
+		} else {
+			all[key] = c
 		}
-		c.surfaces[form].add(f)
 	}
 }
 
@@ -97,13 +97,7 @@ func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 	byPatient.each(func(share int, each iter.Seq2[int, string]) { shares[share] = countTerms(v, each) })
 	all := shares[0]
 	for _, more := range shares[1:] {
-		for key, c := range more {
-			if all[key] == nil {
-				all[key] = c
-				continue
-			}
-			all[key].add(c)
-		}
+		merge(all, more)
 	}
 	return all, byPatient.patients
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// measure is a kind of number that notes hold. Its values become one term for each range, "hr:111-130".
+// measure is a kind of number that notes hold. Its values become one term for each range, "hr:111-130". Its keys, which
+// stand before the number, are separated by |.
 type measure struct {
 	name     string
 	spoken   string  // before the number, for people; "" if they do not say the number
@@ -19,7 +20,7 @@ type measure struct {
 	vital    bool    // stands in a row of vital signs
 	first    int     // number of its first term
 	step     float64 // between two values: what is over 10 is 10 and a step
-	keys     []string
+	keys     string
 	needs    func(t *Transformer, key, number int) bool // whether the number belongs to the key; nil: always
 	concepts bool                                       // the key keeps its own concept: "fever 103"
 }
@@ -36,112 +37,94 @@ var (
 	heartRate = &measure{
 		name: "hr", spoken: "HR",
 		least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
-		ranges: []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
-		keys: []string{
-			"hr", "pulse", "heart rate", "pulse rate", "p", "tachycardia", "tachycardic", "tachy", "bradycardia",
-			"bradycardic", "brady",
-		}, concepts: true, needs: besideVital,
+		ranges:   []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
+		keys:     "hr|pulse|heart rate|pulse rate|p|tachycardia|tachycardic|tachy|bradycardia|bradycardic|brady",
+		concepts: true, needs: besideVital,
 	}
 	breathing = &measure{
 		name: "rr", spoken: "RR",
 		least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
-		ranges: []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
-		keys: []string{
-			"rr", "resp", "resps", "respirations", "resp rate", "respiratory rate", "r", "tachypnea", "tachypneic",
-		},
+		ranges:   []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
+		keys:     "rr|resp|resps|respirations|resp rate|respiratory rate|r|tachypnea|tachypneic",
 		concepts: true, needs: besideVital,
 	}
 	systolic = &measure{
 		name: "sbp", spoken: "systolic BP",
 		least: 30, most: 320, limits: []float64{91, 101, 111, 180, 220}, normal: 3, child: true, vital: true,
 		ranges: []string{"<=90", "91-100", "101-110", "111-179", "180-219", ">=220"},
-		keys:   []string{"bp", "blood pressure", "sbp", "systolic", "bps"},
+		keys:   "bp|blood pressure|sbp|systolic|bps",
 	}
 	diastolic = &measure{
 		name: "dbp", spoken: "diastolic BP",
 		least: 10, most: 220, limits: []float64{120.5}, ranges: []string{"", ">120"}, vital: true,
-		keys: []string{"dbp", "diastolic"},
+		keys: "dbp|diastolic",
 	}
 	temperature = &measure{
 		name: "temp", spoken: "temp",
 		least: 25, most: 45, limits: []float64{35.05, 36.05, 37.95, 39.05}, normal: 2, vital: true,
-		ranges: []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
-		keys: []string{
-			"t", "temp", "temps", "temperature", "tmax", "t max", "fever", "fevers", "low grade fever", "febrile",
-			"afebrile",
-		}, concepts: true, needs: warm,
+		ranges:   []string{"<=35.0", "35.1-36.0", "36.1-37.9", "38.0-39.0", ">=39.1"},
+		keys:     "t|temp|temps|temperature|tmax|t max|fever|fevers|low grade fever|febrile|afebrile",
+		concepts: true, needs: warm,
 	}
 	saturation = &measure{
 		name: "spo2", spoken: "SpO₂", least: 30, most: 100, limits: []float64{92, 94, 96}, normal: 3, vital: true,
 		ranges: []string{"<=91", "92-93", "94-95", ">=96"},
-		keys: []string{
-			"spo2", "sat", "sats", "o2 sat", "o2 sats", "o2sat", "o2sats", "sao2", "pulse ox", "pulse oximetry",
-			"pulseox", "pox", "o2 saturation", "oxygen saturation", "o2", "saturation", "satting", "sating",
-			"saturating", "hypoxia",
-			"hypoxic", "desat", "desats", "desatting", "desatted", "desaturation", "low sats", "low sat",
-			"low spo2", "low o2",
-		},
+		keys: "spo2|sat|sats|o2 sat|o2 sats|o2sat|o2sats|sao2|pulse ox|pulse oximetry|pulseox|pox|o2 saturation|" +
+			"oxygen saturation|o2|saturation|satting|sating|saturating|hypoxia|hypoxic|desat|desats|desatting|" +
+			"desatted|desaturation|low sats|low sat|low spo2|low o2",
 		concepts: true, needs: saturated,
 	}
 	coma = &measure{
 		name: "gcs", spoken: "GCS", least: 3, most: 15, limits: []float64{9, 13, 15}, normal: 3,
 		ranges: []string{"3-8", "9-12", "13-14", "15"},
-		keys:   []string{"gcs", "glasgow coma scale", "glasgow coma score", "glasgow"},
+		keys:   "gcs|glasgow coma scale|glasgow coma score|glasgow",
 	}
 	glucose = &measure{
 		name: "glucose", spoken: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
-		keys: []string{
-			"glucose", "bg", "bs", "bgl", "cbg", "fsbs", "fsbg", "fs", "fsg", "blood sugar", "blood glucose", "sugar",
-			"sugars", "accucheck", "accu check", "accu", "dexi", "dstick", "d stick", "chem strip",
-			"fingerstick", "finger stick",
-			"glucometer", "meter", "glu", "bgm", "poc glucose", "gluc", "high glucose", "glucose high",
-			"bs high", "bg high",
-			"blood sugar high", "sugar high", "low glucose", "glucose low", "bs low", "bg low",
-			"blood sugar low", "sugar low",
-		},
+		keys: "glucose|bg|bs|bgl|cbg|fsbs|fsbg|fs|fsg|blood sugar|blood glucose|sugar|sugars|accucheck|accu check|" +
+			"accu|dexi|dstick|d stick|chem strip|fingerstick|finger stick|glucometer|meter|glu|bgm|poc glucose|gluc|" +
+			"high glucose|glucose high|bs high|bg high|blood sugar high|sugar high|low glucose|glucose low|bs low|" +
+			"bg low|blood sugar low|sugar low",
 		concepts: true,
 	}
 	painScore = &measure{
 		name: "pain", spoken: "pain",
 		least: 0, most: worstPain, limits: []float64{.5, 4.5, 6.5}, ranges: []string{"0", "1-4", "5-6", "7-10"},
-		keys: []string{
-			"pain", "pain scale", "pain score", "pain level", "pain rating", "pain rated", "rates pain", "rated pain",
-		},
+		keys:     "pain|pain scale|pain score|pain level|pain rating|pain rated|rates pain|rated pain",
 		concepts: true, needs: rated,
 	}
 	a1c = &measure{
 		name: "a1c", spoken: "A1C",
 		least: 3, most: 25, limits: []float64{6.5, 10.05}, ranges: []string{"<6.5", "6.5-10", ">10"},
-		keys: []string{"a1c", "hba1c", "hgba1c", "hgb a1c"},
+		keys: "a1c|hba1c|hgba1c|hgb a1c",
 	}
 	inr = &measure{
 		name: "inr", spoken: "INR", least: .5, most: 30, limits: []float64{2, 3.1, 4.5, 10.05},
-		ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: []string{"inr"},
+		ranges: []string{"<2", "2-3", "3.1-4.4", "4.5-10", ">10"}, keys: "inr",
 	}
 	potassium = &measure{
 		name: "k", spoken: "potassium", least: 1.2, most: 12, limits: []float64{2.5, 3.5, 5.5, 6, 6.5}, normal: 2,
 		ranges: []string{"<2.5", "2.5-3.4", "3.5-5.4", "5.5-5.9", "6.0-6.4", ">=6.5"},
-		keys:   []string{"k", "k+", "potassium"}, needs: decimalOrSign,
+		keys:   "k|k+|potassium", needs: decimalOrSign,
 	}
 	lactate = &measure{
 		name: "lactate", spoken: "lactate",
 		least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"},
-		keys: []string{"lactate", "lactic", "lactic acid"},
+		keys: "lactate|lactic|lactic acid",
 	}
 	orientation = &measure{
 		name: "orient", spoken: "oriented ×",
 		least: 0, most: 4, limits: []float64{.5, 1.5, 2.5, 3.5}, normal: 4, ranges: []string{"0", "1", "2", "3", "4"},
-		keys: []string{
-			"a&o", "a&ox", "a/o", "a/ox", "ao", "aox", "aao", "aaox", "alert and oriented", "alert oriented",
-			"alert & oriented", "alert, oriented", "a and o", "a+o", "a+ox", "axo", "axox", "awake alert", "oriented",
-			"alert/oriented", "alert and orientated", "orientated", "cao", "caox", "a and ox", "alert",
-		}, concepts: true, needs: crossed,
+		keys: "a&o|a&ox|a/o|a/ox|ao|aox|aao|aaox|alert and oriented|alert oriented|alert & oriented|alert, oriented|" +
+			"a and o|a+o|a+ox|axo|axox|awake alert|oriented|alert/oriented|alert and orientated|orientated|cao|caox|" +
+			"a and ox|alert",
+		concepts: true, needs: crossed,
 	}
 	duration = &measure{
 		name: "dur", spoken: "for", most: 1e6, limits: []float64{1, 24, 4 * 24, 8 * 24, 31 * 24}, // hours
 		ranges: []string{"<1h", "1-23h", "1-3d", "4-7d", "8-30d", ">30d"},
-		keys:   []string{"pod", "post op day", "postop day"}, concepts: true,
+		keys:   "pod|post op day|postop day", concepts: true,
 	}
 	count = &measure{
 		name: "count", spoken: "×",

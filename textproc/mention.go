@@ -22,20 +22,17 @@ func (m *mention) isTest() bool { return m.entry != nil && m.entry.test }
 // recognize fills t.mentions and t.events from t.lex.
 func (t *Transformer) recognize() {
 	t.mentions, t.events, t.arena = t.mentions[:0], t.events[:0], t.arena[:0]
-	t.clause, t.list = 0, noList
+	t.taken, t.clause, t.list = 0, 0, noList
 	t.young, t.status, t.aged, t.plus, t.closing = false, false, false, false, false
 	for i := 0; i < len(t.lex); {
-		l := &t.lex[i]
-		var next int
-		switch l.kind {
+		switch t.lex[i].kind {
 		case digits:
-			next = t.digits(i)
+			i = t.digits(i)
 		case letters:
-			next = t.word(i)
+			i = t.word(i)
 		default:
-			next = t.mark(i)
+			i = t.mark(i)
 		}
-		i = next
 	}
 	if t.young {
 		t.ageRanges()

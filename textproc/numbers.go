@@ -7,19 +7,21 @@ func (t *Transformer) typed(m *measure, r int) {
 	}
 }
 
-// addTyped adds a measurement of lexemes [from,to) with the terms of t.arena from first on, if any, and returns to.
-func (t *Transformer) addTyped(from, to, first int, m *measure) int {
-	if len(t.arena) > first && t.v.settings.Numbers {
-		t.add(from, to, t.arena[first:len(t.arena):len(t.arena)], 0, nil, m)
+// addTyped adds a measurement of lexemes [from,to) with the terms that typed has appended for it, if any, and returns
+// to.
+func (t *Transformer) addTyped(from, to int, m *measure) int {
+	end := len(t.arena)
+	if end > t.taken && t.v.settings.Numbers {
+		t.add(from, to, t.arena[t.taken:end:end], 0, nil, m)
 	}
+	t.taken = end
 	return to
 }
 
 // one adds a measurement of one value and returns to.
 func (t *Transformer) one(from, to int, m *measure, x float64) int {
-	first := len(t.arena)
 	t.typed(m, m.rangeOf(x))
-	return t.addTyped(from, to, first, m)
+	return t.addTyped(from, to, m)
 }
 
 // value reads a number or a range of numbers at i.
@@ -157,10 +159,9 @@ func isPressure(systole, diastole float64) bool {
 
 // pressure adds a blood pressure.
 func (t *Transformer) pressure(from, next int, systole, diastole float64) int {
-	first := len(t.arena)
 	t.typed(systolic, systolic.rangeOf(systole))
 	t.typed(diastolic, diastolic.rangeOf(diastole))
-	return t.addTyped(from, next, first, systolic)
+	return t.addTyped(from, next, systolic)
 }
 
 // counted reads the number of lexemes [i,next) with its unit. It returns 0 if there is none.
@@ -225,9 +226,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") ||
 			t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres ||
 			t.followsVital(i) {
-			first := len(t.arena)
 			t.typed(saturation, saturation.worse(low, high))
-			return t.addTyped(i, end, first, saturation)
+			return t.addTyped(i, end, saturation)
 		}
 		return end
 	case t.isMark(at, '\'') && t.lex[at].glued: // 12'

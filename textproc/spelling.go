@@ -2,7 +2,6 @@ package textproc
 
 import (
 	_ "embed"
-	"strings"
 	"sync"
 )
 
@@ -13,10 +12,8 @@ var englishFile string
 // wrist. They are words of the SCOWL lists; concepts/english.txt says which.
 var english = sync.OnceValue(func() map[string]struct{} {
 	words := make(map[string]struct{})
-	for line := range strings.Lines(englishFile) {
-		if word := strings.TrimSpace(line); word != "" && word[0] != '#' {
-			words[word] = struct{}{}
-		}
+	for _, word := range listed(englishFile) {
+		words[word] = struct{}{}
 	}
 	return words
 })

@@ -202,13 +202,7 @@ func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	o.each(func(share int, each iter.Seq2[int, string]) { shares[share] = countPieces(v, each) })
 	all := shares[0]
 	for _, more := range shares[1:] {
-		for g, c := range more.pieces {
-			if all.pieces[g] == nil {
-				all.pieces[g] = c
-				continue
-			}
-			all.pieces[g].add(c)
-		}
+		merge(all.pieces, more.pieces)
 		maps.Copy(all.words, more.words)
 	}
 	var pieces []Piece
@@ -291,11 +285,7 @@ func (v *Vectorizer) layWords(all []said) *Words {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	x, err := matrix.NewCSR(len(indptr)-1, len(v.pieces), indptr, indices, values)
-	if err != nil {
-		panic("textproc: " + err.Error()) // rows are ascending by construction
-	}
-	out.pieces = x
+	out.pieces = rows(len(v.pieces), indptr, indices, values)
 	return out
 }
 
@@ -344,9 +334,5 @@ func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 		}
 		indptr = append(indptr, len(indices))
 	}
-	x, err := matrix.NewCSR(len(texts), len(v.pieces), indptr, indices, values)
-	if err != nil {
-		panic("textproc: " + err.Error()) // rows are ascending by construction
-	}
-	return x
+	return rows(len(v.pieces), indptr, indices, values)
 }

@@ -47,6 +47,7 @@ type Transformer struct {
 	mentions []mention
 	events   []event
 	arena    []*term // terms of measurements
+	taken    int     // how many of them mentions have
 	scope    scope   // of the place being read; here, so that no row allocates one
 	clause   int32
 	young    bool // a child's age stands in the note

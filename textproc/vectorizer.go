@@ -300,7 +300,12 @@ func (v *Vectorizer) Transform(texts []string) *matrix.CSR {
 		values = append(values, row.Values...)
 		indptr = append(indptr, len(indices))
 	}
-	x, err := matrix.NewCSR(len(texts), len(v.vocabulary), indptr, indices, values)
+	return rows(len(v.vocabulary), indptr, indices, values)
+}
+
+// rows returns the matrix of these rows over p columns.
+func rows(p int, indptr []int, indices []int32, values []float64) *matrix.CSR {
+	x, err := matrix.NewCSR(len(indptr)-1, p, indptr, indices, values)
 	if err != nil {
 		panic("textproc: " + err.Error()) // rows are ascending by construction
 	}

@@ -152,9 +152,8 @@ func (t *Transformer) changed(end int, m *measure) int {
 			continue
 		}
 		low, high, next := t.scaled(m, at)
-		first := len(t.arena)
 		t.typed(m, m.worse(low, high))
-		end = t.addTyped(at, next, first, m)
+		end = t.addTyped(at, next, m)
 	}
 }
 
@@ -225,9 +224,8 @@ func (t *Transformer) finish(i, next, at, end int, e *entry, low, high float64) 
 		t.add(i, next, e.terms, e.parts, e, nil)
 		i = at
 	}
-	first := len(t.arena)
 	t.typed(m, m.worse(low, high))
-	return t.addTyped(i, end, first, m)
+	return t.addTyped(i, end, m)
 }
 
 // followsVital reports whether a vital sign ends straight before lexeme i.

@@ -1,5 +1,7 @@
 package textproc
 
+import "strings"
+
 // class says what a word can be in the forms of numbers and surfaces. A word may have several.
 type class uint16
 
@@ -24,54 +26,28 @@ const (
 
 var classes = func() map[string]class {
 	table := make(map[string]class)
-	for c, words := range map[class][]string{
-		filler: {"of", "in", "to", "the", "on", "at", "a", "an", "his", "her", "my", "their"},
-		separator: {
-			"of", "is", "was", "reads", "reading", "read", "score", "at", "to", "up", "now", "in",
-			"the", "rate", "been",
-			"level", "currently", "around", "about", "approx", "low", "high", "upper", "mid", "down", "times", "are",
-			"were", "running", "over", "above", "under", "below", "greater", "more", "less", "than",
-		},
-		falling: {
-			"fell", "fall", "fallen", "falling", "jumped", "jump", "off", "ladder", "from", "height", "roof", "dropped",
-			"drop", "thrown",
-		},
-		expecting: {
-			"preg", "pregnant", "pregnancy", "gestation", "gest", "gestational", "iup", "gravid", "ega", "ga",
-			"gestationally",
-		},
-		labouring: {
-			"labor", "labour", "contractions", "contracting", "ctx", "lof", "srom", "fetal", "movement",
-			"movements", "fm", "twins", "twin", "edd", "vag", "vaginal",
-		},
-		dating: {"on", "since", "lmp", "until", "til", "from", "by"},
-		breathed: {
-			"nc", "nrb", "oxygen", "nasal", "mask", "via", "hfnc", "non", "nonrebreather", "cannula", "by", "n",
-			"bipap", "cpap", "vent",
-		},
-		airing: {"ra", "room", "on", "ora"},
-		needled: {
-			"iv", "piv", "angio", "angiocath", "catheter", "cath", "needle", "butterfly", "saline", "place",
-			"placed", "inserted", "patent", "access", "ac", "rac", "lac", "fa",
-			"forearm", "hand", "wrist", "antecubital", "ej",
-		},
-		practice: {
-			"office", "ofc", "offices", "appt", "appointment", "visit", "order", "orders", "note", "clinic", "referral",
-			"advised", "advises", "recommended", "recommends", "recommendation", "instructions", "refused",
-		},
-		repeating: {"q", "every", "each", "per"},
-		shortened: {
-			"abd", "abdo", "resp", "vag", "diff", "gen", "lt", "rt", "l", "r", "bilat", "ant", "approx",
-			"vs", "dr", "temp", "poss", "hx", "inj", "dec", "inc",
-		},
-		month: {"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"},
-		leading: {
-			"x", "c", "t", "l", "s", "g", "n", "v", "d", "y", "age", "aged", "twice", "mr", "mrs",
-			"ms", "miss", "dr",
-		},
-		taking: {"took", "takes", "ingested", "swallowed"},
+	for c, words := range map[class]string{
+		filler: "of in to the on at a an his her my their",
+		separator: "of is was reads reading read score at to up now in the rate been level currently around about " +
+			"approx low high upper mid down times are were running over above under below greater more less than",
+		falling:   "fell fall fallen falling jumped jump off ladder from height roof dropped drop thrown",
+		expecting: "preg pregnant pregnancy gestation gest gestational iup gravid ega ga gestationally",
+		labouring: "labor labour contractions contracting ctx lof srom fetal movement movements fm twins twin edd " +
+			"vag vaginal",
+		dating:   "on since lmp until til from by",
+		breathed: "nc nrb oxygen nasal mask via hfnc non nonrebreather cannula by n bipap cpap vent",
+		airing:   "ra room on ora",
+		needled: "iv piv angio angiocath catheter cath needle butterfly saline place placed inserted patent access " +
+			"ac rac lac fa forearm hand wrist antecubital ej",
+		practice: "office ofc offices appt appointment visit order orders note clinic referral advised advises " +
+			"recommended recommends recommendation instructions refused",
+		repeating: "q every each per",
+		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
+		month:     "jan feb mar apr may jun jul aug sep sept oct nov dec",
+		leading:   "x c t l s g n v d y age aged twice mr mrs ms miss dr",
+		taking:    "took takes ingested swallowed",
 	} {
-		for _, w := range words {
+		for w := range strings.FieldsSeq(words) {
 			table[w] |= c
 		}
 	}
@@ -115,35 +91,27 @@ const (
 
 var units = func() map[string]unit {
 	table := make(map[string]unit)
-	for u, words := range map[unit][]string{
-		seconds: {"sec", "secs", "second", "seconds"},
-		minutes: {"min", "mins", "minute", "minutes"},
-		hours:   {"h", "hr", "hrs", "hour", "hours"},
-		days:    {"d", "day", "days"},
-		weeks:   {"w", "wk", "wks", "week", "weeks"},
-		months:  {"mo", "mos", "month", "months", "mth", "mths"},
-		years:   {"y", "yr", "yrs", "year", "years"},
-		repeats: {"times", "episode", "episodes", "bouts"},
-		amount: {
-			"mg", "mgs", "mcg", "ug", "g", "gm", "gms", "gram", "grams", "ml", "mls", "cc", "u", "unit", "units",
-			"meq", "iu", "amp", "amps",
-		},
-		pills: {
-			"pill", "pills", "tab", "tabs", "tablet", "tablets", "cap", "caps", "capsule", "capsules", "puff", "puffs",
-			"drop", "drops", "dose", "doses", "spray", "sprays",
-		},
-		litres:           {"l", "liter", "liters", "litre", "litres", "lpm", "lnc"},
-		feet:             {"ft", "foot", "feet"},
-		metres:           {"meter", "meters", "metre", "metres"},
-		storeys:          {"story", "stories", "storey", "storeys", "floors"},
-		milesAnHour:      {"mph"},
-		kilometresAnHour: {"kmh", "kph"},
-		nothing: {
-			"cm", "mm", "in", "inch", "inches", "lb", "lbs", "kg", "km", "am", "pm", "st", "nd", "rd", "th", "s", "a",
-			"p", "bpm", "f", "c", "mmhg", "ga", "fr", "gauge",
-		},
+	for u, words := range map[unit]string{
+		seconds: "sec secs second seconds",
+		minutes: "min mins minute minutes",
+		hours:   "h hr hrs hour hours",
+		days:    "d day days",
+		weeks:   "w wk wks week weeks",
+		months:  "mo mos month months mth mths",
+		years:   "y yr yrs year years",
+		repeats: "times episode episodes bouts",
+		amount:  "mg mgs mcg ug g gm gms gram grams ml mls cc u unit units meq iu amp amps",
+		pills: "pill pills tab tabs tablet tablets cap caps capsule capsules puff puffs drop drops dose doses spray " +
+			"sprays",
+		litres:           "l liter liters litre litres lpm lnc",
+		feet:             "ft foot feet",
+		metres:           "meter meters metre metres",
+		storeys:          "story stories storey storeys floors",
+		milesAnHour:      "mph",
+		kilometresAnHour: "kmh kph",
+		nothing:          "cm mm in inch inches lb lbs kg km am pm st nd rd th s a p bpm f c mmhg ga fr gauge",
 	} {
-		for _, w := range words {
+		for w := range strings.FieldsSeq(words) {
 			table[w] = u
 		}
 	}
