@@ -224,7 +224,6 @@ func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) 
 	return r, nil
 }
 
-// iterate is the outer loop.
 func iterate(ctx context.Context, problem *Problem, state State, started time.Time) (Status, []TracePoint, error) {
 	s := &problem.Settings
 	n, p := problem.X.Dims()

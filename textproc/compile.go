@@ -52,7 +52,6 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	return nil
 }
 
-// numberMeasures makes the terms of measurements.
 func (v *Vectorizer) numberMeasures() {
 	v.typed = make([]*term, measureTerms)
 	for _, m := range measures {
@@ -69,7 +68,6 @@ func (v *Vectorizer) numberMeasures() {
 	}
 }
 
-// insertConcepts puts the surfaces of concepts into the tree.
 func (v *Vectorizer) insertConcepts(c *Concepts, entries map[string]*entry) error {
 	several, err := v.several(c.Senses, entries)
 	if err != nil {
@@ -184,7 +182,6 @@ func (v *Vectorizer) change(surface string, set func(*entry)) error {
 	return nil
 }
 
-// entries returns the entry of each concept by its name.
 func (v *Vectorizer) entries(c *Concepts) (map[string]*entry, error) {
 	entries := make(map[string]*entry, len(c.Concepts))
 	for i := range c.Concepts {

@@ -220,7 +220,6 @@ func (c *Concepts) addConcept(fields []string) error {
 	return nil
 }
 
-// isName reports whether s can name a concept.
 func isName(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' || r == '+' || r == ':')

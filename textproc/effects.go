@@ -101,7 +101,6 @@ type scope struct {
 	sign      int8 // of the next mention: -1 denied, 1 affirmed
 }
 
-// denial is what a scope knows of denials.
 type denial struct {
 	denied  int  // how many more mentions are denied
 	fresh   bool // nothing has been said since the denial
@@ -110,7 +109,6 @@ type denial struct {
 	refused bool // a denial, or a surface with its own no, has gone before in the sentence
 }
 
-// history is what a scope knows of the past.
 type history struct {
 	past       bool
 	begun      bool // something has been said since the word for the past
@@ -118,7 +116,6 @@ type history struct {
 	listed     bool // a comma came since past
 }
 
-// kinship is what a scope knows of other people.
 type kinship struct {
 	another    bool // another person's
 	family     bool // it passes commas: family hx: mi, cva

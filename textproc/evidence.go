@@ -65,7 +65,6 @@ func (t *Transformer) part(dst []Part, start, end int, sum float64) []Part {
 	return dst
 }
 
-// describe says what stands at a part.
 func (t *Transformer) describe(p *Part, m *mention) {
 	p.Status = m.status
 	p.Printable = true

@@ -102,7 +102,6 @@ func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
 	return all, byPatient.patients
 }
 
-// countTerms counts the patients of terms and surface forms in texts.
 func countTerms(v *Vectorizer, texts iter.Seq2[int, string]) map[string]*tally {
 	tallies := make(map[string]*tally)
 	draft := *v

@@ -66,7 +66,6 @@ func sequence(text string, i int) int {
 // isDropped reports whether a rune of n bytes is an invalid byte or a format character.
 func isDropped(r rune, n int) bool { return r == utf8.RuneError && n <= 1 || unicode.Is(unicode.Cf, r) }
 
-// segment appends the folded s to f.text.
 func (f *folder) segment(s string) {
 	f.clean = f.clean[:0]
 	for i := 0; i < len(s); {

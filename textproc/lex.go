@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// lexKind is the kind of a lexeme.
 type lexKind uint8
 
 const (

@@ -25,7 +25,6 @@ type measure struct {
 	concepts bool                                       // the key keeps its own concept: "fever 103"
 }
 
-// worstPain is the greatest score of pain.
 const worstPain = 10
 
 // The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure,

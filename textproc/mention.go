@@ -80,7 +80,6 @@ func (t *Transformer) word(i int) int {
 	return i + 1
 }
 
-// plain adds the word at i as it stands.
 func (t *Transformer) plain(i int) {
 	l := &t.lex[i]
 	w := l.word
@@ -156,16 +155,13 @@ func (t *Transformer) besideFinding(i int) bool {
 	return kind == "symptom" || kind == "finding" || kind == "history"
 }
 
-// is reports whether lexeme i is the word raw.
 func (t *Transformer) is(i int, raw ...string) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].word != nil &&
 		slices.Contains(raw, t.lex[i].word.raw)
 }
 
-// isMark reports whether lexeme i is the mark c.
 func (t *Transformer) isMark(i int, c byte) bool { return i >= 0 && i < len(t.lex) && t.lex[i].c == c }
 
-// isNumber reports whether lexeme i is a number.
 func (t *Transformer) isNumber(i int) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == digits
 }

@@ -60,7 +60,6 @@ func (t *Transformer) namesFindings(i int, point bool) bool {
 	return t.is(i, "mr", "mrs") || point && t.beginsSentence(i)
 }
 
-// beginsSentence reports whether a sentence begins with lexeme i.
 func (t *Transformer) beginsSentence(i int) bool {
 	return i == 0 || t.isMark(i-1, '.') || t.isMark(i-1, ';') || t.isMark(i-1, '\n')
 }

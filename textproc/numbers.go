@@ -157,7 +157,6 @@ func isPressure(systole, diastole float64) bool {
 	return systole >= 60 && systole <= 300 && diastole >= 30 && diastole < systole
 }
 
-// pressure adds a blood pressure.
 func (t *Transformer) pressure(from, next int, systole, diastole float64) int {
 	t.typed(systolic, systolic.rangeOf(systole))
 	t.typed(diastolic, diastolic.rangeOf(diastole))

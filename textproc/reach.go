@@ -63,7 +63,6 @@ func (t *Transformer) answers(i int) bool {
 	return int(t.events[len(t.events)-1].end) == len(t.lex)
 }
 
-// isAnswer reports whether event i is a yes or no.
 func (t *Transformer) isAnswer(i int) bool {
 	return t.events[i].kind == triggered && t.is(int(t.events[i].lex), "no", "yes", "n", "y")
 }
@@ -249,7 +248,6 @@ search:
 	return true
 }
 
-// conjunction reports whether "and" or "or" stands before the mention of event i.
 func (t *Transformer) conjunction(i int) bool {
 	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
 }

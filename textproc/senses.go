@@ -1,6 +1,5 @@
 package textproc
 
-// sense is a compiled Sense.
 type sense struct {
 	entry   *entry // nil for the word as it stands
 	before  bool
@@ -46,7 +45,6 @@ func (t *Transformer) cue(i, step int, s *sense) bool {
 	return false
 }
 
-// cued reports whether the lexeme at i is a cue of s.
 func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 	l := &t.lex[i]
 	switch {

@@ -1,6 +1,5 @@
 package textproc
 
-// mark reads the mark at i.
 func (t *Transformer) mark(i int) int {
 	l := &t.lex[i]
 	switch l.c {
@@ -135,7 +134,6 @@ func (t *Transformer) signsFollow(i int) bool {
 	return last > i && t.closesItem(last+3)
 }
 
-// isSign reports whether the bracket at i opens (+) or (-).
 func (t *Transformer) isSign(i int) bool {
 	return i+2 < len(t.lex) && (t.lex[i+1].c == '+' || t.lex[i+1].c == '-') && t.lex[i+2].c == ')'
 }

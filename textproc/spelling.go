@@ -27,7 +27,6 @@ type speller struct {
 	deletes map[string][]*word // nil until all words are known that may be meant
 }
 
-// add makes w a candidate.
 func (s *speller) add(w *word) {
 	if len(w.raw) < minSpelled || !ascii(w.raw) {
 		return

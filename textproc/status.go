@@ -51,7 +51,6 @@ type event struct {
 	lex, end int32 // lexemes
 }
 
-// assignStatus gives every mention its status.
 func (t *Transformer) assignStatus() {
 	t.scope = newScope()
 	s := &t.scope

@@ -37,7 +37,6 @@ type cutting struct {
 
 var piecePrefixes = [2]string{"", prefixes[Negated]}
 
-// eachPiece calls yield with the pieces of a word.
 func eachPiece(raw string, yield func(string)) {
 	text := string(edgeOfWord) + raw + string(edgeOfWord)
 	starts := make([]int, 0, len(text)+1)
@@ -71,7 +70,6 @@ func (v *Vectorizer) setPieces(pieces []Piece) error {
 	return nil
 }
 
-// cut gives a word its pieces.
 func (v *Vectorizer) cut(w *word) {
 	if len(v.pieces) == 0 {
 		return

@@ -232,7 +232,6 @@ func (t *Transformer) Row(text string) Row {
 	return row
 }
 
-// inVocabulary reports whether a term of the mention has a column.
 func (t *Transformer) inVocabulary(m *mention) bool {
 	for _, x := range m.terms {
 		if x.columns[t.prefixOf(m)] >= 0 {

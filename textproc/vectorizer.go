@@ -102,7 +102,6 @@ func New(s Settings, vocabulary []Term, idf []float64, pieces ...Piece) (*Vector
 	return v, v.setVocabulary(vocabulary, idf, pieces)
 }
 
-// setVocabulary gives a vectorizer without a vocabulary its columns and pieces.
 func (v *Vectorizer) setVocabulary(vocabulary []Term, idf []float64, pieces []Piece) error {
 	v.idf = slices.Clone(idf)
 	v.vocabulary = make([]Term, len(vocabulary))
@@ -160,7 +159,6 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	return v, nil
 }
 
-// isWord reports whether s is letters alone.
 func isWord(s string) bool {
 	return s != "" && len(s) <= maxWord &&
 		!strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
@@ -219,7 +217,6 @@ func (v *Vectorizer) term(text string) *term {
 	return t
 }
 
-// setColumns gives a term its columns.
 func (v *Vectorizer) setColumns(t *term) {
 	for s, prefix := range prefixes {
 		t.columns[s] = -1
@@ -303,7 +300,6 @@ func (v *Vectorizer) Transform(texts []string) *matrix.CSR {
 	return rows(len(v.vocabulary), indptr, indices, values)
 }
 
-// rows returns the matrix of these rows over p columns.
 func rows(p int, indptr []int, indices []int32, values []float64) *matrix.CSR {
 	x, err := matrix.NewCSR(len(indptr)-1, p, indptr, indices, values)
 	if err != nil {

@@ -60,7 +60,6 @@ var classes = func() map[string]class {
 	return table
 }()
 
-// isClass reports whether lexeme i is a word of one of the classes c.
 func (t *Transformer) isClass(i int, c class) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].word != nil && t.lex[i].word.class&c != 0
 }

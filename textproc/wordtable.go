@@ -21,7 +21,6 @@ type slot struct {
 	word *word // nil in an empty slot
 }
 
-// newTable returns an empty table.
 func newTable() table {
 	seed := maphash.MakeSeed()
 	return table{seed: seed, factor: maphash.Bytes(seed, nil) | 1, shift: 64 - 6, slots: make([]slot, 1<<6)}
@@ -47,7 +46,6 @@ func (t *table) lookup(raw []byte) *word {
 	}
 }
 
-// has reports whether the table holds a word.
 func (t *table) has(raw string) bool {
 	var folded [maxWord]byte
 	return len(raw) <= maxWord && t.lookup(folded[:copy(folded[:], raw)]) != nil
@@ -78,7 +76,6 @@ func (t *table) place(s slot) {
 	t.slots[i] = s
 }
 
-// all returns the words of the table.
 func (t *table) all() []*word {
 	all := make([]*word, 0, t.used)
 	for _, s := range t.slots {
@@ -89,7 +86,6 @@ func (t *table) all() []*word {
 	return all
 }
 
-// clear empties the table.
 func (t *table) clear() {
 	clear(t.slots)
 	t.used = 0

@@ -54,11 +54,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
-	rows, err := t.topical()
-	if err != nil {
-		return nil, fmt.Errorf("choosing the terms of topics: %w", err)
-	}
-	if with.solver, err = solve(ctx, rows,
+	if with.solver, err = solve(ctx, t.topical(),
 		solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol},
 		method); err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
@@ -74,22 +70,16 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 }
 
 // topical returns the rows without the terms that no topic is made of. Their weights are 0 in every topic.
-func (t *text) topical() (*matrix.CSR, error) {
-	keep := t.vectorizer.Topical()
-	n, p := t.x.Dims()
-	indptr := make([]int, 1, n+1)
-	var indices []int32
-	var values []float64
-	for i := range n {
-		columns, row := t.x.Row(i)
-		for c, j := range columns {
-			if keep[j] {
-				indices, values = append(indices, j), append(values, row[c])
-			}
+func (t *text) topical() *matrix.CSR {
+	_, p := t.x.Dims()
+	place := make([]int32, p)
+	for j, topical := range t.vectorizer.Topical() {
+		place[j] = -1
+		if topical {
+			place[j] = int32(j)
 		}
-		indptr = append(indptr, len(indices))
 	}
-	return matrix.NewCSR(n, p, indptr, indices, values)
+	return t.x.MapColumns(place, p)
 }
 
 // rank returns the number of topics for the number that was asked for: at most the numbers of notes and of terms.

@@ -88,7 +88,7 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 		wideBt: mat.NewDense(e, wide(p), nil), wideRight: mat.NewDense(e, wide(p), nil),
 		rho: max(MinRho, set.Rho),
 	}
-	s.bt, s.right = columns(s.wideBt, 0, p), columns(s.wideRight, 0, p)
+	s.bt, s.right = linalg.Columns(s.wideBt, 0, p), linalg.Columns(s.wideRight, 0, p)
 	scores, loadings := m.problem.weights(set)
 	s.scores = newInner(set.Inner, k, scores, 1)
 	s.loadings = newInner(set.Inner, e, loadings, set.MaxLoading)
@@ -98,7 +98,7 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 	m.problem.start(s.d, s.loads, k)
 	s.bt.Slice(0, k, 0, p).(*mat.Dense).Copy(s.loads.T())
 	if e > k {
-		columns(s.d, k, e).Copy(data.Confounds)
+		linalg.Columns(s.d, k, e).Copy(data.Confounds)
 		s.offset = mat.NewDense(e-k, k, nil)
 	}
 	s.next.Copy(s.d)
@@ -124,11 +124,6 @@ func (m *admm) Start(_ context.Context, _ *solver.Problem) (solver.State, error)
 
 // wide returns the least multiple of linalg.BoxColumns that is not below n.
 func wide(n int) int { return (n + linalg.BoxColumns - 1) / linalg.BoxColumns * linalg.BoxColumns }
-
-// columns returns the columns [from, to) of a, which they alias.
-func columns(a *mat.Dense, from, to int) *mat.Dense {
-	return a.Slice(0, a.RawMatrix().Rows, from, to).(*mat.Dense)
-}
 
 func (s *state) Update() solver.Status {
 	s.d, s.next = s.next, s.d
@@ -250,11 +245,11 @@ func (s *state) Objective() float64 { return s.squared/2 + s.penalty() }
 
 func (s *state) penalty() float64 {
 	penalized := s.bt.Slice(0, s.loadings.penalized, 0, s.p).(*mat.Dense)
-	return s.scores.penalty(columns(s.d, 0, s.k)) + s.loadings.penalty(penalized)
+	return s.scores.penalty(linalg.Columns(s.d, 0, s.k)) + s.loadings.penalty(penalized)
 }
 
 // Factors returns Q and W.
-func (s *state) Factors() (topics, scores *mat.Dense) { return s.loads, columns(s.d, 0, s.k) }
+func (s *state) Factors() (topics, scores *mat.Dense) { return s.loads, linalg.Columns(s.d, 0, s.k) }
 
 // Finish returns copies of Q and W.
 func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {

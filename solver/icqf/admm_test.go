@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // TestInnerAlgorithmsAgree compares the two on one problem, and their minimum with its first-order conditions by the
@@ -153,7 +155,7 @@ func ascend(t *testing.T, s *state) (a ascent) {
 // checkBounds checks those of an iterate, and of Z to rounding, since it is computed back from V.
 func checkBounds(t *testing.T, s *state) {
 	t.Helper()
-	w := columns(s.d, 0, s.k)
+	w := linalg.Columns(s.d, 0, s.k)
 	if mat.Min(w) < 0 || mat.Max(w) > 1 {
 		t.Fatalf("update %d: scores from %v to %v", s.updates, mat.Min(w), mat.Max(w))
 	}

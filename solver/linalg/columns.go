@@ -94,6 +94,20 @@ func LargestEntries(a *mat.Dense) []float64 {
 	return largest
 }
 
+// Signs returns 1 or −1 for each column, the sign of its largest entry.
+func Signs(a *mat.Dense) []float64 {
+	signs := LargestEntries(a)
+	for t, v := range signs {
+		signs[t] = math.Copysign(1, v)
+	}
+	return signs
+}
+
+// Columns returns columns [from, to) of a matrix as a view.
+func Columns(a *mat.Dense, from, to int) *mat.Dense {
+	return a.Slice(0, a.RawMatrix().Rows, from, to).(*mat.Dense)
+}
+
 // ScaleColumns stores A·diag(factors) in dst, which may be A.
 func ScaleColumns(dst, a *mat.Dense, factors []float64) {
 	rows, _ := a.Dims()

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // drawDense draws a matrix of small integers, most of them 0, so that sums are exact in any order.
@@ -32,7 +34,7 @@ func TestSparseEqualsDense(t *testing.T) {
 			}
 		}
 		var want mat.Dense
-		for _, op := range []Products{x, Dense{Dense: dense}, Sparse{CSR: x.Transpose().Transpose()}} {
+		for _, op := range []matrix.Products{x, Dense{Dense: dense}, Sparse{CSR: x.Transpose().Transpose()}} {
 			got := mat.NewDense(n, k, nil)
 			op.MulTo(got, d)
 			want.Reset()
@@ -69,7 +71,7 @@ func TestSparseEqualsDense(t *testing.T) {
 func TestNaNReachesTheProduct(t *testing.T) {
 	t.Parallel()
 	dense := mat.NewDense(2, 2, []float64{1, math.NaN(), 0, 2})
-	for _, x := range []Products{sparse(t, dense), Dense{Dense: dense}} {
+	for _, x := range []matrix.Products{sparse(t, dense), Dense{Dense: dense}} {
 		dst := mat.NewDense(2, 1, nil)
 		x.MulTo(dst, mat.NewDense(2, 1, []float64{1, 1}))
 		if !math.IsNaN(dst.At(0, 0)) || dst.At(1, 0) != 2 {

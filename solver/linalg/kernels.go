@@ -66,7 +66,6 @@ type view struct {
 func rowMajor(a blas64.General) view   { return view{a.Data, a.Stride, 1} }
 func transposed(a blas64.General) view { return view{a.Data, 1, a.Stride} }
 
-// from returns the view from element (i, j) on.
 func (v view) from(i, j int) view {
 	v.data = v.data[i*v.row+j*v.col:]
 	return v

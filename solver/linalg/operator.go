@@ -10,14 +10,6 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// Products are the products of an n×p matrix X that matrix.Operator describes.
-type Products interface {
-	Dims() (n, p int)
-	MulTo(dst, d *mat.Dense)
-	MulTransTo(dst, d *mat.Dense)
-	NormSquared() float64
-}
-
 // Dense is a dense n×p matrix as a matrix.Operator.
 type Dense struct {
 	*mat.Dense

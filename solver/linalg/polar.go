@@ -177,7 +177,6 @@ func resized(a *mat.Dense, rows, cols int) *mat.Dense {
 	return mat.NewDense(rows, cols, nil)
 }
 
-// finite reports whether no entry of a is NaN or infinite.
 func finite(a *mat.Dense) bool {
 	for i := range a.RawMatrix().Rows {
 		if slices.ContainsFunc(a.RawRowView(i), func(v float64) bool { return v-v != 0 }) {

@@ -110,7 +110,6 @@ func householderQR(a *mat.Dense) (q, r *mat.Dense) {
 	return q, r
 }
 
-// clearLower sets the entries below the diagonal to 0.
 func clearLower(a *mat.Dense) {
 	rows, cols := a.Dims()
 	for i := range rows {

@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/solver/matrix"
 )
 
 // ErrRank is returned for a rank outside 1 … min(n, p).
@@ -82,7 +84,7 @@ type TruncatedSVD struct {
 //
 // It returns an error that wraps ErrRank for a rank outside 1 … min(n, p), and ErrNonFinite for an X with NaN,
 // infinite entries or an overflowing sum of squares.
-func SVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
+func SVD(x matrix.Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	if s.Rank < 1 || s.Rank > min(n, p) {
 		return nil, fmt.Errorf("computing a truncated SVD: %w: %d for a %d×%d matrix", ErrRank, s.Rank, n, p)
@@ -100,9 +102,8 @@ func SVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 	return t, nil
 }
 
-// scaled is the matrix factor·X.
 type scaled struct {
-	Products
+	matrix.Products
 	factor float64
 }
 
@@ -119,7 +120,7 @@ func (s scaled) MulTransTo(dst, d *mat.Dense) {
 func (s scaled) NormSquared() float64 { return s.factor * (s.factor * s.Products.NormSquared()) }
 
 // truncatedSVD is SVD of an X with a norm near 1.
-func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
+func truncatedSVD(x matrix.Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	oversampling := cmp.Or(s.Oversampling, defaultOversampling+s.Rank/oversamplingShare)
 	width := s.Rank + max(0, oversampling)
@@ -145,7 +146,7 @@ func truncatedSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
 }
 
 // sharpen returns an orthonormal basis of q after the power iterations of SVD. q is n×l; b, p×l, is overwritten.
-func (t Threads) sharpen(x Products, q, b *mat.Dense, iterations int) *mat.Dense {
+func (t Threads) sharpen(x matrix.Products, q, b *mat.Dense, iterations int) *mat.Dense {
 	var (
 		alpha    float64 // less than half of the smallest σ² in the range
 		squaring = true  // the range is narrow enough for X·Xᵀ at once
@@ -197,7 +198,7 @@ func smallestSingular(r *mat.Dense) float64 {
 }
 
 // exactSVD is the SVD of a dense copy of X, which it gets by products with the identity on the smaller side.
-func exactSVD(x Products, s SVDSettings) (*TruncatedSVD, error) {
+func exactSVD(x matrix.Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	dense := mat.NewDense(max(n, p), min(n, p), nil)
 	if n < p {
@@ -231,21 +232,14 @@ func (t Threads) thinSVD(a *mat.Dense) (u *mat.Dense, sigma []float64, v *mat.De
 
 // truncate returns the first k columns under the sign rule.
 func truncate(u, v *mat.Dense, sigma []float64, k int) *TruncatedSVD {
-	n, _ := u.Dims()
-	p, _ := v.Dims()
 	t := &TruncatedSVD{
-		U: mat.DenseCopyOf(u.Slice(0, n, 0, k)),
-		V: mat.DenseCopyOf(v.Slice(0, p, 0, k)),
+		U: mat.DenseCopyOf(Columns(u, 0, k)),
+		V: mat.DenseCopyOf(Columns(v, 0, k)),
 		S: sigma[:k:k],
 	}
-	for c, largest := range LargestEntries(t.V) {
-		if largest < 0 {
-			for _, m := range []*mat.Dense{t.U, t.V} {
-				column := m.ColView(c).(*mat.VecDense)
-				column.ScaleVec(-1, column)
-			}
-		}
-	}
+	signs := Signs(t.V)
+	ScaleColumns(t.U, t.U, signs)
+	ScaleColumns(t.V, t.V, signs)
 	return t
 }
 
@@ -272,7 +266,7 @@ func (t Threads) Orthonormalize(f *mat.Dense) error {
 // RightVectorsTo stores in topics (p×k) the right singular vectors v of the largest singular values of X, each with the
 // sign for which ‖⟨X·v⟩₊‖ is larger; a tie keeps it. If k exceeds min(n, p) or the rank of X, further columns complete
 // the orthonormal set. s.Rank is not read.
-func RightVectorsTo(topics *mat.Dense, x Products, s SVDSettings) error {
+func RightVectorsTo(topics *mat.Dense, x matrix.Products, s SVDSettings) error {
 	n, p := x.Dims()
 	_, k := topics.Dims()
 	s.Rank = min(n, p, k)

@@ -152,7 +152,7 @@ func TestSVDRefuses(t *testing.T) {
 		{nan, 2, ErrNonFinite},
 		{inf, 2, ErrNonFinite},
 	} {
-		for _, x := range []Products{Dense{Dense: test.x}, sparse(t, test.x)} {
+		for _, x := range []matrix.Products{Dense{Dense: test.x}, sparse(t, test.x)} {
 			if _, err := SVD(x, SVDSettings{Rank: test.rank}); !errors.Is(err, test.want) {
 				t.Errorf("rank %d: error %v, want %v", test.rank, err, test.want)
 			}

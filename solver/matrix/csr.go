@@ -126,6 +126,24 @@ func (x *CSR) SelectRows(rows []int) *CSR {
 	return newCSR(len(rows), x.p, indptr, indices, values)
 }
 
+// MapColumns returns the matrix with p columns whose column place[j] is column j of X. Places ascend; a column with a
+// negative place is left out.
+func (x *CSR) MapColumns(place []int32, p int) *CSR {
+	indptr := make([]int, 1, x.n+1)
+	var indices []int32
+	var values []float64
+	for i := range x.n {
+		columns, row := x.Row(i)
+		for c, j := range columns {
+			if place[j] >= 0 {
+				indices, values = append(indices, place[j]), append(values, row[c])
+			}
+		}
+		indptr = append(indptr, len(indices))
+	}
+	return newCSR(x.n, p, indptr, indices, values)
+}
+
 // Transpose returns Xᵀ, whose row j holds column j of X, computed once, at O(p + nnz) and as much memory as X.
 func (x *CSR) Transpose() *CSR { return x.transposed() }
 

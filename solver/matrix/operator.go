@@ -5,6 +5,12 @@ import "gonum.org/v1/gonum/mat"
 // Operator is an n×p matrix X that brings its own products. Implementations are immutable and safe for concurrent use.
 type Operator interface {
 	mat.Matrix
+	Products
+}
+
+// Products are the products of an n×p matrix X.
+type Products interface {
+	Dims() (n, p int)
 	// MulTo stores X·D in dst; D is p×k, dst is n×k and must not share memory with D.
 	MulTo(dst, d *mat.Dense)
 	// MulTransTo stores Xᵀ·D in dst; D is n×k, dst is p×k and must not share memory with D.

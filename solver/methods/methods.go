@@ -3,6 +3,7 @@ package methods
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/solver"
@@ -32,26 +33,23 @@ type method struct {
 	make           func(s *Settings) (solver.Method, error)
 }
 
-var all = [...]method{
-	{name: SONMF, domain: solver.Real, topics: false, scores: false, make: func(s *Settings) (solver.Method, error) {
+var all = []method{
+	{name: SONMF, domain: solver.Real, make: func(s *Settings) (solver.Method, error) {
 		s.Step = cmp.Or(s.Step, string(sonmf.StepExtrapolated))
 		return sonmf.New(sonmf.Settings{Step: sonmf.Step(s.Step)})
 	}},
-	{name: SONMFBinary, domain: solver.Binary, topics: false, scores: true, make: func(s *Settings) (solver.Method,
-		error,
-	) {
+	{name: SONMFBinary, domain: solver.Binary, scores: true, make: func(s *Settings) (solver.Method, error) {
 		s.Step = cmp.Or(s.Step, string(sonmf.BinaryStepQuasiNewton))
 		return sonmf.NewBinary(sonmf.BinarySettings{Step: sonmf.BinaryStep(s.Step)})
 	}},
 	{name: NMF, domain: solver.NonNegative, topics: true, scores: true, make: plain(nmf.NMF{})},
 	{name: ONMF, domain: solver.NonNegative, topics: true, scores: true, make: plain(nmf.ONMF{})},
-	{name: SemiNMF, domain: solver.Real, topics: false, scores: true, make: plain(nmf.SemiNMF{})},
-	{name: LogNMF, domain: solver.Binary, topics: true, scores: false, make: plain(nmf.LogNMF{})},
-	{
-		name: L1NMF, domain: solver.NonNegative, topics: true, scores: true,
-		make: func(s *Settings) (solver.Method, error) { return nmf.NewL1(s.L1Topics, s.L1Scores) },
-	},
-	{name: SVD, domain: solver.Real, topics: false, scores: false, make: plain(svd.Method{})},
+	{name: SemiNMF, domain: solver.Real, scores: true, make: plain(nmf.SemiNMF{})},
+	{name: LogNMF, domain: solver.Binary, topics: true, make: plain(nmf.LogNMF{})},
+	{name: L1NMF, domain: solver.NonNegative, topics: true, scores: true, make: func(s *Settings) (solver.Method, error) {
+		return nmf.NewL1(s.L1Topics, s.L1Scores)
+	}},
+	{name: SVD, domain: solver.Real, make: plain(svd.Method{})},
 }
 
 func plain(m solver.Method) func(*Settings) (solver.Method, error) {
@@ -60,10 +58,8 @@ func plain(m solver.Method) func(*Settings) (solver.Method, error) {
 
 // find returns the method of a name, a method without a maker for any other name.
 func find(name string) method {
-	for _, m := range all {
-		if m.name == name {
-			return m
-		}
+	if i := slices.IndexFunc(all, func(m method) bool { return m.name == name }); i >= 0 {
+		return all[i]
 	}
 	return method{}
 }

@@ -88,7 +88,6 @@ func (s *state) complete(ctx context.Context, p *solver.Problem) {
 	s.measureTopics()
 }
 
-// polish makes rounds of coordinate descent on both factors.
 func (s *state) polish(ctx context.Context) {
 	repeat(ctx, polishing, func() {
 		s.projectOnScores()
@@ -152,7 +151,6 @@ func lift(a *mat.Dense) {
 	raise(a, leastShare*mat.Max(a))
 }
 
-// raise replaces entries below the least by it.
 func raise(a *mat.Dense, least float64) {
 	a.Apply(func(_, _ int, v float64) float64 { return max(v, least) }, a)
 }

@@ -123,7 +123,6 @@ type blockwise struct {
 	unconverged atomic.Int64
 }
 
-// partition holds the groups of the rows and of the columns.
 type partition struct{ rows, columns []int }
 
 func compareCandidates(a, b Candidate) int {
@@ -240,7 +239,6 @@ func (cv *blockwise) count(fold int) (held, rest int) {
 	return held, rest
 }
 
-// fit stores the error of a candidate in a fold.
 func (cv *blockwise) fit(ctx context.Context, f, candidate int) error {
 	fitter, err := cv.folds[f]()
 	if err != nil {
@@ -304,7 +302,6 @@ func newPoint(c Candidate, errors []float64) Point {
 	return Point{c, math.Ldexp(mean, exponent), math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent)}
 }
 
-// choose computes the curve and reads the choice from it.
 func (cv *blockwise) choose() *Choice {
 	out := &Choice{Fits: len(cv.candidates) * len(cv.folds), Unconverged: int(cv.unconverged.Load())}
 	for i, c := range cv.candidates {

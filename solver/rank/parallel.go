@@ -147,7 +147,6 @@ func components(x mat.Matrix) ([]float64, error) {
 	return values, nil
 }
 
-// draw returns the eigenvalues of the d-th random data set.
 func (s *ParallelSettings) draw(ctx context.Context, x mat.Matrix, d int) ([]float64, error) {
 	n, p := x.Dims()
 	random := rand.New(rand.NewPCG(s.Seed, uint64(d)))

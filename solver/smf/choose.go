@@ -269,7 +269,6 @@ func (c *validation) evaluate(ctx context.Context, t *trial, first bool) error {
 	return nil
 }
 
-// follow runs the candidates along their paths.
 func (c *validation) follow(ctx context.Context) error {
 	xis, ridges := descending(c.Xi), descending(c.Ridge)
 	for r := range c.Ranks {
@@ -294,7 +293,6 @@ func (c *validation) follow(ctx context.Context) error {
 	return nil
 }
 
-// advance reports that runs are done or skipped.
 func (c *validation) advance(runs int) {
 	if done := c.done.Add(int64(runs)); runs > 0 && c.Progress != nil {
 		c.Progress(int(done), len(c.candidates)*len(c.folds))
@@ -354,7 +352,6 @@ func (c *validation) run(ctx context.Context, t *trial, fold int, first bool) er
 	return nil
 }
 
-// descending returns the indices of the values, largest value first.
 func descending(values []float64) []int {
 	return linalg.Order(len(values), func(a, b int) int { return cmp.Compare(values[b], values[a]) })
 }

@@ -2,7 +2,6 @@ package smf
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -62,10 +61,7 @@ func (m *Method) Orthonormal(r *solver.Result) (*solver.Result, error) {
 	turned, head := *r, *r.Head
 	small.Mul(&u, rotation)
 	turned.Topics, turned.Scores, head.Coefficients = serial.Product(basis, small), new(mat.Dense), new(mat.Dense)
-	signs := linalg.LargestEntries(turned.Topics)
-	for t, v := range signs {
-		signs[t] = math.Copysign(1, v)
-	}
+	signs := linalg.Signs(turned.Topics)
 	turned.Scores.Mul(&scores, rotation)
 	head.Coefficients.Mul(&coefficients, rotation)
 	for _, a := range []*mat.Dense{turned.Topics, turned.Scores, head.Coefficients} {

@@ -127,7 +127,6 @@ func (s *gradientState) half(residual *mat.Dense) *lifted {
 	return &lifted{iterate: &s.iterate, a: a, share: 2 * s.Step * s.Xi}
 }
 
-// stepAux makes the step of Γ.
 func (s *gradientState) stepAux(residual *mat.Dense) {
 	tau := cmp.Or(s.StepAux, s.Step)
 	gamma := s.gamma()
@@ -146,7 +145,7 @@ func (s *gradientState) project(half *lifted) bool {
 	r, wide := s.rank, s.kappa+s.e
 	basis, right := mat.NewDense(s.d, r, nil), mat.NewDense(wide, r, nil) // Θ = basis·rightᵀ, zeros beyond its columns
 	found := min(r, wide)
-	leading := right.Slice(0, wide, 0, found).(*mat.Dense)
+	leading := linalg.Columns(right, 0, found)
 	if min(s.d, wide) <= exactDim {
 		var svd mat.SVD
 		dense := mat.NewDense(s.d, wide, nil)
@@ -157,9 +156,9 @@ func (s *gradientState) project(half *lifted) bool {
 		var u, v mat.Dense
 		svd.UTo(&u)
 		svd.VTo(&v)
-		basis.Copy(u.Slice(0, s.d, 0, found))
-		linalg.ScaleColumns(leading, v.Slice(0, wide, 0, found).(*mat.Dense), svd.Values(nil)[:found])
-	} else if !s.iterateBlock(half, basis.Slice(0, s.d, 0, found).(*mat.Dense), leading) {
+		basis.Copy(linalg.Columns(&u, 0, found))
+		linalg.ScaleColumns(leading, linalg.Columns(&v, 0, found), svd.Values(nil)[:found])
+	} else if !s.iterateBlock(half, linalg.Columns(basis, 0, found), leading) {
 		return false
 	}
 	s.coef().Copy(right.Slice(0, s.kappa, 0, r))
@@ -192,7 +191,7 @@ func (s *gradientState) iterateBlock(half *lifted, basis, right *mat.Dense) bool
 		return false
 	}
 	s.block = s.threads.Product(s.block, vectors)
-	basis.Copy(s.block.Slice(0, s.d, 0, r))
+	basis.Copy(linalg.Columns(s.block, 0, r))
 	s.threads.MulTo(right, z, mat.DenseCopyOf(vectors.Slice(0, width, 0, r)))
 	return true
 }

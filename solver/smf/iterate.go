@@ -40,7 +40,7 @@ func (it *iterate) Head() *solver.Head { return it.result }
 // Finish turns the iterate into the gauge that the package comment describes and recomputes the objective.
 func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	r := it.rank
-	coef := mat.DenseCopyOf(it.head.Slice(0, it.kappa, 0, r))
+	coef := mat.DenseCopyOf(linalg.Columns(it.head, 0, r))
 	it.rotate(coef)
 	left, right := make([]float64, r), make([]float64, r)
 	images, coefs := columnNorms(it.image), columnNorms(coef)
@@ -66,7 +66,7 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	topics, scores = mat.DenseCopyOf(topics), mat.DenseCopyOf(scores) // not views of a wider matrix
 	it.result = &solver.Head{Coefficients: widened(coef, it.k), Intercept: mat.Col(nil, r, it.head)}
 	if it.aux > 1 {
-		it.result.AuxCoefficients = mat.DenseCopyOf(it.head.Slice(0, it.kappa, r+1, r+it.aux))
+		it.result.AuxCoefficients = mat.DenseCopyOf(linalg.Columns(it.head, r+1, r+it.aux))
 	}
 	return topics, scores, it.recompute(topics, scores)
 }
@@ -113,7 +113,7 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 		own, other = scores, topics
 	}
 	it.basis = mat.NewDense(it.d, it.rank, nil)
-	if err := it.threads.PolarTo(it.basis, own.Slice(0, it.d, 0, it.rank).(*mat.Dense)); err != nil {
+	if err := it.threads.PolarTo(it.basis, linalg.Columns(own, 0, it.rank)); err != nil {
 		return fmt.Errorf("making the factors orthonormal: %w", err)
 	}
 	var small mat.Dense // own = Q·small
@@ -124,7 +124,7 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 		it.coef().Mul(h.Coefficients, small.T())
 		it.head.SetCol(it.rank, h.Intercept)
 		if it.aux > 1 {
-			it.head.Slice(0, it.kappa, it.rank+1, it.rank+it.aux).(*mat.Dense).Copy(h.AuxCoefficients)
+			linalg.Columns(it.head, it.rank+1, it.rank+it.aux).Copy(h.AuxCoefficients)
 		}
 	}
 	return nil
@@ -135,13 +135,13 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
 	if dst == nil {
 		dst = mat.NewDense(it.n, it.rank+it.aux, nil)
-		dst.Slice(0, it.n, it.rank, it.rank+it.aux).(*mat.Dense).Copy(it.z)
+		linalg.Columns(dst, it.rank, it.rank+it.aux).Copy(it.z)
 	}
 	features := it.basis
 	if it.Variant == VariantW {
 		features = products
 	}
-	dst.Slice(0, it.n, 0, it.rank).(*mat.Dense).Copy(features)
+	linalg.Columns(dst, 0, it.rank).Copy(features)
 	return dst
 }
 
@@ -153,11 +153,11 @@ func (it *iterate) addRidge(dst *mat.Dense) {
 }
 
 // coef returns bᵀ, κ×r, as a view of the head.
-func (it *iterate) coef() *mat.Dense { return it.head.Slice(0, it.kappa, 0, it.rank).(*mat.Dense) }
+func (it *iterate) coef() *mat.Dense { return linalg.Columns(it.head, 0, it.rank) }
 
 // gamma returns Γᵀ, κ×(1+q), as a view of the head.
 func (it *iterate) gamma() *mat.Dense {
-	return it.head.Slice(0, it.kappa, it.rank, it.rank+it.aux).(*mat.Dense)
+	return linalg.Columns(it.head, it.rank, it.rank+it.aux)
 }
 
 // widened returns a with columns of zeros up to k.
@@ -167,7 +167,7 @@ func widened(a *mat.Dense, k int) *mat.Dense {
 		return a
 	}
 	wide := mat.NewDense(rows, k, nil)
-	wide.Slice(0, rows, 0, cols).(*mat.Dense).Copy(a)
+	linalg.Columns(wide, 0, cols).Copy(a)
 	return wide
 }
 

@@ -133,8 +133,8 @@ func (s *profiledState) fit() {
 
 // adopt makes basis and image views of the first columns of wide and wideImage.
 func (s *profiledState) adopt() {
-	s.basis = s.wide.Slice(0, s.d, 0, s.rank).(*mat.Dense)
-	s.image = s.wideImage.Slice(0, s.e, 0, s.rank).(*mat.Dense)
+	s.basis = linalg.Columns(s.wide, 0, s.rank)
+	s.image = linalg.Columns(s.wideImage, 0, s.rank)
 }
 
 // total returns ξ·(‖X‖² − ‖Y‖²).
@@ -206,9 +206,9 @@ func (s *profiledState) products() {
 	if s.Variant == VariantW {
 		s.stacked.Augment(s.image, s.residual)
 		s.side.MulTo(s.back, s.stacked)
-		s.gradient.Copy(s.back.Slice(0, s.d, r, r+s.kappa))
+		s.gradient.Copy(linalg.Columns(s.back, r, r+s.kappa))
 	} else {
-		s.side.MulTo(s.back.Slice(0, s.d, 0, r).(*mat.Dense), s.image)
+		s.side.MulTo(linalg.Columns(s.back, 0, r), s.image)
 		s.gradient.Copy(s.residual)
 	}
 	s.addRidge(s.gradient)
@@ -221,11 +221,11 @@ func (s *profiledState) directions() int {
 	r, kept := s.rank, s.rank+s.previous
 	coef := mat.DenseCopyOf(s.coef())
 	coef.Scale(-1, coef)
-	turned := s.back.Slice(0, s.d, 0, r).(*mat.Dense)
+	turned := linalg.Columns(s.back, 0, r)
 	turned.Scale(2*s.Xi, turned)
 	s.threads.AddMulTo(turned, s.gradient, coef)
-	s.back.Slice(0, s.d, r, r+s.kappa).(*mat.Dense).Copy(s.gradient)
-	old := s.wide.Slice(0, s.d, 0, kept).(*mat.Dense)
+	linalg.Columns(s.back, r, r+s.kappa).Copy(s.gradient)
+	old := linalg.Columns(s.wide, 0, kept)
 	fresh, other, least := s.back, s.spare, 0.0
 	for range 2 { // the second pass removes what rounding left in the first
 		_, width := fresh.Dims()
@@ -242,8 +242,8 @@ func (s *profiledState) directions() int {
 		other = s.back
 	}
 	_, width := fresh.Dims()
-	s.wide.Slice(0, s.d, kept, kept+width).(*mat.Dense).Copy(fresh)
-	s.side.MulTransTo(s.wideImage.Slice(0, s.e, kept, kept+width).(*mat.Dense), fresh)
+	linalg.Columns(s.wide, kept, kept+width).Copy(fresh)
+	s.side.MulTransTo(linalg.Columns(s.wideImage, kept, kept+width), fresh)
 	return kept + width
 }
 
@@ -290,15 +290,14 @@ type reduced struct {
 	objective       float64 // of the iterate, without the term −ξ·‖Y‖²
 }
 
-// reduce computes the reduced problem of the first columns of wide.
 func (s *profiledState) reduce(used int) *reduced {
 	m := &reduced{
 		task:     s.task,
-		images:   s.threads.Gram(s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense)),
+		images:   s.threads.Gram(linalg.Columns(s.wideImage, 0, used)),
 		gradient: mat.NewDense(used, s.kappa, nil), point: mat.NewDense(used, s.kappa, nil),
 		objective: s.Xi*s.squared + s.regression.objective,
 	}
-	s.threads.InnerTo(m.gradient, s.wide.Slice(0, s.d, 0, used).(*mat.Dense), s.gradient)
+	s.threads.InnerTo(m.gradient, linalg.Columns(s.wide, 0, used), s.gradient)
 	m.point.Slice(0, s.rank, 0, s.kappa).(*mat.Dense).Copy(s.coef().T())
 	return m
 }
@@ -313,7 +312,7 @@ func (s *profiledState) advanced(m *reduced) (*reduced, bool) {
 	used, kappa := m.point.Dims()
 	r := m.rank
 	weighted := mat.NewDense(s.e, used, nil)
-	s.regression.weigh(weighted, s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense))
+	s.regression.weigh(weighted, linalg.Columns(s.wideImage, 0, used))
 	hessian := s.threads.Gram(weighted)
 	for j := range used {
 		hessian.Set(j, j, hessian.At(j, j)+2*s.Ridge)
@@ -416,9 +415,8 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 	used, r := coordinates.Dims()
 	both := onward(coordinates, s.threads)
 	_, width := both.Dims()
-	s.threads.MulTo(s.next.Slice(0, s.d, 0, width).(*mat.Dense), s.wide.Slice(0, s.d, 0, used).(*mat.Dense), both)
-	s.threads.MulTo(s.nextImage.Slice(0, s.e, 0, width).(*mat.Dense),
-		s.wideImage.Slice(0, s.e, 0, used).(*mat.Dense), both)
+	s.threads.MulTo(linalg.Columns(s.next, 0, width), linalg.Columns(s.wide, 0, used), both)
+	s.threads.MulTo(linalg.Columns(s.nextImage, 0, width), linalg.Columns(s.wideImage, 0, used), both)
 	s.swap()
 	s.previous = width - r
 	s.straighten()
@@ -428,7 +426,6 @@ func (s *profiledState) move(coordinates, target *mat.Dense) {
 	s.regression.fit(max(fitShare*(s.Xi*s.squared+s.regression.objective), gainShare*s.gained), updateSteps)
 }
 
-// swap exchanges the directions of two updates.
 func (s *profiledState) swap() {
 	s.wide, s.next = s.next, s.wide
 	s.wideImage, s.nextImage = s.nextImage, s.wideImage
@@ -438,7 +435,7 @@ func (s *profiledState) swap() {
 // straighten makes Q and P orthonormal again if rounding errors have added up.
 func (s *profiledState) straighten() {
 	width := s.rank + s.previous
-	directions := s.wide.Slice(0, s.d, 0, width).(*mat.Dense)
+	directions := linalg.Columns(s.wide, 0, width)
 	gram := s.threads.Gram(directions)
 	var drift mat.Dense
 	drift.Sub(gram, linalg.Identity(width))
@@ -450,7 +447,7 @@ func (s *profiledState) straighten() {
 		return // not finite; the objective shows it too
 	}
 	root := linalg.Mapped(values, vectors, func(v float64) float64 { return 1 / math.Sqrt(v) })
-	for _, a := range []*mat.Dense{directions, s.wideImage.Slice(0, s.e, 0, width).(*mat.Dense)} {
+	for _, a := range []*mat.Dense{directions, linalg.Columns(s.wideImage, 0, width)} {
 		a.Copy(s.threads.Product(a, root))
 	}
 }

@@ -102,7 +102,6 @@ func New(data Data, s Settings) (*Method, error) {
 	return &Method{data: data, settings: s}, nil
 }
 
-// check checks the data and fills in the number of classes.
 func (d *Data) check() error {
 	if len(d.Labels) == 0 {
 		return fmt.Errorf("%w: there are none", ErrLabels)
@@ -199,7 +198,7 @@ type task struct {
 	Settings
 	threads  linalg.Threads
 	x        matrix.Operator // X, n×p
-	side     linalg.Products // X̂, d×e
+	side     matrix.Products // X̂, d×e
 	n, d, e  int
 	k, rank  int        // k is the rank in the settings, rank is min(k, d): the largest width of a basis
 	kappa    int        // κ
@@ -264,8 +263,7 @@ func shape(a *mat.Dense) (rows, columns int) {
 	return a.Dims()
 }
 
-// transposed is Xᵀ.
-type transposed struct{ linalg.Products }
+type transposed struct{ matrix.Products }
 
 func (x transposed) Dims() (p, n int) {
 	n, p = x.Products.Dims()

@@ -101,7 +101,6 @@ func newFactorPair(n, p, k int) *factorPair {
 
 func (v *factorPair) dot(w *factorPair) float64 { return blas64.Dot(v.Vector, w.Vector) }
 
-// add adds a·w to v.
 func (v *factorPair) add(a float64, w *factorPair) { blas64.Axpy(a, w.Vector, v.Vector) }
 
 // newPoint returns the point of these factors, to be evaluated with what every update needs.

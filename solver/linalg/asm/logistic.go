@@ -93,7 +93,6 @@ func (l *level) logistic() {
 	l.total([]reg.VecVirtual{sum, other})
 }
 
-// broadcast returns a vector of one value.
 func (l *level) broadcast(v float64) reg.VecVirtual {
 	r := l.vector()
 	VBROADCASTSD(constant(v), r)

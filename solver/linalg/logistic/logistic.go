@@ -113,7 +113,6 @@ func (l *Loss) Evaluate(at *Point) {
 	}
 }
 
-// evaluate adds up the lane's documents.
 func (w *lane) evaluate(l *Loss, at *Point) {
 	k, p := l.transposed.Dims()
 	w.loss = 0

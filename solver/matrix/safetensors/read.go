@@ -14,7 +14,6 @@ const MaxHeader = 100_000_000
 
 const metadataKey = "__metadata__"
 
-// entry is the header's record of one tensor.
 type entry struct {
 	DType   string   `json:"dtype"`
 	Shape   []int    `json:"shape"`
