@@ -23,13 +23,11 @@ type DomainError struct {
 	Range    string // of a method that takes answers in a range, in place of Domain
 }
 
-// Error returns the position, the value and what is taken.
 func (e *DomainError) Error() string {
 	return fmt.Sprintf("entry in row %d, column %d is %v, not %v", e.Row, e.Col, e.Value,
 		cmp.Or(e.Range, e.Domain.String()))
 }
 
-// Unwrap returns ErrDomain.
 func (e *DomainError) Unwrap() error { return ErrDomain }
 
 // Domain is the set that the entries of X must be from.
@@ -51,7 +49,6 @@ var domains = [...]struct {
 	Binary:      {"0 or 1", func(v float64) bool { return v == 0 || v == 1 }},
 }
 
-// String returns what an entry of the domain is.
 func (d Domain) String() string {
 	if d < 0 || int(d) >= len(domains) {
 		return unknown.name

@@ -51,12 +51,10 @@ type NonFiniteError struct {
 	Value    float64
 }
 
-// Error returns the position and the value.
 func (e *NonFiniteError) Error() string {
 	return fmt.Sprintf("entry in row %d, column %d is %v", e.Row, e.Col, e.Value)
 }
 
-// Unwrap returns ErrNonFinite.
 func (e *NonFiniteError) Unwrap() error { return ErrNonFinite }
 
 // Settings controls a run. Zero values mean the defaults that the fields name.

@@ -40,7 +40,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	for raw := range classes {
 		v.keep(raw)
 	}
-	v.speller.deletes = make(map[string][]*word)
+	v.speller.deletes = make(map[string][]*word, 5*len(known))
 	for _, w := range known {
 		v.speller.add(w)
 	}

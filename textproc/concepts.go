@@ -159,8 +159,7 @@ func lines(r io.Reader, width int, add func(fields []string) error) error {
 		line := strings.TrimRight(strings.TrimPrefix(scanner.Text(), "\ufeff"), "\r")
 		fields := strings.Split(line, "\t")
 		if number == 1 && slices.Contains([]string{"concept", "surface", "trigger"}, fields[0]) ||
-			strings.TrimSpace(line) == "" ||
-			line[0] == '#' {
+			strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
 		if len(fields) < min(width, 3) {

@@ -8,20 +8,16 @@
 //	           NFKC, case folded
 //	lexemes    words (runs of letters and marks, apostrophes left out, at most 64 bytes), numbers, and single marks
 //	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital
-//	           signs have
-//	           their own, child:hr:>=131. Dates, times of day, sizes and other numbers are no terms.
+//	           signs have their own, child:hr:>=131. Dates, times of day, sizes and other numbers are no terms.
 //	concepts   the longest surface of concepts.tsv: sob and "short of breath" are dyspnea, n/v is nausea and vomiting.
-//	           Parts come
-//	           beside: chest_pain, chest, pain.
+//	           Parts come beside: chest_pain, chest, pain.
 //	senses     a surface with several is read by its neighbours (senses.tsv), or left as it is
 //	names      a word after a title is a name and no term: Mrs Smith, Dr. Jones
-//	spelling   a word of five letters or more that is in no list and one edit from a word of a surface is read as that
-//	           one
+//	spelling   a word of five letters or more that is in no list is read as the word of a surface that is one edit away
 //	stop words and single letters are no terms
 //	stems      other words: Porter2 as kljensen/snowball v0.10.0 has it, from before its change of October 2023
 //	status     by the words and signs around (status.tsv): denied, possible, past, or another person's. Such a term is
-//	           one of
-//	           its own, not:fever, and never counts as the affirmed one, but for chronic diseases: h/o copd is copd.
+//	           one of its own, not:fever, and never counts as the affirmed one, but for chronic diseases: h/o copd is copd.
 //	phrases    optional: up to three neighbouring terms of a clause joined by a space, without measurements and parts
 //
 // A mention, exported as Token, is a part of the note that means something, with its terms. A term is a column's name;

@@ -46,28 +46,20 @@ func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 			sum += t.pieceSums[i]
 		}
 		if sum != 0 {
-			dst = t.part(dst, int(m.start), int(m.end), sum)
-			t.describe(&dst[len(dst)-1], m)
+			dst = slices.Grow(dst, 1)[:len(dst)+1]
+			p := &dst[len(dst)-1] // the memory of its terms is used again
+			*p = Part{
+				Start: int(m.start), End: int(m.end), Contribution: sum, Terms: p.Terms[:0], Status: m.status,
+				Printable: true,
+			}
+			t.describe(p, m)
 		}
 	}
 	return dst
 }
 
-// part appends a part and keeps the memory of its terms.
-func (t *Transformer) part(dst []Part, start, end int, sum float64) []Part {
-	if n := len(dst); n < cap(dst) {
-		dst = dst[:n+1]
-	} else {
-		dst = append(dst, Part{})
-	}
-	p := &dst[len(dst)-1]
-	*p = Part{Start: start, End: end, Contribution: sum, Terms: p.Terms[:0]}
-	return dst
-}
-
+// describe fills in the terms of a part and whether it is printable.
 func (t *Transformer) describe(p *Part, m *mention) {
-	p.Status = m.status
-	p.Printable = true
 	for _, x := range m.terms {
 		p.Terms = append(p.Terms, x.text)
 	}

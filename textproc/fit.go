@@ -160,19 +160,9 @@ func inOrder(docs []Document) *ordered {
 			number[d.Patient] = n
 			o.patients++
 		}
-		o.patient[i] = n
+		o.order[i], o.patient[i] = i, n
 	}
-	at := make([]int, o.patients+1) // where each patient begins
-	for _, n := range o.patient {
-		at[n+1]++
-	}
-	for n := range o.patients {
-		at[n+1] += at[n]
-	}
-	for i, n := range o.patient {
-		o.order[at[n]] = i
-		at[n]++
-	}
+	slices.SortStableFunc(o.order, func(a, b int) int { return cmp.Compare(o.patient[a], o.patient[b]) })
 	for count, from := runtime.GOMAXPROCS(0), 0; len(o.shares) == 0 || from < len(docs); {
 		to := min(from+(len(docs)+count-1)/count, len(docs))
 		for to < len(docs) && o.patient[o.order[to]] == o.patient[o.order[to-1]] {
@@ -227,14 +217,12 @@ func commonest(text string, surfaces map[string]*tally, minDF int) []string {
 	forms := slices.SortedFunc(maps.Keys(surfaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(surfaces[b].patients, surfaces[a].patients), cmp.Compare(a, b))
 	})
-	n := 0
-	for n < len(forms) && n < maxSurfaces && surfaces[forms[n]].patients >= minDF {
-		n++
-	}
-	if n == 0 {
+	forms = slices.Clone(forms[:min(len(forms), maxSurfaces)])
+	forms = slices.DeleteFunc(forms, func(form string) bool { return surfaces[form].patients < minDF })
+	if len(forms) == 0 {
 		return []string{text}
 	}
-	return slices.Clone(forms[:n])
+	return forms
 }
 
 // appendSurface appends the folded words of mentions [from,to], with one space where the note has any.

@@ -85,8 +85,7 @@ func (t *Transformer) fractions() {
 	for i := 0; i < len(t.lex); i++ {
 		l := t.lex[i]
 		if next := i + 3; t.isNumber(i) && t.isMark(i+1, '/') && t.isNumber(i+2) &&
-			isFraction(l.value, t.lex[i+2].value) &&
-			!t.isMark(next, '/') {
+			isFraction(l.value, t.lex[i+2].value) && !t.isMark(next, '/') {
 			l.value, l.end, l.point, l.word = l.value/t.lex[i+2].value, t.lex[i+2].end, true, nil
 			whole := len(kept) - 1
 			switch u := t.unitAt(next); {

@@ -1,5 +1,7 @@
 package textproc
 
+import "slices"
+
 // typed appends the term of one range of m to t.arena.
 func (t *Transformer) typed(m *measure, r int) {
 	if r >= 0 && m.ranges[r] != "" {
@@ -196,12 +198,8 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 			return t.one(i, end, oxygen, high)
 		}
 		return end
-	case feet:
-		return t.fallen(i, end, high)
-	case metres:
-		return t.fallen(i, end, high*3.28)
-	case storeys:
-		return t.fallen(i, end, high*10)
+	case feet, metres, storeys:
+		return t.fallen(i, end, high*feetOf[u])
 	case milesAnHour:
 		return t.one(i, end, speed, high)
 	case kilometresAnHour:
@@ -373,14 +371,8 @@ func (t *Transformer) special(i int) int {
 		return t.letterAnswer(i)
 	case "x":
 		return t.times(i)
-	case "c":
-		return t.vertebra(i, 0, 7)
-	case "t":
-		return t.vertebra(i, 1, 12)
-	case "l":
-		return t.vertebra(i, 2, 5)
-	case "s":
-		return t.vertebra(i, 3, 5)
+	case "c", "t", "l", "s":
+		return t.vertebra(i)
 	case "g":
 		return t.gravida(i)
 	}
@@ -454,9 +446,11 @@ func (t *Transformer) times(i int) int {
 	return t.one(i, next, count, high)
 }
 
-// vertebra reads a level of the spine at i, whose letter is range r: L5, C5-6, L4/L5. It returns i if there is none.
-func (t *Transformer) vertebra(i, r int, most float64) int {
-	at := i + 1
+// vertebra reads a level of the spine at i, whose letter names a range of spine: L5, C5-6, L4/L5. It returns i if there
+// is none.
+func (t *Transformer) vertebra(i int) int {
+	r, at := slices.Index(spine.ranges, t.lex[i].word.raw), i+1
+	most := [...]float64{7, 12, 5, 5}[r] // of each range
 	if t.isMark(at, '-') && t.lex[at].glued {
 		at++
 	}
@@ -467,7 +461,7 @@ func (t *Transformer) vertebra(i, r int, most float64) int {
 	next := at + 1
 	if (t.isMark(next, '-') || t.isMark(next, '/')) && t.lex[next].glued {
 		k := next + 1
-		if t.is(k, "c", "t", "l", "s") {
+		if t.is(k, spine.ranges...) {
 			k++
 		}
 		if t.isNumber(k) && t.lex[k].glued {

@@ -31,8 +31,7 @@ func (t *Transformer) weeksPregnant(i, next int, x float64) int {
 	}
 	before := i - 1
 	for before >= 0 && before > i-5 && (t.isClass(before, filler|separator) || t.isMark(before, ':') ||
-		t.isMark(before, '~') ||
-		t.isMark(before, '(') || t.is(before, "x")) {
+		t.isMark(before, '~') || t.isMark(before, '(') || t.is(before, "x")) {
 		before--
 	}
 	since := before < i-1 && t.is(i-1, "x") || t.is(i-1, "for", "past", "last")

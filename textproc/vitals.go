@@ -19,8 +19,7 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 		return 0
 	}
 	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) ||
-		t.is(at+1, "am", "pm") ||
-		t.isClass(at+1, month) && t.lex[at+1].glued {
+		t.is(at+1, "am", "pm") || t.isClass(at+1, month) && t.lex[at+1].glued {
 		return 0
 	}
 	if t.isMark(at+1, '/') || t.is(at+1, "over") {
@@ -56,8 +55,7 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 			end++
 		}
 		if t.is(end, "r") && (t.lex[end].glued || end+1 == len(t.lex) || t.lex[end+1].kind == mark &&
-			!t.lex[end+1].glued ||
-			t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
+			!t.lex[end+1].glued || t.isMark(end+1, ',') || t.isMark(end+1, ';')) { // rectal
 			end++
 		}
 	case glucose:
@@ -270,8 +268,7 @@ func rated(t *Transformer, key, number int) bool {
 	}
 	for i := key + 1; i < number; i++ {
 		if t.lex[i].kind == letters && !t.is(i, "is", "was", "of", "now", "currently", "level", "scale", "score",
-			"rating", "rated",
-			"pain", "at", "a", "an", "as", "her", "his", "their", "my", "the") {
+			"rating", "rated", "pain", "at", "a", "an", "as", "her", "his", "their", "my", "the") {
 			return false
 		}
 	}

@@ -122,6 +122,9 @@ var hoursOf = [...]float64{
 	seconds: 1. / 3600, minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24,
 }
 
+// feetOf says how many feet a unit of height has.
+var feetOf = [...]float64{feet: 1, metres: 3.28, storeys: 10}
+
 func (u unit) isTime() bool { return u >= seconds && u <= years }
 
 // unitAt returns what the word at i makes a number count.

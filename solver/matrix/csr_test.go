@@ -92,6 +92,19 @@ func TestCSRIsTheMatrix(t *testing.T) {
 				t.Errorf("row %d of the selection is not row %d", i, r)
 			}
 		}
+
+		// Every other column, one place apart.
+		place, want := make([]int32, p), mat.NewDense(n, p, nil)
+		for j := range place {
+			place[j] = -1
+			if j%2 == 0 {
+				place[j] = int32(j / 2)
+				want.SetCol(j/2, mat.Col(nil, j, dense))
+			}
+		}
+		if got := x.MapColumns(place, p); !mat.Equal(got, want) {
+			t.Errorf("every other column is %v, want %v", mat.Formatted(got), mat.Formatted(want))
+		}
 	})
 }
 

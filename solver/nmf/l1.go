@@ -83,7 +83,6 @@ func (s *penalized) Update() solver.Status {
 // Objective returns ½‖X − G·Fᵀ‖² + λ_F‖F‖₁ + λ_G‖G‖₁.
 func (s *penalized) Objective() float64 { return s.residual/2 + s.penalty() }
 
-// Finish recomputes the objective.
 func (s *penalized) Finish() (topics, scores *mat.Dense, objective float64) {
 	topics, scores, objective = s.state.Finish()
 	return topics, scores, objective/2 + s.penalty()

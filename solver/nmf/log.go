@@ -126,7 +126,6 @@ func (s *logNMF) balance() {
 	}
 }
 
-// Transform scores new rows by the best scores of either sign.
 func (s *logNMF) Transform() solver.Transform {
 	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
 		if err := solver.Binary.Check(y); err != nil {
@@ -142,7 +141,6 @@ func (s *logNMF) Objective() float64 { return s.forScores.Objective }
 
 func (s *logNMF) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
 
-// Finish returns the iterate. Its objective needs no recomputation.
 func (s *logNMF) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.topics, s.scores, s.forScores.Objective
 }

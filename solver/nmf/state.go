@@ -88,7 +88,6 @@ func (s *state) Objective() float64 { return s.residual }
 
 func (s *state) Factors() (topics, scores *mat.Dense) { return s.topics, s.scores }
 
-// Finish recomputes the objective.
 func (s *state) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.topics, s.scores, solver.SquaredResidual(s.x, s.topics, s.scores)
 }

@@ -34,7 +34,6 @@ func (it *iterate) Factors() (topics, scores *mat.Dense) {
 	return widened(it.image, it.k), widened(it.basis, it.k)
 }
 
-// Head returns the coefficients after Finish.
 func (it *iterate) Head() *solver.Head { return it.result }
 
 // Finish turns the iterate into the gauge that the package comment describes and recomputes the objective.

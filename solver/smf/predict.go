@@ -99,7 +99,6 @@ func (v Variant) encode(codes *mat.Dense, x matrix.Operator, topics *mat.Dense) 
 	}
 }
 
-// Transform scores new rows as predictions do.
 func (t *task) Transform() solver.Transform {
 	variant := t.Variant
 	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {

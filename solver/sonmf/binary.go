@@ -69,7 +69,6 @@ type binaryIterate struct {
 	threshold float64 // smaller changes of the objective count as rounding
 }
 
-// Objective returns f.
 func (it *binaryIterate) Objective() float64 { return it.at.Objective }
 
 func (it *binaryIterate) Factors() (topics, scores *mat.Dense) { return it.at.Topics, it.at.Scores }

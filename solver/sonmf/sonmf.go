@@ -105,7 +105,6 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	return it.topics, it.scores, solver.SquaredResidual(it.x, it.topics, it.scores)
 }
 
-// Transform scores new rows by the positive part of Y·F.
 func (it *iterate) Transform() solver.Transform {
 	return func(scores *mat.Dense, y matrix.Operator, topics *mat.Dense) error {
 		y.MulTo(scores, topics)
