@@ -19,11 +19,8 @@ type factorizeCmd struct {
 
 func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	// In factorize.Options 0 means the default, but not in these flags.
-	switch {
-	case c.MaxIter < 1:
-		return cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", c.MaxIter))
-	case c.Restarts < 1:
-		return cli.Usage(fmt.Errorf("--restarts is %d, must be 1 or more", c.Restarts))
+	if err := cmp.Or(atLeast(1, "max-iter", c.MaxIter), atLeast(1, "restarts", c.Restarts)); err != nil {
+		return err
 	}
 	if ridge, err := strconv.ParseFloat(c.RidgeGiven, 64); err == nil && ridge == 0 {
 		d.Log.Warn("a ridge of 0: coefficients grow without bound if the documents separate the labels")
@@ -76,6 +73,14 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 // significant formats a number with six digits.
 func significant(v float64) string { return fmt.Sprintf("%.6g", v) }
 
+// atLeast returns an error for a flag whose value is less.
+func atLeast(least int, flag string, value int) error {
+	if value < least {
+		return cli.Usage(fmt.Errorf("--%s is %d, must be %d or more", flag, value, least))
+	}
+	return nil
+}
+
 // iterations shows the updates of a solver and their objectives as they come.
 type iterations struct {
 	*cli.Progress
@@ -95,13 +100,9 @@ type rankCmd struct {
 }
 
 func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
-	for _, flag := range []struct {
-		name         string
-		value, least int
-	}{{"max-iter", c.MaxIter, 1}, {"runs", c.Runs, 2}, {"folds", c.Folds, 2}, {"draws", c.Draws, 1}} {
-		if flag.value < flag.least {
-			return cli.Usage(fmt.Errorf("--%s is %d, must be %d or more", flag.name, flag.value, flag.least))
-		}
+	if err := cmp.Or(atLeast(1, "max-iter", c.MaxIter), atLeast(2, "runs", c.Runs), atLeast(2, "folds", c.Folds),
+		atLeast(1, "draws", c.Draws)); err != nil {
+		return err
 	}
 	bar := cli.NewProgress(d, "runs")
 	o := c.RankOptions

@@ -137,13 +137,8 @@ func (l *learning) several(method string) bool {
 
 // options returns the options that the flags describe.
 func (l *learning) options() (fit.Options, error) {
-	if l.MaxIter < 1 {
-		return fit.Options{}, cli.Usage(fmt.Errorf("--max-iter is %d, must be 1 or more", l.MaxIter))
-	}
-	if l.Partitions < 1 {
-		return fit.Options{}, cli.Usage(fmt.Errorf("--partitions is %d, must be 1 or more", l.Partitions))
-	}
-	return fit.Options{Factors: l.Factors, Betas: l.Beta, Learning: l.Learning, Version: version}, nil
+	return fit.Options{Factors: l.Factors, Betas: l.Beta, Learning: l.Learning, Version: version},
+		cmp.Or(atLeast(1, "max-iter", l.MaxIter), atLeast(1, "partitions", l.Partitions))
 }
 
 // read returns the options that the flags of both describe.
@@ -173,61 +168,58 @@ func firstLines(lines []int) (some []any) {
 
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
+	log := d.Log.With("file", file)
+	left := func(who, message string, lines []int) {
+		if n := len(lines); n > 0 {
+			log.Warn(message, who, n, "lines", firstLines(lines))
+		}
+	}
+	items := func(message string, names []string) {
+		if len(names) > 0 {
+			log.Warn(message, "items", names)
+		}
+	}
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
-		d.Log.Info("the name of a column says that it holds the participants' ids", "file", file, "column", of.FoundID)
+		log.Info("the name of a column says that it holds the participants' ids", "column", of.FoundID)
 	}
 	if of.Numbered {
-		d.Log.Info("there is no column of ids: participants are numbered by row", "file", file)
+		log.Info("there is no column of ids: participants are numbered by row")
 	}
-	if n := len(of.Unanswered); n > 0 {
-		d.Log.Warn("participants without answers are left out", "file", file, "participants", n,
-			"lines", firstLines(of.Unanswered))
-	}
-	if n := len(of.Incomplete); n > 0 {
-		d.Log.Warn("participants who lack a confound are left out", "file", file, "participants", n,
-			"lines", firstLines(of.Incomplete))
-	}
-	if n := len(of.Visits); n > 0 {
-		d.Log.Warn("visits that lack a confound are left out", "file", file, "visits", n,
-			"lines", firstLines(of.Visits))
-	}
+	left("participants", "participants without answers are left out", of.Unanswered)
+	left("participants", "participants who lack a confound are left out", of.Incomplete)
+	left("visits", "visits that lack a confound are left out", of.Visits)
 	if of.Repeated > 0 {
-		d.Log.Warn("participants have several visits in a bin of time, and the mean of their answers counts",
-			"file", file, "participants", of.Repeated)
+		log.Warn("participants have several visits in a bin of time, and the mean of their answers counts",
+			"participants", of.Repeated)
 	}
-	if len(of.Dropped) > 0 {
-		d.Log.Warn("items that do not vary are left out", "file", file, "items", of.Dropped)
-	}
-	if len(of.Single) > 0 {
-		d.Log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that "+
-			"one", "file", file, "items", of.Single)
-	}
+	items("items that do not vary are left out", of.Dropped)
+	items("items to which all participants but one gave the same answer do not vary in a fold without that one",
+		of.Single)
 	for _, o := range of.Opposed {
-		attributes := []any{"file", file}
+		log := log
 		if o.Scale != "" {
-			attributes = append(attributes, "scale", o.Scale)
+			log = log.With("scale", o.Scale)
 		}
-		d.Log.Warn("items correlate negatively with the first component of their scale: they may need --reverse",
-			append(attributes, "items", o.Items)...)
+		log.Warn("items correlate negatively with the first component of their scale: they may need --reverse",
+			"items", o.Items)
 	}
 	for _, l := range of.Lacking {
-		d.Log.Warn("nobody of some groups answered scales that others answered: missing answers alone may tell the "+
-			"groups", "file", file, "column", l.Column, "groups", l.Groups, "participants", l.Participants,
-			"scales", l.Scales)
+		log.Warn("nobody of some groups answered scales that others answered: missing answers alone may tell the "+
+			"groups", "column", l.Column, "groups", l.Groups, "participants", l.Participants, "scales", l.Scales)
 	}
 	for _, m := range of.Merged {
-		d.Log.Warn("a label has more than two values: all but one count as negative", "file", file, "label", m.Name,
+		log.Warn("a label has more than two values: all but one count as negative", "label", m.Name,
 			"positive", m.Positive, "other_values", m.Values)
 	}
 	for _, w := range of.Warnings {
-		d.Log.Warn("the input may spoil the factors", "file", file, "warning", w)
+		log.Warn("the input may spoil the factors", "warning", w)
 	}
 	if r := of.Inferred; r != nil {
-		d.Log.Info("items without a range get the lowest and highest answer as their range", "file", file,
-			"items", r.Items, "low", r.Low, "high", r.High)
+		log.Info("items without a range get the lowest and highest answer as their range", "items", r.Items,
+			"low", r.Low, "high", r.High)
 		if a := r.Apart; a != nil {
-			d.Log.Warn("answers are far from all others and may be codes of missing entries", "file", file,
-				"answers", a.Answers, "low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
+			log.Warn("answers are far from all others and may be codes of missing entries", "answers", a.Answers,
+				"low", a.Low, "high", a.High, "first_line", a.Line, "column", a.Column)
 		}
 	}
 }
@@ -336,8 +328,8 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 		d.Log.Warn("factors are empty: all their scores or loadings are 0", "factors", s.Factors,
 			"empty", s.EmptyFactors, "beta", s.Beta)
 	}
-	grid := cli.NewGrid("PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE", "ERROR",
-		"EXPLAINED", "SECONDS")
+	grid := cli.NewGrid("PARTICIPANTS", "ITEMS", "MISSING", "FACTORS", "BETA", "STATUS", "UPDATES", "OBJECTIVE",
+		"ERROR", "EXPLAINED", "SECONDS")
 	grid.Add(s.Participants, len(s.Items), s.Missing, factors, beta, s.Status, updates,
 		fmt.Sprintf("%.8g", s.Objective), fmt.Sprintf("%.4g", s.ReconstructionError), s.Explained,
 		s.Seconds.Load+s.Seconds.Choose+s.Seconds.Init+s.Seconds.Solve)

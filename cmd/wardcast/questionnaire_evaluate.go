@@ -37,10 +37,10 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		return cli.Usage(errors.New("--beta applies only to icqf, which is not among the --methods"))
 	}
 	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
-	if c.Repeats < 1 {
-		return cli.Usage(fmt.Errorf("--repeats is %d, must be 1 or more", c.Repeats))
+	err := atLeast(1, "repeats", c.Repeats)
+	if err != nil {
+		return err
 	}
-	var err error
 	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
 		return err
 	}

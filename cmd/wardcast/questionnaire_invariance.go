@@ -29,11 +29,10 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 	if err := checkUsed(command, []string{c.Method}, validation(c.several(c.Method))...); err != nil {
 		return err
 	}
-	if c.Bootstrap < invariance.LeastBootstrap {
-		return cli.Usage(fmt.Errorf("--bootstrap is %d, must be %d or more", c.Bootstrap, invariance.LeastBootstrap))
+	o, err := invariance.Options{Bootstrap: c.Bootstrap}, atLeast(invariance.LeastBootstrap, "bootstrap", c.Bootstrap)
+	if err != nil {
+		return err
 	}
-	o := invariance.Options{Bootstrap: c.Bootstrap}
-	var err error
 	if o.Options, err = c.read(d, &c.answerFlags); err != nil {
 		return err
 	}

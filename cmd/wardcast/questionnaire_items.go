@@ -20,14 +20,14 @@ type questionnaireItemsCmd struct {
 }
 
 func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
-	if c.Factors < 1 {
-		return cli.Usage(fmt.Errorf("--factors is %d, must be 1 or more", c.Factors))
+	err := atLeast(1, "factors", c.Factors)
+	if err != nil {
+		return err
 	}
 	o := items.Options{
 		Input: c.Input, Factors: c.Factors, Seed: c.Seed, Threads: c.Threads,
 		Remark: func(of answers.Remarks) { warn(d, c.Input, of) },
 	}
-	var err error
 	if o.Columns, err = c.columns(d); err != nil {
 		return err
 	}

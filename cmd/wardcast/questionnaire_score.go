@@ -3,12 +3,22 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/questionnaire"
+	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/questionnaire/norms"
+	"github.com/wardcast/wardcast/internal/questionnaire/paper"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -64,4 +74,198 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	}
 	_, err = d.Out.Write(scores.CSV())
 	return err
+}
+
+type questionnaireNormsCmd struct {
+	cli.Output
+	Model       string   `help:"Output folder of the fit that made the scores." required:"" placeholder:"DIR"`
+	Scores      string   `help:"Scores of the reference sample, as score writes them." required:"" type:"existingfile" placeholder:"FILE"`
+	People      string   `help:"Table with age and sex of the participants, matched to the scores by their ids; it may be the file of their answers." type:"existingfile" placeholder:"FILE"`
+	ID          string   `name:"id" help:"Column of the ids in the table of people (default: id or participant_id, in capitals or not)." placeholder:"NAME"`
+	Age         string   `help:"Column of age in the table of people; needs --bins (default: one norm for all ages)." placeholder:"NAME"`
+	Bins        []string `help:"Edges of the bands of age: 6,9,12 means 6 to below 9, and 9 to 12." placeholder:"LIST"`
+	Sex         string   `help:"Column of sex in the table of people (default: one norm for all)." placeholder:"NAME"`
+	MissingCode codes    `help:"Code of a missing entry in the table of people, besides those of the fit." placeholder:"CODE"`
+	Least       int      `help:"Least number of people of an age band and sex; if there are fewer, that cell has no norms." default:"${leastNormed}"`
+	Out         string   `help:"File for the norms, in JSON." required:"" placeholder:"FILE"`
+}
+
+// by returns what the norms go by.
+func (c *questionnaireNormsCmd) by() (by norms.By, err error) {
+	by.Sex = c.Sex
+	switch {
+	case (c.Age == "") != (len(c.Bins) == 0):
+		return by, cli.Usage(errors.New("--age and --bins need each other"))
+	case (c.Age == "" && c.Sex == "") != (c.People == ""):
+		return by, cli.Usage(errors.New("--people needs --age or --sex, and these need --people"))
+	case c.Least < 1:
+		return by, cli.Usage(fmt.Errorf("--least is %d, must be 1 or more", c.Least))
+	case c.Age != "":
+		by.Age, err = questionnaire.ParseVisits(c.Age, c.Bins)
+	}
+	return by, err
+}
+
+func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
+	by, err := c.by()
+	if err != nil {
+		return err
+	}
+	if err := folder.CheckFile(c.Out, c.Model, c.Scores, c.People); err != nil {
+		return cli.Usage(fmt.Errorf("--out %w", err))
+	}
+	m, err := model.Load(c.Model)
+	if err != nil {
+		return err
+	}
+	if m.Visits != nil {
+		return cli.Usage(fmt.Errorf(
+			"%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
+	}
+	columns := model.FactorNames(m.Loadings())
+	withErrors, err := c.withErrors()
+	if err != nil {
+		return err
+	}
+	if withErrors {
+		for _, factor := range slices.Clone(columns) {
+			columns = append(columns, model.ErrorName(factor))
+		}
+	}
+	if err := c.checkScores(m, withErrors); err != nil {
+		return err
+	}
+	scores, err := answers.ReadSheet(c.Scores, answers.SheetColumns{ID: answers.DefaultID, Numbers: columns})
+	if err != nil {
+		return err
+	}
+	var people *answers.Sheet
+	if c.People != "" {
+		if people, err = by.Read(c.People, c.ID, slices.Concat(c.MissingCode, m.Missing)); err != nil {
+			return err
+		}
+	}
+	n, outside, err := norms.Make(scores, people, norms.Options{By: by, Model: m, Least: c.Least})
+	warnOutside(d, c.Scores, outside)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("writing the norms: %w", err)
+	}
+	if err := folder.WriteFile(c.Out, append(data, '\n')); err != nil {
+		return err
+	}
+	grid := cli.NewGrid("AGE", "SEX", "PARTICIPANTS", "NORMS")
+	for _, cell := range n.Cells {
+		has := "yes"
+		if len(cell.Scores) == 0 {
+			has = "too few"
+		}
+		grid.Add(cmp.Or(cell.Ages, "all"), cmp.Or(cell.Sex, "all"), cell.Participants, has)
+	}
+	return c.Print(d, n, grid)
+}
+
+// withErrors reports whether the scores have standard errors.
+func (c *questionnaireNormsCmd) withErrors() (bool, error) {
+	r, err := table.Open(c.Scores, table.Options{})
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	return slices.ContainsFunc(r.Header,
+		func(name string) bool { return strings.HasPrefix(name, model.ErrorName("")) }), nil
+}
+
+// checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF
+// writes unless it is told otherwise: score gives others, so norms of the former would not hold for them.
+func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) error {
+	own := folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile))
+	if dir := filepath.Dir(c.Scores); !own && filepath.Base(c.Scores) == model.ScoresFile {
+		switch sum, err := model.ReadSHA256(dir); {
+		case errors.Is(err, fs.ErrNotExist): // not those of a fit
+		case err != nil:
+			return err
+		case sum != m.SHA256:
+			return cli.Usage(fmt.Errorf("--scores %q are those of the fit in %q, not of --model %q",
+				c.Scores, dir, c.Model))
+		default:
+			own = true // a copy of the model
+		}
+	}
+	if !own || withErrors || m.Summary.Method != model.MethodICQF {
+		return nil
+	}
+	return cli.Usage(fmt.Errorf("--scores %q holds the scores of the factorization, not those that score gives: use "+
+		"the output of questionnaire score, or fit with --standard-errors", c.Scores))
+}
+
+// warnOutside logs which participants have no norms.
+func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
+	for _, o := range outside {
+		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines),
+			"lines", firstLines(o.Lines))
+	}
+}
+
+// norms returns the norms and the people whom they are for; nil without --norms.
+func (c *questionnaireScoreCmd) norms(m *model.Model) (*norms.Norms, *answers.Sheet, error) {
+	if c.Norms == "" {
+		return nil, nil, nil
+	}
+	n, err := norms.Load(c.Norms, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	people, err := n.Read(c.Input, cmp.Or(c.ID, m.ID), slices.Concat(c.MissingCode, m.Missing))
+	return n, people, err
+}
+
+type questionnaireTableCmd struct {
+	Model  string  `help:"Output folder of the fit whose loadings to print." required:"" xor:"what" placeholder:"DIR"`
+	Scores string  `help:"Table of the scores to print, as fit and score write it." required:"" xor:"what" type:"existingfile" placeholder:"FILE"`
+	Format string  `help:"markdown and latex are for a paper: two digits, and items sorted by their factor. csv and json have all numbers in full." enum:"markdown,latex,csv,json" default:"markdown"`
+	Cut    float64 `help:"Least loading, in absolute value, that markdown and latex show (default: a tenth of the largest)." placeholder:"LOADING"`
+}
+
+func (c *questionnaireTableCmd) Run(d *cli.Deps) error {
+	forPaper := c.Format == "markdown" || c.Format == "latex"
+	if c.Cut < 0 || c.Cut != 0 && (c.Model == "" || !forPaper) {
+		return cli.Usage(errors.New("--cut must be above 0, and is for loadings in markdown or latex"))
+	}
+	t, err := c.table(forPaper)
+	if err != nil {
+		return err
+	}
+	var data []byte
+	switch c.Format {
+	case "csv":
+		data = t.CSV()
+	case "json":
+		data, err = t.JSON()
+	case "latex":
+		data = t.LaTeX()
+	default:
+		data = t.Markdown()
+	}
+	if err == nil {
+		_, err = d.Out.Write(data)
+	}
+	return err
+}
+
+func (c *questionnaireTableCmd) table(forPaper bool) (*paper.Table, error) {
+	if c.Scores != "" {
+		return paper.Scores(c.Scores)
+	}
+	m, err := model.Load(c.Model)
+	switch {
+	case err != nil:
+		return nil, err
+	case forPaper:
+		return paper.LoadingsToPrint(m, c.Cut), nil
+	}
+	return paper.Loadings(m), nil
 }

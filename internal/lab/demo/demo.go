@@ -39,6 +39,7 @@ type Options struct {
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
 	Nights   int           `help:"Simulate so many days instead, with a retraining every night and a rollback at the end." default:"0"`
 	Training int           `kong:"-"` // number of notes to train on; 0 is sample.Notes
+	PerDay   int           `kong:"-"` // number of visits on a simulated day; 0 is perDay
 	Version  string        `kong:"-"`
 	Logger   *slog.Logger  `kong:"-"`
 	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.
@@ -93,16 +94,16 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	cfg.HTTP.Listen = listener.Addr().String()
 	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.",
 		cfg.HTTP.Listen)
-	training := sample.Options{Notes: cmp.Or(o.Training, sample.Notes), Progress: o.Progress}
-	o.Say("Training on %d generated notes.", training.Notes)
-	trained, err := sample.Train(ctx, g, models.OpenDir(cfg.Models.Store), training)
+	store, notes := models.OpenDir(cfg.Models.Store), cmp.Or(o.Training, sample.Notes)
+	o.Say("Training on %d generated notes.", notes)
+	trained, err := sample.Train(ctx, g, store, notes, o.Progress)
 	if ctx.Err() != nil {
 		return nil, nil // stopped before the first prediction
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := fitBeds(ctx, g, trained, models.OpenDir(cfg.Models.Store)); err != nil {
+	if err := fitBeds(ctx, g, trained, store); err != nil {
 		return nil, err
 	}
 	cfg.Beds.Available = available()

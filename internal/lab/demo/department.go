@@ -1,12 +1,12 @@
 package demo
 
 import (
-	"container/heap"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,12 +35,14 @@ type department struct {
 	remaining time.Duration // mean time from a note to the decision
 
 	mu  sync.Mutex
-	due queue
+	due []due // the earliest first
 }
 
 func newDepartment(seed uint64, rate float64) *department {
-	return &department{rand: rand.New(rand.NewPCG(seed, inDepartment)), remaining: time.Duration(inDepartment / max(
-		rate, 1) * float64(time.Second))}
+	return &department{
+		rand:      rand.New(rand.NewPCG(seed, inDepartment)),
+		remaining: time.Duration(inDepartment / max(rate, 1) * float64(time.Second)),
+	}
 }
 
 // arrive sets when the patient of a note that comes now arrived, and keeps the outcome until it is due.
@@ -53,7 +55,8 @@ func (d *department) arrive(g *synth.Generator, i int, n *msg.Note) {
 	n.ArrivedAt = decided.Add(-stay).Format(time.RFC3339)
 	outcome.DecidedAt = decided.Format(time.RFC3339)
 	outcome.RecordedAt = ""
-	heap.Push(&d.due, due{decided, outcome})
+	d.due = append(d.due, due{decided, outcome})
+	slices.SortStableFunc(d.due, func(a, b due) int { return a.at.Compare(b.at) })
 }
 
 // ended returns how the visit of note i, which is n, ends, and how long after the arrival.
@@ -88,8 +91,9 @@ func (d *department) take(now time.Time) (messages []*ingest.Output) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(d.due) > 0 && !d.due[0].at.After(now) {
-		o := heap.Pop(&d.due).(due)
-		messages = append(messages, &ingest.Output{Key: []byte(o.outcome.VisitID), Value: o.outcome.AppendJSON(nil)})
+		o := &d.due[0].outcome
+		messages = append(messages, &ingest.Output{Key: []byte(o.VisitID), Value: o.AppendJSON(nil)})
+		d.due = d.due[1:]
 	}
 	return messages
 }
@@ -98,28 +102,6 @@ func (d *department) take(now time.Time) (messages []*ingest.Output) {
 type due struct {
 	at      time.Time
 	outcome msg.Outcome
-}
-
-// queue is a heap of outcomes, the earliest first.
-type queue []due
-
-// Len implements heap.Interface.
-func (q queue) Len() int { return len(q) }
-
-// Less implements heap.Interface.
-func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
-
-// Swap implements heap.Interface.
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push implements heap.Interface.
-func (q *queue) Push(x any) { *q = append(*q, x.(due)) }
-
-// Pop implements heap.Interface.
-func (q *queue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
 }
 
 // past is how long before the demo the visits came that the models were trained on: calibration needs the forecasts of

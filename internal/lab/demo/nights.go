@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,20 +94,17 @@ type Nights struct {
 
 // RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker,
 // two scorers answer, and each night a retraining reads both topics while notes keep coming. At the end the last change
-// is rolled back. tell is called after each night; its error ends the run. The result is nil if ctx ended before the
+// is rolled back. onNight is called after each night; its error ends the run. The result is nil if ctx ended before the
 // last night.
-func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (*Nights, error) {
-	return simulate(ctx, o, perDay, onNight)
-}
-
-func simulate(ctx context.Context, o Options, perDay int, onNight func(*Night) error) (_ *Nights, err error) {
+func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (_ *Nights, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "wardcast-demo-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	g, err := synth.New(changing(o.Seed, perDay))
+	o.PerDay = cmp.Or(o.PerDay, perDay)
+	g, err := synth.New(changing(o.Seed, o.PerDay))
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func simulate(ctx context.Context, o Options, perDay int, onNight func(*Night) e
 	}
 	defer client.Close()
 	s := &simulation{
-		Options: o, perDay: perDay, generator: g, config: &cfg, client: client,
+		Options: o, generator: g, config: &cfg, client: client,
 		producer: ingest.NewProducer(client, o.Logger),
 		store:    models.OpenDir(cfg.Models.Store), onNight: onNight, ledger: newLedger(),
 	}
@@ -143,7 +141,6 @@ func simulate(ctx context.Context, o Options, perDay int, onNight func(*Night) e
 // simulation is a run of RunNights.
 type simulation struct {
 	Options
-	perDay    int
 	generator *synth.Generator
 	config    *config.Config
 	client    *ingest.Client
@@ -163,10 +160,10 @@ func (s *simulation) run(ctx context.Context) (err error) {
 		ingest.Topic{Name: topics.Predictions}); err != nil {
 		return err
 	}
-	if s.outcomes, err = s.generator.Log(ctx, (s.Nights+2)*s.perDay); err != nil {
+	if s.outcomes, err = s.generator.Log(ctx, (s.Nights+2)*s.PerDay); err != nil {
 		return err
 	}
-	s.Say("%d visits a day, %d scorers, a retraining every night.", s.perDay, scorers)
+	s.Say("%d visits a day, %d scorers, a retraining every night.", s.PerDay, scorers)
 	first := &Night{}
 	if err := s.day(ctx, first); err != nil {
 		return err
@@ -237,7 +234,7 @@ func (s *simulation) nights(ctx context.Context, first *Night) error {
 func (s *simulation) day(ctx context.Context, n *Night) error {
 	midnight := begin.Add(time.Duration(n.Night+1) * day)
 	n.Date = midnight.Add(-day).Format(time.DateOnly)
-	if err := s.send(ctx, (n.Night+1)*s.perDay-s.sent, 0); err != nil {
+	if err := s.send(ctx, (n.Night+1)*s.PerDay-s.sent, 0); err != nil {
 		return err
 	}
 	due := 0

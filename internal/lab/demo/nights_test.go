@@ -24,8 +24,10 @@ func TestNights(t *testing.T) {
 		t.Skip("it trains four generations: WARDCAST_LONG=1 runs it")
 	}
 	t.Parallel()
+	o := quiet(2)
+	o.PerDay = 600
 	var nights []Night
-	r, err := simulate(t.Context(), quiet(2), 600, func(n *Night) error {
+	r, err := RunNights(t.Context(), o, func(n *Night) error {
 		nights = append(nights, *n)
 		return nil
 	})

@@ -3,7 +3,6 @@
 package sample
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,27 +53,23 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 	return rows, nil
 }
 
-// Notes is how many generated notes Train trains on if nothing else is said.
+// Notes is how many generated notes the models are usually trained on.
 const Notes = 6000
 
-// Options configure a training. The zero value is the default.
-type Options struct {
-	Notes    int
-	Progress train.Progress
-}
-
-// Train trains on the first notes of the generator, saves the models in the store and promotes them: first that for all
+// Train trains on the first n notes of the generator, saves the models in the store and promotes them: first that for all
 // complaints alone, then all of them. The settings are the defaults, but for the text, which is that of single words:
 // trying phrases too doubles the wait for the first prediction.
-func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Options) (*train.Trained, error) {
-	rows, err := Rows(g, cmp.Or(o.Notes, Notes))
+func Train(ctx context.Context, g *synth.Generator, store *models.Store, n int,
+	progress train.Progress,
+) (*train.Trained, error) {
+	rows, err := Rows(g, n)
 	if err != nil {
 		return nil, err
 	}
 	settings := train.Default()
 	settings.ChooseText = false
 	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
-		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
+		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
 	if err != nil {
 		return nil, err
 	}

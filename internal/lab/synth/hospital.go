@@ -3,7 +3,6 @@ package synth
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -28,13 +27,6 @@ type Changes struct {
 	Template time.Time
 }
 
-func (c *Changes) check() error {
-	if finite := c.BaseRate - c.BaseRate + c.Shift - c.Shift; finite != 0 || !(c.Wording >= 0 && c.Wording <= 1) {
-		return errors.New("a base rate or shift that is not finite, or wording outside [0,1]")
-	}
-	return nil
-}
-
 // Labels say how outcomes reach the topic of outcomes. The zero value tells the truth as soon as it is decided.
 type Labels struct {
 	// Delay is the mean time from a decision to its record, exponentially distributed.
@@ -46,14 +38,10 @@ type Labels struct {
 	BadDay time.Time
 }
 
-func (l *Labels) check() error {
-	if l.Delay < 0 || !(l.Revised >= 0 && l.Revised <= 1) {
-		return errors.New("a negative delay of labels, or a share of revised ones outside [0,1]")
-	}
-	return nil
-}
-
-const month = 30 * 24 * time.Hour
+const (
+	day   = 24 * time.Hour
+	month = 30 * day
+)
 
 // months returns the time from the start in units of 30 days.
 func (g *Generator) months(t time.Time) float64 {
@@ -70,14 +58,14 @@ func (g *Generator) policy(arrival time.Time) float64 {
 	return shift
 }
 
-// aside returns random numbers for what a hospital adds to note i, other ones for each use. The note's own stay as they
-// are.
-func (g *Generator) aside(i int, use uint64) *rand.Rand {
+// random returns the random numbers of note i for a use, each of which has other ones.
+func (g *Generator) random(i int, use uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(g.settings.Seed+use, (uint64(i)+1)*golden))
 }
 
-// Uses of aside.
+// Uses of random: forNote is the note itself, the others are what a hospital adds to it.
 const (
+	forNote    = 0
 	forWording = 0x776f7264
 	forOutcome = 0x6f757463
 )
@@ -93,7 +81,7 @@ var newWords = strings.NewReplacer(
 // reword returns the text in the words and the form of its time.
 func (g *Generator) reword(i int, arrival time.Time, text, complaint string) string {
 	c := &g.settings.Changes
-	if c.Wording > 0 && g.aside(i, forWording).Float64() < c.Wording*g.months(arrival) {
+	if c.Wording > 0 && g.random(i, forWording).Float64() < c.Wording*g.months(arrival) {
 		text = newWords.Replace(text)
 	}
 	if !c.Template.IsZero() && !arrival.Before(c.Template) {
@@ -133,57 +121,46 @@ func (g *Generator) Outcomes(i int) []Outcome {
 	if err != nil {
 		return nil // it was formatted here
 	}
-	r := g.aside(i, forOutcome)
+	r := g.random(i, forOutcome)
 	admitted := v.n.Admitted
 	l := &g.settings.Labels
-	if day := 24 * time.Hour; !l.BadDay.IsZero() && arrived.Truncate(day).Equal(l.BadDay.UTC().Truncate(day)) {
+	if !l.BadDay.IsZero() && arrived.Truncate(day).Equal(l.BadDay.UTC().Truncate(day)) {
 		admitted = g.At(i + 1).Admitted
 	}
+	var all []Outcome
+	// add adds an event that is known at a time, and recorded some delay later.
+	add := func(d msg.Disposition, status msg.OutcomeStatus, decided, known time.Time) {
+		recorded := known.Add(time.Duration(r.ExpFloat64() * float64(l.Delay))).Truncate(time.Second)
+		if n := len(all); n > 0 && !recorded.After(all[n-1].Recorded) {
+			recorded = all[n-1].Recorded.Add(time.Second)
+		}
+		all = append(all, Outcome{Visit: i, Recorded: recorded, Outcome: msg.Outcome{
+			SchemaVersion: msg.SchemaVersion, VisitID: v.n.VisitID, Disposition: d, Status: status,
+			DecidedAt: decided.Format(time.RFC3339), RecordedAt: recorded.Format(time.RFC3339),
+		}})
+	}
+	// later returns a time after the last event.
+	later := func() time.Time {
+		return all[len(all)-1].Recorded.Add(time.Hour + time.Duration(r.ExpFloat64()*float64(revisedAfter)))
+	}
 	decided := arrived.Add(decision(r, admitted))
-	e := events{r: r, visit: i, id: v.n.VisitID, delay: l.Delay}
 	kind := r.Float64()
 	switch {
 	case kind >= l.Revised:
-		e.add(disposition(r, admitted), msg.Final, decided, decided)
+		add(disposition(r, admitted), msg.Final, decided, decided)
 	case kind < l.Revised/3:
-		e.add(disposition(r, !admitted), msg.Final, decided, decided)
-		e.add(disposition(r, admitted), msg.Corrected, decided, e.later())
+		add(disposition(r, !admitted), msg.Final, decided, decided)
+		add(disposition(r, admitted), msg.Corrected, decided, later())
 	default:
 		first := disposition(r, !admitted)
-		e.add(first, msg.Final, decided, decided)
-		e.add(first, msg.Cancelled, decided, e.later())
+		add(first, msg.Final, decided, decided)
+		add(first, msg.Cancelled, decided, later())
 		if kind < l.Revised*2/3 {
-			again := e.later()
-			e.add(disposition(r, admitted), msg.Final, again, again)
+			again := later()
+			add(disposition(r, admitted), msg.Final, again, again)
 		}
 	}
-	return e.all
-}
-
-// events collects the events of a visit.
-type events struct {
-	r     *rand.Rand
-	visit int
-	id    string
-	delay time.Duration
-	all   []Outcome
-}
-
-// add adds an event that is known at a time, and recorded some delay later.
-func (e *events) add(d msg.Disposition, status msg.OutcomeStatus, decided, known time.Time) {
-	recorded := known.Add(time.Duration(e.r.ExpFloat64() * float64(e.delay))).Truncate(time.Second)
-	if n := len(e.all); n > 0 && !recorded.After(e.all[n-1].Recorded) {
-		recorded = e.all[n-1].Recorded.Add(time.Second)
-	}
-	e.all = append(e.all, Outcome{Visit: e.visit, Recorded: recorded, Outcome: msg.Outcome{
-		SchemaVersion: msg.SchemaVersion, VisitID: e.id, Disposition: d, Status: status,
-		DecidedAt: decided.Format(time.RFC3339), RecordedAt: recorded.Format(time.RFC3339),
-	}})
-}
-
-// later returns a time after the last event.
-func (e *events) later() time.Time {
-	return e.all[len(e.all)-1].Recorded.Add(time.Hour + time.Duration(e.r.ExpFloat64()*float64(revisedAfter)))
+	return all
 }
 
 // decision draws the time from arrival to decision.

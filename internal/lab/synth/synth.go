@@ -80,11 +80,15 @@ type complaint struct {
 
 // New returns a generator whose first note is number 0.
 func New(s Settings) (*Generator, error) {
-	if !(s.Misspelling >= 0 && s.Misspelling <= 1) || s.Interval < 0 {
+	c, l := &s.Changes, &s.Labels
+	finite := c.BaseRate - c.BaseRate + c.Shift - c.Shift
+	switch {
+	case !(s.Misspelling >= 0 && s.Misspelling <= 1) || s.Interval < 0:
 		return nil, errors.New("making notes: misspelling outside [0,1] or negative interval")
-	}
-	if err := errors.Join(s.Changes.check(), s.Labels.check()); err != nil {
-		return nil, fmt.Errorf("making notes: %w", err)
+	case finite != 0 || !(c.Wording >= 0 && c.Wording <= 1):
+		return nil, errors.New("making notes: a base rate or shift that is not finite, or wording outside [0,1]")
+	case l.Delay < 0 || !(l.Revised >= 0 && l.Revised <= 1):
+		return nil, errors.New("making notes: a negative delay of labels, or a share of revised ones outside [0,1]")
 	}
 	if s.Start.IsZero() {
 		s.Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -160,7 +164,7 @@ func (g *Generator) At(i int) Note { return g.visit(i).n }
 
 func (g *Generator) visit(i int) *visit {
 	patient := g.patient(i)
-	v := &visit{Rand: g.random(patient), counts: make([]int, len(g.topics))}
+	v := &visit{Rand: g.random(patient, forNote), counts: make([]int, len(g.topics))}
 	v.c = &g.complaints[draw(v.Rand, g.pick)]
 	v.n.SchemaVersion = msg.SchemaVersion
 	v.n.VisitID = "S" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(i)
@@ -172,7 +176,7 @@ func (g *Generator) visit(i int) *visit {
 	age := v.person()
 	v.n.PatientID = "P" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(patient)
 	if patient != i { // the same person with the same complaint, but all else is of today
-		v.Rand = g.random(i)
+		v.Rand = g.random(i, forNote)
 	}
 	g.choose(v, age)
 	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure() + g.policy(arrival)
@@ -180,11 +184,6 @@ func (g *Generator) visit(i int) *visit {
 	v.n.Admitted = v.Float64() < v.n.Probability
 	v.n.Text = g.reword(i, arrival, g.write(v), v.n.Complaint)
 	return v
-}
-
-// random returns the random numbers of visit i.
-func (g *Generator) random(i int) *rand.Rand {
-	return rand.New(rand.NewPCG(g.settings.Seed, (uint64(i)+1)*golden))
 }
 
 // comeback is the share of visits by patients who were there before, lately at most that many visits ago.
