@@ -169,32 +169,33 @@ func firstLines(lines []int) (some []any) {
 // warn logs what a user should know about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	log := d.Log.With("file", file)
-	left := func(who, message string, lines []int) {
-		if n := len(lines); n > 0 {
-			log.Warn(message, who, n, "lines", firstLines(lines))
-		}
-	}
-	items := func(message string, names []string) {
-		if len(names) > 0 {
-			log.Warn(message, "items", names)
-		}
-	}
+	lines := func(who string, all []int) []any { return []any{who, len(all), "lines", firstLines(all)} }
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
 		log.Info("the name of a column says that it holds the participants' ids", "column", of.FoundID)
 	}
 	if of.Numbered {
 		log.Info("there is no column of ids: participants are numbered by row")
 	}
-	left("participants", "participants without answers are left out", of.Unanswered)
-	left("participants", "participants who lack a confound are left out", of.Incomplete)
-	left("visits", "visits that lack a confound are left out", of.Visits)
+	if len(of.Unanswered) > 0 {
+		log.Warn("participants without answers are left out", lines("participants", of.Unanswered)...)
+	}
+	if len(of.Incomplete) > 0 {
+		log.Warn("participants who lack a confound are left out", lines("participants", of.Incomplete)...)
+	}
+	if len(of.Visits) > 0 {
+		log.Warn("visits that lack a confound are left out", lines("visits", of.Visits)...)
+	}
 	if of.Repeated > 0 {
 		log.Warn("participants have several visits in a bin of time, and the mean of their answers counts",
 			"participants", of.Repeated)
 	}
-	items("items that do not vary are left out", of.Dropped)
-	items("items to which all participants but one gave the same answer do not vary in a fold without that one",
-		of.Single)
+	if len(of.Dropped) > 0 {
+		log.Warn("items that do not vary are left out", "items", of.Dropped)
+	}
+	if len(of.Single) > 0 {
+		log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one",
+			"items", of.Single)
+	}
 	for _, o := range of.Opposed {
 		log := log
 		if o.Scale != "" {

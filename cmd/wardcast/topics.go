@@ -30,16 +30,12 @@ type topicsListCmd struct {
 	Model string `help:"Only this model." placeholder:"NAME"`
 }
 
-// topicLine is one topic of a list.
+// topicLine is one topic of a list, which has it without its terms.
 type topicLine struct {
-	Model        string                        `json:"model"`
-	Version      string                        `json:"version"`
-	Topic        int                           `json:"topic"`
-	Label        string                        `json:"label"`
-	Coefficient  float64                       `json:"coefficient"`
-	Coefficients []classifier.ClassCoefficient `json:"coefficients,omitempty"`
-	Prevalence   *float64                      `json:"prevalence"`
-	Direction    classifier.Direction          `json:"direction"`
+	Model   string `json:"model"`
+	Version string `json:"version"`
+	classifier.Topic
+	Terms []string `json:"terms,omitempty"` // hides those of the topic
 }
 
 func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
@@ -69,11 +65,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 			continue
 		}
 		for _, t := range m.Topics(1) {
-			lines = append(lines, topicLine{
-				Model: m.Info().Name, Version: m.Info().Version, Topic: t.Topic,
-				Label: t.Label, Coefficient: t.Coefficient, Coefficients: t.Coefficients, Prevalence: t.Prevalence,
-				Direction: t.Direction,
-			})
+			lines = append(lines, topicLine{Model: m.Info().Name, Version: m.Info().Version, Topic: t})
 		}
 	}
 	grid := cli.NewGrid("MODEL", "TOPIC", "LABEL", "COEFFICIENT", "PREVALENCE", "DIRECTION")
@@ -82,7 +74,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 		grid.Header = append(grid.Header, "BY OUTCOME")
 	}
 	for _, l := range lines {
-		row := []any{l.Model, l.Topic, l.Label, l.Coefficient, l.Prevalence, l.Direction}
+		row := []any{l.Model, l.Topic.Topic, l.Label, l.Coefficient, l.Prevalence, l.Direction}
 		if classes {
 			row = append(row, byOutcome(l.Coefficients))
 		}

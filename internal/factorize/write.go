@@ -1,6 +1,7 @@
 package factorize
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/files"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
@@ -52,28 +53,18 @@ func write(dir string, report *Report, result *solver.Result) error {
 	if err := os.Remove(filepath.Join(dir, ResultFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replacing %q: %w", ResultFile, err)
 	}
-	if err := writeFactors(dir, result); err != nil {
+	folder := files.Folder{Path: dir, Files: 0o644}
+	var factors bytes.Buffer
+	if err = safetensors.Write(&factors, tensors(result), nil); err == nil {
+		err = folder.Write(FactorsFile, factors.Bytes())
+	}
+	if err != nil {
 		return fmt.Errorf("writing %q: %w", FactorsFile, err)
 	}
-	if err := renameio.WriteFile(filepath.Join(dir, ResultFile), append(encoded, '\n'), 0o644,
-		renameio.WithTempDir(dir)); err != nil {
+	if err := folder.Write(ResultFile, append(encoded, '\n')); err != nil {
 		return fmt.Errorf("writing %q: %w", ResultFile, err)
 	}
 	return nil
-}
-
-// writeFactors writes the factors completely or not at all.
-func writeFactors(dir string, result *solver.Result) (err error) {
-	file, err := renameio.NewPendingFile(filepath.Join(dir, FactorsFile), renameio.WithTempDir(dir),
-		renameio.WithPermissions(0o644))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Cleanup()) }()
-	if err := safetensors.Write(file, tensors(result), nil); err != nil {
-		return err
-	}
-	return file.CloseAtomicallyReplace()
 }
 
 // tensors returns the factors under their names, and the head of a supervised result.

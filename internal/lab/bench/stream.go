@@ -214,9 +214,7 @@ func (r *streamRun) pass(ctx context.Context, name string,
 			}
 		})
 		err := answers.read(ctx, r, t)
-		report := answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began))
-		report.MemoryBytes = most()
-		return report, err
+		return answers.result(sent, slices.MaxFunc(answers.at, time.Time.Compare).Sub(began), most()), err
 	}
 	select {
 	case <-begun:
@@ -227,14 +225,12 @@ func (r *streamRun) pass(ctx context.Context, name string,
 	if err != nil {
 		return nil, err
 	}
-	taken := most()
+	memory := most()
 	for i := range sent {
 		sent[i] = first
 	}
 	err = answers.read(ctx, r, t)
-	report := answers.result(sent, end.Sub(first))
-	report.MemoryBytes = taken
-	return report, err
+	return answers.result(sent, end.Sub(first), memory), err
 }
 
 // send sends the messages, at the rate if there is one, and records in sent when.
@@ -351,8 +347,8 @@ func (a *answers) take(m *kafka.Message, dead, live bool) int {
 	return a.left
 }
 
-// result reports what came back; took is how long it took.
-func (a *answers) result(sent []time.Time, took time.Duration) *StreamReport {
+// result reports what came back, how long that took, and the most memory.
+func (a *answers) result(sent []time.Time, took time.Duration, memory uint64) *StreamReport {
 	var ms []float64
 	for i, ok := range a.seen {
 		if ok {
@@ -362,7 +358,7 @@ func (a *answers) result(sent []time.Time, took time.Duration) *StreamReport {
 	}
 	return &StreamReport{
 		Lost: a.left, Repeated: a.repeated, DeadLetters: a.dead, PerSecond: float64(len(ms)) / took.Seconds(),
-		LatencyMS: sample.Quantiles(ms), MessageBytes: a.bytes / float64(max(1, len(ms)-a.dead)),
+		MemoryBytes: memory, LatencyMS: sample.Quantiles(ms), MessageBytes: a.bytes / float64(max(1, len(ms)-a.dead)),
 	}
 }
 

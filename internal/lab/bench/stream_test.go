@@ -47,7 +47,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("answer %d: %d left, want %d", i, left, c.left)
 		}
 	}
-	got := a.result([]time.Time{began, began, began, at(5)}, 500*time.Millisecond)
+	got := a.result([]time.Time{began, began, began, at(5)}, 500*time.Millisecond, 0)
 	want := &StreamReport{
 		Lost: 1, Repeated: 2, DeadLetters: 1, PerSecond: 6, MessageBytes: (100 + 800) / 2.,
 		LatencyMS: sample.Latency{P50: 15, P99: 30, P999: 30},
@@ -91,7 +91,7 @@ func TestQuantiles(t *testing.T) {
 			ms := (i*7)%c.n + 1
 			a.take(answer(strconv.Itoa(i), began.Add(time.Duration(ms)*time.Millisecond), 1), false, false)
 		}
-		got := a.result(sent, time.Second)
+		got := a.result(sent, time.Second, 0)
 		if diff := cmp.Diff(c.want, got.LatencyMS); diff != "" || got.Lost != 0 {
 			t.Errorf("n = %d, %d lost: quantiles (-want +got):\n%s", c.n, got.Lost, diff)
 		}
@@ -104,7 +104,7 @@ func TestClockResolution(t *testing.T) {
 	a := newAnswers(1)
 	sent := time.Date(2026, 1, 1, 0, 0, 0, 900_000, time.UTC)
 	a.take(answer("0", sent.Truncate(time.Millisecond), 1), false, false)
-	if p50 := a.result([]time.Time{sent}, time.Second).LatencyMS.P50; p50 <= 0 || p50 > 1e-9 || math.IsNaN(p50) {
+	if p50 := a.result([]time.Time{sent}, time.Second, 0).LatencyMS.P50; p50 <= 0 || p50 > 1e-9 || math.IsNaN(p50) {
 		t.Errorf("a latency is %v, want a positive number of no account", p50)
 	}
 }

@@ -3,6 +3,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,20 +57,24 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 // Notes is how many generated notes the models are usually trained on.
 const Notes = 6000
 
-// Train trains on the first n notes of the generator, saves the models in the store and promotes them: first that for all
-// complaints alone, then all of them. The settings are the defaults, but for the text, which is that of single words:
-// trying phrases too doubles the wait for the first prediction.
-func Train(ctx context.Context, g *synth.Generator, store *models.Store, n int,
-	progress train.Progress,
-) (*train.Trained, error) {
-	rows, err := Rows(g, n)
+// Options say how many notes to train on, and who hears of the progress, if anybody.
+type Options struct {
+	Notes    int
+	Progress train.Progress
+}
+
+// Train trains on the first notes of the generator, saves the models in the store and promotes them: first that for
+// all complaints alone, then all of them. The settings are the defaults, but for the text, which is that of single
+// words: trying phrases too doubles the wait for the first prediction.
+func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Options) (*train.Trained, error) {
+	rows, err := Rows(g, cmp.Or(o.Notes, Notes))
 	if err != nil {
 		return nil, err
 	}
 	settings := train.Default()
 	settings.ChooseText = false
 	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
-		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
+		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
