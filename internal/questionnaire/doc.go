@@ -2,8 +2,7 @@
 // reasons to refuse a file.
 //
 // n participants answer m items on a bounded scale: M is n×m, with NaN for a missing answer. What else is known about
-// them is C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, with scores W n×k in [0,1] and loadings Q m×k,
-// Qc m×c.
+// them is C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, scores W n×k in [0,1], loadings Q m×k, Qc m×c.
 //
 //	answers    a file of answers and its codebook → a table
 //	fit        a table → a model; the number of factors; new answers → scores
@@ -15,10 +14,8 @@
 //	report     the HTML report and its drawings
 //	folder     the output folder: written whole or not at all
 //
-// The solver gets the participants in the order of their answers, so no bit of a result depends on the order of the
-// file.
+// The solver gets the participants in the order of their answers, so no bit depends on the order of the file.
 //
 // It stands in internal because questionnaires are a second product on the same solvers and the same ingest, with
-// models of their own: neither classifier nor models knows it, and its ways in are commands and messages, not a Go
-// library.
+// models of their own: neither classifier nor models knows it, and its ways in are commands and messages.
 package questionnaire

@@ -45,8 +45,7 @@ func KMO(r *mat.SymDense) (overall float64, items []float64) {
 //
 //	χ² = −(n − 1 − (2p+5)/6)·log det R.
 //
-// M. S. Bartlett, "Tests of significance in factor analysis", 1950. Chi-square and probability are NaN if R has no
-// inverse.
+// M. S. Bartlett, "Tests of significance in factor analysis", 1950. Both are NaN if R has no inverse.
 func Bartlett(r *mat.SymDense, n int) (chiSquare float64, df int, probability float64) {
 	p := r.SymmetricDim()
 	df = p * (p - 1) / 2

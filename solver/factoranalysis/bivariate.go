@@ -85,8 +85,7 @@ func (v *bivariate) cdf(a, b, phiA, phiB float64) float64 {
 	return max(0, phiA*phiB+sum)
 }
 
-// density returns the density at (a, b), which is also the derivative of cdf with respect to ρ (Plackett 1954). |ρ|
-// < 1.
+// density returns the density at (a, b), also the derivative of cdf with respect to ρ (Plackett 1954). |ρ| < 1.
 func (v *bivariate) density(a, b float64) float64 {
 	free := 1 - v.rho*v.rho
 	return math.Exp((2*v.rho*a*b-a*a-b*b)/(2*free)) / (2 * math.Pi * math.Sqrt(free))

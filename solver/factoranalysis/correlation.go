@@ -54,8 +54,7 @@ type ItemError struct {
 // Error returns the column and the reason.
 func (e *ItemError) Error() string { return fmt.Sprintf("item in column %d %s", e.Item, e.Reason) }
 
-// Correlate returns the correlations between the columns of x, n×p; NaN is a missing answer. Each uses the rows where
-// both columns are known.
+// Correlate returns the correlations between the columns of x, n×p, each over the rows without NaN in either of them.
 //
 // Pairwise correlations need not be a correlation matrix. If their least eigenvalue is below 1e-8, the matrix is
 // smoothed: smaller eigenvalues are raised to 1e-8, and rows and columns are scaled back to a diagonal of ones.

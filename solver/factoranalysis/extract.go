@@ -64,8 +64,7 @@ type position interface {
 	point() []float64
 	objective() float64
 	gradient() []float64
-	// hessians returns the second derivatives of the free items and then an approximation that is at least
-	// semidefinite.
+	// hessians returns the second derivatives of the free items, and a semidefinite approximation.
 	hessians(free []int) [2]*mat.Dense
 	solution() *extraction
 }

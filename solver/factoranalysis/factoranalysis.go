@@ -63,8 +63,7 @@ type Settings struct {
 	Extraction Extraction
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
-	// Regressed is the number of coefficients, besides a mean, of a regression that x is the residuals of. The fit
-	// counts so many participants less.
+	// Regressed is the number of coefficients of a regression whose residuals x is: so many participants count less.
 	Regressed int
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int

@@ -23,8 +23,7 @@ type GoodnessOfFit struct {
 	ChiSquare, P float64
 	// DF is p(p−1)/2 − pk + k(k−1)/2, which may be negative.
 	DF int
-	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs of items that have
-	// one.
+	// RMSR is the root of the mean squared residual correlation off the diagonal, over the pairs that have one.
 	RMSR float64
 	// RMSEA is √(χ²/(n·df) − 1/(n−1)), or 0, with an interval of 90 %.
 	RMSEA Interval

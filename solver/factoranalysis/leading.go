@@ -182,15 +182,13 @@ func krylov(a *mat.Dense, k int, start *mat.Dense) (values []float64, vectors *m
 	return nil, nil, false
 }
 
-// orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. Rows that depend on others are
-// drawn anew.
+// orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. Dependent ones are drawn anew.
 func orthonormalize(rows *mat.Dense, from, to int, random *rand.Rand) {
 	for e := from; e < to; e++ {
 		row := rows.RawRowView(e)
 		for {
 			length := floats.Norm(row, 2)
-			// A row that lost nearly all of its length to the others has errors along them: the second pass takes them
-			// out.
+			// A row that lost nearly all of its length has errors along the others, which the second pass takes out.
 			for range 2 {
 				for other := range e {
 					earlier := rows.RawRowView(other)

@@ -25,8 +25,7 @@ import (
 // (K. G. Jöreskog, "Factor analysis by least squares and maximum likelihood methods", 1977). Their parameters are the
 // xᵢ. R must be positive definite.
 //
-// With many items, only the k eigenvalues are computed. (θ_l+θ_m)/(θ_l−θ_m) is then taken as 1, its limit for large
-// θ_l.
+// With many items, only the k eigenvalues are computed, and (θ_l+θ_m)/(θ_l−θ_m) is 1, its limit for large θ_l.
 type likelihood struct {
 	r      *mat.SymDense
 	k      int

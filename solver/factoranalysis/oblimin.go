@@ -23,11 +23,10 @@ const (
 //
 //	Σ_{s<t} Σⱼ p_js²·p_jt²/2,  P = A·T⁻ᵀ,  Φ = TᵀT with a diagonal of ones,
 //
-// direct quartimin, which is oblimin with γ = 0: R. I. Jennrich and P. F. Sampson, "Rotation for simple
-// loadings", 1966. Rows are not normalized. The minimum is found by the projected gradient from T = I, as programs do,
-// and from the varimax rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of
-// both minima is taken, for a minimum is a local one, and factors of equal size have no axes of their own to begin
-// from.
+// direct quartimin, which is oblimin with γ = 0: R. I. Jennrich and P. F. Sampson, "Rotation for simple loadings",
+// 1966. Rows are not normalized. The minimum is found by the projected gradient from T = I, as programs do, and from
+// the varimax rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of both minima
+// is taken, for each is local, and factors of equal size have no axes of their own to begin from.
 func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	_, k := loadings.Dims()
 	best := obliqueFrom(loadings, linalg.Identity(k))

@@ -22,8 +22,7 @@ type Reliability struct {
 	// which are uncorrelated with it and with one another.
 	General []float64
 	Group   *mat.Dense
-	// Reversed lists the items that were reversed, because their loading on the general factor was negative, in
-	// ascending order.
+	// Reversed lists the items that were reversed, since they loaded negatively on the general factor; ascending.
 	Reversed []int
 }
 

@@ -15,8 +15,7 @@ import (
 
 // Scorer scores participants with a factor solution. It is plain data: saved and read back, it gives the same bits.
 type Scorer struct {
-	// Loadings is the pattern Λ, p×k. Factors are in descending order of the variance that they account for. The
-	// loadings of each sum to 0 or more.
+	// Loadings is the pattern Λ, p×k, by descending variance that factors account for. Each column sums to 0 or more.
 	Loadings *mat.Dense
 	// Phi holds the factor correlations, k×k; I unless the rotation is oblique.
 	Phi *mat.Dense
@@ -120,8 +119,7 @@ type weigher struct {
 	scores, errors *mat.Dense
 }
 
-// weigh returns the weights of the items in the scores, and the errors of the scores. With the correlations of the
-// solution,
+// weigh returns the weights of the items in the scores, and their errors. With the correlations of the solution,
 //
 //	Rₒₒ⁻¹(ΛΦ)ₒ = Ψₒ⁻¹Λₒ·A⁻¹,  Φ − (ΛΦ)ₒᵀRₒₒ⁻¹(ΛΦ)ₒ = A⁻¹,  A = Φ⁻¹ + ΛₒᵀΨₒ⁻¹Λₒ.
 func (w *weigher) weigh(items []int) (weights *mat.Dense, errs []float64, err error) {

@@ -25,8 +25,7 @@ type Calibration struct {
 
 const (
 	// complete is the share of the mean information of the fit from which on answers count as complete: people who
-	// leave out a tenth at random, as those of the fit may have done, are between 0.8 and 1.2, and have the penalties
-	// of the fit.
+	// leave out a tenth at random are between 0.8 and 1.2, and have the penalties of the fit.
 	complete = 0.8
 	// negligible is the share of the mean information of the fit below which answers tell nothing. The error of a score
 	// that has one of .07 in the fit, which is common, is .5 there.

@@ -14,8 +14,7 @@ import (
 // deviation is the standard deviation of a score of which nothing is known: no number in [0, 1] has a larger one.
 const deviation = 0.5
 
-// Residuals returns the variance of each item's answers about the reconstruction by the scores that Score gives, for
-// Model.Noise:
+// Residuals returns the variance of each item's answers about the reconstruction by Score, for Model.Noise:
 //
 //	σⱼ² = Σᵢ (mᵢⱼ − rᵢⱼ)² / Σᵢ (1 − kᵢ/aᵢ),
 //

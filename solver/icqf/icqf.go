@@ -29,13 +29,11 @@ var (
 type Data struct {
 	// Answers is n×p, a row per participant; NaN is a missing answer.
 	Answers *mat.Dense
-	// Confounds is n×c with entries in [0, 1], nil for none. Nothing is added to it: mirrored columns and an intercept
-	// are the caller's.
+	// Confounds is n×c in [0, 1], nil for none. Mirrored columns and an intercept are the caller's.
 	Confounds *mat.Dense
 	// Intercept means that the last of the confounds is an intercept, whose loadings have no penalty.
 	Intercept bool
-	// Min and Max are the range of the answers, 0 ≤ Min < Max. Where both are 0 they are the least and the greatest
-	// observed answer.
+	// Min and Max are the range of the answers, 0 ≤ Min < Max; those observed where both are 0.
 	Min, Max float64
 }
 
@@ -62,8 +60,7 @@ type Settings struct {
 	// the paper, unless Scaled makes them free of the unit of the answers and of their number: see the package comment.
 	L1, L2 float64
 	Scaled bool
-	// MaxLoading bounds the loadings, those of the confounds too; 0 is no bound. Max of the answers makes every factor
-	// an answer pattern.
+	// MaxLoading bounds all loadings; 0 is no bound. Max of the answers makes every factor an answer pattern.
 	MaxLoading float64
 	// Inner chooses the inner algorithm; "" means CoordinateDescent.
 	Inner Inner
@@ -113,8 +110,7 @@ type Result struct {
 	Model
 	// Scores is n×k.
 	Scores *mat.Dense
-	// Objective is that of the package comment, every penalty that the fit has included, recomputed from Scores and the
-	// loadings.
+	// Objective is that of the package comment with every penalty of the fit, recomputed from Scores and loadings.
 	Objective float64
 	// LoadingsL1 and LoadingsL2 weigh the loadings, as L1 and L2 of the model weigh the scores.
 	LoadingsL1, LoadingsL2 float64
@@ -122,8 +118,7 @@ type Result struct {
 	ReconstructionError float64
 	// Outside is how far R leaves the range of the answers in its worst cell, 0 for not at all.
 	Outside float64
-	// Iterations counts the updates, Status tells why they ended, Trace holds the objective of each iterate, the start
-	// first.
+	// Iterations counts the updates, Status tells why they ended, Trace holds the objectives from the start on.
 	Iterations int
 	Status     solver.Status
 	Trace      []solver.TracePoint

@@ -197,8 +197,7 @@ func (b *boxLasso) toMinimum() float64 {
 	return 1
 }
 
-// step moves the free scores by so much of the direction, or until the first meets its bound, and holds those at
-// theirs.
+// step moves the free scores by length directions, or until the first meets its bound, and holds those at theirs.
 func (b *boxLasso) step(w []float64, length float64) {
 	meets := -1
 	for a, t := range b.free {

@@ -60,8 +60,7 @@ func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return scores, nil
 }
 
-// Transform returns the scores of new participants for a model without confounds: Score of the answers alone. A matrix
-// that is not a *mat.Dense is copied.
+// Transform is Score for a model without confounds. A matrix that is not a *mat.Dense is copied.
 func (m *Model) Transform(answers mat.Matrix) (*mat.Dense, error) {
 	dense, ok := answers.(*mat.Dense)
 	if !ok {

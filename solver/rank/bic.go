@@ -24,7 +24,7 @@ func run[T any](ctx context.Context, x mat.Matrix, fit Fit, s RunSettings,
 	of func(topics, scores *mat.Dense) T,
 ) ([]T, error) {
 	out := make([]T, len(s.Factors)*s.Runs)
-	err := s.each(ctx, len(out), func(ctx context.Context, i int) error {
+	err := s.Each(ctx, len(out), func(ctx context.Context, i int) error {
 		topics, scores, err := fit(ctx, x, s.Factors[i/s.Runs], s.Seed+uint64(i%s.Runs))
 		if err == nil {
 			out[i] = of(topics, scores)

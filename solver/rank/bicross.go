@@ -85,7 +85,7 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 		parts[f] = lent(count, func() (*corners, error) { return split(x, rows, columns, f/s.Folds, f%s.Folds), nil })
 	}
 	// The jobs go fold by fold, so that few folds are in memory at a time.
-	err := s.each(ctx, len(errs), func(ctx context.Context, job int) error {
+	err := s.Each(ctx, len(errs), func(ctx context.Context, job int) error {
 		f, c := job/count, count-1-job%count
 		q, err := parts[f]()
 		if err == nil {

@@ -103,7 +103,7 @@ func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (
 	}
 	// Fold by fold and the largest first, few folds are in memory at a time, and no long fit comes last.
 	count := len(cv.candidates)
-	err := cv.each(ctx, count*len(cv.folds), func(ctx context.Context, job int) error {
+	err := cv.Each(ctx, count*len(cv.folds), func(ctx context.Context, job int) error {
 		return cv.fit(ctx, job/count, count-1-job%count)
 	})
 	if err != nil {

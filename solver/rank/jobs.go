@@ -22,9 +22,9 @@ type Jobs struct {
 	Progress func(done, total int)
 }
 
-// each does jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause, or
+// Each does jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause, or
 // one that wraps solver.ErrSettings for a negative number of threads.
-func (j Jobs) each(ctx context.Context, count int, work func(ctx context.Context, i int) error) error {
+func (j Jobs) Each(ctx context.Context, count int, work func(ctx context.Context, i int) error) error {
 	if j.Threads < 0 {
 		return fmt.Errorf("%w: %d threads", solver.ErrSettings, j.Threads)
 	}

@@ -70,7 +70,7 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 		return nil, err
 	}
 	random := make([][]float64, s.Draws)
-	err = s.each(ctx, s.Draws, func(ctx context.Context, d int) (err error) {
+	err = s.Each(ctx, s.Draws, func(ctx context.Context, d int) (err error) {
 		random[d], err = s.draw(ctx, x, d)
 		return err
 	})

@@ -19,9 +19,8 @@ const (
 
 // Columns says what the columns of a file of answers mean.
 type Columns struct {
-	// Items are patterns of the names of the items: * stands for any characters, ? for one. A pattern that begins with
-	// ! takes items out again; if all patterns do, they take items of the codebook out. Empty means the items of the
-	// codebook.
+	// Items are patterns of the names of the items: * stands for any characters, ? for one. A leading ! takes items out
+	// again; if all patterns have it, of the codebook's items, which empty means too.
 	Items []string
 	// ID names the column of ids. "" means DefaultID, in other capitals if need be, else ParticipantID in the same way;
 	// without any, participants are numbered from 1.
@@ -39,8 +38,7 @@ type Columns struct {
 	Visits *questionnaire.Visits
 	// Missing are codes of missing entries besides those of every file: an empty cell, NA, NaN and a dot.
 	Missing []string
-	// Range holds for the answers to all items that have no range in the codebook. nil is the least and the largest
-	// answer to any of them.
+	// Range is that of items without one in the codebook; nil is the least and the largest answer to any of them.
 	Range *questionnaire.Range
 	// FromLow counts answers from the low end of their range: 1 to 5 as 0 to 4. A range that begins below 0 needs it.
 	FromLow bool
@@ -151,6 +149,7 @@ func (s *source) roles(c *Columns) (*layout, error) {
 	if l.id == none && l.visits {
 		return nil, inColumn(DefaultID, table.ErrNoColumn)
 	}
+	var categories []int
 	for _, confound := range l.confounds {
 		at, err := s.find(confound.Name)
 		if err == nil && (at == l.id || slices.Contains(l.at, at)) {
@@ -160,35 +159,24 @@ func (s *source) roles(c *Columns) (*layout, error) {
 			return nil, err
 		}
 		l.at = append(l.at, at)
-	}
-	for _, label := range c.Labels {
-		at, err := s.find(label.Name) // may be a confound too, and a label with several positive values
-		if err != nil {
-			return nil, err
+		if confound.Kind == questionnaire.Categorical {
+			categories = append(categories, at)
 		}
-		l.labelAt = append(l.labelAt, at)
 	}
-	group := func(at int) {
+	var labels []string // may be confounds too, and a label with several positive values
+	for _, label := range c.Labels {
+		labels = append(labels, label.Name)
+	}
+	if l.labelAt, err = s.places(labels); err != nil {
+		return nil, err
+	}
+	groups, err := s.places(c.Groups)
+	for _, at := range slices.Concat(groups, l.labelAt, categories) {
 		if !slices.Contains(l.groupAt, at) {
 			l.groupAt = append(l.groupAt, at)
 		}
 	}
-	for _, name := range c.Groups {
-		at, err := s.find(name)
-		if err != nil {
-			return nil, err
-		}
-		group(at)
-	}
-	for _, at := range l.labelAt {
-		group(at)
-	}
-	for k, c := range l.confounds {
-		if c.Kind == questionnaire.Categorical {
-			group(l.at[k])
-		}
-	}
-	return l, nil
+	return l, err
 }
 
 // layout finds the columns of a file. Given items are taken as they are; nil means those that the columns describe.
@@ -200,14 +188,9 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range items {
-		at, err := s.find(item.Name)
-		if err != nil {
-			return nil, err
-		}
-		l.items, l.itemAt = append(l.items, item), append(l.itemAt, at)
-	}
-	return l, nil
+	l.items = slices.Clone(items)
+	l.itemAt, err = s.places(questionnaire.Names(items))
+	return l, err
 }
 
 // items returns the items that patterns and codebook pick among the columns that are not taken.

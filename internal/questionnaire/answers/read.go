@@ -259,5 +259,17 @@ func (s *source) find(name string) (int, error) {
 	return at, nil
 }
 
+// places returns those of several columns.
+func (s *source) places(names []string) (at []int, err error) {
+	for _, name := range names {
+		i, err := s.find(name)
+		if err != nil {
+			return nil, err
+		}
+		at = append(at, i)
+	}
+	return at, nil
+}
+
 // clean returns a trimmed copy of a cell.
 func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }

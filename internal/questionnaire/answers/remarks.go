@@ -18,8 +18,7 @@ type Remarks struct {
 	Inferred *Inferred // nil if no range was inferred
 	Merged   []Merged
 	Lacking  []Lacking
-	// Single are items to which all participants but one gave the same answer: they do not vary once that one is held
-	// out.
+	// Single are items to which all but one gave the same answer: they do not vary once that one is held out.
 	Single []string
 	// Opposed and Warnings, which say what may spoil the factors, are filled in by package fit, before a study begins.
 	Opposed  []Opposed
@@ -47,8 +46,7 @@ type Opposed struct {
 	Items []string
 }
 
-// LeastGroup is the least number of participants of a group that is looked at: a smaller one may lack a scale by
-// chance, and its value may tell who it is.
+// LeastGroup is the least size of a group that is looked at: a smaller one lacks scales by chance, or tells who it is.
 const LeastGroup = 5
 
 // lack remarks on the groups that lack whole scales.

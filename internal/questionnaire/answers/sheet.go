@@ -1,7 +1,7 @@
 package answers
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,13 +40,9 @@ func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 		return nil, err
 	}
 	defer func() { _ = src.Close() }() // it was only read
-	id, _, err := src.idColumn(c.ID)
-	at := make([]int, 0, len(c.Numbers)+len(c.Levels))
-	for _, name := range slices.Concat(c.Numbers, c.Levels) {
-		i, errColumn := src.find(name)
-		at, err = append(at, i), errors.Join(err, errColumn)
-	}
-	if err != nil {
+	id, _, errID := src.idColumn(c.ID)
+	at, err := src.places(slices.Concat(c.Numbers, c.Levels))
+	if err = cmp.Or(errID, err); err != nil {
 		return nil, src.at(src.HeaderLine, err)
 	}
 	s, missing, lineOf := &Sheet{File: src.File, Numbered: id == none}, questionnaire.NewMissing(c.Missing),

@@ -256,32 +256,26 @@ func (t *Table) orient(fromLow bool) error {
 func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confound, error) {
 	learnt := slices.Clone(confounds)
 	for k := range learnt {
-		c, values := &learnt[k], t.confounds[k]
+		c := &learnt[k]
+		numbers, levels := t.Values(k, t.All())
 		fail := func(line int, err error) ([]questionnaire.Confound, error) {
 			return nil, &table.Error{File: t.File, Line: line, Column: c.Name, Err: err}
 		}
 		if c.Kind == questionnaire.Categorical {
-			c.Levels = nil
-			for _, v := range values {
-				c.Levels = append(c.Levels, v.level)
-			}
-			slices.Sort(c.Levels)
-			if c.Levels = slices.Compact(c.Levels); len(c.Levels) < 2 {
+			slices.Sort(levels)
+			if c.Levels = slices.Compact(levels); len(c.Levels) < 2 {
 				return fail(0, questionnaire.ErrOneLevel)
 			}
 			continue
 		}
 		if c.Range == nil {
-			c.Range = &questionnaire.Range{Low: math.Inf(1), High: math.Inf(-1)}
-			for _, v := range values {
-				c.Range.Low, c.Range.High = min(c.Range.Low, v.number), max(c.Range.High, v.number)
-			}
+			c.Range = &questionnaire.Range{Low: slices.Min(numbers), High: slices.Max(numbers)}
 			if c.Range.Low == c.Range.High {
 				return fail(0, questionnaire.ErrOneLevel)
 			}
 		}
-		for i, v := range values {
-			if !c.Range.Holds(v.number) {
+		for i, v := range numbers {
+			if !c.Range.Holds(v) {
 				return fail(t.Lines[i], fmt.Errorf("%w: %v", questionnaire.ErrConfoundRange, c.Range))
 			}
 		}

@@ -260,16 +260,14 @@ func (b *bootstrap) intervals(of func(*replicate) *mat.Dense,
 // percentiles returns the ends of the percentile interval, for loadings.
 //
 // Of percentile, basic, bias-corrected percentile and normal intervals, the first cover loadings of ICQF best, and
-// those of factor analysis in 93 to 97 % like the others. They keep within the bounds of loadings. Basic ones miss
-// loadings near 0.
+// those of factor analysis in 93 to 97 % like the others. They keep within bounds; basic ones miss loadings near 0.
 func percentiles(sorted []float64) (low, high float64) {
 	return questionnaire.Quantile(sorted, (1-level)/2), questionnaire.Quantile(sorted, (1+level)/2)
 }
 
 // widened returns the ends of the percentile interval of a correlation, of which one is moved by twice as much as the
-// mean of the replicates is off what the fit has, away from it, on the scale of Fisher's z. Rotations make the
-// correlations of a sample too small, oblimin most, and those of a replicate again by as much, so that percentile
-// intervals end too low.
+// mean of the replicates is off what the fit has, away from it, on the scale of Fisher's z. Rotations make correlations
+// of a sample too small, oblimin most, and of a replicate again, so that percentile intervals end too low.
 func widened(seen float64, sorted []float64) (low, high float64) {
 	low, high = percentiles(sorted)
 	var mean float64
@@ -282,15 +280,13 @@ func widened(seen float64, sorted []float64) (low, high float64) {
 
 // Settings says how much to find out. Zero values mean what the fields say.
 type Settings struct {
-	// Replicates is the number of fits of the bootstrap, at least LeastReplicates; 0 is none, and no cross-validation
-	// of the explained variance.
+	// Replicates is the number of fits of the bootstrap, at least LeastReplicates; 0 is none, nor a cross-validation.
 	Replicates int
 	// Progress, when not nil, is called after each fit, one call at a time.
 	Progress func(done, total int)
 }
 
-// Assess returns the function for fit.Options.Assess that completes the summary. It returns an error that wraps
-// questionnaire.ErrOptions for too few replicates.
+// Assess returns the function for fit.Options.Assess that completes the summary. Too few replicates are an error.
 func (s Settings) Assess() (func(context.Context, *fit.Options, *fit.Outcome) error, error) {
 	if s.Replicates != 0 && s.Replicates < LeastReplicates {
 		return nil, fmt.Errorf("%w: %d replicates of a bootstrap, must be 0 or at least %d", questionnaire.ErrOptions,

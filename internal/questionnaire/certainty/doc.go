@@ -2,8 +2,7 @@
 //
 // A fit is n participants × p items, with k factors and c columns of confounds. Bootstrap fits participants who are
 // drawn anew with replacement, again and again, and reads standard errors and intervals from how the loadings vary.
-// Explain divides the explained variance among the factors and the confounds, for the participants of the fit and for
-// others.
+// Explain divides the explained variance among the factors and the confounds, of the fit and of others.
 //
 // Equal input, options and seed give equal bits for any number of threads.
 //

@@ -150,8 +150,7 @@ type prediction struct {
 	// base is what nothing makes of each item, and loadings, k×p, what each factor adds to it if its score is 1.
 	base     []float64
 	loadings *mat.Dense
-	// Means over the participants learned from: of the answers to each item, of the scores, and of what the confounds
-	// add.
+	// Means over those learned from: of the answers to each item, of the scores, and of what the confounds add.
 	answers, scores, added []float64
 	regression             *mat.Dense // coefficients of the answers on the confounds alone, p×c; nil without confounds
 }

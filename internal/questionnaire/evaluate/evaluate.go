@@ -110,8 +110,7 @@ type Share struct {
 // An item that does not vary among those trained on is left out there as if it were not in the file, and does not count
 // for the stability. A participant who answered only such items is neither trained on nor held out.
 //
-// The smallest share must have two participants, and as many as there are factors; larger default candidates are not
-// tried.
+// The smallest share must have two participants, and as many as factors; larger default candidates are not tried.
 func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	if err := o.check(); err != nil {
 		return nil, err

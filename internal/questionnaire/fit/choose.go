@@ -184,8 +184,7 @@ func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 	best := c.Lowest.Candidate
 	betas = o.Betas
 	if o.searchBeta {
-		// A search for the number of factors at a β that is not the best would be lost: the β that nobody has tried
-		// come first.
+		// At a β that is not the best, a search for the number of factors would be lost: untried β come first.
 		if betas = o.nextBetas(c, false); len(betas) > 0 {
 			return []int{best.Factors}, betas
 		}

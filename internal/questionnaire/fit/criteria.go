@@ -24,8 +24,7 @@ const (
 	fewestDraws  = 20
 )
 
-// mostReduced is the largest number of items whose factors parallel analysis counts: with more, each draw takes so long
-// that it counts components.
+// mostReduced is the most items whose factors parallel analysis counts; draws of more take long: it counts components.
 const mostReduced = 150
 
 // What a parallel analysis counts.

@@ -64,7 +64,7 @@ func (f *FA) accounted() (all []model.Accounted) {
 }
 
 // Score returns the regression scores of participants, n×k, from their answers, n×p with NaN for a missing one, less
-// what the confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).Scores, and one that wraps
+// what the confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).ScoresErrors, and one that wraps
 // solver.ErrShape for confounds that do not fit.
 func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	scores, _, err := f.ScoreErrors(answers, confounds)
@@ -112,8 +112,7 @@ func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, 
 	return rest, effects, err
 }
 
-// clearRounding sets to 0 what is left of answers to an item that the confounds explain but for rounding, so that
-// nothing is made of it.
+// clearRounding sets to 0 what is left of answers to an item that the confounds explain but for rounding.
 func clearRounding(rest, answers *mat.Dense) {
 	const rounding = 1e-20 // of the sum of squares
 	n, p := rest.Dims()

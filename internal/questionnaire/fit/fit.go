@@ -1,5 +1,4 @@
-// Package fit learns the factors of a table of answers, chooses their number by cross-validation, and scores new
-// participants.
+// Package fit learns the factors of a table of answers, chooses their number, and scores new participants.
 package fit
 
 import (

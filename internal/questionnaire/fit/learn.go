@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
@@ -20,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/solver/icqf"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/nmf"
+	"github.com/wardcast/wardcast/solver/rank"
 )
 
 // Learnt is what a method has learned from some participants of a Study.
@@ -43,11 +42,9 @@ type Learnt struct {
 }
 
 // Learn lets the method of the options learn from these participants, in this order, with the items that vary among
-// them. An item that does not, or for factor analysis of which the confounds leave nothing, is left out as if it were
-// not in the file.
+// them. Others, or for factor analysis those of which the confounds leave nothing, are left out.
 //
-// It returns the cause of ctx if that ends first, and an error that wraps questionnaire.ErrOptions for more factors
-// than items.
+// It returns the cause of ctx if that ends first, and a questionnaire.ErrOptions for more factors than items.
 func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candidate) (*Learnt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -88,25 +85,13 @@ func (o *Options) Each(ctx context.Context, count int, progress func(done, total
 	alone := *o
 	alone.Recorder, alone.Threads = nil, 1
 	failed = make([]error, count)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(linalg.Threads(o.Threads).Limit())
-	var mu sync.Mutex
-	done := 0
-	for i := range count {
-		group.Go(func() error {
-			failed[i] = job(ctx, &alone, i)
-			if ctx.Err() != nil {
-				return failed[i]
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; progress != nil {
-				progress(done, count)
-			}
-			return nil
-		})
-	}
-	return failed, group.Wait()
+	jobs := rank.Jobs{Threads: o.Threads, Progress: progress}
+	return failed, jobs.Each(ctx, count, func(ctx context.Context, i int) error {
+		if failed[i] = job(ctx, &alone, i); ctx.Err() != nil {
+			return failed[i]
+		}
+		return nil
+	})
 }
 
 // Factors returns what scores participants by their answers to the Items.

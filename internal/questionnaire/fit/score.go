@@ -83,8 +83,7 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 }
 
 // errorsOfFew returns the standard errors of the scores of those who answered less than half of some factor, by the
-// squares of its loadings as the fit weighs them, and 0 for all others: the errors of all would take longer than their
-// scores.
+// squares of its loadings as the fit weighs them, and 0 for others: all errors would take longer than the scores.
 func errorsOfFew(m *model.Model, answers *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, k := m.Loadings().Dims()

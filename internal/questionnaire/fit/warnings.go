@@ -172,16 +172,14 @@ func unstable(b *model.Bootstrap, empty int) (warnings []string) {
 	return warnings
 }
 
-// leastScaleItems is the least number of items of a scale that is looked at: of two items that correlate negatively,
-// nothing tells which is the opposed one.
+// leastScaleItems is the least number of items of a scale that is looked at: of two, nothing tells which is opposed.
 const leastScaleItems = 3
 
 // Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first
 // principal component of the scale's correlations (of pairwise complete answers), and on average with the other items.
 // The component's sign is that of the sum of its weights. The first is the rule by which alpha(check.keys=TRUE) of R's
 // package psych reverses items (Revelle, psych 2.2.9). The second spares items of a scale that holds several groups of
-// unrelated items, whose signs in the component are those of chance. Items without a subscale are one scale. Items that
-// do not vary are left out.
+// unrelated items, whose signs in the component are those of chance. Items without a subscale are one scale.
 func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	rows := t.All()
 	for _, scale := range questionnaire.ScalesOf(t.Items, t.Varying(rows), false) {

@@ -39,8 +39,7 @@ type ItemDIF struct {
 	Difference figure `json:"difference"`
 	Low        figure `json:"low"`
 	High       figure `json:"high"`
-	// UniformP is the p value of Difference, NonuniformP that of a difference that changes with the scores, P that of
-	// both.
+	// UniformP is the p value of Difference, NonuniformP of one that changes with the scores, P of both.
 	UniformP    figure `json:"uniform_p"`
 	NonuniformP figure `json:"nonuniform_p"`
 	P           figure `json:"p"`

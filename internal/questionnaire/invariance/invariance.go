@@ -33,8 +33,7 @@ const (
 	DefaultBootstrap = 200
 	// LeastBootstrap is the least number of them with something beyond both ends of an interval of 95 %.
 	LeastBootstrap = 40
-	// unequalMissing is the difference of the shares of missing answers of the groups from which on nonuniform DIF is
-	// not to be trusted.
+	// unequalMissing is the difference of the groups' shares of missing answers that makes nonuniform DIF doubtful.
 	unequalMissing = 0.1
 	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
 	leastGroup = 20
@@ -80,8 +79,7 @@ type Result struct {
 }
 
 // Run learns the factors of each group and of both together, with the same number of factors and β, and compares the
-// groups. If there are several candidates for factors and β, cross-validation chooses among them on both groups
-// together.
+// groups. If there are several candidates for factors and β, cross-validation chooses on both groups together.
 //
 // Items that do not vary in one of the groups are left out. It returns an error that wraps questionnaire.ErrOptions for
 // a group of fewer than 20 participants or fewer than the factors, and for a group column that is a confound; and the

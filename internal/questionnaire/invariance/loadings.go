@@ -38,8 +38,7 @@ type Factor struct {
 	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
 	Congruence             float64 `json:"congruence"`
 	questionnaire.Interval         // 95 %
-	// Reference is the 5 % quantile of the congruence of groups of the same sizes if their factor is the same, and P
-	// the share of such congruences that are as low.
+	// Reference is the 5 % quantile of congruences if the factor is the same, and P the share of those that are as low.
 	Reference float64 `json:"reference"`
 	P         float64 `json:"p"`
 	// Reading is EqualFactor, FairFactor, OtherFactor or UnclearFactor.
@@ -90,8 +89,7 @@ type Loading struct {
 	Second                 float64 `json:"second"`
 	Difference             float64 `json:"difference"`
 	questionnaire.Interval         // 95 %
-	// P is the share of bootstrap samples in which the error of this difference is as large. AdjustedP is the share in
-	// which that of any is.
+	// P is the share of bootstrap samples in which the error of this difference is as large, AdjustedP that of any.
 	P         float64 `json:"p"`
 	AdjustedP float64 `json:"adjusted_p"`
 }
@@ -210,8 +208,7 @@ func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learn
 }
 
 // units returns what makes the loadings on the items those of the answers: for factor analysis the standard deviation
-// of the answers less what the confounds add. Polychoric loadings, which are of no answers, get that of both groups
-// together.
+// of the answers less what the confounds add. Polychoric loadings, of no answers, get that of both groups.
 func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	units := make([]float64, len(l.Items))
 	_, ok := l.Factors().(*fit.FA)

@@ -389,8 +389,7 @@ func (b *Bootstrap) check(m *Model) error {
 	s := &m.Summary
 	columns := s.Factors + len(questionnaire.Columns(m.Confounds))
 	for _, table := range [][][]float64{b.Loadings.Errors, b.Loadings.Low, b.Loadings.High} {
-		if len(table) != len(m.Items) ||
-			slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns }) {
+		if !shaped(table, len(m.Items), columns) {
 			return fmt.Errorf("intervals of other loadings than those of %d items on %d columns", len(m.Items), columns)
 		}
 	}
@@ -403,6 +402,11 @@ func (b *Bootstrap) check(m *Model) error {
 	return nil
 }
 
+// shaped reports whether a table has so many rows and columns.
+func shaped(table [][]float64, rows, columns int) bool {
+	return len(table) == rows && !slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns })
+}
+
 // checkFactors returns an error for descriptions of another number of factors than the model has.
 func (s *Summary) checkFactors() error {
 	var squares [][][]float64
@@ -413,7 +417,7 @@ func (s *Summary) checkFactors() error {
 		squares = append(squares, b.FactorCorrelations.Errors, b.FactorCorrelations.Low, b.FactorCorrelations.High)
 	}
 	for _, a := range squares {
-		if len(a) != s.Factors || slices.ContainsFunc(a, func(row []float64) bool { return len(row) != s.Factors }) {
+		if !shaped(a, s.Factors, s.Factors) {
 			return fmt.Errorf("correlations of other factors than the %d of the model", s.Factors)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package paper lays out loadings and scores as tables: in full as CSV and JSON, and rounded as Markdown and LaTeX, for
-// a paper.
+// Package paper lays out loadings and scores as tables: in full as CSV and JSON, rounded as Markdown and LaTeX.
 package paper
 
 import (
@@ -63,8 +62,7 @@ func Loadings(m *model.Model) *Table {
 // descending loading; (R) marks those that are reversed. Loadings on the factors are shown from cut on, in absolute
 // value; 0 means a tenth of the largest. For both, items of narrower ranges count as if stretched to the widest
 // (Model.AllStretched). Those on confounds are left out. For factor analysis the communalities follow, and at the foot
-// stand the sum of squared loadings of each factor, ΦΛᵀΛ if factors correlate, and its share of the variance of all
-// items.
+// stand the sum of squared loadings of each factor, ΦΛᵀΛ if factors correlate, and its share of all variance.
 func LoadingsToPrint(m *model.Model, cut float64) *Table {
 	loadings, s := m.Loadings(), &m.Summary
 	p, k := loadings.Dims()

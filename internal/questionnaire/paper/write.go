@@ -189,8 +189,7 @@ func (t *Table) titles(m markup, title func(Column) string) (titles []string) {
 // printedDigits is the number of digits behind the point in a paper.
 const printedDigits = 2
 
-// printed returns the cells of the rows and of the foot for a paper. Columns of whole numbers, such as counts, have no
-// digits behind the point.
+// printed returns the cells of rows and foot for a paper. Columns of whole numbers have no digits behind the point.
 func (t *Table) printed(m markup) (all [][]string) {
 	rows := slices.Concat(t.Rows, t.Foot)
 	var digits []int

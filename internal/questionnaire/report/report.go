@@ -54,8 +54,7 @@ const (
 	CompactPlot = "compact.svg"
 )
 
-// Files returns the files of a report and their contents. File is one page that asks for nothing else and runs nothing.
-// The evaluation may be nil.
+// Files returns the files of a report, of which File is one page that asks for nothing else. The evaluation may be nil.
 func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	s := sheet{m}
 	heatMap := s.HeatMap()
