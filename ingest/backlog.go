@@ -15,12 +15,8 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-const (
-	// backlogRefresh is how often the ends of partitions are read that no fetch has told of since.
-	backlogRefresh = 5 * time.Second
-	// DefaultReadyAfterStall is the default of Config.ReadyAfterStall.
-	DefaultReadyAfterStall = 30 * time.Second
-)
+// DefaultReadyAfterStall is the default of Config.ReadyAfterStall.
+const DefaultReadyAfterStall = 30 * time.Second
 
 // backlog is what waits in the partitions of this member, as far as it is known. It is kept while the member joins a
 // group again: what waits does not wait less meanwhile.
@@ -179,12 +175,12 @@ func (b *backlog) heldBack(after time.Duration) string {
 	return ""
 }
 
-// stale returns the partitions of whose ends no fetch has told for a while.
-func (b *backlog) stale() (ids []int) {
+// stale returns the partitions whose ends no fetch has reported for so long.
+func (b *backlog) stale(after time.Duration) (ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, w := range b.partitions {
-		if time.Since(w.endRead) > backlogRefresh {
+		if time.Since(w.endRead) > after {
 			ids = append(ids, id)
 		}
 	}
@@ -193,7 +189,7 @@ func (b *backlog) stale() (ids []int) {
 
 // watch keeps the backlog true while partitions are stuck, and notices topics that are gone, until ctx ends.
 func (c *Consumer) watch(ctx context.Context) {
-	tick := time.Tick(backlogRefresh)
+	tick := time.Tick(c.client.pauses.backlog)
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,7 +207,7 @@ func (c *Consumer) watch(ctx context.Context) {
 		}
 		c.missing.Store(&missing)
 		var reads sync.WaitGroup
-		for _, id := range c.backlog.stale() {
+		for _, id := range c.backlog.stale(c.client.pauses.backlog) {
 			reads.Go(func() {
 				if _, end, err := c.client.bounds(ctx, c.cfg.Input, id); err == nil {
 					c.backlog.update(id, func(w *waiting) {

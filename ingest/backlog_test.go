@@ -43,7 +43,7 @@ func (m *member) lag() (records, oldest float64) {
 
 // soonUnready makes trouble show early.
 func soonUnready(cfg *ingest.Config) {
-	cfg.ReadyAfterStall, cfg.StallTimeout = 500*time.Millisecond, 5*time.Second
+	cfg.ReadyAfterStall, cfg.StallTimeout = 500*time.Millisecond, 2*time.Second
 }
 
 // TestLagInAnOutage: nothing can be published. The lag counts all that waits, also what comes later, and over a new
@@ -165,8 +165,8 @@ func TestPermanentErrors(t *testing.T) {
 				err := m.Check()
 				return err != nil && strings.Contains(err.Error(), fmt.Sprintf("[%d]", f.Err.Code))
 			})
-			//nolint:forbidigo // that nothing happens takes time to show: longer than StallTimeout
-			time.Sleep(7 * time.Second)
+			blocked := time.Now()
+			c.await("the stall timeout and more", func() bool { return time.Since(blocked) > 3*time.Second })
 			if got := m.metric("rebalances_total"); got != 1 {
 				t.Errorf("%v generations, want 1", got)
 			}

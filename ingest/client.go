@@ -33,6 +33,7 @@ type Client struct {
 	kafka     *kafka.Client
 	transport *kafka.Transport
 	dialer    *dialer
+	pauses    pauses
 	buffers   sync.Pool // of responses to fetches, as *[]byte
 	readers   sync.Pool // of these, as *recordset.Reader
 }
@@ -55,6 +56,7 @@ func newClient(d *dialer, topics []string) *Client {
 	return &Client{
 		kafka:     &kafka.Client{Addr: kafka.TCP(d.conn.Brokers...), Timeout: requestTimeout, Transport: t},
 		transport: t, dialer: d,
+		pauses: pauses{permanent: 5 * time.Second, backlog: 5 * time.Second, follow: 5 * time.Second, lookups: 7},
 	}
 }
 
@@ -89,8 +91,15 @@ func pause(ctx context.Context, attempt int) error {
 	return sleep(ctx, d-rand.N(d/2+1))
 }
 
-// permanentPause is how long to wait after an error that does not pass by itself.
-const permanentPause = 5 * time.Second
+// pauses are how long to wait, where tests need not wait as long.
+type pauses struct {
+	permanent time.Duration // after an error that does not pass by itself
+	backlog   time.Duration // before the ends of partitions are read again that no fetch has reported since
+	follow    time.Duration // before the partitions of a followed topic are counted again; longer than metadataTTL
+	// lookups is how often a topic is looked up before it counts as missing, after growing pauses: brokers learn of a new
+	// topic at different times. 7 take about three seconds.
+	lookups int
+}
 
 // permanent reports whether an error is one of a broker that does not pass by itself: somebody must mend a permission,
 // a topic or a message.
@@ -225,18 +234,14 @@ func (e *MissingTopicsError) Error() string {
 	return fmt.Sprintf("topics %s do not exist", strings.Join(e.Topics, ", "))
 }
 
-// settleAttempts is how often a topic is looked up before it counts as missing, over about three seconds: brokers learn
-// of a new topic at different times.
-const settleAttempts = 7
-
 // settle asks which topics are missing until none is. If some stay missing, it returns a *MissingTopicsError.
-func settle(ctx context.Context, ask func() (missing []string, err error)) error {
+func (c *Client) settle(ctx context.Context, ask func() (missing []string, err error)) error {
 	for attempt := 1; ; attempt++ {
 		missing, err := ask()
 		if err != nil || len(missing) == 0 {
 			return err
 		}
-		if attempt == settleAttempts {
+		if attempt == c.pauses.lookups {
 			return &MissingTopicsError{Topics: missing}
 		}
 		if err := pause(ctx, attempt); err != nil {
@@ -253,7 +258,7 @@ func (c *Client) CheckTopics(ctx context.Context, names ...string) error {
 
 // existing returns the number of partitions of each topic, or a *MissingTopicsError. It asks over fresh connections.
 func (c *Client) existing(ctx context.Context, names ...string) (counts map[string]int, err error) {
-	err = settle(ctx, func() (missing []string, err error) {
+	err = c.settle(ctx, func() (missing []string, err error) {
 		fresh := newClient(c.dialer, names)
 		defer fresh.Close()
 		counts, err = fresh.partitions(ctx, names...)
@@ -316,7 +321,7 @@ func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[str
 		})
 	}
 	limits := make(map[string]int)
-	err := settle(ctx, func() (missing []string, err error) {
+	err := c.settle(ctx, func() (missing []string, err error) {
 		res, err := c.kafka.DescribeConfigs(ctx, req)
 		if err != nil {
 			return nil, fmt.Errorf("reading topic limits: %w", err)

@@ -259,7 +259,7 @@ func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error
 	if before == nil || before.Error() != err.Error() {
 		c.log.Error("cannot join the consumer group: waiting until somebody mends this", "err", err)
 	}
-	return sleep(ctx, permanentPause)
+	return sleep(ctx, c.client.pauses.permanent)
 }
 
 // leave closes the group: kafka-go ends the generation, waits for its workers and leaves. Without a network that can

@@ -14,12 +14,8 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
-const (
-	// followWatch is how often the partitions of a followed topic are counted. It is longer than metadataTTL.
-	followWatch = 5 * time.Second
-	// followMaxBytes bounds one fetch of one partition: all partitions may wait with one at a time.
-	followMaxBytes = 256 << 10
-)
+// followMaxBytes bounds one fetch of one partition: all partitions may wait with one at a time.
+const followMaxBytes = 256 << 10
 
 // Follow reads a KafkaTopic as it grows, outside any consumer group: it commits nothing.
 type Follow struct {
@@ -57,7 +53,7 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 	}
 	run := &follow{Follow: f, client: c, each: each}
 	parts, ctx := errgroup.WithContext(ctx)
-	tick := time.Tick(followWatch)
+	tick := time.Tick(c.pauses.follow)
 	for started := 0; ctx.Err() == nil; {
 		// An error passes by: the partitions that are read go on.
 		counts, _ := c.partitions(ctx, f.Topic)

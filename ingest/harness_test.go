@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,6 +28,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveBrokerEnv); dir != "" {
 		serveBroker(dir)
 		return
+	}
+	// They wait for brokers more than they compute; -parallel says otherwise.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -80,6 +85,7 @@ func attach(t *testing.T, conn ingest.Connection, fake *kfake.Cluster) *cluster 
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
+	client.Hurry(fake != nil)
 	transport := &kafka.Transport{MetadataTTL: time.Second}
 	t.Cleanup(transport.CloseIdleConnections)
 	name := fmt.Sprintf("test-%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano())
@@ -144,6 +150,7 @@ func (c *cluster) start(h ingest.Handler, change ...func(*ingest.Config)) *membe
 	if m.Consumer, err = ingest.New(cfg); err != nil {
 		c.Fatal(err)
 	}
+	m.Hurry(c.fake != nil)
 	var ctx context.Context
 	ctx, m.cancel = context.WithCancel(context.WithoutCancel(c.Context()))
 	go func() {

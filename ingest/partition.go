@@ -137,7 +137,7 @@ func (p *partition) run(ctx, patience, produce context.Context) {
 		p.onError(err, "read")
 		if permanent(err) {
 			failures = 0
-			if sleep(ctx, permanentPause) != nil {
+			if sleep(ctx, p.c.client.pauses.permanent) != nil {
 				return
 			}
 			continue
@@ -358,7 +358,7 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 			return err
 		}
 		p.onWriteError(err)
-		_ = sleep(produce, permanentPause) // if it ended, Produce fails
+		_ = sleep(produce, p.c.client.pauses.permanent) // if it ended, Produce fails
 	}
 	for i, o := range p.batch.letters {
 		v := p.batch.verdicts[i]

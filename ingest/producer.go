@@ -202,7 +202,7 @@ func (p *Producer) again(ctx context.Context, topic string, attempt int, err err
 	if p.failed == nil {
 		return fmt.Errorf("writing to topic %q: %w", topic, err)
 	}
-	return sleep(ctx, permanentPause)
+	return sleep(ctx, p.client.pauses.permanent)
 }
 
 // recordReader hands messages to kafka-go's encoder without an allocation for each.
