@@ -65,14 +65,12 @@ func newBacklog() *backlog {
 	}
 }
 
-// Describe implements prometheus.Collector.
 func (b *backlog) Describe(descs chan<- *prometheus.Desc) {
 	descs <- b.lag
 	descs <- b.oldest
 	descs <- b.held
 }
 
-// Collect implements prometheus.Collector.
 func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -220,7 +218,6 @@ func (c *Consumer) watch(ctx context.Context) {
 	}
 }
 
-// topics returns the names of the KafkaTopics.
 func (c *Consumer) topics() []string { return []string{c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters} }
 
 // Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, or not again for

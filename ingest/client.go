@@ -128,7 +128,6 @@ func (c *Client) absent(ctx context.Context, topic string, err error) error {
 	return cmp.Or(why, err)
 }
 
-// sleep waits, and returns the error of ctx if that ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -293,7 +292,6 @@ func (c *Client) bounds(ctx context.Context, topic string, partition int) (first
 	return p.FirstOffset, p.LastOffset, err
 }
 
-// offsets asks for offsets of one partition.
 func (c *Client) offsets(ctx context.Context, topic string, level kafka.IsolationLevel, ask ...kafka.OffsetRequest,
 ) (kafka.PartitionOffsets, error) {
 	res, err := c.kafka.ListOffsets(ctx,

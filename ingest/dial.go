@@ -40,33 +40,25 @@ func newDialer(c Connection) (*dialer, error) {
 		return nil, err
 	}
 	d := &dialer{conn: c}
-	var errs [3]error
+	var err error
 	if file := c.TLS.CAFile; file != "" {
-		d.authorities = &reload.Value[*x509.CertPool]{
-			Files: []string{file},
-			Read:  func() (*x509.CertPool, error) { return readAuthorities(file) }, Refused: c.stale("tls.ca_file"),
+		load := func() (*x509.CertPool, error) { return readAuthorities(file) }
+		if d.authorities, err = reload.New(load, c.stale("tls.ca_file"), file); err != nil {
+			return nil, err
 		}
-		_, errs[0] = d.authorities.Get()
 	}
 	if cert, key := c.TLS.CertFile, c.TLS.KeyFile; cert != "" {
-		d.certificate = &reload.Value[*tls.Certificate]{
-			Files: []string{cert, key}, Read: func() (*tls.Certificate, error) { return reload.Pair(cert, key) },
-			Refused: c.stale("tls.cert_file"),
-		}
-		if _, err := d.certificate.Get(); err != nil {
-			errs[1] = fmt.Errorf("reading client certificate: %w", err)
+		if d.certificate, err = reload.Pair(cert, key, c.stale("tls.cert_file")); err != nil {
+			return nil, fmt.Errorf("reading client certificate: %w", err)
 		}
 	}
 	if file := c.SASL.PasswordFile; file != "" {
-		d.password = &reload.Value[string]{
-			Files: []string{file},
-			Read:  func() (string, error) { return reload.Secret(file) }, Refused: c.stale("sasl.password_file"),
-		}
-		if _, err := d.password.Get(); err != nil {
-			errs[2] = fmt.Errorf("reading kafka.sasl.password_file: %w", err)
+		load := func() (string, error) { return reload.Secret(file) }
+		if d.password, err = reload.New(load, c.stale("sasl.password_file"), file); err != nil {
+			return nil, fmt.Errorf("reading kafka.sasl.password_file: %w", err)
 		}
 	}
-	return d, cmp.Or(errs[:]...)
+	return d, nil
 }
 
 // stale returns what logs that the file of a key cannot be used.

@@ -88,7 +88,6 @@ type fetchResponsePartition struct {
 //nolint:staticcheck,revive // as kafka-go spells it
 func (*fetchResponse) ApiKey() protocol.ApiKey { return protocol.Fetch }
 
-// Required implements protocol.RawExchanger.
 func (r *rawFetch) Required(versions map[protocol.ApiKey]int16) bool {
 	r.version = versions[protocol.Fetch]
 	return true
@@ -97,7 +96,6 @@ func (r *rawFetch) Required(versions map[protocol.ApiKey]int16) bool {
 // fetchID is the correlation id of all fetches: a connection of kafka-go's has one request at a time.
 const fetchID = 1
 
-// RawExchange implements protocol.RawExchanger.
 func (r *rawFetch) RawExchange(broker io.ReadWriter) (protocol.Message, error) {
 	if err := protocol.WriteRequest(broker, r.version, fetchID, r.client.transport.ClientID, &r.Request); err != nil {
 		return nil, err
@@ -120,7 +118,6 @@ func (r *rawFetch) RawExchange(broker io.ReadWriter) (protocol.Message, error) {
 // maxKeptResponse bounds the buffers for responses that are kept: those of a fetch of fetchMaxBytes.
 const maxKeptResponse = fetchMaxBytes + 64<<10
 
-// buffer returns a buffer for a response.
 func (c *Client) buffer(size int) []byte {
 	if b, ok := c.buffers.Get().(*[]byte); ok && cap(*b) >= size {
 		return (*b)[:size]
@@ -137,7 +134,6 @@ func (c *Client) release(f *fetched) {
 	}
 }
 
-// fetch reads records once.
 func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -73,7 +73,6 @@ type balancer struct {
 	c *Consumer
 }
 
-// AssignGroups implements kafka.GroupBalancer.
 func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	n := 0 // stays 0 if the topic is gone
 	for _, p := range partitions {
@@ -190,7 +189,6 @@ func (g *generation) revoke() {
 	g.commitMarked()
 }
 
-// update changes what is known of a partition.
 func (g *generation) update(partition int, f func(*progress)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

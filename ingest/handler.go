@@ -30,7 +30,6 @@ type Record struct {
 	offsets int64      // how many are lost, from Offset on
 }
 
-// newRecord returns a record that was read from a partition.
 func newRecord(r *recordset.Record, partition int) Record {
 	return Record{
 		Key: r.Key, Value: r.Value, Headers: r.Headers, Time: r.Time, Partition: partition, Offset: r.Offset,

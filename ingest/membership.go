@@ -29,7 +29,6 @@ func (m *membership) join(partitions int) {
 	}
 }
 
-// leave tells that a generation ended.
 func (m *membership) leave() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -37,7 +37,6 @@ type metrics struct {
 	reasons         map[string]prometheus.Counter
 }
 
-// newMetrics registers the metrics with a registry that has none of them.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	in := meter.New(reg, "wardcast_ingest_")
 	m := &metrics{

@@ -89,7 +89,6 @@ func (p *partition) onError(err error, what string) {
 	}
 }
 
-// resume ends a block.
 func (p *partition) resume() {
 	if p.blocked.CompareAndSwap(true, false) {
 		p.g.block(p.id, false)
@@ -173,13 +172,11 @@ func (p *partition) locate(ctx context.Context) error {
 	return nil
 }
 
-// begin tells where the partition begins to read.
 func (p *partition) begin() {
 	p.g.begin(p.id, p.next)
 	p.c.backlog.update(p.id, func(w *waiting) { w.next = p.next })
 }
 
-// fetch reads records once and answers them.
 func (p *partition) fetch(ctx, produce context.Context) error {
 	alive := func() error {
 		p.returnWorker()

@@ -133,7 +133,6 @@ type errEach struct{ error }
 // errNothing is returned by a fetch that passed no offset although there should be some.
 var errNothing = errors.New("the broker returns no records before the end of the partition")
 
-// retry calls f until it succeeds, or has failed too often.
 func (r *replay) retry(ctx context.Context, p *replayPart, what string,
 	f func(context.Context, *replayPart) error,
 ) error {
@@ -161,7 +160,6 @@ func (r *replay) retry(ctx context.Context, p *replayPart, what string,
 	}
 }
 
-// bounds finds where a partition begins and ends.
 func (r *replay) bounds(ctx context.Context, p *replayPart) error {
 	first, end, err := r.client.bounds(ctx, r.Topic, p.id)
 	if err != nil {
@@ -267,7 +265,6 @@ func (r *replay) pass(p *replayPart, next int64, count *int64) {
 	p.next = next
 }
 
-// report reports offsets that were passed.
 func (r *replay) report(passed int64) {
 	r.done += passed
 	if r.Progress != nil {

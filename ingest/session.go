@@ -45,7 +45,6 @@ func newSession(ctx context.Context, conn net.Conn, mechanism func() (sasl.Mecha
 	return s, conn.SetDeadline(time.Time{})
 }
 
-// Write implements net.Conn.
 func (s *session) Write(b []byte) (int, error) {
 	if err := s.renew(b); err != nil {
 		_ = s.Close()
@@ -67,7 +66,6 @@ func (s *session) renew(b []byte) (err error) {
 	return err
 }
 
-// Read implements net.Conn.
 func (s *session) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	s.mu.Lock()
@@ -76,12 +74,10 @@ func (s *session) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// SetDeadline implements net.Conn.
 func (s *session) SetDeadline(t time.Time) error {
 	return errors.Join(s.SetReadDeadline(t), s.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn.
 func (s *session) SetReadDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +85,6 @@ func (s *session) SetReadDeadline(t time.Time) error {
 	return s.Conn.SetReadDeadline(t)
 }
 
-// SetWriteDeadline implements net.Conn.
 func (s *session) SetWriteDeadline(t time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,6 @@ type conn struct {
 	closed  bool          // by the broker: no more answers
 }
 
-// Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
@@ -64,13 +63,11 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	c.answered() // before the client can send the next request
 	return c.Conn.Write(b)
 }
 
-// Close implements net.Conn.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	c.closed = true

@@ -101,7 +101,6 @@ func Secured(t testing.TB, settings ...string) *SecuredKafka {
 	return k
 }
 
-// java returns a command of Kafka.
 func (k *SecuredKafka) java(class string, args ...string) *exec.Cmd {
 	jars := filepath.Join(os.Getenv("WARDCAST_KAFKA_JARS"), "*")
 	//nolint:gosec,noctx // a test's own words, and the broker outlives the test's context
@@ -198,7 +197,6 @@ func (k *SecuredKafka) Certify(name string) {
 	k.write(k.File(name), b.String())
 }
 
-// authority makes the authority of all certificates.
 func (k *SecuredKafka) authority() {
 	k.Helper()
 	var err error

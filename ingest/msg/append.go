@@ -176,7 +176,6 @@ func appendList[T any](dst []byte, name string, list []T, one func(*T, []byte) [
 	return append(dst, ']')
 }
 
-// appendTexts appends a list of texts.
 func appendTexts(dst []byte, name string, list []string) []byte {
 	return appendList(dst, name, list, func(s *string, dst []byte) []byte { return appendString(dst, *s) })
 }

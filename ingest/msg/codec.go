@@ -99,7 +99,6 @@ func (d *decoder) member(c codec, group, name string, v reflect.Value, depth int
 	return d.read(m, group+name, v.FieldByIndex(m.index), depth)
 }
 
-// read reads a value into its place.
 func (d *decoder) read(m *member, name string, v reflect.Value, depth int) bool {
 	switch to := v.Addr().Interface().(type) {
 	case *Optional:

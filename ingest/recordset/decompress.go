@@ -89,7 +89,6 @@ func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
 	return r, nil
 }
 
-// close ends the batch.
 func (d *decompressor) close() {
 	if d.end != nil {
 		d.end()

@@ -154,7 +154,6 @@ func (r *Reader) Next(dst []byte) (Record, []byte, error) {
 	}
 }
 
-// end ends a batch.
 func (r *Reader) end() {
 	r.passed = max(r.passed, r.batch.last+1)
 	r.batch = batch{}
@@ -413,7 +412,6 @@ func (c *cursor) headers(record *Record, room int64) {
 	}
 }
 
-// discard passes over bytes of the batch.
 func (r *Reader) discard(n int64) error {
 	for n > 0 {
 		if err := r.limits.Alive(); err != nil {

@@ -46,7 +46,6 @@ func (l *Limiter) Add(name string, write func(n int)) {
 	}
 }
 
-// write writes the line of a kind, if there are events.
 func (l *Limiter) write(k *kind) {
 	l.mu.Lock()
 	n, write := k.n, k.write

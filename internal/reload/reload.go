@@ -9,18 +9,23 @@ import (
 	"sync"
 )
 
-// Value is what some files hold. Its exported fields are set before the first use and not changed. It is then safe for
-// concurrent use.
+// Value is what some files hold. It is safe for concurrent use.
 type Value[T any] struct {
-	// Files are what Read reads. They have changed if a time or a size is another than before.
-	Files []string
-	Read  func() (T, error)
-	// Refused is told, once for each change, why the files cannot be used; nil tells nobody.
-	Refused func(error)
+	files   []string
+	load    func() (T, error)
+	onError func(error)
 
 	mu            sync.Mutex
 	held          T
 	read, refused string // states of the files: that were read last, and that could not be
+}
+
+// New returns what files hold, which load reads now and whenever a time or a size of them is another than before.
+// onError is called, once for each change, with why they cannot be used; it may be nil.
+func New[T any](load func() (T, error), onError func(error), files ...string) (*Value[T], error) {
+	v := &Value[T]{files: files, load: load, onError: onError}
+	_, err := v.Get()
+	return v, err
 }
 
 // Get returns what the files hold now. If they cannot be used now, because one is gone, half-written or does not belong
@@ -32,25 +37,24 @@ func (v *Value[T]) Get() (T, error) {
 	if now == v.read {
 		return v.held, nil
 	}
-	value, err := v.Read()
+	value, err := v.load()
 	switch {
 	case err == nil:
 		v.held, v.read, v.refused = value, now, ""
 	case v.read == "":
 		return value, err
 	case v.refused != now:
-		if v.refused = now; v.Refused != nil {
-			v.Refused(err)
+		if v.refused = now; v.onError != nil {
+			v.onError(err)
 		}
 	}
 	return v.held, nil
 }
 
-// state tells the times and sizes of the files.
 func (v *Value[T]) state() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, len(v.Files)) // no state is empty
-	for _, name := range v.Files {
+	fmt.Fprintln(&b, len(v.files)) // no state is empty
+	for _, name := range v.files {
 		if info, err := os.Stat(name); err != nil {
 			fmt.Fprintln(&b, err)
 		} else {
@@ -60,10 +64,12 @@ func (v *Value[T]) state() string {
 	return b.String()
 }
 
-// Pair reads a certificate and its key from PEM files.
-func Pair(certificate, key string) (*tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	return &pair, err
+// Pair returns what PEM files of a certificate and its key hold.
+func Pair(certificate, key string, onError func(error)) (*Value[*tls.Certificate], error) {
+	return New(func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		return &pair, err
+	}, onError, certificate, key)
 }
 
 // Secret reads a file that holds only a password or a token. It leaves out the end of the line. An empty file is an

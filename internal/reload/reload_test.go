@@ -23,13 +23,10 @@ func TestValue(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "secret")
 	var reads int
 	var refused []string
-	v := reload.Value[string]{
-		Files:   []string{name},
-		Read:    func() (string, error) { reads++; return reload.Secret(name) },
-		Refused: func(err error) { refused = append(refused, err.Error()) },
-	}
-	if _, err := v.Get(); err == nil || !strings.Contains(err.Error(), name) {
-		t.Fatalf("Get without a file returns %v, want an error that names it", err)
+	v, err := reload.New(func() (string, error) { reads++; return reload.Secret(name) },
+		func(err error) { refused = append(refused, err.Error()) }, name)
+	if err == nil || !strings.Contains(err.Error(), name) {
+		t.Fatalf("New without a file returns %v, want an error that names it", err)
 	}
 	get := func(want string) {
 		t.Helper()
@@ -65,7 +62,7 @@ func TestValueOfSeveralFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
-	v := reload.Value[string]{Files: files, Read: func() (string, error) {
+	v, _ := reload.New(func() (string, error) { // they are not there yet
 		var all []string
 		for _, name := range files {
 			s, err := reload.Secret(name)
@@ -78,7 +75,7 @@ func TestValueOfSeveralFiles(t *testing.T) {
 			return "", os.ErrInvalid
 		}
 		return all[0], nil
-	}}
+	}, nil, files...)
 	for _, step := range []struct{ a, b, want string }{
 		{"one", "one", "one"}, {"three", "one", "one"}, {"three", "three", "three"},
 	} {

@@ -283,7 +283,6 @@ func (a *App) score(ctx context.Context) error {
 	return nil
 }
 
-// topics creates the KafkaTopics if CreateTopics says so.
 func (a *App) topics(ctx context.Context) error {
 	if !a.CreateTopics {
 		return nil
@@ -342,7 +341,6 @@ func (a *App) Ready(ctx context.Context) error {
 	return nil
 }
 
-// announce logs "ready" once all streams are consumed.
 func (a *App) announce(ctx context.Context) {
 	if a.Ready(ctx) != nil {
 		return

@@ -102,7 +102,6 @@ func (w *worker) Handle(r *ingest.Record, out *ingest.Output) error {
 	return nil
 }
 
-// Model implements ingest.Modeled.
 func (w *worker) Model() (name, version string) {
 	if !w.scored || w.scorer.Model() == nil {
 		return "", ""

@@ -81,7 +81,6 @@ type responseMetrics struct {
 	missing        prometheus.Observer
 }
 
-// newResponseMetrics returns the metrics of each instrument.
 func newResponseMetrics(r prometheus.Registerer, instruments []string) map[string]*responseMetrics {
 	in := meter.New(r, "wardcast_questionnaire_")
 	scored := in.Counters("scored_total", "Responses scored.", "instrument")

@@ -149,7 +149,6 @@ func (w *responseWorker) Handle(r *ingest.Record, out *ingest.Output) error {
 	return nil
 }
 
-// Model implements ingest.Modeled.
 func (w *responseWorker) Model() (name, version string) {
 	if w.scorer == nil {
 		return "", ""

@@ -19,7 +19,6 @@ type serverLog struct {
 	handshakes *loglimit.Limiter
 }
 
-// Handle implements slog.Handler.
 func (l *serverLog) Handle(ctx context.Context, r slog.Record) error {
 	if !strings.HasPrefix(r.Message, brokenHandshake) {
 		return l.Handler.Handle(ctx, r)

@@ -121,7 +121,6 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	}
 }
 
-// using tells, for a log, what is in use.
 func (s *stream) using() []any {
 	facts := []any{"models", len(s.models())}
 	if name := s.generation(); name != "" {

@@ -23,7 +23,6 @@ type triage struct {
 	log          *slog.Logger
 }
 
-// newTriage loads the champions.
 func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	c := o.Config
 	store, err := blobstore.Open(ctx, c.Models.Store)

@@ -49,7 +49,6 @@ func (v *verification) run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// verify returns what is damaged of the models in use.
 func (v *verification) verify(ctx context.Context) *damagedInUse {
 	set := v.triage.set()
 	var errs []error

@@ -66,7 +66,6 @@ type listening struct {
 	certificate *reload.Value[*tls.Certificate] // nil without TLS
 }
 
-// newListening reads the tokens and the certificate.
 func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	stale := func(err error) {
 		log.Warn("a file cannot be used: what it held before stays in use", "key", "http", "err", err)
@@ -78,15 +77,14 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 		l.access.Burst = int(l.access.Rate)
 	}
 	if len(h.Tokens) > 0 {
-		tokens := reload.Value[[]httpapi.Token]{
-			Read: func() ([]httpapi.Token, error) { return readTokens(h) }, Refused: stale,
-		}
+		var files []string
 		for _, t := range h.Tokens {
 			if t.TokenFile != "" {
-				tokens.Files = append(tokens.Files, t.TokenFile)
+				files = append(files, t.TokenFile)
 			}
 		}
-		if _, err := tokens.Get(); err != nil {
+		tokens, err := reload.New(func() ([]httpapi.Token, error) { return readTokens(h) }, stale, files...)
+		if err != nil {
 			return nil, err
 		}
 		l.access.Tokens = func() []httpapi.Token {
@@ -95,12 +93,8 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 		}
 	}
 	if l.access.TLS {
-		cert, key := h.TLS.CertFile, h.TLS.KeyFile
-		l.certificate = &reload.Value[*tls.Certificate]{
-			Files: []string{cert, key},
-			Read:  func() (*tls.Certificate, error) { return reload.Pair(cert, key) }, Refused: stale,
-		}
-		if _, err := l.certificate.Get(); err != nil {
+		var err error
+		if l.certificate, err = reload.Pair(h.TLS.CertFile, h.TLS.KeyFile, stale); err != nil {
 			return nil, fmt.Errorf("reading http.tls: %w", err)
 		}
 	}

@@ -155,7 +155,7 @@ func (d *Demand) envelope(f *fitted, c *beds.Forecast) beds.Envelope {
 	return e
 }
 
-// row returns a forecast in the order of httpapi.DemandColumns.
+// row returns a forecast in the order of httpapi.DemandCSV.
 func row(b *msg.BedDemand, component string) []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	t := &b.Total

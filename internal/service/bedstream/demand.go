@@ -104,7 +104,6 @@ func (r *reading) reached(partition, partitions int, now time.Time) {
 	}
 }
 
-// missing says that there is nothing to read.
 func (r *reading) missing() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -31,7 +31,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 }
 
-// show shows what a moment knew.
 func (m *metrics) show(at *beds.Moment) {
 	m.waiting.Set(float64(len(at.Waiting)))
 	m.timedOut.Set(float64(at.TimedOut))

@@ -48,7 +48,6 @@ func (d *Demand) Publish(ctx context.Context) error {
 	}
 }
 
-// ended returns err unless ctx has ended.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -80,7 +79,6 @@ func (p *publisher) replay(ctx context.Context) error {
 	return err
 }
 
-// step publishes what is due.
 func (p *publisher) step(ctx context.Context) error {
 	now := p.moment()
 	clock := now.Truncate(onClock)

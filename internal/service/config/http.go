@@ -47,7 +47,6 @@ const minToken = 22
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-// check returns what is wrong.
 func (h *HTTP) check() (errs []error) {
 	bad := func(key, format string, args ...any) { errs = append(errs, fmt.Errorf(key+": "+format, args...)) }
 	if _, _, err := net.SplitHostPort(h.Listen); h.Listen != "" && err != nil {

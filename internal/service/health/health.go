@@ -68,7 +68,6 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// keep keeps a reading.
 func (m *Monitor) keep() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +133,6 @@ func (m *Monitor) Snapshot() *Snapshot {
 	return m.last
 }
 
-// look makes a Snapshot.
 func (m *Monitor) look() {
 	now := read(m.gatherer, m.now())
 	s := &Snapshot{At: now.at, reading: now}

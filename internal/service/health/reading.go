@@ -47,7 +47,6 @@ func newStreamValues(at time.Time) *streamValues {
 	}
 }
 
-// read reads the metrics. One that cannot be gathered is missing.
 func read(g prometheus.Gatherer, at time.Time) *reading {
 	families, _ := g.Gather() // it returns what it could gather
 	r := &reading{at: at, streams: map[string]*streamValues{}}
@@ -107,7 +106,6 @@ func label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// value returns the value of a counter or a gauge.
 func value(m *dto.Metric) float64 {
 	if m.GetCounter() != nil {
 		return m.GetCounter().GetValue()

@@ -114,7 +114,6 @@ func newGate(a Access) *gate {
 	return g
 }
 
-// tokens returns those of this moment.
 func (g *gate) tokens() []Token {
 	if g.Tokens == nil {
 		return nil

@@ -14,7 +14,6 @@ type Answering func(*http.Request) http.Handler
 // ServeHTTP sends the answer.
 func (f Answering) ServeHTTP(w http.ResponseWriter, r *http.Request) { f(r).ServeHTTP(w, r) }
 
-// headed adds a header to an answer.
 func headed(answer http.Handler, name, value string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add(name, value)

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"strconv"
@@ -11,23 +10,17 @@ import (
 	"time"
 )
 
-// ErrQuery means that a query is at fault. Its text, which the caller sees, must not quote the query.
-var ErrQuery = errors.New("invalid query")
-
-// QueryError is an ErrQuery that names the parameter at fault.
+// QueryError names the parameter of a query that is at fault. Its text, which the caller sees, must not quote the query.
 type QueryError struct {
 	Field, Detail string
 }
 
-func (e *QueryError) Error() string { return ErrQuery.Error() + ": " + e.Detail }
-
-// Unwrap returns ErrQuery.
-func (e *QueryError) Unwrap() error { return ErrQuery }
+func (e *QueryError) Error() string { return "invalid query: " + e.Detail }
 
 // BedDemand forecasts admissions.
 type BedDemand interface {
-	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error wraps ErrQuery if
-	// the query is at fault.
+	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error is a
+	// *QueryError if the query is at fault.
 	Forecasts(ctx context.Context, q *DemandQuery) ([]Forecast, error)
 }
 
@@ -45,9 +38,6 @@ type Forecast struct {
 	Value json.RawMessage // as on triage.bed-demand
 	Row   []string        // of DemandCSV
 }
-
-// DemandColumns is the number of columns of forecasts as CSV.
-const DemandColumns = 18
 
 // What may be asked of a forecast.
 const (
@@ -93,7 +83,6 @@ func (a *API) demand(q *query) http.Handler {
 	return headed(answer, "Vary", "Accept")
 }
 
-// demand reads the parameters of a forecast.
 func (q *query) demand() *DemandQuery {
 	d := &DemandQuery{
 		Ward: q.text("ward", maxName), Window: DefaultWindow, Waiting: true, Coming: true, Beds: map[string]int{},

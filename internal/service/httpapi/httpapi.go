@@ -7,6 +7,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -113,7 +114,7 @@ const noRoute = "none"
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	v := &visit{id: requestID(r), caller: a.gate.caller(r)}
-	r = r.WithContext(contextWith(r.Context(), v))
+	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	answer := &recorder{ResponseWriter: w}
 	a.secure(w.Header())
 	w.Header().Set("X-Request-Id", v.id)
@@ -165,7 +166,6 @@ func clean(p string) bool {
 	return p == whole || p == whole+"/"
 }
 
-// guarded makes the checks of a route.
 func (a *API) guarded(route Route) http.Handler {
 	return Answering(func(r *http.Request) http.Handler {
 		v := visitOf(r.Context())

@@ -38,7 +38,6 @@ func route(pattern string, role Role, answer func(*query) http.Handler, known ..
 	})}
 }
 
-// read reads the parameters.
 func (q *query) read(known []string) {
 	var err error
 	if q.values, err = url.ParseQuery(q.URL.RawQuery); err != nil {

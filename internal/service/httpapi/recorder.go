@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -15,10 +14,6 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/meter"
 )
-
-func contextWith(ctx context.Context, v *visit) context.Context {
-	return context.WithValue(ctx, visitKey{}, v)
-}
 
 // recorder remembers the status of an answer.
 type recorder struct {

@@ -94,7 +94,7 @@ func (a *API) failed(q *query, err error) http.Handler {
 	case named:
 		q.bad(fault.Field, fault.Detail)
 		return nil
-	case errors.Is(err, ErrQuery), errors.Is(err, topicindex.ErrQuery):
+	case errors.Is(err, topicindex.ErrQuery):
 		q.bad("", err.Error())
 		return nil
 	case q.Context().Err() == nil:

@@ -156,7 +156,6 @@ func (a *API) rollback(q *query) http.Handler {
 	return a.change(q, v, serving.Rollback)
 }
 
-// change makes a change and answers with it.
 func (a *API) change(q *query, v *wish, do Action) http.Handler {
 	t := a.options.Triage
 	c := Changing{Store: t.Store, Changed: t.Changed, Logger: a.options.Logger}

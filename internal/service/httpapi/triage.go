@@ -125,7 +125,6 @@ type usedModel struct {
 	Metrics      json.RawMessage  `json:"metrics"` // out of fold, with 95 % intervals; null if unknown
 }
 
-// models lists the models in use, by name.
 func (t *Triage) models(*query) http.Handler {
 	set := t.Set()
 	list := []usedModel{}
@@ -158,7 +157,6 @@ const (
 	maxTerms     = 1000
 )
 
-// topics lists the topics of a model in use.
 func (t *Triage) topics(q *query) http.Handler {
 	terms := q.number("terms", defaultTerms, 1, maxTerms)
 	m := t.Set().Models[q.PathValue("model")]

@@ -89,7 +89,6 @@ func (s *Scorer) Probability(n *msg.Note) (float64, bool) {
 	return r.scorer.Probability(n.Text, r.values), true
 }
 
-// read sets the auxiliary values of a note.
 func (r *route) read(n *msg.Note) {
 	for i, name := range r.aux {
 		r.values[i] = value(n, name, r.complaint)

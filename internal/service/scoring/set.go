@@ -78,7 +78,6 @@ func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generati
 	return s, nil
 }
 
-// read reads the model of this name.
 func (s *Set) read(ctx context.Context, store *models.Store, name string) error {
 	b, err := store.Load(ctx, name, s.Versions[name])
 	if err != nil {

@@ -280,11 +280,12 @@ func (h *room) page(r *http.Request) http.Handler {
 	d, err := h.cache.of(r.Context(), h.demand, q)
 	data := &view{query: q, zone: h.zone, now: time.Now()}
 	v := h.view.View(data)
+	fault, faulty := errors.AsType[*httpapi.QueryError](err)
 	switch {
 	case errors.Is(err, errNoWard):
 		return h.Missing("No ward of that name has forecasts.")
-	case errors.Is(err, httpapi.ErrQuery):
-		q.Errors["at"] = frame.Capital(fault(err)) + "."
+	case faulty:
+		q.Errors["at"] = frame.Capital(fault.Detail) + "."
 	case err != nil:
 		v.Status = http.StatusServiceUnavailable
 		data.Failed = "The forecast could not be made at " + data.clock(data.now) + ". The log says why."
@@ -305,9 +306,6 @@ func (h *room) failed(r *http.Request, err error) {
 	}
 }
 
-// fault returns what is wrong with a query, of an error that wraps httpapi.ErrQuery.
-func fault(err error) string { return strings.TrimPrefix(err.Error(), httpapi.ErrQuery.Error()+": ") }
-
 func (h *room) csv(r *http.Request) http.Handler {
 	if h.demand == nil {
 		return httpapi.Problem{Status: http.StatusNotFound}
@@ -320,9 +318,10 @@ func (h *room) csv(r *http.Request) http.Handler {
 	wanted := q.demand()
 	wanted.Beds = q.free
 	all, err := h.demand.Forecasts(r.Context(), wanted)
+	fault, faulty := errors.AsType[*httpapi.QueryError](err)
 	switch {
-	case errors.Is(err, httpapi.ErrQuery):
-		return httpapi.Problem{Status: http.StatusBadRequest, Detail: fault(err)}
+	case faulty:
+		return httpapi.Problem{Status: http.StatusBadRequest, Detail: fault.Detail}
 	case err != nil:
 		h.failed(r, err)
 		return httpapi.Problem{Status: http.StatusServiceUnavailable}

@@ -271,7 +271,7 @@ func TestStates(t *testing.T) {
 		"bad window": {demand(t), "/beds?window=9d", 400, []string{"Between 15 minutes and 48 hours"}, nil},
 		"bad moment": {demand(t), "/beds?at=then", 400, []string{"A day and a time"}, nil},
 		"refused": {with(func(d *hospitalDemand) {
-			d.err = fmt.Errorf("%w: too far away", httpapi.ErrQuery)
+			d.err = &httpapi.QueryError{Detail: "too far away"}
 		}), "/beds?at=2020-01-01T08:00", 400, []string{"Too far away."}, []string{"expect to need"}},
 		"failed": {
 			with(func(d *hospitalDemand) { d.err = errors.New("broken") }), "/beds", 503,
@@ -392,7 +392,7 @@ func TestCSV(t *testing.T) {
 	}{
 		"bad value": {&fixed{}, "/beds.csv?free=many", 400, "the page Beds says which"},
 		"unknown ward": {
-			&fixed{err: fmt.Errorf("%w: beds names a ward without forecasts", httpapi.ErrQuery)},
+			&fixed{err: &httpapi.QueryError{Detail: "beds names a ward without forecasts"}},
 			"/beds.csv?free.NOWHERE=1", 400, `"beds names a ward`,
 		},
 		"failed":            {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service Unavailable"},
