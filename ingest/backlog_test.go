@@ -43,7 +43,8 @@ func (m *member) lag() (records, oldest float64) {
 
 // soonUnready makes trouble show early.
 func soonUnready(cfg *ingest.Config) {
-	cfg.ReadyAfterStall, cfg.StallTimeout = 500*time.Millisecond, 2*time.Second
+	cfg.ReadyAfterStall = 500 * time.Millisecond
+	cfg.Stall(2 * time.Second)
 }
 
 // TestLagInAnOutage: nothing can be published. The lag counts all that waits, also what comes later, and over a new

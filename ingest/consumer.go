@@ -58,15 +58,15 @@ type Config struct {
 	// SessionTimeout is how long a member keeps its partitions after its death; 0 means DefaultSessionTimeout.
 	// Heartbeats go out six times as often.
 	SessionTimeout time.Duration
-	// StallTimeout is how long a partition that has records may neither go on nor try to, as when a handler does not
-	// return, before the consumer joins the group again; 0 means one minute. Requests that fail are attempts.
-	StallTimeout time.Duration
 	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before
 	// the consumer is not ready; 0 means 30 s.
 	ReadyAfterStall time.Duration
-	// PartitionWatchInterval is how often the number of partitions is read; 0 means 5 s. It must be longer than
-	// metadataTTL, or old metadata may look like a change.
-	PartitionWatchInterval time.Duration
+
+	// These are for tests; 0 means a minute and 5 s.
+	stallTimeout time.Duration // see generation.stalled
+	// watchInterval is how often the number of partitions is read. It must be longer than metadataTTL, or old metadata may
+	// look like a change.
+	watchInterval time.Duration
 }
 
 // validate checks cfg and fills in the defaults.
@@ -83,13 +83,13 @@ func (cfg *Config) validate() error {
 	case cfg.SessionTimeout != 0 && cfg.SessionTimeout < MinSessionTimeout || cfg.SessionTimeout > MaxSessionTimeout:
 		return fmt.Errorf("session timeout %s is not between %s and %s", cfg.SessionTimeout, MinSessionTimeout,
 			MaxSessionTimeout)
-	case cfg.StallTimeout < 0 || cfg.ReadyAfterStall < 0 || cfg.PartitionWatchInterval < 0:
+	case cfg.ReadyAfterStall < 0:
 		return errors.New("a timeout is negative")
 	}
 	cfg.SessionTimeout = cmp.Or(cfg.SessionTimeout, DefaultSessionTimeout)
-	cfg.StallTimeout = cmp.Or(cfg.StallTimeout, time.Minute)
+	cfg.stallTimeout = cmp.Or(cfg.stallTimeout, time.Minute)
 	cfg.ReadyAfterStall = cmp.Or(cfg.ReadyAfterStall, DefaultReadyAfterStall)
-	cfg.PartitionWatchInterval = cmp.Or(cfg.PartitionWatchInterval, 5*time.Second)
+	cfg.watchInterval = cmp.Or(cfg.watchInterval, 5*time.Second)
 	return nil
 }
 

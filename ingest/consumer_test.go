@@ -71,7 +71,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"long session":  func(cfg *ingest.Config) { cfg.SessionTimeout = 11e9 },
 		"compression":   func(cfg *ingest.Config) { cfg.Compression = "rar" },
 		"no handler":    func(cfg *ingest.Config) { cfg.Handler = nil },
-		"negative time": func(cfg *ingest.Config) { cfg.StallTimeout = -1 },
+		"negative time": func(cfg *ingest.Config) { cfg.ReadyAfterStall = -1 },
 	} {
 		cfg := ingest.Config{
 			Connection: c.conn, Group: "g", Input: "a", Output: "b", DeadLetters: "c",

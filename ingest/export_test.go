@@ -25,3 +25,9 @@ func (c *Client) Hurry(alone bool) {
 
 // Hurry is that of the consumer's client.
 func (c *Consumer) Hurry(alone bool) { c.client.Hurry(alone) }
+
+// Stall sets how long a partition may neither go on nor try to.
+func (cfg *Config) Stall(timeout time.Duration) { cfg.stallTimeout = timeout }
+
+// Watch sets how often the number of partitions is read.
+func (cfg *Config) Watch(interval time.Duration) { cfg.watchInterval = interval }

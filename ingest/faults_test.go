@@ -259,7 +259,7 @@ func TestStallLeavesTheGeneration(t *testing.T) {
 			<-release
 		}
 		return echo(r, out)
-	}), func(cfg *ingest.Config) { cfg.StallTimeout = time.Second })
+	}), func(cfg *ingest.Config) { cfg.Stall(time.Second) })
 	c.await("the watchdog", func() bool { return m.metric("stalls_total") > 0 })
 	close(release)
 	c.awaitAnswers(100)
@@ -280,7 +280,7 @@ func TestFailedFetchIsNoStall(t *testing.T) {
 	fault := c.fake.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.Fetch}, Topic: c.in, Partitions: []int32{0}, Err: kerr.UnknownServerError, Count: -1,
 	})
-	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
+	m := c.start(handle(echo), func(cfg *ingest.Config) { cfg.Stall(stallTimeout) })
 	c.await("attempts", func() bool { return fault.Hits() > 0 })
 	began := time.Now()
 	c.send(numbered(0, 100)...)

@@ -45,10 +45,7 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := c.CheckTopics(ctx, f.Topic); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	if err := c.CheckTopics(ctx, f.Topic); err != nil && ctx.Err() == nil {
 		return err
 	}
 	run := &follow{Follow: f, client: c, each: each}

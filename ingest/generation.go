@@ -88,7 +88,7 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 // whether that happened before ctx ended. When the leader joins again, all members do, and begin at the offsets that
 // the group has then.
 func (g *generation) changed(ctx context.Context) bool {
-	ticker := time.Tick(g.c.cfg.PartitionWatchInterval)
+	ticker := time.Tick(g.c.cfg.watchInterval)
 	for {
 		select {
 		case <-ctx.Done():
@@ -149,7 +149,7 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			if id, ok := g.stalled(); ok {
 				g.c.metrics.stalls.Inc()
 				g.c.log.Error("a partition with records neither goes on nor tries to: joining the group again",
-					"partition", id, "timeout", g.c.cfg.StallTimeout)
+					"partition", id, "timeout", g.c.cfg.stallTimeout)
 				cancel()
 			}
 		}
@@ -227,7 +227,7 @@ func (g *generation) stalled() (partition int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, p := range g.partitions {
-		if !p.blocked && time.Since(p.moved) > g.c.cfg.StallTimeout {
+		if !p.blocked && time.Since(p.moved) > g.c.cfg.stallTimeout {
 			return id, true
 		}
 	}

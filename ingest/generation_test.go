@@ -19,7 +19,7 @@ import (
 func testConsumer() *Consumer {
 	m := newMetrics(nil)
 	return &Consumer{
-		cfg: Config{Input: "in", StallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler),
+		cfg: Config{Input: "in", stallTimeout: time.Minute}, log: slog.New(slog.DiscardHandler),
 		metrics: m, attempts: loglimit.New(time.Hour),
 	}
 }
@@ -97,7 +97,7 @@ func TestSentinelIsNotCommitted(t *testing.T) {
 func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	t.Parallel()
 	g := newGeneration(testConsumer(), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
-	long := time.Now().Add(-2 * g.c.cfg.StallTimeout)
+	long := time.Now().Add(-2 * g.c.cfg.stallTimeout)
 	want := func(what string, stalled bool) {
 		t.Helper()
 		if _, got := g.stalled(); got != stalled {

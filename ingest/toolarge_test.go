@@ -51,7 +51,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 			return &msg.Error{Reason: msg.TooLarge, Field: "text"}
 		}
 		return echo(r, out)
-	}), func(cfg *ingest.Config) { cfg.StallTimeout = stallTimeout })
+	}), func(cfg *ingest.Config) { cfg.Stall(stallTimeout) })
 	c.send(&ingest.Output{Key: []byte("zeros"), Value: make([]byte, 5000)}) // compresses: no trouble
 	var beside []*ingest.Output                                             // letters of the same batch
 	for i := range 32 {

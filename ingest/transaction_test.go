@@ -141,7 +141,7 @@ func TestOpenTransaction(t *testing.T) {
 	c.write(a, "open")
 	c.send(numbered(0, 100)...) // by somebody else, behind it
 	m := c.start(handle(echo),
-		func(cfg *ingest.Config) { cfg.StallTimeout, cfg.ReadyAfterStall = time.Second, time.Second })
+		func(cfg *ingest.Config) { cfg.ReadyAfterStall = time.Second; cfg.Stall(time.Second) })
 	c.await("a member", m.isReady)
 	begun := time.Now()
 	c.await("the time of a stall to pass", func() bool { return time.Since(begun) > 2500*time.Millisecond })

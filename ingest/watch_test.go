@@ -12,7 +12,7 @@ import (
 )
 
 // watchOften looks at the number of partitions more often than a site does.
-func watchOften(cfg *ingest.Config) { cfg.PartitionWatchInterval = 100 * time.Millisecond }
+func watchOften(cfg *ingest.Config) { cfg.Watch(100 * time.Millisecond) }
 
 // addPartitions gives the input two more.
 func (c *cluster) addPartitions() error {

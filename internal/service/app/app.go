@@ -30,8 +30,6 @@ type Options struct {
 	EmbeddedBroker string
 	// CreateTopics creates the KafkaTopics that do not exist.
 	CreateTopics bool
-	// Verify is how often the files of the models in use are read again; 0 means every ten minutes.
-	Verify time.Duration
 	// TopicIndex is the folder for the index of topics; "" means one among the user's caches.
 	TopicIndex string
 	// ShowNotes shows the text of notes on the pages.
@@ -40,7 +38,7 @@ type Options struct {
 	Insecure bool
 
 	// Tests that wait for these set others; 0 is the constant of the name.
-	labelInterval, shadowTimeout time.Duration
+	labelInterval, shadowTimeout, verifyEvery time.Duration
 }
 
 // App scores the configured streams.
@@ -127,7 +125,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	a.tasks = append(a.tasks, task{
 		name: "verification", without: "damage to the files of the models in use is found at the next start",
 		run: func(ctx context.Context) error {
-			return t.verification.run(ctx, cmp.Or(a.Verify, verifyEvery))
+			return t.verification.run(ctx, cmp.Or(a.verifyEvery, verifyEvery))
 		},
 	}, task{
 		name: "list of champions", without: fmt.Sprintf("new models are found by looking into the store every %v",

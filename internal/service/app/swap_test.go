@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -183,7 +182,7 @@ func TestDamageInUse(t *testing.T) {
 	s := newSite(t)
 	s.broker()
 	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
-	s.options.Verify = 20 * time.Millisecond
+	s.options.VerifyOften()
 	g, err := s.store.Champion(t.Context())
 	if err != nil {
 		t.Fatal(err)

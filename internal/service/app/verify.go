@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// verifyEvery is how often the files of the models in use are read again, unless Options.Verify says otherwise.
+// verifyEvery is how often the files of the models in use are read again.
 const verifyEvery = 10 * time.Minute
 
 // damagedInUse is the error of files in the store that are damaged although the models in use were read from them
