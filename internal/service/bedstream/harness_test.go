@@ -3,6 +3,7 @@ package bedstream_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -26,6 +27,9 @@ import (
 
 // bleve starts its workers when its package is loaded, and they never end.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil { // they wait for brokers; -parallel says otherwise
+		panic(err)
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
 }
 
