@@ -137,13 +137,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loud reports whether to log a failed attempt. The first few are not logged, since a leader that moved is found again
-// within them, and later only every tenth is.
-func loud(attempt int) bool { return attempt%10 == 5 }
-
-// again logs a failed attempt if it is loud, and waits before the next.
+// again logs a failed attempt, and waits before the next. The first few are not logged, since a leader that moved is found
+// again within them, and later only every tenth is.
 func again(ctx context.Context, attempt int, err error, log *slog.Logger, what string) error {
-	if loud(attempt) {
+	if attempt%10 == 5 {
 		log.Warn(what, "attempt", attempt, "err", err) //nolint:sloglint // all callers give a literal
 	}
 	return pause(ctx, attempt)

@@ -44,8 +44,7 @@ func Mechanisms() (names []string) {
 	return names
 }
 
-// Connection says how to reach a Kafka cluster. With only Brokers set, it is
-// plain text without a login.
+// Connection says how to reach a Kafka cluster. With only Brokers set, it is plain text without a login.
 type Connection struct {
 	// Brokers are host:port addresses to start from; the cluster names the others.
 	Brokers []string

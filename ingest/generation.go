@@ -209,8 +209,7 @@ func (g *generation) begin(partition int, next int64) {
 	g.update(partition, func(p *progress) { p.next, p.committed = next, next })
 }
 
-// attempt records that a partition reached its end, or tried to go on, though in vain: joining the group again would not
-// help.
+// attempt records that a partition reached its end, or tried to go on in vain: joining the group again would not help.
 func (g *generation) attempt(partition int) {
 	g.update(partition, func(p *progress) { p.moved = time.Now() })
 }
@@ -234,9 +233,8 @@ func (g *generation) stalled() (partition int, ok bool) {
 	return 0, false
 }
 
-// commitMarked commits the partitions that have advanced since the last time.
-// An idle partition is not touched: the offset that it was assigned may be a
-// sentinel, and committing what was not read would skip it.
+// commitMarked commits the partitions that have advanced since the last time. An idle partition is not touched: the
+// offset that it was assigned may be a sentinel, and committing what was not read would skip it.
 func (g *generation) commitMarked() {
 	g.mu.Lock()
 	marked := make(map[int]int64)

@@ -1,7 +1,6 @@
 package ingest
 
-// Secret is a password. Printed, logged or marshalled it is "<secret>";
-// string(s) is the password itself.
+// Secret is a password. Printed, logged or marshalled it is "<secret>"; string(s) is the password itself.
 type Secret string
 
 // String returns "<secret>", or "" for an empty password.

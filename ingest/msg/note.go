@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// SchemaVersion is the major version of the messages that this package reads
-// and writes.
+// SchemaVersion is the major version of the messages that this package reads and writes.
 const SchemaVersion = "1"
 
 // Optional is a number that may be absent. The zero value is absent.
@@ -35,8 +34,7 @@ func (o *Optional) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &o.Value)
 }
 
-// Note is a triage note as it comes from KafkaTopic triage.notes. Absent
-// strings are "".
+// Note is a triage note as it comes from KafkaTopic triage.notes. Absent strings are "".
 type Note struct {
 	SchemaVersion string   `json:"schema_version"`
 	VisitID       string   `json:"visit_id"`
@@ -67,8 +65,7 @@ func (n *Note) Number(name string) *Optional {
 	return nil
 }
 
-// Word returns the text of the note that an auxiliary column of this name
-// holds (sex or site), nil for no such field.
+// Word returns the text of the note that an auxiliary column of this name holds (sex or site), nil for no such field.
 func (n *Note) Word(name string) *string {
 	switch name {
 	case "sex":
@@ -103,24 +100,18 @@ func NumberNames() []string {
 // WordNames returns the names by which Word finds all texts of a note.
 func WordNames() []string { return []string{"sex", "site"} }
 
-// DecodeNote reads a note from the JSON object in data into n, whose former
-// contents are lost. It does not keep data.
+// DecodeNote reads a note from the JSON object in data into n, whose former contents are lost. It does not keep data.
 //
-// The error is an *Error. Where a message has several faults, it is that of
-// the first in this order: InvalidUTF8; NotJSON (an empty message too);
-// WrongType if it is no object; a schema_version that is mistyped, absent or
-// unknown; WrongType of another field (a number beyond float64 is one);
-// TooLarge; MissingField for visit_id and text; EmptyText. After an error the
-// contents of n are not to be used. A patient_id that is a number is read as
-// its digits. One that is longer than MaxField or of another type is read as
-// unknown: nothing that scoring needs is wrong then.
+// The error is an *Error. Where a message has several faults, it is that of the first in this order: InvalidUTF8;
+// NotJSON (an empty message too); WrongType if it is no object; a schema_version that is mistyped, absent or unknown;
+// WrongType of another field (a number beyond float64 is one); TooLarge; MissingField for visit_id and text; EmptyText.
+// After an error the contents of n are not to be used. A patient_id that is a number is read as its digits. One that is
+// longer than MaxField or of another type is read as unknown: nothing that scoring needs is wrong then.
 //
-// It takes time linear in len(data), and one allocation plus one for each
-// string with a JSON escape.
+// It takes time linear in len(data), and one allocation plus one for each string with a JSON escape.
 func DecodeNote(data []byte, n *Note) error { return decodeNote(data, n, "") }
 
-// DecodeOwnNote is DecodeNote for a note that did not come through Kafka: an
-// absent schema_version is SchemaVersion.
+// DecodeOwnNote is DecodeNote for a note that did not come through Kafka: an absent schema_version is SchemaVersion.
 func DecodeOwnNote(data []byte, n *Note) error { return decodeNote(data, n, SchemaVersion) }
 
 // decodeNote decodes a note; version is that of a note without one.
@@ -172,9 +163,8 @@ func decodeNote(data []byte, n *Note, version string) error {
 	return nil
 }
 
-// AppendJSON appends the note as one JSON object to dst. Absent fields are
-// left out; an empty SchemaVersion is written as SchemaVersion. It allocates
-// only to grow dst. A number that is not finite is written as null.
+// AppendJSON appends the note as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is written
+// as SchemaVersion. It allocates only to grow dst. A number that is not finite is written as null.
 func (n *Note) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, n.SchemaVersion, `,"visit_id":`, n.VisitID)
 	dst = appendField(dst, `,"site":`, n.Site)

@@ -174,8 +174,7 @@ func (v Value) Number() (float64, bool) { return v.number, v.kind == number }
 // Text returns the string that v holds, if it holds one.
 func (v Value) Text() (string, bool) { return v.text, v.kind == text }
 
-// AppendJSON appends the value to dst. A number that is not finite becomes
-// null.
+// AppendJSON appends the value to dst. A number that is not finite becomes null.
 func (v Value) AppendJSON(dst []byte) []byte {
 	switch v.kind {
 	case number:

@@ -52,7 +52,11 @@ func (d *decompressor) open(codec compress.Compression, payload []byte) (io.Read
 		d.end = func() { _ = r.Close() } // it was read from memory
 		return r, nil
 	case compress.Snappy:
-		return d.snappy(payload), nil
+		blocks, framed := payload, len(payload) >= xerialHeader && string(payload[:len(xerialMagic)]) == xerialMagic
+		if framed {
+			blocks = payload[xerialHeader:]
+		}
+		return &snappyReader{d: d, rest: blocks, framed: framed}, nil
 	case compress.Zstd:
 		return d.openZstd(payload)
 	}
@@ -107,15 +111,7 @@ const (
 	xerialHeader = len(xerialMagic) + 8
 )
 
-// snappy reads a batch of one block, or of several in the framing of Java's client.
-func (d *decompressor) snappy(payload []byte) io.Reader {
-	framed := len(payload) >= xerialHeader && string(payload[:len(xerialMagic)]) == xerialMagic
-	if framed {
-		payload = payload[xerialHeader:]
-	}
-	return &snappyReader{d: d, rest: payload, framed: framed}
-}
-
+// snappyReader reads a batch of one block, or of several in the framing of Java's client.
 type snappyReader struct {
 	d      *decompressor
 	rest   []byte // blocks to come

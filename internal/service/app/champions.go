@@ -53,7 +53,9 @@ func (c *champions) run(ctx context.Context) error {
 		})
 	}()
 	for {
-		err := c.publish(ctx)
+		writing, done := context.WithTimeout(ctx, publishTimeout)
+		err := ingest.NewProducer(c.client, c.log).Produce(writing, c.topic, c.changes())
+		done()
 		if err == nil {
 			select {
 			case <-c.stream.swapped:
@@ -84,14 +86,6 @@ func (c *champions) read(r *ingest.Record) bool {
 		c.listed[string(r.Key)] = m
 	}
 	return !unread && m.Generation != c.triage.set().Generation
-}
-
-// publish writes what of the list is not as the models in use are.
-func (c *champions) publish(ctx context.Context) error {
-	messages := c.changes()
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	return ingest.NewProducer(c.client, c.log).Produce(ctx, c.topic, messages)
 }
 
 // changes returns the messages that make the list that of the models in use.

@@ -46,7 +46,7 @@ func (h *Handler) use(set *scoring.Set) {
 		}
 		if now.counters[m] == nil {
 			now.counters[m] = watch.NewCounter(
-				watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.References[name]})
+				watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.About[name].Reference})
 		}
 	}
 	h.current.Store(now)

@@ -100,7 +100,7 @@ func (t *triage) models() []inUse {
 	var all []inUse
 	set := t.set()
 	for name, model := range set.Models {
-		all = append(all, inUse{model.Info(), set.Created[name]})
+		all = append(all, inUse{model.Info(), set.About[name].Created})
 	}
 	return all
 }

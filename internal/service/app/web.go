@@ -133,49 +133,47 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	}
 	w := &web{listening: l, log: a.Logger.With("component", "http")}
 	listed := func() []questionnairepage.Questionnaire { return nil }
+	var t *triage
+	var notes *stream
 	var streams []health.Stream
 	for _, s := range a.streams {
 		watched := s.watched()
-		if _, ok := s.source.(*triage); ok {
+		switch source := s.source.(type) {
+		case *triage:
+			t, notes = source, s
 			watched.Remarks = append(watched.Remarks, a.demand.Remark)
+		case *questionnaires:
+			listed = source.list
 		}
 		streams = append(streams, watched)
-		if q, ok := s.source.(*questionnaires); ok {
-			listed = q.list
-		}
 	}
 	w.monitor = health.New(a.Registry, time.Now, streams...)
 	options := httpapi.Options{Logger: w.log, Gatherer: a.Registry, Metrics: r, Access: l.access, Ready: a.readiness}
-	zone, err := time.LoadLocation(a.Config.Beds.TimeZone)
-	if err != nil {
-		return nil, fmt.Errorf("beds.time_zone: %w", err)
-	}
-	if a.demand != nil {
-		options.Demand = a.demand
-	}
-	for _, s := range a.streams {
-		if t, ok := s.source.(*triage); ok {
-			w.live, w.feed = httpapi.NewLive(), livepage.NewFeed(a.ShowNotes)
-			s.published = func(note, prediction []byte) {
-				w.live.Publish(prediction)
-				w.feed.Publish(note, prediction)
-			}
-			w.topics = newTopicSearch(&a.Options, t.store, listed)
-			for _, each := range a.streams {
-				each.renewed = func() { signal(w.topics.changed) }
-			}
-			options.Topics = w.topics
-			options.Triage = &httpapi.Triage{
-				Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: s.hint,
-			}
-			options.Routes, err = pages.Routes(pages.Options{
-				Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: options.Demand, Zone: zone,
-				Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
-				Topics: w.topics.Index, Changed: s.hint, Logger: w.log,
-			})
-			if err != nil {
-				return nil, err
-			}
+	if t != nil {
+		zone, err := time.LoadLocation(a.Config.Beds.TimeZone)
+		if err != nil {
+			return nil, fmt.Errorf("beds.time_zone: %w", err)
+		}
+		w.live, w.feed = httpapi.NewLive(), livepage.NewFeed(a.ShowNotes)
+		notes.published = func(note, prediction []byte) {
+			w.live.Publish(prediction)
+			w.feed.Publish(note, prediction)
+		}
+		w.topics = newTopicSearch(&a.Options, t.store, listed)
+		for _, s := range a.streams {
+			s.renewed = func() { signal(w.topics.changed) }
+		}
+		options.Demand, options.Topics = a.demand, w.topics
+		options.Triage = &httpapi.Triage{
+			Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: notes.hint,
+		}
+		options.Routes, err = pages.Routes(pages.Options{
+			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
+			Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
+			Topics: w.topics.Index, Changed: notes.hint, Logger: w.log,
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	w.api, err = httpapi.New(options)

@@ -22,12 +22,6 @@ const (
 	Operator Role = "operator" // changes what is served
 )
 
-// includes reports whether a caller of role r may do what needs role need.
-func (r Role) includes(need Role) bool {
-	order := []Role{Anyone, Viewer, Operator}
-	return slices.Index(order, r) >= slices.Index(order, need)
-}
-
 // Token is a bearer token.
 type Token struct {
 	Name string // of its holder, for the history and the audit log
@@ -67,7 +61,10 @@ func (c Caller) By() string {
 }
 
 // Is reports whether the caller may do what needs this role.
-func (c Caller) Is(need Role) bool { return c.Role.includes(need) }
+func (c Caller) Is(need Role) bool {
+	order := []Role{Anyone, Viewer, Operator}
+	return slices.Index(order, c.Role) >= slices.Index(order, need)
+}
 
 // visit is what is known of a request.
 type visit struct {

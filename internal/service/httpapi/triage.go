@@ -134,7 +134,7 @@ func (t *Triage) models(*query) http.Handler {
 		list = append(list, usedModel{
 			Name: info.Name, Version: info.Version, Method: info.Method, SHA256: info.SHA256,
 			Complaint: about.Complaint,
-			Topics:    m.Rank(), Trained: set.Created[name], Notes: training.Documents, Admitted: training.Positives,
+			Topics:    m.Rank(), Trained: about.Created, Notes: training.Documents, Admitted: training.Positives,
 			From: known(training.From), To: known(training.To), Recalibrated: about.Recalibrated, Classes: m.Classes(),
 			Metrics: about.Metrics,
 		})

@@ -247,8 +247,8 @@ func TestLoadErrors(t *testing.T) {
 	save(t, store, "cough", 2)
 	save(t, store, "fever", 3)
 	whole, err := Load(t.Context(), store, nil)
-	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.Created["cough"].IsZero() ||
-		!whole.Created["none"].IsZero() {
+	if err != nil || len(whole.Models) != 3 || len(whole.Versions) != 3 || whole.About["cough"].Created.IsZero() ||
+		!whole.About["none"].Created.IsZero() {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	g, err := store.Champion(t.Context())
@@ -348,7 +348,7 @@ func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fresh.Generation != second.Generation || !maps.Equal(fresh.Versions, second.Versions) ||
-		!maps.Equal(fresh.Created, second.Created) {
+		!maps.EqualFunc(fresh.About, second.About, func(a, b About) bool { return a.Created.Equal(b.Created) }) {
 		t.Errorf("got %+v, want %+v", second, fresh)
 	}
 }

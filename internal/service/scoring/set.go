@@ -20,18 +20,17 @@ type Set struct {
 	Generation string
 	Models     map[string]*classifier.Model // by name
 	Versions   map[string]string            // of the models
-	Created    map[string]time.Time         // when each was trained
 	About      map[string]About             // the models
-	// References tell what the training notes look like to each model; nil for one that was trained without.
-	References map[string]*drift.Reference
 }
 
-// About is what the manifest of a model says for people.
+// About is what there is to say of a model beside its scores.
 type About struct {
+	Created      time.Time // when it was trained
 	Complaint    string
 	Training     bundle.Training
 	Recalibrated *bundle.Training // nil if it was not
-	Metrics      json.RawMessage  // with intervals; nil if it holds none
+	Metrics      json.RawMessage  // with intervals; nil if the manifest holds none
+	Reference    *drift.Reference // what the training notes look like to it; nil if it was trained without
 }
 
 // ErrNoChampion means that the store serves no generation.
@@ -58,14 +57,12 @@ func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generati
 	}
 	s := &Set{
 		Generation: g.Name, Models: map[string]*classifier.Model{}, Versions: g.Versions(),
-		Created: map[string]time.Time{}, About: map[string]About{}, References: map[string]*drift.Reference{},
+		About: map[string]About{},
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Versions)) {
 		if running != nil && running.Versions[name] == s.Versions[name] {
-			s.Models[name], s.Created[name], s.References[name] = running.Models[name], running.Created[name],
-				running.References[name]
-			s.About[name] = running.About[name]
+			s.Models[name], s.About[name] = running.Models[name], running.About[name]
 			continue
 		}
 		if err := s.read(ctx, store, name); err != nil {
@@ -95,10 +92,10 @@ func (s *Set) read(ctx context.Context, store *models.Store, name string) error 
 		return fmt.Errorf("reading generation %q: model %q, version %q: evaluation.json: %w", s.Generation, name,
 			s.Versions[name], err)
 	}
-	s.Models[name], s.Created[name], s.References[name] = model, b.Manifest.CreatedAt, reference
+	s.Models[name] = model
 	s.About[name] = About{
-		Complaint: b.Manifest.Complaint, Training: b.Manifest.Training,
-		Recalibrated: b.Manifest.Recalibrated, Metrics: b.Manifest.Metrics,
+		Created: b.Manifest.CreatedAt, Complaint: b.Manifest.Complaint, Training: b.Manifest.Training,
+		Recalibrated: b.Manifest.Recalibrated, Metrics: b.Manifest.Metrics, Reference: reference,
 	}
 	return nil
 }

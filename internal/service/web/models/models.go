@@ -108,7 +108,7 @@ func (h *room) page(r *http.Request) http.Handler {
 	for _, name := range slices.Sorted(maps.Keys(set.Models)) {
 		about, version := set.About[name], set.Versions[name]
 		data.Models = append(data.Models, modelView{
-			facts: newFacts(about.Metrics, about.Training, set.Created[name]), Name: name, Version: version,
+			facts: newFacts(about.Metrics, about.Training, about.Created), Name: name, Version: version,
 			Label: frame.ModelLabel(name, about.Complaint), Path: pathOf(name, version),
 		})
 	}
