@@ -176,14 +176,10 @@ func Load(b *bundle.Bundle) (*Model, error) {
 	}
 	parts.Heads = make([]Head, kappa)
 	for c := range parts.Heads {
-		h := Head{Beta: rowOf(beta, c, kappa), Gamma: rowOf(gamma, c, kappa), Intercept: intercept[c]}
-		if words != nil {
-			h.Words = rowOf(words, c, kappa)
+		parts.Heads[c] = Head{
+			Beta: rowOf(beta, c, kappa), Words: rowOf(words, c, kappa), Grams: rowOf(grams, c, kappa),
+			Gamma: rowOf(gamma, c, kappa), Intercept: intercept[c],
 		}
-		if grams != nil {
-			h.Grams = rowOf(grams, c, kappa)
-		}
-		parts.Heads[c] = h
 	}
 	pieces := make([]textproc.Piece, len(text.Grams))
 	for i, g := range text.Grams {
@@ -199,7 +195,7 @@ func Load(b *bundle.Bundle) (*Model, error) {
 	return model, nil
 }
 
-// rowOf returns row i of a matrix of n rows.
+// rowOf returns row i of a matrix of n rows, nil of nil.
 func rowOf(data []float64, i, n int) []float64 {
 	width := len(data) / n
 	return slices.Clip(data[i*width : (i+1)*width])

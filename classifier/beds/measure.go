@@ -65,40 +65,6 @@ func (s *Scores) PITMass() float64 {
 	return max(0, min(at, high80)-max(below, low80)) / (at - below)
 }
 
-// Bins are the bins of a histogram of the probability integral transform.
-const Bins = 10
-
-// Histogram returns the mean share of the non-randomised probability integral transform in ten equal bins:
-//
-//	F_i(u) = clamp((u − F(y−1)) / (F(y) − F(y−1)), 0, 1)
-//
-// averaged over forecasts (Czado, Gneiting & Held 2009, Biometrics 65, eq. 2). Right forecasts have .1 in each bin.
-func Histogram(scores []Scores) (bins [Bins]float64) {
-	for i := range scores {
-		below, at := scores[i].PIT[0], scores[i].PIT[1]
-		before := 0.0
-		for b := range bins {
-			u := float64(b+1) / Bins
-			f := 0.0
-			switch {
-			case u >= at:
-				f = 1
-			case u > below:
-				f = (u - below) / (at - below)
-			}
-			if b == Bins-1 {
-				f = 1
-			}
-			bins[b] += f - before
-			before = f
-		}
-	}
-	for b := range bins {
-		bins[b] /= float64(len(scores))
-	}
-	return bins
-}
-
 // Measures are means over forecasts.
 type Measures struct {
 	N         int     `json:"n"`

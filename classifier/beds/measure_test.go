@@ -60,11 +60,6 @@ func TestRightForecasts(t *testing.T) {
 	if math.Abs(m.PITMass-.8) > .012 || m.Covered80 < .85 || math.Abs(m.Bias) > .1 {
 		t.Errorf("right: %+v", m)
 	}
-	for b, share := range beds.Histogram(right) {
-		if math.Abs(share-.1) > .015 {
-			t.Errorf("bin %d has %v", b, share)
-		}
-	}
 	if c := beds.Calibrated(right); !c.Calibrated || c.N != 200 {
 		t.Errorf("right: %+v", c)
 	}
@@ -74,22 +69,6 @@ func TestRightForecasts(t *testing.T) {
 	}
 	if beds.Calibrated(right[:199]).Calibrated {
 		t.Error("199 forecasts are enough")
-	}
-}
-
-func TestHistogramSumsToOne(t *testing.T) {
-	t.Parallel()
-	for _, pit := range [][2]float64{{0, 0}, {0, 1}, {.3, .3}, {.05, .95}, {1, 1}, {1 - 1e-16, 1}} {
-		var sum float64
-		for _, x := range beds.Histogram([]beds.Scores{{PIT: pit}}) {
-			sum += x
-			if x < 0 || x > 1 {
-				t.Errorf("%v: a bin of %v", pit, x)
-			}
-		}
-		if math.Abs(sum-1) > 1e-12 {
-			t.Errorf("%v: bins sum to %v", pit, sum)
-		}
 	}
 }
 

@@ -44,6 +44,19 @@ func (c Counts) total() int {
 	return n
 }
 
+// sum returns the counts of all strata together.
+func sum(groups ...*[strata]Counts) Counts {
+	all := make(Counts, steps+1)
+	for _, g := range groups {
+		for _, c := range g {
+			for i, x := range c {
+				all[i] += x
+			}
+		}
+	}
+	return all
+}
+
 // fitTimes counts the times of visits, which are closed and decided.
 func fitTimes(visits []Visit, loc *time.Location) Times {
 	var t Times
@@ -120,12 +133,7 @@ func (c Counts) share(n float64) curve {
 
 // curves returns the blended curve of each stratum.
 func curves(counts *[strata]Counts) (blended [strata]curve) {
-	all := make(Counts, steps+1)
-	for _, c := range counts {
-		for i, x := range c {
-			all[i] += x
-		}
-	}
+	all := sum(counts)
 	n := float64(all.total())
 	pooled := all.share(max(n, 1))
 	for i := range pooled {
@@ -144,14 +152,9 @@ func curves(counts *[strata]Counts) (blended [strata]curve) {
 }
 
 // hazards are the compiled times.
-type hazards struct {
-	times            *Times
-	admitted, others [strata]curve
-}
+type hazards struct{ admitted, others [strata]curve }
 
-func newHazards(t *Times) *hazards {
-	return &hazards{t, curves(&t.Admitted), curves(&t.Others)}
-}
+func newHazards(t *Times) *hazards { return &hazards{curves(&t.Admitted), curves(&t.Others)} }
 
 // impossible is the probability of having waited so long below which the history says nothing about what comes next.
 const impossible = 1e-9
@@ -185,20 +188,10 @@ const (
 
 // patience returns the hours after which a patient without an outcome leaves the pool.
 func (t *Times) patience() float64 {
-	var all Counts
-	for _, group := range []*[strata]Counts{&t.Admitted, &t.Others} {
-		for _, c := range group {
-			for len(all) < len(c) {
-				all = append(all, 0)
-			}
-			for i, x := range c {
-				all[i] += x
-			}
-		}
-	}
-	n, sum := float64(all.total()), 0
+	all := sum(&t.Admitted, &t.Others)
+	n, before := float64(all.total()), 0
 	for i, x := range all {
-		if sum += x; float64(sum) >= stayQuantile*n {
+		if before += x; float64(before) >= stayQuantile*n {
 			return max(leastPatience, float64(i)*stepHours)
 		}
 	}

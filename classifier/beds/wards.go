@@ -113,16 +113,13 @@ func newWardShares(w *Wards) *wardShares {
 
 // blend returns the shares of the counts, blended with those of a larger group. The counts may be nil, which is none.
 func blend(counts []int, larger []float64) []float64 {
-	sum := 0
-	for _, x := range counts {
-		sum += x
-	}
+	n := float64(Counts(counts).total())
 	shares := make([]float64, len(larger))
 	for i := range shares {
 		if counts != nil {
 			shares[i] = float64(counts[i])
 		}
-		shares[i] = (shares[i] + wardsPrior*larger[i]) / (float64(sum) + wardsPrior)
+		shares[i] = (shares[i] + wardsPrior*larger[i]) / (n + wardsPrior)
 	}
 	return shares
 }

@@ -153,14 +153,3 @@ func (r Rate) Share() float64 {
 	}
 	return float64(r.Hits) / float64(r.Of)
 }
-
-// Change returns how much larger the current share is, between −1 and 1, and its standard error √(p(1−p)/n + q(1−q)/m).
-// The error takes what was counted for independent; the terms of one note are not, so it is then too small. Both are 0
-// if either rate has counted nothing.
-func Change(reference, current Rate) (difference, standardError float64) {
-	if reference.Of == 0 || current.Of == 0 {
-		return 0, 0
-	}
-	p, q := reference.Share(), current.Share()
-	return q - p, math.Sqrt(p*(1-p)/float64(reference.Of) + q*(1-q)/float64(current.Of))
-}

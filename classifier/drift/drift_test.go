@@ -165,19 +165,16 @@ func TestMainTopic(t *testing.T) {
 	}
 }
 
-// TestRates computes 18/20 = .9 and 30/40 = .75, with √(.9·.1/20 + .75·.25/40) = √.0091875.
 func TestRates(t *testing.T) {
 	t.Parallel()
-	var before, after drift.Rate
-	before.Add(8, 10)
-	before.Add(10, 10)
-	after.Add(30, 40)
-	d, se := drift.Change(before, after)
-	if before.Share() != 0.9 || math.Abs(d+0.15) > 1e-15 || math.Abs(se-0.0958514) > 1e-6 {
-		t.Errorf("%v, %v ± %v", before.Share(), d, se)
+	var r drift.Rate
+	if r.Share() != 0 {
+		t.Error("nothing was counted, and still it has a share")
 	}
-	if d, se := drift.Change(drift.Rate{}, after); d != 0 || se != 0 || (drift.Rate{}).Share() != 0 {
-		t.Error("nothing was counted, and still it changed")
+	r.Add(8, 10)
+	r.Add(10, 10)
+	if r.Share() != 0.9 {
+		t.Error(r.Share())
 	}
 }
 

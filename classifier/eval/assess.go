@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Assessment holds the measures of one set of predictions with 95 % intervals that count the notes of a patient as one.
@@ -137,8 +139,8 @@ func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 		return v
 	}))
 	ratio := observed / expected
-	return &Estimate{Value: ratio, StandardError: ratio * se, Low: ratio * math.Exp(-normal975*se), High: ratio *
-		math.Exp(normal975*se)}
+	low, high := ratio*math.Exp(-normal975*se), ratio*math.Exp(normal975*se)
+	return &Estimate{Value: ratio, StandardError: ratio * se, Low: low, High: high}
 }
 
 // calibration sets the measures of calibration. Both classes occur.
@@ -173,7 +175,7 @@ func (c *clusters) calibration(y []bool, x []float64) (intercept, slope *Estimat
 	var information float64
 	residual := make([]float64, len(y))
 	for i, v := range x {
-		q := sigmoid(at + v)
+		q := linalg.Sigmoid(at + v)
 		information += q * (1 - q)
 		residual[i] = -q
 		if y[i] {
@@ -216,8 +218,8 @@ func (c *clusters) precision(value float64, y []bool, p []float64) *Estimate {
 	se := stat.StdDev(values, nil)
 	x := logit(value)
 	half := normal975 * se / max(value*(1-value), probabilityClip)
-	return &Estimate{Value: value, StandardError: se, Low: min(value, sigmoid(x-half)), High: max(value,
-		sigmoid(x+half))}
+	low, high := min(value, linalg.Sigmoid(x-half)), max(value, linalg.Sigmoid(x+half))
+	return &Estimate{Value: value, StandardError: se, Low: low, High: high}
 }
 
 // called is a row among those that are called positive, by falling probability.
@@ -233,11 +235,7 @@ func (c *clusters) falling(y []bool, p []float64) []called {
 	out := make([]called, len(order))
 	for at := range out {
 		i := order[len(order)-1-at]
-		g := i
-		if c.of != nil {
-			g = c.of[i]
-		}
-		out[at] = called{int32(g), y[i], at == len(out)-1 || p[order[len(order)-2-at]] != p[i]}
+		out[at] = called{int32(c.cluster(i)), y[i], at == len(out)-1 || p[order[len(order)-2-at]] != p[i]}
 	}
 	return out
 }

@@ -7,14 +7,6 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// calibrate returns the calibration intercept (logistic regression on the offset logit(p)) and the calibration slope
-// (logistic recalibration), both by maximum likelihood (Cox 1958, Biometrika 45; Van Calster et al. 2016, J. Clin.
-// Epidemiol. 74). p is clipped to [2⁻⁵², 1−2⁻⁵²], and both classes occur. The cost is O(n) per Newton step.
-func calibrate(y []bool, p []float64) (intercept, slope *float64) {
-	x := logits(p)
-	return new(calibrationIntercept(y, x)), calibrationSlope(y, x)
-}
-
 const (
 	newtonSteps     = 100
 	newtonTolerance = 1e-12 // on the change of a coefficient

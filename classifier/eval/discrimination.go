@@ -95,21 +95,10 @@ func placements(y []bool, p []float64) (placement []float64, area float64) {
 // (1997, eq. 3 and 4) from the sums of placements less area over each group, DeLong's if groups is nil.
 func placementVariance(y []bool, placement []float64, area float64, groups []string) (variance float64, ok bool) {
 	type sums struct{ positive, negative, ones, zeros float64 }
-	clusters := make([]sums, 0, len(y))
-	byName := map[string]int{}
+	of := clustered(len(y), groups)
+	clusters := make([]sums, of.count)
 	for i, v := range y {
-		at := len(clusters)
-		if groups != nil {
-			if found, seen := byName[groups[i]]; seen {
-				at = found
-			} else {
-				byName[groups[i]] = at
-			}
-		}
-		if at == len(clusters) {
-			clusters = append(clusters, sums{})
-		}
-		c := &clusters[at]
+		c := &clusters[of.cluster(i)]
 		if v {
 			c.positive += placement[i] - area
 			c.ones++

@@ -3,6 +3,8 @@ package eval
 import (
 	"fmt"
 	"math"
+
+	"github.com/wardcast/wardcast/internal/folds"
 )
 
 // Estimate is a measure with its uncertainty.
@@ -26,22 +28,26 @@ type clusters struct {
 	sums  []float64 // of each cluster, for reuse
 }
 
+// clustered numbers the groups in the order in which they occur first.
+func clustered(n int, groups []string) *clusters {
+	if groups == nil {
+		return &clusters{count: n}
+	}
+	of, count := folds.Numbered(groups)
+	return &clusters{of: of, count: count}
+}
+
+// cluster returns the cluster of a row.
+func (c *clusters) cluster(row int) int {
+	if c.of == nil {
+		return row
+	}
+	return c.of[row]
+}
+
 // clustersOf numbers the groups. It returns ErrShape for fewer than two: they have no spread.
 func clustersOf(n int, groups []string) (*clusters, error) {
-	c := &clusters{count: n}
-	if groups != nil {
-		byName := make(map[string]int, n)
-		c.of = make([]int, n)
-		for i, name := range groups {
-			at, seen := byName[name]
-			if !seen {
-				at = len(byName)
-				byName[name] = at
-			}
-			c.of[i] = at
-		}
-		c.count = len(byName)
-	}
+	c := clustered(n, groups)
 	if c.count < 2 {
 		return nil, fmt.Errorf("%w: an interval needs at least 2 patients, not %d", ErrShape, c.count)
 	}

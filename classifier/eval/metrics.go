@@ -55,7 +55,9 @@ type Metrics struct {
 
 	// CalibrationIntercept is a in logit P(y) = a + logit(p): 0 is calibrated, below 0 the predictions are too high.
 	// CalibrationSlope is b in logit P(y) = c + b·logit(p): 1 is calibrated, below 1 the predictions are too extreme.
-	// It is nil if p separates the classes or is constant. ObservedExpected is Σy/Σp; 1 is calibrated in the large.
+	// It is nil if p separates the classes or is constant. Both are of maximum likelihood (Cox 1958, Biometrika 45; Van
+	// Calster et al. 2016, J. Clin. Epidemiol. 74), p clipped to [2⁻⁵², 1−2⁻⁵²], at O(n) per Newton step.
+	// ObservedExpected is Σy/Σp; 1 is calibrated in the large.
 	CalibrationIntercept *float64 `json:"calibration_intercept,omitempty"`
 	CalibrationSlope     *float64 `json:"calibration_slope,omitempty"`
 	ObservedExpected     *float64 `json:"observed_expected,omitempty"`
@@ -110,7 +112,8 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	if m.Positives > 0 && m.Positives < m.N {
 		area := auroc(y, p, groups)
 		m.AUROC, m.AUROCInterval = &area.Value, area.interval()
-		m.CalibrationIntercept, m.CalibrationSlope = calibrate(y, p)
+		x := logits(p)
+		m.CalibrationIntercept, m.CalibrationSlope = new(calibrationIntercept(y, x)), calibrationSlope(y, x)
 	}
 	return m, nil
 }

@@ -1,5 +1,7 @@
 package eval
 
+import "github.com/wardcast/wardcast/solver/linalg"
+
 // Recalibration maps a probability p to σ(Intercept + Slope·logit p).
 type Recalibration struct {
 	Intercept float64 `json:"intercept"`
@@ -21,4 +23,6 @@ func FitRecalibration(y []bool, p []float64) (*Recalibration, error) {
 }
 
 // Apply returns the recalibrated probability.
-func (r *Recalibration) Apply(p float64) float64 { return sigmoid(r.Intercept + r.Slope*logit(p)) }
+func (r *Recalibration) Apply(p float64) float64 {
+	return linalg.Sigmoid(r.Intercept + r.Slope*logit(p))
+}

@@ -53,7 +53,7 @@ func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]Cu
 		s.row(row.RawVector().Data, logit(v))
 		eta := mat.Dot(row, mat.NewVecDense(len(s.theta), s.theta))
 		half := normal975 * math.Sqrt(mat.Inner(row, covariance, row))
-		curve[j] = CurvePoint{Predicted: v, Observed: sigmoid(eta), Low: sigmoid(eta - half), High: sigmoid(eta + half)}
+		curve[j] = CurvePoint{Predicted: v, Observed: linalg.Sigmoid(eta), Low: linalg.Sigmoid(eta - half), High: linalg.Sigmoid(eta + half)}
 	}
 	return curve, nil
 }
@@ -199,11 +199,11 @@ func (f *logisticFit) eta(i int, theta []float64) float64 {
 }
 
 // at returns the fitted probability of row i.
-func (f *logisticFit) at(i int) float64 { return sigmoid(f.eta(i, f.theta)) }
+func (f *logisticFit) at(i int) float64 { return linalg.Sigmoid(f.eta(i, f.theta)) }
 
 // residual returns y − P(y) of row i.
 func (f *logisticFit) residual(i int, theta []float64) float64 {
-	r := -sigmoid(f.eta(i, theta))
+	r := -linalg.Sigmoid(f.eta(i, theta))
 	if f.y[i] {
 		r++
 	}
@@ -216,7 +216,7 @@ func (f *logisticFit) information(theta []float64) *mat.SymDense {
 	h := mat.NewSymDense(k, nil)
 	data := h.RawSymmetric().Data
 	for i := range f.y {
-		q := sigmoid(f.eta(i, theta))
+		q := linalg.Sigmoid(f.eta(i, theta))
 		w := q * (1 - q)
 		row := f.design.RawRowView(i)
 		for a, v := range row {
@@ -233,12 +233,8 @@ func (f *logisticFit) covariance(c *clusters) *mat.SymDense {
 	k := len(f.theta)
 	scores := mat.NewDense(c.count, k, nil)
 	for i := range f.y {
-		g := i
-		if c.of != nil {
-			g = c.of[i]
-		}
 		r := f.residual(i, f.theta)
-		into := scores.RawRowView(g)
+		into := scores.RawRowView(c.cluster(i))
 		for j, v := range f.design.RawRowView(i) {
 			into[j] += r * v
 		}
@@ -255,8 +251,6 @@ func (f *logisticFit) covariance(c *clusters) *mat.SymDense {
 	out.SymOuterK(c.correction(), &half)
 	return out
 }
-
-func sigmoid(x float64) float64 { return linalg.Sigmoid(x) }
 
 func logits(p []float64) []float64 {
 	x := make([]float64, len(p))

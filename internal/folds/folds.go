@@ -22,7 +22,7 @@ const (
 // n_c)² smallest; ties go to the fold with fewer rows, then to the smaller number. Without groups the folds' numbers of
 // rows of a class differ by at most one. The cost is O(n log n + groups·k·classes).
 func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold []int, count int) {
-	class, classes := numbered(y)
+	class, classes := Numbered(y)
 	total := make([]float64, classes) // rows of each class
 	for _, c := range class {
 		total[c]++
@@ -77,7 +77,7 @@ func groupRows(groups []string, n int) [][]int {
 		}
 		return members
 	}
-	of, count := numbered(groups)
+	of, count := Numbered(groups)
 	members := make([][]int, count)
 	for i, g := range of {
 		members[g] = append(members[g], i)
@@ -85,8 +85,8 @@ func groupRows(groups []string, n int) [][]int {
 	return members
 }
 
-// numbered returns the number of each key, in the order in which they occur first, and how many differ.
-func numbered[K comparable](keys []K) (of []int, count int) {
+// Numbered returns the number of each key, in the order in which they occur first, and how many differ.
+func Numbered[K comparable](keys []K) (of []int, count int) {
 	number := map[K]int{}
 	of = make([]int, len(keys))
 	for i, k := range keys {
@@ -100,7 +100,7 @@ func numbered[K comparable](keys []K) (of []int, count int) {
 
 // Distinct returns how many names differ.
 func Distinct(names []string) int {
-	_, count := numbered(names)
+	_, count := Numbered(names)
 	return count
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,6 +49,13 @@ type card struct {
 }
 
 func (c *card) line(format string, args ...any) { fmt.Fprintf(&c.b, format+"\n", args...) }
+
+// table begins a table with these columns.
+func (c *card) table(columns ...string) {
+	c.line("\n| %s |\n%s|", strings.Join(columns, " | "), strings.Repeat("| --- ", len(columns)))
+}
+
+func (c *card) row(cells ...string) { c.line("| %s |", strings.Join(cells, " | ")) }
 
 func (c *card) head(name string) { c.line("\n## %s\n", name) }
 
@@ -108,10 +116,9 @@ func (c *card) risks() {
 		c.field("Hazards", "")
 		return
 	}
-	c.line("\n| hazard | cause | harm | risk | control |\n| --- | --- | --- | --- | --- |")
+	c.table("hazard", "cause", "harm", "risk", "control")
 	for _, h := range s.Hazards {
-		c.line("| %s | %s | %s | %s | %s |", plain(h.Hazard), plain(h.Cause), plain(h.Harm), plain(h.Risk),
-			plain(h.Control))
+		c.row(plain(h.Hazard), plain(h.Cause), plain(h.Harm), plain(h.Risk), plain(h.Control))
 	}
 }
 
@@ -126,7 +133,7 @@ func (c *card) facts() {
 	if len(d.Sources) > 0 {
 		c.field("Data sources", strings.Join(d.Sources, "; "))
 	}
-	c.line("\n| notes | arrivals | notes | admitted | patients |\n| --- | --- | --- | --- | --- |")
+	c.table("notes", "arrivals", "notes", "admitted", "patients")
 	c.window("training", d.Training)
 	c.window(evaluatedOn(r.Kind), d.Evaluation)
 	c.line("\n- events per variable: %s", r.perVariable())
@@ -153,11 +160,10 @@ func (c *card) facts() {
 	c.field("Stakeholders consulted", s.Stakeholders)
 	c.field("Reviewed by, and on", strings.TrimSpace(s.ReviewedBy+" "+s.ReviewedOn))
 	if len(r.Shifts) > 0 {
-		c.line("\nDrift since the version before:\n\n| figure | before | now | PSI | PSI by chance |\n| --- | --- | " +
-			"--- | --- | --- |")
+		c.line("\nDrift since the version before:")
+		c.table("figure", "before", "now", "PSI", "PSI by chance")
 		for _, x := range r.Shifts {
-			c.line("| %s | %s | %s | %s | %s |", plain(x.Name), figure(x.Before), figure(x.Now), figure(x.PSI),
-				figure(x.Chance))
+			c.row(plain(x.Name), figure(x.Before), figure(x.Now), figure(x.PSI), figure(x.Chance))
 		}
 		c.line("\n%s", psiNote)
 	}
@@ -186,8 +192,7 @@ func (c *card) window(name string, w Window) {
 	if w.Notes > 0 {
 		share = fmt.Sprintf("%s (%s)", wording.Grouped(w.Events, ","), percent(float64(w.Events)/float64(w.Notes)))
 	}
-	c.line("| %s | %s | %s | %s | %s |", name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","),
-		share, patients)
+	c.row(name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","), share, patients)
 }
 
 func evaluatedOn(k Kind) string {
@@ -204,44 +209,40 @@ func (c *card) metrics() {
 	if r.Classes != nil {
 		c.classes()
 	}
-	c.line("\nUsefulness and efficacy\n\n| measure | value | perfect | knows nothing |\n| --- | --- | --- | --- |")
-	row := func(name, value, perfect, nothing string) {
-		c.line("| %s | %s | %s | %s |", name, value, perfect, nothing)
-	}
-	row("AUROC", ranged(m.AUROC, 3), "1", "0.5")
-	row("AUPRC", ranged(m.AUPRC, 3), "1", wording.Fixed(m.Prevalence.Value, 3))
-	row("log loss", ranged(&m.LogLoss, 4), "0", wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
-	row("Brier score", ranged(&m.Brier, 4), "0", wording.Fixed(m.Prevalence.Value*(1-m.Prevalence.Value), 4))
-	row("Brier score, scaled", ranged(m.BrierScaled, 3), "1", "0")
-	c.line("\nSafety and reliability: calibration, and what thresholds find\n\n| measure | value | perfect |\n| --- " +
-		"| --- | --- |")
-	c.line("| calibration in the large (intercept, slope 1) | %s | 0 |", ranged(m.CalibrationIntercept, 3))
-	c.line("| calibration slope | %s | 1 |", ranged(m.CalibrationSlope, 3))
-	c.line("| observed to expected admissions | %s | 1 |", ranged(m.ObservedExpected, 3))
+	c.line("\nUsefulness and efficacy")
+	c.table("measure", "value", "perfect", "knows nothing")
+	c.row("AUROC", ranged(m.AUROC, 3), "1", "0.5")
+	c.row("AUPRC", ranged(m.AUPRC, 3), "1", wording.Fixed(m.Prevalence.Value, 3))
+	c.row("log loss", ranged(&m.LogLoss, 4), "0", wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
+	c.row("Brier score", ranged(&m.Brier, 4), "0", wording.Fixed(m.Prevalence.Value*(1-m.Prevalence.Value), 4))
+	c.row("Brier score, scaled", ranged(m.BrierScaled, 3), "1", "0")
+	c.line("\nSafety and reliability: calibration, and what thresholds find")
+	c.table("measure", "value", "perfect")
+	c.row("calibration in the large (intercept, slope 1)", ranged(m.CalibrationIntercept, 3), "0")
+	c.row("calibration slope", ranged(m.CalibrationSlope, 3), "1")
+	c.row("observed to expected admissions", ranged(m.ObservedExpected, 3), "1")
 	if m.CalibrationError != nil {
-		c.line("| mean distance from the smooth calibration curve | %s | 0 |", wording.Fixed(*m.CalibrationError, 4))
+		c.row("mean distance from the smooth calibration curve", wording.Fixed(*m.CalibrationError, 4), "0")
 	}
-	c.line("\n| threshold | called | sensitivity | specificity | PPV | NPV |\n| --- | --- | --- | --- | --- | --- |")
+	c.table("threshold", "called", "sensitivity", "specificity", "PPV", "NPV")
 	for i, at := range r.Thresholds {
 		name := wording.Fixed(at.Threshold, 3)
 		if i == 0 {
 			name = "**" + name + "**, its own"
 		}
-		c.line("| %s | %s | %s | %s | %s | %s |", name, percent(at.Called.Value), shareRange(at.Sensitivity),
-			shareRange(at.Specificity), shareRange(at.PPV), shareRange(at.NPV))
+		c.row(name, percent(at.Called.Value), shareRange(at.Sensitivity), shareRange(at.Specificity),
+			shareRange(at.PPV), shareRange(at.NPV))
 	}
 	c.line("\nFairness and equity")
 	if len(r.Subgroups) == 0 {
 		c.line("\nNo subgroups on record.")
 		return
 	}
-	c.line("\n| group | notes | admitted | AUROC | observed to expected | sensitivity at the threshold |\n| --- | " +
-		"--- | --- | --- | --- | --- |")
+	c.table("group", "notes", "admitted", "AUROC", "observed to expected", "sensitivity at the threshold")
 	for _, g := range r.shown() {
-		name := plain(g.Grouping + " " + g.Level)
-		c.line("| %s | %s | %s | %s | %s | %s |", name, wording.Grouped(g.Metrics.N, ","),
-			wording.Grouped(g.Metrics.Positives, ","), ranged(g.Metrics.AUROC, 3),
-			ranged(g.Metrics.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
+		m := g.Metrics
+		c.row(plain(g.Grouping+" "+g.Level), wording.Grouped(m.N, ","), wording.Grouped(m.Positives, ","),
+			ranged(m.AUROC, 3), ranged(m.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
 	}
 	if small := r.small(); small != "" {
 		c.line("\n%s", plain(small))
@@ -250,19 +251,17 @@ func (c *card) metrics() {
 
 func (c *card) classes() {
 	m := c.r.Classes
-	c.line("\n| measure of all outcomes | value |\n| --- | --- |")
-	c.line("| accuracy of the most probable outcome | %.3f |\n| balanced accuracy | %.3f |\n| log loss | %.3f |\n| "+
-		"Brier score of all outcomes, 0 to 2 | %.3f |", m.Accuracy, m.BalancedAccuracy, m.LogLoss, m.Brier)
+	c.table("measure of all outcomes", "value")
+	c.row("accuracy of the most probable outcome", figure(&m.Accuracy))
+	c.row("balanced accuracy", figure(&m.BalancedAccuracy))
+	c.row("log loss", figure(&m.LogLoss))
+	c.row("Brier score of all outcomes, 0 to 2", figure(&m.Brier))
 	if m.AUROC != nil {
-		c.line("| AUROC, mean of the outcomes | %.3f |", *m.AUROC)
+		c.row("AUROC, mean of the outcomes", figure(m.AUROC))
 	}
-	c.line("\n| outcome | notes | called rightly | AUROC against the others |\n| --- | --- | --- | --- |")
+	c.table("outcome", "notes", "called rightly", "AUROC against the others")
 	for i, of := range m.Classes {
-		area := "–"
-		if of.AUROC != nil {
-			area = fmt.Sprintf("%.3f", *of.AUROC)
-		}
-		c.line("| %s | %d | %d | %s |", plain(of.Class), of.N, m.Confusion[i][i], area)
+		c.row(plain(of.Class), strconv.Itoa(of.N), strconv.Itoa(m.Confusion[i][i]), figure(of.AUROC))
 	}
 	c.line("\nOf admission, the sum of its outcomes:")
 }

@@ -36,7 +36,7 @@ func (r *Report) warnings() []string {
 			"use it.", gate.Knowledge)
 	}
 	if TooGood(m) {
-		add("%s", strings.ToUpper(LooksLeaked[:1])+LooksLeaked[1:]+r.heaviest()+".")
+		add("%s", wording.Capital(LooksLeaked)+r.heaviest()+".")
 	}
 	if r.Kind != Later {
 		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too " +
@@ -105,8 +105,7 @@ func shareRange(e *eval.Estimate) string {
 	if e == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s %% (%s to %s)", wording.Fixed(100*e.Value, 1), wording.Fixed(100*e.Low, 1),
-		wording.Fixed(100*e.High, 1))
+	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), wording.Fixed(100*e.Low, 1), wording.Fixed(100*e.High, 1))
 }
 
 // missing stands for a field that only the site can fill in.

@@ -42,12 +42,12 @@ func (j *Job) source(ctx context.Context) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding where the messages end: %w", err)
 	}
-	var data bytes.Buffer
-	if err := gob.NewEncoder(&data).Encode(endsPart{asOf, ends}); err != nil {
+	agreed := endsPart{asOf, ends}
+	data, err := encoded(agreed)
+	if err != nil {
 		return nil, fmt.Errorf("writing where the messages end: %w", err)
 	}
-	agreed := endsPart{asOf, ends}
-	if _, err := j.Gatekeeper.Store.AgreeOnPart(ctx, fmt.Sprintf("ends-of-%d", j.Shard.Count), data.Bytes(),
+	if _, err := j.Gatekeeper.Store.AgreeOnPart(ctx, fmt.Sprintf("ends-of-%d", j.Shard.Count), data,
 		func(before []byte) bool {
 			var found endsPart
 			if gob.NewDecoder(bytes.NewReader(before)).Decode(&found) != nil {

@@ -44,8 +44,8 @@ type Result struct {
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
 // store before the models are trained; stopped at any later moment, the store serves what it served, or the new
-// generation whole. Run again, it does all of it again. What
-// forecasts of beds rest on is learned and saved before the gate, whatever it says.
+// generation whole. Run again, it does all of it again. What forecasts of beds rest on is learned and saved before the
+// gate, whatever it says.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := j.Gatekeeper.Begin(ctx); err != nil {
 		return nil, err
@@ -92,9 +92,10 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	})
 	if errors.Is(err, models.ErrConflict) && j.Shard != (Shard{}) {
 		// Of two last shards that join all parts at once, one comes too late.
-		joined, failed := j.overtaken(ctx, training, r.Counts.AsOf)
-		if failed == nil && joined {
-			return &Result{Counts: r.Counts, Joined: true}, nil
+		if now, failed := j.round(training, r.Counts.AsOf); failed == nil {
+			if joined, failed := j.joined(ctx, now); failed == nil && joined {
+				return &Result{Counts: r.Counts, Joined: true}, nil
+			}
 		}
 	}
 	return r, err

@@ -2,7 +2,6 @@ package retrain
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -73,15 +72,14 @@ func (r round) alike(other round) bool { return r.Settings == other.Settings && 
 // unlike names in what two rounds differ.
 func (r round) unlike(other round) string {
 	var names []string
-	for _, of := range []struct {
-		differs bool
-		name    string
-	}{{r.Settings != other.Settings, "settings"}, {r.Notes != other.Notes, "notes"}, {
-		r.From != other.From, "served models",
-	}} {
-		if of.differs {
-			names = append(names, of.name)
-		}
+	if r.Settings != other.Settings {
+		names = append(names, "settings")
+	}
+	if r.Notes != other.Notes {
+		names = append(names, "notes")
+	}
+	if r.From != other.From {
+		names = append(names, "served models")
 	}
 	return strings.Join(names, " and ")
 }
@@ -183,8 +181,9 @@ func (j *Job) round(data train.Data, asOf time.Time) (round, error) {
 	for i := range data.Rows {
 		writeRow(h, &data.Rows[i])
 	}
-	return round{AsOf: asOf, From: j.Gatekeeper.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(
-		h.Sum(nil))}, nil
+	return round{
+		AsOf: asOf, From: j.Gatekeeper.From(), Settings: sha256.Sum256(settings), Notes: [sha256.Size]byte(h.Sum(nil)),
+	}, nil
 }
 
 // writeRow writes all of a row so that different rows are different bytes.
@@ -262,15 +261,6 @@ func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	return served.Parent == of.From && served.CreatedAt.Equal(created(parts)), nil
 }
 
-// overtaken reports whether the generation that is served is that of all parts of this retraining.
-func (j *Job) overtaken(ctx context.Context, data train.Data, asOf time.Time) (bool, error) {
-	now, err := j.round(data, asOf)
-	if err != nil {
-		return false, err
-	}
-	return j.joined(ctx, now)
-}
-
 // created returns when the latest model of all parts was made, and so their generation.
 func created(parts []*part) (latest time.Time) {
 	for _, p := range parts {
@@ -319,11 +309,17 @@ func (j *Job) makePart(ctx context.Context, data train.Data, job train.Job, now 
 func pooledName(s Shard) string { return fmt.Sprintf("pooled-of-%d", s.Count) }
 
 func (j *Job) write(ctx context.Context, name string, v any) error {
-	var data bytes.Buffer
-	if err := gob.NewEncoder(&data).Encode(v); err != nil {
+	data, err := encoded(v)
+	if err != nil {
 		return fmt.Errorf("writing part %q: %w", name, err)
 	}
-	return j.Gatekeeper.Store.WritePart(ctx, name, data.Bytes())
+	return j.Gatekeeper.Store.WritePart(ctx, name, data)
+}
+
+func encoded(v any) ([]byte, error) {
+	var data bytes.Buffer
+	err := gob.NewEncoder(&data).Encode(v)
+	return data.Bytes(), err
 }
 
 // await waits until shard 0 has made the model of all complaints.
@@ -379,19 +375,21 @@ func (j *Job) join(parts []*part) (*train.Trained, error) {
 		all.RareComplaints += p.Rare
 		all.Bundles = append(all.Bundles, p.Bundles...)
 	}
-	// As train.Train orders them.
-	first := func(model string) int {
-		if model == bundle.Other {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(all.Outcomes, func(a, b train.Outcome) int {
-		return cmp.Or(first(a.Model)-first(b.Model), strings.Compare(a.Model, b.Model))
-	})
+	slices.SortFunc(all.Outcomes, func(a, b train.Outcome) int { return pooledFirst(a.Model, b.Model) })
 	slices.SortFunc(all.Bundles, func(a, b *bundle.Bundle) int {
-		return cmp.Or(first(a.Manifest.Name)-first(b.Manifest.Name), strings.Compare(a.Manifest.Name, b.Manifest.Name))
+		return pooledFirst(a.Manifest.Name, b.Manifest.Name)
 	})
 	j.Gatekeeper.Created = created(parts) // whoever joins: a second one makes the same generation
 	return all, nil
+}
+
+// pooledFirst orders models as train.Train does: that of all complaints, then by name.
+func pooledFirst(a, b string) int {
+	switch {
+	case a == bundle.Other:
+		return -1
+	case b == bundle.Other:
+		return 1
+	}
+	return strings.Compare(a, b)
 }

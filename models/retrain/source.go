@@ -20,7 +20,7 @@ import (
 // Source holds past outcomes and notes. Outcomes and Notes call each for every message, always in the same order, and
 // return its error. They may leave out what was recorded before from, if they know.
 type Source interface {
-	// Names returns the names of the files, without their folders, or of the KafkaTopics: reports tell them.
+	// Names returns the names of the files, without their folders, or of the KafkaTopics: reports name them.
 	Names() []string
 	Outcomes(ctx context.Context, from time.Time, each func(*Message) error) error
 	Notes(ctx context.Context, from time.Time, each func(*Message) error) error

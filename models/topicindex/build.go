@@ -17,13 +17,8 @@ import (
 
 const batchSize = 5000
 
-// metaKey is where an index keeps its meta.
-var metaKey = []byte("wardcast")
-
-// meta is what an index says of itself.
-type meta struct {
-	Text json.RawMessage `json:"text"` // settings of textproc by which queries are read
-}
+// textKey is where an index keeps the settings of textproc by which queries are read.
+var textKey = []byte("text")
 
 // newMapping returns how documents are indexed: by the fields that they are made of.
 func newMapping() *mapping.IndexMappingImpl {
@@ -47,11 +42,7 @@ func build(ctx context.Context, path string, versions []*Version, text textproc.
 		return err
 	}
 	lengths := lengths(topics, len(topics)+len(versions))
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return err
-	}
-	about, err := json.Marshal(meta{Text: raw})
+	settings, err := json.Marshal(text)
 	if err != nil {
 		return err
 	}
@@ -65,7 +56,7 @@ func build(ctx context.Context, path string, versions []*Version, text textproc.
 		}
 	}()
 	b := &batches{ctx: ctx, index: idx, batch: idx.NewBatch()}
-	b.batch.SetInternal(metaKey, about)
+	b.batch.SetInternal(textKey, settings)
 	for i := range topics {
 		d, err := topics[i].document(lengths)
 		if err := errors.Join(err, b.add(d)); err != nil {

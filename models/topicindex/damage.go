@@ -14,20 +14,23 @@ var errDamaged = errors.New("the topic index is damaged and is made again by the
 // Refresh, which makes the index again, as they wait for the first one.
 func (x *Index) Damaged() <-chan struct{} { return x.damaged }
 
-// read lets f read the index. If f finds it damaged, the index is given up. An error that wraps ErrQuery is the
-// caller's.
-func (x *Index) read(ctx context.Context, f func(*snapshot) error) error {
+// read returns what f reads of the index. If f finds it damaged, the index is given up. An error that wraps ErrQuery is
+// the caller's.
+func read[T any](ctx context.Context, x *Index, f func(*snapshot) (T, error)) (found T, err error) {
 	s, err := x.acquire(ctx)
 	if err != nil {
-		return err
+		return found, err
 	}
 	defer s.users.Done()
-	err = sound(func() error { return f(s) })
-	if err == nil || errors.Is(err, ErrQuery) || ctx.Err() != nil && !errors.Is(err, errPanic) {
+	err = sound(func() error {
+		found, err = f(s)
 		return err
+	})
+	if err == nil || errors.Is(err, ErrQuery) || ctx.Err() != nil && !errors.Is(err, errPanic) {
+		return found, err
 	}
 	x.giveUp(s)
-	return fmt.Errorf("%w: %w", errDamaged, err)
+	return found, fmt.Errorf("%w: %w", errDamaged, err)
 }
 
 // giveUp takes an index out of use and asks for a Refresh.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
@@ -41,15 +40,9 @@ type FirstTopic struct {
 // FirstSeen returns for each model that knows a word since when it does, those that knew it first in front. Of several
 // words, a vocabulary or a topic has them all.
 func (x *Index) FirstSeen(ctx context.Context, word string) ([]First, error) {
-	var all []First
-	err := x.read(ctx, func(s *snapshot) (err error) {
-		all, err = s.firstSeen(ctx, word)
-		return err
-	})
-	return all, err
+	return read(ctx, x, func(s *snapshot) ([]First, error) { return s.firstSeen(ctx, word) })
 }
 
-// firstSeen returns for each model that knows a word since when it does.
 func (s *snapshot) firstSeen(ctx context.Context, word string) ([]First, error) {
 	all := []First{}
 	// A version's name begins with its time.
@@ -84,10 +77,7 @@ func (s *snapshot) firstSeen(ctx context.Context, word string) ([]First, error) 
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b First) int {
-		if c := a.Vocabulary.CreatedAt.Compare(b.Vocabulary.CreatedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Model, b.Model)
+		return cmp.Or(a.Vocabulary.CreatedAt.Compare(b.Vocabulary.CreatedAt), cmp.Compare(a.Model, b.Model))
 	})
 	return all, nil
 }
@@ -114,8 +104,7 @@ func allOf(field string, terms []string) []query.Query {
 // heaviest returns the topic in which terms weigh most, of those that match all queries; nil if none does.
 func (s *snapshot) heaviest(ctx context.Context, all []query.Query, terms []string) (*source, error) {
 	// The items of a questionnaire have these terms only in their texts: the score decides.
-	topics, err := s.sources(ctx, bleve.NewConjunctionQuery(all...),
-		search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}})
+	topics, err := s.sources(ctx, bleve.NewConjunctionQuery(all...), s.byScore())
 	if err != nil || len(topics) == 0 {
 		return nil, err
 	}

@@ -24,12 +24,7 @@ type Step struct {
 // ten heaviest words, with their weights and signs, are most alike. A version without one of a similarity of at least
 // 0.5 has no step. The error wraps ErrQuery if there is no such topic.
 func (x *Index) History(ctx context.Context, ref Ref) ([]Step, error) {
-	var steps []Step
-	err := x.read(ctx, func(s *snapshot) (err error) {
-		steps, err = s.history(ctx, &ref)
-		return err
-	})
-	return steps, err
+	return read(ctx, x, func(s *snapshot) ([]Step, error) { return s.history(ctx, &ref) })
 }
 
 func (s *snapshot) history(ctx context.Context, ref *Ref) ([]Step, error) {

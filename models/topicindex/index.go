@@ -24,7 +24,7 @@ import (
 
 // format is part of the name of an index's folder. It changes with what the folder holds: fields, weights, bleve's
 // format.
-const format = "2"
+const format = "3"
 
 // buildPrefix begins the names of folders in which an index is made, or lies that lacks some versions.
 const buildPrefix = ".build-"
@@ -40,7 +40,7 @@ type Config struct {
 	// Folder is where the index lies, created if it is missing; "" is a temporary one, which Close removes. Several
 	// processes may share it if they have the same store.
 	Folder string
-	Logger *slog.Logger // nil drops what it would be told
+	Logger *slog.Logger // nil is silent
 }
 
 // Index searches the topics of a store. It is safe for concurrent use.
@@ -177,8 +177,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 	}
 	x.mu.Lock()
 	old := x.current
-	x.current = next
-	if old == nil {
+	if x.current = next; old == nil {
 		close(x.filled)
 	}
 	x.mu.Unlock()
@@ -324,12 +323,11 @@ func (x *Index) known(ctx context.Context) map[string]*Version {
 		defer func() { _ = s.close() }() // only read
 	}
 	var known map[string]*Version
-	err = sound(func() error {
+	if err := sound(func() (err error) {
 		known, err = s.versions(ctx)
 		return err
-	})
-	if err != nil {
-		return nil // the store tells again
+	}); err != nil {
+		return nil // they are read from the store again
 	}
 	return known
 }

@@ -67,12 +67,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*Results, error) {
 	if err := q.check(); err != nil {
 		return nil, err
 	}
-	var found *Results
-	err := x.read(ctx, func(s *snapshot) (err error) {
-		found, err = s.search(ctx, &q)
-		return err
-	})
-	return found, err
+	return read(ctx, x, func(s *snapshot) (*Results, error) { return s.search(ctx, &q) })
 }
 
 func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
@@ -81,12 +76,10 @@ func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 		return nil, err
 	}
 	count := newCounter(s.facts, q.wanted(), except)
-	request := bleve.NewSearchRequestOptions(query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil),
-		cmp.Or(q.Limit, DefaultLimit), q.Offset, false)
-	request.SortByCustom(search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}})
-	found, err := s.index.SearchInContext(ctx, request)
+	found, err := s.run(ctx, query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil), s.byScore(),
+		cmp.Or(q.Limit, DefaultLimit), q.Offset)
 	if err != nil {
-		return nil, fmt.Errorf("searching topics: %w", err)
+		return nil, err
 	}
 	results := &Results{
 		Total: int(found.Total), Results: make([]Result, len(found.Hits)), Facets: count.facets(),
@@ -121,14 +114,28 @@ func (s *snapshot) query(q *Query) (_ query.Query, _ []Correction, except int, _
 
 // first returns what the first document keeps that matches all queries, nil if none does.
 func (s *snapshot) first(ctx context.Context, all []query.Query, order search.SortOrder) (*source, error) {
-	request := bleve.NewSearchRequestOptions(bleve.NewConjunctionQuery(all...), 1, 0, false)
+	found, err := s.run(ctx, bleve.NewConjunctionQuery(all...), order, 1, 0)
+	if err != nil || len(found.Hits) == 0 {
+		return nil, err
+	}
+	return s.source(found.Hits[0].IndexInternalID.Value())
+}
+
+// byScore puts the best first, and of equal ones those of served models and the newest.
+func (s *snapshot) byScore() search.SortOrder {
+	return search.SortOrder{&search.SortScore{Desc: true}, place{s.facts}}
+}
+
+// run returns so many hits of a query, behind those to pass over, with their stored fields if they are named.
+func (s *snapshot) run(
+	ctx context.Context, q query.Query, order search.SortOrder, limit, offset int, fields ...string,
+) (*bleve.SearchResult, error) {
+	request := bleve.NewSearchRequestOptions(q, limit, offset, false)
+	request.Fields = fields
 	request.SortByCustom(order)
 	found, err := s.index.SearchInContext(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("searching topics: %w", err)
 	}
-	if len(found.Hits) == 0 {
-		return nil, nil
-	}
-	return s.source(found.Hits[0].IndexInternalID.Value())
+	return found, nil
 }

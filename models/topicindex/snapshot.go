@@ -62,14 +62,10 @@ func readSnapshot(path, key string) (_ *snapshot, err error) {
 		}
 	}()
 	s := &snapshot{key: key, index: idx}
-	data, err := idx.GetInternal(metaKey)
-	var about meta
-	if err == nil {
-		err = json.Unmarshal(data, &about)
-	}
+	data, err := idx.GetInternal(textKey)
 	var text textproc.Settings
 	if err == nil {
-		err = json.Unmarshal(about.Text, &text)
+		err = json.Unmarshal(data, &text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading what the index says of itself: %w", err)
@@ -202,12 +198,9 @@ func (s *snapshot) sources(ctx context.Context, q query.Query, order search.Sort
 	var all []source
 	const page = 1000
 	for {
-		request := bleve.NewSearchRequestOptions(q, page, len(all), false)
-		request.Fields = []string{fieldSource, fieldRest}
-		request.SortByCustom(order)
-		result, err := s.index.SearchInContext(ctx, request)
+		result, err := s.run(ctx, q, order, page, len(all), fieldSource, fieldRest)
 		if err != nil {
-			return nil, fmt.Errorf("reading the index: %w", err)
+			return nil, err
 		}
 		for _, hit := range result.Hits {
 			src, err := parseSource(hit.Fields)

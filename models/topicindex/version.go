@@ -23,7 +23,7 @@ const (
 type Origin struct {
 	Model      string `json:"model"`
 	Version    string `json:"version"`
-	Generation string `json:"generation,omitempty"` // as models.List tells it
+	Generation string `json:"generation,omitempty"` // as in models.List
 	// "_other" for the model of all complaints, "" for a questionnaire
 	Complaint string               `json:"complaint"`
 	Method    string               `json:"method"`
