@@ -95,8 +95,7 @@ func (a *AuxValues) common(patients []string, order []int, step int) int {
 	return at
 }
 
-// knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three of them
-// differ.
+// knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three differ.
 func knots(values []float64) []float64 {
 	var at []float64
 	quantiles := []float64{0.05, 0.275, 0.5, 0.725, 0.95}
@@ -153,8 +152,7 @@ func checkAux(c *bundle.AuxColumn) error {
 	return nil
 }
 
-// rawTo stores the features of v in dst. It returns false for a value that is missing, of the wrong type, or of an
-// unknown level.
+// rawTo stores the features of v in dst; false if v is missing, of the wrong type, or of an unknown level.
 func rawTo(dst []float64, c *bundle.AuxColumn, v msg.Value) bool {
 	if c.Kind == bundle.Numeric {
 		x, ok := v.Number()
@@ -215,8 +213,7 @@ func levelIn(c *bundle.AuxColumn, v msg.Value) drift.Level {
 	return drift.Unknown
 }
 
-// Complaint returns the value of bundle.ComplaintColumn. Spellings that differ only in case and white space give the
-// same value.
+// Complaint returns the value of bundle.ComplaintColumn, the same for all case and white space.
 func Complaint(spelled string) msg.Value {
 	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {
 		return msg.Text(folded)

@@ -37,8 +37,7 @@ type Options struct {
 	Limits
 	// Intake says which values of a note count; nil is intake.Standard.
 	Intake *intake.Intake
-	// Class is the outcome to explain; "" and unknown names mean the most probable one. A yes/no model always explains
-	// admission.
+	// Class is the one of several outcomes to explain; "" and unknown names mean the most probable one.
 	Class string
 }
 
@@ -126,8 +125,7 @@ func (s *Scorer) logOdd(h *Head, row textproc.Row) float64 {
 	return logit
 }
 
-// calibrate computes the log-odds and probabilities of all classes for the note that was read; first is the log-odds of
-// the first head.
+// calibrate computes log-odds and probabilities of all classes for the note that was read; first is of the first head.
 func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	s.logOdds[0] = first
 	for c := 1; c < len(s.logOdds); c++ {

@@ -27,8 +27,7 @@ type Topic struct {
 	Coefficient float64 `json:"coefficient"`
 	// Coefficients are those of each class against the reference, in the model's order; nil for a yes/no model.
 	Coefficients []ClassCoefficient `json:"coefficients,omitempty"`
-	// Prevalence is the share of the training notes that the topic leads, see the function Prevalence; nil if the model
-	// does not hold it.
+	// Prevalence is the share of training notes that the topic leads, see Prevalence; nil if unknown.
 	Prevalence *float64    `json:"prevalence"`
 	Direction  Direction   `json:"direction"`
 	Terms      []TopicTerm `json:"terms"` // by |weight|

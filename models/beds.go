@@ -48,8 +48,7 @@ func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (ve
 	return version, nil
 }
 
-// BedsVersions returns the versions of fits of beds, oldest first; none is no error. One that is not completely written
-// does not count.
+// BedsVersions returns the completely written versions of fits of beds, oldest first; none is no error.
 func (s *Store) BedsVersions(ctx context.Context) ([]string, error) {
 	return s.versionsIn(ctx, bedsFolder)
 }

@@ -12,8 +12,7 @@ var ErrConflict = errors.New("changed meanwhile")
 // paths of valid UTF-8 without ".", ".." and empty parts. A Bucket is safe for concurrent use, also by several
 // processes. The tests of package blobstore hold every Bucket against this contract.
 type Bucket interface {
-	// Prepare creates the bucket's directory if there is one and it is missing, and returns an error if nothing can be
-	// written.
+	// Prepare creates the bucket's directory if it has one, and returns an error if nothing can be written.
 	Prepare(ctx context.Context) error
 	// Folders returns the sorted names of the folders directly in a folder, "" for the top one. A missing top directory
 	// is an error that wraps fs.ErrNotExist, any other missing folder is an empty one.

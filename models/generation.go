@@ -164,8 +164,7 @@ func (s *Store) sound(ctx context.Context, g *Generation) error {
 	return errors.Join(errs...)
 }
 
-// Generation reads a generation. The error wraps ErrNotFound if there is none of that name, and is a *FileError if its
-// file is damaged.
+// Generation reads a generation. The error wraps ErrNotFound, or is a *FileError if its file is damaged.
 func (s *Store) Generation(ctx context.Context, name string) (*Generation, error) {
 	if !bundle.ValidVersion(name) {
 		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)

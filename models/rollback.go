@@ -89,8 +89,7 @@ func inTurn(events []Event) (served []string) {
 	return served
 }
 
-// Objections tells of each generation that was refused, or that a rollback took back, why it is not to be served
-// without a reason.
+// Objections returns why a generation was refused or rolled back, for each that was.
 func (s *Store) Objections(ctx context.Context) (map[string]string, error) {
 	events, err := s.readable(ctx)
 	if err != nil {

@@ -15,8 +15,7 @@ const (
 	partLimit   = 8 << 30 // bytes
 )
 
-// WritePart leaves data for the other processes that train a generation together, under a name of theirs. It replaces
-// what was left under that name before.
+// WritePart leaves data under a name for the processes that train together, in place of what was there.
 func (s *Store) WritePart(ctx context.Context, name string, data []byte) error {
 	_, err := s.AgreeOnPart(ctx, name, data, func([]byte) bool { return false })
 	return err

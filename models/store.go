@@ -21,8 +21,7 @@ type Store struct{ bucket Bucket }
 // New returns the store in a bucket.
 func New(b Bucket) *Store { return &Store{bucket: b} }
 
-// OpenDir returns the store on the directory at path, which the first Save creates. Package blobstore opens stores at
-// other places.
+// OpenDir returns the store on a directory, which the first Save creates. Package blobstore opens others.
 func OpenDir(path string) *Store { return New(Dir(path)) }
 
 // FileError says what is wrong with a file of the store.
@@ -96,8 +95,7 @@ func (s *Store) Recognize(ctx context.Context) error {
 	return ErrEmpty
 }
 
-// Create makes the directory of the store if it is missing, and returns an error if nothing can be written to the
-// store.
+// Create makes the directory of the store if it has one, and returns an error if nothing can be written.
 func (s *Store) Create(ctx context.Context) error {
 	if err := s.bucket.Prepare(ctx); err != nil {
 		return fmt.Errorf("opening the model store: %w", err)

@@ -105,8 +105,7 @@ func dates(days []string) map[string]bool {
 
 func date(local time.Time) string { return local.Format(time.DateOnly) }
 
-// cellPrior is the weight, in weeks, of the hour's profile times the weekday's factor in the rate of one hour of the
-// week.
+// cellPrior is the weight, in weeks, of the hour's profile times the weekday's factor in the rate of an hour.
 const cellPrior = 20
 
 // hourly returns the arrivals per hour by weekday and hour, r(dow, hour) = (n·cell + 20·r₀)/(n + 20), n weeks.

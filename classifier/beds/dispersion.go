@@ -59,8 +59,7 @@ func FitDispersion(past []Past, c float64) (Dispersion, error) {
 	return Dispersion{sigmas[best/len(shapes)], shapes[best%len(shapes)]}, nil
 }
 
-// loss returns the summed log scores of what came: of the waiting, the coming and the total. It takes of the
-// convolution only what it needs.
+// loss returns the summed log scores of the waiting, the coming and the total, convolving only what it needs.
 func (x *mixer) loss(came Count) float64 {
 	total := came.Waiting + came.Coming
 	var waiting, coming, both float64

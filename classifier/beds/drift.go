@@ -52,8 +52,7 @@ func shifted(p, delta float64) float64 {
 	return p * e / (p*e + 1 - p)
 }
 
-// sensitivity returns c = Σp(1−p)/Σp: how the admissions of patients change, relative to their number, with their
-// log-odds.
+// sensitivity returns c = Σp(1−p)/Σp: the relative change of the admissions with the patients' log-odds.
 func sensitivity(visits []Visit) float64 {
 	var change, sum float64
 	for i := range visits {

@@ -38,8 +38,7 @@ func Complaint(s string) string {
 // maxWard is how many bytes the name of a ward may have.
 const maxWard = 200
 
-// WardName returns the name of a ward, "" for one that cannot be: All, or one that is very long. It shares no memory
-// with s.
+// WardName returns a copy of the name of a ward, "" for one that cannot be: All, or one that is very long.
 func WardName(s string) string {
 	s = strings.TrimSpace(s)
 	if s == All || len(s) > maxWard {

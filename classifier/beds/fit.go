@@ -167,8 +167,7 @@ func (f *Fit) Patience() time.Duration {
 	return time.Duration(math.Round(f.PatienceHours * float64(time.Hour)))
 }
 
-// BaseRate returns the probability of admission of a complaint of which the note says nothing. Without a history there
-// is none.
+// BaseRate returns the probability of admission of a complaint; none is known without a history.
 func (f *Fit) BaseRate(complaint string) (p float64, known bool) {
 	if p, known = f.Base[complaint]; known {
 		return p, true

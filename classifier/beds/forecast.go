@@ -11,8 +11,7 @@ import (
 type Moment struct {
 	At      time.Time
 	Waiting []Patient
-	// Past are the visits that arrived within Memory before At, waiting or not, as far as their outcomes were known
-	// then.
+	// Past are the visits that arrived within Memory before At, waiting or not, with the outcomes known then.
 	Past  []Visit
 	Since time.Time // since when Past has all arrivals, and what became of them
 	// Abstained counts those waiting whose prediction abstained, TimedOut those without an outcome who left the pool
@@ -143,8 +142,7 @@ func (c *Forecast) mix(o Options, sensitivity float64) {
 	}
 }
 
-// waiting returns, for each patient who waits, the probability of admission within the horizon: to any ward, and to
-// each.
+// waiting returns for each patient who waits the probability of admission within the horizon: to any ward, and to each.
 func (f *Forecaster) waiting(m *Moment, o Options, delta float64) (all []float64, wards [][]float64, guessed int) {
 	all = make([]float64, len(m.Waiting))
 	wards = make([][]float64, len(f.fit.Wards.Names))

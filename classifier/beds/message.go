@@ -17,8 +17,7 @@ type Envelope struct {
 // tailMass is how much of a distribution its message leaves out.
 const tailMass = 1e-12
 
-// Message returns the forecast as a message. Its mean, median, intervals and tails are those of the probabilities it
-// holds.
+// Message returns the forecast as a message, whose figures are those of the probabilities it holds.
 func (c *Forecast) Message(e *Envelope) msg.BedDemand {
 	pmf, tail := c.Total.Trim(tailMass)
 	b := msg.BedDemand{

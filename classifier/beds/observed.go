@@ -22,8 +22,7 @@ func (c Count) Total(o Options) int {
 	return c.Waiting + c.Coming
 }
 
-// Observe counts the visits admitted to a ward, or to any for All, with a decision in (t, t+h]: what Forecast
-// forecasts.
+// Observe counts the visits admitted to a ward, or to any for All, with a decision in (t, t+h], as Forecast does.
 func Observe(visits []Visit, ward string, t time.Time, h time.Duration) (c Count) {
 	end := t.Add(h)
 	for i := range visits {

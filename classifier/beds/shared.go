@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Dispersion says how much forecasts of one horizon spread beyond chance: the error that all patients share, and the
-// variation of the days.
+// Dispersion says how much forecasts of one horizon spread beyond chance, by a shared error and by the days.
 type Dispersion struct {
 	Sigma float64 `json:"sigma"` // standard deviation of the shared error of the log-odds
 	// K is the shape of the gamma that multiplies the arrivals of a day; 0 means that they do not vary beyond chance.

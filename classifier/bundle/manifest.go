@@ -13,8 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Format is the version of the manifest that Save writes. A later minor version, "1.N", is read and its unknown fields
-// are dropped.
+// Format is the version of the manifest that Save writes. Of a later minor version, "1.N", unknown fields are dropped.
 const Format = "1"
 
 // ErrManifest is wrapped by every error about the contents of a manifest.
@@ -121,8 +120,7 @@ const (
 	PageFile       = "report.html"
 )
 
-// limits are the largest sizes of the files in bytes. A vocabulary of 100,000 terms takes about 10 MiB, 1,000 topics
-// over it 800 MiB.
+// limits are the largest sizes of files in bytes. 100,000 terms take about 10 MiB, 1,000 topics over them 800 MiB.
 var limits = map[string]int64{
 	VocabularyFile: 256 << 20,
 	TensorsFile:    4 << 30,

@@ -49,8 +49,7 @@ func Slug(complaint string) string {
 	return slug + "_" + hex.EncodeToString(sum[:4])
 }
 
-// ValidModel reports whether name may be the folder of a model: a name of the alphabet that Slug uses, and not one that
-// the store uses itself.
+// ValidModel reports whether name may be the folder of a model: of Slug's alphabet, and not one of the store's own.
 func ValidModel(name string) bool {
 	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 	return name != "" && len(name) <= maxName && strings.Trim(name, allowed) == "" && !slices.Contains(reserved, name)

@@ -136,8 +136,7 @@ func MainTopic(scores []float64) int {
 	return best
 }
 
-// Rate counts how often something is so: terms of notes that the model knows, for one. Its zero value has counted
-// nothing.
+// Rate counts how often something is so, such as terms of notes that the model knows.
 type Rate struct {
 	Hits int `json:"hits"`
 	Of   int `json:"of"`

@@ -159,8 +159,7 @@ func (r *Reference) Against(reference *Reference) (Shifts, error) {
 	return Shifts{scores, topics}, nil
 }
 
-// leastShare is the share of the reference below which categories are taken together: an index over many rare ones is
-// mostly chance.
+// leastShare is the share of the reference below which categories are taken together: many rare ones are mostly chance.
 const leastShare = 0.02
 
 // common is PSI with the categories below leastShare of the reference as one.

@@ -121,8 +121,7 @@ func (c *clusters) brierScaled(y []bool, brier []float64, m *Metrics) *Estimate 
 	return &e
 }
 
-// observedExpected returns Σy/Σp, whose logarithm has the influence function y_i/Σy − p_i/Σp. There are positive
-// outcomes.
+// observedExpected returns Σy/Σp, some y positive, whose logarithm has the influence function y_i/Σy − p_i/Σp.
 func (c *clusters) observedExpected(y []bool, p []float64) *Estimate {
 	var observed, expected float64
 	for i, v := range p {

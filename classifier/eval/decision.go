@@ -13,8 +13,7 @@ const (
 	// MaxAccuracy maximizes the share of right decisions. It is the default because published results at a threshold
 	// compare accuracy. A site with costs in mind sets its threshold from the decision curve.
 	MaxAccuracy Criterion = "accuracy"
-	// MaxYouden maximizes sensitivity + specificity − 1 (Youden 1950), which weighs the classes equally whatever
-	// their size.
+	// MaxYouden maximizes sensitivity + specificity − 1 (Youden 1950), whatever the sizes of the classes.
 	MaxYouden Criterion = "youden"
 )
 

@@ -63,8 +63,7 @@ type Metrics struct {
 	ObservedExpected     *float64 `json:"observed_expected,omitempty"`
 }
 
-// probabilityClip is the distance from 0 and 1 that keeps logarithms finite: the spacing of float64 at 1, as in
-// scikit-learn's log_loss.
+// probabilityClip keeps logarithms finite: the spacing of float64 at 1, as in scikit-learn's log_loss.
 const probabilityClip = 0x1p-52
 
 // Measure returns all measures of the predictions p of the outcomes y, calling p ≥ threshold, any finite number,
@@ -142,8 +141,7 @@ func share(part, rest float64) *float64 {
 	return new(part / (part + rest))
 }
 
-// check returns an error unless there are rows, p holds one probability for each, and groups one name for each or is
-// nil.
+// check returns an error unless there are rows, one probability for each, and one group for each or none.
 func check(y []bool, p []float64, groups []string) error {
 	if len(y) == 0 || len(y) != len(p) {
 		return fmt.Errorf("%w: %d outcomes, %d probabilities", ErrShape, len(y), len(p))

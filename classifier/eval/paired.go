@@ -41,8 +41,7 @@ func Compare(y []bool, p, q []float64, groups []string) (*Difference, error) {
 	return d, nil
 }
 
-// MeanDifference returns the mean of a − b, two values of each row such as losses, with its paired standard error.
-// groups are those of Assess.
+// MeanDifference returns the mean of a − b, values of each row, with its paired standard error; groups as for Assess.
 func MeanDifference(a, b []float64, groups []string) (Estimate, error) {
 	if len(a) != len(b) || groups != nil && len(groups) != len(a) {
 		return Estimate{}, fmt.Errorf("%w: %d and %d values, %d groups", ErrShape, len(a), len(b), len(groups))

@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Arrived returns the time that a note's arrived_at names, or why it counts as missing. A blank one is the zero time
-// without a reason.
+// Arrived returns the time of a note's arrived_at, or why it counts as missing; for a blank one the zero time.
 func (in *Intake) Arrived(written string) (time.Time, msg.WarningCode) {
 	written = strings.TrimSpace(written)
 	if written == "" {

@@ -16,16 +16,13 @@ import (
 type Rules struct {
 	// Arrived is two days such as 2026-11-20, in UTC: patients arrive on the first one or later, and before the second.
 	Arrived []string `yaml:"arrived_at"`
-	// Ranges are the least and the greatest plausible value of a number, by field: age, acuity, vitals.hr. A field
-	// without a range takes all numbers.
+	// Ranges are the least and greatest plausible value of a number, by field: age, vitals.hr. Without one all count.
 	Ranges map[string][]float64 `yaml:"ranges"`
-	// Levels are the spellings of each level, by field (sex, site) and level. Levels and spellings are compared without
-	// regard to case and space.
+	// Levels are the spellings of each level, by field (sex, site) and level, whatever their case and space.
 	Levels map[string]map[string][]string `yaml:"levels"`
 }
 
-// Default returns the rules of a site that has none of its own. The ranges of vital signs are those of
-// msg.VitalSigns.
+// Default returns the rules of a site that has none of its own.
 func Default() Rules {
 	ranges := map[string][]float64{
 		"age":    {0, 122}, // years; the longest life on record is 122 years (Robine and Allard 1998)

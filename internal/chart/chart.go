@@ -27,8 +27,7 @@ type Chart struct {
 	Parts                    []Part
 }
 
-// Part is one of: a line through Points, the area that they surround, a circle about the first one, a text at it, a
-// link.
+// Part is one of: a line through Points, the area they surround, a circle about the first, a text at it, a link.
 type Part struct {
 	Class   string
 	Points  []Point

@@ -20,8 +20,7 @@ const LockFile = ".lock"
 // lockPoll is how often a writer looks whether the lock is free.
 const lockPoll = 20 * time.Millisecond
 
-// Lock waits until ctx ends for the lock in a file, which it creates with these permissions, and returns what releases
-// it.
+// Lock waits until ctx ends for the lock in a file, created with these permissions, and returns what releases it.
 func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock func(), err error) {
 	lock := flock.New(path, flock.SetPermissions(permissions))
 	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {

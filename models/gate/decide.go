@@ -58,8 +58,7 @@ func (f *Figures) recalibrates(s Settings) bool {
 // was chosen on the same notes: of eight on NEISS, two.
 const Knowledge = 1.645
 
-// Knows reports whether predictions know something: their log loss is below that of the base rate by Knowledge standard
-// errors.
+// Knows reports whether the log loss of predictions is below that of the base rate by Knowledge standard errors.
 func Knows(a *eval.Assessment) bool {
 	return a.Knowledge.Value < 0 && a.Knowledge.Value <= -Knowledge*a.Knowledge.StandardError
 }

@@ -31,8 +31,7 @@ type Notes struct {
 	// Seen says that the champion may have learned from the notes. That flatters it: a challenger that is better all
 	// the same is promoted, but the champion is not recalibrated, and a refusal says that the comparison was not fair.
 	Seen bool
-	// Fixed says that the champion cannot be recalibrated, as one of several outcomes: one intercept and slope cannot
-	// mend it.
+	// Fixed says that the champion cannot be recalibrated, as one of several outcomes.
 	Fixed     bool
 	Groupings []Grouping
 	// Learned counts the notes that the challenger was trained on; nil where there are known to be enough.
@@ -75,8 +74,7 @@ type Settings struct {
 	Margin float64 `yaml:"margin" json:"margin"`
 	// RecalibrationGain is by how many standard errors a recalibration must lower the champion's log loss.
 	RecalibrationGain float64 `yaml:"recalibration_gain" json:"recalibration_gain"`
-	// Error is the chance, at most, of calling a challenger clearly worse in some subgroup, or clearly better, that is
-	// not.
+	// Error is the chance, at most, of calling a challenger clearly worse in a subgroup, or clearly better, wrongly.
 	Error float64 `yaml:"error" json:"error"`
 	// MinEvents is the number of admissions, and of other notes, that it takes to replace a champion, and to judge a
 	// subgroup.

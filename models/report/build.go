@@ -28,8 +28,7 @@ type Report struct {
 	Terms      int              `json:"terms"`
 	Supervised bool             `json:"supervised,omitempty"`
 	Heaviest   []string         `json:"heaviest_words,omitempty"` // those that move predictions most
-	// Correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no
-	// correction of that.
+	// Correction is the number of coefficients that differ from the model of all complaints; nil if it corrects none.
 	Correction *int `json:"correction,omitempty"`
 	Data       Data `json:"data"`
 	// EventsPerVariable is the rarer outcome's notes of training for each coefficient that they have taught; 0 if there
@@ -237,8 +236,7 @@ func risks(y []bool, p []float64) Histogram {
 	return h
 }
 
-// ranking returns points of the ROC and the precision-recall curve, all of them or about 200; nil unless both classes
-// occur.
+// ranking returns points of ROC and precision-recall curve, about 200 at most; nil unless both classes occur.
 func ranking(y []bool, p []float64) []RankingPoint {
 	order := make([]int, len(p))
 	for i := range order {

@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// Card returns card.md: the report for those who decide on the model's use, with the sections of CHAI's applied model
-// card version 0.2.
+// Card returns card.md, with the sections of CHAI's applied model card version 0.2.
 func (r *Report) Card() string {
 	c := &card{r: r}
 	m := r.Manifest

@@ -205,8 +205,7 @@ func orNone(e *eval.Estimate) eval.Estimate {
 	return *e
 }
 
-// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup next to those of all notes; nil
-// without any.
+// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup and of all notes; nil without any.
 func (r *Report) ForestChart() *chart.Chart {
 	const row, names, panel, gap = 22.0, 190.0, 170.0, 24.0
 	shown := r.shown()

@@ -8,8 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Site is what only the site can say of a model: it fills in one YAML file once, for all models. Empty fields are shown
-// as missing.
+// Site is what only the site can say of its models, in one YAML file. Empty fields are shown as missing.
 type Site struct {
 	Owner              string `yaml:"owner" json:"owner,omitempty"` // who answers for its use
 	Contact            string `yaml:"contact" json:"contact,omitempty"`

@@ -27,8 +27,7 @@ type Past struct {
 	// does the same for evaluate.
 	Split  train.Split
 	Counts Counts
-	// Decisions are those of Rows, Undecided the arrivals in the window of visits without an outcome: what forecasts of
-	// beds learn from besides.
+	// Decisions are those of Rows, Undecided the arrivals without an outcome: forecasts of beds learn from both.
 	Decisions []Decision
 	Undecided []Arrival
 }

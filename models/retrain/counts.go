@@ -73,8 +73,7 @@ type Counts struct {
 	WithoutNote int `json:"outcomes_without_note"`
 	// Revised counts the rows whose outcome was corrected or cancelled at least once.
 	Revised int `json:"revised"`
-	// Conflicting counts the rows whose visit has final outcomes of both labels, although none was corrected or
-	// cancelled.
+	// Conflicting counts the rows whose visit has final outcomes of both labels, none corrected or cancelled.
 	Conflicting int `json:"conflicting"`
 
 	train.Attenders

@@ -66,8 +66,7 @@ func (d *decidedRows) Swap(i, j int) {
 	d.decisions[i], d.decisions[j] = d.decisions[j], d.decisions[i]
 }
 
-// label sets the labels, and counts what only the whole of a visit's events tells. It returns how the visits of the
-// rows ended.
+// label sets the labels, counts what takes all events of a visit, and returns how the visits of the rows ended.
 func (c *collector) label() []Decision {
 	decisions := make([]Decision, len(c.rows))
 	dispositions := msg.Dispositions()

@@ -108,8 +108,7 @@ func (j *Job) logger() *slog.Logger {
 	return j.Logger
 }
 
-// answered returns the auxiliary features that some row has a value of, and the rows with these alone: a column without
-// any value tells nothing.
+// answered returns the auxiliary features that some row has a value of, and the rows with these alone.
 func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {
 	var kept []int
 	var names []train.Aux

@@ -49,8 +49,7 @@ type Settings struct {
 	Judged float64
 }
 
-// DefaultFit returns how a retraining trains unless told otherwise: as train.Default, from the champion's topics.
-// docs/retraining.md has figures for why.
+// DefaultFit is train.Default from the champion's topics; docs/retraining.md has figures for why.
 func DefaultFit() train.Settings {
 	s := train.Default()
 	s.WarmStart = true

@@ -214,8 +214,7 @@ func (j *Job) pooled(ctx context.Context) (*pooledPart, error) {
 	return read[pooledPart](ctx, j.Gatekeeper.Store, pooledName(j.Shard))
 }
 
-// read reads what Job.write left. It returns nil if there is nothing, or if another version of the program left it:
-// both are made anew.
+// read reads what Job.write left, nil if there is nothing, or nothing that this version of the program reads.
 func read[T any](ctx context.Context, store *models.Store, name string) (*T, error) {
 	data, err := store.ReadPart(ctx, name)
 	if errors.Is(err, models.ErrNotFound) {

@@ -25,8 +25,7 @@ const (
 	statusFacet    = 5
 )
 
-// facts are what every search asks of every document that it finds. Read from the index, each search would unpack them
-// again.
+// facts are what every search asks of every document, read once: unpacking them takes long.
 type facts struct {
 	documents []fact // by bleve's number, which does not change in an index that is only read
 	values    [len(facetFields)][]string
@@ -158,8 +157,7 @@ type counter struct {
 	counts [len(facetFields)][]int
 }
 
-// newCounter returns a counter for the topics with these values, in the order of facetFields; "" is any. It leaves one
-// document out.
+// newCounter counts topics with these values, in the order of facetFields ("" is any), and leaves one document out.
 func newCounter(f *facts, want [len(facetFields)]string, except int) *counter {
 	c := &counter{facts: f, except: except}
 	for i, value := range want {

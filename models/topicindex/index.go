@@ -22,8 +22,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// format is part of the name of an index's folder. It changes with what the folder holds: fields, weights, bleve's
-// format.
+// format is part of the name of an index's folder. It changes with fields, weights and bleve's format.
 const format = "3"
 
 // buildPrefix begins the names of folders in which an index is made, or lies that lacks some versions.
@@ -105,8 +104,7 @@ func (x *Index) Close() error {
 	return err
 }
 
-// acquire returns what to search, for which it waits before the first Refresh and after damage. The caller must call
-// users.Done.
+// acquire returns what to search, once there is some. The caller must call users.Done.
 func (x *Index) acquire(ctx context.Context) (*snapshot, error) {
 	for {
 		s, filled, err := x.using()
@@ -350,8 +348,7 @@ func (x *Index) folders() []string {
 	return names
 }
 
-// tidy removes the other indexes of the folder, and what a killed process left. A process that still searches one has
-// its files open.
+// tidy removes other indexes and what a killed process left. A process that still searches one has its files open.
 func (x *Index) tidy(keep *snapshot) {
 	for _, name := range x.folders() {
 		path := filepath.Join(x.config.Folder, name)

@@ -186,8 +186,7 @@ func (s *snapshot) addToken(c *clauses, token textproc.Token) bool {
 	return known
 }
 
-// expand adds a clause for the words that begin with a word, or are one edit from it. It returns the latter, the
-// commonest first.
+// expand adds a clause for the words that begin with a word, or are one edit from it: these it returns.
 func (s *snapshot) expand(c *clauses, word string) (meant []string) {
 	inner := &clauses{seen: map[string]struct{}{}}
 	letters := utf8.RuneCountInString(word)

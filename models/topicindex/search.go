@@ -54,8 +54,7 @@ type Results struct {
 	Corrections []Correction `json:"corrections"`
 }
 
-// Correction is a word that no topic has, and the words of topics that are one typing error from it, the commonest
-// first.
+// Correction is a word that no topic has, and words of topics one typing error from it, the commonest first.
 type Correction struct {
 	Word  string   `json:"word"`
 	Meant []string `json:"meant"`

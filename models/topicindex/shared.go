@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// sameness is what makes topics of models of a generation one: the models of complaints may correct the model of all
-// complaints, and have its topics.
+// sameness is what makes topics of a generation one: models of complaints may have those of all complaints.
 type sameness struct {
 	Generation  string
 	Status      models.VersionStatus

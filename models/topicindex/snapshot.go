@@ -87,8 +87,7 @@ func readSnapshot(path, key string) (_ *snapshot, err error) {
 	return s, nil
 }
 
-// source returns what a document keeps, of a topic only the words that are shown. It is unpacked once, and must not be
-// changed.
+// source returns what a document keeps, with the words that are shown. It is unpacked once, and must not change.
 func (s *snapshot) source(number uint64) (*source, error) {
 	if src := s.kept[number].Load(); src != nil {
 		return src, nil

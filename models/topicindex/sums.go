@@ -51,8 +51,7 @@ func writeSums(folder string) error {
 	return os.WriteFile(filepath.Join(folder, sumsFile), data, 0o600)
 }
 
-// checkSums returns an error unless the files of an index are those that build wrote. Bleve maps them into memory and
-// believes them.
+// checkSums returns an error unless the files are those that build wrote: bleve maps them and believes them.
 func checkSums(folder string) error {
 	data, err := os.ReadFile(filepath.Join(folder, sumsFile))
 	if err != nil {

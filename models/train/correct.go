@@ -89,8 +89,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, f.logOdds), foldOf, &s)
 }
 
-// dropComplaint adds what the complaint is worth to the intercept: the model of one complaint need not read which it
-// is.
+// dropComplaint adds what the complaint is worth to the intercept, so that its model need not read it.
 func dropComplaint(columns []bundle.AuxColumn, h *classifier.Head, complaint string) []bundle.AuxColumn {
 	first := 0
 	for c, column := range columns {

@@ -163,8 +163,7 @@ type Comparison struct {
 	Progress       Progress // may be nil
 }
 
-// answers holds the predictions of one configuration in one repeat, by row, so that the order in which splits end does
-// not matter.
+// answers holds the predictions of one configuration in one repeat by row, whatever the order of the splits.
 type answers struct {
 	predictions
 	right  []bool // at the split's threshold
@@ -180,8 +179,7 @@ func newAnswers(d *Data) *answers {
 	}
 }
 
-// measure returns the metrics of all tested rows together, whichever model predicted them, and the share of right
-// decisions on admission.
+// measure returns the metrics of all tested rows together, and the share of right decisions on admission.
 func (a *answers) measure(d *Data) (o Outcome, accuracy float64, err error) {
 	var tested []int
 	right := 0
@@ -348,8 +346,7 @@ type trial struct {
 	texts map[trialText]*text
 }
 
-// trialText is a text, with topics if the configuration has a method. Words is cleared, since topics do not depend on
-// it.
+// trialText is a text, with topics if the configuration has a method. Words is cleared: topics do not need it.
 type trialText struct {
 	Configuration
 	chosen bool // of two texts

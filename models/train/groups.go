@@ -47,8 +47,7 @@ func byModel(all []Row) map[string][]int {
 	return scoredBy(all, func(string) bool { return true })
 }
 
-// scoredBy returns the positions of the rows that each model scores: that of their complaint if there is one, else that
-// of all.
+// scoredBy returns the positions of the rows that each model scores: that of the complaint, else that of all.
 func scoredBy(all []Row, exists func(model string) bool) map[string][]int {
 	found := map[string][]int{}
 	for i := range all {

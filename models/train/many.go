@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// manyRows is the number of notes from which on features are not laid out, which takes a third of the time and
-	// less.
+	// manyRows is the number of notes from which features are not laid out, which takes a third of the time.
 	manyRows = 10_000
 	// sampledRows is the number of notes that the choice between two texts and the topics come from, evenly spaced, if
 	// there are more: more would not change them by more than the choice of other notes does. The vocabulary and the
@@ -29,8 +28,7 @@ const (
 // other notes as it was.
 const manyTolerance = 2e-5
 
-// many reports whether the features of so many notes are not laid out. Standardizing needs them laid out, and so do
-// supervised methods.
+// many reports whether features of so many notes are not laid out; standard and supervised ones always are.
 func (s *Settings) many(n int) bool {
 	return n >= cmp.Or(s.manyRows, manyRows) && !s.Standardize && !s.Method.Supervised()
 }

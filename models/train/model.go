@@ -31,8 +31,7 @@ type Fitted struct {
 	// it. Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE; the
 	// threshold is chosen on all of them together.
 	OutOfFold []float64
-	// Probabilities holds the same for all classes, n×(κ+1), and OutOfFold is then the probability of admission; nil
-	// for yes and no.
+	// Probabilities holds the same for all classes, n×(κ+1), of which OutOfFold sums admission; nil for yes and no.
 	Probabilities *mat.Dense
 	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row
 	// of OutOfFold; ξ, ν and rank are chosen as λ is.
@@ -50,8 +49,7 @@ type Fitted struct {
 	Parent string
 
 	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
-	// correction is the number of coefficients in which the model differs from that of all complaints; nil if it is no
-	// correction of that.
+	// correction is the number of coefficients that differ from the model of all complaints; nil if it corrects none.
 	correction *int
 }
 
@@ -81,8 +79,7 @@ type Data struct {
 	// Intake is what models read the rows by, as scorers do; nil is intake.Standard. See Clean.
 	Intake *intake.Intake
 	Pooled bool // the rows have several complaints, and the complaint is an auxiliary feature
-	// Classes are the names of the rows' classes, the reference first, and Admission tells which of them count as
-	// admitted; nil for yes and no.
+	// Classes names the rows' classes, the reference first, Admission those that count as admitted; nil for yes and no.
 	Classes   []string
 	Admission []bool
 	// Previous is the version before, from which the topics take their order; nil for none.
@@ -194,8 +191,7 @@ func (d *Data) labels() []int {
 // kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
-// patients returns who each row is about: the patient, or the visit of an unknown one. A row without either is about
-// somebody of its own.
+// patients returns who each row is about: the patient, else the visit, else somebody of its own.
 func patients(all []Row) []string {
 	out := make([]string, len(all))
 	for i, r := range all {
@@ -455,8 +451,7 @@ func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	return p, parts.Wait()
 }
 
-// path returns the settings of the head's path for so many features, of which the ones behind the first penalized are
-// auxiliary.
+// path returns the settings of the head's path; features behind the first penalized are auxiliary.
 func (s *Settings) path(penalized, all int) elasticnet.Settings {
 	path := elasticnet.Settings{
 		Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true,

@@ -59,8 +59,7 @@ func CountRecurring(rows []Row) (r Recurring) {
 	return r
 }
 
-// letters appends the words of a text in lower case, each behind a space, without anything but letters, and returns
-// their number.
+// letters appends the words of a text, letters only, in lower case behind a space, and returns their number.
 func letters(dst []byte, text string) (_ []byte, words int) {
 	inside := false
 	for _, r := range text {

@@ -16,8 +16,7 @@ import (
 const (
 	// leastReference is the number of notes below which a reference would be mostly chance.
 	leastReference = 100
-	// mostReference is how many notes a reference reads again. With ten bins it adds .002 to what chance makes of a
-	// PSI.
+	// mostReference is how many notes a reference reads again: with ten bins it adds .002 to a PSI by chance.
 	mostReference = 5000
 )
 

@@ -171,8 +171,7 @@ func Groupings(d *Data) []gate.Grouping {
 	return out
 }
 
-// hideRare replaces the levels of too few patients by rareLevels. They are text of the sender, who may have typed a
-// name there.
+// hideRare replaces the levels of too few patients, which may be names that were typed there.
 func hideRare(levels, patients []string) {
 	of := map[string]map[string]bool{}
 	for i, level := range levels {

@@ -12,8 +12,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// staying returns the models of the champion that the next generation keeps: those of complaints without any note, or
-// with too few to judge. champion may be nil.
+// staying returns the models of the champion, which may be nil, that stay: of complaints without notes, or with too few.
 func (t *Trained) staying(champion *models.Generation) map[string]models.Member {
 	stay := map[string]models.Member{}
 	if champion != nil {
@@ -45,8 +44,7 @@ func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*mo
 	return g, store.AddGeneration(ctx, g)
 }
 
-// generation adds the versions to the store, and returns the generation that Save adds. before is the one that is
-// served, or nil.
+// generation adds the versions to the store and returns the generation for Save; before is served, or nil.
 func (t *Trained) generation(ctx context.Context, store *models.Store,
 	before *models.Generation,
 ) (*models.Generation, error) {

@@ -29,8 +29,7 @@ var (
 // outcomes is the number of dots: few enough to be counted at a glance (Kay et al. 2016, CHI).
 const outcomes = 20
 
-// newDots draws a distribution as equally likely counts, those above the free beds as rings. free is −1 if it is
-// unknown.
+// newDots draws a distribution as equally likely counts, those above the free beds (−1: unknown) as rings.
 func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 	var counts [outcomes]int
 	short := 0

@@ -177,8 +177,7 @@ func (page *view) windows() {
 	}
 }
 
-// freeOf returns the free beds of a ward: those that were typed, or that the configuration names. Those of all are the
-// sum if each ward has its own.
+// freeOf returns the free beds of a ward as typed or configured; of all wards, the sum if each has its own.
 func (page *view) freeOf(ward string) (n int, known bool) {
 	if n, known = page.free[ward]; !known {
 		n, known = page.configured[ward]

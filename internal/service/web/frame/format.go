@@ -24,8 +24,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// Exact returns a number as messages print it, "" for one that is not finite or not known: the argument is a float64 or
-// a pointer.
+// Exact returns a float64, or one pointed at, as messages print it; "" if it is not finite or not known.
 func Exact(v any) string {
 	x := value(v)
 	if math.IsNaN(x) || math.IsInf(x, 0) {

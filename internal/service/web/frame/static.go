@@ -36,8 +36,7 @@ func readStatic() (static map[string]asset, sum string) {
 	}, hex.EncodeToString(whole[:6])
 }
 
-// Static returns the route of the static files. Their addresses change with their content, so that browsers may keep
-// them.
+// Static returns the route of the static files, whose addresses change with their content so that browsers keep them.
 func (f *Frame) Static() httpapi.Route {
 	return httpapi.Route{Pattern: "GET /static/{file}", Role: httpapi.Anyone, Handler: httpapi.Answering(f.file)}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// Replay sends the dead letters of a stream that have a reason back to where they came from; a dry run only counts
-// them.
+// Replay sends the dead letters of a stream with a reason back to where they came from; a dry run counts them.
 type Replay func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
 
 const (

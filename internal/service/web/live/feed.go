@@ -13,8 +13,7 @@ import (
 const (
 	// kept is how many predictions the feed keeps, so that a row that somebody reads stays for a while.
 	kept = 1024
-	// keptBytes bounds the predictions and notes that it keeps. They have some kilobytes each, unless somebody sends
-	// large ones.
+	// keptBytes bounds what it keeps, some kilobytes each unless somebody sends large ones.
 	keptBytes = 16 << 20
 	// batchGap is the least time between two batches of rows, and batchRows how many rows a batch has at most. So a
 	// viewer gets at most some 25 KB a second, whatever the stream does.
@@ -66,8 +65,7 @@ func NewFeed(showNotes bool) *Feed {
 	}
 }
 
-// Publish keeps a copy of a prediction and, if notes may be shown, of its note. It wakes nobody, and is safe for
-// concurrent use.
+// Publish keeps a copy of a prediction and, if it may be shown, of its note. It is safe for concurrent use.
 func (f *Feed) Publish(note, value []byte) {
 	p := &published{at: time.Now(), value: bytes.Clone(value)}
 	if f.notes {

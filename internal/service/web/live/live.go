@@ -127,8 +127,7 @@ func (h *room) renderRows(list []*published, more int) []byte {
 	return []byte(h.view.Part("batch", data))
 }
 
-// row returns what was published. A prediction that cannot be read, which no version of wardcast writes, is a row that
-// says so.
+// row returns what was published; one that says so for a prediction that cannot be read.
 func (f *published) row() *prediction.Row {
 	var p msg.Prediction
 	if err := json.Unmarshal(f.value, &p); err != nil {

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// viewerTick is how often a viewer looks for new rows. Each has a clock of its own, so that a thousand of them do
-	// not wake at once.
+	// viewerTick is how often a viewer looks for new rows, by its own clock, so that a thousand do not wake at once.
 	viewerTick = 200 * time.Millisecond
 	// stateGap is how often a viewer is told that all is well: without it, the page says that it is not connected.
 	stateGap = 5 * time.Second

@@ -215,8 +215,7 @@ type mark struct {
 	Denied                 bool
 }
 
-// steps are the contributions from which the tint is deeper, in log-odds. They are fixed, so that patients can be
-// compared.
+// steps are the contributions, in log-odds, from which the tint is deeper: fixed, so that patients can be compared.
 var steps = []float64{0.05, 0.25, 0.5}
 
 // step returns the depth of the tint, 0 for none.

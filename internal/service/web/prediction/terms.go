@@ -76,8 +76,7 @@ func TopicName(label string) string {
 	return strings.Join(words, " · ")
 }
 
-// TermName returns a term for people, the word for its status, and what else nurses wrote for it. What they wrote
-// stands for a stem.
+// TermName returns a term for people, the word for its status, and what else nurses wrote, which replaces a stem.
 func TermName(t *classifier.TopicTerm) (name, tag string, wrote []string) {
 	_, bare := textproc.StatusOf(t.Term)
 	name, tag, wrote = Spoken(bare), Tag(t.Status), t.Surface

@@ -219,8 +219,7 @@ func mapWord(label string) string {
 	return chart.Shorten(word, longestWord)
 }
 
-// push moves what overlaps apart, in the direction in which it overlaps less, and all into the map. It reports whether
-// any moved.
+// push moves what overlaps apart, where it overlaps less, and all into the map; it reports whether any moved.
 func push(places []place) bool {
 	moved := false
 	for i := range places {

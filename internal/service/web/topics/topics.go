@@ -184,8 +184,7 @@ func (data *view) add(t *classifier.Topic, at place, a *asked) {
 	})
 }
 
-// choose chooses a topic: the one that is asked for, else the one that matches best, else the strongest. It draws the
-// map.
+// choose chooses the topic asked for, else the best match, else the strongest, and draws the map.
 func (data *view) choose(wanted string) {
 	if wanted == "" {
 		wanted = strconv.Itoa(data.hits.best)

@@ -25,8 +25,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 )
 
-// Tokens of a viewer and of the operator j.doe, and a word that stands in notes, which no model knows and no log may
-// have.
+// Tokens of a viewer and of the operator j.doe, and a word in notes, which no model knows and no log may have.
 const (
 	Viewer   = "viewer-0123456789abcdef"
 	Operator = "operator-0123456789abcdef"
