@@ -108,7 +108,7 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	case info.Size() > limit:
-		return nil, tooLarge(info.Size(), limit)
+		return nil, fmt.Errorf("%d bytes, must be at most %d", info.Size(), limit)
 	}
 	data, err := os.ReadFile(at)
 	if errors.Is(err, fs.ErrPermission) {
@@ -120,10 +120,6 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 // denied tells which file or folder the process may not read or write, and who may.
 func denied(at string, err error) error {
 	return fmt.Errorf("%w on %s: run as the owner of the store", reason(err), at)
-}
-
-func tooLarge(size, limit int64) error {
-	return fmt.Errorf("%d bytes, must be at most %d", size, limit)
 }
 
 // reason cuts the path from an error, since FileError names it already.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,23 +128,26 @@ func parseGeneration(name string, data []byte) (*Generation, error) {
 // AddGeneration adds a generation, whose versions must be there and sound, and sets its Name and Format. Nothing is
 // served by it before it is promoted. Adding the same generation again changes nothing.
 func (s *Store) AddGeneration(ctx context.Context, g *Generation) error {
-	data, err := g.encode()
-	if err == nil {
-		err = s.sound(ctx, g)
-	}
-	if err == nil {
-		err = s.keepGeneration(ctx, g.Name, data)
-	}
-	if err != nil {
+	if err := s.keepGeneration(ctx, g, func() error { return nil }); err != nil {
 		return fmt.Errorf("adding a generation: %w", err)
 	}
 	return nil
 }
 
-// keepGeneration writes the file of a generation unless it is there.
-func (s *Store) keepGeneration(ctx context.Context, name string, data []byte) error {
-	file := generationFile(name)
-	err := s.bucket.Swap(ctx, file, nil, data)
+// keepGeneration writes the file of a generation whose versions are sound, unless it is there. record is called before.
+func (s *Store) keepGeneration(ctx context.Context, g *Generation, record func() error) error {
+	data, err := g.encode()
+	if err == nil {
+		err = s.sound(ctx, g)
+	}
+	if err == nil {
+		err = record()
+	}
+	if err != nil {
+		return err
+	}
+	file := generationFile(g.Name)
+	err = s.bucket.Swap(ctx, file, nil, data)
 	if !errors.Is(err, ErrConflict) {
 		return err
 	}
@@ -156,7 +161,7 @@ func (s *Store) keepGeneration(ctx context.Context, name string, data []byte) er
 // sound returns an error for each damaged or missing version of a generation.
 func (s *Store) sound(ctx context.Context, g *Generation) error {
 	var errs []error
-	for _, model := range sortedKeys(g.Models) {
+	for _, model := range slices.Sorted(maps.Keys(g.Models)) {
 		if _, err := s.Load(ctx, model, g.Models[model].Version); err != nil {
 			errs = append(errs, err)
 		}

@@ -179,17 +179,9 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 // The refusal is recorded first: a crash in between leaves a record of a generation that is not there, never a refused
 // generation without its record.
 func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
-	data, err := g.encode()
-	if err == nil {
-		err = s.sound(ctx, g)
-	}
-	if err == nil {
-		err = s.record(ctx, Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command})
-	}
-	if err == nil {
-		err = s.keepGeneration(ctx, g.Name, data)
-	}
-	if err != nil {
+	if err := s.keepGeneration(ctx, g, func() error {
+		return s.record(ctx, Event{Action: Refused, From: c.From, To: g.Name, By: c.By, Why: c.Why, Command: c.Command})
+	}); err != nil {
 		return fmt.Errorf("refusing: %w", err)
 	}
 	return nil

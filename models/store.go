@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 
@@ -145,5 +144,3 @@ func listing(err error) error {
 	}
 	return fmt.Errorf("listing the model store: %w", err)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -81,7 +81,10 @@ func (v *verification) file(ctx context.Context, file string) {
 	case n == 1 && (file == championFile || file == historyFile):
 	case n == 2 && parts[0] == generationsFolder && bundle.ValidVersion(strings.TrimSuffix(parts[1], ".json")) &&
 		path.Ext(parts[1]) == ".json":
-		v.generation(ctx, strings.TrimSuffix(parts[1], ".json"))
+		v.generations++
+		g, err := v.store.Generation(ctx, strings.TrimSuffix(parts[1], ".json"))
+		v.bad(err)
+		v.named(g)
 	case n >= 3 && parts[0] == bedsFolder:
 		v.beds(ctx, parts)
 	case n >= 3 && bundle.ValidModel(parts[0]) && bundle.ValidVersion(parts[1]):
@@ -92,13 +95,6 @@ func (v *verification) file(ctx context.Context, file string) {
 	default:
 		v.bad(&FileError{File: file, Err: errUnexpected})
 	}
-}
-
-func (v *verification) generation(ctx context.Context, name string) {
-	v.generations++
-	g, err := v.store.Generation(ctx, name)
-	v.bad(err)
-	v.named(g)
 }
 
 // named notes the versions of a generation, all of which must be whole.

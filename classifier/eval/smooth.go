@@ -79,7 +79,7 @@ func smooth(y []bool, x []float64) *logisticFit {
 		for _, q := range harrellQuantiles[more] {
 			knots = append(knots, quantile(sorted, q))
 		}
-		if !increasing(knots) {
+		if len(slices.Compact(slices.Clone(knots))) < len(knots) {
 			continue
 		}
 		if fit := fitLogistic(y, x, knots); fit != nil {
@@ -87,15 +87,6 @@ func smooth(y []bool, x []float64) *logisticFit {
 		}
 	}
 	return recalibrate(y, x)
-}
-
-func increasing(v []float64) bool {
-	for i := range v[1:] {
-		if !(v[i+1] > v[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // recalibrate fits the straight line logit P(y) = θ₀ + θ₁·x; nil if there is no fit.

@@ -103,15 +103,18 @@ func Build(in Input) (*Report, error) {
 	m, e := in.Manifest, &in.Evaluation
 	r := &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
-		Pieces: in.Pieces, Terms: in.Terms,
-		Supervised: in.Supervised, Heaviest: in.Heaviest, Correction: in.Correction, Data: in.Data, Kind: e.Kind,
-		Classes: in.Classes, Verdict: in.Verdict, Shifts: e.Shifts, Site: in.Site,
+		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
+		Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict,
+		Shifts: e.Shifts, Site: in.Site,
 	}
 	if r.Site == nil {
 		r.Site = &Site{}
 	}
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
-	n := r.Topics + r.Words + r.Pieces + auxFeatures(m)
+	n := r.Topics + r.Words + r.Pieces
+	for _, a := range m.Aux {
+		n += max(1, len(a.Mean))
+	}
 	if r.Correction != nil {
 		n = *r.Correction
 	}
@@ -152,15 +155,6 @@ func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, er
 		Supervised: r.Supervised, Heaviest: r.Heaviest,
 		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
 	})
-}
-
-// auxFeatures returns the number of features of the auxiliary values.
-func auxFeatures(m *bundle.Manifest) int {
-	n := 0
-	for _, a := range m.Aux {
-		n += max(1, len(a.Mean))
-	}
-	return n
 }
 
 // measure sets all figures: with many notes each part takes long, so they run side by side.

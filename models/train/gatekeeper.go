@@ -135,9 +135,11 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen,
 		Groupings: Groupings(&c.Notes),
 	}
-	if all := c.outcome(bundle.Other); all != nil && k.MinEvents > 0 {
-		notes.Learned = &gate.Learned{
-			Admissions: all.Positives, Others: all.Documents - all.Positives, Least: k.MinEvents,
+	for _, o := range c.Outcomes {
+		if o.Model == bundle.Other && k.MinEvents > 0 {
+			notes.Learned = &gate.Learned{
+				Admissions: o.Positives, Others: o.Documents - o.Positives, Least: k.MinEvents,
+			}
 		}
 	}
 	if before != nil {
@@ -164,15 +166,6 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 		return nil, err
 	}
 	return e, changed(k.carryOut(ctx, e, &c, before))
-}
-
-// outcome returns what the training says of a model, nil if it made none.
-func (c *Candidate) outcome(model string) *Outcome {
-	at := slices.IndexFunc(c.Outcomes, func(o Outcome) bool { return o.Model == model })
-	if at < 0 {
-		return nil
-	}
-	return &c.Outcomes[at]
 }
 
 // candidate saves the versions and returns their generation, which is not in the store yet. last may be nil.

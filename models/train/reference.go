@@ -70,7 +70,9 @@ func count(ref *drift.Reference, model *classifier.Model, d Data, at []int) {
 	var p msg.Prediction
 	n := min(len(at), mostReference)
 	for i := range n {
-		note := r.note(&d.Rows[at[i*len(at)/n]], &p)
+		row := &d.Rows[at[i*len(at)/n]]
+		r.scorer.Score(row.Text, r.read(row), &p)
+		note := r.scorer.Reading(&p)
 		ref.Add(&note)
 	}
 }
@@ -90,13 +92,6 @@ func evaluated(b *bundle.Bundle, field string, value any) error {
 	all[field] = data
 	b.Evaluation, err = encoded("evaluation", all)
 	return err
-}
-
-// note returns what a row looks like to the model. It uses p.
-func (r *reader) note(row *Row, p *msg.Prediction) drift.Note {
-	r.read(row)
-	r.scorer.Score(row.Text, r.values, p)
-	return r.scorer.Reading(p)
 }
 
 // recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it,

@@ -46,7 +46,8 @@ func counted(t *testing.T, b *bundle.Bundle, rows []Row) *drift.Reference {
 	r, now := newReader(m, &Data{Aux: auxColumns()}), referenceOf(t, b).Empty()
 	var p msg.Prediction
 	for i := range rows {
-		note := r.note(&rows[i], &p)
+		r.scorer.Score(rows[i].Text, r.read(&rows[i]), &p)
+		note := r.scorer.Reading(&p)
 		now.Add(&note)
 	}
 	return now

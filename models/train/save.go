@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// staying returns the models of the champion, which may be nil, that stay: of complaints without notes, or with too few.
+// staying returns the models of the champion, nil for none, that stay: of complaints without notes, or with too few.
 func (t *Trained) staying(champion *models.Generation) map[string]models.Member {
 	stay := map[string]models.Member{}
 	if champion != nil {
@@ -92,27 +92,19 @@ func later(a, b time.Time) time.Time {
 // the store.
 func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, model string) (*bundle.Bundle, error) {
 	return func(ctx context.Context, model string) (*bundle.Bundle, error) {
-		b, err := servedModel(ctx, store, model)
-		if damaged, ok := errors.AsType[*models.FileError](err); ok {
+		g, err := store.Champion(ctx)
+		var b *bundle.Bundle
+		if err == nil && g.Models[model].Version != "" {
+			b, err = store.Load(ctx, model, g.Models[model].Version)
+		}
+		damaged, ok := errors.AsType[*models.FileError](err)
+		switch {
+		case ok:
 			log.Warn("the champion is damaged: topics get new numbers", "model", model, "file", damaged.File)
 			return nil, nil
-		}
-		if errors.Is(err, models.ErrNotFound) {
+		case errors.Is(err, models.ErrNotFound):
 			return nil, nil
 		}
 		return b, err
 	}
-}
-
-// servedModel returns the version of a model that is served, nil if there is none.
-func servedModel(ctx context.Context, store *models.Store, model string) (*bundle.Bundle, error) {
-	g, err := store.Champion(ctx)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := g.Models[model]
-	if !ok {
-		return nil, nil
-	}
-	return store.Load(ctx, model, m.Version)
 }

@@ -22,7 +22,8 @@ func (s served) probabilities(d *Data) []float64 {
 	for name, at := range scoredBy(d.Rows, s.has) {
 		r := newReader(s[name], d)
 		for _, i := range at {
-			out[i] = r.probability(&d.Rows[i])
+			row := &d.Rows[i]
+			out[i] = r.scorer.Probability(row.Text, r.read(row))
 		}
 	}
 	return out
@@ -44,8 +45,8 @@ const (
 
 func newReader(m *classifier.Model, d *Data) *reader {
 	few := classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}
-	r := &reader{scorer: m.Scorer(classifier.Options{Limits: few, Intake: d.Intake}), values: make([]msg.Value,
-		len(m.Aux()))}
+	scorer := m.Scorer(classifier.Options{Limits: few, Intake: d.Intake})
+	r := &reader{scorer: scorer, values: make([]msg.Value, len(m.Aux()))}
 	for _, column := range m.Aux() {
 		r.from = append(r.from, place(d.Aux, column.Name))
 	}
@@ -71,15 +72,12 @@ func (r *Row) value(at int) msg.Value {
 	return r.Aux[at]
 }
 
-func (r *reader) probability(row *Row) float64 {
-	r.read(row)
-	return r.scorer.Probability(row.Text, r.values)
-}
-
-func (r *reader) read(row *Row) {
+// read returns the auxiliary values of a row, until the next call.
+func (r *reader) read(row *Row) []msg.Value {
 	for c, at := range r.from {
 		r.values[c] = row.value(at)
 	}
+	return r.values
 }
 
 // Probabilities returns those of admission of labelled notes, each by the model that will score it.

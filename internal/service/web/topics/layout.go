@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -175,19 +176,12 @@ func coordinates(similarity *mat.SymDense) (x, y []float64) {
 	eigen.VectorsTo(&vectors)
 	for n, to := range [][]float64{x, y} {
 		mat.Col(to, k-1-n, &vectors)
-		if i := floats.MaxIdx(absolute(to)); to[i] < 0 { // the sign is arbitrary
+		// The sign is arbitrary.
+		if slices.MaxFunc(to, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }) < 0 {
 			floats.Scale(-1, to)
 		}
 	}
 	return x, y
-}
-
-func absolute(v []float64) []float64 {
-	out := slices.Clone(v)
-	for i := range out {
-		out[i] = math.Abs(out[i])
-	}
-	return out
 }
 
 // stretch spreads values over the inner part of a length: partly where they lie, partly by their ranks, so that a few
