@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,9 +119,7 @@ type Change struct {
 // The change is recorded first: a crash in between leaves a record of a change that did not take effect
 // (Event.Abandoned), never a change without a record.
 func (s *Store) Promote(ctx context.Context, c Change) error {
-	if c.Action == "" {
-		c.Action = Promoted
-	}
+	c.Action = cmp.Or(c.Action, Promoted)
 	if err := s.change(ctx, c); err != nil {
 		return fmt.Errorf("promoting: %w", err)
 	}

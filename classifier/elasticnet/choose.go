@@ -10,7 +10,6 @@ import (
 
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/solver"
-	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Choice is a model at the λ that cross-validation chose.
@@ -150,18 +149,7 @@ func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
 
 // eachFold calls work for each fold, on several goroutines.
 func (c *search) eachFold(work func(f int) error) error {
-	errs := make([]error, len(c.models))
-	linalg.Threads(c.settings.Threads).Parallel(len(c.models), math.MaxInt, func(from, to int) {
-		for f := from; f < to; f++ {
-			errs[f] = work(f)
-		}
-	})
-	for f, err := range errs {
-		if err != nil {
-			return fmt.Errorf("fitting without fold %d: %w", f, err)
-		}
-	}
-	return nil
+	return eachFold(c.settings.Threads, len(c.models), work)
 }
 
 func (c *search) failed(ctx context.Context, what string, status Status) error {
@@ -227,11 +215,7 @@ func (c *search) try(ctx context.Context, lambda, tolerance float64, place int) 
 		}
 		t.beta[f] = slices.Clone(m.beta)
 		c.heldOut(f, m.beta, func(i int, eta float64) {
-			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
-			if !c.y[i] {
-				p = 1 - p
-			}
-			deviances[f] -= 2 * math.Log(p)
+			deviances[f] -= 2 * math.Log(likelihood(eta, c.y[i]))
 			sizes[f]++
 		})
 		return nil

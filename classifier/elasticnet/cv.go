@@ -40,6 +40,15 @@ func (cv *CV) Turned() bool { return cv.IndexMin < len(cv.Deviance)-1 }
 // clippedProbability is glmnet's smallest distance of a held-out probability from 0 and 1.
 const clippedProbability = 1e-5
 
+// likelihood returns the clipped probability of a held-out label.
+func likelihood(eta float64, positive bool) float64 {
+	p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
+	if !positive {
+		p = 1 - p
+	}
+	return p
+}
+
 // CrossValidate fits the path on all rows, which gives the λ, and then on the rows outside each fold. Row i is held out
 // by fold foldOf[i]; folds count from 0 and none may be empty. If a fold's path ends early as Flat or Saturated, its
 // last model stands for the smaller λ.
@@ -89,15 +98,23 @@ func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*C
 
 // extend adds λ to the paths of the folds.
 func (cv *CV) extend(ctx context.Context, s Settings, lambda []float64) error {
-	errs := make([]error, len(cv.models))
-	linalg.Threads(s.Threads).Parallel(len(cv.models), math.MaxInt, func(from, to int) {
+	return eachFold(s.Threads, len(cv.models), func(f int) (err error) {
+		if cv.models[f] == nil {
+			cv.models[f], err = newFitter(ctx, cv.problem, s, func(i int) bool { return cv.folds[i] != f })
+		}
+		if err == nil {
+			err = cv.models[f].extend(ctx, lambda)
+		}
+		return err
+	})
+}
+
+// eachFold calls work for each fold, on several goroutines, and returns the first error in the order of the folds.
+func eachFold(threads, count int, work func(f int) error) error {
+	errs := make([]error, count)
+	linalg.Threads(threads).Parallel(count, math.MaxInt, func(from, to int) {
 		for f := from; f < to; f++ {
-			if cv.models[f] == nil {
-				cv.models[f], errs[f] = newFitter(ctx, cv.problem, s, func(i int) bool { return cv.folds[i] != f })
-			}
-			if errs[f] == nil {
-				errs[f] = cv.models[f].extend(ctx, lambda)
-			}
+			errs[f] = work(f)
 		}
 	})
 	for f, err := range errs {
@@ -123,11 +140,7 @@ func (cv *CV) measure() {
 	for l := len(cv.Deviance); l < usable; l++ {
 		deviances := make([]float64, len(cv.models))
 		for i, eta := range cv.OutOfFold(l) {
-			p := min(max(linalg.Sigmoid(eta), clippedProbability), 1-clippedProbability)
-			if !cv.problem.Y[i] {
-				p = 1 - p
-			}
-			deviances[cv.folds[i]] -= 2 * cv.problem.weight(i) * math.Log(p)
+			deviances[cv.folds[i]] -= 2 * cv.problem.weight(i) * math.Log(likelihood(eta, cv.problem.Y[i]))
 		}
 		mean, deviation := foldMean(deviances, weights)
 		cv.sums = append(cv.sums, deviances)

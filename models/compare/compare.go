@@ -51,10 +51,8 @@ type Model struct {
 
 // Generations compares from and to, by the name of the model. It loads all models that differ.
 func Generations(ctx context.Context, store *models.Store, from, to *models.Generation) ([]Model, error) {
-	names := maps.Clone(from.Models)
-	if names == nil {
-		names = map[string]models.Member{}
-	}
+	names := map[string]models.Member{}
+	maps.Copy(names, from.Models)
 	maps.Copy(names, to.Models)
 	all := []Model{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -104,20 +102,12 @@ func side(ctx context.Context, store *models.Store, name, version string) (*Side
 	if err != nil {
 		return nil, err
 	}
-	s := &Side{
-		Version: version, Notes: b.Manifest.Training.Documents, Events: b.Manifest.Training.Positives,
-		words: model.Words(TopWords),
+	s := &Side{words: model.Words(TopWords)}
+	if b.Manifest.Metrics != nil {
+		if err := json.Unmarshal(b.Manifest.Metrics, s); err != nil {
+			return nil, fmt.Errorf("reading the metrics of model %q, version %q: %w", name, version, err)
+		}
 	}
-	if b.Manifest.Metrics == nil {
-		return s, nil
-	}
-	var measured struct {
-		LogLoss *float64 `json:"log_loss"`
-		AUROC   *float64 `json:"auroc"`
-	}
-	if err := json.Unmarshal(b.Manifest.Metrics, &measured); err != nil {
-		return nil, fmt.Errorf("reading the metrics of model %q, version %q: %w", name, version, err)
-	}
-	s.LogLoss, s.AUROC = measured.LogLoss, measured.AUROC
+	s.Version, s.Notes, s.Events = version, b.Manifest.Training.Documents, b.Manifest.Training.Positives
 	return s, nil
 }

@@ -105,10 +105,7 @@ func Build(in Input) (*Report, error) {
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
 		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
 		Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict,
-		Shifts: e.Shifts, Site: in.Site,
-	}
-	if r.Site == nil {
-		r.Site = &Site{}
+		Shifts: e.Shifts, Site: cmp.Or(in.Site, &Site{}),
 	}
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
 	n := r.Topics + r.Words + r.Pieces

@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -101,12 +102,7 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	return r, err
 }
 
-func (j *Job) logger() *slog.Logger {
-	if j.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return j.Logger
-}
+func (j *Job) logger() *slog.Logger { return cmp.Or(j.Logger, slog.New(slog.DiscardHandler)) }
 
 // answered returns the auxiliary features that some row has a value of, and the rows with these alone.
 func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {

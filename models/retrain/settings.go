@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -67,20 +68,10 @@ func (s Settings) withDefaults() (Settings, error) {
 	bad := func(format string, args ...any) (Settings, error) {
 		return s, fmt.Errorf("%w: "+format, append([]any{ErrSettings}, args...)...)
 	}
-	if s.Window == 0 {
-		s.Window = DefaultWindow
-	}
-	if s.Judged == 0 {
-		s.Judged = DefaultJudged
-	}
+	s.Window, s.Judged = cmp.Or(s.Window, DefaultWindow), cmp.Or(s.Judged, DefaultJudged)
+	s.MinDocuments, s.MinEvents = cmp.Or(s.MinDocuments, DefaultMinDocuments), cmp.Or(s.MinEvents, DefaultMinEvents)
 	if s.Intake == nil {
 		s.Intake = intake.Standard()
-	}
-	if s.MinDocuments == 0 {
-		s.MinDocuments = DefaultMinDocuments
-	}
-	if s.MinEvents == 0 {
-		s.MinEvents = DefaultMinEvents
 	}
 	if len(s.Admission) == 0 {
 		s.Admission = []msg.Disposition{msg.Admitted}

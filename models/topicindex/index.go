@@ -1,6 +1,7 @@
 package topicindex
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -59,9 +60,7 @@ type Index struct {
 
 // New returns an index without topics. Refresh fills it.
 func New(c Config) *Index {
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return &Index{config: c, filled: make(chan struct{}), damaged: make(chan struct{}, 1)}
 }
 

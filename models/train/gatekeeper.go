@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,9 @@ type Gatekeeper struct {
 	from  string // generation that was served then, "" if none was
 }
 
-// Begin notes what is served before a training, which may take hours: Enter changes nothing if it is something else by
+// Begin notes what is served before a training, which may take hours: Promote changes nothing if it is something else by
 // then. It returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training
-// begins with Enter.
+// begins with Promote.
 func (k *Gatekeeper) Begin(ctx context.Context) error {
 	c, err := k.champion(ctx)
 	if err != nil {
@@ -70,12 +71,7 @@ func unreadable(err error) error {
 		"unjudged): %w", err)
 }
 
-func (k *Gatekeeper) logger() *slog.Logger {
-	if k.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return k.Logger
-}
+func (k *Gatekeeper) logger() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
 
 // Untouched reports whether what is served is surely what it was at Begin.
 func (k *Gatekeeper) Untouched(ctx context.Context) bool {
@@ -170,9 +166,7 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 
 // candidate saves the versions and returns their generation, which is not in the store yet. last may be nil.
 func (k *Gatekeeper) candidate(ctx context.Context, c *Candidate, last *champion) (*models.Generation, error) {
-	if last == nil {
-		last = &champion{}
-	}
+	last = cmp.Or(last, &champion{})
 	g, err := c.generation(ctx, k.Store, last.generation)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -79,9 +80,7 @@ func Routes(o Options) ([]httpapi.Route, error) {
 		o.Questionnaires == nil || o.Changed == nil || o.Topics == nil || o.Logger == nil {
 		return nil, errors.New("web: all options are required")
 	}
-	if o.Zone == nil {
-		o.Zone = time.Local
-	}
+	o.Zone = cmp.Or(o.Zone, time.Local)
 	f := frame.New(frame.Options{
 		State:      func() frame.State { return live.State(o.Feed, o.Ready) },
 		Generation: func() string { return o.Set().Generation },

@@ -2,6 +2,7 @@
 package beds
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -59,11 +60,9 @@ type query struct {
 // readQuery reads the address of the page. What is wrong is in Errors, and left out.
 func readQuery(values url.Values, zone *time.Location) *query {
 	q := &query{
-		Window: httpapi.DefaultWindow, Ward: values.Get("ward"), Waiting: values.Get("include") == "waiting",
-		free: map[string]int{}, typed: map[string]string{}, Errors: map[string]string{},
-	}
-	if q.Ward == "" {
-		q.Ward = msg.AllWards
+		Window: httpapi.DefaultWindow, Ward: cmp.Or(values.Get("ward"), msg.AllWards),
+		Waiting: values.Get("include") == "waiting",
+		free:    map[string]int{}, typed: map[string]string{}, Errors: map[string]string{},
 	}
 	if text := values.Get("window"); text != "" {
 		if d, err := time.ParseDuration(text); err != nil || d < httpapi.MinWindow || d > httpapi.MaxWindow {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
@@ -29,10 +30,7 @@ func (h *room) stream(*http.Request) http.Handler {
 		if out == nil {
 			return
 		}
-		seen := r.Header.Get("Last-Event-ID")
-		if seen == "" {
-			seen = r.URL.Query().Get("after")
-		}
+		seen := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))
 		v := &viewer{room: h, out: out}
 		v.run(r.Context().Done(), seen)
 	})

@@ -1,6 +1,7 @@
 package prediction
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -36,10 +37,7 @@ func Spoken(term string) string {
 	if kind == "" {
 		return strings.ReplaceAll(strings.TrimPrefix(term, "side:"), "_", " ")
 	}
-	sign := map[string]string{"<=": "≤", ">=": "≥"}[m[3]]
-	if sign == "" {
-		sign = m[3]
-	}
+	sign := cmp.Or(map[string]string{"<=": "≤", ">=": "≥"}[m[3]], m[3])
 	text := kind + " " + sign + m[4]
 	if m[5] != "" {
 		text += "–" + m[5]

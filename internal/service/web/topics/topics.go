@@ -186,9 +186,7 @@ func (data *view) add(t *classifier.Topic, at place, a *asked) {
 
 // choose chooses the topic asked for, else the best match, else the strongest, and draws the map.
 func (data *view) choose(wanted string) {
-	if wanted == "" {
-		wanted = strconv.Itoa(data.hits.best)
-	}
+	wanted = cmp.Or(wanted, strconv.Itoa(data.hits.best))
 	for i := range data.All {
 		if v := &data.All[i]; data.Chosen == nil || strconv.Itoa(v.Topic.Topic) == wanted {
 			data.Chosen = v

@@ -2,6 +2,7 @@
 package try
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -244,10 +245,7 @@ func number(text string) (msg.Optional, error) {
 func read(t *textproc.Transformer, text string) *reading {
 	r := &reading{}
 	for _, k := range t.Tokens(text) {
-		status := prediction.Tag(k.Status.String())
-		if status == "" {
-			status = "stated"
-		}
+		status := cmp.Or(prediction.Tag(k.Status.String()), "stated")
 		terms := make([]string, len(k.Terms))
 		for i, term := range k.Terms {
 			terms[i] = prediction.Spoken(term)
