@@ -82,7 +82,6 @@ func (p *Parts) ToBundle(b *bundle.Bundle) error {
 	return nil
 }
 
-// textJSON is the text settings of a manifest.
 type textJSON struct {
 	textproc.Settings
 	Grams []string `json:"grams,omitempty"` // pieces of words, in the order of their coefficients

@@ -83,7 +83,6 @@ func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
 	return fit, nil
 }
 
-// beds checks the files of a version of beds, or one that is out of place.
 func (v *verification) beds(ctx context.Context, parts []string) {
 	version, file := parts[1], path.Join(parts[2:]...)
 	switch {

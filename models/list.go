@@ -67,7 +67,6 @@ func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	return list, damage
 }
 
-// role is what a version is, by the generations that name it.
 type role struct {
 	status             VersionStatus
 	reason, generation string

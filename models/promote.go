@@ -60,7 +60,6 @@ func (s *Store) pointer(ctx context.Context) (name string, held []byte, err erro
 	return name, held, nil
 }
 
-// noPointer returns the champion of a store without a champion file.
 func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
 	events, err := s.recorded(ctx)
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {

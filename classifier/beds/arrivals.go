@@ -94,7 +94,6 @@ func (r *Rates) holidayFactor(h *History, observed float64, loc *time.Location) 
 	return (holidayPrior + n*observed/expected) / (holidayPrior + n)
 }
 
-// dates returns the set of days in the form 2006-01-02.
 func dates(days []string) map[string]bool {
 	set := map[string]bool{}
 	for _, d := range days {

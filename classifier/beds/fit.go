@@ -141,7 +141,6 @@ func counted(counts []int) bool {
 	return len(counts) == 0 || slices.Min(counts) >= 0
 }
 
-// baseRates returns the share of admissions by complaint and of all.
 func baseRates(visits []Visit) (base map[string]float64, overall float64) {
 	type count struct{ n, admitted float64 }
 	var all count

@@ -141,13 +141,11 @@ func (p *Pool) visit(id string, size int) *poolVisit {
 	return v
 }
 
-// hold counts bytes that a visit takes more than before.
 func (p *Pool) hold(v *poolVisit, bytes int) {
 	v.held += bytes
 	p.held += bytes
 }
 
-// insert adds an event at its place, unless it is there.
 func insert[E any](events []E, e E, order func(E) Order) []E {
 	i, found := slices.BinarySearchFunc(events, order(e), func(e E, o Order) int { return order(e).compare(o) })
 	if found {
@@ -310,7 +308,6 @@ func (p *Pool) known(t time.Time, m *Moment) []known {
 	return all
 }
 
-// latest returns the last event that was known at t, nil if there is none.
 func latest[E any](events []E, t time.Time, seen func(*E) time.Time) *E {
 	for i := len(events) - 1; i >= 0; i-- {
 		if !seen(&events[i]).After(t) {

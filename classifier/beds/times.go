@@ -57,7 +57,6 @@ func sum(groups ...*[strata]Counts) Counts {
 	return all
 }
 
-// fitTimes counts the times of visits, which are closed and decided.
 func fitTimes(visits []Visit, loc *time.Location) Times {
 	var t Times
 	p := make([]float64, len(visits))

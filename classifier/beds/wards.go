@@ -39,7 +39,6 @@ func nameFew(visits []Visit) {
 	}
 }
 
-// fitWards counts the wards of those visits that were admitted to a known one.
 func fitWards(visits []Visit) Wards {
 	w := Wards{Admitted: map[string][ageBands][]int{}}
 	for i := range visits {

@@ -140,7 +140,6 @@ func Limit(file string) int64 {
 	return limits[file]
 }
 
-// optional are the files that a version may lack.
 var optional = []string{ReportFile, PageFile}
 
 // ParseManifest reads and checks a manifest. The error wraps ErrManifest.

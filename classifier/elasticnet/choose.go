@@ -90,7 +90,6 @@ func (s Settings) factors(p int) []float64 {
 	return factors
 }
 
-// search is the state of Choose.
 type search struct {
 	x                *Product
 	y                []bool
@@ -101,7 +100,6 @@ type search struct {
 	tried            []trial        // λ falling
 }
 
-// trial is a λ that was tried.
 type trial struct {
 	lambda, deviance, standardError float64
 	held                            []float64   // sum of the deviances of each fold's rows

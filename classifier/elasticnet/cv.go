@@ -96,7 +96,6 @@ func CrossValidate(ctx context.Context, p Problem, foldOf []int, s Settings) (*C
 	return cv, nil
 }
 
-// extend adds λ to the paths of the folds.
 func (cv *CV) extend(ctx context.Context, s Settings, lambda []float64) error {
 	return eachFold(s.Threads, len(cv.models), func(f int) (err error) {
 		if cv.models[f] == nil {

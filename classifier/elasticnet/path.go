@@ -116,7 +116,6 @@ func prepare(p Problem, s Settings) (Settings, error) {
 
 func everyRow(int) bool { return true }
 
-// fitter computes a path λ by λ.
 type fitter struct {
 	*Path
 	descent  *descent

@@ -67,7 +67,6 @@ func (x *Product) base(beta []float64) []float64 {
 	return out
 }
 
-// addFeatures adds Tᵀs to dst.
 func (x *Product) addFeatures(dst, s []float64) {
 	for j, v := range s {
 		if v == 0 {
@@ -97,7 +96,6 @@ func (x *Product) row(i int, base []float64) float64 {
 	return even + odd
 }
 
-// addRow adds a times row i of B to dst.
 func (x *Product) addRow(dst []float64, i int, a float64) {
 	from, to := x.starts[i], x.starts[i+1]
 	columns, values := x.columns[from:to], x.values[from:to]

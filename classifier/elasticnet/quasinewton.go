@@ -218,7 +218,6 @@ func (q *quasiNewton) move() bool {
 	return false
 }
 
-// remember adds the step from beta to next to the pairs.
 func (q *quasiNewton) remember() {
 	var r pair
 	if len(q.pairs) == maxPairs {

@@ -228,7 +228,6 @@ type called struct {
 	last     bool // of rows with equal probabilities
 }
 
-// falling returns the rows by falling probability.
 func (c *clusters) falling(y []bool, p []float64) []called {
 	order := ascending(p)
 	out := make([]called, len(order))

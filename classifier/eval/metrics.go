@@ -117,7 +117,6 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	return m, nil
 }
 
-// counts are those of the confusion matrix.
 type counts struct{ truePositive, falsePositive, trueNegative, falseNegative float64 }
 
 func (c *counts) add(truth, called bool) {

@@ -15,7 +15,6 @@ type Columns struct {
 	folded  []byte // buffer
 }
 
-// column is one auxiliary column of the model.
 type column struct {
 	*bound                   // nil for all numbers
 	levels []string          // of the model, ascending

@@ -46,7 +46,6 @@ const ArrivedField = "arrived_at"
 
 func (b *bound) holds(x float64) bool { return x >= b.low && x <= b.high }
 
-// bound returns the range of a field, nil for one that takes all numbers.
 func (in *Intake) bound(field string) *bound {
 	for i := range in.bounds {
 		if in.bounds[i].field == field {

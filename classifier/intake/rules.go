@@ -55,7 +55,6 @@ type Intake struct {
 	levels   map[string]map[string]string // the folded level of each folded spelling, by field
 }
 
-// bound is the range of a field.
 type bound struct {
 	field     string
 	low, high float64

@@ -90,7 +90,6 @@ func Open(ctx context.Context, place string) (*models.Store, error) {
 // IsURL reports whether a place of a store is a URL rather than the path of a directory.
 func IsURL(place string) bool { return strings.Contains(place, "://") }
 
-// options reads the parameters of a URL.
 type options struct {
 	values url.Values
 	err    error
@@ -114,7 +113,6 @@ func (o *options) flag(name string) bool {
 	return value
 }
 
-// check returns an error if a parameter was wrong or nobody asked for it.
 func (o *options) check() error {
 	for name := range o.values {
 		return fmt.Errorf("unknown parameter %q", name)

@@ -109,7 +109,6 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.status + ": " + e.text }
 
-// refusal reads and closes an answer that is not a success.
 func refusal(answer *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, messageLimit))
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
@@ -140,7 +139,6 @@ func hasCode(err error, code int) bool {
 	return ok && answer.code == code
 }
 
-// objects is the path of all objects of the bucket.
 func (g *google) objects() string { return "/storage/v1/b/" + url.PathEscape(g.bucket) + "/o" }
 
 func (g *google) list(ctx context.Context, prefix string, recursive bool) (names []string, err error) {
@@ -187,7 +185,6 @@ func (g *google) get(ctx context.Context, name string, limit int64) ([]byte, ver
 	return data, version(answer.Header.Get("X-Goog-Generation")), err
 }
 
-// put uploads an object in one request.
 func (g *google) put(ctx context.Context, name string, data []byte, now version) error {
 	query := url.Values{"uploadType": {"media"}, "name": {name}, "fields": {"generation"}}
 	if now != anyVersion {

@@ -89,7 +89,6 @@ func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }
 
-// side reads a version, nil for none.
 func side(ctx context.Context, store *models.Store, name, version string) (*Side, error) {
 	if version == "" {
 		return nil, nil

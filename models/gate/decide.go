@@ -108,7 +108,6 @@ func (f *Figures) objection(n *Notes, s Settings) string {
 	return ""
 }
 
-// losses compares those of challenger and champion.
 func (f *Figures) losses() string {
 	d := f.Difference.LogLoss
 	if d.Value == 0 && d.StandardError == 0 {

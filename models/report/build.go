@@ -210,7 +210,6 @@ func (r *Report) curves(e *Evaluation) (err error) {
 	return nil
 }
 
-// risks counts predictions by outcome in bars of equal width.
 func risks(y []bool, p []float64) Histogram {
 	h := Histogram{Admitted: make([]int, riskBars), Others: make([]int, riskBars)}
 	for i := range riskBars + 1 {
@@ -259,7 +258,6 @@ func ranking(y []bool, p []float64) []RankingPoint {
 	return out
 }
 
-// subgroups returns those of a grouping, by name.
 func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err error) {
 	if len(g.Level) != len(e.Admitted) {
 		return nil, fmt.Errorf("%w: %d outcomes, %d levels of %q", eval.ErrShape, len(e.Admitted), len(g.Level), g.Name)

@@ -12,7 +12,6 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// newChart returns a chart of the size that all figures have but the forest plot.
 func newChart(title string, x, y chart.Span) *chart.Chart {
 	return &chart.Chart{
 		Title: title, Class: "fig", Width: 400, Height: 360, Left: 50, Right: 16, Top: 30, Bottom: 48, X: x, Y: y,

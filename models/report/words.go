@@ -80,7 +80,6 @@ const LooksLeaked = "the AUROC is above 0.95, too good to be true: look for text
 // TooGood reports whether predictions are better than notes of triage allow.
 func TooGood(a *eval.Assessment) bool { return a != nil && a.AUROC != nil && a.AUROC.Value > tooGood }
 
-// heaviest names the words that move the predictions most.
 func (r *Report) heaviest() string {
 	if len(r.Heaviest) == 0 {
 		return ""
@@ -91,7 +90,6 @@ func (r *Report) heaviest() string {
 // percent returns a share as "22.4 %".
 func percent(v float64) string { return wording.Fixed(100*v, 1) + " %" }
 
-// ranged returns an estimate with its interval, "–" for none.
 func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
 		return "–"

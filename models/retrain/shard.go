@@ -84,7 +84,6 @@ func (r round) unlike(other round) string {
 	return strings.Join(names, " and ")
 }
 
-// part is what one shard leaves for the others.
 type part struct {
 	Round    round
 	Outcomes json.RawMessage // of the training
@@ -260,7 +259,6 @@ func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	return served.Parent == of.From && served.CreatedAt.Equal(created(parts)), nil
 }
 
-// created returns when the latest model of all parts was made, and so their generation.
 func created(parts []*part) (latest time.Time) {
 	for _, p := range parts {
 		for _, b := range p.Bundles {
@@ -272,7 +270,6 @@ func created(parts []*part) (latest time.Time) {
 	return latest
 }
 
-// makePart trains the models of the shard and leaves them to the others.
 func (j *Job) makePart(ctx context.Context, data train.Data, job train.Job, now round) error {
 	var trained *train.Trained
 	var err error

@@ -185,7 +185,6 @@ type source struct {
 	Vocabulary []string `json:",omitempty"`
 }
 
-// document returns the document of a topic, whose weighted fields have these lengths.
 func (f *found) document(lengths map[string]int) (*document.Document, error) {
 	shown := *f.topic
 	shown.Terms = shown.Terms[:min(len(shown.Terms), shownTerms)]

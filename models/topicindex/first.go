@@ -82,7 +82,6 @@ func (s *snapshot) firstSeen(ctx context.Context, word string) ([]First, error) 
 	return all, nil
 }
 
-// terms returns the first terms of a text with their statuses.
 func (s *snapshot) terms(text string) (all []string) {
 	for _, token := range s.tokens(cut(text)) {
 		if len(all) < maxClauses && len(token.Terms) > 0 {

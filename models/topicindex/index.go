@@ -202,7 +202,6 @@ func (x *Index) makeFolder() (err error) {
 	return err
 }
 
-// keyOf names the versions with their statuses.
 func keyOf(list []models.VersionInfo, factors []*Version) (string, error) {
 	sum := sha256.New()
 	if err := json.NewEncoder(sum).Encode([]any{format, list, factors}); err != nil {

@@ -139,7 +139,6 @@ func (s *snapshot) readWords(advanced index.Index) (err error) {
 	return err
 }
 
-// eachWord calls f with each word of a field, in order.
 func eachWord(r index.IndexReader, field string, f func(*index.DictEntry)) error {
 	d, err := r.FieldDict(field)
 	if err != nil {
@@ -171,7 +170,6 @@ func (s *snapshot) tokens(text string) []textproc.Token {
 	return s.reader.Tokens(text)
 }
 
-// versions returns all versions in the index, by their ids.
 func (s *snapshot) versions(ctx context.Context) (map[string]*Version, error) {
 	all := map[string]*Version{}
 	for _, kind := range []string{kindVersion, kindTopic} {

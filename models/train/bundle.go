@@ -64,7 +64,6 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundl
 	return b, r.Write(b)
 }
 
-// measured holds the metrics of admission and, for several outcomes, those of all classes.
 type measured struct {
 	*eval.Metrics
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
@@ -121,7 +120,6 @@ var decisionThresholds = []float64{.05, .1, .15, .2, .25, .3, .35, .4, .45, .5, 
 
 const calibrationBins = 10
 
-// evaluation returns the contents of evaluation.json: the metrics, and the data from which a report draws its curves.
 func (f *Fitted) evaluation(rows []Row, metrics measured) (json.RawMessage, error) {
 	y := labels(rows)
 	curve, err := eval.DecisionCurve(y, f.OutOfFold, decisionThresholds)

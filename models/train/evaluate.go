@@ -97,7 +97,6 @@ func (c Configuration) String() string {
 	return string(c.Method)
 }
 
-// settings returns s with what the configuration changes in it.
 func (c Configuration) settings(s Settings) (Settings, error) {
 	s.Method, s.Words, s.Rank, s.Ranks, s.Text.Weighting = c.Method, c.Words, max(c.Rank, 1), nil, c.Weighting
 	if c.Method != L1NMF {
@@ -266,7 +265,6 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 	return evaluations, nil
 }
 
-// summarize sets the means over the repeats.
 func (e *Evaluation) summarize(c Configuration, d *Data, repeats []*answers) error {
 	e.Configuration, e.Name, e.Repeats = c, c.String(), len(repeats)
 	accuracy, metrics := make([]float64, len(repeats)), make([]*eval.Metrics, len(repeats))
@@ -353,7 +351,6 @@ type trialText struct {
 	many   bool // see Settings.many
 }
 
-// run returns the predictions of the test rows and the number of topics that were used.
 func (t *trial) run(ctx context.Context, c Configuration, s Settings) (p predictions, rank int, err error) {
 	if c.Method == Majority {
 		return t.majority(), 0, nil
@@ -417,7 +414,6 @@ func (t *trial) fit(ctx context.Context, c Configuration, s Settings) (*Fitted, 
 	return head(ctx, t.train, with, &s)
 }
 
-// predict returns the predictions of the test rows.
 func (t *trial) predict(fitted *Fitted) (predictions, error) {
 	p := newPredictions(len(t.test), len(fitted.Classes))
 	p.threshold = fitted.Threshold

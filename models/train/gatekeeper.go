@@ -202,7 +202,6 @@ func (c *Candidate) keepLater(until time.Time, least int) bool {
 	return true
 }
 
-// keepServed gives the notes of complaints whose model stays the champion's probabilities.
 func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
 	notes := byModel(c.Notes.Rows)
 	for name := range c.staying(g) {
@@ -223,7 +222,6 @@ func (c *Candidate) record(v *gate.Verdict) error {
 	return nil
 }
 
-// carryOut does what the verdict, or the force, demands.
 func (k *Gatekeeper) carryOut(ctx context.Context, e *Promotion, c *Candidate, before *champion) error {
 	change := models.Change{From: k.from, By: k.By, Why: e.Verdict.Reason, Command: k.Command}
 	if k.Why != "" {

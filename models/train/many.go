@@ -213,7 +213,6 @@ func (b *base) add(from, to int) {
 	}
 }
 
-// join appends rows. It makes room for n rows like the first ones.
 func (b *base) join(more *base, n int) {
 	if len(b.starts) == 1 && len(more.starts) > 0 {
 		b.columns = slices.Grow(b.columns, n*len(more.columns)/len(more.starts)*11/10)

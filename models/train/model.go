@@ -188,7 +188,6 @@ func (d *Data) labels() []int {
 	return out
 }
 
-// kappa is the number of classes without the reference.
 func (r *rows) kappa() int { return max(len(r.names)-1, 1) }
 
 // patients returns who each row is about: the patient, else the visit, else somebody of its own.
@@ -331,7 +330,6 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, c.outOfFold), foldOf, s)
 }
 
-// fitDesign fits the coefficients of features that are laid out.
 func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int) (*coefficients, error) {
 	aux, scale, err := r.auxFeatures(!s.Standardize)
 	if err != nil {
@@ -418,7 +416,6 @@ func (f *Fitted) calibrate(r *rows, logOdds *mat.Dense, foldOf []int, s *Setting
 	return nil
 }
 
-// admission returns the sum of the probabilities of the classes that count as admitted.
 func admission(p []float64, admitted []bool) float64 {
 	var sum float64
 	for c, v := range p {

@@ -95,7 +95,6 @@ func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, be
 	return nil
 }
 
-// period returns the first and the last arrival, zero if no row has any.
 func period(rows []Row) (from, to time.Time) {
 	for _, r := range rows {
 		if r.Arrived.IsZero() {

@@ -224,7 +224,6 @@ func (s *Settings) checkClasses(classes int) error {
 	return nil
 }
 
-// ranks returns the numbers of topics to choose from.
 func (s *Settings) ranks() []int {
 	if len(s.Ranks) > 0 {
 		return s.Ranks
@@ -232,7 +231,6 @@ func (s *Settings) ranks() []int {
 	return []int{s.Rank}
 }
 
-// rich returns the settings of the other text that ChooseText tries.
 func (s Settings) rich() Settings {
 	s.Text.KeepStopWords, s.Text.NGrams = true, max(s.Text.NGrams, 2)
 	return s

@@ -17,7 +17,6 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// supervised is the state of a supervised training.
 type supervised struct {
 	*rows
 	*Settings

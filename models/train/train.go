@@ -192,7 +192,6 @@ func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
 	}, nil
 }
 
-// trainOwn makes the models of single complaints.
 func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
 	choose := t.settings.ChooseText
 	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = p.KeepStopWords, p.NGrams, false

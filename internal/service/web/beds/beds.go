@@ -101,7 +101,6 @@ func readQuery(values url.Values, zone *time.Location) *query {
 	return q
 }
 
-// address returns the query of the page, which readQuery reads.
 func (q *query) address() url.Values {
 	v := url.Values{}
 	if q.Window != httpapi.DefaultWindow {
@@ -155,7 +154,6 @@ func (q *query) linkTo(path, name, value string) string {
 	return path + "?" + v.Encode()
 }
 
-// api returns the address of the same forecasts in the API.
 func (q *query) api() string {
 	v := url.Values{"window": {short(q.Window)}}
 	if !q.At.IsZero() {

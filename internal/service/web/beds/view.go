@@ -74,7 +74,6 @@ func newOutlook(b *msg.BedDemand) outlook {
 // warnFrom is the chance of a shortage from which a ward has a warning.
 const warnFrom = 0.5
 
-// clock returns the time of day on the site's wall clock.
 func (page *view) clock(t time.Time) string { return t.In(page.zone).Format("15:04") }
 
 // by returns the end of a window, with its day unless that is the day of the count.
@@ -311,7 +310,6 @@ func (page *view) lead(o *outlook) {
 // mostTight bounds the wards that the answer names.
 const mostTight = 3
 
-// tightest returns the wards that will probably be short, or else the one that is nearest to it.
 func (page *view) tightest() (tight []wardRow) {
 	for _, w := range page.Wards {
 		if w.chance < 0 || len(tight) == mostTight || len(tight) > 0 && !w.Warn {

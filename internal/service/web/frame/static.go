@@ -26,7 +26,6 @@ type asset struct {
 	data, small []byte // as it is, and compressed
 }
 
-// readStatic returns the style sheet and the script, and a word that changes with them.
 func readStatic() (static map[string]asset, sum string) {
 	sheet := []byte(string(chart.Style()) + style)
 	whole := sha256.Sum256(slices.Concat(sheet, script))

@@ -104,7 +104,6 @@ func newView(s *health.Snapshot) *view {
 // hour returns the last hour and now.
 func hour(s *health.Status) []health.Point { return append(slices.Clone(s.History), s.Point) }
 
-// known returns a number in words, a dash if it is not known.
 func known(v float64, format func(float64) string) string {
 	if math.IsNaN(v) {
 		return frame.Unknown

@@ -26,14 +26,12 @@ const (
 	maxReplay = 4 << 10
 )
 
-// replayPage asks an operator to confirm a replay.
 type replayPage struct {
 	*health.Status
 	Reason, Error string
 	deadletter.Sent
 }
 
-// askReplay counts what a replay would send, and asks whether to.
 func (h *room) askReplay(r *http.Request) http.Handler {
 	data, missing := h.replayOf(r.URL.Query())
 	if missing != nil {
@@ -68,7 +66,6 @@ func (h *room) replay(r *http.Request) http.Handler {
 	return http.RedirectHandler("/health?replayed="+strconv.Itoa(data.Sent.Sent), http.StatusSeeOther)
 }
 
-// shown returns the page, with what went wrong.
 func (h *room) shown(data *replayPage, status int, wrong string) *frame.View {
 	data.Error = wrong
 	v := h.replayView.View(data)

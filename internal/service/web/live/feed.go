@@ -52,7 +52,6 @@ type published struct {
 	kind string
 }
 
-// batch is a frame of rows that all viewers get.
 type batch struct {
 	first, last uint64 // numbers of the predictions in it
 	frame       []byte
@@ -99,7 +98,6 @@ func (f *Feed) latest(n int, after uint64) (list []*published, last uint64) {
 	return list, f.last
 }
 
-// at returns a prediction by its number, nil if it is not kept.
 func (f *Feed) at(number uint64) *published {
 	f.mu.Lock()
 	defer f.mu.Unlock()

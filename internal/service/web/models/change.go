@@ -12,7 +12,6 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// maxChange bounds the form, in bytes.
 const maxChange = 16 << 10
 
 type action struct {
@@ -20,7 +19,6 @@ type action struct {
 	do                    httpapi.Action
 }
 
-// changeView asks an operator to confirm a change.
 type changeView struct {
 	Heading, Button, Action  string
 	From, To, Verdict, Error string
@@ -37,7 +35,6 @@ func (h *room) ask(r *http.Request, a *action) http.Handler {
 	return h.confirm(a, data, h.preview(r, a, data, r.URL.Query().Get("to")))
 }
 
-// confirm shows the page that asks for a reason, with why nothing was changed or would be.
 func (h *room) confirm(a *action, data *changeView, problem *httpapi.Problem) http.Handler {
 	data.Heading, data.Button, data.Action = a.heading, a.button, a.path
 	v := h.askedView.View(data)

@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/models/report"
 )
 
-// figuresView shows what a version of a model is worth: the figures of its report.
 type figuresView struct {
 	Name, Label, Version, Path string
 	Missing                    string // why there are no figures
@@ -54,7 +53,6 @@ type benefit struct{ eval.BenefitPoint }
 // Assess returns how many patients one assesses to find an admission.
 func (b benefit) Assess() string { return wording.Short(1/b.Threshold, 1) }
 
-// version is a version in the table behind the sparklines.
 type version struct {
 	*facts
 	Name    string
@@ -167,7 +165,6 @@ type factCache struct {
 	known map[string]*facts // by model and version
 }
 
-// factsOf reads the facts of a version's manifest, once.
 func (h *room) factsOf(ctx context.Context, model, version string) (*facts, error) {
 	c := &h.cache
 	c.mu.Lock()
@@ -224,7 +221,6 @@ func (h *room) reportJSON(r *http.Request) http.Handler {
 	})
 }
 
-// figuresCSV answers with what the charts show, one value a line.
 func (h *room) figuresCSV(r *http.Request) http.Handler {
 	b, missing := h.bundle(r)
 	if missing != nil {

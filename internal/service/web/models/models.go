@@ -98,7 +98,6 @@ type eventView struct {
 	Sign, What string
 }
 
-// maxListed bounds the generations and events on the page.
 const maxListed = 30
 
 // page shows what scores notes, the generations and their history.
@@ -123,7 +122,6 @@ func (h *room) page(r *http.Request) http.Handler {
 	return h.view.View(data)
 }
 
-// pathOf returns the address of the figures of a version.
 func pathOf(model, version string) string {
 	return "/models/" + url.PathEscape(model) + "/" + url.PathEscape(version)
 }
@@ -192,7 +190,6 @@ func newGenerationView(g models.GenerationInfo, inUse, objection string) generat
 	return v
 }
 
-// bundle reads a version of a model, or returns the answer that there is none.
 func (h *room) bundle(r *http.Request) (*bundle.Bundle, http.Handler) {
 	b, err := h.store.Describe(r.Context(), r.PathValue("model"), r.PathValue("version"))
 	if err == nil {

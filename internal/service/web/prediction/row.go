@@ -117,7 +117,6 @@ func NewRow(p *msg.Prediction, note *msg.Note) *Row {
 	return r
 }
 
-// patientOf returns what a prediction itself says about the patient: the values that its model uses.
 func patientOf(p *msg.Prediction) *msg.Note {
 	n := &msg.Note{}
 	for _, a := range p.Aux {
@@ -190,7 +189,6 @@ type vital struct {
 // newsAge is the age from which the score applies.
 const newsAge = 16
 
-// vitals returns the measurements of a note, in the order in which they are read out.
 func vitals(n *msg.Note) (list []vital) {
 	adult := n.Age.Set && n.Age.Value >= newsAge
 	sbp, dbp := n.Vitals.SBP, n.Vitals.DBP

@@ -21,7 +21,6 @@ type Why struct {
 // unnamed stands for words of the note that may not be shown.
 const unnamed = "a word not shown"
 
-// newWhy returns the tables of a prediction; note is nil if it may not be shown.
 func newWhy(p *msg.Prediction, note *msg.Note) Why {
 	w := Why{P: newProbability(p), Logit: frame.Signed(p.Logit), Exact: frame.Exact(p.Logit)}
 	var runes []rune
@@ -70,7 +69,6 @@ func newWhy(p *msg.Prediction, note *msg.Note) Why {
 
 func bar(name string, v float64) frame.BarRow { return frame.NewBarRow(name, v, frame.Signed(v)) }
 
-// auxName returns the name and value of what is known about a patient.
 func auxName(a *msg.Aux) string {
 	name, suffix := fieldName(a.Name)
 	if v, ok := a.Value.Number(); ok {

@@ -28,7 +28,6 @@ const (
 	facetValues = 8
 )
 
-// finding is what a search of the topics of all versions found.
 type finding struct {
 	Heading, Total, CSV, JSON string
 	Facets                    []facet
@@ -102,14 +101,12 @@ func (a *asked) href(path string, changes ...string) string {
 // name returns the name of a topic, which topicindex.ParseRef reads.
 func name(r topicindex.Ref) string { return r.Model + "/" + r.Version + "/" + strconv.Itoa(r.Topic) }
 
-// hits are the topics of the model on the map that match, by number.
 type hits struct {
 	best   int // 0 if none matches
 	topics map[int]bool
 	meant  []topicindex.Correction
 }
 
-// hits returns the topics of a version that match the words of an address.
 func (h *room) hits(ctx context.Context, a *asked, model, version string) (*hits, error) {
 	found := &hits{topics: map[int]bool{}}
 	if a.query.Text == "" {
@@ -176,7 +173,6 @@ func (a *asked) row(r *topicindex.Result) foundRow {
 	return row
 }
 
-// facets returns the counts by field, each with an address that restricts the results.
 func (a *asked) facets(f *topicindex.Facets) []facet {
 	var all []facet
 	for _, field := range []struct {
@@ -210,7 +206,6 @@ func (a *asked) facets(f *topicindex.Facets) []facet {
 	return all
 }
 
-// versionLabel returns the name of a version for people.
 func versionLabel(version string) string {
 	const layout = "2006-01-02T15-04-05Z"
 	if len(version) < len(layout) {

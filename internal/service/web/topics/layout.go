@@ -58,14 +58,12 @@ func (p *place) height() float64 {
 	return 2*p.r + labelHeight
 }
 
-// cache keeps the topics of the models in use, and their maps.
 type cache struct {
 	mu     sync.Mutex
 	set    *scoring.Set
 	topics map[*classifier.Model]*drawnTopics
 }
 
-// drawnTopics are the topics of a model with their places on the map.
 type drawnTopics struct {
 	topics []classifier.Topic
 	places []place

@@ -16,7 +16,6 @@ const (
 	movedLabels = 6  // dates that fit
 )
 
-// movement is how a topic moved over the versions of its model.
 type movement struct {
 	First, Ago, CSV, JSON string
 	Chart                 *chart.Chart // nil for a single version
@@ -28,7 +27,6 @@ type movedRow struct {
 	Name, Alike string
 }
 
-// newMovement draws the steps of a topic; nil without any.
 func newMovement(steps []topicindex.Step, ref topicindex.Ref) *movement {
 	if len(steps) == 0 {
 		return nil

@@ -86,7 +86,6 @@ func (v *topicView) Side() string {
 	}[v.Direction]
 }
 
-// model returns the model in use of this name, or the answer that there is none.
 func (h *room) model(name string) (*scoring.Set, *classifier.Model, http.Handler) {
 	set := h.set()
 	if m := set.Models[name]; m != nil {
@@ -130,7 +129,6 @@ func (h *room) page(r *http.Request) http.Handler {
 	return v
 }
 
-// search fills in what the index finds.
 func (h *room) search(ctx context.Context, data *view, a *asked, model, version string) {
 	data.hits = &hits{}
 	if !h.index.Ready() {
@@ -160,7 +158,6 @@ func (h *room) search(ctx context.Context, data *view, a *asked, model, version 
 	}
 }
 
-// follow fills in how the chosen topic moved over versions.
 func (h *room) follow(ctx context.Context, data *view, a *asked, ref topicindex.Ref) {
 	if !h.index.Ready() {
 		return

@@ -27,7 +27,6 @@ import (
 //go:embed try.html
 var html string
 
-// maxForm bounds the form, in bytes.
 const maxForm = 256 << 10
 
 type room struct {
@@ -55,7 +54,6 @@ type view struct {
 	After        string // how the last word moved the prediction
 }
 
-// field is a field of the form about the patient.
 type field struct {
 	Name, Label, Mode string
 	Choices           []string
@@ -90,7 +88,6 @@ type reading struct {
 	Known  int
 }
 
-// token is a part of a note that means something.
 type token struct {
 	Text, Terms, Status string
 	Known               bool
@@ -98,13 +95,11 @@ type token struct {
 	start int // in bytes of the note
 }
 
-// worker scores notes with one set, one at a time.
 type worker struct {
 	scorer     *scoring.Scorer
 	prediction msg.Prediction
 }
 
-// example is the note behind the button.
 func example() map[string]string {
 	return map[string]string{
 		"text": "82F found on floor by neighbour, ?long lie, confused since am, L arm weak, no headache, hx stroke, " +
@@ -154,7 +149,6 @@ func (h *room) form(form map[string]string) *view {
 	return data
 }
 
-// fill fills in what the note of the form leads to, or what is wrong with the form.
 func (h *room) fill(data *view) {
 	note := data.note()
 	if len(data.Errors) > 0 || strings.TrimSpace(note.Text) == "" {
@@ -241,7 +235,6 @@ func number(text string) (msg.Optional, error) {
 	return msg.Some(v), err
 }
 
-// read returns what a reader makes of a text.
 func read(t *textproc.Transformer, text string) *reading {
 	r := &reading{}
 	for _, k := range t.Tokens(text) {
