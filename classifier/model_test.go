@@ -48,7 +48,7 @@ func withPieces(t fataler, v *textproc.Vectorizer) *textproc.Vectorizer {
 	for _, term := range v.Vocabulary() {
 		docs = append(docs, textproc.Document{Text: term.Surface[0]})
 	}
-	with, _, err := v.WithPieces(docs)
+	with, _, err := v.LearnPieces(docs)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

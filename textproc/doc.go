@@ -24,7 +24,7 @@
 // ':' and '_' occur in those of measurements, statuses and concepts alone. The vocabulary is the terms that have
 // columns. X is n×p: rows are notes, columns terms. n is counted in distinct patients wherever a frequency is meant.
 //
-// WithPieces gives words rows of their pieces too, for what no term tells; Parts shares out what moved a prediction
+// LearnPieces gives words rows of their pieces too, for what no term tells; Parts shares out what moved a prediction
 // over the places of the note.
 //
 // # The tables

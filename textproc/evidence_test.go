@@ -19,7 +19,7 @@ func TestPartsShareOutEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _, err = v.WithPieces(notes(texts...))
+	v, _, err = v.LearnPieces(notes(texts...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,15 +54,11 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return v, v.Transform(texts(docs)), nil
-}
-
-func texts(docs []Document) []string {
-	out := make([]string, len(docs))
+	texts := make([]string, len(docs))
 	for i, d := range docs {
-		out[i] = d.Text
+		texts[i] = d.Text
 	}
-	return out
+	return v, v.Transform(texts), nil
 }
 
 // Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of

@@ -162,20 +162,6 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 	return total
 }
 
-// WithPieces returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with
-// each, and their rows, n×G. The row of a note is
-//
-//	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
-//
-// over the words w of its mentions (see words), where g_w counts the pieces of w and m_w is the largest idf among them.
-func (v *Vectorizer) WithPieces(docs []Document) (*Vectorizer, *matrix.CSR, error) {
-	out, _, err := v.LearnPieces(docs)
-	if err != nil {
-		return nil, nil, err
-	}
-	return out, out.TransformPieces(texts(docs)), nil
-}
-
 // said is a word of a text, affirmed or not.
 type said struct {
 	raw  string
@@ -192,8 +178,9 @@ type Words struct {
 // Pieces returns g_w/√|g_w| for each word, W×G.
 func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 
-// LearnPieces returns the vectorizer of WithPieces, and the words of docs that have pieces. The product of the rows by
-// WordRow, n×W, and Words.Pieces is TransformPieces, in about a tenth of the entries.
+// LearnPieces returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with
+// each, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
+// TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	o := inOrder(docs)
 	shares := make([]pieceCount, len(o.shares))
@@ -301,7 +288,11 @@ func (t *Transformer) WordRow(words *Words, yield func(column int32, value float
 	}
 }
 
-// TransformPieces returns the rows of pieces of words of texts, n×G, on one thread.
+// TransformPieces returns the rows of pieces of words of texts, n×G, on one thread. The row of a note is
+//
+//	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
+//
+// over the words w of its mentions (see words), where g_w counts the pieces of w and m_w is the largest idf among them.
 func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 	t := v.Transformer()
 	indptr := make([]int, 1, len(texts)+1)

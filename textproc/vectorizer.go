@@ -247,14 +247,10 @@ func (v *Vectorizer) Label(column int) string {
 
 // Remark returns a status by its name as people read it behind words, such as " (denied)"; "" for the affirmed one.
 func Remark(status string) string {
-	word := map[string]string{
-		Negated.String(): "denied", Uncertain.String(): "possible", Historical.String(): "past",
-		OtherPerson.String(): "another's",
+	return map[string]string{
+		Negated.String(): " (denied)", Uncertain.String(): " (possible)", Historical.String(): " (past)",
+		OtherPerson.String(): " (another's)",
 	}[status]
-	if word == "" {
-		return ""
-	}
-	return " (" + word + ")"
 }
 
 // StatusOf takes the prefix of its status from the text of a term.

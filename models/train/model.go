@@ -346,10 +346,10 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 		parts = append(parts, t.x)
 	}
 	if s.words() && s.Pieces {
-		var pieces *matrix.CSR
-		if c.vectorizer, pieces, err = t.vectorizer.WithPieces(r.docs); err != nil {
+		if c.vectorizer, _, err = t.vectorizer.LearnPieces(r.docs); err != nil {
 			return nil, fmt.Errorf("taking words to pieces: %w", err)
 		}
+		pieces := c.vectorizer.TransformPieces(r.texts())
 		if _, c.pieces = pieces.Dims(); c.pieces > 0 {
 			parts = append(parts, pieces)
 		}

@@ -263,10 +263,11 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 		parts = append(parts, tx.x)
 		_, p := tx.x.Dims()
 		before += p
-		_, pieces, err := tx.vectorizer.WithPieces(r.docs)
+		with, _, err := tx.vectorizer.LearnPieces(r.docs)
 		if err != nil {
 			t.Fatal(err)
 		}
+		pieces := with.TransformPieces(r.texts())
 		if _, g := pieces.Dims(); g > 0 && s.Pieces {
 			parts = append(parts, pieces)
 			before += g
