@@ -69,8 +69,8 @@ type position interface {
 	solution() *extraction
 }
 
-// spectrum is the eigendecomposition of a symmetric matrix at a point, values ascending. The last ones, at most k and all
-// above a bound, belong to the factors; the first, others in number, belong to the residual.
+// spectrum is the eigendecomposition of a symmetric matrix at a point, values ascending. The last, at most k and above
+// a bound, belong to the factors; the first, others in number, to the residual.
 type spectrum struct {
 	parameters []float64 // the point
 	k          int

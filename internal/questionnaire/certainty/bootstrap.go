@@ -82,8 +82,8 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 	b.all = slices.DeleteFunc(all, func(r *replicate) bool { return r == nil })
 	if len(b.all) < LeastReplicates {
 		first := slices.IndexFunc(failed, func(err error) bool { return err != nil })
-		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are needed: "+
-			"replicate %d: %w", len(b.all), s.Replicates, LeastReplicates, first+1, failed[first])
+		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are "+
+			"needed: replicate %d: %w", len(b.all), s.Replicates, LeastReplicates, first+1, failed[first])
 	}
 	out := b.summary()
 	out.Replicates, out.Failed = s.Replicates, s.Replicates-len(b.all)

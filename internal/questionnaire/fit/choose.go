@@ -107,8 +107,8 @@ func (r *Ranking) Lines() []string {
 	if r.FitFactors > 0 {
 		takes = fmt.Sprintf("fit --method fa takes %s, by parallel analysis.", wording.Count(r.FitFactors, "factor"))
 	}
-	return append(lines, takes+fmt.Sprintf(
-		" If --factors lists candidates, it takes the one of the lowest error, here %s.", wording.Count(r.Factors, "factor")))
+	return append(lines, takes+" If --factors lists candidates, it takes the one of the lowest error, here "+
+		wording.Count(r.Factors, "factor")+".")
 }
 
 // Rank cross-validates the candidates of the options, and computes the other criteria. Seconds are those of all.

@@ -255,7 +255,8 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		unreliable(m.Summary.FactorFits), unstable(m.Summary.Bootstrap, m.Summary.EmptyFactors))
 	if parallel != nil && *parallel != best.Factors {
 		doubts = append(doubts, fmt.Sprintf("parallel analysis suggests %s, but a fit has at least 1, and at most "+
-			"half as many as there are items or participants: it has %d", wording.Count(*parallel, "factor"), best.Factors))
+			"half as many as there are items or participants: it has %d", wording.Count(*parallel, "factor"),
+			best.Factors))
 	}
 	m.Summary.Warnings = append(m.Summary.Warnings, slices.Concat(lacking(s.Lacking), choice.Warnings, doubts)...)
 	if w := o.UnusedConfounds(); w != "" {

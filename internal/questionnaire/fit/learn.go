@@ -77,8 +77,8 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 }
 
 // Each does jobs 0 … count−1 on as many goroutines as the options have threads, each with options for one thread.
-// Progress, when not nil, is called after each job, one call at a time. A job that fails, but for the end of ctx, leaves
-// its error in failed and lets the others run.
+// Progress, when not nil, is called after each job, one call at a time. A job that fails, but for the end of ctx,
+// leaves its error in failed and lets the others run.
 func (o *Options) Each(ctx context.Context, count int, progress func(done, total int),
 	job func(ctx context.Context, alone *Options, i int) error,
 ) (failed []error, err error) {

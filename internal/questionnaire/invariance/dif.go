@@ -153,7 +153,9 @@ type matcher struct {
 
 // newMatcher takes loadings and variances of the factors, but for empty ones, from what was learned from both groups.
 func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
-	m := &matcher{run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both)}
+	m := &matcher{
+		run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both),
+	}
 	for _, i := range r.both {
 		m.first = append(m.first, float64(r.study.Labels[0][i]))
 	}
@@ -348,7 +350,8 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 		Item: item.Name, Reversed: item.Reversed, Participants: len(rows), Difference: nan, Low: nan, High: nan,
 		UniformP: nan, NonuniformP: nan, P: nan, AdjustedP: nan, UniformR2Change: nan, NonuniformR2Change: nan,
 	}
-	y, g, one := mat.Col(nil, j, linalg.SelectRows(m.answers, rows)), folds.Take(m.first, rows), make([]float64, len(rows))
+	y, g := mat.Col(nil, j, linalg.SelectRows(m.answers, rows)), folds.Take(m.first, rows)
+	one := make([]float64, len(rows))
 	floats.AddConst(1, one)
 	b := &basis{}
 	b.add(one)

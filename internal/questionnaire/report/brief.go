@@ -77,8 +77,8 @@ func (m sheet) spread(f *model.FactorFit) string {
 	}
 	how += "."
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
-		how += fmt.Sprintf(" This is about %s; %s answered too little of it.", wording.Count(f.Participants, "participant"),
-			wording.Count(few, "other"))
+		how += fmt.Sprintf(" This is about %s; %s answered too little of it.",
+			wording.Count(f.Participants, "participant"), wording.Count(few, "other"))
 	}
 	return how
 }
@@ -109,7 +109,8 @@ func (m sheet) Words() string {
 	}
 	return fmt.Sprintf(
 		"%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.",
-		wording.Count(s.Participants, "participant"), wording.Count(len(m.Items), "item"), factors, verb, percent(s.Explained), unseen)
+		wording.Count(s.Participants, "participant"), wording.Count(len(m.Items), "item"), factors, verb,
+		percent(s.Explained), unseen)
 }
 
 // Sure lists how sure the numbers are.
