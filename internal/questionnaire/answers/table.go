@@ -251,8 +251,7 @@ func (t *Table) orient(fromLow bool) error {
 	return nil
 }
 
-// Learn completes the confounds by the range or the levels of the table. It is an error if a number lies outside a
-// range that was given, or a confound has one value only.
+// Learn completes confounds by their values. A number outside a given range is an error, and so is a single value.
 func (t *Table) Learn(confounds []questionnaire.Confound) ([]questionnaire.Confound, error) {
 	learnt := slices.Clone(confounds)
 	for k := range learnt {

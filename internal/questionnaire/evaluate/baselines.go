@@ -81,7 +81,11 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	case MethodPCA:
 		return t, t.components(filled, c.Factors)
 	case MethodSums:
-		t.sums(s)
+		scales := questionnaire.ScalesOf(s.Items, t.items, false)
+		means := linalg.ColumnMeans(average(s.Answers, t.rows, scales))
+		t.features = func(rows []int) (*mat.Dense, error) {
+			return linalg.Filled(average(s.Answers, rows, scales), means), nil
+		}
 	case MethodMissing:
 		scales := questionnaire.ScalesOf(s.Items, s.Varying(s.Order), true)
 		t.features = func(rows []int) (*mat.Dense, error) { return missing(s.Answers, rows, scales), nil }
@@ -131,15 +135,6 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 		return scores, nil
 	}
 	return nil
-}
-
-// sums takes the mean answers to the subscales for features.
-func (t *trained) sums(s *fit.Study) {
-	scales := questionnaire.ScalesOf(s.Items, t.items, false)
-	means := linalg.ColumnMeans(average(s.Answers, t.rows, scales))
-	t.features = func(rows []int) (*mat.Dense, error) {
-		return linalg.Filled(average(s.Answers, rows, scales), means), nil
-	}
 }
 
 // average returns the mean of the answers of each participant to each scale, NaN without any.

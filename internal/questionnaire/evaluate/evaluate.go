@@ -239,8 +239,7 @@ func (e *Evaluation) FactorsInside() string {
 	return inside
 }
 
-// progress adds up the fits of the cross-validations and those after them. How many a cross-validation takes is known
-// only once it has ended, so those to come count as the one that runs.
+// progress adds up the fits. How many a cross-validation to come takes is not known: it counts as the one that runs.
 type progress struct {
 	report func(done, total int) // may be nil
 	done   int                   // fits of what has ended
@@ -375,8 +374,7 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 	return o.Choose(ctx, &inside)
 }
 
-// share evaluates a method on this share of the participants. It also returns the areas of each label in the repeats,
-// NaN where there is none. Its errors begin with the repeat.
+// share evaluates a method on a share of the participants. areas has those of each label and repeat, NaN for none.
 func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64,
 	step func(*trained),
 ) (r *Share, areas [][]float64, err error) {

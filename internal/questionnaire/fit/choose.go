@@ -24,8 +24,7 @@ const firstBeta = 0.1
 // firstMost is the most factors that the search begins with.
 const firstMost = 20
 
-// DefaultFactors are the first candidates for the number of factors of that many items: 1, 2, 3, 4, 6, 9, 13 and 19,
-// but at most half of the items.
+// DefaultFactors are first candidates for the number of factors: 1, 2, 3, 4, 6, 9, 13 and 19, at most half the items.
 func DefaultFactors(items int) []int {
 	var all []int
 	for k := 1; k <= min(firstMost, mostFactors(items)); k = more(k) {
@@ -72,12 +71,7 @@ func (c *Choice) String() string {
 		}
 		return fmt.Sprintf("%s at beta %v", wording.Count(k, "factor"), beta)
 	}
-	var lowest model.Point
-	for _, p := range c.Curve {
-		if p.Candidate == c.Candidate {
-			lowest = p
-		}
-	}
+	lowest := c.Curve[slices.IndexFunc(c.Curve, func(p model.Point) bool { return p.Candidate == c.Candidate })]
 	between := "folds"
 	if c.Partitions > 1 {
 		between = fmt.Sprintf("%d partitions", c.Partitions)

@@ -17,8 +17,7 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// A parallel analysis makes about drawnAnswers random answers, so that it takes little time next to a cross-validation:
-// by fewestDraws to rank.DefaultDraws draws.
+// A parallel analysis makes about drawnAnswers random answers, to be quick, in fewestDraws to rank.DefaultDraws draws.
 const (
 	drawnAnswers = 1_000_000
 	fewestDraws  = 20

@@ -23,8 +23,7 @@ import (
 
 // Learnt is what a method has learned from some participants of a Study.
 type Learnt struct {
-	// Rows are the participants that it learned from, and Items the items, both by their numbers in the study. Those
-	// who answered none of the items are not among the rows.
+	// Rows are the participants, who answered some of the Items, that it learned from, by their numbers in the study.
 	Rows, Items []int
 	// Loadings has a row for each of the items.
 	Loadings *mat.Dense

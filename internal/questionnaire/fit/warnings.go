@@ -17,8 +17,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// A categorical confound has few participants for each of its loadings if it has more levels than mostLevels, or a
-// level of fewer participants than leastOfLevel: rules of thumb.
+// By rule of thumb, a categorical confound has at most mostLevels levels, of leastOfLevel participants or more.
 const (
 	mostLevels   = 10
 	leastOfLevel = 5
@@ -154,8 +153,7 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	return doubts
 }
 
-// unstable warns of factors that most samples of a bootstrap, which may be nil, do not have. Empty factors come last,
-// and have a warning of their own.
+// unstable warns of factors, but for the empty last ones, that most samples of a bootstrap, which may be nil, lack.
 func unstable(b *model.Bootstrap, empty int) (warnings []string) {
 	const least = 0.5
 	if b == nil {

@@ -29,8 +29,7 @@ type Configural struct {
 	P float64 `json:"p"`
 }
 
-// Factor compares a factor of the first group with its match in the second. They have the number of the factor of both
-// groups together that they are nearest to.
+// Factor compares a factor of the first group with its match in the second, numbered as the nearest of both together.
 type Factor struct {
 	Factor string `json:"factor"`
 	// Numbers are those of the factor among the factors of each group, from 1 on, by size.

@@ -1,5 +1,4 @@
-// Package items says how well items measure what they have in common: how each was answered and belongs to its scale,
-// and the reliability of the scales.
+// Package items says how each item was answered and belongs to its scale, and how reliable the scales are.
 //
 // A scale is p items that n participants answered, X n×p, NaN for a missing answer. Reversed items are turned.
 //
@@ -83,8 +82,7 @@ type Item struct {
 
 // Part is what an item is to its scale. All are nil for an item that does not vary.
 type Part struct {
-	// ItemRest is the correlation with the sum of the other items, r.drop of psych, and ItemTotal that with the sum of
-	// all:
+	// ItemRest is the correlation with the sum of the others, r.drop of psych, and ItemTotal that with the sum of all:
 	//
 	//	(t_i − C_ii)/√(C_ii·(V − 2t_i + C_ii)),   t_i/√(C_ii·V),   t_i = Σ_j C_ij
 	ItemRest  *float64 `json:"item_rest"`
@@ -215,8 +213,7 @@ func describe(t *answers.Table, j int, fromLow bool) Item {
 	return d
 }
 
-// groups returns what the groups lack. A group of fewer than answers.LeastGroup participants is left out, as is a
-// missing one.
+// groups returns what the groups lack, but for a missing one and those smaller than answers.LeastGroup.
 func groups(t *answers.Table) []Group {
 	all := []Group{}
 	for _, column := range t.Groups {

@@ -44,8 +44,7 @@ type Reliability struct {
 	OmegaFactors      int      `json:"omega_factors"`
 	// OmegaReversed are the items that omega counts as reversed, as they load negatively on the general factor.
 	OmegaReversed []string `json:"omega_reversed"`
-	// OmegaWeakFactors is the number of group factors that are not there: fewer than three items load .3 or more on
-	// them. If it is not 0, OmegaHierarchical is unreliable.
+	// OmegaWeakFactors counts group factors on which fewer than 3 items load .3: OmegaHierarchical is unreliable then.
 	OmegaWeakFactors int `json:"omega_weak_factors"`
 	// KMO is the sampling adequacy of R by factoranalysis.KMO, and KMOItems that of each item by its name.
 	KMO      *float64            `json:"kmo"`
@@ -86,8 +85,7 @@ type scale struct {
 	n     int
 	names []string
 	c     *mat.SymDense
-	// t holds the sums of the rows of C, and v is V. The number of participants who answered both items of a pair is
-	// pairs on average.
+	// t are the sums of the rows of C, v is V, pairs the mean number of participants who answered both items of a pair.
 	t        []float64
 	v, pairs float64
 	r        *factoranalysis.Correlations
@@ -309,8 +307,7 @@ func (s *scale) part(i int) Part {
 	}
 }
 
-// mostSplitItems is the largest number of items of which all splits are tried, 6,435 of them. randomSplits is the
-// number that is drawn of more items. Both are those of psych.
+// Of up to mostSplitItems items all splits are tried, 6,435, of more randomSplits are drawn; both are those of psych.
 const mostSplitItems, randomSplits = 16, 10000
 
 // SplitHalf is the reliability of the whole by what its halves have in common. For halves A and B of the items, of
@@ -326,8 +323,7 @@ type SplitHalf struct {
 	Lowest  float64 `json:"lowest"` // β of Revelle (1979)
 	Mean    float64 `json:"mean"`
 	Highest float64 `json:"highest"` // λ4 of Guttman (1945)
-	// Splits is the number of splits, and All tells whether these are all. If they are random ones, the lowest of all
-	// may be lower, and the highest higher.
+	// All: these Splits are all. Of random ones, the lowest of all may be lower, and the highest higher.
 	Splits int  `json:"splits"`
 	All    bool `json:"all"`
 }

@@ -1,5 +1,4 @@
-// Package meta runs a second stage: it factorizes the factors of several fits, and chooses a compact set of their
-// items.
+// Package meta runs a second stage: it factorizes the factors of several fits, and chooses a compact set of items.
 package meta
 
 import (
@@ -228,8 +227,7 @@ func checkShared(t *answers.Table) error {
 	return nil
 }
 
-// itemsOf reads the answers that the models were fitted to, without the participants who were left out, and lists their
-// items.
+// itemsOf reads the answers that the models were fitted to, and lists their items.
 func itemsOf(stages []stage) (items []model.CompactItem, parts []*answers.Table, err error) {
 	for _, s := range stages {
 		if s.Summary.Settings.InputSHA256 == "" {

@@ -8,8 +8,7 @@ import (
 	"github.com/wardcast/wardcast/internal/chart"
 )
 
-// Choices returns the candidate with the lowest cross-validated error, and the one with the fewest factors within one
-// standard error of it. There must be candidates.
+// Choices returns the candidate of the lowest error, and the one with the fewest factors within its standard error.
 func (s *Summary) Choices() (lowest, fewest Point) {
 	less := func(a, b Point) int { return cmp.Compare(a.Error, b.Error) }
 	of := slices.DeleteFunc(slices.Clone(s.BCV), func(p Point) bool { return p.Factors != s.OneStandardErrorFactors })

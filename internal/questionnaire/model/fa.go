@@ -16,8 +16,7 @@ type FA struct {
 	Uniquenesses      []float64
 	Means, Deviations []float64
 	ScoreCorrelations *mat.SymDense // p×p, nil for those of the solution
-	// ConfoundLoadings is B, p×c: what the confounds add to the answers, on the scale of the answers; nil without
-	// confounds. The factors are those of the answers less C·Bᵀ.
+	// ConfoundLoadings is B, p×c, or nil: the factors are those of the answers less C·Bᵀ, on the scale of the answers.
 	ConfoundLoadings *mat.Dense
 }
 

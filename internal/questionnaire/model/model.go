@@ -146,8 +146,7 @@ func (m *Model) ScoreRange() questionnaire.Range {
 	return questionnaire.Range{Low: 0, High: 1}
 }
 
-// Files returns the files of the model and their contents; with CompactFile if the summary has a compact set, and
-// IntervalsFile if it has intervals.
+// Files returns the files of the model and their contents; CompactFile and IntervalsFile only if it has such.
 func (m *Model) Files() (map[string][]byte, error) {
 	manifest, err := indented(m)
 	if err != nil {

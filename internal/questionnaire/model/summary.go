@@ -81,16 +81,14 @@ type Candidate struct {
 	Beta    float64 `json:"beta"`
 }
 
-// Penalties are the weights of the penalties in the objective: of the sum of the scores, of the sum of the loadings,
-// and of half their squares.
+// Penalties weigh the sums of the scores and of the loadings, and half their squares, in the objective.
 type Penalties struct {
 	Scores        float64 `json:"scores"`
 	Loadings      float64 `json:"loadings"`
 	ScoresRidge   float64 `json:"scores_ridge"`
 	LoadingsRidge float64 `json:"loadings_ridge"`
 	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a
-	// answers weigh a/Answers as much, or less as icqf.Model.Score says; 0 means that they weigh the same for any
-	// number.
+	// answers weigh a/Answers as much, or less as icqf.Model.Score says; if it is 0, as much for any number.
 	Answers float64 `json:"answers"`
 }
 
@@ -109,8 +107,7 @@ type Seconds struct {
 	Solve  float64 `json:"solve"`
 }
 
-// ItemFit describes an item's answers: the share that is missing, their mean, and the share of their variance that the
-// model explains.
+// ItemFit describes an item's answers: the missing share, the mean, and the share of variance that the model explains.
 type ItemFit struct {
 	Item      string  `json:"item"`
 	Missing   float64 `json:"missing"`
@@ -124,8 +121,7 @@ type ItemFit struct {
 // participants in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
 	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit. The
-	// answers of the others hold less than a quarter of the usual information on the factor: their scores are no
-	// measurements.
+	// answers of others hold less than a quarter of the usual information: their scores are no measurements.
 	Participants int     `json:"participants"`
 	Limit        float64 `json:"standard_error_limit"`
 
@@ -169,8 +165,7 @@ type RMSEA struct {
 	High  questionnaire.Figure `json:"high"`
 }
 
-// Known describes a confound in the participants: a number by mean, standard deviation and range, a category by its
-// levels.
+// Known describes a confound of the participants: mean, standard deviation and range, or the levels of a category.
 type Known struct {
 	Name      string  `json:"name"`
 	Mean      float64 `json:"mean,omitempty"`
@@ -293,8 +288,7 @@ type ExplainedBy struct {
 	CrossValidated *ExplainedBy `json:"cross_validated,omitempty"`
 }
 
-// Share is what a factor explains: Alone, if all other factors and the confounds were at their means; Lost, if only
-// this one were; and Share, the mean of the two.
+// Share is what a factor explains: Alone, if all else were at its mean; Lost, if only this one were; and their mean.
 type Share struct {
 	Share float64 `json:"share"`
 	Alone float64 `json:"alone"`

@@ -90,6 +90,20 @@ func (m *Model) AllStretched() *mat.Dense {
 	return m.ICQF.Stretch(all) // which has no weights if FA scores
 }
 
+// Strongest returns, for each item, the first column on which it loads most, whatever the sign, and how much.
+func Strongest(loadings mat.Matrix) (columns []int, sizes []float64) {
+	p, k := loadings.Dims()
+	columns, sizes = make([]int, p), make([]float64, p)
+	for j := range p {
+		for c := range k {
+			if size := math.Abs(loadings.At(j, c)); size > sizes[j] {
+				columns[j], sizes[j] = c, size
+			}
+		}
+	}
+	return columns, sizes
+}
+
 // LoadingsCSV returns the loadings as a table: item, the factors, the confounds, the intercept.
 func (m *Model) LoadingsCSV() []byte {
 	all, names := m.AllLoadings()

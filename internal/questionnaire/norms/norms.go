@@ -1,5 +1,4 @@
-// Package norms turns scores into percentiles and T scores by those of a reference sample, within bands of age and by
-// sex.
+// Package norms turns scores into percentiles and T scores by a reference sample, within bands of age and by sex.
 //
 // The scores of the people in a cell, one band and one sex, are the norms of that cell: no curve is fitted over age,
 // and no distribution is assumed. Scores of ICQF pile up at 0, the absent factor, and may pile up at 1. Models of
@@ -274,8 +273,7 @@ func distribution(scores []float64) Distribution {
 //
 // This is the mean rank r of the score among those of the n people and itself, as the rankit 100·(r − 1/2)/(n + 1)
 // (Bliss, "Statistics in Biology", 1967). It differs from the percentile rank 100·(b + e/2)/n (Crawford, Garthwaite and
-// Slick, The Clinical Neuropsychologist 23, 2009, page 1176) by at most 50/(n + 1), and is never 0 or 100, which have
-// no T score.
+// Slick, The Clinical Neuropsychologist 23, 2009, page 1176) by at most 50/(n + 1), and is never 0 or 100.
 func (d *Distribution) Percentile(score float64) float64 {
 	last := len(d.Scores) - 1
 	n := float64(d.Below[last] + d.Equal[last])
@@ -293,8 +291,7 @@ func (d *Distribution) Percentile(score float64) float64 {
 	return 100 * (below + equal/2 + .5) / (n + 1)
 }
 
-// T returns the T score of a percentile in (0, 100): 50 + 10·Φ⁻¹(percentile/100), where Φ is the normal distribution
-// function.
+// T returns the T score of a percentile in (0, 100): 50 + 10·Φ⁻¹(percentile/100), Φ the normal distribution function.
 func T(percentile float64) float64 { return 50 + 10*math.Sqrt2*math.Erfinv(2*percentile/100-1) }
 
 // z is the 97.5th percentile of the normal distribution.

@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Table is a table of words and numbers.
@@ -132,20 +133,13 @@ func LoadingsToPrint(m *model.Model, cut float64) *Table {
 
 // byFactor orders the items by the factor on which they load most, and by that loading; those without any come last.
 func byFactor(loadings *mat.Dense) []int {
-	p, k := loadings.Dims()
-	items, factor, largest := make([]int, p), make([]int, p), make([]float64, p)
-	for j := range items {
-		items[j], factor[j] = j, k
-		for f, v := range loadings.RawRowView(j) {
-			if math.Abs(v) > largest[j] {
-				factor[j], largest[j] = f, math.Abs(v)
-			}
+	factors, sizes := model.Strongest(loadings)
+	return linalg.Order(len(sizes), func(a, b int) int {
+		if sizes[a] == 0 || sizes[b] == 0 {
+			return cmp.Compare(sizes[b], sizes[a])
 		}
-	}
-	slices.SortStableFunc(items, func(a, b int) int {
-		return cmp.Or(cmp.Compare(factor[a], factor[b]), cmp.Compare(largest[b], largest[a]))
+		return cmp.Or(cmp.Compare(factors[a], factors[b]), cmp.Compare(sizes[b], sizes[a]))
 	})
-	return items
 }
 
 // Scores reads a table of scores: ids, then numbers. The error is a *table.Error.

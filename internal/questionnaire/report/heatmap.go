@@ -9,7 +9,6 @@ import (
 	"image/draw"
 	"image/png"
 	"math"
-	"slices"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/goregular"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Sizes in pixels of the heat map, and the most letters of a name and of a text in it.
@@ -38,27 +38,15 @@ type group struct {
 // arrange orders the items by subscale as in the file, then by factor and size of their largest loading.
 func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
-	factor := make([]int, len(m.Items))
-	order = make([]int, len(m.Items))
-	loadings := m.AllStretched()
-	for j, item := range m.Items {
-		order[j] = j
+	for _, item := range m.Items {
 		if _, ok := subscale[item.Subscale]; !ok {
 			subscale[item.Subscale] = len(subscale)
 		}
-		row := loadings.RawRowView(j)[:m.Summary.Factors]
-		for t, q := range row {
-			if math.Abs(q) > math.Abs(row[factor[j]]) {
-				factor[j] = t
-			}
-		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(
-			cmp.Compare(subscale[m.Items[a].Subscale], subscale[m.Items[b].Subscale]),
-			cmp.Compare(factor[a], factor[b]),
-			cmp.Compare(math.Abs(loadings.At(b, factor[b])), math.Abs(loadings.At(a, factor[a]))),
-		)
+	factors, sizes := model.Strongest(m.AllStretched().Slice(0, len(m.Items), 0, m.Summary.Factors))
+	order = linalg.Order(len(m.Items), func(a, b int) int {
+		return cmp.Or(cmp.Compare(subscale[m.Items[a].Subscale], subscale[m.Items[b].Subscale]),
+			cmp.Compare(factors[a], factors[b]), cmp.Compare(sizes[b], sizes[a]))
 	})
 	for at, j := range order {
 		name := m.Items[j].Subscale
@@ -98,8 +86,7 @@ func (m sheet) heatMap() (h heatMap) {
 	return h
 }
 
-// HeatMap draws the loadings: subscales and items on the left, the items' texts on the right, and the names of the
-// factors and confounds above and below, under a bar of colours.
+// HeatMap draws the loadings between subscales, items and their texts, with columns named above and below.
 func (m sheet) HeatMap() *chart.Chart {
 	h := m.heatMap()
 	name := func(s string) string { return chart.Shorten(s, longestName) }

@@ -16,7 +16,8 @@ func TestRankingFiles(t *testing.T) {
 	t.Parallel()
 	r := &fit.Ranking{
 		Choice: &fit.Choice{
-			Warnings: []string{"at the edge"}, OneStandardErrorFactors: 2,
+			Candidate: model.Candidate{Factors: 2, Beta: 0.1}, OneStandardErrorFactors: 2,
+			Warnings: []string{"at the edge"},
 			Curve: []model.Point{
 				{Candidate: model.Candidate{Factors: 1, Beta: 0.1}, Error: 0.5, StandardError: 0.01},
 				{Candidate: model.Candidate{Factors: 2, Beta: 0.1}, Error: 0.25, StandardError: 0.01},

@@ -88,8 +88,7 @@ func (m sheet) Reversals() bool {
 // ErrEvaluation is wrapped by the errors about an evaluation that does not belong to the model.
 var ErrEvaluation = errors.New("not an evaluation of this questionnaire")
 
-// ReadEvaluation reads an Evaluation in JSON. The error wraps ErrEvaluation if its items or its number of factors are
-// not the model's, and for any other JSON.
+// ReadEvaluation reads an Evaluation of the model in JSON. The error wraps ErrEvaluation for any other.
 func ReadEvaluation(m *model.Model, path string) (*evaluate.Evaluation, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 //go:embed questionnaires.html
@@ -180,18 +181,9 @@ func (data *view) heat() {
 	m := data.Model
 	all, _ := m.AllLoadings()
 	largest := max(mat.Max(all), least)
-	order, most := make([]int, len(m.Items)), make([]int, len(m.Items))
-	for j := range m.Items {
-		order[j] = j
-		loadings := m.Loadings().RawRowView(j)
-		for t, x := range loadings {
-			if x > loadings[most[j]] {
-				most[j] = t
-			}
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(most[a], most[b]), cmp.Compare(all.At(b, most[b]), all.At(a, most[a])))
+	factors, sizes := model.Strongest(m.Loadings())
+	order := linalg.Order(len(m.Items), func(a, b int) int {
+		return cmp.Or(cmp.Compare(factors[a], factors[b]), cmp.Compare(sizes[b], sizes[a]))
 	})
 	for _, j := range order {
 		own := row{Item: m.Items[j].Name, Text: m.Items[j].Text}
