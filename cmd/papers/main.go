@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/wardcast/wardcast/cmd/papers/internal/icqf"
 	"github.com/wardcast/wardcast/cmd/papers/internal/report"
@@ -54,11 +52,9 @@ Each command prints tables with the papers' figures next to ours. Equal seeds gi
 		Grammar: &g,
 		Logging: &g.Logging,
 		Usage:   []error{report.ErrSettings, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
-		Vars: map[string]string{
-			"parts": strings.Join(parts, ","), "triageMethods": strings.Join(sonmf.TriageMethods(), ","),
-			"icqfMethods": strings.Join(icqf.Methods(), ","),
-			"formats":     table.Formats(),
-			"minDF":       strconv.Itoa(s.Text.MinDF), "minDocuments": strconv.Itoa(s.MinDocuments),
+		Vars: map[string]any{
+			"parts": parts, "triageMethods": sonmf.TriageMethods(), "icqfMethods": icqf.Methods(),
+			"formats": table.Formats(), "minDF": s.Text.MinDF, "minDocuments": s.MinDocuments,
 		},
 	}
 	return program.Run(ctx, process)

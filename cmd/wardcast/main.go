@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	_ "time/tzdata" // containers without time zones know them too
 
@@ -94,38 +93,31 @@ func run(ctx context.Context, process *cli.Process) int {
 }
 
 // defaults are values for help texts and flags, from the packages that own them.
-func defaults() map[string]string {
-	s, explain := train.Default(), config.Default().Scoring
-	return map[string]string{
-		"minDF": strconv.Itoa(s.Text.MinDF), "alpha": strconv.FormatFloat(s.Alpha, 'g', -1, 64),
-		"rank": strconv.Itoa(s.Rank), "minDocuments": strconv.Itoa(s.MinDocuments),
-		"minEvents":   strconv.Itoa(s.MinEvents),
-		"rankMethods": strings.Join(append(methods.Names(), factorize.FactorAnalysis), ","),
-		"runs":        strconv.Itoa(factorize.DefaultRuns), "folds": strconv.Itoa(factorize.DefaultFolds),
-		"draws":      strconv.Itoa(rank.DefaultDraws),
-		"methods":    strings.Join(append(methods.Names(), methods.Supervised()...), ","),
-		"fitMethods": strings.Join(train.Methods(), ","),
-		"maxIter":    strconv.Itoa(solver.DefaultMaxIter), "relTol": strconv.FormatFloat(solver.DefaultRelTol, 'g', -1,
-			64), "step": string(sonmf.StepExtrapolated), "binaryStep": string(sonmf.BinaryStepQuasiNewton),
-		"icqfMaxIter": strconv.Itoa(icqf.DefaultMaxIter), "cvRelTol": strconv.FormatFloat(rank.ICQFRelTol, 'g', -1, 64),
+func defaults() map[string]any {
+	s, c := train.Default(), config.Default()
+	return map[string]any{
+		"alpha": s.Alpha, "rank": s.Rank, "minDocuments": s.MinDocuments, "minEvents": s.MinEvents,
+		"methods":     append(methods.Names(), methods.Supervised()...),
+		"rankMethods": append(methods.Names(), factorize.FactorAnalysis),
+		"fitMethods":  train.Methods(),
+		"runs":        factorize.DefaultRuns, "folds": factorize.DefaultFolds, "draws": rank.DefaultDraws,
+		"maxIter": solver.DefaultMaxIter, "relTol": solver.DefaultRelTol,
+		"step": sonmf.StepExtrapolated, "binaryStep": sonmf.BinaryStepQuasiNewton,
+		"icqfMaxIter": icqf.DefaultMaxIter, "cvRelTol": rank.ICQFRelTol,
 		"betas":                strings.Trim(fmt.Sprint(fit.DefaultBetas()), "[]"),
-		"questionnaireMethods": strings.Join(model.Methods(), ","), "repeats": strconv.Itoa(evaluate.DefaultRepeats),
-		"leastNormed": strconv.Itoa(norms.DefaultLeast), "omegaFactors": strconv.Itoa(items.DefaultFactors),
-		"evaluateMethods": strings.Join(evaluate.Methods(), ","),
-		"bootstrap":       strconv.Itoa(invariance.DefaultBootstrap),
-		"leastBootstrap":  strconv.Itoa(invariance.LeastBootstrap),
-		"misspelling":     strconv.FormatFloat(synth.DefaultMisspelling, 'g', -1, 64),
-		"vitals":          strings.Join(msg.VitalNames(), ", "),
-		"noteColumns": "age:numeric,sex:categorical,acuity:numeric,vitals." + strings.Join(msg.VitalNames(),
-			":numeric,vitals.") + ":numeric",
-		"compression": config.Default().Kafka.Compression, "compressions": strings.Join(ingest.Compressions(), ","),
-		"partitions":  strconv.Itoa(ingest.DefaultPartitions),
-		"maxAttempts": strconv.Itoa(deadletter.DefaultMaxAttempts),
-		"windowDays":  strconv.Itoa(config.Default().Retrain.WindowDays),
-		"formats":     table.Formats(), "matrixFormats": matrixio.Formats(), "stores": blobstore.Places(),
-		"rotations": strings.Join(factoranalysis.Rotations(), ","),
-		"topics":    strconv.Itoa(explain.Topics), "terms": strconv.Itoa(explain.Terms),
-		"words": strconv.Itoa(explain.Words), "evidence": strconv.Itoa(explain.Evidence),
+		"questionnaireMethods": model.Methods(), "rotations": factoranalysis.Rotations(),
+		"evaluateMethods": evaluate.Methods(), "repeats": evaluate.DefaultRepeats,
+		"leastNormed": norms.DefaultLeast, "omegaFactors": items.DefaultFactors,
+		"bootstrap": invariance.DefaultBootstrap, "leastBootstrap": invariance.LeastBootstrap,
+		"misspelling": synth.DefaultMisspelling,
+		"vitals":      strings.Join(msg.VitalNames(), ", "),
+		"noteColumns": "age:numeric,sex:categorical,acuity:numeric,vitals." +
+			strings.Join(msg.VitalNames(), ":numeric,vitals.") + ":numeric",
+		"compression": c.Kafka.Compression, "compressions": ingest.Compressions(),
+		"partitions": ingest.DefaultPartitions, "maxAttempts": deadletter.DefaultMaxAttempts,
+		"windowDays": c.Retrain.WindowDays,
+		"formats":    table.Formats(), "matrixFormats": matrixio.Formats(), "stores": blobstore.Places(),
+		"topics": c.Scoring.Topics, "terms": c.Scoring.Terms, "words": c.Scoring.Words, "evidence": c.Scoring.Evidence,
 	}
 }
 

@@ -224,9 +224,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))
 	}
-	for _, a := range aux {
-		job.Settings.Aux = append(job.Settings.Aux, train.Aux{Name: a.Name, Kind: a.Kind})
-	}
+	job.Settings.Aux = (&notes.Columns{Aux: aux}).Features()
 	job.Site, err = readSite(cmp.Or(c.Site, r.Site))
 	return err
 }

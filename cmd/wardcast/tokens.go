@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -48,12 +47,15 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	out := bufio.NewWriter(d.Out)
-	write := c.json
-	if c.Output == cli.Table {
-		write = c.table
+	write := func(text string) error {
+		note := c.read(text, reader)
+		if c.Output == cli.Table {
+			return cli.PrintGrids(out, c.grid(note))
+		}
+		return json.NewEncoder(out).Encode(note)
 	}
 	if c.Text != nil {
-		if err := write(out, *c.Text, reader); err != nil {
+		if err := write(*c.Text); err != nil {
 			return err
 		}
 		return out.Flush()
@@ -68,7 +70,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 		if err := json.Unmarshal(lines.Bytes(), &note); err != nil || note.Text == nil {
 			return errors.Join(out.Flush(), fmt.Errorf("line %d is no JSON object with a text field", number))
 		}
-		if err := write(out, *note.Text, reader); err != nil {
+		if err := write(*note.Text); err != nil {
 			return err
 		}
 	}
@@ -138,21 +140,17 @@ func (c *tokensCmd) read(text string, reader *textproc.Transformer) tokens {
 	return note
 }
 
-func (c *tokensCmd) json(w io.Writer, text string, reader *textproc.Transformer) error {
-	return json.NewEncoder(w).Encode(c.read(text, reader))
-}
-
-func (c *tokensCmd) table(w io.Writer, text string, reader *textproc.Transformer) error {
+func (c *tokensCmd) grid(note tokens) *cli.Grid {
 	grid := cli.NewGrid("start", "end", "text", "status", "terms")
 	if c.ModelDir != "" {
 		grid.Header = append(grid.Header, "known")
 	}
-	for _, k := range c.read(text, reader).Tokens {
+	for _, k := range note.Tokens {
 		row := []any{k.Start, k.End, strconv.Quote(k.Text), k.Status, strings.Join(k.Terms, ", ")}
 		if k.Known != nil {
 			row = append(row, map[bool]string{true: "yes", false: "no"}[*k.Known])
 		}
 		grid.Add(row...)
 	}
-	return cli.PrintGrids(w, grid)
+	return grid
 }

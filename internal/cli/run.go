@@ -78,8 +78,8 @@ type Program struct {
 	Grammar any
 	// Logging points into Grammar.
 	Logging *Logging
-	// Vars are values for help texts and flags, from the packages that own them.
-	Vars map[string]string
+	// Vars are values for help texts and flags, from the packages that own them: texts, numbers, or lists of texts.
+	Vars map[string]any
 	// Usage lists the sentinels of errors that are mistakes on the command line.
 	Usage []error
 }
@@ -145,10 +145,14 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 
 // Variables returns an option that puts the values of variables into the tags of a grammar. kong.Vars do that too, but
 // kong expands all variables anew for each of hundreds of flags, which takes longer than most commands.
-func Variables(vars map[string]string) kong.Option {
+func Variables(vars map[string]any) kong.Option {
 	var pairs []string
 	for name, value := range vars {
-		pairs = append(pairs, "${"+name+"}", value)
+		text := fmt.Sprint(value)
+		if list, ok := value.([]string); ok {
+			text = strings.Join(list, ",")
+		}
+		pairs = append(pairs, "${"+name+"}", text)
 	}
 	replace := strings.NewReplacer(pairs...).Replace
 	return kong.PostBuild(func(k *kong.Kong) error {

@@ -217,17 +217,16 @@ func (o *RankOptions) check() error {
 // choose takes the rank with the least value, the first of several, or with the largest value, the last of several. It
 // warns if there are several.
 func (r *RankReport) choose(largest bool) RankPoint {
-	var best RankPoint
-	var equal []int
-	for i, point := range r.Curve {
-		order := cmp.Compare(point.Value, best.Value)
+	compare := func(a, b RankPoint) int {
 		if largest {
-			order = -order
+			a, b = b, a
 		}
-		switch {
-		case i == 0 || order < 0:
-			best, equal = point, []int{point.Rank}
-		case order == 0:
+		return cmp.Compare(a.Value, b.Value)
+	}
+	best := slices.MinFunc(r.Curve, compare)
+	var equal []int
+	for _, point := range r.Curve {
+		if compare(point, best) == 0 {
 			if equal = append(equal, point.Rank); largest {
 				best = point
 			}

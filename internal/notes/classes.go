@@ -80,22 +80,21 @@ func (t *Table) settleClasses(columns *Columns) error {
 	if t.Admission, err = columns.admission(t.Classes); err != nil {
 		return err
 	}
-	visits := make([]map[string]bool, len(t.Classes))
-	single := make([]int, len(t.Classes)) // rows that are visits of their own
+	visits := make([]map[any]bool, len(t.Classes)) // by id; a row without one is a visit of its own
+	for i := range visits {
+		visits[i] = map[any]bool{}
+	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		r.Positive = t.Admission[r.Class]
-		switch {
-		case r.Visit == "":
-			single[r.Class]++
-		case visits[r.Class] == nil:
-			visits[r.Class] = map[string]bool{r.Visit: true}
-		default:
-			visits[r.Class][r.Visit] = true
+		visit := any(r.Visit)
+		if r.Visit == "" {
+			visit = i
 		}
+		visits[r.Class][visit] = true
 	}
 	for c, name := range t.Classes {
-		if n := len(visits[c]) + single[c]; n < minVisits {
+		if n := len(visits[c]); n < minVisits {
 			if name = strconv.Quote(name); len(name) > longestClass {
 				name = fmt.Sprintf("the one whose name has %d bytes", len(t.Classes[c]))
 			}

@@ -13,7 +13,7 @@ import (
 
 // WriteJSONL writes the next n notes, an object per line: the message's fields, label (0 or 1) and true_probability.
 func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
-	return export(ctx, w, n, func(dst []byte) []byte {
+	return export(ctx, w, n, func(_ int, dst []byte) []byte {
 		note := g.Next()
 		dst = note.AppendJSON(dst)
 		dst = fmt.Appendf(dst[:len(dst)-1], `,"label":%c,"true_probability":`, label(&note))
@@ -29,11 +29,7 @@ func WriteOutcomes(ctx context.Context, w io.Writer, g *Generator, n int) error 
 	if err != nil {
 		return err
 	}
-	i := 0
-	return export(ctx, w, len(all), func(dst []byte) []byte {
-		i++
-		return append(all[i-1].AppendJSON(dst), '\n')
-	})
+	return export(ctx, w, len(all), func(i int, dst []byte) []byte { return append(all[i].AppendJSON(dst), '\n') })
 }
 
 // csvHeader names the columns of WriteCSV: first those that training reads by default, then the vital signs, which are
@@ -48,7 +44,7 @@ func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	if _, err := io.WriteString(w, csvHeader()); err != nil {
 		return fmt.Errorf("writing notes: %w", err)
 	}
-	return export(ctx, w, n, func(dst []byte) []byte {
+	return export(ctx, w, n, func(_ int, dst []byte) []byte {
 		note := g.Next()
 		for _, s := range []string{note.VisitID, note.PatientID, note.ArrivedAt, note.Site, note.Complaint} {
 			dst = append(append(dst, s...), ',')
@@ -82,14 +78,14 @@ func appendCell(dst []byte, o msg.Optional) []byte {
 	return append(dst, ',')
 }
 
-func export(ctx context.Context, w io.Writer, n int, line func([]byte) []byte) error {
+func export(ctx context.Context, w io.Writer, n int, line func(i int, dst []byte) []byte) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	var buf []byte
-	for range n {
+	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		buf = line(buf[:0])
+		buf = line(i, buf[:0])
 		if _, err := b.Write(buf); err != nil {
 			return fmt.Errorf("writing notes: %w", err)
 		}

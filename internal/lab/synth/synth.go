@@ -400,20 +400,18 @@ func (w *writer) person() {
 		age, unit = int(w.n.Age.Value*12+0.5), "mo"
 	}
 	number := strconv.Itoa(age)
-	switch style := w.IntN(6); {
-	case style == 0 && unit == "yo":
-		w.text(number, strings.ToUpper(sex))
-	case style == 1:
-		w.text("pt is a ", number, " ", unit, " ", long)
-	case style == 2:
-		w.text(number, unit, " ", sex)
-	case style == 3:
-		w.text(number, unit, " ", strings.ToUpper(sex))
-	case style == 4:
-		w.text("pt")
-	default:
-		w.text(number, " ", unit, " ", long)
+	style := w.IntN(6)
+	if style == 0 && unit == "mo" {
+		style = 5
 	}
+	w.text([...]string{
+		number + strings.ToUpper(sex),
+		"pt is a " + number + " " + unit + " " + long,
+		number + unit + " " + sex,
+		number + unit + " " + strings.ToUpper(sex),
+		"pt",
+		number + " " + unit + " " + long,
+	}[style])
 }
 
 func (w *writer) vitals() {
