@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -23,10 +22,10 @@ type demoCmd struct {
 
 func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if !(c.Rate > 0) || c.Duration <= 0 || c.Nights < 0 {
-		return cli.Usage(errors.New("--rate and --duration must be positive, --nights not negative"))
+		return cli.Usagef("--rate and --duration must be positive, --nights not negative")
 	}
 	if c.Port < 0 || c.Port > math.MaxUint16 {
-		return cli.Usage(fmt.Errorf("--port %d is not a port", c.Port))
+		return cli.Usagef("--port %d is not a port", c.Port)
 	}
 	log, err := cli.NewLogger(d.Err, "warn")
 	if err != nil {

@@ -50,7 +50,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	warnRidge(d.Log, &comparison.Settings)
 	if len(c.Test) > 0 && c.SplitTime != "" {
-		return cli.Usage(errors.New("--test and --split-time exclude each other"))
+		return cli.Usagef("--test and --split-time exclude each other")
 	}
 	inputs := c.Files()
 	t, err := c.Read(d.Log, columns, slices.Concat(inputs, c.Test))
@@ -122,17 +122,17 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	switch {
 	case c.only(true) != "" && !supervised:
 		return train.Comparison{},
-			cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true)))
+			cli.Usagef("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true))
 	case c.only(false) != "" && !elastic:
 		return train.Comparison{},
-			cli.Usage(fmt.Errorf("%s applies only to the elastic net, which none of the --methods uses", c.only(false)))
+			cli.Usagef("%s applies only to the elastic net, which none of the --methods uses", c.only(false))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
 		return train.Comparison{}, err
 	}
 	if (s.L1Topics != nil || s.L1Scores != nil) && !l1 {
 		return train.Comparison{},
-			cli.Usage(errors.New("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods"))
+			cli.Usagef("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods")
 	}
 	return train.Comparison{Configurations: candidates, Settings: s}, nil
 }
@@ -186,7 +186,7 @@ func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train
 	if len(c.Test) == 0 && c.SplitTime == "" {
 		repeats, err := train.CrossValidation(g.Rows, c.Folds, c.Repeats, c.Seed)
 		if errors.Is(err, eval.ErrArgument) {
-			err = cli.Usage(fmt.Errorf("--folds %d: %w", c.Folds, err))
+			err = cli.Usagef("--folds %d: %w", c.Folds, err)
 		}
 		return repeats, err
 	}
@@ -222,13 +222,13 @@ func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 	if !ok {
 		cut, err := notes.ParseTime(c.SplitTime)
 		if err != nil {
-			return cut, cli.Usage(fmt.Errorf("--split-time %q: %w", c.SplitTime, err))
+			return cut, cli.Usagef("--split-time %q: %w", c.SplitTime, err)
 		}
 		return cut, nil
 	}
 	percent, err := strconv.ParseFloat(share, 64)
 	if err != nil {
-		return time.Time{}, cli.Usage(fmt.Errorf("--split-time %q is not a percentage", c.SplitTime))
+		return time.Time{}, cli.Usagef("--split-time %q is not a percentage", c.SplitTime)
 	}
 	return eval.TemporalCut(times, percent/100)
 }

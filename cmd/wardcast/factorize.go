@@ -76,7 +76,7 @@ func significant(v float64) string { return fmt.Sprintf("%.6g", v) }
 // atLeast returns an error for a flag whose value is less.
 func atLeast(least int, flag string, value int) error {
 	if value < least {
-		return cli.Usage(fmt.Errorf("--%s is %d, must be %d or more", flag, value, least))
+		return cli.Usagef("--%s is %d, must be %d or more", flag, value, least)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type benchInput struct {
 
 func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, _ [][]byte, err error) {
 	if c.Notes < 1 {
-		return nil, nil, cli.Usage(errors.New("--notes must be at least 1"))
+		return nil, nil, cli.Usagef("--notes must be at least 1")
 	}
 	g, err := synth.New(synth.Settings{Seed: c.Seed, Misspelling: synth.DefaultMisspelling})
 	if err != nil {
@@ -232,7 +232,7 @@ type synthMatrixCmd struct{ synth.MatrixSettings }
 
 func (c *synthMatrixCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Documents < 1 || c.Terms < 1 || c.Topics < 1 {
-		return cli.Usage(errors.New("--documents, --terms and --topics must be at least 1"))
+		return cli.Usagef("--documents, --terms and --topics must be at least 1")
 	}
 	return synth.WriteMatrix(ctx, d.Out, c.MatrixSettings)
 }
@@ -244,8 +244,8 @@ type synthQuestionnaireCmd struct {
 
 func (c *synthQuestionnaireCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Participants < 1 || c.Visits < 1 || !(c.Missing >= 0 && c.Missing < 1) {
-		return cli.Usage(fmt.Errorf("--count is %d, --visits %d and --missing %v: the first two must be at least 1, "+
-			"the last from 0 to below 1", c.Participants, c.Visits, c.Missing))
+		return cli.Usagef("--count is %d, --visits %d and --missing %v: the first two must be at least 1, "+
+			"the last from 0 to below 1", c.Participants, c.Visits, c.Missing)
 	}
 	return synth.WriteQuestionnaire(ctx, d.Out, c.Part, c.QuestionnaireSettings)
 }

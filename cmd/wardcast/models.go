@@ -41,7 +41,7 @@ type store struct {
 func (s *store) ProvideStore(ctx context.Context) (*models.Store, error) {
 	if !blobstore.IsURL(s.ModelDir) {
 		if info, err := os.Stat(s.ModelDir); err != nil || !info.IsDir() {
-			return nil, cli.Usage(fmt.Errorf("--model-dir %s: not a folder", s.ModelDir))
+			return nil, cli.Usagef("--model-dir %s: not a folder", s.ModelDir)
 		}
 	}
 	opened, err := blobstore.Open(ctx, s.ModelDir)
@@ -98,7 +98,7 @@ type modelsShowCmd struct {
 
 func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Which != "" && c.Version != "" {
-		return cli.Usage(errors.New("the version is given twice"))
+		return cli.Usagef("the version is given twice")
 	}
 	c.Version = cmp.Or(c.Version, c.Which)
 	b, err := c.load(ctx, c.Model)
@@ -132,7 +132,7 @@ type modelsCardCmd struct {
 
 func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.HTML && c.JSON() {
-		return cli.Usage(errors.New("--html and --output=json exclude each other: give one of them"))
+		return cli.Usagef("--html and --output=json exclude each other: give one of them")
 	}
 	b, err := c.load(ctx, c.Model)
 	if err != nil {
@@ -272,7 +272,7 @@ type modelsPromoteCmd struct {
 func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	made, err := serving.Promote(ctx, s, c.request(d, c.Generation))
 	if objection, ok := errors.AsType[*serving.ObjectionError](err); ok {
-		return cli.Usage(fmt.Errorf("%w (--why)", objection))
+		return cli.Usagef("%w (--why)", objection)
 	}
 	if err != nil {
 		return err

@@ -53,8 +53,8 @@ type oneNote struct {
 func (o *oneNote) note() (*msg.Note, error) {
 	if o.Text == nil {
 		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil {
-			return nil, cli.Usage(errors.New("--complaint, --age, --sex, --acuity and --vitals describe the note of " +
-				"--text and go with --text only"))
+			return nil, cli.Usagef("--complaint, --age, --sex, --acuity and --vitals describe the note of " +
+				"--text and go with --text only")
 		}
 		return nil, nil
 	}
@@ -70,11 +70,11 @@ func (o *oneNote) note() (*msg.Note, error) {
 		v, err := strconv.ParseFloat(strings.TrimSpace(o.Vitals[name]), 64)
 		switch {
 		case field == nil:
-			return nil, cli.Usage(fmt.Errorf("--vitals: unknown vital %q: the known ones are %s", name,
-				strings.Join(msg.VitalNames(), ", ")))
+			return nil, cli.Usagef("--vitals: unknown vital %q: the known ones are %s", name,
+				strings.Join(msg.VitalNames(), ", "))
 		case err != nil || v-v != 0:
-			return nil, cli.Usage(fmt.Errorf("--vitals: %s=%s is not a number: write it as in hr=110; the vitals are "+
-				"%s", name, o.Vitals[name], strings.Join(msg.VitalNames(), ", ")))
+			return nil, cli.Usagef("--vitals: %s=%s is not a number: write it as in hr=110; the vitals are "+
+				"%s", name, o.Vitals[name], strings.Join(msg.VitalNames(), ", "))
 		}
 		*field = msg.Some(v)
 	}
@@ -112,7 +112,7 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return err
 	}
 	if err := set.CheckClass(c.Class); err != nil {
-		return cli.Usage(fmt.Errorf("--class: %w", err))
+		return cli.Usagef("--class: %w", err)
 	}
 	b := scoring.Batch{Lines: d.In, Out: d.Out}
 	var in *notes.Reader
@@ -164,7 +164,7 @@ func (c *predictCmd) check(note *msg.Note) error {
 func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
 	file, err := table.Create(c.Out)
 	if errors.Is(err, table.ErrName) {
-		return cli.Usage(fmt.Errorf("--out %w", err))
+		return cli.Usagef("--out %w", err)
 	}
 	if err != nil {
 		return err

@@ -90,8 +90,8 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 		}
 	}
 	if c.OnlyExclude() && len(c.Codebook) == 0 {
-		return c, cli.Usage(errors.New("--items or --codebook must say which columns are items; a pattern that " +
-			"begins with ! only takes some out"))
+		return c, cli.Usagef("--items or --codebook must say which columns are items; a pattern that " +
+			"begins with ! only takes some out")
 	}
 	return c, nil
 }
@@ -273,7 +273,7 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	inputs ...string,
 ) error {
 	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // said before an hour of updates, not after
-		return cli.Usage(fmt.Errorf("--out %q is not a folder", r.Out))
+		return cli.Usagef("--out %q is not a folder", r.Out)
 	}
 	if err := folder.Check(r.Out, inputs...); err != nil {
 		return cli.Usage(err)
@@ -512,10 +512,10 @@ func checkUsed(command *kong.Context, methods []string, others ...string) error 
 		switch {
 		case slices.ContainsFunc(by, func(user string) bool { return slices.Contains(run, user) }):
 		case by[0] == crossValidation:
-			return cli.Usage(fmt.Errorf(
-				"%s applies only to cross-validation, which needs several candidates, as in --factors 2:8", name))
+			return cli.Usagef(
+				"%s applies only to cross-validation, which needs several candidates, as in --factors 2:8", name)
 		default:
-			return cli.Usage(fmt.Errorf("%s applies only to %s, not to %s", name, listed(by), listed(methods)))
+			return cli.Usagef("%s applies only to %s, not to %s", name, listed(by), listed(methods))
 		}
 	}
 	return nil

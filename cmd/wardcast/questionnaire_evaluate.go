@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -34,7 +33,7 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 		return err
 	}
 	if !icqf && len(c.Beta) > 0 {
-		return cli.Usage(errors.New("--beta applies only to icqf, which is not among the --methods"))
+		return cli.Usagef("--beta applies only to icqf, which is not among the --methods")
 	}
 	o := evaluate.Options{Methods: c.Methods, Repeats: c.Repeats}
 	err := atLeast(1, "repeats", c.Repeats)

@@ -30,7 +30,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		return err
 	}
 	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {
-		return cli.Usage(fmt.Errorf("--out %q is not a folder", c.Out))
+		return cli.Usagef("--out %q is not a folder", c.Out)
 	}
 	o, err := c.read(d, &c.answerFlags)
 	if err != nil {

@@ -40,7 +40,7 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	}
 	if c.Out != "" {
 		if err := cmp.Or(table.CheckName(c.Out), folder.CheckFile(c.Out, c.Model, c.Input, c.Norms)); err != nil {
-			return cli.Usage(fmt.Errorf("--out %w", err))
+			return cli.Usagef("--out %w", err)
 		}
 	}
 	n, people, err := c.norms(m)
@@ -95,11 +95,11 @@ func (c *questionnaireNormsCmd) by() (by norms.By, err error) {
 	by.Sex = c.Sex
 	switch {
 	case (c.Age == "") != (len(c.Bins) == 0):
-		return by, cli.Usage(errors.New("--age and --bins need each other"))
+		return by, cli.Usagef("--age and --bins need each other")
 	case (c.Age == "" && c.Sex == "") != (c.People == ""):
-		return by, cli.Usage(errors.New("--people needs --age or --sex, and these need --people"))
+		return by, cli.Usagef("--people needs --age or --sex, and these need --people")
 	case c.Least < 1:
-		return by, cli.Usage(fmt.Errorf("--least is %d, must be 1 or more", c.Least))
+		return by, cli.Usagef("--least is %d, must be 1 or more", c.Least)
 	case c.Age != "":
 		by.Age, err = questionnaire.ParseVisits(c.Age, c.Bins)
 	}
@@ -112,15 +112,15 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 		return err
 	}
 	if err := folder.CheckFile(c.Out, c.Model, c.Scores, c.People); err != nil {
-		return cli.Usage(fmt.Errorf("--out %w", err))
+		return cli.Usagef("--out %w", err)
 	}
 	m, err := model.Load(c.Model)
 	if err != nil {
 		return err
 	}
 	if m.Visits != nil {
-		return cli.Usage(fmt.Errorf(
-			"%q is a model of several visits, whose scores have no one age: norms need another one", c.Model))
+		return cli.Usagef(
+			"%q is a model of several visits, whose scores have no one age: norms need another one", c.Model)
 	}
 	columns := model.FactorNames(m.Loadings())
 	withErrors, err := c.withErrors()
@@ -189,8 +189,7 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 		case err != nil:
 			return err
 		case sum != m.SHA256:
-			return cli.Usage(fmt.Errorf("--scores %q are those of the fit in %q, not of --model %q",
-				c.Scores, dir, c.Model))
+			return cli.Usagef("--scores %q are those of the fit in %q, not of --model %q", c.Scores, dir, c.Model)
 		default:
 			own = true // a copy of the model
 		}
@@ -198,8 +197,8 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 	if !own || withErrors || m.Summary.Method != model.MethodICQF {
 		return nil
 	}
-	return cli.Usage(fmt.Errorf("--scores %q holds the scores of the factorization, not those that score gives: use "+
-		"the output of questionnaire score, or fit with --standard-errors", c.Scores))
+	return cli.Usagef("--scores %q holds the scores of the factorization, not those that score gives: use "+
+		"the output of questionnaire score, or fit with --standard-errors", c.Scores)
 }
 
 // warnOutside logs which participants have no norms.
@@ -233,7 +232,7 @@ type questionnaireTableCmd struct {
 func (c *questionnaireTableCmd) Run(d *cli.Deps) error {
 	forPaper := c.Format == "markdown" || c.Format == "latex"
 	if c.Cut < 0 || c.Cut != 0 && (c.Model == "" || !forPaper) {
-		return cli.Usage(errors.New("--cut must be above 0, and is for loadings in markdown or latex"))
+		return cli.Usagef("--cut must be above 0, and is for loadings in markdown or latex")
 	}
 	t, err := c.table(forPaper)
 	if err != nil {

@@ -66,10 +66,10 @@ func (c *retrainCmd) Validate() error {
 func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil {
-		return cli.Usage(fmt.Errorf("--time-zone: %w", err))
+		return cli.Usagef("--time-zone: %w", err)
 	}
 	if err := textfile.Check(c.MetricsFile); err != nil {
-		return cli.Usage(fmt.Errorf("--metrics-file: %w", err))
+		return cli.Usagef("--metrics-file: %w", err)
 	}
 	if c.Schedule == "" {
 		return c.once(ctx, d, zone)
@@ -222,7 +222,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 	job.Fit.Rank, job.Fit.MinDocuments, job.Fit.MinEvents = r.Rank, r.MinDocuments, r.MinEvents
 	aux, err := notes.ParseAux(c.AuxColumns)
 	if err != nil {
-		return cli.Usage(fmt.Errorf("--aux-columns: %w", err))
+		return cli.Usagef("--aux-columns: %w", err)
 	}
 	job.Settings.Aux = (&notes.Columns{Aux: aux}).Features()
 	job.Site, err = readSite(cmp.Or(c.Site, r.Site))

@@ -103,7 +103,7 @@ type topicsShowCmd struct {
 
 func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	if c.Terms < 1 {
-		return cli.Usage(fmt.Errorf("--terms %d is less than 1", c.Terms))
+		return cli.Usagef("--terms %d is less than 1", c.Terms)
 	}
 	m, err := loadModel(ctx, s, c.Model, c.Version)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 	}
 	if c.Topic != nil {
 		if *c.Topic < 1 || *c.Topic > len(topics) {
-			return cli.Usage(fmt.Errorf("--topic %d: model %q has %d topics", *c.Topic, c.Model, len(topics)))
+			return cli.Usagef("--topic %d: model %q has %d topics", *c.Topic, c.Model, len(topics))
 		}
 		topics = topics[*c.Topic-1 : *c.Topic]
 	}
@@ -204,12 +204,12 @@ func (c *topicsSearchCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 		Direction: classifier.Direction(c.Direction), Method: c.Method, Served: c.Served, Limit: c.Limit,
 	}
 	if c.Limit < 1 || c.Limit > topicindex.MaxLimit {
-		return cli.Usage(fmt.Errorf("--limit %d, must be 1 to %d", c.Limit, topicindex.MaxLimit))
+		return cli.Usagef("--limit %d, must be 1 to %d", c.Limit, topicindex.MaxLimit)
 	}
 	if c.Like != "" {
 		ref, err := topicindex.ParseRef(c.Like)
 		if err != nil {
-			return cli.Usage(fmt.Errorf("--like: %w", err))
+			return cli.Usagef("--like: %w", err)
 		}
 		q.Like = &ref
 	}

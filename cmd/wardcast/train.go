@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -51,7 +50,7 @@ func (l *labelled) columns() (notes.Columns, error) {
 		columns.Admission, columns.Positive = trimmed(kong.SplitEscaped(columns.Positive, ',')), ""
 	}
 	if err := columns.CheckClasses(); err != nil {
-		return columns, cli.Usage(fmt.Errorf("--classes: %w", err))
+		return columns, cli.Usagef("--classes: %w", err)
 	}
 	return columns, nil
 }
@@ -137,7 +136,7 @@ func weight(flag, value string) (*float64, error) {
 	}
 	v, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("%s %q is neither a number nor auto", flag, value))
+		return nil, cli.Usagef("%s %q is neither a number nor auto", flag, value)
 	}
 	return &v, nil
 }
@@ -258,7 +257,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 	s.Method, s.WarmStart = train.Method(c.Method), c.WarmStart
 	s.Words = c.Words == "beside" || c.Words == "" && !s.Method.Supervised()
 	if len(c.Rank) == 0 {
-		return s, cli.Usage(errors.New("--rank needs a number of topics"))
+		return s, cli.Usagef("--rank needs a number of topics")
 	}
 	if s.Rank = c.Rank[0]; len(c.Rank) > 1 {
 		s.Ranks = c.Rank
@@ -266,10 +265,10 @@ func (c *trainCmd) settings() (train.Settings, error) {
 	s.Text.Weighting = cmp.Or(textproc.Weighting(c.Weighting), s.Method.Weighting())
 	s.PerComplaint, s.MinDocuments, s.MinEvents = train.Policy(c.PerComplaint), c.MinDocuments, c.MinEvents
 	if flag := c.only(false); flag != "" && s.Method.Supervised() {
-		return s, cli.Usage(fmt.Errorf("%s applies only to the elastic net; method %q does not use it", flag, c.Method))
+		return s, cli.Usagef("%s applies only to the elastic net; method %q does not use it", flag, c.Method)
 	}
 	if flag := c.only(true); flag != "" && !s.Method.Supervised() {
-		return s, cli.Usage(fmt.Errorf("%s applies only to smf-w and smf-h, not to method %q", flag, c.Method))
+		return s, cli.Usagef("%s applies only to smf-w and smf-h, not to method %q", flag, c.Method)
 	}
 	if err := c.apply(&s); err != nil {
 		return s, err

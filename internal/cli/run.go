@@ -62,6 +62,9 @@ type UsageError struct{ error }
 // Usage returns err as a UsageError.
 func Usage(err error) UsageError { return UsageError{err} }
 
+// Usagef returns a UsageError in these words.
+func Usagef(format string, args ...any) UsageError { return Usage(fmt.Errorf(format, args...)) }
+
 // Unwrap returns the mistake itself.
 func (e UsageError) Unwrap() error { return e.error }
 

@@ -24,7 +24,7 @@ import (
 // decision follows within seconds.
 const inDepartment = 40
 
-// available are beds by ward, of which the demo tells the probability that more are needed.
+// available are beds by ward: the demo shows the probability that more are needed.
 func available() map[string]int {
 	return map[string]int{beds.All: 20, "CARD": 4, "ICU": 2, "MED": 9, "ORTHO": 4, "PAED": 3, "SURG": 4}
 }

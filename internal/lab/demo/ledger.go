@@ -51,7 +51,7 @@ func (l *ledger) sent(visit string) {
 }
 
 // serve says that a generation is served since a time. Scorers may take it up before serve is called; their next
-// answers tell then.
+// answers show it then.
 func (l *ledger) serve(g *models.Generation, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *simulation) swapped(ctx context.Context, n *Night) error {
 	return nil
 }
 
-// settle waits for the predictions of all notes that were sent, and tells of the night.
+// settle waits for the predictions of all notes that were sent, and reports the night.
 func (s *simulation) settle(ctx context.Context, n *Night) error {
 	for deadline := time.Now().Add(settle); s.ledger.total().Lost > 0 && time.Now().Before(deadline); {
 		if err := sample.Pause(ctx, 10*time.Millisecond); err != nil {

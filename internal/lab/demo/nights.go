@@ -64,7 +64,7 @@ type Night struct {
 	Events     int    `json:"later_admissions,omitempty"`
 	Champion   *Worth `json:"champion,omitempty"`
 	Challenger *Worth `json:"challenger,omitempty"`
-	// Alignment tells how many topics of the challenger keep their number.
+	// Alignment counts the topics of the challenger that keep their number.
 	Alignment *train.Alignment `json:"alignment,omitempty"`
 	// Generation is served from then on. SwapSeconds is the time from the change in the store to the first answer by it
 	// on each partition; null if nothing changed, or no scorer ran yet.
@@ -333,7 +333,7 @@ func (s *simulation) rollback(ctx context.Context, n *Night) (changed bool, err 
 	return err == nil, s.serving(ctx, n)
 }
 
-// serving tells the night and, if it changed, the ledger which generation is served.
+// serving records in the night and, if it changed, in the ledger which generation is served.
 func (s *simulation) serving(ctx context.Context, n *Night) error {
 	g, err := s.store.Champion(ctx)
 	if err != nil {
