@@ -113,7 +113,7 @@ func (b *backlog) update(id int, f func(*waiting)) {
 	}
 }
 
-// read tells what a fetch from next found.
+// read records what a fetch from next found.
 func (b *backlog) read(id int, next int64, f *fetched) {
 	b.update(id, func(w *waiting) {
 		now := time.Now()
@@ -127,7 +127,8 @@ func (b *backlog) read(id int, next int64, f *fetched) {
 	})
 }
 
-// hold tells the timestamp of the first record of a batch in hand. A record without one is as old as when it was read.
+// hold records the timestamp of the first record of a batch in hand. A record without one is as old as when it was
+// read.
 func (b *backlog) hold(id int, at time.Time) {
 	if at.UnixMilli() <= 0 {
 		at = time.Now()
@@ -135,7 +136,7 @@ func (b *backlog) hold(id int, at time.Time) {
 	b.update(id, func(w *waiting) { w.oldest = at })
 }
 
-// answer tells that everything before next is answered.
+// answer records that everything before next is answered.
 func (b *backlog) answer(id int, next int64) {
 	b.update(id, func(w *waiting) {
 		if w.next, w.writing = next, (failure{}); next >= w.readable {

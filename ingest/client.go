@@ -96,8 +96,8 @@ type pauses struct {
 	permanent time.Duration // after an error that does not pass by itself
 	backlog   time.Duration // before the ends of partitions are read again that no fetch has reported since
 	follow    time.Duration // before the partitions of a followed topic are counted again; longer than metadataTTL
-	// lookups is how often a topic is looked up before it counts as missing, after growing pauses: brokers learn of a new
-	// topic at different times. 7 take about three seconds.
+	// lookups is how often a topic is looked up before it counts as missing, after growing pauses: brokers learn of a
+	// new topic at different times. 7 take about three seconds.
 	lookups int
 }
 
@@ -137,8 +137,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// again logs a failed attempt, and waits before the next. The first few are not logged, since a leader that moved is found
-// again within them, and later only every tenth is.
+// again logs a failed attempt, and waits before the next. The first few are not logged, since a leader that moved is
+// found again within them, and later only every tenth is.
 func again(ctx context.Context, attempt int, err error, log *slog.Logger, what string) error {
 	if attempt%10 == 5 {
 		log.Warn(what, "attempt", attempt, "err", err) //nolint:sloglint // all callers give a literal
@@ -307,7 +307,7 @@ func (c *Client) offsets(ctx context.Context, topic string, level kafka.Isolatio
 	return res.Topics[topic][0], nil
 }
 
-// maxMessageBytes returns the max.message.bytes of the topics that the cluster tells it of, or a *MissingTopicsError.
+// maxMessageBytes returns the max.message.bytes of the topics that the cluster shows, or a *MissingTopicsError.
 func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
 	req := &kafka.DescribeConfigsRequest{}
 	for _, t := range topics {

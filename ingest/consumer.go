@@ -46,7 +46,7 @@ type Config struct {
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Published, unless it is nil, is told the value of each record and of its answer once all in-sync replicas have
+	// Published, unless it is nil, gets the value of each record and of its answer once all in-sync replicas have
 	// acknowledged it, from the goroutine of its partition. It must not wait, nor keep the values.
 	Published func(record, answer []byte)
 	// Registerer takes the metrics; it may be nil. It is an error if it has them already.
@@ -64,8 +64,8 @@ type Config struct {
 
 	// These are for tests; 0 means a minute and 5 s.
 	stallTimeout time.Duration // see generation.stalled
-	// watchInterval is how often the number of partitions is read. It must be longer than metadataTTL, or old metadata may
-	// look like a change.
+	// watchInterval is how often the number of partitions is read. It must be longer than metadataTTL, or old metadata
+	// may look like a change.
 	watchInterval time.Duration
 }
 
@@ -237,7 +237,8 @@ func (c *Consumer) explain(err error) error {
 	switch {
 	case errors.Is(err, kafka.InvalidSessionTimeout):
 		return fmt.Errorf("kafka.session_timeout: the brokers do not accept %s; it must be between their "+
-			"group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %w", c.cfg.SessionTimeout, err)
+			"group.min.session.timeout.ms (6 s by default) and group.max.session.timeout.ms: %w",
+			c.cfg.SessionTimeout, err)
 	case errors.Is(err, kafka.GroupAuthorizationFailed):
 		return denied(err, "Read", "group", c.cfg.Group)
 	}

@@ -54,7 +54,7 @@
 // long as it takes. One that does not (a permission, a setting of a topic) blocks its partition, and only that one: it
 // is logged once, counted by Kafka's code, and tried again every 5 s, so that it is enough to mend the cause. Nothing
 // is published twice meanwhile. Requests that fail are no stall, after which the group is joined again: that would not
-// mend them. Check tells of them after Config.ReadyAfterStall.
+// mend them. Check reports them after Config.ReadyAfterStall.
 //
 // # Logins
 //

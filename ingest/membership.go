@@ -16,7 +16,7 @@ type membership struct {
 	idle   time.Time // since when a generation gives it no partition; zero if it has some
 }
 
-// join tells that a generation with so many partitions for this consumer began.
+// join records that a generation with so many partitions for this consumer began.
 func (m *membership) join(partitions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *membership) leave() {
 	m.left = time.Now()
 }
 
-// fail tells why the group could not be joined, and whether somebody must mend that. It returns what was told before.
+// fail records why the group could not be joined, and whether somebody must mend that. It returns the error before.
 func (m *membership) fail(err error, lasting bool) (before error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (m *membership) fail(err error, lasting bool) (before error) {
 	return before
 }
 
-// end tells that the group was left for good.
+// end records that the group was left for good.
 func (m *membership) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

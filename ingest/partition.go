@@ -63,7 +63,7 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	return p
 }
 
-// onWriteError is told each error that keeps an answer or dead letter from being written.
+// onWriteError handles each error that keeps an answer or dead letter from being written.
 func (p *partition) onWriteError(err error) {
 	p.failing.Store(true)
 	p.c.metrics.retries.Inc()
@@ -72,7 +72,7 @@ func (p *partition) onWriteError(err error) {
 	p.abandon()
 }
 
-// onError is told each error that keeps the partition from reading or writing. One that does not pass by itself blocks
+// onError handles each error that keeps the partition from reading or writing. One that does not pass by itself blocks
 // the partition, and only this one, until it goes on.
 func (p *partition) onError(err error, what string) {
 	p.leave() // others may go on

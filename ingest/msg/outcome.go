@@ -50,7 +50,7 @@ const (
 )
 
 // Outcome is one event in the life of a visit, as it comes from KafkaTopic triage.outcomes. Outcomes are revocable: the
-// latest event of a visit tells what is known of it. Absent strings are "".
+// latest event of a visit says what is known of it. Absent strings are "".
 type Outcome struct {
 	SchemaVersion string        `json:"schema_version"`
 	VisitID       string        `json:"visit_id"`

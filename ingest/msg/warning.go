@@ -19,7 +19,7 @@ type Warning struct {
 	Code  WarningCode `json:"code"`
 }
 
-// String says what is wrong, in a sentence without a full stop. It does not tell the value.
+// String says what is wrong, in a sentence without a full stop. It does not show the value.
 func (w Warning) String() string {
 	switch w.Code {
 	case ValueOutOfRange:

@@ -78,7 +78,7 @@ func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
 			continue
 		}
 		d.whole = slices.Grow(d.whole[:0], size)
-		// Its errors do not tell whether it was too much. The decoder of streams finds out.
+		// Its errors do not say whether it was too much. The decoder of streams finds out.
 		if whole, err := d.zstd.DecodeAll(payload, d.whole); err == nil {
 			d.source.Reset(whole)
 			return &d.source, nil

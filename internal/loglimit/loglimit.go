@@ -19,7 +19,7 @@ type Limiter struct {
 
 // kind is one kind of events.
 type kind struct {
-	n     int         // events that no line has told of yet
+	n     int         // events that no line has counted yet
 	write func(n int) // of the first of them
 	timer *time.Timer // calls write
 	last  time.Time   // when a line was written
@@ -30,7 +30,7 @@ func New(every time.Duration) *Limiter {
 	return &Limiter{every: every, kinds: make(map[string]*kind)}
 }
 
-// Add counts an event. Of the events that one line tells of, write of the first is called, with their number, from
+// Add counts an event. Of the events that one line counts, write of the first is called, with their number, from
 // another goroutine and up to a period later. There must be a bounded number of kinds.
 func (l *Limiter) Add(name string, write func(n int)) {
 	l.mu.Lock()

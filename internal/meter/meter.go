@@ -45,7 +45,8 @@ func (m Meter) Histogram(name, help string, buckets []float64) prometheus.Histog
 
 // Histograms returns histograms by labels.
 func (m Meter) Histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return m.factory.NewHistogramVec(prometheus.HistogramOpts{Name: m.prefix + name, Help: help, Buckets: buckets}, labels)
+	opts := prometheus.HistogramOpts{Name: m.prefix + name, Help: help, Buckets: buckets}
+	return m.factory.NewHistogramVec(opts, labels)
 }
 
 // Bool returns the value of a gauge that says yes or no.

@@ -45,7 +45,7 @@ func runTask(ctx context.Context, log *slog.Logger, t task) {
 	}
 }
 
-// guarded returns the error of f, one that tells its type if f panicked: the value may hold parts of a note.
+// guarded returns the error of f, one that names its type if f panicked: the value may hold parts of a note.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

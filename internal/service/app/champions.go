@@ -13,9 +13,9 @@ import (
 
 // champions keeps the compacted KafkaTopic that lists the champions, and learns from it that there are new ones.
 //
-// Scorers alone write to it: whatever command changes the model store, the scorer that sees it first tells the others.
-// So the commands need no Kafka, and no change of the store can be forgotten. A message is only a hint to look into the
-// store, which alone says what is served: a message that is late, lost or wrong does no harm.
+// Scorers alone write to it: whatever command changes the model store, the scorer that sees it first informs the
+// others. So the commands need no Kafka, and no change of the store can be forgotten. A message is only a hint to look
+// into the store, which alone says what is served: a message that is late, lost or wrong does no harm.
 type champions struct {
 	client *ingest.Client
 	topic  string

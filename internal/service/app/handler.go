@@ -45,8 +45,9 @@ func (h *Handler) use(set *scoring.Set) {
 			now.counters[m] = before.counters[m]
 		}
 		if now.counters[m] == nil {
-			now.counters[m] = watch.NewCounter(
-				watch.Model{Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.About[name].Reference})
+			now.counters[m] = watch.NewCounter(watch.Model{
+				Name: name, Topics: m.Rank(), Columns: m.Categorical(), Reference: set.About[name].Reference,
+			})
 		}
 	}
 	h.current.Store(now)

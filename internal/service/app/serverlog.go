@@ -12,7 +12,7 @@ import (
 // thousands a second.
 const brokenHandshake = "http: TLS handshake error"
 
-// serverLog handles the records that net/http logs: one line tells of all handshakes that break together.
+// serverLog handles the records that net/http logs: one line counts all handshakes that break together.
 type serverLog struct {
 	slog.Handler
 

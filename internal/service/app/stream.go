@@ -45,10 +45,10 @@ type stream struct {
 	log      *slog.Logger
 	refused  atomic.Pointer[error] // why the newest models are not in use, nil if they are
 	wake     chan struct{}         // a hint that there may be new models; holds one
-	swapped  chan struct{}         // tells that new models are in use; holds one
+	swapped  chan struct{}         // gets a token when new models are in use; holds one
 
-	renewed   func()                      // is told that new models are in use; nil for nobody
-	published func(record, answer []byte) // is told each answer that is written, with its record; nil for nobody
+	renewed   func()                      // called when new models are in use; may be nil
+	published func(record, answer []byte) // called with each answer that is written; may be nil
 }
 
 // open creates the consumer and the metrics.
@@ -141,7 +141,7 @@ func isDamagedInUse(err error) bool {
 	return ok
 }
 
-// refuse tells that models were refused for these reasons, if there are any. It counts how often in a row, by reason.
+// refuse reports that models were refused for these reasons, if there are any. It counts how often in a row, by reason.
 func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int) map[string]int {
 	var why *error
 	var refused float64

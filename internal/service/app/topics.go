@@ -24,7 +24,7 @@ const topicsEvery = time.Minute
 type topicSearch struct {
 	*topicindex.Index
 	every   time.Duration
-	changed chan struct{} // tells that new models are in use; holds one
+	changed chan struct{} // gets a token when new models are in use; holds one
 	log     *slog.Logger
 }
 

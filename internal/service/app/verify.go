@@ -22,7 +22,7 @@ func (e *damagedInUse) Error() string { return e.err.Error() }
 
 func (e *damagedInUse) Unwrap() error { return e.err }
 
-// verification reads the files of the models in use now and then: these are in memory, so nothing else tells of damage
+// verification reads the files of the models in use now and then: these are in memory, so nothing else shows damage
 // in the store before the next start fails.
 type verification struct {
 	triage *triage

@@ -120,7 +120,7 @@ type web struct {
 	live   *httpapi.Live  // nil if no notes are scored
 	feed   *livepage.Feed // the same for the pages
 	topics *topicSearch   // the same
-	// monitor tells whether anything is late or lost.
+	// monitor knows whether anything is late or lost.
 	monitor *health.Monitor
 	log     *slog.Logger
 }

@@ -28,7 +28,7 @@ type Config struct {
 	// Zone and Holidays are those of the wall clock without a fit in the store, as in beds.History.
 	Zone     string
 	Holidays []string
-	// Beds are by ward: forecasts tell P(more than so many).
+	// Beds are by ward: forecasts report P(more than so many).
 	Beds    map[string]int
 	Logger  *slog.Logger
 	Metrics prometheus.Registerer
@@ -75,7 +75,8 @@ func New(c Config) (*Demand, error) {
 		return nil, err
 	}
 	d := &Demand{
-		Config: c, fits: f, metrics: newMetrics(c.Metrics), log: c.Logger.With("component", "beds"), pool: beds.NewPool(), models: map[string]string{},
+		Config: c, fits: f, metrics: newMetrics(c.Metrics), log: c.Logger.With("component", "beds"),
+		pool: beds.NewPool(), models: map[string]string{},
 		looked: make(chan struct{}), left: loglimit.New(logEvery),
 	}
 	d.predictions.done, d.outcomes.done = make(chan struct{}), make(chan struct{})
@@ -182,7 +183,7 @@ func (d *Demand) moment() time.Time {
 	return now.Truncate(time.Second)
 }
 
-// visit returns the key of a visit: a hash that does not tell its identifier, and is the same in every process.
+// visit returns the key of a visit: a hash that does not show its identifier, and is the same in every process.
 func visit(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return string(sum[:16])

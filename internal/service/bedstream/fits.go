@@ -77,7 +77,7 @@ func (f *fits) at(t time.Time, pool *beds.Pool) *fitted {
 	return f.generic
 }
 
-// learn returns what the weeks before a time tell, nil if that is too little.
+// learn returns the fit of the weeks before a time, nil if that is too little.
 func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 	m := pool.Moment(end, f.generic.Fit())
 	decided := 0
@@ -129,8 +129,8 @@ func (d *Demand) forget() {
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 
-// renew takes up the newest fit that can be read, unless it is in use. told are the versions whose damage is logged, ""
-// while the store cannot be listed.
+// renew takes up the newest fit that can be read, unless it is in use. logged are the versions whose damage is logged,
+// "" while the store cannot be listed.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
 	warn := func(version string, err error) {
 		if ctx.Err() == nil && !logged[version] {

@@ -15,7 +15,7 @@ type Beds struct {
 	TimeZone string `yaml:"time_zone"` // of the wall clock, such as Europe/London
 	// Holidays are days such as 2026-12-25, past and to come, that have fewer or more arrivals than their weekday.
 	Holidays []string `yaml:"holidays"`
-	// Available are beds by ward, "_all" for all of them: forecasts tell the probability that more are needed.
+	// Available are beds by ward, "_all" for all of them: forecasts report the probability that more are needed.
 	Available map[string]int `yaml:"available"`
 }
 

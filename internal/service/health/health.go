@@ -1,4 +1,4 @@
-// Package health tells operators whether anything is late or lost: it reads the metrics of the process once a minute,
+// Package health shows operators whether anything is late or lost: it reads the metrics of the process once a minute,
 // keeps an hour of them in memory, and names what needs attention, the worst first. It never sees a note.
 package health
 

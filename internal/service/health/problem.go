@@ -96,7 +96,8 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		add(Failure, "ready", "No %s are being read: %v.", nouns, err)
 	}
 	if n := now.failed - before.failed; n >= outage {
-		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.", wording.Count(int(n), "request"))
+		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.",
+			wording.Count(int(n), "request"))
 	}
 	if now.blocked > 0 {
 		add(Failure, "blocked", "%s until somebody mends what Kafka refuses. The log names it.",
@@ -112,7 +113,8 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		if age >= stuckAfter {
 			level = Failure
 		}
-		add(level, "late", "The oldest %s in hand has waited for %s.", s.Noun, wording.Count(int(age.Minutes()), "minute"))
+		add(level, "late", "The oldest %s in hand has waited for %s.", s.Noun,
+			wording.Count(int(age.Minutes()), "minute"))
 	}
 	if p.Lag > manyWaiting {
 		add(Warning, "lag", "%s wait for an answer.", wording.Count(int(p.Lag), s.Noun))

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// QueryError names the parameter of a query that is at fault. Its text, which the caller sees, must not quote the query.
+// QueryError names the parameter of a query that is at fault. Its text, which the caller sees, must not quote the
+// query.
 type QueryError struct {
 	Field, Detail string
 }

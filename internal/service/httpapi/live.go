@@ -17,7 +17,7 @@ const (
 	// liveTick is how often a viewer is sent what is new: the time that a prediction takes to it, at most. Each viewer
 	// has a clock of its own, so that a thousand of them do not wake at once and get into the scorer's way.
 	liveTick = 100 * time.Millisecond
-	// liveHeartbeat tells a viewer, and the proxies on the way, that the stream is alive.
+	// liveHeartbeat shows a viewer, and the proxies on the way, that the stream is alive.
 	liveHeartbeat = 15 * time.Second
 	// liveBatch bounds what a viewer is sent at a tick, in bytes, and liveTotal what all are. So a scorer that catches
 	// up with thousands of notes a second does not spend its time on viewers: they lose what nobody could follow. A
@@ -81,7 +81,7 @@ func (l *Live) Close() { close(l.closed) }
 func (l *Live) next() uint64 { return l.last.Load() + 1 }
 
 // read appends the frames of the events from number from on, until there are limit bytes or no more. It returns the
-// number to go on with, and how many events were lost; a frame in their place tells so.
+// number to go on with, and how many events were lost; a frame in their place says so.
 func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lost uint64) {
 	for len(dst) < limit {
 		e := l.ring[from%liveEvents].Load()

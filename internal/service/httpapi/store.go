@@ -124,7 +124,7 @@ func CheckReason(why string) *Problem {
 	p := Problem{Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "reason"}
 	switch {
 	case strings.TrimSpace(why) == "":
-		p.Detail = "a reason is required: the history tells it to those who ask later"
+		p.Detail = "a reason is required: it is recorded in the history"
 	case len(why) > maxReason || !readable(why):
 		p.Detail = "the reason is longer than 1000 bytes, or has control characters"
 	default:

@@ -46,7 +46,7 @@ type Batch struct {
 	// Rows takes the predictions as rows of a table. It must not keep the slice.
 	Rows func([]Row) error
 
-	// Progress, if not nil, is told how many notes were answered.
+	// Progress, if not nil, is called with the number of notes that were answered.
 	Progress func(done int)
 }
 
@@ -64,7 +64,7 @@ type Row struct {
 	Error       string   `parquet:"error,optional"`
 }
 
-// Counts tells what became of the notes.
+// Counts says what became of the notes.
 type Counts struct {
 	Scored  int
 	Refused int // answered by an error

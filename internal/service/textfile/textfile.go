@@ -109,7 +109,7 @@ func record(in meter.Meter, r *retrain.Result) {
 	}
 }
 
-// earlierSuccess reads from the file of the run before when a run last succeeded, 0 if it does not tell.
+// earlierSuccess reads from the file of the run before when a run last succeeded, 0 if it does not say.
 func earlierSuccess(path string) (float64, error) {
 	file, err := os.Open(filepath.Clean(path))
 	if errors.Is(err, fs.ErrNotExist) {

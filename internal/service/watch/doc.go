@@ -13,6 +13,6 @@
 // # Late labels
 //
 // Visits count whose first prediction was made between eight days and one day ago: most of them are decided by then. Of
-// visits that are decided quickly too few are admitted, so younger ones would look like drift. They are measured by name
-// of the model, whatever its version.
+// visits that are decided quickly too few are admitted, so younger ones would look like drift. They are measured by
+// name of the model, whatever its version.
 package watch

@@ -87,7 +87,7 @@ type Drift struct {
 // NewDrift returns the metrics of no counter. now is the clock.
 func NewDrift(now func() time.Time) *Drift { return &Drift{now: now} }
 
-// Use has the metrics tell of these counters from now on.
+// Use has the metrics show these counters from now on.
 func (d *Drift) Use(counters []*Counter) {
 	counters = slices.Clone(counters)
 	slices.SortFunc(counters, func(a, b *Counter) int { return cmp.Compare(a.model.Name, b.model.Name) })

@@ -29,7 +29,7 @@ const (
 )
 
 // Labels joins predictions with the outcomes of their visits and measures the calibration. A visit is kept as a number
-// of 64 bits that does not tell its name.
+// of 64 bits that does not show its name.
 type Labels struct {
 	now  func() time.Time
 	seed maphash.Seed
@@ -164,7 +164,7 @@ type measure struct {
 	intercept, slope              *eval.Estimate
 }
 
-// Measure forgets visits older than Horizon and measures the calibration anew, which the metrics tell from then on. It
+// Measure forgets visits older than Horizon and measures the calibration anew, which the metrics show from then on. It
 // takes a moment for each ten thousand visits.
 func (l *Labels) Measure() {
 	type sample struct {
