@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-
-	"github.com/wardcast/wardcast/internal/meter"
 )
 
 // heartbeats is how many there are in a session.
@@ -216,7 +214,11 @@ func (g *generation) attempt(partition int) {
 
 // block records whether a partition is blocked, when that changes.
 func (g *generation) block(partition int, blocked bool) {
-	g.c.metrics.blocked.Add(2*meter.Bool(blocked) - 1)
+	if blocked {
+		g.c.metrics.blocked.Inc()
+	} else {
+		g.c.metrics.blocked.Dec()
+	}
 	g.update(partition, func(p *progress) { p.blocked, p.moved = blocked, time.Now() })
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -20,21 +19,20 @@ type Beds struct {
 }
 
 // check returns what is wrong with the section, each with its key.
-func (b *Beds) check() (errs []error) {
-	if _, err := time.LoadLocation(b.TimeZone); err != nil || b.TimeZone == "Local" {
-		errs = append(errs, fmt.Errorf("beds.time_zone: %q is no time zone such as Europe/London", b.TimeZone))
-	}
+func (b *Beds) check() []error {
+	var bad faults
+	_, err := time.LoadLocation(b.TimeZone)
+	bad.add(err != nil || b.TimeZone == "Local", "beds.time_zone", "%q is no time zone such as Europe/London",
+		b.TimeZone)
 	for _, day := range b.Holidays {
-		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			errs = append(errs, fmt.Errorf("beds.holidays: %q is no day such as 2026-12-25", day))
-		}
+		_, err := time.Parse(time.DateOnly, day)
+		bad.add(err != nil, "beds.holidays", "%q is no day such as 2026-12-25", day)
 	}
 	for _, ward := range slices.Sorted(maps.Keys(b.Available)) {
-		if n := b.Available[ward]; n < 0 || n > maxBeds {
-			errs = append(errs, fmt.Errorf("beds.available.%s: %d is not between 0 and %d", ward, n, maxBeds))
-		}
+		n := b.Available[ward]
+		bad.add(n < 0 || n > maxBeds, "beds.available."+ward, "%d is not between 0 and %d", n, maxBeds)
 	}
-	return errs
+	return bad
 }
 
 // maxBeds is more than a hospital has.

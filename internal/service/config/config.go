@@ -246,60 +246,56 @@ func (k *Kafka) connection() ingest.Connection {
 	}}
 }
 
-// check returns what is wrong. Each error begins with the key.
-func (c *Config) check() (errs []error) {
-	bad := func(key, why string) { errs = append(errs, fmt.Errorf("%s: %s", key, why)) }
-	k, q := &c.Kafka, &c.Questionnaires
+// faults are errors that begin with a key.
+type faults []error
+
+// add adds an error about a key, if it is broken.
+func (f *faults) add(broken bool, key, format string, args ...any) {
+	if broken {
+		*f = append(*f, fmt.Errorf("%s: "+format, append([]any{key}, args...)...))
+	}
+}
+
+func (c *Config) check() faults {
+	var bad faults
+	k, q, scoring := &c.Kafka, &c.Questionnaires, &c.Scoring
 	for _, err := range k.connection().Check() {
-		errs = append(errs, fmt.Errorf("kafka.%w", err))
+		bad = append(bad, fmt.Errorf("kafka.%w", err))
 	}
+	bad.add(k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism",
+		"there is none, but password_env is set")
+	onePassword := (k.SASL.PasswordFile == "") != (k.SASL.PasswordEnv == "")
+	bad.add(k.SASL.Mechanism != "" && (k.SASL.Username == "" || !onePassword), "kafka.sasl",
+		"needs username, and either password_file or password_env")
+	bad.add(k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout,
+		"kafka.session_timeout", "%v is not between %v and %v", k.SessionTimeout, ingest.MinSessionTimeout,
+		ingest.MaxSessionTimeout)
+	bad.add(k.ReadyAfterStall <= 0, "kafka.ready_after_stall", "it must be positive")
+	const notOneOf = "%q is not one of %s"
+	bad.add(!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", notOneOf, k.Compression,
+		strings.Join(ingest.Compressions(), ", "))
 	levels := []string{"debug", "info", "warn", "error"}
-	for _, rule := range []struct {
-		broken   bool
-		key, why string
-	}{
-		{k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism", "there is none, but " +
-			"password_env is set"},
-		{k.SASL.Mechanism != "" && (k.SASL.Username == "" || (k.SASL.PasswordFile == "") ==
-			(k.SASL.PasswordEnv == "")), "kafka.sasl", "needs username, and either password_file or password_env"},
-		{
-			k.SessionTimeout < ingest.MinSessionTimeout || k.SessionTimeout > ingest.MaxSessionTimeout,
-			"kafka.session_timeout", fmt.Sprintf("%v is not between %v and %v", k.SessionTimeout,
-				ingest.MinSessionTimeout, ingest.MaxSessionTimeout),
-		},
-		{k.ReadyAfterStall <= 0, "kafka.ready_after_stall", "it must be positive"},
-		{!slices.Contains(ingest.Compressions(), k.Compression), "kafka.compression", fmt.Sprintf("%q is not one of %s",
-			k.Compression, strings.Join(ingest.Compressions(), ", "))},
-		{!slices.Contains(levels, c.Log.Level), "log.level", fmt.Sprintf("%q is not one of %s", c.Log.Level,
-			strings.Join(levels, ", "))},
-		{c.Models.Store == "" && len(q.Models) == 0, "models.store", "is empty, and so is questionnaires.models: " +
-			"there is nothing to score"},
-		{c.Models.Store == "" && c.Predictions.Class != "", "predictions.class", "is set, but models.store is empty: " +
-			"no notes are scored"},
-		{c.Models.Store == "" && c.Shadow.Generation != "", "shadow.generation", "is set, but models.store is empty: " +
-			"no notes are scored"},
-		{c.Models.Poll <= 0, "models.poll", fmt.Sprintf("%v is not positive", c.Models.Poll)},
-		{
-			min(c.Scoring.Topics, c.Scoring.Terms, c.Scoring.Words, c.Scoring.Evidence) < 0, "scoring",
-			"topics, terms, words and evidence must not be negative",
-		},
-		{c.Scoring.Source == "", "scoring.source", "is empty"},
-	} {
-		if rule.broken {
-			bad(rule.key, rule.why)
-		}
+	bad.add(!slices.Contains(levels, c.Log.Level), "log.level", notOneOf, c.Log.Level, strings.Join(levels, ", "))
+	if c.Models.Store == "" {
+		const noNotes = "is set, but models.store is empty: no notes are scored"
+		bad.add(len(q.Models) == 0, "models.store",
+			"is empty, and so is questionnaires.models: there is nothing to score")
+		bad.add(c.Predictions.Class != "", "predictions.class", noNotes)
+		bad.add(c.Shadow.Generation != "", "shadow.generation", noNotes)
 	}
+	bad.add(c.Models.Poll <= 0, "models.poll", "%v is not positive", c.Models.Poll)
+	bad.add(min(scoring.Topics, scoring.Terms, scoring.Words, scoring.Evidence) < 0, "scoring",
+		"topics, terms, words and evidence must not be negative")
+	bad.add(scoring.Source == "", "scoring.source", "is empty")
 	for _, err := range c.Input.Check() {
-		errs = append(errs, fmt.Errorf("input.%w", err))
+		bad = append(bad, fmt.Errorf("input.%w", err))
 	}
-	errs = append(append(append(errs, c.HTTP.check()...), c.Retrain.Check()...), c.Beds.check()...)
+	bad = slices.Concat(bad, c.HTTP.check(), c.Retrain.Check(), c.Beds.check())
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
-		if strings.TrimSpace(instrument) != instrument || instrument == "" {
-			bad("questionnaires.models", fmt.Sprintf("%q is not the name of an instrument", instrument))
-		}
-		if q.Models[instrument] == "" {
-			bad("questionnaires.models."+instrument, "is empty; give the output folder of `wardcast questionnaire fit`")
-		}
+		bad.add(strings.TrimSpace(instrument) != instrument || instrument == "", "questionnaires.models",
+			"%q is not the name of an instrument", instrument)
+		bad.add(q.Models[instrument] == "", "questionnaires.models."+instrument,
+			"is empty; give the output folder of `wardcast questionnaire fit`")
 	}
 	for _, different := range [][][2]string{{
 		{"kafka.group", k.Group},
@@ -319,15 +315,13 @@ func (c *Config) check() (errs []error) {
 		used := map[string]string{} // the keys
 		for _, of := range different {
 			key, name := of[0], of[1]
-			if other, ok := used[name]; name == "" {
-				bad(key, "is empty")
-			} else if ok {
-				bad(key, "must differ from "+other)
-			}
+			other, taken := used[name]
+			bad.add(name == "", key, "is empty")
+			bad.add(name != "" && taken, key, "must differ from %s", other)
 			used[name] = key
 		}
 	}
-	return errs
+	return bad
 }
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)

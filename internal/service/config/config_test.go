@@ -422,8 +422,7 @@ func TestExampleNamesEverySetting(t *testing.T) {
 	}
 	var visit func(reflect.Type)
 	visit = func(s reflect.Type) {
-		for i := range s.NumField() {
-			f := s.Field(i)
+		for f := range s.Fields() {
 			key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 			if key != "" && key != "-" && !strings.Contains(string(example), key+":") {
 				t.Errorf("deploy/wardcast.yaml lacks %s of %v", key, s)

@@ -47,36 +47,26 @@ const minToken = 22
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
-func (h *HTTP) check() (errs []error) {
-	bad := func(key, format string, args ...any) { errs = append(errs, fmt.Errorf(key+": "+format, args...)) }
-	if _, _, err := net.SplitHostPort(h.Listen); h.Listen != "" && err != nil {
-		bad("http.listen", "%q is not host:port", h.Listen)
-	}
-	if (h.TLS.CertFile == "") != (h.TLS.KeyFile == "") {
-		bad("http.tls", "needs both cert_file and key_file")
-	}
-	if l := h.RateLimit; l.PerSecond < 0 || math.IsNaN(l.PerSecond) || math.IsInf(l.PerSecond, 0) || l.Burst < 0 {
-		bad("http.rate_limit", "per_second and burst must not be negative")
-	}
+func (h *HTTP) check() []error {
+	var bad faults
+	_, _, err := net.SplitHostPort(h.Listen)
+	bad.add(h.Listen != "" && err != nil, "http.listen", "%q is not host:port", h.Listen)
+	bad.add((h.TLS.CertFile == "") != (h.TLS.KeyFile == ""), "http.tls", "needs both cert_file and key_file")
+	l := h.RateLimit
+	bad.add(l.PerSecond < 0 || math.IsNaN(l.PerSecond) || math.IsInf(l.PerSecond, 0) || l.Burst < 0, "http.rate_limit",
+		"per_second and burst must not be negative")
 	names := map[string]bool{}
 	for i, t := range h.Tokens {
 		key := fmt.Sprintf("http.tokens[%d]", i)
-		switch {
-		case !tokenName.MatchString(t.Name):
-			bad(key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @, such as the login of "+
-				"a person or the name of a program")
-		case names[t.Name]:
-			bad(key+".name", "%q is the name of another token", t.Name)
-		}
+		named := tokenName.MatchString(t.Name)
+		bad.add(!named, key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @, such as the "+
+			"login of a person or the name of a program")
+		bad.add(named && names[t.Name], key+".name", "%q is the name of another token", t.Name)
 		names[t.Name] = true
-		if t.Role != Viewer && t.Role != Operator {
-			bad(key+".role", "%q is not one of viewer, operator", t.Role)
-		}
-		if (t.TokenFile == "") == (t.TokenEnv == "") {
-			bad(key, "needs either token_file or token_env")
-		}
+		bad.add(t.Role != Viewer && t.Role != Operator, key+".role", "%q is not one of viewer, operator", t.Role)
+		bad.add((t.TokenFile == "") == (t.TokenEnv == ""), key, "needs either token_file or token_env")
 	}
-	return errs
+	return bad
 }
 
 // Secrets reads the tokens, in the order of Tokens.

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/gate"
 )
@@ -44,27 +42,22 @@ const (
 
 // Check returns what is wrong with the section, each with its key. The limits are those of packages retrain and train,
 // but that 0 and an empty list are their defaults there.
-func (r *Retrain) Check() (errs []error) {
-	bad := func(broken bool, key, format string, args ...any) {
-		if broken {
-			errs = append(errs, fmt.Errorf("retrain."+key+": "+format, args...))
-		}
-	}
-	bad(r.WindowDays < 1, "window_days", "%d is less than 1", r.WindowDays)
-	bad(r.WindowDays > maxWindowDays, "window_days", "%d is more than %d", r.WindowDays, maxWindowDays)
-	bad(r.Judged == 0, "judged", "is 0: it takes notes to judge by")
-	bad(r.Judged != 0 && !(r.Judged > 0 && r.Judged < 1), "judged",
+func (r *Retrain) Check() []error {
+	var bad faults
+	bad.add(r.WindowDays < 1, "retrain.window_days", "%d is less than 1", r.WindowDays)
+	bad.add(r.WindowDays > maxWindowDays, "retrain.window_days", "%d is more than %d", r.WindowDays, maxWindowDays)
+	bad.add(r.Judged == 0, "retrain.judged", "is 0: it takes notes to judge by")
+	bad.add(r.Judged != 0 && !(r.Judged > 0 && r.Judged < 1), "retrain.judged",
 		"bad settings: the share of judged notes, %v, is not between 0 and 1", r.Judged)
-	bad(len(r.Admission) == 0, "admission", "is empty: name the dispositions that count as admitted")
-	if err := msg.CheckAdmission(r.Admission); err != nil {
-		bad(true, "admission", "bad settings: %w", err)
-	}
-	bad(r.Rank < 1, "rank", "settings out of range: rank %d is less than 1", r.Rank)
-	bad(r.MinDocuments < 1, "min_documents", "settings out of range: min documents %d is less than 1", r.MinDocuments)
-	bad(r.MinEvents < leastEvents, "min_events",
+	bad.add(len(r.Admission) == 0, "retrain.admission", "is empty: name the dispositions that count as admitted")
+	err := msg.CheckAdmission(r.Admission)
+	bad.add(err != nil, "retrain.admission", "bad settings: %w", err)
+	bad.add(r.Rank < 1, "retrain.rank", "settings out of range: rank %d is less than 1", r.Rank)
+	bad.add(r.MinDocuments < 1, "retrain.min_documents",
+		"settings out of range: min documents %d is less than 1", r.MinDocuments)
+	bad.add(r.MinEvents < leastEvents, "retrain.min_events",
 		"settings out of range: min events %d is less than %d, for each fold must hold some", r.MinEvents, leastEvents)
-	if err := r.Gate.Check(); err != nil {
-		bad(true, "gate", "%w", err)
-	}
-	return errs
+	err = r.Gate.Check()
+	bad.add(err != nil, "retrain.gate", "%w", err)
+	return bad
 }
