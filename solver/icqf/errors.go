@@ -37,12 +37,7 @@ func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, var
 	n, p := answers.Dims()
 	low, high := make([]float64, p), make([]float64, p)
 	for j := range p {
-		low[j], high[j] = math.Inf(1), math.Inf(-1)
-		for _, v := range mat.Col(nil, j, answers) {
-			if v == v {
-				low[j], high[j] = min(low[j], v), max(high[j], v)
-			}
-		}
+		low[j], high[j] = linalg.Extremes(mat.Col(nil, j, answers))
 	}
 	all, inside := make([]residuals, p), make([]residuals, p)
 	for i := range n {

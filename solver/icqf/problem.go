@@ -112,19 +112,10 @@ func (d Data) Range() (least, greatest float64) {
 	if d.Min != 0 || d.Max != 0 {
 		return d.Min, d.Max
 	}
-	least, greatest = math.Inf(1), math.Inf(-1)
 	if d.Answers == nil {
-		return least, greatest
+		return linalg.Extremes(nil)
 	}
-	n, _ := d.Answers.Dims()
-	for i := range n {
-		for _, v := range d.Answers.RawRowView(i) {
-			if v == v {
-				least, greatest = min(least, v), max(greatest, v)
-			}
-		}
-	}
-	return least, greatest
+	return linalg.Extremes(mat.DenseCopyOf(d.Answers).RawMatrix().Data)
 }
 
 func checkConfounds(confounds *mat.Dense, n int) error {

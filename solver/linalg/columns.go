@@ -80,6 +80,17 @@ func ColumnSquares(a *mat.Dense) []float64 {
 	return squares
 }
 
+// Extremes returns the least and the greatest of the numbers that are not NaN; +Inf and −Inf if there is none.
+func Extremes(values []float64) (least, greatest float64) {
+	least, greatest = math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if v == v {
+			least, greatest = min(least, v), max(greatest, v)
+		}
+	}
+	return least, greatest
+}
+
 // LargestEntries returns the entry of largest magnitude of each column, the first of several.
 func LargestEntries(a *mat.Dense) []float64 {
 	rows, cols := a.Dims()

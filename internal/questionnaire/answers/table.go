@@ -56,13 +56,7 @@ const Unknown = -1
 
 // ends returns the least and the largest answer to an item among these participants, low above high if there is none.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, i := range rows {
-		if v := t.Answers.At(i, item); answered(v) {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	return low, high
+	return linalg.Extremes(folds.Take(mat.Col(nil, item, t.Answers), rows))
 }
 
 // All returns the rows of all participants.

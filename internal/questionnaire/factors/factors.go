@@ -59,12 +59,9 @@ func Describe(name string, m *model.Model) *topicindex.Version {
 		t.Topic = classifier.Topic{Topic: f + 1, Direction: classifier.Nowhere, Terms: []classifier.TopicTerm{}}
 		for i, loading := range column {
 			item := m.Items[i]
-			surface := item.Text
-			if surface == "" {
-				surface = item.Name
-			}
 			t.Terms = append(t.Terms, classifier.TopicTerm{
-				Term: item.Name, Surface: []string{surface}, Status: textproc.Affirmed.String(), Weight: loading,
+				Term: item.Name, Surface: []string{cmp.Or(item.Text, item.Name)}, Status: textproc.Affirmed.String(),
+				Weight: loading,
 			})
 		}
 		slices.SortStableFunc(t.Terms,

@@ -156,9 +156,7 @@ type Options struct {
 // whom a score does not count. It is an error if the sample has no ids, if no cell has enough people, or if a score is
 // outside Model.ScoreRange, and so of another model.
 func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
-	if o.Least == 0 {
-		o.Least = DefaultLeast
-	}
+	o.Least = cmp.Or(o.Least, DefaultLeast)
 	n := &Norms{
 		Format: Format, Method: method, ModelSHA256: o.Model.SHA256, By: o.By, Least: o.Least,
 		Factors: model.FactorNames(o.Model.Loadings()),
