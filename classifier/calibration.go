@@ -83,8 +83,7 @@ func sigmoid(x float64) float64 {
 }
 
 const (
-	// plattTolerance is the largest change of a coefficient at which the fit has ended.
-	plattTolerance = 1e-10
+	plattTolerance = 1e-10 // the largest change of a coefficient at which the fit has ended
 	// plattRidge, times the identity, keeps the step finite if all logits are equal.
 	plattRidge = 1e-12
 )

@@ -31,9 +31,8 @@ type Parts struct {
 	Aux        []bundle.AuxColumn
 	// Heads give the log-odds of each class against the reference: one head for each class except the reference, in the
 	// order of Classes. A yes/no model has one head, for admission.
-	Heads []Head
-	// Classes are the names of the κ+1 outcomes, the reference first; nil for a yes/no model.
-	Classes []string
+	Heads   []Head
+	Classes []string // the names of the κ+1 outcomes, the reference first; nil for a yes/no model
 	// Admission says for each class whether it means a bed; nil for a yes/no model.
 	Admission   []bool
 	Calibration bundle.Calibration

@@ -35,10 +35,8 @@ const Pieces = "(pieces of words)"
 // Options says how a note is read and its prediction explained.
 type Options struct {
 	Limits
-	// Intake says which values of a note count; nil is intake.Standard.
-	Intake *intake.Intake
-	// Class is the one of several outcomes to explain; "" and unknown names mean the most probable one.
-	Class string
+	Intake *intake.Intake // which values of a note count; nil is intake.Standard
+	Class  string         // the one of several outcomes to explain; "" and unknown names mean the most probable one
 }
 
 // Scorer scores notes with one model in one goroutine. It allocates nothing once its buffers have grown.

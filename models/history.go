@@ -46,8 +46,7 @@ func (e *Event) changes() bool {
 const (
 	historyFile = "history.jsonl"
 
-	// historyLimit is the largest history in bytes, some 200,000 events.
-	historyLimit = 64 << 20
+	historyLimit = 64 << 20 // the largest history in bytes, some 200,000 events
 )
 
 // History returns what was recorded for the store, oldest first. Lines that cannot be read are left out and joined in

@@ -101,14 +101,12 @@ func isAbsent(err error) bool {
 
 // Change asks for another generation to be served, and says on whose behalf.
 type Change struct {
-	To   string // generation
-	From string // generation that is served now; "" if there is none, or if the champion file is damaged
-	By   string // person or program
-	Why  string
-	// Command is the command line, or "".
-	Command string
-	// Action is Promoted by default; Recalibrated is the other choice.
-	Action Action
+	To      string // generation
+	From    string // generation that is served now; "" if there is none, or if the champion file is damaged
+	By      string // person or program
+	Why     string
+	Command string // the command line, or ""
+	Action  Action // Promoted by default; Recalibrated is the other choice
 }
 
 // Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served

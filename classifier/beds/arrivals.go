@@ -14,12 +14,10 @@ const (
 // Rates are what a site's history says about arrivals: how many come by weekday and hour of the wall clock, and how
 // many of those are admitted, where, and after how long.
 type Rates struct {
-	Arrivals [7][24]int `json:"arrivals"` // from Sunday, without holidays
-	Slices   [7][24]int `json:"slices"`   // of 15 minutes that were observed
-	// Holiday is the factor of arrivals on holidays.
-	Holiday float64 `json:"holiday"`
-	// Bands are the arrivals by their time of the day: from 0, 7, 12, 17 and 22 h.
-	Bands [dayBands]Band `json:"bands"`
+	Arrivals [7][24]int     `json:"arrivals"` // from Sunday, without holidays
+	Slices   [7][24]int     `json:"slices"`   // of 15 minutes that were observed
+	Holiday  float64        `json:"holiday"`  // the factor of arrivals on holidays
+	Bands    [dayBands]Band `json:"bands"`    // the arrivals by their time of the day: from 0, 7, 12, 17 and 22 h
 }
 
 // Band is what became of the closed arrivals of one time of the day.

@@ -49,12 +49,11 @@ type Forecast struct {
 	Mean float64
 	// Usual is how many were admitted at the same hours of the last six weeks, by the components asked for; absent
 	// without a week of history.
-	Usual      float64
-	UsualKnown bool
-	Dispersion Dispersion
-	Delta      float64 // what the log-odds of all are corrected by
-	// Guessed counts those waiting longer than anybody in the history.
-	Guessed             int
+	Usual               float64
+	UsualKnown          bool
+	Dispersion          Dispersion
+	Delta               float64 // what the log-odds of all are corrected by
+	Guessed             int     // counts those waiting longer than anybody in the history
 	Abstained, TimedOut int
 	OutcomesStale       bool
 	Models              []string

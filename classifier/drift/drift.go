@@ -74,10 +74,9 @@ func total(counts []float64) (sum float64, err error) {
 
 // Histogram counts numbers in bins. Bin b holds the values above edge b−1 and up to edge b, both ends open to infinity.
 type Histogram struct {
-	Edges  []float64 `json:"edges"`  // increasing
-	Counts []float64 `json:"counts"` // one more than edges
-	// Invalid counts values that are not a number. They are in no bin.
-	Invalid int `json:"invalid,omitempty"`
+	Edges   []float64 `json:"edges"`             // increasing
+	Counts  []float64 `json:"counts"`            // one more than edges
+	Invalid int       `json:"invalid,omitempty"` // counts values that are not a number. They are in no bin.
 }
 
 // NewHistogram returns the histogram of values in bins of nearly equal counts, at most so many: edges are quantiles of

@@ -11,8 +11,7 @@ type Note struct {
 	Score         float64 // calibrated probability of admission, in [0,1]
 	Topic         int     // as MainTopic returns it
 	Known, Tokens int     // of its tokens, those that the model knows, and all
-	// Unknown holds what each categorical column has, in the order of Reference.Levels.
-	Unknown []Level
+	Unknown       []Level // holds what each categorical column has, in the order of Reference.Levels
 }
 
 // Level is what a note has in a categorical column.

@@ -34,9 +34,8 @@ func (c *Choice) Turned() bool {
 const (
 	// stride is how many steps of Settings.NLambda the λ are apart that are tried first; the best one is then sought
 	// between them.
-	stride = 4
-	// searchTolerance is how many times the tolerance is enough to find the best λ.
-	searchTolerance = 5
+	stride          = 4
+	searchTolerance = 5 // how many times the tolerance is enough to find the best λ
 )
 
 // Choose fits the rows outside each fold by falling λ until the deviance of the held-out rows rises, seeks the best λ

@@ -111,9 +111,8 @@ const (
 	ranges = 16
 	// rowBlock is the number of rows that are read twice in a row, first for their log-odds and then for the gradient:
 	// their entries stay in the cache.
-	rowBlock = 256
-	// sampledRows bounds the rows that the curvature of a column is taken from.
-	sampledRows = 20_000
+	rowBlock    = 256
+	sampledRows = 20_000 // bounds the rows that the curvature of a column is taken from
 )
 
 // sums is what one range of rows adds to the objective.

@@ -33,8 +33,7 @@ type Problem struct {
 
 // Settings chooses the penalty and the accuracy. The defaults are glmnet's.
 type Settings struct {
-	// Alpha is the share of the lasso in the penalty: 1 lasso, 0 ridge.
-	Alpha float64
+	Alpha float64 // the share of the lasso in the penalty: 1 lasso, 0 ridge
 	// Standardize lets the penalty act on columns scaled to unit variance.
 	Standardize bool
 	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil is 1
@@ -47,8 +46,7 @@ type Settings struct {
 	// Threads is the largest number of goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on
 	// it.
 	Threads int
-	// NLambda is the length of the computed sequence; 0 is 100.
-	NLambda int
+	NLambda int // the length of the computed sequence; 0 is 100
 	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 for fewer rows
 	// than columns.
 	LambdaMinRatio float64
@@ -63,8 +61,7 @@ type Settings struct {
 	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by
 	// more than about this share of the null deviance; 0 is 1e-7.
 	Tolerance float64
-	// MaxPasses bounds the passes over the columns, summed over the path; 0 is 100,000.
-	MaxPasses int
+	MaxPasses int // bounds the passes over the columns, summed over the path; 0 is 100,000
 }
 
 // DefaultSettings returns the lasso on standardized columns, everything else at its zero value.

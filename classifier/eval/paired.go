@@ -5,10 +5,9 @@ import "fmt"
 // Difference holds the measures of one set of predictions less those of another on the same rows. Below 0 the first is
 // better by log loss and Brier score, above 0 by AUROC.
 type Difference struct {
-	LogLoss Estimate `json:"log_loss"`
-	Brier   Estimate `json:"brier"`
-	// AUROC is nil unless both classes occur, each in at least two patients.
-	AUROC *Estimate `json:"auroc,omitempty"`
+	LogLoss Estimate  `json:"log_loss"`
+	Brier   Estimate  `json:"brier"`
+	AUROC   *Estimate `json:"auroc,omitempty"` // nil unless both classes occur, each in at least two patients
 }
 
 // Compare returns the measures of p less those of q. Standard errors are paired, and count the notes of a patient as

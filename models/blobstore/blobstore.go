@@ -146,8 +146,7 @@ type bucket struct {
 }
 
 const (
-	// probe is written to find out whether something can be.
-	probe = ".probe"
+	probe = ".probe" // written to find out whether something can be
 
 	// contentType is that of all objects; without it a service would guess it from the data.
 	contentType = "application/octet-stream"

@@ -28,11 +28,9 @@ const (
 	// A request that failed for a reason that may pass is sent again after a pause, which doubles up to the longest.
 	firstPause, longestPause = time.Second / 4, 4 * time.Second
 
-	// answerTimeout is how long a request that was sent whole waits for the answer to begin.
-	answerTimeout = time.Minute
+	answerTimeout = time.Minute // how long a request that was sent whole waits for the answer to begin
 
-	// messageLimit is how many bytes of an error's text are read.
-	messageLimit = 4096
+	messageLimit = 4096 // how many bytes of an error's text are read
 )
 
 // google implements service by the JSON API of Google Cloud Storage.

@@ -30,9 +30,8 @@ type Notes struct {
 	Champion   []float64 // nil if there is none
 	// Seen says that the champion may have learned from the notes. That flatters it: a challenger that is better all
 	// the same is promoted, but the champion is not recalibrated, and a refusal says that the comparison was not fair.
-	Seen bool
-	// Fixed says that the champion cannot be recalibrated, as one of several outcomes.
-	Fixed     bool
+	Seen      bool
+	Fixed     bool // the champion cannot be recalibrated, as one of several outcomes
 	Groupings []Grouping
 	// Learned counts the notes that the challenger was trained on; nil where there are known to be enough.
 	Learned *Learned
@@ -124,12 +123,11 @@ type Verdict struct {
 
 // Figures are the measures on the later notes.
 type Figures struct {
-	Settings    Settings         `json:"settings"`
-	BaseLogLoss float64          `json:"base_rate_log_loss"` // of predicting the share of admissions for every note
-	Challenger  *eval.Assessment `json:"challenger"`
-	Champion    *eval.Assessment `json:"champion,omitempty"`
-	// Difference is the challenger less the champion.
-	Difference   *eval.Difference `json:"difference,omitempty"`
+	Settings     Settings         `json:"settings"`
+	BaseLogLoss  float64          `json:"base_rate_log_loss"` // of predicting the share of admissions for every note
+	Challenger   *eval.Assessment `json:"challenger"`
+	Champion     *eval.Assessment `json:"champion,omitempty"`
+	Difference   *eval.Difference `json:"difference,omitempty"`   // the challenger less the champion
 	Recalibrated *Recalibrated    `json:"recalibrated,omitempty"` // nil if there is no such fit
 	Subgroups    []Subgroup       `json:"subgroups,omitempty"`
 	Worst        *Subgroup        `json:"worst_subgroup,omitempty"` // with the most evidence against the challenger

@@ -14,9 +14,8 @@ type Input struct {
 	Manifest *bundle.Manifest
 	// Topics, Words and Pieces are the numbers of features that count; Terms is the size of the vocabulary.
 	Topics, Words, Pieces, Terms int
-	// Supervised tells that topics and coefficients were made together.
-	Supervised bool
-	Heaviest   []string // words that move predictions most
+	Supervised                   bool     // topics and coefficients were made together
+	Heaviest                     []string // words that move predictions most
 	// Correction is the number of coefficients in which the model of a complaint differs from that of all complaints,
 	// whose other coefficients it shares; nil if it is no such correction.
 	Correction *int

@@ -17,8 +17,7 @@ import (
 
 // Past is what Collect returns.
 type Past struct {
-	// Rows are in the order of arrival, then of visit. Their Aux are those of Settings.Aux.
-	Rows []train.Row
+	Rows []train.Row // in the order of arrival, then of visit. Their Aux are those of Settings.Aux.
 	// Split holds the rows to train on, which arrived before Counts.Split.Cut, and those to judge on, which arrived
 	// later and whose patients are not trained on.
 	//
@@ -93,13 +92,12 @@ type collector struct {
 
 	// index holds the place of each visit in visits. To assign to a key that is there would replace the key, by one
 	// that keeps its whole message.
-	index    map[string]int32
-	visits   []visit     // with an outcome that is known
-	rows     []train.Row // an erased one has no text
-	recorded []int64     // when the note of each row was recorded
-	interned map[string]string
-	// undecided are visits without an outcome, each once, by the hash of its name in arrived.
-	undecided []Arrival
+	index     map[string]int32
+	visits    []visit     // with an outcome that is known
+	rows      []train.Row // an erased one has no text
+	recorded  []int64     // when the note of each row was recorded
+	interned  map[string]string
+	undecided []Arrival // visits without an outcome, each once, by the hash of its name in arrived
 	arrived   map[uint64]struct{}
 	seed      maphash.Seed
 

@@ -63,16 +63,14 @@ type Counts struct {
 	Events       int            `json:"events"`    // of them positive
 	Dispositions map[string]int `json:"dispositions"`
 
-	// OutcomesLater counts the events after the cut-off, which are ignored.
-	OutcomesLater int `json:"outcomes_after_cut_off"`
+	OutcomesLater int `json:"outcomes_after_cut_off"` // counts the events after the cut-off, which are ignored
 	// OutcomesOvertaken counts the events that say something else than an event of their visit that is later in time
 	// but stands before them in the source. They do not count. Many of them mean that corrections come without
 	// recorded_at.
 	OutcomesOvertaken int `json:"outcomes_overtaken"`
 	// WithoutNote counts the visits with an outcome in the window and no note that could be read.
 	WithoutNote int `json:"outcomes_without_note"`
-	// Revised counts the rows whose outcome was corrected or cancelled at least once.
-	Revised int `json:"revised"`
+	Revised     int `json:"revised"` // counts the rows whose outcome was corrected or cancelled at least once
 	// Conflicting counts the rows whose visit has final outcomes of both labels, none corrected or cancelled.
 	Conflicting int `json:"conflicting"`
 

@@ -13,14 +13,12 @@ import (
 
 // Defaults of Settings.
 const (
-	// DefaultWindow is a year: each season once.
-	DefaultWindow = 365 * 24 * time.Hour
+	DefaultWindow = 365 * 24 * time.Hour // a year: each season once
 	// DefaultMinDocuments and DefaultMinEvents are the least numbers of notes to train on, and of each outcome among
 	// them. Fewer than 50 admissions make coefficients that the next night contradicts.
 	DefaultMinDocuments = 200
 	DefaultMinEvents    = 50
-	// DefaultJudged is the share of the notes, the latest ones, on which the result is judged.
-	DefaultJudged = 0.25
+	DefaultJudged       = 0.25 // the share of the notes, the latest ones, on which the result is judged
 )
 
 // recordedSlack is how much earlier than its arrival, by the broker's clock, a note may have been recorded.
@@ -34,20 +32,16 @@ type Settings struct {
 	// AsOf is the cut-off: who arrived later is left out, and an outcome that was recorded later is not known. An
 	// outcome that does not tell when it was recorded counts as recorded when it was decided. Zero is the time of the
 	// newest outcome that is not in the future.
-	AsOf time.Time
-	// Window is how long before the cut-off patients may have arrived; 0 is DefaultWindow.
-	Window time.Duration
+	AsOf   time.Time
+	Window time.Duration // how long before the cut-off patients may have arrived; 0 is DefaultWindow
 	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed
 	// is needed here. A patient who is transferred, dies in the department or leaves needs none.
 	Admission []msg.Disposition
-	// Aux are the auxiliary features, each named as the note's field.
-	Aux []train.Aux
-	// Intake says which values of a note count; nil is intake.Standard.
-	Intake *intake.Intake
+	Aux       []train.Aux    // the auxiliary features, each named as the note's field
+	Intake    *intake.Intake // which values of a note count; nil is intake.Standard
 	// MinDocuments and MinEvents bound the notes to train on from below; 0 is the default.
 	MinDocuments, MinEvents int
-	// Judged is the share of the latest notes that are judged on; 0 is DefaultJudged.
-	Judged float64
+	Judged                  float64 // the share of the latest notes that are judged on; 0 is DefaultJudged
 }
 
 // DefaultFit is train.Default from the champion's topics; docs/retraining.md has figures for why.

@@ -28,13 +28,11 @@ type Source interface {
 
 // Message is one message of a source. It is valid until the function that gets it returns.
 type Message struct {
-	Key   []byte // the visit; nil if the source has no keys
-	Value []byte // JSON; empty if the message erases what its key names
-	// Recorded is when the message was written; zero if the source does not know.
-	Recorded time.Time
-	// Own tells that the message did not come through Kafka: schema_version may be absent.
-	Own   bool
-	Place Place
+	Key      []byte    // the visit; nil if the source has no keys
+	Value    []byte    // JSON; empty if the message erases what its key names
+	Recorded time.Time // when the message was written; zero if the source does not know
+	Own      bool      // the message did not come through Kafka: schema_version may be absent
+	Place    Place
 }
 
 // Place is where a message stands in its source.

@@ -44,8 +44,7 @@ const (
 const (
 	// weightScale makes a count of a weight. Bleve scores with the square root of a count.
 	weightScale = 1000
-	// halfWeight is K of the package comment: a word of this weight adds half of what it can add.
-	halfWeight = 0.3
+	halfWeight  = 0.3 // K of the package comment: a word of this weight adds half of what it can add
 	// otherStatus weighs a denied, possible or past finding in a search for the affirmed one, otherForm a form that is
 	// not the commonest, partOfForm a word of a form.
 	otherStatus = 0.4

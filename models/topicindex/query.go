@@ -36,8 +36,7 @@ const (
 	maxExpansions = 16
 	maxCandidates = 2000
 	maxExpanded   = 6
-	// maxMeant is how many words a Correction names.
-	maxMeant = 3
+	maxMeant      = 3 // how many words a Correction names
 	// A beginning of a word has at least minPrefix letters, a word with a typing error minFuzzy.
 	minPrefix = 2
 	minFuzzy  = 4
@@ -83,8 +82,7 @@ type Query struct {
 	Version   string
 	Direction classifier.Direction
 	Method    string
-	// Served restricts the results to models that are served.
-	Served bool
+	Served    bool // restricts the results to models that are served
 
 	Limit  int // results, at most MaxLimit; 0 is DefaultLimit
 	Offset int // results to pass over, at most MaxOffset

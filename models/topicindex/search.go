@@ -13,10 +13,8 @@ import (
 )
 
 const (
-	// shownTerms is how many words a result has, the heaviest.
-	shownTerms = 10
-	// facetValues is how many values of a facet are counted out, the commonest first.
-	facetValues = 100
+	shownTerms  = 10  // how many words a result has, the heaviest
+	facetValues = 100 // how many values of a facet are counted out, the commonest first
 )
 
 // Result is a topic that was found.

@@ -13,10 +13,8 @@ import (
 )
 
 const (
-	// indexedTerms is how many words of each sign a topic is found by.
-	indexedTerms = 20
-	// keptForms bounds the forms of a term that the index keeps, the commonest first.
-	keptForms = 3
+	indexedTerms = 20 // how many words of each sign a topic is found by
+	keptForms    = 3  // bounds the forms of a term that the index keeps, the commonest first
 )
 
 // Origin says where a topic comes from.

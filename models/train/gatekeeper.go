@@ -21,9 +21,8 @@ import (
 // Candidate is a trained generation and the labelled notes that it is judged on.
 type Candidate struct {
 	*Trained
-	Notes Data
-	// Probabilities are those of admission of the notes, by a candidate that has not learned from them.
-	Probabilities []float64
+	Notes         Data
+	Probabilities []float64 // those of admission of the notes, by a candidate that has not learned from them
 	// Later says that the notes arrived after those that the candidate learned from, so that reports are made of them.
 	Later bool
 	About report.Data // the outcome and what was left out, for those reports
@@ -40,8 +39,7 @@ type Gatekeeper struct {
 	Created          time.Time
 	Logger           *slog.Logger // nil is silent
 
-	// MinEvents is how many notes of each outcome a candidate must have learned from; 0 where that is known.
-	MinEvents int
+	MinEvents int // how many notes of each outcome a candidate must have learned from; 0 where that is known
 
 	begun bool
 	from  string // generation that was served then, "" if none was

@@ -37,16 +37,12 @@ type Fitted struct {
 	// of OutOfFold; ξ, ν and rank are chosen as λ is.
 	Supervised *smf.Choice
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
-	Lambda   float64
-	Features int
-	// SmallestPenalty tells that the λ chosen is the smallest of the path: a smaller one might be better.
-	SmallestPenalty bool
-	// Solver tells how the topics were found; nil for a bag of words.
-	Solver *solver.Result
-	// Alignment tells how the topics got their order; nil without an earlier version.
-	Alignment *Alignment
-	// Parent is the version before, "" without one.
-	Parent string
+	Lambda          float64
+	Features        int
+	SmallestPenalty bool           // the λ chosen is the smallest of the path: a smaller one might be better
+	Solver          *solver.Result // how the topics were found; nil for a bag of words
+	Alignment       *Alignment     // how the topics got their order; nil without an earlier version
+	Parent          string         // the version before, "" without one
 
 	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
 	// correction is the number of coefficients that differ from the model of all complaints; nil if it corrects none.
@@ -74,16 +70,14 @@ type Aux struct {
 
 // Data is the notes that a model is trained on.
 type Data struct {
-	Rows []Row
-	Aux  []Aux // names and kinds of the rows' auxiliary values
-	// Intake is what models read the rows by, as scorers do; nil is intake.Standard. See Clean.
-	Intake *intake.Intake
-	Pooled bool // the rows have several complaints, and the complaint is an auxiliary feature
+	Rows   []Row
+	Aux    []Aux          // names and kinds of the rows' auxiliary values
+	Intake *intake.Intake // what models read the rows by, as scorers do; nil is intake.Standard. See Clean.
+	Pooled bool           // the rows have several complaints, and the complaint is an auxiliary feature
 	// Classes names the rows' classes, the reference first, Admission those that count as admitted; nil for yes and no.
 	Classes   []string
 	Admission []bool
-	// Previous is the version before, from which the topics take their order; nil for none.
-	Previous *bundle.Bundle
+	Previous  *bundle.Bundle // the version before, from which the topics take their order; nil for none
 	// progress reports the runs of a cross-validation; it may be nil.
 	progress Progress
 }

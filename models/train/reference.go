@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// leastReference is the number of notes below which a reference would be mostly chance.
-	leastReference = 100
+	leastReference = 100 // the number of notes below which a reference would be mostly chance
 	// mostReference is how many notes a reference reads again: with ten bins it adds .002 to a PSI by chance.
 	mostReference = 5000
 )

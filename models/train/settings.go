@@ -109,8 +109,7 @@ type Settings struct {
 	FreeAux bool `json:"free_aux"`
 	// OneSE takes the largest λ within one standard error of the best, a simpler model; else the best.
 	OneSE bool `json:"one_se"`
-	// Folds is the number of cross-validation folds for λ, or ξ, ν and rank, and calibration.
-	Folds int `json:"folds"`
+	Folds int  `json:"folds"` // the number of cross-validation folds for λ, or ξ, ν and rank, and calibration
 
 	Calibration  bundle.CalibrationKind `json:"calibration"`
 	Threshold    eval.Criterion         `json:"threshold"` // the measure that the threshold of the decision maximizes

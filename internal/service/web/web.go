@@ -32,23 +32,17 @@ type Options struct {
 	Store   *models.Store
 	Set     func() *scoring.Set // the generation in use
 	Explain classifier.Options
-	// Demand forecasts beds; nil if this process does not.
-	Demand httpapi.BedDemand
+	Demand  httpapi.BedDemand // forecasts beds; nil if this process does not
 	// Zone is that of the site's wall clock, on which the page Beds tells the time; nil is that of this machine.
-	Zone *time.Location
-	// Ready is that of httpapi.Options.
-	Ready func() (remarks string, err error)
-	// Health returns the state of the process.
-	Health func() *health.Snapshot
-	// Replay sends dead letters back.
-	Replay healthroom.Replay
+	Zone   *time.Location
+	Ready  func() (remarks string, err error) // that of httpapi.Options
+	Health func() *health.Snapshot            // returns the state of the process
+	Replay healthroom.Replay                  // sends dead letters back
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
 	Questionnaires func() []questionnaires.Questionnaire
-	// Changed is called when another generation was promoted.
-	Changed func()
-	// Topics searches the topics of all versions.
-	Topics *topicindex.Index
-	Logger *slog.Logger
+	Changed        func()            // called when another generation was promoted
+	Topics         *topicindex.Index // searches the topics of all versions
+	Logger         *slog.Logger
 }
 
 // Page is a page of the top bar, which viewers may see.

@@ -20,10 +20,8 @@ import (
 type Replay func(ctx context.Context, stream string, reason msg.Reason, dryRun bool) (deadletter.Sent, error)
 
 const (
-	// replayPatience bounds a replay, which must end before the server gives the request up.
-	replayPatience = 20 * time.Second
-	// maxReplay bounds the form, in bytes.
-	maxReplay = 4 << 10
+	replayPatience = 20 * time.Second // bounds a replay, which must end before the server gives the request up
+	maxReplay      = 4 << 10          // bounds the form, in bytes
 )
 
 type replayPage struct {

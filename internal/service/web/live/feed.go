@@ -11,16 +11,13 @@ import (
 )
 
 const (
-	// kept is how many predictions the feed keeps, so that a row that somebody reads stays for a while.
-	kept = 1024
-	// keptBytes bounds what it keeps, some kilobytes each unless somebody sends large ones.
-	keptBytes = 16 << 20
+	kept      = 1024     // how many predictions the feed keeps, so that a row that somebody reads stays for a while
+	keptBytes = 16 << 20 // bounds what it keeps, some kilobytes each unless somebody sends large ones
 	// batchGap is the least time between two batches of rows, and batchRows how many rows a batch has at most. So a
 	// viewer gets at most some 25 KB a second, whatever the stream does.
-	batchGap  = 500 * time.Millisecond
-	batchRows = 10
-	// keptBatches is how far behind a viewer may fall before it loses rows.
-	keptBatches = 8
+	batchGap    = 500 * time.Millisecond
+	batchRows   = 10
+	keptBatches = 8 // how far behind a viewer may fall before it loses rows
 )
 
 // Feed keeps the latest published predictions for the page Live. The zero value is not ready, see NewFeed.

@@ -16,8 +16,7 @@ const (
 	viewerTick = 200 * time.Millisecond
 	// stateGap is how often a viewer is told that all is well: without it, the page says that it is not connected.
 	stateGap = 5 * time.Second
-	// pageRows is how many rows the page has.
-	pageRows = 50
+	pageRows = 50 // how many rows the page has
 	// leastRetry and mostRetry bound the time until a browser comes back after it lost the stream. Each gets another,
 	// so that they do not come at once.
 	leastRetry, mostRetry = time.Second, 30 * time.Second

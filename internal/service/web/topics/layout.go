@@ -19,19 +19,18 @@ import (
 
 const (
 	mapWidth, mapHeight = 640, 540
-	// circleShare is the share of the map that circles cover.
-	circleShare        = 0.2
-	leastRadius        = 18 // holds a coefficient
-	mostRadius         = 46
-	circleGap          = 5
-	labelHeight        = 17  // of a word below its circle
-	letter             = 6.4 // width of one, on average
-	longestWord        = 12
-	lineHeight         = 13
-	valueWidth         = 5 * letter
-	pushes             = 300
-	epsilon            = 1e-9
-	defaultRadiusShare = 0.02 // of a topic whose share of notes is unknown
+	circleShare         = 0.2 // the share of the map that circles cover
+	leastRadius         = 18  // holds a coefficient
+	mostRadius          = 46
+	circleGap           = 5
+	labelHeight         = 17  // of a word below its circle
+	letter              = 6.4 // width of one, on average
+	longestWord         = 12
+	lineHeight          = 13
+	valueWidth          = 5 * letter
+	pushes              = 300
+	epsilon             = 1e-9
+	defaultRadiusShare  = 0.02 // of a topic whose share of notes is unknown
 )
 
 // place is where a topic lies on the map: its circle, and the word in it or below it.
