@@ -64,8 +64,7 @@ type Model struct {
 // Vectorizer returns what turns notes into rows.
 func (m *Model) Vectorizer() *textproc.Vectorizer { return m.parts.Vectorizer }
 
-// labelTerms is how many terms name a topic.
-const labelTerms = 3
+const labelTerms = 3 // how many terms name a topic
 
 // New checks that the parts fit together and returns their model. It keeps them.
 func New(parts Parts) (*Model, error) {

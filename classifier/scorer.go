@@ -360,8 +360,7 @@ func (s *Scorer) explainAux(h *Head, p *msg.Prediction) {
 	}
 }
 
-// maxInsertions is the limit up to which entries are inserted one by one.
-const maxInsertions = 32
+const maxInsertions = 32 // the limit up to which entries are inserted one by one
 
 // ranking is memory for choosing the largest of some contributions.
 type ranking []int

@@ -27,8 +27,7 @@ type Band struct {
 	Admitted []Counts `json:"admitted"`
 }
 
-// holidayPrior is the weight, in days, of a factor of 1.
-const holidayPrior = 8
+const holidayPrior = 8 // the weight, in days, of a factor of 1
 
 // fitRates counts arrivals in [from, to), and what became of the closed visits.
 func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Rates {

@@ -21,8 +21,7 @@ var (
 // DispersionWindow is how many days of past forecasts the dispersion is fitted to.
 const DispersionWindow = 70
 
-// leastPast is the number of past forecasts below which the dispersion stays at its start.
-const leastPast = 20
+const leastPast = 20 // the number of past forecasts below which the dispersion stays at its start
 
 // FitDispersion returns the σ and k that maximise the summed log scores of the waiting, the coming and the total of
 // past forecasts of one horizon: the total alone does not tell σ from k. c is Fit.Sensitivity. With fewer than 20

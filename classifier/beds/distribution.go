@@ -181,8 +181,7 @@ func (d *Distribution) Exceed(k int) float64 {
 	return sum
 }
 
-// quantileSlack keeps a quantile where it is when its probability is met up to rounding.
-const quantileSlack = 1e-12
+const quantileSlack = 1e-12 // keeps a quantile where it is when its probability is met up to rounding
 
 // Quantile returns the least k with P(count ≤ k) ≥ a − 1e-12, or the largest count if there is none.
 func (d *Distribution) Quantile(a float64) int {

@@ -25,8 +25,7 @@ func NewScored(a *msg.Arrival, o Order) Scored {
 	return e
 }
 
-// maxComplaint is how many bytes of a complaint are kept.
-const maxComplaint = 80
+const maxComplaint = 80 // how many bytes of a complaint are kept
 
 // Complaint returns a complaint as fits and patients tell it: in small letters, with single spaces, and cut off if it
 // is long. It shares no memory with s.
@@ -35,8 +34,7 @@ func Complaint(s string) string {
 	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxComplaint)], ""))
 }
 
-// maxWard is how many bytes the name of a ward may have.
-const maxWard = 200
+const maxWard = 200 // how many bytes the name of a ward may have
 
 // WardName returns a copy of the name of a ward, "" for one that cannot be: All, or one that is very long.
 func WardName(s string) string {

@@ -47,8 +47,7 @@ func (f *Fit) Calibration(ward string, horizon time.Duration) Calibration {
 	return f.Calibrations[ward][horizon.String()]
 }
 
-// basePrior is the weight, in visits, of the overall share of admissions in that of a complaint.
-const basePrior = 20
+const basePrior = 20 // the weight, in visits, of the overall share of admissions in that of a complaint
 
 // FitHistory learns times, wards and rates from a history, in any order of its visits. A history without visits gives a
 // fit that knows no ward, expects no arrivals and takes times to decision as exponential with a mean of 6 hours. The

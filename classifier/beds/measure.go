@@ -17,8 +17,7 @@ type Scores struct {
 	Width80   int  `json:"width80"`
 }
 
-// leastProbability keeps the logarithm of an impossible count finite.
-const leastProbability = 1e-300
+const leastProbability = 1e-300 // keeps the logarithm of an impossible count finite
 
 // The percentiles of the 80 % interval.
 const (

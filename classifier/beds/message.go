@@ -14,8 +14,7 @@ type Envelope struct {
 	BedsVersion string // of the Fit
 }
 
-// tailMass is how much of a distribution its message leaves out.
-const tailMass = 1e-12
+const tailMass = 1e-12 // how much of a distribution its message leaves out
 
 // Message returns the forecast as a message, whose figures are those of the probabilities it holds.
 func (c *Forecast) Message(e *Envelope) msg.BedDemand {

@@ -13,8 +13,7 @@ const (
 	steps     = 1440
 )
 
-// strata are terciles of the probability, by day and by night.
-const strata = 6
+const strata = 6 // terciles of the probability, by day and by night
 
 // Times counts the times from arrival to decision of closed cohorts: all visits that arrived at least 72 hours before
 // the fit and were decided. Younger cohorts would hold short stays only.

@@ -226,14 +226,12 @@ func (m *Manifest) check() error {
 	return nil
 }
 
-// maxClasses bounds the classes of a model: the rounded probabilities of so many sum to 1 within 1e-9.
-const maxClasses = 1000
+const maxClasses = 1000 // bounds the classes of a model: the rounded probabilities of so many sum to 1 within 1e-9
 
 // ErrClassName is wrapped by the errors of CheckClass.
 var ErrClassName = errors.New("a name of a class")
 
-// longestClass is the largest length in bytes of the name of a class, which every prediction carries.
-const longestClass = 256
+const longestClass = 256 // the largest length in bytes of the name of a class, which every prediction carries
 
 // CheckClass returns an error that wraps ErrClassName, and does not tell the name, unless it can be that of a class: a
 // line of 1 to 256 bytes of UTF-8.

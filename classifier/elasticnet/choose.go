@@ -133,8 +133,7 @@ func (c *search) run(ctx context.Context) (*Choice, error) {
 	return c.finish(ctx, all, at)
 }
 
-// unpenalizedOnly is a λ that keeps every penalized coefficient at 0.
-const unpenalizedOnly = math.MaxFloat32
+const unpenalizedOnly = math.MaxFloat32 // a λ that keeps every penalized coefficient at 0
 
 func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
 	l, err := newLoss(c.x, c.y, threads, keep)

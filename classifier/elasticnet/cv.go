@@ -37,8 +37,7 @@ type CV struct {
 // Turned reports whether the smallest deviance is not that of the last λ, so that smaller λ need not be tried.
 func (cv *CV) Turned() bool { return cv.IndexMin < len(cv.Deviance)-1 }
 
-// clippedProbability is glmnet's smallest distance of a held-out probability from 0 and 1.
-const clippedProbability = 1e-5
+const clippedProbability = 1e-5 // glmnet's smallest distance of a held-out probability from 0 and 1
 
 // likelihood returns the clipped probability of a held-out label.
 func likelihood(eta float64, positive bool) float64 {

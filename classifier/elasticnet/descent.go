@@ -107,8 +107,7 @@ func (d *descent) start(ctx context.Context) (float64, Status) {
 	return largest / max(d.alpha, minAlphaLambda), Complete
 }
 
-// roundingGradient is a correlation of a standardized column with the labels that may be rounding alone.
-const roundingGradient = 1e-14
+const roundingGradient = 1e-14 // a correlation of a standardized column with the labels that may be rounding alone
 
 // solve moves the estimate from λ = last to lambda. At the end it checks the columns that the strong rule dropped, and
 // goes on with those that violate the conditions.

@@ -33,8 +33,7 @@ type ClassMetric struct {
 	AUROCInterval *Interval `json:"auroc_95,omitempty"`
 }
 
-// sumTolerance is how far from 1 the probabilities of a row may sum.
-const sumTolerance = 1e-6
+const sumTolerance = 1e-6 // how far from 1 the probabilities of a row may sum
 
 // MeasureClasses returns all measures of the n×m probabilities p of the classes y, 0 … m−1, that have the given names.
 // groups are those of AUROC. It returns ErrShape for sizes that do not fit, ErrProbability for rows that are not

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// normal975 is the 0.975 quantile of the standard normal distribution, for 95 % intervals.
-const normal975 = 1.959963984540054
+const normal975 = 1.959963984540054 // the 0.975 quantile of the standard normal distribution, for 95 % intervals
 
 // AUROC returns the area under the receiver operating characteristic, the probability that a positive row is ranked
 // above a negative one, ties counted ½,

@@ -198,8 +198,7 @@ type Series struct {
 	Estimates []Estimate
 }
 
-// seriesClasses is the number of colours and dashes that style.css has for series.
-const seriesClasses = 7
+const seriesClasses = 7 // the number of colours and dashes that style.css has for series
 
 // Plot draws series on axes, told apart by colours, dashes and marks, and returns what explains them. Spans that the
 // chart does not have yet cover the series. Without ticks of x, whole numbers are marked.

@@ -17,8 +17,7 @@ import (
 // LockFile stays where it is: if it were removed, two writers could lock two files with this name.
 const LockFile = ".lock"
 
-// lockPoll is how often a writer looks whether the lock is free.
-const lockPoll = 20 * time.Millisecond
+const lockPoll = 20 * time.Millisecond // how often a writer looks whether the lock is free
 
 // Lock waits until ctx ends for the lock in a file, created with these permissions, and returns what releases it.
 func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock func(), err error) {

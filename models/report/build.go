@@ -95,8 +95,7 @@ const (
 // otherThresholds are shown next to the model's own, three of them.
 var otherThresholds = []float64{0.1, 0.3, 0.5, 0.2}
 
-// apart is the least distance of another threshold from the model's own.
-const apart = 0.05
+const apart = 0.05 // the least distance of another threshold from the model's own
 
 // Build makes the report. Errors are those of package eval about the predictions.
 func Build(in Input) (*Report, error) {

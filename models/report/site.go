@@ -49,8 +49,7 @@ type Hazard struct {
 	Control string `yaml:"control" json:"control,omitempty"` // what keeps the risk low
 }
 
-// siteLimit is the largest size in bytes of a site's file.
-const siteLimit = 1 << 20
+const siteLimit = 1 << 20 // the largest size in bytes of a site's file
 
 // ReadSite reads the YAML of a site. An unknown key is an error that names its line. An empty file is a site that has
 // said nothing.

@@ -71,8 +71,7 @@ func (r *Report) warnings() []string {
 	return out
 }
 
-// tooGood is the AUROC that triage notes alone do not give.
-const tooGood = 0.95
+const tooGood = 0.95 // the AUROC that triage notes alone do not give
 
 // LooksLeaked is what to say of predictions that are TooGood.
 const LooksLeaked = "the AUROC is above 0.95, too good to be true: look for text that was written after triage"
@@ -106,8 +105,7 @@ func shareRange(e *eval.Estimate) string {
 	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), wording.Fixed(100*e.Low, 1), wording.Fixed(100*e.High, 1))
 }
 
-// missing stands for a field that only the site can fill in.
-const missing = "to be filled in by the site"
+const missing = "to be filled in by the site" // stands for a field that only the site can fill in
 
 func orElse(text, instead string) string {
 	if strings.TrimSpace(text) == "" {
@@ -253,8 +251,7 @@ func (r *Report) shown() []Subgroup {
 	})
 }
 
-// named is how many small subgroups of a grouping are named; the others are counted.
-const named = 30
+const named = 30 // how many small subgroups of a grouping are named; the others are counted
 
 // small names the subgroups without figures, "" for none.
 func (r *Report) small() string {

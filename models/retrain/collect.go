@@ -127,8 +127,7 @@ const (
 
 func (m marks) has(all marks) bool { return m&all == all }
 
-// unknown is before all times.
-const unknown = -1 << 63
+const unknown = -1 << 63 // before all times
 
 // micros returns a time as a number, unknown for the zero time.
 func micros(t time.Time) int64 {

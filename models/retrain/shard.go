@@ -98,8 +98,7 @@ type pooledPart struct {
 	Pooled train.Pooled
 }
 
-// look is how often a shard looks whether shard 0 is ready.
-const look = 5 * time.Second
+const look = 5 * time.Second // how often a shard looks whether shard 0 is ready
 
 // patience is how often a shard looks at a result of shard 0 with other settings or notes before it gives up: shard 0
 // may have been started again in the same moment, and not be as far yet as to say so.

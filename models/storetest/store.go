@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// errStopped is what a writer meets that was stopped.
-var errStopped = errors.New("stopped")
+var errStopped = errors.New("stopped") // what a writer meets that was stopped
 
 // stopping is a bucket whose user is stopped at one of its writes, after or before it takes effect.
 type stopping struct {

@@ -17,8 +17,7 @@ import (
 
 const batchSize = 5000
 
-// textKey is where an index keeps the settings of textproc by which queries are read.
-var textKey = []byte("text")
+var textKey = []byte("text") // where an index keeps the settings of textproc by which queries are read
 
 // newMapping returns how documents are indexed: by the fields that they are made of.
 func newMapping() *mapping.IndexMappingImpl {

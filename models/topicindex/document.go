@@ -246,8 +246,7 @@ var statuses = []models.VersionStatus{
 	models.ChampionStatus, models.ChallengerStatus, models.SupersededStatus, models.RefusedStatus,
 }
 
-// endOfTime is the first second of the year 10,000, which no version reaches.
-const endOfTime = 253_402_300_800
+const endOfTime = 253_402_300_800 // the first second of the year 10,000, which no version reaches
 
 // newDocument returns a document with the fields that all have.
 func newDocument(id, kind string, s *source) (*document.Document, error) {

@@ -9,8 +9,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// sameTopic is the least similarity of topics of two versions that are taken for one.
-const sameTopic = 0.5
+const sameTopic = 0.5 // the least similarity of topics of two versions that are taken for one
 
 // Step is how one version of a model knows a topic.
 type Step struct {

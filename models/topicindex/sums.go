@@ -14,8 +14,7 @@ import (
 	"slices"
 )
 
-// sumsFile holds the sums of the other files of an index.
-const sumsFile = "sums.json"
+const sumsFile = "sums.json" // holds the sums of the other files of an index
 
 // errSums is returned for an index whose files are not those that build wrote.
 var errSums = errors.New("its files are not as they were written")

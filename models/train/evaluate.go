@@ -30,8 +30,7 @@ type Configuration struct {
 	Weighting textproc.Weighting `json:"weighting,omitempty"`
 }
 
-// wordsSuffix marks configurations with words next to their topics: "sonmf+words".
-const wordsSuffix = "+words"
+const wordsSuffix = "+words" // marks configurations with words next to their topics: "sonmf+words"
 
 // Configurations returns one configuration for each method, weighting and rank: a method without topics once for each
 // weighting, Majority once, and a method of binary rows with these alone. Without weightings each method has its own.

@@ -460,8 +460,7 @@ func (s *Settings) path(penalized, all int) elasticnet.Settings {
 // sixth, and their held-out deviances by less than their standard error.
 const headLambdas = 50
 
-// headTolerance is ten times looser than glmnet's: enough for a penalty that cross-validation chooses.
-const headTolerance = 1e-6
+const headTolerance = 1e-6 // ten times looser than glmnet's: enough for a penalty that cross-validation chooses
 
 // Fit trains one model.
 func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {

@@ -19,8 +19,7 @@ type Recurring struct {
 // Many reports whether there are more than chance makes: invented notes without a fault have far fewer (package synth).
 func (r Recurring) Many() bool { return r.Share > 0.02 }
 
-// longEnough is the least number of words of a note that is unlikely to recur by chance.
-const longEnough = 8
+const longEnough = 8 // the least number of words of a note that is unlikely to recur by chance
 
 // CountRecurring counts the notes that differ from one of another patient in case, numbers, marks and spaces alone. A
 // row without a patient is one of its own. It holds 64 bits for each note: among a million, chance makes two different

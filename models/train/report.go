@@ -44,8 +44,7 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 	})
 }
 
-// heaviest is how many words a report names of those that move predictions most.
-const heaviest = 8
+const heaviest = 8 // how many words a report names of those that move predictions most
 
 // known returns the number of patients, 0 if some row does not tell its own.
 func known(rows []Row) int {
@@ -119,8 +118,7 @@ const (
 
 var groupFields = []string{"sex", siteField, "acuity"}
 
-// rareLevels is the subgroup of all levels of too few patients to be named.
-const rareLevels = "others"
+const rareLevels = "others" // the subgroup of all levels of too few patients to be named
 
 // Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, by
 // site, and by those of age band, sex and acuity that are auxiliary values. Levels of too few patients to be named are

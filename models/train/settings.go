@@ -246,8 +246,7 @@ func (s *Settings) minDF(n int) int {
 	return leastPatients(n)
 }
 
-// manyNotes is the number of notes from which on a term needs ten patients.
-const manyNotes = 5000
+const manyNotes = 5000 // the number of notes from which on a term needs ten patients
 
 // leastPatients returns how many patients of n notes must share a term, a complaint or the level of a subgroup before
 // it is named: a rarer one could be a name that was typed into the wrong field.

@@ -24,8 +24,7 @@ const (
 	solverRelTol  = 1e-5
 )
 
-// keptCosine is the cosine above which a topic counts as the one that had its number before.
-const keptCosine = 0.8
+const keptCosine = 0.8 // the cosine above which a topic counts as the one that had its number before
 
 // Alignment tells how topics took their numbers from those of an earlier version.
 type Alignment struct {

@@ -223,8 +223,7 @@ func fanStep(window time.Duration) time.Duration {
 	return time.Duration(max(1, math.Ceil(window.Hours()/fanPoints))) * time.Hour
 }
 
-// errNoWard means that the ward of a query has no forecasts.
-var errNoWard = errors.New("no ward of that name")
+var errNoWard = errors.New("no ward of that name") // means that the ward of a query has no forecasts
 
 // ask asks for all wards, and then for the windows of the hourly chart at the same moment.
 func ask(ctx context.Context, demand httpapi.BedDemand, q *query) (*demanded, error) {

@@ -26,8 +26,7 @@ var (
 	narrowDots = dotsSize{class: "narrow", width: 340, height: 160, columns: 17, radius: 9}
 )
 
-// outcomes is the number of dots: few enough to be counted at a glance (Kay et al. 2016, CHI).
-const outcomes = 20
+const outcomes = 20 // the number of dots: few enough to be counted at a glance (Kay et al. 2016, CHI).
 
 // newDots draws a distribution as equally likely counts, those above the free beds (−1: unknown) as rings.
 func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
@@ -130,8 +129,7 @@ func stack(c *chart.Chart, heights []int, radius float64, short func(column int)
 	}
 }
 
-// holeShare is the radius of the hole in a ring, as a share of that of the ring.
-const holeShare = 0.42
+const holeShare = 0.42 // the radius of the hole in a ring, as a share of that of the ring
 
 // strip draws a ward's forecast in a row of the table: line 95 %, bar 80 %, dot the middle, tick the free beds.
 func (page *view) strip(o *outlook) template.HTML {

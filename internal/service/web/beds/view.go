@@ -71,8 +71,7 @@ func newOutlook(b *msg.BedDemand) outlook {
 	return outlook{b, forecast.Distribution{Offset: b.Total.PMF.Offset, P: b.Total.PMF.P}}
 }
 
-// warnFrom is the chance of a shortage from which a ward has a warning.
-const warnFrom = 0.5
+const warnFrom = 0.5 // the chance of a shortage from which a ward has a warning
 
 func (page *view) clock(t time.Time) string { return t.In(page.zone).Format("15:04") }
 
@@ -117,8 +116,7 @@ func (page *view) fill(d *demanded) {
 	page.remarks(&outlooks[0])
 }
 
-// noHistory is the beds_version of forecasts that rest on no history of the site.
-const noHistory = "generic"
+const noHistory = "generic" // the beds_version of forecasts that rest on no history of the site
 
 func (page *view) remarks(all *outlook) {
 	n := all.Waiting.Patients
@@ -243,8 +241,7 @@ func ranged(i [2]int) string {
 	return fmt.Sprintf("%d to %d", i[0], i[1])
 }
 
-// likely is the probability that planning for a ward's 90th percentile suffices.
-const likely = 0.9
+const likely = 0.9 // the probability that planning for a ward's 90th percentile suffices
 
 // huddleLine is a ward in one line, as it is read out in a huddle.
 type huddleLine struct{ Name, Text string }
@@ -307,8 +304,7 @@ func (page *view) lead(o *outlook) {
 	page.Lead = l
 }
 
-// mostTight bounds the wards that the answer names.
-const mostTight = 3
+const mostTight = 3 // bounds the wards that the answer names
 
 func (page *view) tightest() (tight []wardRow) {
 	for _, w := range page.Wards {

@@ -130,11 +130,9 @@ func (data *figuresView) fill(r *report.Report) {
 	}
 }
 
-// benefitRows is the step between the points of the decision curve in its table.
-const benefitRows = 5
+const benefitRows = 5 // the step between the points of the decision curve in its table
 
-// sparkVersions bounds the versions of the sparklines and their table.
-const sparkVersions = 12
+const sparkVersions = 12 // bounds the versions of the sparklines and their table
 
 // facts are what a manifest says of a model and its figures. What it lacks is nil.
 type facts struct {

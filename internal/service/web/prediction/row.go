@@ -46,8 +46,7 @@ type Probability struct {
 	Value, Threshold float64
 }
 
-// closeCall is how near to its threshold a probability is a close call.
-const closeCall = 0.1
+const closeCall = 0.1 // how near to its threshold a probability is a close call
 
 // Kind is what the page Live filters by: admit, close, none.
 func (r *Row) Kind() string {
@@ -186,8 +185,7 @@ type vital struct {
 	Out         bool // the National Early Warning Score 2 gives it 3 points
 }
 
-// newsAge is the age from which the score applies.
-const newsAge = 16
+const newsAge = 16 // the age from which the score applies
 
 func vitals(n *msg.Note) (list []vital) {
 	adult := n.Age.Set && n.Age.Value >= newsAge

@@ -18,8 +18,7 @@ type Why struct {
 	Calibrated              bool // the probability is not that of the log-odds
 }
 
-// unnamed stands for words of the note that may not be shown.
-const unnamed = "a word not shown"
+const unnamed = "a word not shown" // stands for words of the note that may not be shown
 
 func newWhy(p *msg.Prediction, note *msg.Note) Why {
 	w := Why{P: newProbability(p), Logit: frame.Signed(p.Logit), Exact: frame.Exact(p.Logit)}

@@ -32,8 +32,7 @@ const (
 	Secret   = "zzsecretname"
 )
 
-// mostPage is the most bytes that a page takes, compressed.
-const mostPage = 15 << 10
+const mostPage = 15 << 10 // the most bytes that a page takes, compressed
 
 // Site is an API that serves pages.
 type Site struct {
