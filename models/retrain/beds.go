@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
@@ -99,12 +100,7 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 		}
 		h.Visits = append(h.Visits, v)
 	}
-	age := -1
-	for i := range aux {
-		if aux[i].Name == "age" {
-			age = i
-		}
-	}
+	age := slices.IndexFunc(aux, func(a train.Aux) bool { return a.Name == "age" })
 	for i := range rows {
 		row, d := &rows[i], &past.Decisions[i]
 		v := beds.Visit{

@@ -24,11 +24,7 @@ func (c *collector) finish(sources []string) (*Past, error) {
 	data := train.Data{Rows: c.rows, Aux: c.settings.Aux, Intake: c.settings.Intake}
 	maps.Copy(c.counts.Implausible, data.Clean())
 	c.counts.Documents = len(c.rows)
-	for i := range c.rows {
-		if c.rows[i].Positive {
-			c.counts.Events++
-		}
-	}
+	c.counts.Events = train.Positives(c.rows)
 	c.counts.Attenders = train.CountAttenders(c.rows)
 	c.counts.Recurring = train.CountRecurring(c.rows)
 	past := &Past{Rows: c.rows, Counts: c.counts, Decisions: decided.decisions, Undecided: c.undecided}

@@ -3,6 +3,7 @@ package topicindex
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -55,10 +56,7 @@ func (s *snapshot) history(ctx context.Context, ref *Ref) ([]Step, error) {
 			best[version] = Step{Result{Origin: src.Origin, Topic: src.Topic.Topic}, c}
 		}
 	}
-	steps := make([]Step, 0, len(best))
-	for _, step := range best {
-		steps = append(steps, step)
-	}
+	steps := slices.AppendSeq([]Step{}, maps.Values(best))
 	slices.SortFunc(steps, func(a, b Step) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Version, b.Version))
 	})

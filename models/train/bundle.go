@@ -33,7 +33,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundl
 	m.Name, m.Complaint, m.Seed, m.Head = o.Model, o.Complaint, s.Seed, head
 	m.ThresholdRule, m.Parent = string(s.Threshold), f.Parent
 	m.CreatedAt, m.Wardcast = job.Created, job.Version
-	m.Training.Documents, m.Training.Positives = len(rows), positives(rows)
+	m.Training.Documents, m.Training.Positives = len(rows), Positives(rows)
 	m.Training.From, m.Training.To = period(rows)
 	metrics := measured{o.Metrics, o.Classes}
 	if m.Metrics, err = encoded("metrics", metrics); err != nil {

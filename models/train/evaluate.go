@@ -376,7 +376,7 @@ func (t *trial) majority() predictions {
 	}
 	p := newPredictions(len(t.test), len(t.train.names))
 	p.threshold = 0.5
-	share := float64(positives(t.train.all)) / float64(len(t.train.all))
+	share := float64(Positives(t.train.all)) / float64(len(t.train.all))
 	for i := range p.admission {
 		p.admission[i] = share
 		if p.classes != nil {

@@ -170,8 +170,8 @@ func TestEvaluateMajority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, share := scores[0], float64(positives(rows))/float64(len(rows))
-	if s.Name != "majority" || s.Repeats != 2 || s.Notes != len(rows) || s.Positives != positives(rows) {
+	s, share := scores[0], float64(Positives(rows))/float64(len(rows))
+	if s.Name != "majority" || s.Repeats != 2 || s.Notes != len(rows) || s.Positives != Positives(rows) {
 		t.Errorf("got %+v", s)
 	}
 	if math.Abs(s.Accuracy-max(share, 1-share)) > 1e-12 || s.AccuracySD > 1e-12 {

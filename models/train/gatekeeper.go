@@ -262,7 +262,7 @@ func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champ
 		Parent: c.generation.Name, By: k.By, CreatedAt: k.Created, Models: maps.Clone(c.generation.Models),
 		Pooled: c.generation.Pooled, RareComplaints: c.generation.RareComplaints,
 	}
-	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: positives(notes.Notes.Rows)}
+	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: Positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]

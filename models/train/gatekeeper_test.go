@@ -200,7 +200,7 @@ func TestGatekeeperRecalibrates(t *testing.T) {
 	}
 	_, last := period(later)
 	if r := c.bundles[bundle.Other].Manifest.Recalibrated; !c.until.Equal(last) || r == nil ||
-		r.Documents != len(later) || r.Positives != positives(later) {
+		r.Documents != len(later) || r.Positives != Positives(later) {
 		t.Errorf("learned from notes until %s, recalibrated on %+v, want %d notes until %s", c.until, r,
 			len(later), last)
 	}

@@ -68,7 +68,8 @@ func labels(all []Row) []bool {
 	return y
 }
 
-func positives(all []Row) int {
+// Positives returns the number of admitted rows.
+func Positives(all []Row) int {
 	n := 0
 	for i := range all {
 		if all[i].Positive {
@@ -80,6 +81,6 @@ func positives(all []Row) int {
 
 // rarer returns the number of notes of the rarer outcome.
 func rarer(rows []Row) int {
-	n := positives(rows)
+	n := Positives(rows)
 	return min(n, len(rows)-n)
 }

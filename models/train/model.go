@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -298,11 +299,9 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fitted{Lambda: c.lambda, SmallestPenalty: c.smallest, Solver: t.solver, Alignment: t.alignment}
-	for _, b := range c.beta {
-		if b != 0 {
-			f.Features++
-		}
+	f := &Fitted{
+		Lambda: c.lambda, Features: nonzero(c.beta), SmallestPenalty: c.smallest, Solver: t.solver,
+		Alignment: t.alignment,
 	}
 	f.Vectorizer, f.Topics, f.Aux = c.vectorizer, t.topics, r.columns
 	if t.topics != nil {
@@ -322,6 +321,10 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	f.logOdds = c.outOfFold
 	f.Heads = []classifier.Head{h}
 	return f, f.calibrate(r, mat.NewDense(len(r.y), 1, c.outOfFold), foldOf, s)
+}
+
+func nonzero(values []float64) int {
+	return floats.Count(func(v float64) bool { return v != 0 }, values)
 }
 
 func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int) (*coefficients, error) {

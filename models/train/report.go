@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/folds"
@@ -18,9 +16,6 @@ import (
 // report returns what the model is worth on the notes that it was trained on, out of fold.
 func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*report.Report, error) {
 	m := &b.Manifest
-	nonzero := func(values []float64) int {
-		return len(values) - floats.Count(func(v float64) bool { return v == 0 }, values)
-	}
 	model, err := classifier.Load(b)
 	if err != nil {
 		return nil, fmt.Errorf("reading model %q: %w", m.Name, err)

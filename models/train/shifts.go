@@ -35,7 +35,7 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 			learned = folds.Take(d.Rows, at)
 		}
 		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents},
-			drift.Rate{Hits: positives(learned), Of: len(learned)}
+			drift.Rate{Hits: Positives(learned), Of: len(learned)}
 		out[name] = append([]report.Shift{share("share of admissions", before.Share(), now.Share())}, shifts...)
 	}
 	return out, nil

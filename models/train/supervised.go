@@ -113,12 +113,7 @@ func (m *supervised) method(c smf.Candidate) smf.Settings {
 func standard(x mat.Matrix) (means, scales []float64) {
 	means, deviations := linalg.ColumnMoments(x)
 	scales = deviations
-	varying := 0
-	for _, d := range deviations {
-		if d > 0 {
-			varying++
-		}
-	}
+	varying := floats.Count(func(d float64) bool { return d > 0 }, deviations)
 	n, _ := x.Dims()
 	squared := linalg.OperatorOf(x, 0).NormSquared()
 	for j, d := range deviations {
@@ -156,16 +151,15 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle
 		}
 	}
 	method, err := smf.New(m.data, m.method(f.Supervised.Best))
-	if err != nil {
-		return fmt.Errorf("finding topics: %w", err)
+	if err == nil {
+		f.Solver, err = solve(ctx, x, settings, method)
 	}
-	result, err := solve(ctx, x, settings, method)
-	if err != nil {
-		return fmt.Errorf("finding topics: %w", err)
+	var result *solver.Result
+	if err == nil {
+		// In this gauge the codes of both variants are products of a row with the topics.
+		result, err = method.Orthonormal(f.Solver)
 	}
-	f.Solver = result
-	// In this gauge the codes of both variants are products of a row with the topics.
-	if result, err = method.Orthonormal(result); err != nil {
+	if err != nil {
 		return fmt.Errorf("finding topics: %w", err)
 	}
 	f.Topics = result.Topics

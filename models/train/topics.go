@@ -50,12 +50,13 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 	}
 	with := *t
 	method, _, err := methods.New(string(s.Method), methods.Settings{L1Topics: s.L1Topics, L1Scores: s.L1Scores})
-	if err != nil {
-		return nil, fmt.Errorf("finding topics: %w", err)
+	if err == nil {
+		settings := solver.Settings{
+			Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol,
+		}
+		with.solver, err = solve(ctx, t.topical(), settings, method)
 	}
-	if with.solver, err = solve(ctx, t.topical(),
-		solver.Settings{Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol},
-		method); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
 	}
 	with.topics = with.solver.Topics

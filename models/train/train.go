@@ -298,7 +298,7 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	rows := t.data.Rows
 	o := Outcome{
-		Model: bundle.Other, Documents: len(rows), Positives: positives(rows), Kept: true,
+		Model: bundle.Other, Documents: len(rows), Positives: Positives(rows), Kept: true,
 		Why: "scores every complaint without a model of its own", Alignment: a.fitted.Alignment, Seconds: a.seconds,
 	}
 	loss, err := o.measure(&t.data, a.fitted.heldOut())
@@ -311,7 +311,7 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome, err error) {
 	o = Outcome{
 		Model: bundle.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows),
-		Positives: positives(g.Rows), Why: own.why, Seconds: own.seconds,
+		Positives: Positives(g.Rows), Why: own.why, Seconds: own.seconds,
 	}
 	o.Stays = own.fitted == nil && t.settings.PerComplaint != Never
 	if o.Pooled, err = o.measure(&g.Data, theirs); err != nil || own.fitted == nil {

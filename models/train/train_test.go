@@ -121,7 +121,7 @@ func TestTrainPolicies(t *testing.T) {
 			s.PerComplaint = policy
 			got := train(t, rows, s)
 			if o := got.Outcomes[0]; o.Model != bundle.Other || o.Complaint != "" || o.Documents != len(rows) ||
-				o.Positives != positives(rows) || !o.Kept {
+				o.Positives != Positives(rows) || !o.Kept {
 				t.Errorf("the model of all complaints: %+v", o)
 			}
 			counts := map[string]int{}

@@ -188,8 +188,7 @@ func (h *room) csv(*http.Request) http.Handler {
 	for _, s := range h.snapshot().Streams {
 		for _, x := range hour(&s) {
 			out.Add(x.At.UTC().Format(time.RFC3339), s.Name, frame.Exact(x.Lag), frame.Exact(x.Age),
-				frame.Exact(x.Rate),
-				frame.Exact(x.P99))
+				frame.Exact(x.Rate), frame.Exact(x.P99))
 		}
 	}
 	return out

@@ -59,11 +59,7 @@ type version struct {
 	Current bool
 }
 
-func (h *room) figures(r *http.Request) http.Handler {
-	b, missing := h.bundle(r)
-	if missing != nil {
-		return missing
-	}
+func (h *room) figures(r *http.Request, b *bundle.Bundle) http.Handler {
 	data := &figuresView{
 		Name: b.Manifest.Name, Label: frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint), Version: b.Version,
 		Path: pathOf(b.Manifest.Name, b.Version),
@@ -205,12 +201,8 @@ func (data *figuresView) history(ctx context.Context, h *room, model string) (da
 	return damage
 }
 
-func (h *room) reportJSON(r *http.Request) http.Handler {
-	b, missing := h.bundle(r)
-	switch {
-	case missing != nil:
-		return missing
-	case len(b.Report) == 0:
+func (h *room) reportJSON(_ *http.Request, b *bundle.Bundle) http.Handler {
+	if len(b.Report) == 0 {
 		return h.Missing(noReport)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -219,11 +211,7 @@ func (h *room) reportJSON(r *http.Request) http.Handler {
 	})
 }
 
-func (h *room) figuresCSV(r *http.Request) http.Handler {
-	b, missing := h.bundle(r)
-	if missing != nil {
-		return missing
-	}
+func (h *room) figuresCSV(_ *http.Request, b *bundle.Bundle) http.Handler {
 	var f report.Report
 	if json.Unmarshal(b.Report, &f) != nil || f.Metrics == nil {
 		return h.Missing("This version has no report that can be read.")

@@ -51,11 +51,8 @@ func New(p *frame.Page, store *models.Store, set func() *scoring.Set, changed fu
 	}
 	routes := []httpapi.Route{
 		p.Route(h.page),
-		frame.Get("/models/{model}/{version}", h.figures),
-		frame.Get("/models/{model}/{version}/figures.csv", h.figuresCSV),
-		frame.Get("/models/{model}/{version}/report.json", h.reportJSON),
-		frame.Get("/models/{model}/{version}/report", h.report),
-		frame.Get("/models/{model}/{version}/card", h.card),
+		h.version("", h.figures), h.version("/figures.csv", h.figuresCSV), h.version("/report.json", h.reportJSON),
+		h.version("/report", h.report), h.version("/card", h.card),
 	}
 	for _, a := range []*action{
 		{path: "/models/promote", heading: "Promote a generation", button: "Promote", do: serving.Promote},
@@ -190,23 +187,22 @@ func newGenerationView(g models.GenerationInfo, inUse, objection string) generat
 	return v
 }
 
-func (h *room) bundle(r *http.Request) (*bundle.Bundle, http.Handler) {
-	b, err := h.store.Describe(r.Context(), r.PathValue("model"), r.PathValue("version"))
-	if err == nil {
-		return b, nil
-	}
-	_, damaged := errors.AsType[*models.FileError](err)
-	if r.Context().Err() == nil && (damaged || !errors.Is(err, models.ErrNotFound)) {
-		h.Logger.Error("a version cannot be read", "err", err)
-	}
-	return nil, h.Missing("The store has no such version, or cannot read it; the log says why.")
+// version returns the route of an answer about a version of a model, which it reads.
+func (h *room) version(path string, answer func(*http.Request, *bundle.Bundle) http.Handler) httpapi.Route {
+	return frame.Get("/models/{model}/{version}"+path, func(r *http.Request) http.Handler {
+		b, err := h.store.Describe(r.Context(), r.PathValue("model"), r.PathValue("version"))
+		if err == nil {
+			return answer(r, b)
+		}
+		_, damaged := errors.AsType[*models.FileError](err)
+		if r.Context().Err() == nil && (damaged || !errors.Is(err, models.ErrNotFound)) {
+			h.Logger.Error("a version cannot be read", "err", err)
+		}
+		return h.Missing("The store has no such version, or cannot read it; the log says why.")
+	})
 }
 
-func (h *room) card(r *http.Request) http.Handler {
-	b, missing := h.bundle(r)
-	if missing != nil {
-		return missing
-	}
+func (h *room) card(_ *http.Request, b *bundle.Bundle) http.Handler {
 	return h.Text(frame.Text{
 		Heading: "Card of " + frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint),
 		Sub:     "Version " + b.Version, Text: b.Card, Message: "This version has no card.",
@@ -220,12 +216,8 @@ const noReport = "This version has no report."
 
 // report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads
 // nothing, and only style sheets that stand in it apply, by their hash.
-func (h *room) report(r *http.Request) http.Handler {
-	b, missing := h.bundle(r)
-	switch {
-	case missing != nil:
-		return missing
-	case len(b.Page) == 0:
+func (h *room) report(_ *http.Request, b *bundle.Bundle) http.Handler {
+	if len(b.Page) == 0 {
 		return h.Missing(noReport)
 	}
 	styles := []string{"style-src"}

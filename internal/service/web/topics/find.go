@@ -291,14 +291,13 @@ func (h *room) csvOf(ask func() ([]topicindex.Step, error)) http.Handler {
 		return h.failed(http.StatusServiceUnavailable, h.unanswered(err))
 	}
 	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status",
-		"created_at", "topic",
-		"label", "coefficient", "prevalence", "direction", "score", "similarity")
+		"created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")
 	for i := range all {
 		s := &all[i]
 		out.Add(s.Model, s.Version, s.Generation, s.Complaint, s.Method, string(s.Status),
 			s.CreatedAt.UTC().Format("2006-01-02T15:04:05Z"), strconv.Itoa(s.Topic.Topic), s.Label,
-			frame.Exact(s.Coefficient),
-			frame.Exact(s.Prevalence), string(s.Direction), frame.Exact(s.Score), frame.Exact(s.Similarity))
+			frame.Exact(s.Coefficient), frame.Exact(s.Prevalence), string(s.Direction), frame.Exact(s.Score),
+			frame.Exact(s.Similarity))
 	}
 	return out
 }

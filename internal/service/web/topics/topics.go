@@ -265,8 +265,7 @@ func (h *room) csv(r *http.Request) http.Handler {
 		return missing
 	}
 	out := httpapi.NewCSV("topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence",
-		"term", "surface",
-		"status", "weight")
+		"term", "surface", "status", "weight")
 	for _, t := range h.cache.of(set, m).topics {
 		for _, x := range t.Terms {
 			out.Add(model, m.Info().Version, strconv.Itoa(t.Topic), t.Label, frame.Exact(t.Coefficient),
