@@ -14,6 +14,11 @@ type Order struct {
 	Offset int64
 }
 
+// event is a Scored or an Outcome.
+type event interface{ order() Order }
+
+func (o Order) order() Order { return o }
+
 func (o Order) compare(other Order) int {
 	return cmp.Or(o.Seen.Compare(other.Seen), cmp.Compare(o.Offset, other.Offset))
 }
@@ -89,14 +94,7 @@ func (p *Pool) Score(e Scored) bool {
 	for _, w := range e.Patient.Wards {
 		size += shareBytes + len(w.Ward)
 	}
-	v := p.visit(e.VisitID, size)
-	if v == nil || len(v.scored) == mostEvents {
-		return false
-	}
-	before := len(v.scored)
-	v.scored = insert(v.scored, e, func(e Scored) Order { return e.Order })
-	p.hold(v, (len(v.scored)-before)*size)
-	return true
+	return keep(p, e.VisitID, func(v *poolVisit) *[]Scored { return &v.scored }, e, size)
 }
 
 // Decide adds an outcome, or reports false as Score does.
@@ -106,13 +104,21 @@ func (p *Pool) Decide(e Outcome) bool {
 	}
 	p.firstOutcome = earlier(p.firstOutcome, e.Seen)
 	size := outcomeBytes + len(e.VisitID) + len(e.Ward)
-	v := p.visit(e.VisitID, size)
-	if v == nil || len(v.outcomes) == mostEvents {
+	return keep(p, e.VisitID, func(v *poolVisit) *[]Outcome { return &v.outcomes }, e, size)
+}
+
+// keep adds an event at its place among those of a visit, unless it is there. It reports whether there is room.
+func keep[E event](p *Pool, visit string, of func(*poolVisit) *[]E, e E, size int) bool {
+	v := p.visit(visit, size)
+	if v == nil || len(*of(v)) == mostEvents {
 		return false
 	}
-	before := len(v.outcomes)
-	v.outcomes = insert(v.outcomes, e, func(e Outcome) Order { return e.Order })
-	p.hold(v, (len(v.outcomes)-before)*size)
+	events := of(v)
+	i, found := slices.BinarySearchFunc(*events, e.order(), func(e E, o Order) int { return e.order().compare(o) })
+	if !found {
+		*events = slices.Insert(*events, i, e)
+		p.hold(v, size)
+	}
 	return true
 }
 
@@ -144,14 +150,6 @@ func (p *Pool) visit(id string, size int) *poolVisit {
 func (p *Pool) hold(v *poolVisit, bytes int) {
 	v.held += bytes
 	p.held += bytes
-}
-
-func insert[E any](events []E, e E, order func(E) Order) []E {
-	i, found := slices.BinarySearchFunc(events, order(e), func(e E, o Order) int { return order(e).compare(o) })
-	if found {
-		return events
-	}
-	return slices.Insert(events, i, e)
 }
 
 // arrived returns when the patient arrived, by a note of the visit.
@@ -285,11 +283,11 @@ func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
 func (p *Pool) known(t time.Time, m *Moment) []known {
 	all := make([]known, 0, len(p.visits))
 	for id, v := range p.visits {
-		scored := latest(v.scored, t, func(e *Scored) time.Time { return e.Seen })
+		scored := latest(v.scored, t)
 		if scored == nil {
 			continue
 		}
-		outcome := latest(v.outcomes, t, func(e *Outcome) time.Time { return e.Seen })
+		outcome := latest(v.outcomes, t)
 		if outcome != nil && t.Sub(outcome.Seen) < staleAfter {
 			m.OutcomesStale = false
 		}
@@ -308,9 +306,9 @@ func (p *Pool) known(t time.Time, m *Moment) []known {
 	return all
 }
 
-func latest[E any](events []E, t time.Time, seen func(*E) time.Time) *E {
-	for i := len(events) - 1; i >= 0; i-- {
-		if !seen(&events[i]).After(t) {
+func latest[E event](events []E, t time.Time) *E {
+	for i := range slices.Backward(events) {
+		if !events[i].order().Seen.After(t) {
 			return &events[i]
 		}
 	}
