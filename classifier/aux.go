@@ -18,12 +18,11 @@ import (
 
 // AuxValues is the training values of one column, row by row.
 type AuxValues struct {
-	Name     string
-	Kind     bundle.AuxKind
-	Values   []msg.Value
-	Patients []string // of the rows
-	// MinPatients is how many patients a level and an end of the range need: a rarer one could identify a patient.
-	MinPatients int
+	Name        string
+	Kind        bundle.AuxKind
+	Values      []msg.Value
+	Patients    []string // of the rows
+	MinPatients int      // patients that a level and an end of the range need: a rarer one could identify a patient
 }
 
 // NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline

@@ -84,8 +84,7 @@ func sigmoid(x float64) float64 {
 
 const (
 	plattTolerance = 1e-10 // the largest change of a coefficient at which the fit has ended
-	// plattRidge, times the identity, keeps the step finite if all logits are equal.
-	plattRidge = 1e-12
+	plattRidge     = 1e-12 // times the identity, keeps the step finite if all logits are equal
 )
 
 // fitPlatt minimises the log loss of σ(a·logit + b) by Newton steps with halving (Lin, Lin & Weng 2007), on Platt's

@@ -31,10 +31,9 @@ type Parts struct {
 	Aux        []bundle.AuxColumn
 	// Heads give the log-odds of each class against the reference: one head for each class except the reference, in the
 	// order of Classes. A yes/no model has one head, for admission.
-	Heads   []Head
-	Classes []string // the names of the κ+1 outcomes, the reference first; nil for a yes/no model
-	// Admission says for each class whether it means a bed; nil for a yes/no model.
-	Admission   []bool
+	Heads       []Head
+	Classes     []string // the names of the κ+1 outcomes, the reference first; nil for a yes/no model
+	Admission   []bool   // for each class whether it means a bed; nil for a yes/no model
 	Calibration bundle.Calibration
 	Threshold   float64 // a note is "admit" from this probability of admission on
 }

@@ -23,14 +23,13 @@ const (
 
 // VersionInfo is a version as a list shows it.
 type VersionInfo struct {
-	Model    string        `json:"model"`
-	Version  string        `json:"version"`
-	Champion bool          `json:"champion"`
-	Status   VersionStatus `json:"status"`
-	Reason   string        `json:"reason"` // of the refusal, or why the generation has it
-	// the one that is served if it has the version, else the latest that has
-	Generation string    `json:"generation,omitempty"`
-	CreatedAt  time.Time `json:"created_at"`
+	Model      string        `json:"model"`
+	Version    string        `json:"version"`
+	Champion   bool          `json:"champion"`
+	Status     VersionStatus `json:"status"`
+	Reason     string        `json:"reason"`               // of the refusal, or why the generation has it
+	Generation string        `json:"generation,omitempty"` // the served one if it has the version, else the latest
+	CreatedAt  time.Time     `json:"created_at"`
 }
 
 // List returns all versions of all models of a store, by model, oldest first. It reads the generations and the history,

@@ -29,9 +29,8 @@ type Options struct {
 	Horizon time.Duration // above 0; with Lead at most 72 h
 	// Lead is how long after the moment the horizon begins: a forecast of (At+Lead, At+Lead+Horizon] of what is known
 	// at At. The coming are then all who arrive after At. Not negative.
-	Lead time.Duration
-	// WithoutWaiting and WithoutComing leave one of the two out of the total. Not both.
-	WithoutWaiting, WithoutComing bool
+	Lead                          time.Duration
+	WithoutWaiting, WithoutComing bool // leave one of the two out of the total, not both
 }
 
 // Forecast is the distribution of the admissions to a ward that are decided within the horizon from At on.

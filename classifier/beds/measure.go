@@ -7,10 +7,9 @@ type Scores struct {
 	// CRPS is the continuous ranked probability score Σ_k (F(k) − 1{k ≥ y})², in beds; less is better.
 	CRPS float64 `json:"crps"`
 	// Log is −ln P(y), in nats; less is better. An impossible count has the P of leastProbability.
-	Log   float64 `json:"log"`
-	Error float64 `json:"error"` // mean − y
-	// PIT are F(y−1) and F(y), between which the probability integral transform of a count lies.
-	PIT [2]float64 `json:"pit"`
+	Log   float64    `json:"log"`
+	Error float64    `json:"error"` // mean − y
+	PIT   [2]float64 `json:"pit"`   // F(y−1) and F(y), between which the probability integral transform of a count lies
 	// Covered80 and Width80 are of the closed interval from the 10th to the 90th percentile, Width80 its upper minus
 	// its lower end.
 	Covered80 bool `json:"covered80"`

@@ -55,10 +55,9 @@ type Outcome struct {
 // gives the same Moment at every time, so that replaying the messages of the last Memory restores it. It is not safe
 // for concurrent use.
 type Pool struct {
-	visits map[string]*poolVisit
-	held   int // bytes
-	// The earliest Seen of notes and of outcomes, zero without any.
-	firstNote, firstOutcome time.Time
+	visits                  map[string]*poolVisit
+	held                    int       // bytes
+	firstNote, firstOutcome time.Time // earliest Seen of each, zero without any
 }
 
 // poolVisit holds the events of a visit in order. Outcomes without a note wait for it.

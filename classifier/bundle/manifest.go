@@ -32,13 +32,12 @@ type Manifest struct {
 	Solver           json.RawMessage `json:"solver,omitempty"`  // settings of the solver
 	Seed             uint64          `json:"seed"`
 	Training         Training        `json:"training"`
-	// notes that the latest recalibration learned from, if any
-	Recalibrated  *Training       `json:"recalibrated,omitempty"`
-	Head          json.RawMessage `json:"head,omitempty"` // settings of the logistic head
-	Calibration   Calibration     `json:"calibration"`
-	Threshold     float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
-	ThresholdRule string          `json:"threshold_criterion"` // how the threshold was chosen
-	Aux           []AuxColumn     `json:"aux,omitempty"`
+	Recalibrated     *Training       `json:"recalibrated,omitempty"` // notes of the latest recalibration, if any
+	Head             json.RawMessage `json:"head,omitempty"`         // settings of the logistic head
+	Calibration      Calibration     `json:"calibration"`
+	Threshold        float64         `json:"threshold"`           // on the calibrated probability, in [0,1]
+	ThresholdRule    string          `json:"threshold_criterion"` // how the threshold was chosen
+	Aux              []AuxColumn     `json:"aux,omitempty"`
 	// of the outcome, the reference first; empty for a yes/no model
 	Classes          []string        `json:"classes,omitempty"`
 	AdmissionClasses []string        `json:"admission_classes,omitempty"` // the classes that mean a bed
@@ -98,9 +97,8 @@ type AuxColumn struct {
 	Kind   AuxKind   `json:"kind"`
 	Levels []string  `json:"levels,omitempty"` // of a categorical column, ascending
 	Knots  []float64 `json:"knots,omitempty"`  // of a numeric column's spline, ascending; none for a straight line
-	// least and greatest value of a numeric column that are told apart; nil for all
-	Range []float64 `json:"range,omitempty"`
-	Mean  []float64 `json:"mean"` // of each feature in training, which stands in for a missing value
+	Range  []float64 `json:"range,omitempty"`  // least and greatest value that are told apart; nil for all
+	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
 }
 
 // File describes a file next to the manifest.

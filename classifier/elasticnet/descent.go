@@ -62,8 +62,7 @@ type descent struct {
 }
 
 const (
-	// minCurvature keeps the weights of saturated rows away from zero, as a share of the row's weight.
-	minCurvature = 1e-9
+	minCurvature = 1e-9 // keeps the weights of saturated rows away from zero, as a share of the row's weight
 
 	// An approximation is kept while the weights of the likelihood are at most maxLag times its own, and differ from
 	// them by at most meanLag in the mean, relative to their mean. A step is not checked if it changes no row's
@@ -71,11 +70,10 @@ const (
 	// 1), so that the minimizer of the approximation, at a step d, lowers the objective if (e^R − R − 1)/R²·maxLag < 1
 	// where R = max|Xd|; at R = 1 the left side is 0.9. Descent that stops short of the minimizer has no such bound; if
 	// it cycles, it ends as Unconverged.
-	maxLag  = 1.25
-	meanLag = 0.03
-	maxStep = 1.0
-	// maxHalvings of a step that does not lower the objective; then the λ has diverged.
-	maxHalvings = 40
+	maxLag      = 1.25
+	meanLag     = 0.03
+	maxStep     = 1.0
+	maxHalvings = 40 // of a step that does not lower the objective; then the λ has diverged
 
 	// innerShare of the first pass's change, in units of the objective: passes that change less are left to the next
 	// approximation, which costs less than another pass.

@@ -38,8 +38,7 @@ const (
 	maxPairs       = 5    // more of them need more evaluations of the loss here, not fewer
 	maxEvaluations = 2000 // at one λ
 	sufficient     = 1e-4 // share of the expected fall that a step must bring
-	// minShare of the curvature of an average column stands in for one that is nearly 0.
-	minShare = 1e-6
+	minShare       = 1e-6 // of the curvature of an average column, in place of one that is nearly 0
 )
 
 func newQuasiNewton(l *loss, s Settings, factors, squares []float64) *quasiNewton {

@@ -33,9 +33,8 @@ type Problem struct {
 
 // Settings chooses the penalty and the accuracy. The defaults are glmnet's.
 type Settings struct {
-	Alpha float64 // the share of the lasso in the penalty: 1 lasso, 0 ridge
-	// Standardize lets the penalty act on columns scaled to unit variance.
-	Standardize bool
+	Alpha       float64 // the share of the lasso in the penalty: 1 lasso, 0 ridge
+	Standardize bool    // the penalty acts on columns scaled to unit variance
 	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil is 1
 	// for all.
 	PenaltyFactors []float64

@@ -31,9 +31,8 @@ func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock fun
 // Folder is a folder that one process at a time writes into. What root writes belongs to the owner of what it replaces,
 // or of the folder that it is in.
 type Folder struct {
-	Path string
-	// Folders, Files and Lock are the permissions of what is created.
-	Folders, Files, Lock fs.FileMode
+	Path                 string
+	Folders, Files, Lock fs.FileMode // the permissions of what is created
 }
 
 // Locked calls write while it excludes other writers, with the temporary files of dead ones removed: those in the

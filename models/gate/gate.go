@@ -33,8 +33,7 @@ type Notes struct {
 	Seen      bool
 	Fixed     bool // the champion cannot be recalibrated, as one of several outcomes
 	Groupings []Grouping
-	// Learned counts the notes that the challenger was trained on; nil where there are known to be enough.
-	Learned *Learned
+	Learned   *Learned // counts the notes that the challenger was trained on; nil where they are enough
 }
 
 // Learned counts notes of training.

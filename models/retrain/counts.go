@@ -49,12 +49,11 @@ func (r *Read) refuse(why string, at Place) {
 
 // Counts tells what became of the messages. Its JSON names are stable.
 type Counts struct {
-	From     time.Time `json:"from"`    // arrivals before it are left out
-	AsOf     time.Time `json:"cut_off"` // so are later arrivals, and outcomes recorded later
-	Notes    Read      `json:"notes"`
-	Outcomes Read      `json:"outcomes"`
-	// Excluded counts notes. Messages = Empty + all Refused + all Excluded + Documents.
-	Excluded map[Reason]int `json:"excluded"`
+	From     time.Time      `json:"from"`    // arrivals before it are left out
+	AsOf     time.Time      `json:"cut_off"` // so are later arrivals, and outcomes recorded later
+	Notes    Read           `json:"notes"`
+	Outcomes Read           `json:"outcomes"`
+	Excluded map[Reason]int `json:"excluded"` // notes. Messages = Empty + all Refused + all Excluded + Documents
 	// Implausible counts, by field, the values that count as missing, as package intake says: arrivals of the notes
 	// that were read, and numbers of the rows.
 	Implausible map[string]int `json:"implausible"`
@@ -84,14 +83,13 @@ type Counts struct {
 
 // SplitCounts counts the rows of a split.
 type SplitCounts struct {
-	Cut         time.Time `json:"cut"` // first arrival of the judged period
-	Train       int       `json:"train"`
-	TrainEvents int       `json:"train_events"`
-	Judge       int       `json:"judge"`
-	JudgeEvents int       `json:"judge_events"`
-	SeenInTrain int       `json:"seen_in_training"` // rows of the judged period that are in neither part
-	// of all rows: without patients, repeat attenders may be on both sides
-	PatientsKnown bool `json:"patients_known"`
+	Cut           time.Time `json:"cut"` // first arrival of the judged period
+	Train         int       `json:"train"`
+	TrainEvents   int       `json:"train_events"`
+	Judge         int       `json:"judge"`
+	JudgeEvents   int       `json:"judge_events"`
+	SeenInTrain   int       `json:"seen_in_training"` // rows of the judged period that are in neither part
+	PatientsKnown bool      `json:"patients_known"`   // of all rows; else repeat attenders may be on both sides
 }
 
 func newCounts() Counts {

@@ -11,10 +11,8 @@ import (
 // Log is a Source that grows while it is read. Shards of one retraining read the same part of it.
 type Log interface {
 	Source
-	// Ends returns where it ends now.
-	Ends(ctx context.Context) (Ends, error)
-	// Until returns the source up to these ends.
-	Until(ends Ends) Source
+	Ends(ctx context.Context) (Ends, error) // where it ends now
+	Until(ends Ends) Source                 // the source up to these ends
 }
 
 // Ends are the offsets behind the last messages of the partitions of each KafkaTopic, by its name.

@@ -36,12 +36,11 @@ type Settings struct {
 	Window time.Duration // how long before the cut-off patients may have arrived; 0 is DefaultWindow
 	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed
 	// is needed here. A patient who is transferred, dies in the department or leaves needs none.
-	Admission []msg.Disposition
-	Aux       []train.Aux    // the auxiliary features, each named as the note's field
-	Intake    *intake.Intake // which values of a note count; nil is intake.Standard
-	// MinDocuments and MinEvents bound the notes to train on from below; 0 is the default.
-	MinDocuments, MinEvents int
-	Judged                  float64 // the share of the latest notes that are judged on; 0 is DefaultJudged
+	Admission               []msg.Disposition
+	Aux                     []train.Aux    // the auxiliary features, each named as the note's field
+	Intake                  *intake.Intake // which values of a note count; nil is intake.Standard
+	MinDocuments, MinEvents int            // bound the notes to train on from below; 0 is the default
+	Judged                  float64        // the share of the latest notes that are judged on; 0 is DefaultJudged
 }
 
 // DefaultFit is train.Default from the champion's topics; docs/retraining.md has figures for why.

@@ -42,16 +42,14 @@ const (
 )
 
 const (
-	// weightScale makes a count of a weight. Bleve scores with the square root of a count.
-	weightScale = 1000
-	halfWeight  = 0.3 // K of the package comment: a word of this weight adds half of what it can add
+	weightScale = 1000 // makes a count of a weight; bleve scores with the square root of a count
+	halfWeight  = 0.3  // K of the package comment: a word of this weight adds half of what it can add
 	// otherStatus weighs a denied, possible or past finding in a search for the affirmed one, otherForm a form that is
 	// not the commonest, partOfForm a word of a form.
-	otherStatus = 0.4
-	otherForm   = 0.5
-	partOfForm  = 0.5
-	// k1 and b of BM25, as bleve sets them.
-	bm25K1, bm25B = 1.2, 0.75
+	otherStatus   = 0.4
+	otherForm     = 0.5
+	partOfForm    = 0.5
+	bm25K1, bm25B = 1.2, 0.75 // k1 and b of BM25, as bleve sets them
 )
 
 // weighted are the words of a field of a topic.

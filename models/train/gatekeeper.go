@@ -31,10 +31,9 @@ type Candidate struct {
 // Gatekeeper is the one way by which a training changes what is served: the gate judges, and its verdict is carried
 // out.
 type Gatekeeper struct {
-	Store *models.Store
-	Gate  gate.Settings
-	// Force serves the candidate whatever the gate says. Why must then be given.
-	Force            bool
+	Store            *models.Store
+	Gate             gate.Settings
+	Force            bool   // serves the candidate whatever the gate says; requires Why
 	By, Why, Command string // for the history
 	Created          time.Time
 	Logger           *slog.Logger // nil is silent

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// manyRows is the number of notes from which features are not laid out, which takes a third of the time.
-	manyRows = 10_000
+	manyRows = 10_000 // notes from which features are not laid out, which takes a third of the time
 	// sampledRows is the number of notes that the choice between two texts and the topics come from, evenly spaced, if
 	// there are more: more would not change them by more than the choice of other notes does. The vocabulary and the
 	// coefficients come from all.

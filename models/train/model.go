@@ -79,8 +79,7 @@ type Data struct {
 	Classes   []string
 	Admission []bool
 	Previous  *bundle.Bundle // the version before, from which the topics take their order; nil for none
-	// progress reports the runs of a cross-validation; it may be nil.
-	progress Progress
+	progress  Progress       // reports the runs of a cross-validation; may be nil
 }
 
 func (d Data) subset(at []int) Data {

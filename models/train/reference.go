@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	leastReference = 100 // the number of notes below which a reference would be mostly chance
-	// mostReference is how many notes a reference reads again: with ten bins it adds .002 to a PSI by chance.
-	mostReference = 5000
+	leastReference = 100  // the number of notes below which a reference would be mostly chance
+	mostReference  = 5000 // how many notes a reference reads again: with ten bins it adds .002 to a PSI by chance
 )
 
 // refer describes in each version the notes that its generation lets it score: what later notes are compared with. None

@@ -99,17 +99,14 @@ type Settings struct {
 	// at 0. The singular value decomposition takes no start.
 	WarmStart bool `json:"warm_start,omitempty"`
 
-	// Alpha mixes the penalty of the head: 1 is the lasso, 0 ridge.
-	Alpha float64 `json:"alpha"`
+	Alpha float64 `json:"alpha"` // mixes the penalty of the head: 1 is the lasso, 0 ridge
 	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and
 	// topic scores are penalized as they are, and auxiliary features at unit variance. For smf-w and smf-h it centres
 	// terms and gives them equal variance before they are factorized, by the statistics of the notes trained on.
 	Standardize bool `json:"standardize"`
-	// FreeAux leaves auxiliary features unpenalized.
-	FreeAux bool `json:"free_aux"`
-	// OneSE takes the largest λ within one standard error of the best, a simpler model; else the best.
-	OneSE bool `json:"one_se"`
-	Folds int  `json:"folds"` // the number of cross-validation folds for λ, or ξ, ν and rank, and calibration
+	FreeAux     bool `json:"free_aux"` // leaves auxiliary features unpenalized
+	OneSE       bool `json:"one_se"`   // takes the largest λ within one standard error of the best, a simpler model
+	Folds       int  `json:"folds"`    // the number of cross-validation folds for λ, or ξ, ν and rank, and calibration
 
 	Calibration  bundle.CalibrationKind `json:"calibration"`
 	Threshold    eval.Criterion         `json:"threshold"` // the measure that the threshold of the decision maximizes

@@ -19,12 +19,11 @@ import (
 
 type view struct {
 	*query
-	zone   *time.Location
-	now    time.Time
-	asOf   time.Time
-	Failed string // why there is no forecast
-	// configured are the free beds of wards that the forecasts come with, for those that nobody typed.
-	configured map[string]int
+	zone       *time.Location
+	now        time.Time
+	asOf       time.Time
+	Failed     string         // why there is no forecast
+	configured map[string]int // free beds of wards that the forecasts come with, for those that nobody typed
 
 	Sub       string // below the heading
 	Stale     bool   // outcomes do not come
