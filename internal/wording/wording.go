@@ -35,6 +35,9 @@ func Short(v float64, decimals int) string {
 	return text
 }
 
+// Percent returns a share as "22.4 %".
+func Percent(share float64) string { return Fixed(100*share, 1) + " %" }
+
 // Grouped returns a count with a separator between thousands.
 func Grouped(n int, separator string) string {
 	text := strconv.Itoa(n)

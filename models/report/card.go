@@ -189,7 +189,8 @@ func (c *card) window(name string, w Window) {
 	}
 	share := "–"
 	if w.Notes > 0 {
-		share = fmt.Sprintf("%s (%s)", wording.Grouped(w.Events, ","), percent(float64(w.Events)/float64(w.Notes)))
+		of := wording.Percent(float64(w.Events) / float64(w.Notes))
+		share = fmt.Sprintf("%s (%s)", wording.Grouped(w.Events, ","), of)
 	}
 	c.row(name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","), share, patients)
 }
@@ -229,7 +230,7 @@ func (c *card) metrics() {
 		if i == 0 {
 			name = "**" + name + "**, its own"
 		}
-		c.row(name, percent(at.Called.Value), shareRange(at.Sensitivity), shareRange(at.Specificity),
+		c.row(name, wording.Percent(at.Called.Value), shareRange(at.Sensitivity), shareRange(at.Specificity),
 			shareRange(at.PPV), shareRange(at.NPV))
 	}
 	c.line("\nFairness and equity")

@@ -43,7 +43,8 @@ func (r *Report) CalibrationChart() *chart.Chart {
 	}
 	if worst.N > 0 {
 		c.Desc = fmt.Sprintf("Farthest from the diagonal: of patients given %s to %s, %s were admitted (%s notes).",
-			percent(worst.Low), percent(worst.High), percent(worst.Observed), wording.Grouped(worst.N, ","))
+			wording.Percent(worst.Low), wording.Percent(worst.High), wording.Percent(worst.Observed),
+			wording.Grouped(worst.N, ","))
 	}
 	most := float64(max(1, slices.Max(slices.Concat([]int{0}, r.Risks.Admitted, r.Risks.Others))))
 	for i, edge := range r.Risks.edges() {
@@ -96,7 +97,7 @@ func (r *Report) RiskChart() *chart.Chart {
 func (r *Report) drawThreshold(c *chart.Chart) {
 	t := r.Thresholds[0].Threshold
 	c.Line("now", chart.At(t, c.Y.From), chart.At(t, c.Y.To))
-	c.Label("", chart.At(t, c.Y.To), chart.At(5, 8), "threshold "+percent(t))
+	c.Label("", chart.At(t, c.Y.To), chart.At(5, 8), "threshold "+wording.Percent(t))
 }
 
 // assessed are ticks of a decision curve: how many patients one would assess to find one admission.
@@ -145,7 +146,7 @@ func (r *Report) DecisionChart() *chart.Chart {
 	c.Desc = fmt.Sprintf(
 		"At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting "+
 			"all and 0 of admitting nobody.",
-		percent(own), wording.Fixed(100*nearest.Model.Value, 1), wording.Fixed(100*nearest.TreatAll.Value, 1))
+		wording.Percent(own), wording.Fixed(100*nearest.Model.Value, 1), wording.Fixed(100*nearest.TreatAll.Value, 1))
 	return c
 }
 
@@ -169,7 +170,7 @@ func (r *Report) PrecisionChart() *chart.Chart {
 	c.AxisX("of those admitted, how many are called", chart.Shares()...)
 	share := r.Metrics.Prevalence.Value
 	c.Line("now", chart.At(0, share), chart.At(1, share))
-	c.Label("", chart.At(0, share), chart.At(6, -6), "prevalence "+percent(share))
+	c.Label("", chart.At(0, share), chart.At(6, -6), "prevalence "+wording.Percent(share))
 	r.drawRanking(c, -6, func(k RankingPoint) chart.Point { return chart.At(k.Sensitivity, k.PPV) })
 	area := ranged(r.Metrics.AUPRC, 3)
 	c.Label("end strong", chart.At(1, 1), chart.At(-6, 14), "AUPRC "+area)
@@ -191,7 +192,7 @@ func (r *Report) drawRanking(c *chart.Chart, height float64, place func(RankingP
 			PPV: orNone(o.PPV).Value,
 		})
 		c.Dot(dot, at, 4.5)
-		c.Label(text, at, chart.At(8, height), "from "+percent(o.Threshold))
+		c.Label(text, at, chart.At(8, height), "from "+wording.Percent(o.Threshold))
 		dot, text = "open", ""
 	}
 }

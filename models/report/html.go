@@ -15,7 +15,7 @@ var pageTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"grouped": func(n int) string { return wording.Grouped(n, ",") }, "number": wording.Fixed,
-	"percent": percent, "ranged": ranged,
+	"percent": wording.Percent, "ranged": ranged,
 	"share": shareRange, "days": days, "figure": figure,
 	"site":      func(text string) string { return orElse(text, missing) },
 	"isMissing": func(text string) bool { return orElse(text, missing) == missing },

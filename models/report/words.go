@@ -86,9 +86,6 @@ func (r *Report) heaviest() string {
 	return ". The words of the greatest weight are " + quoted(r.Heaviest)
 }
 
-// percent returns a share as "22.4 %".
-func percent(v float64) string { return wording.Fixed(100*v, 1) + " %" }
-
 func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
 		return "–"
@@ -102,7 +99,8 @@ func shareRange(e *eval.Estimate) string {
 	if e == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s (%s to %s)", percent(e.Value), wording.Fixed(100*e.Low, 1), wording.Fixed(100*e.High, 1))
+	return fmt.Sprintf("%s (%s to %s)", wording.Percent(e.Value), wording.Fixed(100*e.Low, 1),
+		wording.Fixed(100*e.High, 1))
 }
 
 const missing = "to be filled in by the site" // stands for a field that only the site can fill in
@@ -146,7 +144,7 @@ func (r *Report) InShort() []string {
 			wording.Grouped(int(math.Round(expected)), ","), wording.Grouped(m.Positives, ","), ranged(o, 2))
 	}
 	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4),
-		percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
+		wording.Percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
 	return out
 }
 

@@ -80,7 +80,7 @@ func Share(v any) string {
 	if math.IsNaN(x) {
 		return "unknown"
 	}
-	return wording.Fixed(100*x, 1) + " %"
+	return wording.Percent(x)
 }
 
 // Capital returns words of ours with a capital letter and without underscores.
