@@ -407,7 +407,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kon
 	visits *questionnaire.Visits,
 ) error {
 	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
-	if err := checkUsed(command, []string{c.Method}, validation(c.several(c.Method) && !parallel)...); err != nil {
+	if err := checkUsed(command, []string{c.Method}, c.several(c.Method) && !parallel); err != nil {
 		return err
 	}
 	o, err := c.read(d, &c.answerFlags)
@@ -441,7 +441,7 @@ type questionnaireMetaCmd struct {
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	if err := checkUsed(command, []string{model.MethodICQF}, validation(c.several(model.MethodICQF))...); err != nil {
+	if err := checkUsed(command, []string{model.MethodICQF}, c.several(model.MethodICQF)); err != nil {
 		return err
 	}
 	o := meta.Options{Models: c.Models, Compact: c.Compact}
@@ -497,10 +497,13 @@ const (
 	crossValidation = "cross-validation"
 )
 
-// checkUsed returns an error for a flag on the command line that none of the methods uses, nor any of the others that
-// run, such as a cross-validation.
-func checkUsed(command *kong.Context, methods []string, others ...string) error {
+// checkUsed returns an error for a flag on the command line that none of the methods uses, nor the cross-validation if
+// there is one, nor any of the others that run.
+func checkUsed(command *kong.Context, methods []string, validated bool, others ...string) error {
 	run := slices.Concat(methods, others)
+	if validated {
+		run = append(run, crossValidation)
+	}
 	for _, p := range command.Path {
 		if p.Flag == nil || !p.Flag.Tag.Has(usedBy) {
 			continue
@@ -517,14 +520,6 @@ func checkUsed(command *kong.Context, methods []string, others ...string) error 
 		default:
 			return cli.Usagef("%s applies only to %s, not to %s", name, listed(by), listed(methods))
 		}
-	}
-	return nil
-}
-
-// validation returns what uses flags besides a method: a cross-validation if there is one.
-func validation(there bool) []string {
-	if there {
-		return []string{crossValidation}
 	}
 	return nil
 }

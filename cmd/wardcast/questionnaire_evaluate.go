@@ -27,9 +27,9 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	chooses := slices.ContainsFunc(c.Methods, evaluate.HasFactors) && len(c.Factors) != 1 || icqf && len(c.Beta) != 1
 	var others []string
 	if chooses {
-		others = []string{crossValidation, evaluate.Chooser(c.Methods)}
+		others = []string{evaluate.Chooser(c.Methods)}
 	}
-	if err := checkUsed(command, c.Methods, others...); err != nil {
+	if err := checkUsed(command, c.Methods, chooses, others...); err != nil {
 		return err
 	}
 	if !icqf && len(c.Beta) > 0 {

@@ -26,7 +26,7 @@ type questionnaireInvarianceCmd struct {
 }
 
 func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	if err := checkUsed(command, []string{c.Method}, validation(c.several(c.Method))...); err != nil {
+	if err := checkUsed(command, []string{c.Method}, c.several(c.Method)); err != nil {
 		return err
 	}
 	o, err := invariance.Options{Bootstrap: c.Bootstrap}, atLeast(invariance.LeastBootstrap, "bootstrap", c.Bootstrap)

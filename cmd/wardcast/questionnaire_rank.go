@@ -26,7 +26,7 @@ type questionnaireRankCmd struct {
 }
 
 func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	if err := checkUsed(command, []string{c.Method}, crossValidation); err != nil {
+	if err := checkUsed(command, []string{c.Method}, true); err != nil {
 		return err
 	}
 	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {

@@ -126,21 +126,16 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 	return c.Print(d, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics}, grids...)
 }
 
-// ends returns the headings for words of positive and of negative weight.
-func ends(d classifier.Direction) (positive, negative string) {
-	switch d {
-	case classifier.TowardAdmission:
-		return "POSITIVE: TOWARD ADMISSION", "NEGATIVE: TOWARD DISCHARGE"
-	case classifier.TowardDischarge:
-		return "POSITIVE: TOWARD DISCHARGE", "NEGATIVE: TOWARD ADMISSION"
-	}
-	return "POSITIVE", "NEGATIVE"
+// ends are the headings for words of positive and of negative weight.
+var ends = map[classifier.Direction][2]string{
+	classifier.TowardAdmission: {"POSITIVE: TOWARD ADMISSION", "NEGATIVE: TOWARD DISCHARGE"},
+	classifier.TowardDischarge: {"POSITIVE: TOWARD DISCHARGE", "NEGATIVE: TOWARD ADMISSION"},
 }
 
 // topicGrid shows the two ends of a topic side by side, as the paper's tables 8 and 9 do.
 func topicGrid(t *classifier.Topic) *cli.Grid {
-	positive, negative := ends(t.Direction)
-	grid := cli.NewGrid(positive, "TERM", "WEIGHT", negative, "TERM", "WEIGHT")
+	heads := ends[t.Direction]
+	grid := cli.NewGrid(cmp.Or(heads[0], "POSITIVE"), "TERM", "WEIGHT", cmp.Or(heads[1], "NEGATIVE"), "TERM", "WEIGHT")
 	grid.Title = fmt.Sprintf("Topic %d: %s\ncoefficient %s, prevalence %s\n", t.Topic, t.Label,
 		cli.Digits(t.Coefficient, 3), cli.Digits(t.Prevalence, 3))
 	if t.Coefficients != nil {
