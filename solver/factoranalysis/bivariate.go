@@ -51,7 +51,6 @@ type bivariate struct {
 // angle is a node θ of the integral over the correlation sin θ.
 type angle struct{ sin, half, weight float64 } // half is 1/(2cos²θ), weight includes asin(ρ)/2π
 
-// to sets the correlation.
 func (v *bivariate) to(rho float64) {
 	v.rho, v.n = rho, 0
 	rule := points20

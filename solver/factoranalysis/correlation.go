@@ -93,7 +93,6 @@ func Correlate(ctx context.Context, x mat.Matrix, kind Kind, threads int) (*Corr
 	return &Correlations{R: smooth, LeastEigenvalue: least, Unknown: unknown, raw: raw}, err
 }
 
-// check returns an error if the answers cannot be correlated.
 func check(x mat.Matrix) error {
 	n, p := x.Dims()
 	if n < 2 || p < 2 {

@@ -165,7 +165,6 @@ func complete(ctx context.Context, c *Correlations, k int, by Extraction) (*extr
 	return e, err
 }
 
-// rotate sets loadings and factor correlations.
 func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	_, k := loadings.Dims()
 	var phi *mat.Dense

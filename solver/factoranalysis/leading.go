@@ -105,7 +105,6 @@ func (d *leading) loadings(scale func(value float64) float64) *mat.Dense {
 	return loadings
 }
 
-// submatrix returns the rows and columns of the items.
 func submatrix(a *mat.Dense, items []int) *mat.Dense {
 	s := mat.NewDense(len(items), len(items), nil)
 	for e, i := range items {

@@ -110,7 +110,6 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 	return w.scores, w.errors, nil
 }
 
-// weigher fills in scores and their errors.
 type weigher struct {
 	*Scorer
 	structure      *mat.Dense

@@ -23,7 +23,6 @@ const (
 	imbalance, rhoFactor = 10, 2
 )
 
-// admm is the method of one fit.
 type admm struct {
 	problem  *Problem
 	settings Settings

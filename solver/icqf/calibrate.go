@@ -114,7 +114,6 @@ func (m *Model) Calibrate(answers, confounds *mat.Dense) error {
 	return nil
 }
 
-// information returns Calibration.Information.
 func (m *Model) information(answers *mat.Dense) []float64 {
 	n, p := answers.Dims()
 	given := make([]float64, p)
@@ -148,7 +147,6 @@ type sums struct {
 	slopes  *mat.Dense
 }
 
-// balance looks for shifts.
 type balance struct {
 	*Calibration
 	threads linalg.Threads

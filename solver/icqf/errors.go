@@ -106,7 +106,6 @@ func variancesOf(all, inside []residuals) []float64 {
 	return variances
 }
 
-// answered counts the answers of a row.
 func answered(row []float64) int { return floats.Count(func(v float64) bool { return v == v }, row) }
 
 // StandardErrors returns the standard errors of the scores of n participants, n×k, in (0, 0.5], from the variances σⱼ²
@@ -136,7 +135,6 @@ func (m *Model) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
 	return out, nil
 }
 
-// errorsTo stores the standard errors of a participant.
 func (m *Model) errorsTo(dst, answers []float64) {
 	k := len(dst)
 	h, a := mat.NewSymDense(k, nil), mat.NewSymDense(k, nil)

@@ -123,7 +123,6 @@ func (b *boxLasso) response(position int) []float64 {
 // rounding returns the bound below which a sum counts as 0, relative to the size of its terms.
 func (b *boxLasso) rounding() float64 { return slack * float64(len(b.linear)+1) * unit }
 
-// settled reports whether the free scores are at their minimum.
 func (b *boxLasso) settled() bool {
 	for _, t := range b.free {
 		if !(math.Abs(b.gradient[t]) <= b.tol[t]) {
@@ -154,7 +153,6 @@ func (b *boxLasso) triangle(size int) blas64.Triangular {
 
 func vector(data []float64) blas64.Vector { return blas64.Vector{N: len(data), Data: data, Inc: 1} }
 
-// add sets a score free.
 func (b *boxLasso) add(t int) {
 	k, size := len(b.linear), len(b.free)
 	row := b.factor[size*k:]

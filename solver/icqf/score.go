@@ -251,7 +251,6 @@ func (s *Scorer) set(answers, confounds []float64) bool {
 	return seen > 0
 }
 
-// penalize adds the penalties.
 func (s *Scorer) penalize() {
 	m, k := s.model, len(s.shares)
 	for t, share := range s.shares {

@@ -79,7 +79,6 @@ func pick(taken []bool, patterns, names, columns []string) error {
 	return nil
 }
 
-// excludes reports whether the pattern takes the name out.
 func excludes(pattern, name string) bool {
 	p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
 	return out && expression(p).MatchString(name)

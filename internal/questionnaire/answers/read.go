@@ -56,7 +56,6 @@ func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Tabl
 	return t.widen(columns.Visits)
 }
 
-// reader collects a table row by row.
 type reader struct {
 	*layout
 	Table
@@ -64,14 +63,12 @@ type reader struct {
 	others  []map[string]bool // of each label: the values that count as 0
 }
 
-// leftOut is a row that is left out.
 type leftOut struct {
 	id       string
 	line     int
 	answered bool // some item
 }
 
-// readTable reads the columns that the layout finds in the header.
 func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Table, error) {
 	l, err := columns.layout(src, items)
 	if err != nil {
@@ -133,7 +130,6 @@ func readTable(src *source, columns *Columns, items []questionnaire.Item) (*Tabl
 	return &r.Table, nil
 }
 
-// recordLeftOut remarks on the rows that are left out.
 func (t *Table) recordLeftOut(rows []leftOut) {
 	kept, answered := map[string]bool{}, map[string]bool{}
 	for _, id := range t.IDs {
@@ -248,7 +244,6 @@ func (s *source) at(line int, err error) error {
 	return at
 }
 
-// inColumn names the column in an error.
 func inColumn(column string, err error) error { return &table.Error{Column: column, Err: err} }
 
 // find returns the place of a column.
@@ -260,7 +255,6 @@ func (s *source) find(name string) (int, error) {
 	return at, nil
 }
 
-// places returns those of several columns.
 func (s *source) places(names []string) (at []int, err error) {
 	for _, name := range names {
 		i, err := s.find(name)

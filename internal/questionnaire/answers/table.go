@@ -45,7 +45,6 @@ type Grouping struct {
 	Values []string // of each participant in one spelling, "" if it is missing
 }
 
-// known is the value of a confound: a number or a level.
 type known struct {
 	number float64
 	level  string

@@ -194,7 +194,6 @@ func (p *prediction) known(rows []int) *mat.Dense {
 	return linalg.SelectRows(p.study.Known, rows)
 }
 
-// addedTo returns what the confounds add to the answers of these participants.
 func (p *prediction) addedTo(rows []int) (*mat.Dense, error) {
 	k, _ := p.loadings.Dims()
 	added, err := p.model.Reconstruct(mat.NewDense(len(rows), k, nil), p.known(rows))
@@ -265,7 +264,6 @@ func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, plac
 	return nil
 }
 
-// shares returns what each player explains.
 func (d *division) shares(confounds bool) *model.ExplainedBy {
 	players := d.with.Len()
 	share := func(t int) model.Share {

@@ -51,7 +51,6 @@ type trained struct {
 	features func(rows []int) (*mat.Dense, error)
 }
 
-// learn trains a method on these rows.
 func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows []int,
 	c model.Candidate,
 ) (*trained, error) {

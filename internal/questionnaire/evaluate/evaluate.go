@@ -247,7 +247,6 @@ type progress struct {
 	fits   int                   // to come after them
 }
 
-// set reports the progress of a cross-validation.
 func (p *progress) set(done, total int) {
 	if p.report != nil {
 		p.report(p.done+done, p.done+p.rounds*total+p.fits)
@@ -342,7 +341,6 @@ func ratio(share float64, n int) float64 {
 	return float64(held) / float64(train)
 }
 
-// shuffled returns the participants in the order of a repeat.
 func (o *Options) shuffled(s *fit.Study, repeat int) []int {
 	rows := slices.Clone(s.Order)
 	rand.New(rand.NewPCG(o.Seed, uint64(repeat))).Shuffle(len(rows),

@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// half is the share of the participants in each of two halves.
 const half = 0.5
 
 // Halves compares what a method learned from two halves of the participants, with nobody in both.
@@ -36,7 +35,6 @@ type Halves struct {
 	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
 }
 
-// halves compares halves of the participants, in each repeat others.
 func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, method string,
 	step func(*trained),
 ) (*Halves, error) {
@@ -70,7 +68,6 @@ func (o *Options) halves(ctx context.Context, s *fit.Study, e *Evaluation, metho
 // leftOut are the items that some fit left out.
 type leftOut map[int]bool
 
-// add takes in a fit to these items.
 func (l leftOut) add(s *fit.Study, items []int) {
 	for j := range s.Items {
 		if !slices.Contains(items, j) {
@@ -79,7 +76,6 @@ func (l leftOut) add(s *fit.Study, items []int) {
 	}
 }
 
-// names returns the names of the items, in their order.
 func (l leftOut) names(s *fit.Study) []string {
 	names := []string{}
 	for _, j := range slices.Sorted(maps.Keys(l)) {

@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// firstBeta is where the search for β begins.
 const firstBeta = 0.1
 
 // firstMost is the most factors that the search begins with.

@@ -133,7 +133,6 @@ func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	return out, nil
 }
 
-// kind returns the kind of correlations that criteria rest on.
 func (o *Options) kind() factoranalysis.Kind {
 	if o.Method == model.MethodFA {
 		return factoranalysis.Kind(cmp.Or(o.Correlation, model.Pearson))

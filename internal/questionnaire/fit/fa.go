@@ -55,7 +55,6 @@ func (f *FA) scorer() *factoranalysis.Scorer {
 	}
 }
 
-// accounted returns the variance that each factor accounts for.
 func (f *FA) accounted() (all []model.Accounted) {
 	for _, v := range f.scorer().Accounted() {
 		all = append(all, model.Accounted{SSLoadings: v, Proportion: v / float64(len(f.Uniquenesses))})

@@ -304,7 +304,6 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 	return m
 }
 
-// lacking warns of scales that nobody of a group answered.
 func lacking(all []answers.Lacking) (warnings []string) {
 	for _, l := range all {
 		warnings = append(warnings, fmt.Sprintf("nobody of the %d participants with %s %s answered %s, which others "+
@@ -314,7 +313,6 @@ func lacking(all []answers.Lacking) (warnings []string) {
 	return warnings
 }
 
-// knownOf describes the confounds of the participants.
 func (s *Study) knownOf() []model.Known {
 	known := []model.Known{}
 	for k, c := range s.confounds {
@@ -371,7 +369,6 @@ func warn(m *model.Model, scores *mat.Dense, inferred *answers.Inferred) {
 	}
 }
 
-// describe fills in the summary of the items.
 func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 	r, err := FactorsOf(m).Reconstruct(scores, data.Confounds)
 	if err != nil {

@@ -219,7 +219,6 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	return nil
 }
 
-// independent returns the number of linearly independent columns.
 func independent(a *mat.Dense) int {
 	const rounding = 1e-10
 	var svd mat.SVD
@@ -292,7 +291,6 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	return cmp.Or(r.Scores, alone), alone, err
 }
 
-// goodness returns the goodness of fit as a summary holds it.
 func goodness(g *factoranalysis.GoodnessOfFit) *model.GoodnessOfFit {
 	figure := func(v float64) questionnaire.Figure { return questionnaire.Figure(v) }
 	return &model.GoodnessOfFit{
@@ -303,7 +301,6 @@ func goodness(g *factoranalysis.GoodnessOfFit) *model.GoodnessOfFit {
 	}
 }
 
-// rowsOf returns the rows of a matrix.
 func rowsOf(a *mat.Dense) [][]float64 {
 	n, _ := a.Dims()
 	rows := make([][]float64, n)

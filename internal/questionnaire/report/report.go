@@ -36,7 +36,6 @@ type page struct {
 	Evaluation       *evaluate.Evaluation
 }
 
-// row is an item with the fit of its answers.
 type row struct {
 	questionnaire.Item
 	Fit model.ItemFit
@@ -174,7 +173,6 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// percent writes a share.
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
 // few writes a number of participants. Fewer than five are not told apart, since a page may be passed on.
@@ -194,7 +192,6 @@ func number(v questionnaire.Figure) string {
 	return strconv.FormatFloat(float64(v), 'f', 3, 64)
 }
 
-// short writes a number to four digits.
 func short(v float64) string {
 	if math.Abs(v) >= 10_000 {
 		return fmt.Sprintf("%.0f", v)

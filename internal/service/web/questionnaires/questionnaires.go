@@ -70,7 +70,6 @@ type view struct {
 	Rows    []row
 }
 
-// point is a candidate of the cross-validation.
 type point struct {
 	model.Point
 	Is string
@@ -83,7 +82,6 @@ type column struct {
 	Items []frame.BarRow
 }
 
-// row is an item with its loadings.
 type row struct {
 	Item, Text string
 	Cells      []cell
@@ -203,7 +201,6 @@ func (data *view) heat() {
 	}
 }
 
-// cross fills in what the cross-validation found.
 func (data *view) cross(s *model.Summary) {
 	lowest, _ := s.Choices()
 	data.Choice = fmt.Sprintf("The error is lowest with %s. The fewest within one standard error of it: %d.",
