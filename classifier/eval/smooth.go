@@ -53,7 +53,8 @@ func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]Cu
 		s.row(row.RawVector().Data, logit(v))
 		eta := mat.Dot(row, mat.NewVecDense(len(s.theta), s.theta))
 		half := normal975 * math.Sqrt(mat.Inner(row, covariance, row))
-		curve[j] = CurvePoint{Predicted: v, Observed: linalg.Sigmoid(eta), Low: linalg.Sigmoid(eta - half), High: linalg.Sigmoid(eta + half)}
+		low, high := linalg.Sigmoid(eta-half), linalg.Sigmoid(eta+half)
+		curve[j] = CurvePoint{Predicted: v, Observed: linalg.Sigmoid(eta), Low: low, High: high}
 	}
 	return curve, nil
 }

@@ -44,9 +44,9 @@ type Gatekeeper struct {
 	from  string // generation that was served then, "" if none was
 }
 
-// Begin notes what is served before a training, which may take hours: Promote changes nothing if it is something else by
-// then. It returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training
-// begins with Promote.
+// Begin notes what is served before a training, which may take hours: Promote changes nothing if that has changed. It
+// returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training begins
+// with Promote.
 func (k *Gatekeeper) Begin(ctx context.Context) error {
 	c, err := k.champion(ctx)
 	if err != nil {
