@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
+	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
@@ -218,7 +219,7 @@ func withOnes(aux *mat.Dense, n int) *mat.Dense {
 }
 
 // squaredNorm returns an upper estimate of ‖X‖₂².
-func squaredNorm(x linalg.Products) (float64, error) {
+func squaredNorm(x matrix.Products) (float64, error) {
 	svd, err := linalg.SVD(x, linalg.SVDSettings{Rank: 1})
 	if err != nil {
 		return 0, fmt.Errorf("estimating a step length: %w", err)
