@@ -44,7 +44,7 @@ func (m *member) lag() (records, oldest float64) {
 // soonUnready makes trouble show early.
 func soonUnready(cfg *ingest.Config) {
 	cfg.ReadyAfterStall = 500 * time.Millisecond
-	cfg.Stall(2 * time.Second)
+	cfg.Stall(4 * time.Second)
 }
 
 // TestLagInAnOutage: nothing can be published. The lag counts all that waits, also what comes later, and over a new
@@ -167,7 +167,7 @@ func TestPermanentErrors(t *testing.T) {
 				return err != nil && strings.Contains(err.Error(), fmt.Sprintf("[%d]", f.Err.Code))
 			})
 			blocked := time.Now()
-			c.await("the stall timeout and more", func() bool { return time.Since(blocked) > 3*time.Second })
+			c.await("the stall timeout and more", func() bool { return time.Since(blocked) > 5*time.Second })
 			if got := m.metric("rebalances_total"); got != 1 {
 				t.Errorf("%v generations, want 1", got)
 			}

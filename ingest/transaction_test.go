@@ -141,10 +141,10 @@ func TestOpenTransaction(t *testing.T) {
 	c.write(a, "open")
 	c.send(numbered(0, 100)...) // by somebody else, behind it
 	m := c.start(handle(echo),
-		func(cfg *ingest.Config) { cfg.ReadyAfterStall = time.Second; cfg.Stall(time.Second) })
+		func(cfg *ingest.Config) { cfg.ReadyAfterStall = time.Second; cfg.Stall(3 * time.Second) })
 	c.await("a member", m.isReady)
 	begun := time.Now()
-	c.await("the time of a stall to pass", func() bool { return time.Since(begun) > 2500*time.Millisecond })
+	c.await("the time of a stall to pass", func() bool { return time.Since(begun) > 4*time.Second })
 	c.await("word of it", func() bool {
 		return m.metric("open_transaction_seconds") > 2 && strings.Contains(m.Remark(), "open transaction")
 	})
