@@ -137,13 +137,13 @@ func (c *card) facts() {
 	c.window(evaluatedOn(r.Kind), d.Evaluation)
 	c.line("\n- events per variable: %s", r.perVariable())
 	for _, x := range d.Exclusions {
-		c.line("- left out, %s: %s notes", plain(x.Reason), wording.Grouped(x.Notes, ","))
+		c.line("- left out, %s: %s notes", plain(x.Reason), grouped(x.Notes))
 	}
 	if len(d.Exclusions) == 0 {
 		c.line("- left out: no notes on record")
 	}
 	for _, x := range d.Counts {
-		c.line("- %s: %s", plain(x.Name), wording.Grouped(x.Number, ","))
+		c.line("- %s: %s", plain(x.Name), grouped(x.Number))
 	}
 	if r.Manifest.Complaint != "" && len(d.Exclusions)+len(d.Counts) > 0 {
 		c.line("- what was left out and counted is of the notes of all complaints")
@@ -185,14 +185,13 @@ func figure(v *float64) string {
 func (c *card) window(name string, w Window) {
 	patients := "unknown"
 	if w.Patients > 0 {
-		patients = wording.Grouped(w.Patients, ",")
+		patients = grouped(w.Patients)
 	}
 	share := "–"
 	if w.Notes > 0 {
-		of := wording.Percent(float64(w.Events) / float64(w.Notes))
-		share = fmt.Sprintf("%s (%s)", wording.Grouped(w.Events, ","), of)
+		share = fmt.Sprintf("%s (%s)", grouped(w.Events), wording.Percent(float64(w.Events)/float64(w.Notes)))
 	}
-	c.row(name, orElse(days(w), "unknown"), wording.Grouped(w.Notes, ","), share, patients)
+	c.row(name, orElse(days(w), "unknown"), grouped(w.Notes), share, patients)
 }
 
 func evaluatedOn(k Kind) string {
@@ -241,8 +240,8 @@ func (c *card) metrics() {
 	c.table("group", "notes", "admitted", "AUROC", "observed to expected", "sensitivity at the threshold")
 	for _, g := range r.shown() {
 		m := g.Metrics
-		c.row(plain(g.Grouping+" "+g.Level), wording.Grouped(m.N, ","), wording.Grouped(m.Positives, ","),
-			ranged(m.AUROC, 3), ranged(m.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
+		c.row(plain(g.Grouping+" "+g.Level), grouped(m.N), grouped(m.Positives), ranged(m.AUROC, 3),
+			ranged(m.ObservedExpected, 2), shareRange(g.Threshold.Sensitivity))
 	}
 	if small := r.small(); small != "" {
 		c.line("\n%s", plain(small))

@@ -43,8 +43,7 @@ func (r *Report) CalibrationChart() *chart.Chart {
 	}
 	if worst.N > 0 {
 		c.Desc = fmt.Sprintf("Farthest from the diagonal: of patients given %s to %s, %s were admitted (%s notes).",
-			wording.Percent(worst.Low), wording.Percent(worst.High), wording.Percent(worst.Observed),
-			wording.Grouped(worst.N, ","))
+			wording.Percent(worst.Low), wording.Percent(worst.High), wording.Percent(worst.Observed), grouped(worst.N))
 	}
 	most := float64(max(1, slices.Max(slices.Concat([]int{0}, r.Risks.Admitted, r.Risks.Others))))
 	for i, edge := range r.Risks.edges() {

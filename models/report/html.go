@@ -14,7 +14,7 @@ import (
 var pageTemplate string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"grouped": func(n int) string { return wording.Grouped(n, ",") }, "number": wording.Fixed,
+	"grouped": grouped, "number": wording.Fixed,
 	"percent": wording.Percent, "ranged": ranged,
 	"share": shareRange, "days": days, "figure": figure,
 	"site":      func(text string) string { return orElse(text, missing) },

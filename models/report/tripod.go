@@ -41,8 +41,8 @@ func (r *Report) items() []Item {
 		{"9b", "Predictors", r.formula()},
 		{"10", "Sample size", fmt.Sprintf(
 			"training %s notes, %s admitted, events for each variable %s; evaluation %s notes, %s admitted",
-			wording.Grouped(d.Training.Notes, ","), wording.Grouped(d.Training.Events, ","), r.perVariable(),
-			wording.Grouped(d.Evaluation.Notes, ","), wording.Grouped(d.Evaluation.Events, ","))},
+			grouped(d.Training.Notes), grouped(d.Training.Events), r.perVariable(), grouped(d.Evaluation.Notes),
+			grouped(d.Evaluation.Events))},
 		{"11", "Missing data", "a missing auxiliary value counts as the mean of training; a note without a known " +
 			"word is answered with `abstained`"},
 		{"12a", "Use of the data", map[Kind]string{
@@ -64,9 +64,8 @@ func (r *Report) items() []Item {
 		{"18f", "Availability of code", "wardcast " + orElse(m.Wardcast, "(version unknown)") + ", open source"},
 		{"20a", "Participants", r.exclusions()},
 		{"20c", "Differences between training and evaluation", "section Drift"},
-		{"21", "Events", fmt.Sprintf("training %s of %s, evaluation %s of %s", wording.Grouped(d.Training.Events, ","),
-			wording.Grouped(d.Training.Notes, ","), wording.Grouped(d.Evaluation.Events, ","),
-			wording.Grouped(d.Evaluation.Notes, ","))},
+		{"21", "Events", fmt.Sprintf("training %s of %s, evaluation %s of %s", grouped(d.Training.Events),
+			grouped(d.Training.Notes), grouped(d.Evaluation.Events), grouped(d.Evaluation.Notes))},
 		{"22", "Model specification", "SHA-256 of the vocabulary " + orElse(m.VocabularySHA256, "in `manifest.json`")},
 		{"23a", "Performance", "section Figures"},
 		{"23b", "Performance by group", "section Subgroups"},
@@ -87,10 +86,10 @@ func (r *Report) gateReason() string {
 func (r *Report) exclusions() string {
 	var left, counted []string
 	for _, x := range r.Data.Exclusions {
-		left = append(left, fmt.Sprintf("%s: %s", x.Reason, wording.Grouped(x.Notes, ",")))
+		left = append(left, fmt.Sprintf("%s: %s", x.Reason, grouped(x.Notes)))
 	}
 	for _, x := range r.Data.Counts {
-		counted = append(counted, fmt.Sprintf("%s: %s", x.Name, wording.Grouped(x.Number, ",")))
+		counted = append(counted, fmt.Sprintf("%s: %s", x.Name, grouped(x.Number)))
 	}
 	out := "notes left out: " + orElse(strings.Join(left, "; "), "none on record")
 	if len(counted) > 0 {

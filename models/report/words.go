@@ -86,6 +86,8 @@ func (r *Report) heaviest() string {
 	return ". The words of the greatest weight are " + quoted(r.Heaviest)
 }
 
+func grouped(n int) string { return wording.Grouped(n, ",") }
+
 func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
 		return "–"
@@ -141,7 +143,7 @@ func (r *Report) InShort() []string {
 	if o := m.ObservedExpected; o != nil {
 		expected := float64(m.Positives) / o.Value
 		add("It expected %s admissions, and %s happened: %s observed for each one expected.",
-			wording.Grouped(int(math.Round(expected)), ","), wording.Grouped(m.Positives, ","), ranged(o, 2))
+			grouped(int(math.Round(expected))), grouped(m.Positives), ranged(o, 2))
 	}
 	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4),
 		wording.Percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
@@ -151,9 +153,9 @@ func (r *Report) InShort() []string {
 // measuredOn tells which notes the figures are from.
 func (r *Report) measuredOn() string {
 	w := r.Data.Evaluation
-	on := fmt.Sprintf("%s notes with %s admissions", wording.Grouped(w.Notes, ","), wording.Grouped(w.Events, ","))
+	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
 	if w.Patients > 0 && w.Patients < w.Notes {
-		on += fmt.Sprintf(", of %s patients", wording.Grouped(w.Patients, ","))
+		on += fmt.Sprintf(", of %s patients", grouped(w.Patients))
 	}
 	if period := days(w); period != "" {
 		on += ", " + period
@@ -189,10 +191,10 @@ func (r *Report) formula() string {
 		features = append(features, fmt.Sprintf("%d topics (%s)", r.Topics, m.Method))
 	}
 	if r.Words > 0 {
-		features = append(features, wording.Grouped(r.Words, ",")+" single words")
+		features = append(features, grouped(r.Words)+" single words")
 	}
 	if r.Pieces > 0 {
-		features = append(features, wording.Grouped(r.Pieces, ",")+" pieces of words")
+		features = append(features, grouped(r.Pieces)+" pieces of words")
 	}
 	for _, a := range m.Aux {
 		features = append(features, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
@@ -203,10 +205,10 @@ func (r *Report) formula() string {
 	}
 	if r.Correction != nil {
 		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other,
-			wording.Grouped(*r.Correction, ","))
+			grouped(*r.Correction))
 	}
 	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made,
-		strings.Join(features, ", "), wording.Grouped(r.Terms, ","), m.Weighting, m.Calibration.Kind)
+		strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
 }
 
 // perVariable tells the events for each coefficient that the notes of training have taught.
@@ -216,7 +218,7 @@ func (r *Report) perVariable() string {
 		return "none: the correction is an intercept alone"
 	case r.Correction != nil:
 		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s",
-			wording.Fixed(r.EventsPerVariable, 1), wording.Grouped(*r.Correction, ","), bundle.Other)
+			wording.Fixed(r.EventsPerVariable, 1), grouped(*r.Correction), bundle.Other)
 	}
 	return wording.Fixed(r.EventsPerVariable, 1)
 }
