@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Point is a place: of the data where a Chart takes it, in pixels from the upper left where a Part holds it.
+// Point is in data units for the methods of a Chart, unless they say pixels; in a Part, in pixels from the upper left.
 type Point struct{ X, Y float64 }
 
 // At returns a Point.
@@ -18,7 +18,7 @@ func (p Point) isNumber() bool { return !math.IsNaN(p.X) && !math.IsNaN(p.Y) }
 
 // Chart is a picture with two axes. Sizes are in pixels of CSS.
 type Chart struct {
-	// Title and Desc are read to those who do not see the chart. A chart without a title is hidden from them.
+	// Title and Desc are for screen readers. A chart without a title is hidden from them.
 	Title, Desc              string
 	Class                    string // of the element, in addition to "ch"
 	Width, Height            float64
@@ -27,7 +27,7 @@ type Chart struct {
 	Parts                    []Part
 }
 
-// Part is one of: a line through Points, the area they surround, a circle about the first, a text at it, a link.
+// Part is one of: a line through Points, the area they surround, a circle around the first, a text at it, a link.
 type Part struct {
 	Class   string
 	Points  []Point
@@ -35,12 +35,12 @@ type Part struct {
 	Opacity float64 // of an area; 0 is 1
 	Radius  float64 // of a circle
 	Text    string
-	Upright bool   // the text reads from below to above
-	Href    string // of a link, whose name is Text and which holds Parts
+	Upright bool   // the text runs upwards
+	Href    string // of a link with the name Text and the content Parts
 	Parts   []Part
 }
 
-// Place returns where a point of the data lies, in pixels.
+// Place converts a point of the data to pixels.
 func (c *Chart) Place(p Point) Point {
 	return Point{
 		c.Left + c.X.share(p.X)*(c.Width-c.Left-c.Right),
@@ -60,13 +60,13 @@ func (c *Chart) path(class string, filled bool, points []Point) {
 	}
 }
 
-// Line draws a line through points. One that is not a number leaves a gap.
+// Line draws a line through points. A point that is not a number leaves a gap.
 func (c *Chart) Line(class string, points ...Point) { c.path(class, false, points) }
 
-// Area fills what points surround.
+// Area fills the polygon with these corners.
 func (c *Chart) Area(class string, points ...Point) { c.path(class, true, points) }
 
-// Band fills what lies between two lines.
+// Band fills the area between two lines.
 func (c *Chart) Band(class string, high, low []Point) {
 	back := slices.Clone(low)
 	slices.Reverse(back)
@@ -81,13 +81,13 @@ func (c *Chart) Bar(class string, from, to Point) {
 	}
 }
 
-// marks are the shapes that tell series apart: a circle, and polygons turned by a share of the angle between corners.
+// marks are the shapes that distinguish series: a circle, and polygons turned by a share of the angle between corners.
 var marks = []struct{ corners, turn float64 }{{}, {4, 0.5}, {3, 0}, {4, 0}, {3, 0.5}, {5, 0}, {6, 0}}
 
 // Dot draws a circle.
 func (c *Chart) Dot(class string, at Point, radius float64) { c.Mark(class, 0, at, radius) }
 
-// Mark draws the n-th shape of mark; after the last comes the first again.
+// Mark draws the n-th shape of marks, counted modulo their number.
 func (c *Chart) Mark(class string, n int, at Point, radius float64) {
 	c.mark(class, n, c.Place(at), radius)
 }
@@ -120,7 +120,7 @@ func (c *Chart) Label(class string, at, distance Point, text string) {
 	c.Text(class, Point{p.X + distance.X, p.Y + distance.Y}, text)
 }
 
-// Link makes what draw adds a link with a name.
+// Link makes the parts that draw adds a link with a name.
 func (c *Chart) Link(class, href, name string, draw func()) {
 	n := len(c.Parts)
 	draw()
@@ -156,7 +156,7 @@ type Key struct {
 	Shape            int
 }
 
-// Legend explains what is drawn, below the chart, which grows.
+// Legend adds a legend below the chart, which grows.
 func (c *Chart) Legend(keys ...Key) {
 	const row, sample, gap = 18.0, 28.0, 16.0
 	wide := 1.0
@@ -200,8 +200,8 @@ type Series struct {
 
 const seriesClasses = 7 // the number of colours and dashes that style.css has for series
 
-// Plot draws series on axes, told apart by colours, dashes and marks, and returns what explains them. Spans that the
-// chart does not have yet cover the series. Without ticks of x, whole numbers are marked.
+// Plot draws series on axes, each with its own colour, dash and mark, and returns the keys of their legend. An empty
+// span of the chart becomes that of the series. Without ticks for x, whole numbers are marked.
 func (c *Chart) Plot(x, y string, ticks []Tick, all ...Series) (keys []Key) {
 	var xs, ys []float64
 	for _, s := range all {
@@ -253,7 +253,7 @@ func Stack(all ...*Chart) *Chart {
 	return out
 }
 
-// TextWidth returns about how wide a text is, in pixels.
+// TextWidth estimates the width of a text in pixels.
 func TextWidth(text string) (width float64) {
 	for _, r := range text {
 		switch {
@@ -270,11 +270,11 @@ func TextWidth(text string) (width float64) {
 	return width
 }
 
-// Shorten returns a text on one line, cut to that many letters.
+// Shorten returns a text on one line, cut to this many characters.
 func Shorten(text string, most int) string {
-	letters := []rune(strings.Join(strings.Fields(text), " "))
-	if len(letters) > most {
-		letters = append(letters[:most-1], '…')
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > most {
+		runes = append(runes[:most-1], '…')
 	}
-	return string(letters)
+	return string(runes)
 }

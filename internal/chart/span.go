@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Span is a range of data. It may fall: the first number is at the left or below.
+// Span is a range of data. It may be descending: From is at the left or at the bottom.
 type Span struct{ From, To float64 }
 
 // Unit is the span of shares and probabilities.
@@ -52,7 +52,7 @@ type Tick struct {
 
 // Ticks returns about n ticks at multiples of 1, 2 or 5 times a power of ten, which is at least the least.
 func (s Span) Ticks(n, least float64) (ticks []Tick) {
-	const slack, most = 1e-9, 100 // of a step, by rounding; ticks, if the span is no range of numbers
+	const slack, most = 1e-9, 100 // share of a step lost by rounding; ticks of a span that is not finite
 	step := s.step(n, least)
 	decimals := max(0, int(-math.Floor(math.Log10(step)+slack)))
 	first := math.Ceil(s.From/step - slack)

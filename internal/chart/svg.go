@@ -23,7 +23,7 @@ func (c *Chart) SVG() template.HTML {
 	return template.HTML(c.element("", "", 0)) //nolint:gosec // all texts in it are escaped
 }
 
-// Document returns the chart as a file that needs nothing else, with a ground and a rim of its own.
+// Document returns the chart as a self-contained file with a background and a border.
 func (c *Chart) Document() []byte {
 	palette, rules, _ := strings.Cut(style, "/* Charts. */\n")
 	light, _, _ := strings.Cut(palette, "@media")
@@ -89,7 +89,7 @@ func (p *Part) write(b *strings.Builder) {
 	}
 }
 
-// path returns the line through the points, in as few letters as it takes. Round ends make a dot of a lone point.
+// path returns the line through the points in as few characters as possible. Round line ends make a single point a dot.
 func (p *Part) path() string {
 	var b strings.Builder
 	var before [2]string
@@ -123,7 +123,7 @@ func (p *Part) path() string {
 	return b.String()
 }
 
-// tag writes a tag with those of its attributes, in pairs of name and value, that are not empty.
+// tag writes a tag with its attributes, pairs of name and value, except the empty ones.
 func tag(b *strings.Builder, name, end string, attributes ...string) {
 	b.WriteString("<" + name)
 	for i := 0; i < len(attributes); i += 2 {
@@ -138,7 +138,7 @@ func pixel(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10+0, 'f', -1, 64) // + 0: without the sign of −0
 }
 
-// escape returns a text as SVG may hold it. Letters that XML forbids are replaced.
+// escape escapes a text for SVG and replaces the characters that XML forbids.
 func escape(text string) string {
 	return html.EscapeString(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {

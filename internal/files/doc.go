@@ -1,5 +1,5 @@
-// Package files writes files and folders that are there whole or not at all, by one writer at a time.
+// Package files writes files and folders atomically, one writer at a time.
 //
 // It stands in internal because the store of models, the topic index and the output folders of questionnaires share it,
-// and it knows nothing of what they hold.
+// and it does not depend on their contents.
 package files

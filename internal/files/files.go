@@ -14,12 +14,12 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// LockFile stays where it is: if it were removed, two writers could lock two files with this name.
+// LockFile is never removed: otherwise two writers could lock two files with this name.
 const LockFile = ".lock"
 
-const lockPoll = 20 * time.Millisecond // how often a writer looks whether the lock is free
+const lockPoll = 20 * time.Millisecond // the interval at which a waiting writer tries the lock
 
-// Lock waits until ctx ends for the lock in a file, created with these permissions, and returns what releases it.
+// Lock locks a file, created with these permissions, and returns the function that unlocks it. It waits until ctx ends.
 func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock func(), err error) {
 	lock := flock.New(path, flock.SetPermissions(permissions))
 	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
@@ -28,15 +28,15 @@ func Lock(ctx context.Context, path string, permissions fs.FileMode) (unlock fun
 	return func() { _ = lock.Close() }, nil // a lock that cannot be released ends with the process
 }
 
-// Folder is a folder that one process at a time writes into. What root writes belongs to the owner of what it replaces,
-// or of the folder that it is in.
+// Folder is a folder that one process at a time writes into. A file that root writes gets the owner of the file that it
+// replaces, or of its folder.
 type Folder struct {
 	Path                 string
 	Folders, Files, Lock fs.FileMode // the permissions of what is created
 }
 
-// Locked calls write while it excludes other writers, with the temporary files of dead ones removed: those in the
-// folder sub whose names begin with prefix. It waits until ctx ends.
+// Locked calls write under the lock, after it has removed the temporary files of crashed writers: those in the folder
+// sub whose names begin with prefix. It waits for the lock until ctx ends.
 func (f Folder) Locked(ctx context.Context, sub, prefix string, write func() error) error {
 	unlock, err := Lock(ctx, f.at(LockFile), f.Lock)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f Folder) Stage(ctx context.Context, sub, prefix string, contents map[stri
 	return temp, f.Sync(name)
 }
 
-// Write writes and syncs a file, completely or not at all.
+// Write writes and syncs a file atomically.
 func (f Folder) Write(name string, data []byte) error {
 	at := f.at(name)
 	p, err := renameio.NewPendingFile(
@@ -110,7 +110,7 @@ func (f Folder) Write(name string, data []byte) error {
 	return p.CloseAtomicallyReplace()
 }
 
-// Make creates a folder in the folder if it is missing.
+// Make creates a subfolder if it is missing.
 func (f Folder) Make(name string) error {
 	if _, err := os.Stat(f.at(name)); err == nil {
 		return nil
@@ -122,7 +122,7 @@ func (f Folder) Make(name string) error {
 	return err
 }
 
-// Sync makes sure that the names in folders of the folder outlast a crash.
+// Sync makes the directory entries of these subfolders survive a crash.
 func (f Folder) Sync(names ...string) (err error) {
 	for _, name := range names {
 		folder, failed := os.Open(f.at(name))

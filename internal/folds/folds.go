@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// The second words of the generators' seeds set the folds apart from other uses of the same seed.
+// The second words of the generators' seeds make folds independent of other uses of the same seed.
 const (
 	stratifiedStream = 0x666f6c6473 // "folds"
 	spreadStream     = 0x666f_6c64  // "fold"
 )
 
-// Stratified deals the rows into k folds that hold nearly the same share of each class; n_c of the rows are of class c.
-// Rows of one group stay in one fold; nil groups are all of one row. It returns nil unless 2 ≤ k ≤ count, the number of
-// groups.
+// Stratified assigns the rows to k folds with nearly the same share of each class; n_c is the number of rows of class
+// c. Rows of one group are in one fold; nil groups make each row its own group. It returns nil unless 2 ≤ k ≤ count,
+// the number of groups.
 //
 // Groups are taken in a random order, larger ones first, and each goes to the fold that keeps Σ_f Σ_c (rows of c in f /
 // n_c)² smallest; ties go to the fold with fewer rows, then to the smaller number. Without groups the folds' numbers of
@@ -85,7 +85,8 @@ func groupRows(groups []string, n int) [][]int {
 	return members
 }
 
-// Numbered returns the number of each key, in the order in which they occur first, and how many differ.
+// Numbered numbers distinct keys in the order of their first occurrence. It returns the number of each key and their
+// count.
 func Numbered[K comparable](keys []K) (of []int, count int) {
 	number := map[K]int{}
 	of = make([]int, len(keys))
@@ -98,14 +99,14 @@ func Numbered[K comparable](keys []K) (of []int, count int) {
 	return of, len(number)
 }
 
-// Distinct returns how many names differ.
+// Distinct returns the number of distinct names.
 func Distinct(names []string) int {
 	_, count := Numbered(names)
 	return count
 }
 
-// Spread deals the rows of each class, 0 … classes−1, evenly over k folds at random. A class begins at the fold after
-// the one where the class before it ended.
+// Spread assigns the rows of each class, 0 … classes−1, evenly to k folds at random. A class begins at the fold after
+// the last fold of the class before it.
 func Spread(y []int, classes, k int, seed uint64) []int {
 	of := make([]int, len(y))
 	random := rand.New(rand.NewPCG(seed, spreadStream))
@@ -126,7 +127,7 @@ func Spread(y []int, classes, k int, seed uint64) []int {
 	return of
 }
 
-// Random deals n rows into k folds at random. The folds' numbers of rows differ by at most one.
+// Random assigns n rows to k folds at random. The folds' numbers of rows differ by at most one.
 func Random(random *rand.Rand, n, k int) []int {
 	order, of := random.Perm(n), make([]int, n)
 	for f := range k {
@@ -169,7 +170,7 @@ func Split(of []int, fold int) (outside, inside []int) {
 	return outside, inside
 }
 
-// Take returns these entries of a list, nil of nil.
+// Take returns these entries of a list, nil for a nil list.
 func Take[T any](all []T, at []int) []T {
 	if all == nil {
 		return nil

@@ -23,8 +23,8 @@ func New(s string) Scanner { return Scanner{s: s} }
 // Offset returns how many bytes are consumed.
 func (p *Scanner) Offset() int { return p.i }
 
-// Peek skips white space and returns the next byte, 0 at the end. A NUL in
-// the input returns 0 too, and is no start of any value either.
+// Peek skips white space and returns the next byte, 0 at the end. A NUL in the input returns 0 too; no value starts
+// with one.
 func (p *Scanner) Peek() byte {
 	for p.i < len(p.s) {
 		switch c := p.s[p.i]; c {
@@ -52,8 +52,8 @@ func (p *Scanner) Literal(word string) bool {
 	return true
 }
 
-// str consumes the string that starts at p.i with its quote. raw is what
-// stands between the quotes, escaped whether it holds a backslash.
+// str consumes the string that starts at p.i with its quote. raw is the text between the quotes; escaped reports
+// whether it holds a backslash.
 func (p *Scanner) str() (raw string, escaped, ok bool) {
 	p.i++
 	start := p.i
@@ -89,8 +89,8 @@ func (p *Scanner) Quoted() (s string, ok bool) {
 	return s, ok
 }
 
-// escape returns what the escape at the start of s, a backslash, stands for and how many bytes it takes: 0 if it is
-// none. A surrogate without its partner stands for U+FFFD.
+// escape decodes the escape sequence at the start of s and returns its length in bytes, 0 if it is invalid. A lone
+// surrogate becomes U+FFFD.
 func escape(s string) (r rune, size int) {
 	if len(s) < 2 {
 		return 0, 0
@@ -134,8 +134,7 @@ func unescape(raw string) string {
 	}
 }
 
-// Number consumes a number. The result is false in ok where the grammar is
-// violated, and in finite where float64 cannot hold the value.
+// Number consumes a number. ok is false if it violates the grammar, and finite is false if float64 cannot hold it.
 func (p *Scanner) Number() (v float64, finite, ok bool) {
 	start := p.i
 	negative := p.i < len(p.s) && p.s[p.i] == '-'
@@ -238,7 +237,7 @@ func (p *Scanner) list(closing byte, member func(name string) bool) bool {
 	}
 }
 
-// Skip consumes a value of any type that stands depth levels deep; it must be below MaxDepth.
+// Skip consumes a value of any type at this depth of nesting, which must be below MaxDepth.
 func (p *Scanner) Skip(depth int) bool {
 	switch c := p.Peek(); c {
 	case '"':

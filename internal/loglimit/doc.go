@@ -1,7 +1,6 @@
-// Package loglimit writes one log line for all events of a kind that come together, with their number. None is left
-// uncounted: what comes within a period after a line is counted by the next one, which waits for the end of the period
-// and not for another event. It also says what of a panic may be logged.
+// Package loglimit limits log lines: one line reports all events of a kind that come together, with their number. No
+// event is lost: events within a period after a line are reported by the next line, at the end of the period. It also
+// returns the part of a panic that may be logged.
 //
-// It stands in internal because ingest and the service log with it: how often a line is logged is nothing that a caller
-// of the library asks for.
+// It stands in internal because ingest and the service log with it; callers of the library do not need it.
 package loglimit

@@ -19,7 +19,7 @@ type Limiter struct {
 
 // kind is one kind of events.
 type kind struct {
-	n     int         // events that no line has counted yet
+	n     int         // events that no line has reported yet
 	write func(n int) // of the first of them
 	timer *time.Timer // calls write
 	last  time.Time   // when a line was written
@@ -30,8 +30,8 @@ func New(every time.Duration) *Limiter {
 	return &Limiter{every: every, kinds: make(map[string]*kind)}
 }
 
-// Add counts an event. Of the events that one line counts, write of the first is called, with their number, from
-// another goroutine and up to a period later. There must be a bounded number of kinds.
+// Add counts an event. For the events that one line reports, the write of the first is called with their number, from
+// another goroutine and up to a period later. The number of kinds must be bounded.
 func (l *Limiter) Add(name string, write func(n int)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *Limiter) write(k *kind) {
 	}
 }
 
-// Flush writes the lines that wait, before a process ends.
+// Flush writes the pending lines, before a process ends.
 func (l *Limiter) Flush() {
 	l.mu.Lock()
 	kinds := slices.Collect(maps.Values(l.kinds))

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Panic returns what to log of a panic: the type of its value, which may hold a patient's words, or the text of Go's
-// own errors, which holds only indices and types; and the callers of the function that recovered, innermost first. skip
-// is how many functions that one has called on the way.
+// Panic returns what may be logged of a panic: the text of a runtime error, which holds only indices and types, or else
+// only the type of the value, which may hold a patient's words; and the stack of the function that recovered, innermost
+// call first. skip is the number of calls between that function and Panic.
 func Panic(value any, skip int) (what, stack string) {
 	what = fmt.Sprintf("%T", value)
 	if e, ok := value.(runtime.Error); ok {

@@ -1,5 +1,5 @@
-// Package meter makes the metrics of a part of the program from their names and what they tell.
+// Package meter creates and registers Prometheus metrics whose names share a prefix.
 //
-// It stands in internal because it is none of the product's matters: the stream and what is served beside it count by
-// it, and neither belongs to the other.
+// It stands in internal because the stream and the HTTP service both create metrics with it, and neither belongs to the
+// other.
 package meter

@@ -5,13 +5,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Meter makes metrics in a registry that has none of these names.
+// Meter creates metrics and registers them. A name that is registered already panics.
 type Meter struct {
 	factory promauto.Factory
 	prefix  string
 }
 
-// New returns a Meter; prefix begins the names of its metrics. A nil registry takes none of them.
+// New returns a Meter; prefix begins the names of its metrics. With a nil registry they are not registered.
 func New(r prometheus.Registerer, prefix string) Meter { return Meter{promauto.With(r), prefix} }
 
 func (m Meter) opts(name, help string) prometheus.Opts {
@@ -49,7 +49,7 @@ func (m Meter) Histograms(name, help string, buckets []float64, labels ...string
 	return m.factory.NewHistogramVec(opts, labels)
 }
 
-// Bool returns the value of a gauge that says yes or no.
+// Bool returns 1 for true and 0 for false.
 func Bool(yes bool) float64 {
 	if yes {
 		return 1

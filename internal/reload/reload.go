@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Value is what some files hold. It is safe for concurrent use.
+// Value is the contents of some files, as load reads them. It is safe for concurrent use.
 type Value[T any] struct {
 	files   []string
 	load    func() (T, error)
@@ -17,19 +17,19 @@ type Value[T any] struct {
 
 	mu            sync.Mutex
 	held          T
-	read, refused string // states of the files: that were read last, and that could not be
+	read, refused string // states of the files: the last that was read, and one that load refused
 }
 
-// New returns what files hold, which load reads now and whenever a time or a size of them is another than before.
-// onError is called, once for each change, with why they cannot be used; it may be nil.
+// New returns the contents of files, which load reads now and after each change of the time or size of a file. onError,
+// unless nil, is called once for each change whose contents load refuses.
 func New[T any](load func() (T, error), onError func(error), files ...string) (*Value[T], error) {
 	v := &Value[T]{files: files, load: load, onError: onError}
 	_, err := v.Get()
 	return v, err
 }
 
-// Get returns what the files hold now. If they cannot be used now, because one is gone, half-written or does not belong
-// to the others yet, Get returns what they held before. It returns an error if they never held anything.
+// Get returns the current contents. If the files cannot be used, because one is missing, half-written or does not match
+// the others yet, it returns their previous contents, and an error if there are none.
 func (v *Value[T]) Get() (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -64,7 +64,7 @@ func (v *Value[T]) state() string {
 	return b.String()
 }
 
-// Pair returns what PEM files of a certificate and its key hold.
+// Pair returns the certificate with its key from two PEM files.
 func Pair(certificate, key string, onError func(error)) (*Value[*tls.Certificate], error) {
 	return New(func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(certificate, key)
@@ -72,8 +72,7 @@ func Pair(certificate, key string, onError func(error)) (*Value[*tls.Certificate
 	}, onError, certificate, key)
 }
 
-// Secret reads a file that holds only a password or a token. It leaves out the end of the line. An empty file is an
-// error.
+// Secret reads a file that holds only a password or a token, without the end of the line. An empty file is an error.
 func Secret(name string) (string, error) {
 	data, err := os.ReadFile(name) //nolint:gosec // the configuration names it
 	if err != nil {

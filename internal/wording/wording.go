@@ -8,7 +8,7 @@ import (
 // Minus is U+2212, as wide as a plus.
 const Minus = "−"
 
-// Fixed returns a number with so many decimals. What rounds to zero has no sign.
+// Fixed formats a number with this many decimals. A number that rounds to zero has no sign.
 func Fixed(v float64, decimals int) string {
 	text := strconv.FormatFloat(v, 'f', decimals, 64)
 	if strings.Trim(text, "-0.") == "" {
@@ -17,7 +17,7 @@ func Fixed(v float64, decimals int) string {
 	return strings.Replace(text, "-", Minus, 1)
 }
 
-// Signed is Fixed with a plus before what is above zero.
+// Signed is Fixed with a plus before positive numbers.
 func Signed(v float64, decimals int) string {
 	text := Fixed(v, decimals)
 	if v > 0 && strings.Trim(text, "0.") != "" {
@@ -58,7 +58,7 @@ func Count(n int, noun string, plural ...string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Capital returns words of ours with a capital letter.
+// Capital returns an ASCII text with a capital first letter.
 func Capital(s string) string {
 	if s == "" {
 		return s
