@@ -9,8 +9,8 @@
 // X is any gonum mat.Matrix; package matrix says how each kind is used. Zero settings are the defaults.
 // Result.Transform scores new rows for the fitted topics.
 //
-// Iteration 0 is the start; iteration t is the state after t updates. How a run ends is a Status; an error means that
-// the input cannot be solved at all. An ended context ends the run within one update, and so may a Recorder.
+// Iteration 0 is the start; iteration t is the state after t updates. Status is why a run ended; an error means that
+// the input cannot be solved at all. A cancelled context ends the run within one update; a Recorder can end it too.
 //
 // Equal input, settings and seed give equal bits for any number of threads. Bits may differ between architectures,
 // GOAMD64 levels, and runs with and without vector kernels. A run keeps all its state to itself, so methods and

@@ -12,10 +12,10 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// ErrDomain is returned for entries of X outside what a method takes.
+// ErrDomain is returned for entries of X outside the domain of a method.
 var ErrDomain = errors.New("value out of range")
 
-// DomainError tells the first entry that a method does not take, counted from 0. It wraps ErrDomain.
+// DomainError is the place of the first entry outside the domain of a method, counted from 0. It wraps ErrDomain.
 type DomainError struct {
 	Row, Col int
 	Value    float64

@@ -9,15 +9,15 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// maxRounds bounds the rounds of Lloyd's algorithm, as R's kmeans does: the clusters are only a start.
+// maxRounds bounds the rounds of Lloyd's algorithm, like R's kmeans: the clusters are only a start.
 const maxRounds = 10
 
 // Centroids returns the means of k clusters of documents in the columns of a new p×k matrix: k-means++ (Arthur and
 // Vassilvitskii 2007) and at most ten rounds of Lloyd's algorithm, each at two products of X with k columns.
 //
-// The first centres are documents drawn by k-means++. Of equally near clusters a document joins the first; a cluster
-// that loses its last document keeps its centre. Document i is at squared distance ‖xᵢ‖² − 2·xᵢᵀc + ‖c‖², so that X
-// is only multiplied.
+// The first centres are documents drawn by k-means++. A document joins the first of equally near clusters; a cluster
+// that loses its last document keeps its centre. Document i is at squared distance ‖xᵢ‖² − 2·xᵢᵀc + ‖c‖², so that X is
+// only multiplied.
 //
 // When ctx ends, it returns what it has reached: the means of the last round, or the documents drawn by then and zeros.
 func (p *Problem) Centroids(ctx context.Context) *mat.Dense {
@@ -104,7 +104,7 @@ func draw(random *rand.Rand, weights []float64, total float64) int {
 	return last
 }
 
-// assign stores the nearest cluster of each document and returns how many changed theirs.
+// assign stores the nearest cluster of each document and returns the number of documents that changed theirs.
 func assign(cluster []int, products *mat.Dense, norms []float64) (moved int) {
 	for i := range cluster {
 		nearest, least := 0, 0.0

@@ -21,7 +21,7 @@ const (
 	DefaultSeed    = 1
 )
 
-// TolOrOff turns a tolerance that 0 switches off, as on the command line, into the RelTol of Settings.
+// TolOrOff converts a tolerance of the command line, where 0 means off, to the RelTol of Settings.
 func TolOrOff(tol float64) float64 { return cmp.Or(tol, -1) }
 
 // MaxThreads is the largest number of threads that the commands accept. Solve has no such limit; far more threads than
@@ -37,7 +37,7 @@ var (
 	ErrShape = errors.New("shapes do not match")
 	// ErrRank is returned for a rank outside 1 … p.
 	ErrRank = linalg.ErrRank
-	// ErrSettings is returned for a setting without meaning.
+	// ErrSettings is returned for an invalid setting.
 	ErrSettings = errors.New("setting out of range")
 	// ErrStop is returned by a Recorder to end a run.
 	ErrStop = errors.New("stop")
@@ -45,7 +45,7 @@ var (
 	ErrNonFinite = linalg.ErrNonFinite
 )
 
-// NonFiniteError tells the first entry that is NaN or infinite, counted from 0. It wraps ErrNonFinite.
+// NonFiniteError is the place of the first entry that is NaN or infinite, counted from 0. It wraps ErrNonFinite.
 type NonFiniteError struct {
 	Row, Col int
 	Value    float64
@@ -96,10 +96,10 @@ type Iterate struct {
 	Topics, Scores *mat.Dense
 }
 
-// Problem is what a method is started with: the matrix and the settings, both checked.
+// Problem is the input of a method: the matrix and the settings, both checked.
 type Problem struct {
 	// X is the n×p matrix by its products, on Settings.Threads. It also implements matrix.Rows unless the caller's
-	// matrix brought its own products and no rows.
+	// matrix has its own products and no rows.
 	X        matrix.Operator
 	Settings Settings
 }
@@ -108,22 +108,22 @@ type Problem struct {
 type Method interface {
 	// Name returns the method's name on the command line.
 	Name() string
-	// Start returns the state at iteration 0. It is safe for concurrent use. A start that makes updates of its own asks
-	// before each whether ctx has ended, and then returns the state that it has reached.
+	// Start returns the state at iteration 0. It is safe for concurrent use. A start that makes updates checks ctx
+	// before each, and returns the state that it has reached when ctx has ended.
 	Start(ctx context.Context, p *Problem) (State, error)
 }
 
 // State is one run of a method.
 type State interface {
-	// Update computes the next iterate and returns NotTerminated; or it leaves the iterate as it is and returns why
-	// there is none.
+	// Update computes the next iterate and returns NotTerminated; or it keeps the iterate and returns why there is no
+	// next one.
 	Update() Status
 	// Objective returns the objective of the iterate, every penalty included.
 	Objective() float64
 	// Factors returns the iterate. Its matrices alias the state.
 	Factors() (topics, scores *mat.Dense)
-	// Finish returns the factors to hand out and their objective, recomputed by its definition. The state is not
-	// used again.
+	// Finish returns the factors of the result and their objective, recomputed by its definition. The state is not used
+	// again.
 	Finish() (topics, scores *mat.Dense, objective float64)
 }
 
@@ -149,7 +149,7 @@ type Supervised interface {
 type Result struct {
 	// Topics is p×k, Scores is n×k.
 	Topics, Scores *mat.Dense
-	// Head is that of a supervised method, nil for any other.
+	// Head is the head of a supervised method, nil for other methods.
 	Head *Head
 	// Objective belongs to Topics and Scores and is recomputed from them; MeanObjective is Objective/(n·p).
 	Objective, MeanObjective float64
@@ -157,11 +157,11 @@ type Result struct {
 	OrthogonalityResidual float64
 	// Iterations counts the updates.
 	Iterations int
-	// Status tells why the run ended.
+	// Status is the reason why the run ended.
 	Status Status
 	// Trace holds the objective of each iterate, the start first.
 	Trace []TracePoint
-	// Seconds tells where the time went.
+	// Seconds are the wall times of its parts.
 	Seconds Seconds
 
 	transform Transform
@@ -181,12 +181,12 @@ type Seconds struct {
 	Init, Solve float64
 }
 
-// Solve factorizes the n×p matrix X by the method. When ctx ends, it returns within one update, be it one of the start,
-// with Status Cancelled and no error; iteration 0 is what the start has reached by then. The singular vectors that a
-// start begins with are not interrupted.
+// Solve factorizes the n×p matrix X by the method. When ctx ends, it returns within one update, even during the start,
+// with Status Cancelled and no error; iteration 0 is then the state that the start has reached. The singular vectors of
+// a start are not interrupted.
 //
 // It returns an error that wraps ErrShape, ErrRank, ErrSettings or ErrNonFinite for input that cannot be solved, and
-// the errors of the method's start, among them a *DomainError for an entry that the method does not take.
+// the errors of the method's start, among them a *DomainError for an entry outside the domain of the method.
 func Solve(ctx context.Context, x mat.Matrix, settings Settings, method Method) (*Result, error) {
 	begin := time.Now()
 	if method == nil {
@@ -251,7 +251,7 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 		case len(trace) > s.MaxIter:
 			return IterationLimit, trace, nil
 		case ctx.Err() != nil:
-			return Cancelled, trace, nil //nolint:nilerr // how a run ends is a Status
+			return Cancelled, trace, nil //nolint:nilerr // the Status says how a run ends
 		}
 		if status := state.Update(); status != NotTerminated {
 			return status, trace, nil
@@ -267,7 +267,7 @@ func iterate(ctx context.Context, problem *Problem, state State, started time.Ti
 	}
 }
 
-// check completes the settings and returns why the problem cannot be solved.
+// check completes the settings and returns an error if the problem cannot be solved.
 func (p *Problem) check() error {
 	n, terms := p.X.Dims()
 	s := &p.Settings
@@ -279,7 +279,7 @@ func (p *Problem) check() error {
 	case s.Rank < 1 || s.Rank > terms:
 		return fmt.Errorf("%w: %d topics of %d terms", ErrRank, s.Rank, terms)
 	case s.Init != InitSVD && s.Init != InitRandom && s.Init != InitKMeans:
-		return fmt.Errorf("%w: start %q is none of svd, random, kmeans", ErrSettings, s.Init)
+		return fmt.Errorf("%w: start %q is not one of svd, random, kmeans", ErrSettings, s.Init)
 	case s.MaxIter < 0:
 		return fmt.Errorf("%w: at most %d updates", ErrSettings, s.MaxIter)
 	case s.Threads < 0:

@@ -27,23 +27,23 @@ const (
 	randomStream = 0x7261_6e64
 	kmeansStream = 0x6b6d_6e73
 
-	// startPowerIterations and startOversampling are for singular vectors that are a start only: time is better spent
-	// on updates. On tf-idf text they leave the first objective within 1 % of that of exact vectors, and the last one
-	// no different.
+	// startPowerIterations and startOversampling are for singular vectors that are only a start: time is better spent
+	// on updates. On tf-idf text the first objective is within 1 % of that with exact vectors, and the last one is the
+	// same.
 	startPowerIterations = 2
 	startOversampling    = 5
 )
 
 // OrthonormalTopics returns a new p×k matrix F with FᵀF = I to start from:
 //
-//   - StartTopics, or the nearest orthonormal matrix where they are not orthonormal to 1e-10;
+//   - StartTopics, or the nearest orthonormal matrix if they are not orthonormal to 1e-10;
 //   - else, with StartScores G alone, the best topics for them, the polar factor of XᵀG;
-//   - else what Init says.
+//   - else the start of Init.
 //
 // For InitSVD, column t of V is taken with the sign for which ‖⟨X·v⟩₊‖ is larger (a tie keeps it), because methods with
-// scores ≥ 0 lose the other half. Where k exceeds min(n, p) or the rank of X, further columns complete the set.
-// InitKMeans takes the orthonormal matrix nearest to Centroids, which spans what Q of their QR decomposition spans (Li
-// et al., section 8.2). When ctx ends, it takes what Centroids has reached; the other starts are not interrupted.
+// scores ≥ 0 lose the other half. If k exceeds min(n, p) or the rank of X, further columns complete the set. InitKMeans
+// takes the orthonormal matrix nearest to Centroids, which has the span of Q of their QR decomposition (Li et al.,
+// section 8.2). When ctx ends, it uses the centroids reached so far; the other starts are not interrupted.
 func (p *Problem) OrthonormalTopics(ctx context.Context) (*mat.Dense, error) {
 	_, terms := p.X.Dims()
 	s := &p.Settings

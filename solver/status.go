@@ -2,7 +2,7 @@ package solver
 
 import "errors"
 
-// Status tells why a run ended.
+// Status is the reason why a run ended.
 type Status int
 
 // The ways a run ends.
@@ -22,7 +22,7 @@ const (
 	// SearchFailed means that a line search found no step although the gradient promises one. The result is the
 	// iterate before the search.
 	SearchFailed
-	// NonFinite means that the objective became NaN or infinite at Result.Iterations; the factors are of no use.
+	// NonFinite means that the objective became NaN or infinite at Result.Iterations; the factors are useless.
 	NonFinite
 	// Cycling means that updates of a given step length no longer lower the objective: the step is too long. The result
 	// is the last iterate.
@@ -55,7 +55,7 @@ func (s Status) ending() ending {
 	return endings[s]
 }
 
-// String returns the name of the status as it stands in result files.
+// String returns the name of the status in result files.
 func (s Status) String() string { return s.ending().name }
 
 // Early reports whether the run ended before a minimum was found.

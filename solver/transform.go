@@ -44,7 +44,7 @@ type Transforming interface {
 // row.
 //
 // It returns an error that wraps ErrShape unless Y has p columns and at least one row, a *NonFiniteError for an entry
-// that is NaN or infinite, a *DomainError for entries that a logistic method does not take, and ErrTransform for a
+// that is NaN or infinite, a *DomainError for entries outside the domain of a logistic method, and ErrTransform for a
 // method of another package that does not implement Transforming.
 func (r *Result) Transform(y mat.Matrix) (*mat.Dense, error) {
 	scores, err := r.transformed(y)

@@ -1,8 +1,8 @@
 package textproc
 
 const (
-	oldest      = 120 // years; a number above is no age
-	adultVitals = 8   // years from which the ranges of adults hold for vital signs (ESI)
+	oldest      = 120 // years; a greater number is not an age
+	adultVitals = 8   // years from which vital signs have the ranges of adults (ESI)
 )
 
 // age reads an age, and the sex after it, at the number i. It returns 0 if there is none.
@@ -113,7 +113,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 	return age, who, end
 }
 
-// leastFever is the least number that counts degrees Fahrenheit in "102F", and no years.
+// leastFever is the least number that is read as degrees Fahrenheit in "102F", not as years.
 const leastFever = 100
 
 // ageAlone reports whether a number at i and its unit at the start of a note are an age without "old": 40Y, 6wk.
@@ -127,7 +127,7 @@ func (t *Transformer) ageAlone(i, unit int) bool {
 	return u == years || t.lex[unit].glued && (u == weeks || u == months)
 }
 
-// old reads what makes a time an age: old, /o, .o. or -old. It returns the lexeme after it.
+// old reads the word that makes a time an age: old, /o, .o. or -old. It returns the lexeme after it.
 func (t *Transformer) old(at int) (end int, found bool) {
 	switch {
 	case (t.isMark(at, '/') || t.isMark(at, '.')) && t.is(at+1, "o", "old"):
@@ -148,7 +148,7 @@ func (t *Transformer) skipPoint(at int) int {
 	return at
 }
 
-// sexAt reports whether the word at i says a sex. The f of f/u and of f12 does not.
+// sexAt reports whether the word at i is a sex. The f of f/u and of f12 does not.
 func (t *Transformer) sexAt(i int) bool {
 	if i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.sex == 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// compile builds the tree of surfaces. The order matters: triggers and measures change what concepts have put there,
-// and only words of surfaces are what others may be misspellings of.
+// compile builds the tree of surfaces. The order matters: triggers and measures change entries of concepts, and
+// spelling corrects to words of surfaces only.
 func (v *Vectorizer) compile(c *Concepts) error {
 	v.numberMeasures()
 	entries, err := v.entries(c)

@@ -22,7 +22,7 @@ var sensesFile string
 //go:embed concepts/status.tsv
 var statusFile string
 
-// Concepts say what nurses write and what it means. They are saved with a model.
+// Concepts map the words of nurses to their meaning. They are saved with a model.
 type Concepts struct {
 	Concepts []Concept `json:"concepts"`
 	Senses   []Sense   `json:"senses"`
@@ -50,10 +50,10 @@ type Sense struct {
 	Sense   string   `json:"sense"` // a concept, several joined by +, "=" for the word as it stands, "-" for nothing
 	Where   string   `json:"where,omitempty"`
 	Window  int      `json:"window,omitempty"`
-	Cues    []string `json:"cues,omitempty"` // one of them stands there
+	Cues    []string `json:"cues,omitempty"` // one of them must be there
 }
 
-// Trigger is a word that says whether what stands near it is so.
+// Trigger is a word that gives a status to findings near it.
 type Trigger struct {
 	Surface string `json:"surface"`
 	Effect  string `json:"effect"`
@@ -76,7 +76,7 @@ var builtin = sync.OnceValue(func() *Concepts {
 	return &c
 })
 
-// WithoutConcepts returns the triggers alone: words then stand for themselves.
+// WithoutConcepts returns the triggers alone: every word is then its own term.
 func (c *Concepts) WithoutConcepts() *Concepts {
 	plain := &Concepts{}
 	for _, t := range c.Triggers {
@@ -87,8 +87,8 @@ func (c *Concepts) WithoutConcepts() *Concepts {
 }
 
 // With returns the concepts with those of a site's table, which has the form of the built-in concepts/concepts.tsv:
-// tab-separated columns concept, surfaces, kind and note. A concept that is there replaces the one of its name, and a
-// surface goes from every concept that had it. An error names the line.
+// tab-separated columns concept, surfaces, kind and note. A concept replaces the one with its name, and its surfaces
+// are removed from all other concepts. An error names the line.
 func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	var own Concepts
 	of := make(map[string]string) // the concept of each surface
@@ -123,7 +123,7 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 	}
 	x := &c.Concepts[len(c.Concepts)-1]
 	if strings.Contains(x.Name, ":") {
-		return fmt.Errorf("%q is no name of a concept: names with a colon are built in", x.Name)
+		return fmt.Errorf("%q is not a concept name: names with a colon are built in", x.Name)
 	}
 	if slices.Contains(strings.Split(x.Name, "+"), "") {
 		return fmt.Errorf(
@@ -141,7 +141,7 @@ func (c *Concepts) addSite(fields []string, of map[string]string) error {
 	return nil
 }
 
-// inWords returns a surface as it is compared, without the marks between its words.
+// inWords returns a surface in the form in which surfaces are compared, without the marks between its words.
 func inWords(surface string) string {
 	var b strings.Builder
 	for _, p := range split(surface) {
@@ -151,8 +151,8 @@ func inWords(surface string) string {
 	return b.String()
 }
 
-// lines calls add with the fields of each line of a table, after its header, which a table of one site may lack, and
-// without comments.
+// lines calls add with the fields of each line of a table. It skips comments and the header, which a site's table may
+// omit.
 func lines(r io.Reader, width int, add func(fields []string) error) error {
 	scanner := bufio.NewScanner(r)
 	for number := 1; scanner.Scan(); number++ {
@@ -185,10 +185,10 @@ func lines(r io.Reader, width int, add func(fields []string) error) error {
 func (c *Concepts) addConcept(fields []string) error {
 	x := Concept{Name: fields[0], Kind: fields[2]}
 	if !isName(x.Name) {
-		return fmt.Errorf("%q is no name of a concept: small letters, digits and underscores", x.Name)
+		return fmt.Errorf("%q is not a concept name: small letters, digits and underscores", x.Name)
 	}
 	if !slices.Contains(Kinds, x.Kind) {
-		return fmt.Errorf("kind %q of %q is none of %s", x.Kind, x.Name, strings.Join(Kinds, ", "))
+		return fmt.Errorf("kind %q of %q is not one of %s", x.Kind, x.Name, strings.Join(Kinds, ", "))
 	}
 	if slices.ContainsFunc(c.Concepts, func(y Concept) bool { return y.Name == x.Name }) {
 		return fmt.Errorf("concept %q appears twice", x.Name)

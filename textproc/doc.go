@@ -10,40 +10,39 @@
 //	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital
 //	           signs have their own, child:hr:>=131. Dates, times of day, sizes and other numbers are no terms.
 //	concepts   the longest surface of concepts.tsv: sob and "short of breath" are dyspnea, n/v is nausea and vomiting.
-//	           Parts come beside: chest_pain, chest, pain.
+//	           Its parts are added: chest_pain, chest, pain.
 //	senses     a surface with several is read by its neighbours (senses.tsv), or left as it is
-//	names      a word after a title is a name and no term: Mrs Smith, Dr. Jones
-//	spelling   a word of five letters or more that is in no list is read as the word of a surface that is one edit away
+//	names      a word after a title is a name, not a term: Mrs Smith, Dr. Jones
+//	spelling   an unknown word of five letters or more is read as the word of a surface that is one edit away
 //	stop words and single letters are no terms
-//	stems      other words: Porter2 as kljensen/snowball v0.10.0 has it, from before its change of October 2023
+//	stems      other words: Porter2 of kljensen/snowball v0.10.0, before the change of October 2023
 //	status     by the words and signs around (status.tsv): denied, possible, past, or another person's. Such a term is
-//	           one of its own, not:fever, and never counts as the affirmed one, but for chronic diseases: h/o copd is copd.
+//	           separate, not:fever, and never counts as affirmed, except for chronic diseases: h/o copd is copd.
 //	phrases    optional: up to three neighbouring terms of a clause joined by a space, without measurements and parts
 //
-// A mention, exported as Token, is a part of the note that means something, with its terms. A term is a column's name;
-// ':' and '_' occur in those of measurements, statuses and concepts alone. The vocabulary is the terms that have
+// A mention, exported as Token, is a part of the note that has a meaning, with its terms. A term is a column's name;
+// ':' and '_' occur only in terms of measurements, statuses and concepts. The vocabulary is the terms that have
 // columns. X is n×p: rows are notes, columns terms. n is counted in distinct patients wherever a frequency is meant.
 //
-// LearnPieces gives words rows of their pieces too, for what no term tells; Parts shares out what moved a prediction
-// over the places of the note.
+// LearnPieces adds rows of the pieces of words, for words without a term; Parts attributes a prediction to places in
+// the note.
 //
 // # The tables
 //
 // Settings.Concepts holds the concepts, senses and triggers; nil stands for the built-in ones in the folder concepts,
 // whose headers explain them. Concepts.With adds a site's own. They are saved with a model.
 //
-// The idea of triggers and scopes is that of NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009), that of
-// finding misspelled words by leaving letters out SymSpell's (Garbe 2012). The words are our own. Sources of the ranges
-// stand beside them.
+// Triggers and scopes follow NegEx (Chapman et al. 2001) and ConText (Harkema et al. 2009); finding misspelled words by
+// leaving letters out follows SymSpell (Garbe 2012). The words are our own. Sources of the ranges are given with them.
 //
 // # Invariants
 //
 // A row depends on its text and the vectorizer alone: not on other notes, their order, threads or what a cache holds,
 // nor on the Unicode form or the case of the text. Spans of tokens lie in the note, are not empty, ascend and do not
 // overlap. A Vectorizer is immutable and safe for concurrent use; a Transformer belongs to one goroutine. The time of a
-// row is linear in its text: what a trigger or a sense may search around itself is bounded. Errors never quote notes or
-// the terms of a vocabulary.
+// row is linear in its text: triggers and senses search a bounded distance. Errors never quote notes or the terms of a
+// vocabulary.
 //
 // Terms come from patients' notes. MinDF counts distinct patients, and a surface form is kept only if as many patients
-// use it, so that neither holds a word that fewer patients share.
+// use it, so that neither contains a word of fewer patients.
 package textproc

@@ -46,13 +46,13 @@ const (
 	precedes                     // its event goes before the mention of its own surface, for which it counts
 	nearKin                      // may stand between a person and what the person has
 
-	// What it makes of the item of a list in which it stands, if that is a list of denials or of the past (see bare).
+	// Its effect on the item of a list of denials or of the past that contains it (see bare).
 	endsItem    // the item ends before it, and stands alone
 	notAlone    // no item with it stands alone
-	aloneInPast // one does in a list of the past alone
+	aloneInPast // an item with it stands alone only in a list of the past
 )
 
-// effectRule is all that is known of an effect.
+// effectRule describes an effect.
 type effectRule struct {
 	name   string // in concepts/status.tsv
 	traits traits
@@ -92,7 +92,7 @@ func effectNamed(name string) effect {
 	return effect(max(at, int(none)))
 }
 
-// scope is what holds at a place of the note.
+// scope is the context at a place of the note.
 type scope struct {
 	denial
 	history
@@ -105,14 +105,14 @@ type denial struct {
 	denied  int  // how many more mentions are denied
 	fresh   bool // nothing has been said since the denial
 	passes  bool // the denial passes commas
-	listing bool // it is of a word that lists: denies, negative for
-	refused bool // a denial, or a surface with its own no, has gone before in the sentence
+	listing bool // it began with a word that lists: denies, negative for
+	refused bool // a denial, or a surface with its own no, came earlier in the sentence
 }
 
 type history struct {
 	past       bool
 	begun      bool // something has been said since the word for the past
-	mechanisms bool // that are of today in spite of past
+	mechanisms bool // belong to today in spite of past
 	listed     bool // a comma came since past
 }
 
@@ -123,14 +123,14 @@ type kinship struct {
 	kin        int  // lexeme of a person, -1 if none is near
 }
 
-// newScope returns that of the start of a sentence.
+// newScope returns the scope at the start of a sentence.
 func newScope() scope { return scope{kinship: kinship{kin: -1}} }
 
-// maxDenied is how many mentions a denial reaches, but for "denies" and "negative for". Lists in triage notes are
-// longer than NegEx's five words.
+// maxDenied is the number of mentions that a denial reaches, except for "denies" and "negative for". Lists in triage
+// notes are longer than NegEx's five words.
 const maxDenied = 8
 
-// open begins a denial. Where each item of a list has its own, none passes a comma: no fever, no cough, rash.
+// open begins a denial. If each item of a list has its own, no denial passes a comma: no fever, no cough, rash.
 func (s *scope) open(e effect) {
 	s.denied, s.fresh, s.passes, s.listing = maxDenied, true, e != not && (e == denies || !s.refused), e == denies
 	if s.listing {
@@ -139,14 +139,14 @@ func (s *scope) open(e effect) {
 	s.refused, s.sign = true, 0
 }
 
-// settle ends a denial of which something has been said.
+// settle ends a denial after which something has been said.
 func (s *scope) settle() {
 	if !s.fresh {
 		s.denied = 0
 	}
 }
 
-// endClause ends what a verb or a conjunction ends.
+// endClause ends the scopes that a verb or a conjunction ends.
 func (s *scope) endClause() {
 	s.kin, s.uncertain = -1, false
 	s.settle()
@@ -161,7 +161,7 @@ func (t *Transformer) apply(s *scope, i int) {
 	effectRules[e.effect].change(t, s, i)
 }
 
-// before returns the change of an effect that gives a status to what stands before; straight before, if only is set.
+// before returns the change of an effect that gives a status to the words before it; straight before, if only is set.
 func before(status Status, only bool) func(*Transformer, *scope, int) {
 	return func(t *Transformer, _ *scope, i int) { t.backward(i, status, only) }
 }

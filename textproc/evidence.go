@@ -6,18 +6,18 @@ import "slices"
 type Part struct {
 	Start, End   int // bytes of the note
 	Contribution float64
-	Terms        []string // as in Token; none for a word that only its pieces speak for
+	Terms        []string // as in Token; none for a word that only its pieces represent
 	Status       Status
-	// Printable tells that every word of the part is a surface of the vocabulary, a stop word or in the concepts, as it
-	// is written, so that a name that only this patient has is not among them.
+	// Printable reports that every word of the part is a surface of the vocabulary, a stop word or in the concepts, as
+	// it is written, so that a part with a name of this patient alone is not printed.
 	Printable bool
 }
 
-// Parts shares the contributions of the last Row out over the note: contributions[c] of column row.Columns[c] goes in
-// equal shares to its occurrences, a phrase's in equal shares to the concepts and words that it spans, and what the
-// last PieceSum found in the pieces of a word to the word. The parts are in the order of the note, do not overlap,
-// since tokens do not, and add up to Σ contributions + PieceSum but for rounding. They are appended to dst[:0], whose
-// memory is reused.
+// Parts distributes the contributions of the last Row over the note: contributions[c] of column row.Columns[c] goes in
+// equal shares to its occurrences, a phrase's in equal shares to the concepts and words that it spans, and the
+// contribution of the pieces of a word in the last PieceSum to the word. The parts are in the order of the note, do not
+// overlap, since tokens do not, and add up to Σ contributions + PieceSum but for rounding. They are appended to
+// dst[:0], whose memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) []Part {
 	t.shares = slices.Grow(t.shares[:0], len(t.mentions))[:len(t.mentions)]
 	clear(t.shares)

@@ -84,7 +84,7 @@ func ExampleConcepts_With() {
 	fmt.Println(err)
 	// Output:
 	// [fast_track]
-	// reading concepts: line 2: kind "room" of "fast_track" is none of symptom, finding, history, mechanism, treatment, anatomy, admin
+	// reading concepts: line 2: kind "room" of "fast_track" is not one of symptom, finding, history, mechanism, treatment, anatomy, admin
 }
 
 func ExampleCodePoints() {

@@ -61,8 +61,8 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	return v, v.Transform(texts), nil
 }
 
-// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. Neither the order of
-// docs nor anything random has influence.
+// Learn learns vocabulary and idf from docs. Columns are in the order of the bytes of their terms. The result does not
+// depend on the order of docs, and nothing is random.
 //
 // It returns an error that wraps ErrSettings, or ErrEmptyVocabulary if MinDF and MaxDF leave no term. The cost is that
 // of reading docs once, on up to GOMAXPROCS goroutines; memory grows with the distinct terms.

@@ -13,14 +13,14 @@ const (
 	mark                   // one other character
 )
 
-// lexeme is the smallest unit of a note. Spaces are none; they show in glued.
+// lexeme is the smallest unit of a note. A space is not a lexeme; glued records it.
 type lexeme struct {
 	start, end int32 // bytes of the scanned text
 	kind       lexKind
 	c          byte  // the character of a mark, else 0
 	glued      bool  // no space stands before it
 	point      bool  // a number with decimals
-	word       *word // what the tables say of it; nil for a number or mark that no surface has, and for noise
+	word       *word // its entry in the tables; nil for a number or mark that no surface has, and for noise
 	value      float64
 }
 
@@ -193,7 +193,7 @@ func thousands(text string, start, i int) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// startsWithLetter takes ASCII alone for granted before folding: other text is folded before this matters.
+// startsWithLetter assumes ASCII: other text is folded before the result matters.
 func startsWithLetter(s string) bool {
 	if s == "" || s[0] < utf8.RuneSelf {
 		return s != "" && lower[s[0]] != 0

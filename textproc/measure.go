@@ -19,7 +19,7 @@ type measure struct {
 	child    bool    // the ranges are those of adults; a child's get a term of their own
 	vital    bool    // stands in a row of vital signs
 	first    int     // number of its first term
-	step     float64 // between two values: what is over 10 is 10 and a step
+	step     float64 // between two values: over 10 is read as 10 plus a step
 	keys     string
 	needs    func(t *Transformer, key, number int) bool // whether the number belongs to the key; nil: always
 	concepts bool                                       // the key keeps its own concept: "fever 103"
@@ -30,8 +30,8 @@ const worstPain = 10
 // The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure,
 // temperature and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for
 // glucose and A1C; of Serlin (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for
-// potassium; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. Those of
-// durations, oxygen and lactate are ours.
+// potassium; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. The ranges of
+// durations, oxygen and lactate are our own.
 var (
 	heartRate = &measure{
 		name: "hr", spoken: "HR",
@@ -161,7 +161,7 @@ var (
 	measureTerms = numberTerms(measures)
 )
 
-// SpokenMeasure returns what people say before the number in a term of this kind, as in "hr:51-90"; "" for no number.
+// SpokenMeasure returns the words spoken before the number in a term of this kind, as in "hr:51-90"; "" for no number.
 func SpokenMeasure(kind string) string {
 	if i := slices.IndexFunc(measures, func(m *measure) bool { return m.name == kind }); i >= 0 {
 		return measures[i].spoken
@@ -169,7 +169,7 @@ func SpokenMeasure(kind string) string {
 	return ""
 }
 
-// numberTerms gives every measure the numbers of its terms and returns how many there are.
+// numberTerms numbers the terms of all measures and returns their count.
 func numberTerms(measures []*measure) int {
 	n := 0
 	for _, m := range measures {

@@ -2,7 +2,7 @@ package textproc
 
 import "slices"
 
-// mention is a part of the note that means something: a concept, a measurement, or a word.
+// mention is a part of the note that has a meaning: a concept, a measurement, or a word.
 type mention struct {
 	start, end  int32 // bytes of the scanned text while it is read, then of the note
 	first, last int32 // its first lexeme and the one after it
@@ -42,7 +42,7 @@ func (t *Transformer) recognize() {
 	}
 }
 
-// word reads what begins with the word at i and returns the lexeme after it.
+// word reads the form that begins with the word at i and returns the lexeme after it.
 func (t *Transformer) word(i int) int {
 	l := &t.lex[i]
 	w := l.word
@@ -103,8 +103,8 @@ func (t *Transformer) add(from, to int, terms []*term, parts int, e *entry, m *m
 	})
 }
 
-// surface adds what the surface of lexemes [i,next) means. It returns the lexeme after what it read, or i if the words
-// have to be taken as they stand.
+// surface adds the meaning of the surface of lexemes [i,next). It returns the lexeme after the words that it read, or i
+// if they have no meaning beyond the words.
 func (t *Transformer) surface(i, next int, e *entry) int {
 	if e.measure != nil {
 		if end := t.measured(i, next, e); end > 0 {
@@ -115,7 +115,7 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if e.senses != nil {
 		if e = t.senseOf(i, next, e); e == nil {
 			if next > i+1 && effect == none {
-				return next // d/c, h/h: letters between marks are no words
+				return next // d/c, h/h: letters between marks are not words
 			}
 			return i
 		}
@@ -166,7 +166,7 @@ func (t *Transformer) isNumber(i int) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == digits
 }
 
-// trigger records that lexemes [i,next) have an effect on what stands near them.
+// trigger records that lexemes [i,next) have an effect on the mentions near them.
 func (t *Transformer) trigger(i, next int, e effect) {
 	traits := effectRules[e].traits
 	t.status = t.status || traits&begins != 0

@@ -1,9 +1,9 @@
 package textproc
 
 // titled reads a title at i and the name after it, such as "Mrs Smith" or "Dr. J. Jones", and returns the next lexeme.
-// Names are not terms. It returns i if no name follows. A word that the concepts know is not read as a name in three
-// places: after "dr" or "ms" without a full stop, after "ms." inside a sentence, and after an article ("the dr.
-// fever"). Inside a sentence, "miss" is a verb.
+// Names are not terms. It returns i if no name follows. A word of the concepts is not read as a name in three places:
+// after "dr" or "ms" without a full stop, after "ms." inside a sentence, and after an article ("the dr. fever"). Inside
+// a sentence, "miss" is a verb.
 func (t *Transformer) titled(i int) int {
 	if t.is(i, "miss") && !t.beginsSentence(i) {
 		return i

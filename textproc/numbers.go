@@ -38,7 +38,7 @@ func (t *Transformer) value(i int) (low, high float64, next int) {
 	return low, high, next
 }
 
-// date reads a day beside a month, and a year after them: 12SEP96, jan 5, 2020. They mean nothing. It returns the
+// date reads a day next to a month, and a year after them: 12SEP96, jan 5, 2020. A date has no term. It returns the
 // lexeme after them, or 0 if none begins at i. "may" and "dec" are words too: they need a year, or a number that
 // touches them.
 func (t *Transformer) date(i int) int {
@@ -71,7 +71,7 @@ func (t *Transformer) date(i int) int {
 	return end
 }
 
-// digits reads what begins with the number at i and returns the lexeme after it.
+// digits reads the form that begins with the number at i and returns the lexeme after it.
 func (t *Transformer) digits(i int) int {
 	l := &t.lex[i]
 	if l.word != nil && l.word.node != nil {
@@ -122,7 +122,7 @@ func (t *Transformer) touchesLetters(i int) bool {
 	return i < len(t.lex) && t.lex[i].glued && t.lex[i].kind == letters
 }
 
-// outOfTen reads "out of 10" or "of 10" after a number. It returns 0 if it does not stand at i.
+// outOfTen reads "out of 10" or "of 10" after a number. It returns 0 if neither is at i.
 func (t *Transformer) outOfTen(i int) int {
 	if t.is(i, "out") {
 		i++
@@ -154,7 +154,7 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 	return next
 }
 
-// isPressure tells a blood pressure from a date and an acuity of vision.
+// isPressure distinguishes a blood pressure from a date and an acuity of vision.
 func isPressure(systole, diastole float64) bool {
 	return systole >= 60 && systole <= 300 && diastole >= 30 && diastole < systole
 }
@@ -241,14 +241,14 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	return 0
 }
 
-// oxygenAfter reports whether what begins at lexeme i makes the litres before it those of a flow.
+// oxygenAfter reports whether the words from lexeme i on make the litres before them a flow of oxygen.
 func (t *Transformer) oxygenAfter(i int) bool {
 	return t.isOxygen(i) || t.isClass(i, breathed) || t.is(i, "simple", "face") && t.isClass(i+1, breathed) ||
 		t.is(i, "home") && t.isOxygen(i+1)
 }
 
-// oxygenBefore reports whether the litres at lexeme i are those of a flow by what stands before them: on 2L, @ 2L, O2
-// at 6L, NC: 3L.
+// oxygenBefore reports whether the words before the litres at lexeme i make them a flow of oxygen: on 2L, @ 2L, O2 at
+// 6L, NC: 3L.
 func (t *Transformer) oxygenBefore(i int) bool {
 	const most = 3 // words and marks between
 	if t.is(i-1, "on") || t.isMark(i-1, '@') {
@@ -299,7 +299,7 @@ func (t *Transformer) isOxygen(i int) bool {
 	return t.is(i, "o") && t.isNumber(i+1) && t.lex[i+1].value == 2 && t.lex[i+1].glued || t.is(i, "oxygen")
 }
 
-// lasting reads the number at i with the unit of time at lexeme at. It returns 0 if that is none.
+// lasting reads the number at i with the unit of time at lexeme at. It returns 0 if that is not a duration.
 func (t *Transformer) lasting(i, at int, x float64) int {
 	u, end := t.unitAt(at), at+1
 	if len(t.lex[at].word.raw) == 1 && !t.lex[at].glued && !t.is(i-1, "x") ||
@@ -379,7 +379,7 @@ func (t *Transformer) special(i int) int {
 	return i
 }
 
-// unitAlone reads a unit without a number at i: an hour ago, pads/hr, mg/kg. It returns i if the word is none.
+// unitAlone reads a unit without a number at i: an hour ago, pads/hr, mg/kg. It returns i if the word is not a unit.
 func (t *Transformer) unitAlone(i int) int {
 	w := t.lex[i].word
 	switch {

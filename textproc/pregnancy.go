@@ -3,7 +3,7 @@ package textproc
 // weeksPregnant reads the age of a pregnancy at the number of lexemes [i,next): 34 wks pregnant, 38w3d. It returns 0 if
 // there is none.
 func (t *Transformer) weeksPregnant(i, next int, x float64) int {
-	const long = 20 // weeks that are hardly those of a symptom
+	const long = 20 // weeks: longer than most symptoms last
 	u, end := t.unitAt(next), next+1
 	if (t.isNumber(next) && t.isMark(end, '/') || t.isMark(next, '+') && t.lex[next].glued) &&
 		t.isNumber(end) != t.isNumber(next) { // 32 5/7 wks, 37+2 wks

@@ -2,10 +2,10 @@ package textproc
 
 import "strings"
 
-// farthest is how many events around a trigger are searched for what it is about.
+// farthest is how many events around a trigger are searched for the mention that it is about.
 const farthest = 16
 
-// closes reports whether the sign of event i is about what stands straight before it: not the n of n-. A minus needs a
+// closes reports whether the sign of event i is about the mention straight before it: not the n of n-. A minus needs a
 // concept, and one that takes a result, or the end of the item, or other signs after words: in "scalp- mom states" it
 // is a dash.
 func (t *Transformer) closes(i int) bool {
@@ -35,7 +35,7 @@ func (t *Transformer) closes(i int) bool {
 
 // answers reports whether the denial of event i is the answer in "fever: no", or in "fever no, cough yes": it stands
 // behind a finding, and up to the end of the item only findings with an answer each follow. In "cough no fever no rash"
-// it stands before one.
+// it stands before a finding.
 func (t *Transformer) answers(i int) bool {
 	e := &t.events[i]
 	if (t.isMark(int(e.lex)-1, ':') || t.isMark(int(e.lex)-1, '?')) &&
@@ -85,7 +85,7 @@ func (t *Transformer) asked(i int) bool {
 	return m.measure == nil && (m.last == lex || m.last == lex-1 && t.lex[lex-1].kind == mark)
 }
 
-// continuesKin reports whether the item of a list at event i belongs to another person, as the items before it do. A
+// continuesKin reports whether the item of a list at event i belongs to another person, like the items before it. A
 // disease does; after a word for the past, everything but a symptom does.
 func (t *Transformer) continuesKin(s *scope, i int) bool {
 	if !t.bare(i, true) || i >= len(t.events) {
@@ -131,8 +131,8 @@ func (t *Transformer) tested(i int) bool {
 	return t.mentions[t.events[at].mention].isTest()
 }
 
-// current reports whether the word for the past of event i is none: a duration before it makes "h/o" mean "for" (2 day
-// h/o cough), and "prior to" is no "prior".
+// current reports whether the word for the past at event i does not mean the past: a duration before it makes "h/o"
+// mean "for" (2 day h/o cough), and "prior to" is not "prior".
 func (t *Transformer) current(i int) bool {
 	if t.is(int(t.events[i].lex), "prior") && t.is(int(t.events[i].end), "to") {
 		return true
@@ -145,8 +145,8 @@ func (t *Transformer) current(i int) bool {
 }
 
 // bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign,
-// side or positive sign before the next comma, and nothing that begins anew. A list of the past may have further words
-// for the past.
+// side or positive sign before the next comma, and no new beginning. A list of the past may have further words for the
+// past.
 func (t *Transformer) bare(i int, past bool) bool {
 	said, known := false, false
 	for _, e := range t.events[i:] {
@@ -166,7 +166,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 			switch {
 			case e.effect == self: // "sob pt has", not "shortly pt was"
 				return known && !past
-			case e.effect == stops: // "or cough but has" ends the item; "seizure today" is none of the past
+			case e.effect == stops: // "or cough but has" ends the item; "seizure today" is not in the past
 				return said && !past
 			case e.traits&notAlone != 0, e.traits&aloneInPast != 0 && !past:
 				return false
@@ -179,7 +179,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 }
 
 // placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead".
-// Nobody says where something is not, except after "denies".
+// Nurses do not say where something is absent, except after "denies".
 func (t *Transformer) placed(i int) bool {
 	for _, e := range t.events[i:] {
 		if e.kind != mentioned {
@@ -192,9 +192,9 @@ func (t *Transformer) placed(i int) bool {
 	return false
 }
 
-// backward gives what stands before event i a status: the nearest concept of the sentence, else the nearest word, and
-// what a slash, "and" or "or" joins to it; what is another person's stays so. If only is set, it must stand straight
-// before. It returns false if nothing does.
+// backward gives a status to the mentions before event i: the nearest concept of the sentence, else the nearest word,
+// and the mentions that a slash, "and" or "or" joins to it. Another person's mention is not changed. If only is set,
+// the mention must be straight before. backward returns false if there is none.
 func (t *Transformer) backward(i int, status Status, only bool) bool {
 	at, word := -1, -1
 search:
@@ -252,7 +252,7 @@ func (t *Transformer) conjunction(i int) bool {
 	return t.is(int(t.mentions[t.events[i].mention].first)-1, "and", "or")
 }
 
-// isActivity reports whether the word at lexeme i tells what somebody did: s/p lifting boxes, s/p accidentally kicked.
+// isActivity reports whether the word at lexeme i is an activity: s/p lifting boxes, s/p accidentally kicked.
 func (t *Transformer) isActivity(i int) bool {
 	if i >= len(t.lex) || t.lex[i].word == nil {
 		return false
@@ -268,7 +268,7 @@ func (t *Transformer) isListed(i int, listing bool) bool {
 		listing && (t.is(i-1, "and") || t.isMark(i-1, '&'))
 }
 
-// denyTriad denies all of "SI, HI, AVH denied": what stands in a list before event i and is asked for together.
+// denyTriad denies all of "SI, HI, AVH denied": the findings in a list before event i that nurses ask for together.
 func (t *Transformer) denyTriad(i int) {
 	for k := i - 1; k >= max(0, i-farthest); k-- {
 		switch e := &t.events[k]; e.kind {

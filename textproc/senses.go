@@ -9,7 +9,7 @@ type sense struct {
 	cues    map[string]bool
 }
 
-// senseOf returns the reading of a surface that its context asks for, nil for the word as it stands.
+// senseOf returns the reading of a surface in its context, nil for the word as it stands.
 func (t *Transformer) senseOf(i, next int, e *entry) *entry {
 	for k := range e.senses {
 		s := &e.senses[k]
@@ -65,7 +65,7 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 		s.cues[l.word.raw+"/"+t.lex[i+2].word.raw]
 }
 
-// touches reports whether the sign at i touches the abbreviation beside it.
+// touches reports whether the sign at i touches the abbreviation next to it.
 func (t *Transformer) touches(i, step int) bool {
 	if step < 0 {
 		return t.lex[i+1].glued

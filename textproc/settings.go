@@ -8,16 +8,16 @@ import (
 
 // Errors that Fit and New wrap.
 var (
-	// ErrSettings says that a setting is out of its range or that this version does not know its value.
+	// ErrSettings means that a setting is out of its range or has a value that this version does not know.
 	ErrSettings = errors.New("invalid text settings")
-	// ErrEmptyVocabulary says that no term is left, or that none was given.
+	// ErrEmptyVocabulary means that no term is left, or that none was given.
 	ErrEmptyVocabulary = errors.New("empty vocabulary")
-	// ErrVocabulary says that a vocabulary and its idf cannot come from Fit.
+	// ErrVocabulary means that a vocabulary and its idf cannot come from Fit.
 	ErrVocabulary = errors.New("invalid vocabulary")
 )
 
 // Tokenizer identifies the scanner, folding, numbers, senses and statuses, which settings cannot describe. A vectorizer
-// of another tokenizer or stemmer is refused, because it would give other rows.
+// with a different tokenizer or stemmer is refused, because its rows would differ.
 const Tokenizer = "wardcast-2"
 
 // Weighting names the value of a term in a row.
@@ -67,17 +67,17 @@ type Settings struct {
 	Norm        Norm      `json:"norm"`
 	MinDF       int       `json:"min_df"` // least number of distinct patients with the term, ≥ 1
 	MaxDF       float64   `json:"max_df"` // greatest share of distinct patients with the term, in (0,1]
-	// keep so many terms of highest DF, the alphabet deciding ties; 0 keeps all
+	// keep this many terms of highest DF, ties in alphabetical order; 0 keeps all
 	MaxTerms int `json:"max_terms"`
 	NGrams   int `json:"n_grams"` // longest phrase in terms, 1 to 3
-	// what is denied, possible, past or another person's becomes a term of its own
+	// denied, possible, past and another person's findings become separate terms
 	Status    bool      `json:"status"`
 	Numbers   bool      `json:"numbers"`    // measurements become terms
-	Age       bool      `json:"age"`        // so do age and sex, which a note may have where their fields are empty
-	Spelling  bool      `json:"spelling"`   // misspelled words of the concepts are read as meant
+	Age       bool      `json:"age"`        // age and sex become terms, in case their fields are empty
+	Spelling  bool      `json:"spelling"`   // misspelled words of the concepts are corrected
 	Concepts  *Concepts `json:"concepts"`   // nil is the built-in table
 	StopWords []string  `json:"stop_words"` // nil is the built-in list
-	// KeepStopWords makes stop words terms too. They have no status, and no topic should be made of them: see Topical.
+	// KeepStopWords makes stop words terms too. They have no status and should not be used for topics: see Topical.
 	KeepStopWords bool   `json:"keep_stop_words"`
 	Tokenizer     string `json:"tokenizer"` // must be Tokenizer
 	Stemmer       string `json:"stemmer"`   // must be Stemmer

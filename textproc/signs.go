@@ -44,8 +44,8 @@ func (t *Transformer) question(i int) int {
 	return i + 1
 }
 
-// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is none, nor one between
-// spaces unless it closes an item of a list or begins one after a plus sign between spaces.
+// sign reads +loc and -loc, strep+ and flu-, and runs of signs. A dash between two words is not a sign. A dash between
+// spaces is one only if it closes an item of a list, or begins one after a plus sign between spaces.
 func (t *Transformer) sign(i int) int {
 	end := i + 1
 	for end < len(t.lex) && t.lex[end].c == t.lex[i].c && t.lex[end].glued {
@@ -93,7 +93,7 @@ func (t *Transformer) sign(i int) int {
 	return end
 }
 
-// bracketedSign reads (+) and (-), before or after what they are about. It returns 0 if there is none at i.
+// bracketedSign reads (+) and (-), before or after the mention that they are about. It returns 0 if there is none at i.
 func (t *Transformer) bracketedSign(i int) int {
 	if i+2 >= len(t.lex) || t.lex[i+2].c != ')' {
 		return 0
@@ -121,8 +121,8 @@ func (t *Transformer) closesItem(i int) bool {
 		t.isMark(i, '(') && !t.isSign(i)
 }
 
-// signsFollow reports whether the signs of the sentence in brackets, from lexeme i on, stand after what they are about,
-// as the last one shows: cp (-) sob (+).
+// signsFollow reports whether the signs in brackets, from lexeme i to the end of the sentence, stand after their
+// mentions, as the last one shows: cp (-) sob (+).
 func (t *Transformer) signsFollow(i int) bool {
 	const most = 32 // lexemes to look at
 	last := i
@@ -158,8 +158,8 @@ func (t *Transformer) touchesNext(i int) bool {
 // listLetters are the concepts of letters that have a sign each: +n/-v/-d.
 var listLetters = map[byte]string{'n': "nausea", 'v': "vomiting", 'd': "diarrhea", 'f': "fever", 'c': "chills"}
 
-// signedLetter returns what the letter at i means in a list of signs, nil if it is none. A c means chills beside f
-// alone: it may be constipation.
+// signedLetter returns what the letter at i means in a list of signs, nil if nothing. A c means chills only next to f:
+// elsewhere it may be constipation.
 func (t *Transformer) signedLetter(i int) *entry {
 	const near = 6 // lexemes to look at on either side
 	raw := t.lex[i].word.raw
@@ -202,7 +202,7 @@ func (t *Transformer) hasSign(i int) bool {
 		!t.touchesNext(i+1)
 }
 
-// listState says what the lines of a list after a colon look like.
+// listState is the form of the lines of a list after a colon.
 type listState uint8
 
 const (

@@ -8,7 +8,7 @@ import (
 //go:embed concepts/english.txt
 var englishFile string
 
-// english holds common words that look like a misspelled word of the built-in concepts and are none: waist is not
+// english holds common words that look like a misspelled word of the built-in concepts but are correct: waist is not
 // wrist. They are words of the SCOWL lists; concepts/english.txt says which.
 var english = sync.OnceValue(func() map[string]struct{} {
 	words := make(map[string]struct{})
@@ -21,10 +21,10 @@ var english = sync.OnceValue(func() map[string]struct{} {
 // minSpelled is the length of the shortest word that is corrected, in bytes.
 const minSpelled = 5
 
-// speller finds the word that was meant by a misspelled one, by the words that both become when a letter is left out
-// (SymSpell's idea): those are equal for a wrong, missing, surplus or swapped letter.
+// speller corrects a misspelled word. It compares the forms of both words without one letter (SymSpell's idea): a
+// wrong, missing, surplus or swapped letter leaves one of them equal.
 type speller struct {
-	deletes map[string][]*word // nil until all words are known that may be meant
+	deletes map[string][]*word // nil until all correct words are known
 }
 
 func (s *speller) add(w *word) {
@@ -44,8 +44,8 @@ func variants(s string, yield func(string)) {
 	}
 }
 
-// correct returns the one concept word at a Damerau distance of 1 with the same first letter, or nil if none or several
-// are there. Words of one meaning count as one.
+// correct returns the one concept word at a Damerau distance of 1 with the same first letter, or nil if there are none
+// or several. Words of one meaning count as one.
 func (s *speller) correct(raw string) *word {
 	if s.deletes == nil || len(raw) < minSpelled || !ascii(raw) {
 		return nil

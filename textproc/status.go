@@ -1,9 +1,9 @@
 package textproc
 
-// Status says what a note says of a finding.
+// Status is what a note says about a finding.
 type Status uint8
 
-// The statuses. Where several apply, another person's goes before denied, denied before uncertain, uncertain before
+// The statuses. If several apply, another person's takes precedence over denied, denied over uncertain, uncertain over
 // past.
 const (
 	Affirmed Status = iota
@@ -14,7 +14,7 @@ const (
 	statuses = iota
 )
 
-// prefixes mark the terms of a status. No affirmed term begins with one.
+// prefixes mark the terms with a status. No affirmed term begins with one.
 var prefixes = [statuses]string{"", "not:", "maybe:", "past:", "other:"}
 
 // String returns the name of the status in the program's output.
@@ -22,7 +22,7 @@ func (s Status) String() string {
 	return [statuses]string{"affirmed", "negated", "uncertain", "historical", "other-person"}[s]
 }
 
-// eventKind is what happens at a place of the note.
+// eventKind is the kind of an event.
 type eventKind uint8
 
 const (
@@ -107,8 +107,8 @@ func (t *Transformer) assignStatus() {
 	t.chronic()
 }
 
-// chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term is the plain one
-// anyway.
+// chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term has no prefix
+// already.
 func (t *Transformer) chronic() {
 	for i := range t.mentions {
 		if m := &t.mentions[i]; m.status == Affirmed && m.measure == nil {

@@ -20,15 +20,15 @@ const (
 	edgeOfWord    = ' '
 )
 
-// Piece is a piece of a word: three or four letters, a space where the word begins or ends. A piece of words that are
-// denied, possible, past or another person's begins with "not:".
+// Piece is a piece of a word: three or four letters, with a space for the beginning or end of the word. In words that
+// are denied, possible, past or another person's it begins with "not:".
 type Piece struct {
 	Text string  `json:"piece"`
 	IDF  float64 `json:"idf"`
 }
 
-// cutting is the pieces of a word. A word has some for where it is affirmed and some for where it is not, so that a
-// denied word never counts as the affirmed one.
+// cutting is the pieces of a word. A word has one cutting for affirmed mentions and one for others, so that a denied
+// word never counts as affirmed.
 type cutting struct {
 	pieces []int32
 	weight float64 // largest idf among them
@@ -51,8 +51,8 @@ func eachPiece(raw string, yield func(string)) {
 	}
 }
 
-// setPieces gives the vectorizer its pieces of words. It returns an error that wraps ErrVocabulary if one is empty, not
-// UTF-8 or there twice, or has an idf that is not positive.
+// setPieces gives the vectorizer its pieces of words. It returns an error that wraps ErrVocabulary if one is empty,
+// repeated or not UTF-8, or has an idf that is not positive.
 func (v *Vectorizer) setPieces(pieces []Piece) error {
 	v.pieces = slices.Clone(pieces)
 	v.pieceColumns = make(map[string]int32, len(pieces))
@@ -90,8 +90,8 @@ func (v *Vectorizer) cut(w *word) {
 // Pieces returns the pieces of words that have weights of their own. They must not be changed.
 func (v *Vectorizer) Pieces() []Piece { return v.pieces }
 
-// words returns those of the last note's mention i whose pieces count: as they are written, or those of its name for a
-// concept, so that one meaning counts alike whatever was typed. A measurement has none. They are valid until the next
+// words returns the words of the last note's mention i whose pieces count: those of the note, or for a concept those of
+// its name, so that a meaning counts the same whatever was typed. A measurement has none. They are valid until the next
 // call.
 func (t *Transformer) words(i int) []*word {
 	m := &t.mentions[i]
@@ -152,7 +152,7 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 		t.pieceSums = append(t.pieceSums, all)
 	}
 	if square == 0 {
-		return 0 // so are the sums
+		return 0 // and so are the sums
 	}
 	norm, total := 1/math.Sqrt(square), 0.0
 	for i := range t.pieceSums {
@@ -178,8 +178,8 @@ type Words struct {
 // Pieces returns g_w/√|g_w| for each word, W×G.
 func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 
-// LearnPieces returns a vectorizer that knows the pieces of the words of docs too, at least MinDF distinct patients with
-// each, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
+// LearnPieces returns a vectorizer that also has the pieces of the words of docs, each in at least MinDF distinct
+// patients, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
 // TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	o := inOrder(docs)
@@ -274,8 +274,8 @@ func (v *Vectorizer) layWords(all []said) *Words {
 	return out
 }
 
-// WordRow calls yield with the columns and values of the last note's words, in their order. A word that stands there
-// twice is yielded twice.
+// WordRow calls yield with the columns and values of the last note's words, in their order. A word that occurs twice is
+// yielded twice.
 func (t *Transformer) WordRow(words *Words, yield func(column int32, value float64)) {
 	norm := t.pieceNorm()
 	for m := range t.mentions {

@@ -10,8 +10,8 @@ const (
 	// maxWord is the greatest length of a word in bytes, after folding. A longer run of letters is noise. The longest
 	// word of common medical dictionaries has 45 letters.
 	maxWord = 64
-	// cacheBytes bounds the words that a Transformer remembers: those of the vectorizer, misspellings and rare forms.
-	// The latter take some 350 bytes each.
+	// cacheBytes bounds the words that a Transformer caches: those of the vectorizer, misspellings and rare forms. The
+	// latter take some 350 bytes each.
 	cacheBytes = 4 << 20
 	// keptLexemes bounds the note whose scratch memory is kept for the next one. That takes some 250 bytes for a
 	// lexeme.
@@ -22,8 +22,8 @@ const (
 type Row struct {
 	Columns []int32   // ascending
 	Values  []float64 // of these columns
-	Tokens  int       // parts of the note that mean something: concepts, measurements, words after stop words
-	Known   int       // how many of them the vocabulary has
+	Tokens  int       // parts of the note with a meaning: concepts, measurements, words other than stop words
+	Known   int       // the number of them in the vocabulary
 }
 
 // Token is a part of a note with its terms.
@@ -47,14 +47,14 @@ type Transformer struct {
 	mentions []mention
 	events   []event
 	arena    []*term // terms of measurements
-	taken    int     // how many of them mentions have
-	scope    scope   // of the place being read; here, so that no row allocates one
+	taken    int     // the number of them in mentions
+	scope    scope   // at the place being read; a field, so that no row allocates one
 	clause   int32
 	young    bool // a child's age stands in the note
-	status   bool // something may be other than affirmed
+	status   bool // some mention may not be affirmed
 	aged     bool // an age stands in the note
 	plus     bool // a plus sign between spaces stands in the note
-	closing  bool // a sign behind what it is about stands in the note
+	closing  bool // a sign stands after its mention in the note
 	list     listState
 
 	raw    []byte // the folded word being scanned, in buffer
@@ -241,7 +241,7 @@ func (t *Transformer) inVocabulary(m *mention) bool {
 	return false
 }
 
-// weigh returns the distinct columns of the sorted hits and their values, and tells each hit its position among them.
+// weigh returns the distinct columns of the sorted hits with their values, and stores its position in each hit.
 func (t *Transformer) weigh() ([]int32, []float64) {
 	s, idf := &t.v.settings, t.v.idf
 	columns, counts, values := t.columns[:0], t.counts[:0], t.values[:0]
@@ -272,7 +272,7 @@ func (t *Transformer) weigh() ([]int32, []float64) {
 	return columns, values
 }
 
-// Tokens returns the parts of a note that mean something, known or not, in the order of the note. Their spans do not
+// Tokens returns the parts of a note that have a meaning, known or not, in the order of the note. Their spans do not
 // overlap.
 func (t *Transformer) Tokens(text string) []Token {
 	t.analyze(text)
@@ -289,7 +289,7 @@ func (t *Transformer) Tokens(text string) []Token {
 	return tokens
 }
 
-// CodePoints returns byte positions of text, which ascend, as numbers of Unicode code points, in place.
+// CodePoints converts ascending byte positions of text to numbers of Unicode code points, in place.
 func CodePoints(text string, positions []int) {
 	if utf8.RuneCountInString(text) == len(text) {
 		return

@@ -20,7 +20,7 @@ type edge struct {
 	node  *node
 }
 
-// entry is all that follows from a surface.
+// entry is the meaning of a surface.
 type entry struct {
 	terms   []*term // with parts, which come last
 	parts   int     // how many of terms are parts
@@ -32,14 +32,14 @@ type entry struct {
 	dropped bool
 	senses  []sense // if the surface has several
 	effect  effect
-	measure *measure // that a number after it belongs to
+	measure *measure // to which a number after it belongs
 	text    string
 }
 
 // surfaceWord is a word, number or mark of a surface.
 type surfaceWord struct {
 	raw   string
-	glued bool // it has to touch the one before it
+	glued bool // it must touch the word before it
 }
 
 // split splits a surface as the scanner splits a note. Hyphens and small words inside are left out, as they are in

@@ -41,28 +41,28 @@ type Vectorizer struct {
 	pieceColumns map[string]int32
 }
 
-// word is all that follows from a folded word of a note, before its neighbours are seen.
+// word is the meaning of a folded word of a note, without its neighbours.
 type word struct {
 	raw      string
-	like     *word    // the word that was meant, mostly itself
+	like     *word    // the correct spelling, mostly the word itself
 	stem     [1]*term // of the word as it stands; nil for a stop word or a single letter
 	node     *node    // of the surfaces that begin with it
 	class    class
 	unit     unit
 	stop     bool       // dropped, or kept without a status
-	sex      byte       // 'm' or 'f' of a word that says the sex beside an age, else 0
+	sex      byte       // 'm' or 'f' of a word for the sex next to an age, else 0
 	value    float64    // of a number written as a word, else 0
 	cuttings [2]cutting // affirmed, and not
 	shared   bool       // it stands in the tables or in notes of several patients, so it is not a patient's name
 }
 
-// What a word takes in a cache: its slots at the lowest load, and, if the cache alone has it, itself and its term.
+// Bytes of a word in a cache: its slots at the lowest load, and, if only the cache has it, the word and its term.
 const (
 	sharedWordBytes = 64
 	wordBytes       = 288
 )
 
-// bytes returns an upper bound of what a word takes.
+// bytes returns an upper bound on the memory of a word.
 func (w *word) bytes() int {
 	n := wordBytes + 2*len(w.raw) // its stem is not longer
 	for _, c := range w.cuttings {
@@ -83,7 +83,7 @@ type term struct {
 // New returns the vectorizer of a saved model: vocabulary[j] and idf[j] belong to column j. The arguments are copied.
 //
 // It returns an error that wraps ErrSettings, ErrEmptyVocabulary or ErrVocabulary and names the field or the column if
-// the settings do not pass, lengths differ, a term is empty, not UTF-8 or there twice, or an idf is negative or not
+// the settings do not pass, lengths differ, a term is empty, repeated or not UTF-8, or an idf is negative or not
 // finite. The cost is that of stemming every surface form.
 func New(s Settings, vocabulary []Term, idf []float64, pieces ...Piece) (*Vectorizer, error) {
 	if len(vocabulary) == 0 {
@@ -179,7 +179,7 @@ func (v *Vectorizer) keep(raw string) *word {
 	return w
 }
 
-// resolve returns what follows from a folded word.
+// resolve returns the meaning of a folded word.
 func (v *Vectorizer) resolve(raw string) *word {
 	w := &word{raw: raw, class: classes[raw], unit: units[raw], sex: sexes[raw], value: numerals[raw]}
 	w.like = w
@@ -203,8 +203,8 @@ func (v *Vectorizer) resolve(raw string) *word {
 	return w
 }
 
-// term returns the term of a text. Terms that the vectorizer knew when it was made are shared; others are made anew,
-// for the vectorizer is not changed any more.
+// term returns the term of a text. Terms that the vectorizer was made with are shared; others are new, because the
+// vectorizer is immutable.
 func (v *Vectorizer) term(text string) *term {
 	if t := v.terms[text]; t != nil {
 		return t
@@ -226,14 +226,14 @@ func (v *Vectorizer) setColumns(t *term) {
 	}
 }
 
-// Settings returns the settings with the concepts and stop words that are in force, built-in ones written out, so that
-// a later version with other built-in ones gives the same rows. They must not be changed.
+// Settings returns the settings with the concepts and stop words in use, including built-in ones, so that a later
+// version with different built-in ones gives the same rows. They must not be changed.
 func (v *Vectorizer) Settings() Settings { return v.settings }
 
 // Vocabulary returns the terms in column order. It must not be changed.
 func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
 
-// Label returns how people read the term of a column: the name of a concept, or the commonest form of a word, and its
+// Label returns the text of a column for people: the name of a concept, or the commonest form of a word, and its
 // status.
 func (v *Vectorizer) Label(column int) string {
 	t := &v.vocabulary[column]
@@ -245,7 +245,7 @@ func (v *Vectorizer) Label(column int) string {
 	return text + Remark(said.String())
 }
 
-// Remark returns a status by its name as people read it behind words, such as " (denied)"; "" for the affirmed one.
+// Remark returns the name of a status as a remark after words, such as " (denied)"; "" for the affirmed one.
 func Remark(status string) string {
 	return map[string]string{
 		Negated.String(): " (denied)", Uncertain.String(): " (possible)", Historical.String(): " (past)",
@@ -253,7 +253,7 @@ func Remark(status string) string {
 	}[status]
 }
 
-// StatusOf takes the prefix of its status from the text of a term.
+// StatusOf splits the text of a term into its status and the text without the prefix.
 func StatusOf(term string) (Status, string) {
 	for s := Negated; s < statuses; s++ {
 		if text, found := strings.CutPrefix(term, prefixes[s]); found {
@@ -266,7 +266,7 @@ func StatusOf(term string) (Status, string) {
 // Term returns the text of a term with the prefix of the status: StatusOf(s.Term(text)) is s and text.
 func (s Status) Term(text string) string { return prefixes[s] + text }
 
-// Topical reports for each column whether topics should be made of it: not of stop words, phrases, ages and sexes.
+// Topical reports for each column whether topics should use it: not stop words, phrases, ages and sexes.
 func (v *Vectorizer) Topical() []bool {
 	topical := make([]bool, len(v.vocabulary))
 	for j := range topical {

@@ -83,7 +83,7 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 	return low, high, end
 }
 
-// meterReads reads what a meter shows for a glucose out of its range, HI or LO, after the key of lexemes [i,next) and
+// meterReads reads HI or LO, which a meter shows for a glucose out of its range, after the key of lexemes [i,next) and
 // separators up to lexeme at. It returns 0 if there is none.
 func (t *Transformer) meterReads(i, next, at int) int {
 	shown := at
@@ -106,7 +106,7 @@ func (t *Transformer) meterReads(i, next, at int) int {
 	return t.one(i, end, glucose, x)
 }
 
-// beyond tells whether a number at lexeme at, whose separators begin at next, is a bound: 1 for over, -1 for under, 0
+// beyond reports whether a number at lexeme at, whose separators begin at next, is a bound: 1 for over, -1 for under, 0
 // for neither.
 func (t *Transformer) beyond(next, at int) float64 {
 	for k := next; k < at; k++ {
@@ -155,7 +155,7 @@ func (t *Transformer) changed(end int, m *measure) int {
 	}
 }
 
-// rates reports whether "hr" at i is a heart rate and no hour: a number of that size follows, without a unit.
+// rates reports whether "hr" at i is a heart rate, not an hour: a number of that size follows, without a unit.
 func (t *Transformer) rates(i int) bool {
 	at := i + 1
 	if t.isMark(at, ':') || t.isMark(at, '=') {
@@ -201,7 +201,7 @@ func (t *Transformer) measuredFraction(i, next, at int, e *entry) int {
 	return 0
 }
 
-// eyesVoiceMotor reads the parts of a coma scale, E4V5M6, from lexeme at on. It returns 0 if one lacks.
+// eyesVoiceMotor reads the parts of a coma scale, E4V5M6, from lexeme at on. It returns 0 if one is missing.
 func (t *Transformer) eyesVoiceMotor(i, at int) int {
 	sum := 0.0
 	for _, part := range []string{"e", "v", "m"} {
@@ -233,7 +233,7 @@ func (t *Transformer) followsVital(i int) bool {
 		t.mentions[n-1].end+3 >= t.lex[i].start
 }
 
-// besideVital tells a single-letter key from a letter: another vital sign stands before or after it.
+// besideVital distinguishes a single-letter key from a letter: another vital sign stands before or after it.
 func besideVital(t *Transformer, key, number int) bool {
 	if len(t.lex[key].word.raw) > 1 || t.followsVital(key) {
 		return true
@@ -247,21 +247,21 @@ func besideVital(t *Transformer, key, number int) bool {
 	return false
 }
 
-// warm tells a temperature from another number: t 39.5, fever 103.
+// warm distinguishes a temperature from another number: t 39.5, fever 103.
 func warm(t *Transformer, _, number int) bool {
 	x := t.lex[number].value
 	return x >= 32 && x <= 43 || x >= 90 && x <= 113
 }
 
-// saturated tells a saturation from litres: o2 94.
+// saturated distinguishes a saturation from litres: o2 94.
 func saturated(t *Transformer, _, number int) bool { return t.lex[number].value >= 30 }
 
-// decimalOrSign tells potassium from the letter: K 6.8, K+ 5, K of 7.
+// decimalOrSign distinguishes potassium from the letter: K 6.8, K+ 5, K of 7.
 func decimalOrSign(t *Transformer, key, number int) bool {
 	return t.lex[number].point || number > key+1 && t.lex[number-1].c != '-' || len(t.lex[key].word.raw) > 1
 }
 
-// rated tells a pain score from another number: "pain 8", "pain is 8", not "pain in 2 fingers".
+// rated distinguishes a pain score from another number: "pain 8", "pain is 8", not "pain in 2 fingers".
 func rated(t *Transformer, key, number int) bool {
 	if t.lex[number].value > worstPain || t.isMark(number+1, ':') && t.isNumber(number+2) { // at 1:30
 		return false
@@ -280,12 +280,12 @@ func rated(t *Transformer, key, number int) bool {
 		t.is(next, "now", "currently", "today", "with", "and", "at", "out", "of")
 }
 
-// crossed tells an orientation from another number: alert needs an x.
+// crossed distinguishes an orientation from another number: alert needs an x.
 func crossed(t *Transformer, key, number int) bool {
 	return !t.is(key, "alert") || t.is(number-1, "x") || number > key+2
 }
 
-// ageRanges gives vital signs of a child terms of their own.
+// ageRanges gives vital signs of a child separate terms.
 func (t *Transformer) ageRanges() {
 	for i := range t.mentions {
 		if m := &t.mentions[i]; m.measure != nil && m.measure.child {

@@ -2,24 +2,24 @@ package textproc
 
 import "strings"
 
-// class says what a word can be in the forms of numbers and surfaces. A word may have several.
+// class is a role that a word can have in forms of numbers and surfaces. A word may have several.
 type class uint16
 
 const (
 	filler    class = 1 << iota // may stand between two words of a surface
 	separator                   // may stand between "pulse" and its number
-	acting                      // a verb of what happened; concepts/status.tsv has them
+	acting                      // a verb for an event; concepts/status.tsv lists them
 	falling                     // of a fall from a height
-	expecting                   // of a pregnancy: the weeks beside it are its own
-	labouring                   // of its end: twenty weeks or more beside it are those of the pregnancy
+	expecting                   // about a pregnancy: weeks next to it are its age
+	labouring                   // about a birth: twenty weeks or more next to it are the age of the pregnancy
 	dating                      // 3/10 after it is a date
-	breathed                    // of oxygen: the litres beside it are those of a flow
-	airing                      // per cent before it are a saturation
+	breathed                    // about oxygen: litres next to it are a flow
+	airing                      // a percentage before it is a saturation
 	repeating                   // a number after it is a rate: every 4 hours
 	taking                      // a number after it counts pills
-	needled                     // of a needle: a gauge before it is its own
-	practice                    // of a doctor without a name: the dr office
-	shortened                   // a full stop after it ends no sentence
+	needled                     // about a needle: a number before it is its gauge
+	practice                    // follows a doctor without a name: the dr office
+	shortened                   // a full stop after it does not end a sentence
 	month
 	leading // begins a form that no table of surfaces can hold
 )
@@ -64,7 +64,7 @@ func (t *Transformer) isClass(i int, c class) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].word != nil && t.lex[i].word.class&c != 0
 }
 
-// unit is what a number counts.
+// unit is the unit of a number.
 type unit uint8
 
 const (
@@ -117,17 +117,17 @@ var units = func() map[string]unit {
 	return table
 }()
 
-// hoursOf says how many hours a unit of time has.
+// hoursOf converts units of time to hours.
 var hoursOf = [...]float64{
 	seconds: 1. / 3600, minutes: 1. / 60, hours: 1, days: 24, weeks: 7 * 24, months: 30 * 24, years: 365 * 24,
 }
 
-// feetOf says how many feet a unit of height has.
+// feetOf converts units of height to feet.
 var feetOf = [...]float64{feet: 1, metres: 3.28, storeys: 10}
 
 func (u unit) isTime() bool { return u >= seconds && u <= years }
 
-// unitAt returns what the word at i makes a number count.
+// unitAt returns the unit that the word at i gives a number.
 func (t *Transformer) unitAt(i int) unit {
 	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil {
 		return noUnit
@@ -135,7 +135,7 @@ func (t *Transformer) unitAt(i int) unit {
 	return t.lex[i].word.unit
 }
 
-// sexes are the words for a sex beside an age.
+// sexes are the words for a sex next to an age.
 var sexes = map[string]byte{
 	"m": 'm', "male": 'm', "man": 'm', "boy": 'm', "gentleman": 'm', "gent": 'm', "f": 'f', "female": 'f', "woman": 'f',
 	"girl": 'f', "lady": 'f', "fem": 'f',
@@ -153,8 +153,7 @@ type agedWord struct {
 	sex   byte    // 'm', 'f', or 0
 }
 
-// agedWords are all of them. Letters between the unit and the sex say what somebody took for the race; they are not
-// read.
+// agedWords are all of them. Letters between the unit and the sex denote an assumed race; they are ignored.
 var agedWords = func() map[string]agedWord {
 	const year, month, week, day = 1., 1. / 12, 7 / 365.25, 1 / 365.25
 	table := map[string]agedWord{"yo": {year, 0}, "wo": {week, 0}, "do": {day, 0}, "mf": {month, 'f'}}

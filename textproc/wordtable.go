@@ -10,7 +10,7 @@ import (
 // row.
 type table struct {
 	seed   maphash.Seed
-	factor uint64 // odd, random: spreads keys so that nobody can choose words that collide
+	factor uint64 // odd, random: spreads keys so that an attacker cannot choose words that collide
 	shift  int
 	slots  []slot // 1 << (64 - shift)
 	used   int
@@ -34,7 +34,7 @@ func (t *table) key(raw []byte) uint64 {
 	return maphash.Bytes(t.seed, raw)
 }
 
-// lookup returns the word that raw is, or nil.
+// lookup returns the word with this text, or nil.
 func (t *table) lookup(raw []byte) *word {
 	key := t.key(raw)
 	for i := int(key * t.factor >> t.shift); ; i = (i + 1) & (len(t.slots) - 1) {

@@ -357,18 +357,18 @@ func TestRunRefuses(t *testing.T) {
 		o    factorize.Options
 		want string
 	}{
-		"method": {factorize.Options{Method: "lda", Input: good, Rank: 2}, `method "lda" is none of sonmf, `},
+		"method": {factorize.Options{Method: "lda", Input: good, Rank: 2}, `method "lda" is not one of sonmf, `},
 		"orientation": {
 			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Orientation: "words"}, "input orientation",
 		},
 		"rank":    {factorize.Options{Method: "sonmf", Input: good, Rank: 9}, "rank out of range"},
 		"no rank": {factorize.Options{Method: "svd", Input: good}, "rank out of range"},
 		"start": {
-			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Init: "nndsvd"}, "none of svd, random, kmeans",
+			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Init: "nndsvd"}, "not one of svd, random, kmeans",
 		},
 		"step": {
 			factorize.Options{Method: "sonmf", Input: good, Rank: 2, Step: "newton"},
-			"none of extrapolated, exact, cayley",
+			"not one of extrapolated, exact, cayley",
 		},
 		"step of svd": {factorize.Options{Method: "svd", Input: good, Rank: 2, Step: "exact"}, "no step to choose"},
 		"penalty": {

@@ -1,5 +1,5 @@
-// Package align matches the topics of one factorization with those of another, so that topics keep their places from
-// one training to the next.
+// Package align matches the topics of one factorization with the topics of another, so that topics keep their places
+// from one training to the next.
 //
 // Topics is p×k: one column per topic. Nothing passed in is modified. Source: R. Jonker and A. Volgenant, "A shortest
 // augmenting path algorithm for dense and sparse linear assignment problems", 1987.
@@ -16,9 +16,9 @@ import (
 //
 //	Σ_t cosines[t],  cosines[t] = fᵀg/(‖f‖·‖g‖), f column t of previous, g column permutation[t] of topics,
 //
-// over the first min(k, l) places. A column of zeros, or one that is not finite, has cosine 0. The places from l on
-// have cosine 0 too; the remaining columns fill them in their order. Signs count: a topic with the opposite signs is
-// another topic.
+// over the first min(k, l) places. A column that is zero or not finite has cosine 0. The places from l on have cosine 0
+// too; the remaining columns fill them in their order. Signs count: a topic with the opposite signs is a different
+// topic.
 //
 // The matching is the Hungarian method by shortest augmenting paths (Jonker and Volgenant 1987). Ties go to the first
 // columns; equal input gives equal output. Topics panics if the numbers of terms differ. The cost is p·k·l + min(k,
@@ -27,9 +27,9 @@ func Topics(previous, topics *mat.Dense) (permutation []int, cosines []float64) 
 	return match(previous, topics, func(cosine float64) float64 { return cosine })
 }
 
-// Factors is Topics for columns whose signs do not count, as those of factor analysis: the permutation has the largest
-// sum of the absolute values of the cosines. A column that takes a place with a negative cosine should be given the
-// opposite signs.
+// Factors is Topics for columns whose signs do not count, such as those of factor analysis: the permutation has the
+// largest sum of the absolute values of the cosines. A column that takes a place with a negative cosine should be given
+// the opposite signs.
 func Factors(previous, factors *mat.Dense) (permutation []int, cosines []float64) {
 	return match(previous, factors, math.Abs)
 }
@@ -76,7 +76,7 @@ func directions(a *mat.Dense) *mat.Dense {
 //
 // It is the Hungarian method: the rows are assigned one by one. A new row takes the cheapest path of exchanges with the
 // rows assigned before. Prices of rows and columns keep the cost of every exchange at or above 0. Rows and columns
-// count from 1 here; row 0 is no row, and column 0 is where the new row stands.
+// count from 1 here; row 0 is not a row, and column 0 holds the new row.
 func assign(gain *mat.Dense) []int {
 	rows, cols := gain.Dims()
 	rowPrice, colPrice := make([]float64, rows+1), make([]float64, cols+1)

@@ -53,7 +53,7 @@ const (
 	// lanes.
 	groupSize = 8
 
-	// maxEntries bounds the entries of a call: assembly cannot be preempted, so a garbage collection must wait for it.
+	// maxEntries bounds the entries of a call: assembly cannot be preempted, so garbage collection must wait for it.
 	maxEntries = 1 << 16
 )
 

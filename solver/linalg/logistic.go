@@ -8,7 +8,7 @@ const logisticBlock = 512
 // LogisticTo stores σ(mᵢ) = 1/(1+e⁻ᵐ) in dst, which may be m, and returns Σ log(1+eᵐ). No mᵢ overflows: with
 // e = exp(−|m|), σ is 1/(1+e) or e/(1+e) by the sign of m, and log(1+eᵐ) is max(m, 0) + log1p(e). NaN stays NaN.
 //
-// σ and each term of the sum are within 4 units in the last place, also if they are subnormal.
+// σ and each term of the sum are within 4 units in the last place, even if they are subnormal.
 func LogisticTo(dst, m []float64) (softplus float64) {
 	return best.logisticTo(dst[:len(m)], m)
 }

@@ -82,7 +82,7 @@ type sparseProduct struct {
 func (p sparseProduct) rows(from, to int) { p.multiplySparse(p.dst, &p.x, p.d, from, to) }
 
 // OperatorOf returns the products of X, as package matrix describes, on this many threads. 0 keeps the number that a
-// matrix of this package already has. A matrix with its own products decides itself how to compute them.
+// matrix of this package already has. A matrix with its own products chooses itself how to compute them.
 func OperatorOf(x mat.Matrix, threads Threads) matrix.Operator {
 	switch x := x.(type) {
 	case Dense:

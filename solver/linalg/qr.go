@@ -18,11 +18,11 @@ const (
 	clearRcond = 1e-2 // one pass leaves less than 1e-12
 )
 
-// qr returns A = QR for a p×k matrix A, p ≥ k, which is left as it is: Q is p×k with orthonormal columns, R is k×k
-// upper triangular.
+// qr returns A = QR for a p×k matrix A, p ≥ k, which is not modified: Q is p×k with orthonormal columns, R is k×k upper
+// triangular.
 //
 // It makes one pass of Cholesky QR if the reciprocal condition number is at least once, two passes if it is at least
-// minRcond, and Householder reflections otherwise. With clearRcond Q is orthonormal up to rounding, also for A = 0;
+// minRcond, and Householder reflections otherwise. With clearRcond Q is orthonormal up to rounding, even for A = 0;
 // with minRcond up to 1e-4, which is enough between two power iterations.
 func (t Threads) qr(a *mat.Dense, once float64) (q, r *mat.Dense) {
 	var first, second cholesky

@@ -19,7 +19,7 @@ type Standardized struct {
 	norm   float64
 }
 
-// NewStandardized returns the matrix for p means and p scales, which it keeps. New documents take those of training.
+// NewStandardized returns the matrix for p means and p scales, which it keeps. New documents use those of training.
 func NewStandardized(x mat.Matrix, means, scales []float64) *Standardized {
 	n, p := x.Dims()
 	if len(means) != p || len(scales) != p {

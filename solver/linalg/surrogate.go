@@ -1,6 +1,6 @@
 package linalg
 
-// Surrogate is a step of an ADMM. A matrix R of fits shall be near the answers m, some of them missing, and within
+// Surrogate is a step of an ADMM. A matrix R of fits should be near the answers m, some of them missing, and within
 // their range. For each cell, with a multiplier a,
 //
 //	z = (m + ρ·r − a)/(1+ρ), or (ρ·r − a)/ρ if m is missing, cut to [Low, High]; a ← a + ρ·(z − r).

@@ -197,7 +197,7 @@ func smallestSingular(r *mat.Dense) float64 {
 	return math.Sqrt(squared)
 }
 
-// exactSVD is the SVD of a dense copy of X, which it gets by products with the identity on the smaller side.
+// exactSVD is the SVD of a dense copy of X, computed as its product with the identity on the smaller side.
 func exactSVD(x matrix.Products, s SVDSettings) (*TruncatedSVD, error) {
 	n, p := x.Dims()
 	dense := mat.NewDense(max(n, p), min(n, p), nil)
@@ -252,7 +252,7 @@ func Identity(n int) *mat.Dense {
 	return eye
 }
 
-// maxResidual bounds ‖FᵀF − I‖² of matrices that Orthonormalize leaves as they are.
+// maxResidual bounds ‖FᵀF − I‖² of matrices that Orthonormalize does not change.
 const maxResidual = 1e-20
 
 // Orthonormalize replaces F (p×k) by the nearest orthonormal matrix unless it is orthonormal to 1e-10.
@@ -290,7 +290,7 @@ func RightVectorsTo(topics *mat.Dense, x matrix.Products, s SVDSettings) error {
 	return s.Threads.Orthonormalize(topics)
 }
 
-// ErrEigen is what callers return if the iteration for eigenvalues does not converge.
+// ErrEigen is returned by callers if the iteration for eigenvalues does not converge.
 var ErrEigen = errors.New("eigenvalues do not converge")
 
 // Eigen returns the eigenvalues of A, ascending, and the eigenvectors in columns; ok is false without convergence.
@@ -304,7 +304,7 @@ func Eigen(a mat.Symmetric) (values []float64, vectors *mat.Dense, ok bool) {
 	return e.Values(nil), vectors, true
 }
 
-// Inverse returns that of a symmetric matrix, which is nil unless it is positive definite.
+// Inverse returns the inverse of a symmetric matrix, nil unless it is positive definite.
 func Inverse(a mat.Symmetric) *mat.SymDense {
 	var factor mat.Cholesky
 	inverse := &mat.SymDense{}

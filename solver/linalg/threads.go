@@ -25,8 +25,8 @@ func (t Threads) Limit() int {
 
 // Parallel calls work on disjoint ranges that cover [0, n), on several goroutines if flops, the multiply-adds of all
 // calls, is large enough to pay for them. The ranges depend on the number of goroutines: for bits that do not, work
-// must compute element i alike in every range, and the caller must sum over elements afterwards. Parallel returns after
-// all calls.
+// must compute element i the same way in every range, and the caller must sum over elements afterwards. Parallel
+// returns after all calls.
 func (t Threads) Parallel(n, flops int, work func(from, to int)) {
 	parallelRows(t, n, flops, ranges(work))
 }
@@ -36,7 +36,7 @@ type ranges func(from, to int)
 func (work ranges) rows(from, to int) { work(from, to) }
 
 // parallelRows calls work.rows for consecutive ranges that cover [0, n). The ranges only decide which goroutine
-// computes a row, never how it is computed. It allocates only if there is a second goroutine.
+// computes a row, never how. It allocates only if there is a second goroutine.
 func parallelRows[W interface{ rows(from, to int) }](t Threads, n, flops int, work W) {
 	if flops >= minParallel {
 		if workers := min(t.Limit(), n); workers > 1 {
@@ -74,7 +74,7 @@ func (t Threads) MulTo(dst, a, b *mat.Dense) {
 	best.mulTo(t, dst, rowMajor(a.RawMatrix()), a, b, p, false)
 }
 
-// AddMulTo is MulTo that adds A·B to dst.
+// AddMulTo adds A·B to dst, under the conditions of MulTo.
 func (t Threads) AddMulTo(dst, a, b *mat.Dense) {
 	_, p := a.Dims()
 	best.mulTo(t, dst, rowMajor(a.RawMatrix()), a, b, p, true)
@@ -94,5 +94,5 @@ func (t Threads) Gram(a *mat.Dense) *mat.Dense {
 	return gram
 }
 
-// InnerTo stores AᵀB in dst; A is p×k, B is p×l, dst is k×l. It sums as GramTo does, at p·k·l multiply-adds.
+// InnerTo stores AᵀB in dst; A is p×k, B is p×l, dst is k×l. It sums like GramTo, at p·k·l multiply-adds.
 func (t Threads) InnerTo(dst, a, b *mat.Dense) { best.innerTo(t, dst, a, b, false) }

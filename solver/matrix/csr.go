@@ -20,7 +20,7 @@ type CSR struct {
 	indices []int32   // nnz
 	values  []float64 // nnz
 
-	transposed func() *CSR // Xᵀ, made when first asked for
+	transposed func() *CSR // Xᵀ, made at the first call
 	norm       func() float64
 }
 
@@ -36,7 +36,7 @@ var (
 // each row ascend strictly within [0, p); n and p are at most 2³¹−1. Values are not checked: the solvers refuse NaN
 // and infinities. The cost is O(n + nnz).
 //
-//nolint:revive // five arguments: the sizes and the three arrays are what the format consists of
+//nolint:revive // five arguments: the format consists of the sizes and the three arrays
 func NewCSR(n, p int, indptr []int, indices []int32, values []float64) (*CSR, error) {
 	if n < 0 || n > math.MaxInt32 || p < 0 || p > math.MaxInt32 || len(indptr) != n+1 || len(indices) != len(values) {
 		return nil, fmt.Errorf("%w: %d rows, %d columns, %d row starts, %d columns of entries, %d values", ErrFormat, n,
@@ -93,7 +93,7 @@ func (x *CSR) At(i, j int) float64 {
 	return 0
 }
 
-// T returns Xᵀ as a view, as gonum's matrices do. Transpose returns it as a CSR.
+// T returns Xᵀ as a view, like gonum's matrices. Transpose returns it as a CSR.
 func (x *CSR) T() mat.Matrix { return mat.Transpose{Matrix: x} }
 
 // NNZ returns the number of stored entries.

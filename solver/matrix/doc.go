@@ -1,5 +1,5 @@
-// Package matrix holds the matrices that the solvers take from their callers: a sparse matrix, CSR, and the small
-// interfaces by which any other matrix may offer fast products and rows.
+// Package matrix holds the input matrices of the solvers: a sparse matrix, CSR, and small interfaces by which any other
+// matrix can offer fast products and rows.
 //
 // Orientation: X is n×p, rows are documents (participants), columns are terms (items). Every function of the solvers
 // that takes a gonum mat.Matrix treats it by its type:

@@ -2,7 +2,7 @@ package matrix
 
 import "gonum.org/v1/gonum/mat"
 
-// Operator is an n×p matrix X that brings its own products. Implementations are immutable and safe for concurrent use.
+// Operator is an n×p matrix X with its own products. Implementations are immutable and safe for concurrent use.
 type Operator interface {
 	mat.Matrix
 	Products

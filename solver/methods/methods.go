@@ -25,7 +25,7 @@ const (
 	SVD         = "svd"
 )
 
-// method is what the command line needs to know of a method.
+// method describes a method to the command line.
 type method struct {
 	name           string
 	domain         solver.Domain
@@ -78,11 +78,11 @@ func Supervised() []string {
 	return []string{string(smf.VariantW), string(smf.VariantH)}
 }
 
-// Domain returns what the entries of X must be for the method of this name.
+// Domain returns the set that the entries of X must be from for the method of this name.
 func Domain(name string) solver.Domain { return find(name).domain }
 
-// NonNegative returns which factors the method of this name keeps non-negative and begins from as they are given. sonmf
-// has scores ≥ 0 too, but takes them from the topics.
+// NonNegative reports which factors the method of this name keeps non-negative and uses unchanged as a start. sonmf has
+// scores ≥ 0 too, but computes them from the topics.
 func NonNegative(name string) (topics, scores bool) {
 	m := find(name)
 	return m.topics, m.scores
@@ -105,7 +105,7 @@ func New(name string, s Settings) (solver.Method, Settings, error) {
 	found := find(name)
 	switch {
 	case found.make == nil:
-		return fail("is none of " + strings.Join(Names(), ", "))
+		return fail("is not one of " + strings.Join(Names(), ", "))
 	case s.Step != "" && name != SONMF && name != SONMFBinary:
 		return fail("has no step to choose")
 	case (s.L1Topics != nil || s.L1Scores != nil) && name != L1NMF:

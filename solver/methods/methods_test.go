@@ -35,7 +35,7 @@ func TestNewRefuses(t *testing.T) {
 		settings methods.Settings
 		want     string
 	}{
-		"unknown":             {"lda", methods.Settings{}, `"lda" is none of sonmf, sonmf-binary,`},
+		"unknown":             {"lda", methods.Settings{}, `"lda" is not one of sonmf, sonmf-binary,`},
 		"step of svd":         {methods.SVD, methods.Settings{Step: "exact"}, "no step to choose"},
 		"step of the other":   {methods.SONMFBinary, methods.Settings{Step: "cayley"}, "cayley"},
 		"unknown step":        {methods.SONMF, methods.Settings{Step: "newton"}, "newton"},

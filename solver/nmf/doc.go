@@ -1,5 +1,5 @@
 // Package nmf computes the non-negative matrix factorizations that the semi-orthogonal one is compared with. All
-// approximate X by Scores·Topicsᵀ; they differ in what they minimize and in which factors may be negative.
+// approximate X by Scores·Topicsᵀ; they differ in the objective and in the factors that may be negative.
 //
 //	method     minimizes                            topics                scores   X          update
 //	NMF        ‖X − G·Fᵀ‖²                          ≥ 0                   ≥ 0      ≥ 0        Lee and Seung 2001
@@ -19,8 +19,8 @@
 // logistic functions. Updates allocate nothing of the size of a factor, except for SemiNMF and LogNMF if columns are
 // dependent.
 //
-// Start factors that are given are used as they are, except that negative entries become 0 in a factor that must have
-// none. If only one factor is given, the other starts as the best one for it.
+// Given start factors are used unchanged, except that negative entries become 0 in a factor that must be non-negative.
+// If only one factor is given, the other starts as the best one for it.
 //
 // Sources: D. D. Lee and H. S. Seung, "Algorithms for non-negative matrix factorization", 2001. K. Kimura, M. Kudo and
 // Y. Tanaka, "A column-wise update algorithm for nonnegative matrix factorization in Bregman divergence with an

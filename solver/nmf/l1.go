@@ -54,7 +54,7 @@ func (m *L1) Weights(x mat.Matrix, rank int) (topics, scores float64) {
 	return topics, scores
 }
 
-// Start returns the state at the start factors; without any it starts as NMF does, with the penalties. It returns a
+// Start returns the state at the start factors; without any it starts like NMF, with the penalties. It returns a
 // *solver.DomainError for a negative entry of X.
 func (m *L1) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	topics, scores := m.Weights(p.X, p.Settings.Rank)

@@ -15,7 +15,8 @@ import (
 const (
 	// aloneLogistic is the number of steps that compute one factor if only the other is given.
 	aloneLogistic = 40
-	// leastTopic is the least entry of start topics that we choose: a topic of zeros would get no scores and stay zero.
+	// leastTopic is the least entry of start topics that we choose: a topic of zeros would get no scores and remain
+	// zero.
 	leastTopic = 1e-3
 )
 
@@ -28,8 +29,7 @@ func (LogNMF) Name() string { return "log-nmf" }
 // Start returns the state at the start factors. If no scores are given they are 0, or computed by a few steps if the
 // topics are given. It returns a *solver.DomainError for an entry of X that is neither 0 nor 1.
 //
-// Given factors should not be far too large: an update moves the log-odds by about 4. A topic of zeros does not come
-// back.
+// Given factors should not be far too large: an update moves the log-odds by about 4. A topic of zeros remains zero.
 func (LogNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	if err := solver.Binary.Check(p.X); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ type logNMF struct {
 // evaluate computes −RF and the objective.
 func (s *logNMF) evaluate() { s.loss.Evaluate(s.forScores) }
 
-// updateScores takes the best scores under the bound.
+// updateScores sets the best scores under the bound.
 func (s *logNMF) updateScores() {
 	s.threads.GramTo(s.gram, s.topics)
 	s.target(s.forScores.ScoresGradient, s.scores, s.gram)

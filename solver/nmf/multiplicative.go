@@ -20,7 +20,7 @@ func (NMF) Name() string { return "nmf" }
 
 // Start returns the state at the start factors. It returns a *solver.DomainError for a negative entry of X.
 //
-// Multiplicative updates stay near their start. If no factors are given, it is therefore the better of two that
+// Multiplicative updates stay near their start. If no factors are given, it is therefore the better of two starts that
 // coordinate descent has improved, at the cost of about sixty updates. Zeros, which no update changes, are raised to
 // 1e-10 of the factor's largest entry unless both factors are given.
 func (NMF) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {

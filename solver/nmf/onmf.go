@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// orthogonalLeast replaces negative entries, as in the published program. From it a topic that has lost its last
+	// orthogonalLeast replaces negative entries, as in the published program, so that a topic that has lost its last
 	// document can grow again.
 	orthogonalLeast = 1e-10
-	// trialUpdates is the number of updates that compare two starts, and the number that the better one makes after
+	// trialUpdates is the number of updates that compare two starts, and the number of updates of the better one after
 	// that.
 	trialUpdates = 25
 	// minNormal is the least number of full precision. Inverses of smaller ones may overflow.
@@ -85,8 +85,8 @@ func newOrthogonal(ctx context.Context, p *solver.Problem) (*orthogonal, error) 
 		total: make([]float64, terms), rest: make([]float64, terms), topic: make([]float64, terms),
 	}
 	o.leastScore = orthogonalLeast
-	// The published constant is absolute. It is used for given factors, which have a scale. Otherwise it is scaled as X
-	// is.
+	// The published constant is absolute. It is used for given factors, which have a scale. Otherwise it is scaled like
+	// X.
 	if topics, scores := given(p); !topics || !scores {
 		n, _ := s.scores.Dims()
 		o.leastScore *= math.Sqrt(s.squared / float64(n) / float64(terms))

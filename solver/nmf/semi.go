@@ -15,7 +15,7 @@ import (
 // maxCondition is the condition number of a Gram matrix of columns near length one above which directions are ignored.
 const maxCondition = 1e12
 
-// maxExponent is the power of two by which the lengths of scores may differ from ‖X‖.
+// maxExponent is the largest power of two by which the lengths of scores may differ from ‖X‖.
 const maxExponent = 32
 
 // SemiNMF is the factorization with non-negative scores and topics of either sign.
@@ -56,7 +56,7 @@ func (SemiNMF) Start(ctx context.Context, p *solver.Problem) (solver.State, erro
 //
 //	G′ = G ∘ √[ ((X·F)⁺ + G·(FᵀF)⁻) / ((X·F)⁻ + G·(FᵀF)⁺) ], then F′ = XᵀG′·(G′ᵀG′)⁺.
 //
-// Neither raises the residual. If the divisor is 0, the score is 0 or has no effect, and stays.
+// Neither raises the residual. If the divisor is 0, the score is 0 or has no effect, and is kept.
 type semi struct {
 	*state
 	gramPlus, gramMinus *mat.Dense // (FᵀF)⁺ and (FᵀF)⁻, k×k
@@ -97,7 +97,7 @@ func (s *semi) Update() solver.Status {
 }
 
 // rescale multiplies the scores of a topic by a power of two if their length is far from that of X, because those of a
-// topic that explains nothing would grow until their squares overflow. The next topics make up for it without rounding.
+// topic that explains nothing would grow until their squares overflow. The next topics undo it without rounding.
 func (s *semi) rescale() {
 	_, k := s.scores.Dims()
 	for t := range k {

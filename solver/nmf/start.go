@@ -30,7 +30,7 @@ func given(p *solver.Problem) (topics, scores bool) {
 // startNonNegative returns the state at the start of a method with F, G ≥ 0 and these weights.
 //
 // If no factor is given, two starts are improved by rounds of coordinate descent on both factors, and the better one is
-// taken: the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms.
+// used: the start that Init names, and the same after updates of ONMF. The second is better if topics share few terms.
 // It returns a *solver.DomainError for a negative entry of X.
 func startNonNegative(ctx context.Context, p *solver.Problem, topicsWeight, scoresWeight float64) (*state, error) {
 	if err := solver.NonNegative.Check(p.X); err != nil {
@@ -100,7 +100,7 @@ func (s *state) polish(ctx context.Context) {
 	s.measureTopics()
 }
 
-// factors returns the factors that are given. If neither is, the scores are 0 and Init names the topics: singular
+// factors returns the factors that are given. If neither is, the scores are 0 and Init chooses the topics: singular
 // vectors, random numbers or centroids, made non-negative if the method requires it.
 func factors(ctx context.Context, p *solver.Problem, topicsFrom solver.Domain) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()

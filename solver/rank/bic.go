@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// RunSettings controls SquaredResiduals and Stabilities. Zero values mean what the fields say. Seed is that of the
-// first run of each candidate; every further run has a Seed larger by 1.
+// RunSettings controls SquaredResiduals and Stabilities. Zero values mean the defaults that the fields name. Seed is the seed of
+// the first run of each candidate and larger by 1 in each further run.
 type RunSettings struct {
 	Jobs
 	// Factors are the candidates.
@@ -19,7 +19,7 @@ type RunSettings struct {
 	Runs int
 }
 
-// run returns what of makes of every run, the runs of a candidate one after the other.
+// run returns the result of the function of for every run, the runs of a candidate one after the other.
 func run[T any](ctx context.Context, x mat.Matrix, fit Fit, s RunSettings,
 	of func(topics, scores *mat.Dense) T,
 ) ([]T, error) {

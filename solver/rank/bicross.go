@@ -18,15 +18,15 @@ import (
 // Fit factorizes an n×p matrix with this number of factors and seed of the start. It must be safe for concurrent use.
 type Fit func(ctx context.Context, x mat.Matrix, factors int, seed uint64) (topics, scores *mat.Dense, err error)
 
-// BiCrossSettings controls BiCrossValidate. Zero values mean what the fields say. Seed is that of the groups and of
-// every fit.
+// BiCrossSettings controls BiCrossValidate. Zero values mean the defaults that the fields name. Seed is the seed of the groups and
+// of every fit.
 type BiCrossSettings struct {
 	Jobs
 	// Factors are the candidates.
 	Factors []int
 	// Folds is the number of groups of rows and of groups of columns; each pair of groups is held out once. 0 means 3.
 	Folds int
-	// NonNegativeTopics and NonNegativeScores say which factors of the method are never negative.
+	// NonNegativeTopics and NonNegativeScores are set for factors that the method keeps non-negative.
 	NonNegativeTopics, NonNegativeScores bool
 }
 
@@ -41,14 +41,14 @@ const (
 	dependent = 1e-12
 )
 
-// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that take no missing cells.
-// It holds one copy of the matrix for each thread. With the rows and columns of a fold held out, X is
+// BiCrossValidate returns the error of each candidate, in the order of Factors, for methods that do not accept missing
+// cells. It holds one copy of the matrix for each thread. With the rows and columns of a fold held out, X is
 //
 //	A B   A held out, D factorized into scores G and topics F, D ≈ GFᵀ,
 //	C D
 //
 // and A is compared with ĜF̂ᵀ, where Ĝ are the scores that best fit B by the topics F, and F̂ the topics that best fit
-// C by the scores G, both by least squares, non-negative if those of the method are. Error is the mean over the folds
+// C by the scores G, both by least squares, non-negative if the method's factors are. Error is the mean over the folds
 // of the mean squared error of the cells of A; StandardError comes from the deviation between folds.
 //
 // Source: A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix factorization", 2009,

@@ -24,7 +24,7 @@ var (
 )
 
 const (
-	// blockwiseFolds is the number of groups of rows and of columns of Lam et al., or less if there are fewer rows or
+	// blockwiseFolds is the number of groups of rows and of columns in Lam et al., reduced if there are fewer rows or
 	// columns. There are as many folds as groups of the more numerous kind.
 	blockwiseFolds = 10
 	// A confound with more than strataBins distinct values is replaced by strataBins bins of equal counts.
@@ -33,9 +33,9 @@ const (
 	blockwiseStream = 0x6263_7666
 )
 
-// Method prepares a factorization that takes missing cells for candidates of up to maxFactors factors. The training
+// Method prepares a factorization that accepts missing cells, for candidates of up to maxFactors factors. The training
 // matrix is n×p with NaN at missing cells and at the held-out ones. It has all rows of the whole matrix, in its order;
-// a row or column may be without any other cell.
+// a row or column may have no other cell.
 type Method func(training *mat.Dense, maxFactors int) (Fitter, error)
 
 // Fitter fits one training matrix: it returns the reconstruction, n×p, and whether the fit converged. It should run on
@@ -48,7 +48,7 @@ type Candidate struct {
 	Beta    float64 `json:"beta"`
 }
 
-// Settings controls BlockwiseCV. Zero values mean what the fields say.
+// Settings controls BlockwiseCV. Zero values mean the defaults that the fields name.
 type Settings struct {
 	Jobs
 	// Factors and Betas are the candidates, every pair of them.
@@ -56,7 +56,7 @@ type Settings struct {
 	Betas   []float64
 	// Strata, n×c, holds the confounds whose distribution every group of rows keeps; nil for none.
 	Strata *mat.Dense
-	// Partitions is the number of times that the cells are dealt to folds anew; 0 means 1.
+	// Partitions is the number of random assignments of the cells to folds; 0 means 1.
 	Partitions int
 }
 
@@ -101,7 +101,7 @@ func BlockwiseCV(ctx context.Context, x *mat.Dense, method Method, s Settings) (
 	if err := cv.prepare(); err != nil {
 		return nil, fmt.Errorf("cross-validating: %w", err)
 	}
-	// Fold by fold and the largest first, few folds are in memory at a time, and no long fit comes last.
+	// In this order, fold by fold and the largest first, few folds are in memory at a time, and no long fit comes last.
 	count := len(cv.candidates)
 	err := cv.Each(ctx, count*len(cv.folds), func(ctx context.Context, job int) error {
 		return cv.fit(ctx, job/count, count-1-job%count)
@@ -320,7 +320,7 @@ func (cv *blockwise) choose() *Choice {
 }
 
 // Merge adds the candidates of another cross-validation of the same matrix, method and settings, and chooses among all.
-// No candidate may be in both.
+// The two must not share a candidate.
 func (out *Choice) Merge(other *Choice) {
 	out.Curve = append(out.Curve, other.Curve...)
 	out.Fits, out.Unconverged = out.Fits+other.Fits, out.Unconverged+other.Unconverged

@@ -12,13 +12,13 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// maxHistories bounds the memory of Consensus: 30,000 rows that all differ take 3.6 GB.
+// maxHistories bounds the memory of Consensus: 30,000 different rows need 3.6 GB.
 const maxHistories = 30000
 
 // equalDistances is a share of the squared distances. A variance below it may be rounding alone.
 const equalDistances = 1e-12
 
-// ErrSize is returned for too many rows to compare each with each.
+// ErrSize is returned for too many rows to compare all pairs.
 var ErrSize = errors.New("too many rows")
 
 // Stability measures how far repeated runs agree on which rows belong together. c_ij is the share of the runs that put
@@ -35,11 +35,11 @@ type Stability struct {
 }
 
 // Consensus returns the stability of runs over the same n rows: clusters[r][i] is the cluster of row i in run r, as
-// Assign gives it. Clusters need not have the same numbers in different runs.
+// Assign returns it. Clusters need not have the same numbers in different runs.
 //
-// Rows that share their cluster in every run have one history, and are compared once, with their number as weight. u
-// different histories cost u² steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize if u is above
-// 30,000, and for runs without rows or of different lengths.
+// Rows that share their cluster in every run have the same history and are compared once, with their number as weight.
+// u different histories cost u² steps for each run and 8·u²/2 bytes. It returns an error that wraps ErrSize if u is
+// above 30,000, and for runs without rows or of different lengths.
 func Consensus(clusters [][]int) (Stability, error) {
 	histories, weights, err := group(clusters)
 	if err != nil {
@@ -70,7 +70,7 @@ func Consensus(clusters [][]int) (Stability, error) {
 	return s, nil
 }
 
-// group returns the different histories of rows, with how many rows have each. A history holds the cluster in each run.
+// group returns the different histories of rows, the clusters in each run, and the number of rows with each.
 func group(clusters [][]int) (histories [][]int, weights []float64, err error) {
 	if len(clusters) == 0 || len(clusters[0]) == 0 {
 		return nil, nil, fmt.Errorf("%w: none", ErrSize)
@@ -132,8 +132,8 @@ func (d triangle) at(a, b int) *float64 {
 // overwrites the distances.
 //
 // It follows chains of nearest neighbours until two are each other's (F. Murtagh, "A survey of recent advances in
-// hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones the one before in the chain
-// is taken, otherwise the first.
+// hierarchical clustering algorithms", 1983), which makes n² steps. Among equally near ones it prefers the one before
+// in the chain, otherwise the first.
 func (d triangle) joined(weights []float64) float64 {
 	size, alive := slices.Clone(weights), slices.Repeat([]bool{true}, len(weights))
 	var sum float64
@@ -195,14 +195,14 @@ func Stabilities(ctx context.Context, x mat.Matrix, fit Fit, s RunSettings) ([]S
 	return all, nil
 }
 
-// Unassigned is the cluster of rows that no factor scores.
+// Unassigned is the cluster of rows without a positive score.
 const Unassigned = -1
 
 // Assign returns the cluster of each row of scores (n×k, ≥ 0), the factor that contributes most to it:
 //
 //	argmax_t ‖f_t‖·scores_it,  f_t column t of topics (p×k),
 //
-// the first of equals. Weighing by the length of f_t makes it independent of how a factorization splits the scale
+// the first of equal ones. Weighting by the length of f_t makes it independent of how a factorization splits the scale
 // between the two. A row without a positive score is Unassigned.
 func Assign(topics, scores *mat.Dense) []int {
 	n, k := scores.Dims()

@@ -13,7 +13,7 @@ import (
 const ICQFRelTol = 1e-4
 
 // ICQF returns the Method of package icqf, with the confounds and the range of data, whose answers are used only to
-// find their range if none is given. The settings are those of each fit, except Rank, L1, Threads and a RelTol below
+// determine the range if none is given. The settings are those of each fit, except Rank, L1, Threads and a RelTol below
 // ICQFRelTol.
 func ICQF(data icqf.Data, s icqf.Settings) Method {
 	data.Min, data.Max = data.Range()

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Jobs says how a criterion makes its fits, or its draws. Zero values mean what the fields say.
+// Jobs controls the fits, or the draws, of a criterion. Zero values mean the defaults that the fields name.
 type Jobs struct {
 	// Seed starts the generators.
 	Seed uint64
@@ -22,8 +22,8 @@ type Jobs struct {
 	Progress func(done, total int)
 }
 
-// Each does jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause, or
-// one that wraps solver.ErrSettings for a negative number of threads.
+// Each runs jobs 0 … count−1, started in this order, until one fails or ctx ends. It returns the error or the cause, or
+// an error that wraps solver.ErrSettings for a negative number of threads.
 func (j Jobs) Each(ctx context.Context, count int, work func(ctx context.Context, i int) error) error {
 	if j.Threads < 0 {
 		return fmt.Errorf("%w: %d threads", solver.ErrSettings, j.Threads)
@@ -50,7 +50,7 @@ func (j Jobs) Each(ctx context.Context, count int, work func(ctx context.Context
 	return group.Wait()
 }
 
-// lent returns a function that gives a value to several jobs: the first builds it, and it is released with the last.
+// lent returns a function that shares a value among several jobs: the first call builds it, the last releases it.
 func lent[T any](jobs int, build func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	once := sync.OnceValues(build)

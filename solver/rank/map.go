@@ -15,9 +15,9 @@ const degenerate = 1e-10
 // from the matrix of partial correlations", 1976, and with fourth powers W. F. Velicer, C. A. Eaton and J. L.
 // Fava, 2000.
 //
-// Entry m is the mean of the squares, or of the fourth powers, of the correlations that are left when the first m
-// principal components are taken out. The lists begin with R itself and end with p−2 components, or before one that
-// leaves nothing of some item. The m with the least mean is the number of components. The cost is p³.
+// Entry m is the mean of the squares, or of the fourth powers, of the correlations that remain after the first m
+// principal components are removed. The lists begin with R itself and end with p−2 components, or before a component
+// that leaves nothing of some item. The m with the least mean is the number of components. The cost is p³.
 func MAP(r *mat.SymDense) (squares, fourthPowers []float64, err error) {
 	p := r.SymmetricDim()
 	values, vectors, ok := linalg.Eigen(r)

@@ -16,21 +16,21 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// DefaultDraws is the number of random data sets unless told otherwise.
+// DefaultDraws is the default number of random data sets.
 const DefaultDraws = 100
 
 // percentile is the quantile of the random eigenvalues that an eigenvalue of the data must exceed.
 const percentile = 0.95
 
-// ParallelSettings controls Parallel. Zero values mean what the fields say.
+// ParallelSettings controls Parallel. Zero values mean the defaults that the fields name.
 type ParallelSettings struct {
 	Jobs
 	// Correlation is the kind of correlation; "" means Pearson.
 	Correlation factoranalysis.Kind
 	// Draws is the number of random data sets; 0 means DefaultDraws.
 	Draws int
-	// Components takes the eigenvalues of the Pearson correlations themselves, Horn's own, and no factors. A missing
-	// answer is the mean of its item's then.
+	// Components uses the eigenvalues of the Pearson correlations themselves, as Horn did, instead of common factors. A
+	// missing answer is then replaced by the mean of its item.
 	Components bool
 }
 
@@ -47,9 +47,9 @@ type ParallelAnalysis struct {
 // Parallel compares the eigenvalues of the data with those of random data without any factor: J. L. Horn, "A rationale
 // and test for the number of factors in factor analysis", 1965, with a percentile in place of the mean (L. W. Glorfeld,
 // 1995). Eigenvalues are those of the correlations with the communalities of one minres factor on the diagonal, or with
-// Components those of the correlations. Draws have the shape of x, n×p, and its missing answers: independent normal
-// variables, or for Polychoric the answers of each item permuted among those who gave one (A. Buja and N. Eyuboglu,
-// 1992).
+// Components those of the correlations themselves. Draws have the shape of x, n×p, and its missing answers: independent
+// normal variables, or for Polychoric the answers of each item permuted among those who gave one (A. Buja and N.
+// Eyuboglu, 1992).
 //
 // Draw d uses the generator of Seed and d, so that the outcome does not depend on the number of threads. When ctx ends,
 // its cause is returned. Errors are those of Correlate; a negative number of draws, and polychoric Components, wrap
@@ -91,7 +91,7 @@ func Parallel(ctx context.Context, x mat.Matrix, s ParallelSettings) (*ParallelA
 	return a, nil
 }
 
-// eigenvalues returns those of the correlations of x, reduced unless they are of components, descending.
+// eigenvalues returns the eigenvalues of the correlations of x, reduced unless Components is set, descending.
 func (s *ParallelSettings) eigenvalues(ctx context.Context, x mat.Matrix,
 	threads int,
 ) ([]float64, *factoranalysis.Correlations, error) {

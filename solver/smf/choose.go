@@ -21,11 +21,11 @@ import (
 // DefaultFolds is the number of parts of a cross-validation.
 const DefaultFolds = 5
 
-// hopeless times the lowest log loss on a path of falling ν ends the path: smaller ν would fit the training part even
-// more closely and need more updates.
+// hopeless times the lowest log loss on a path of falling ν ends the path: smaller ν would overfit the training part
+// even more and need more updates.
 const hopeless = 1.25
 
-// leastProbability bounds the probability of the true class in the log loss, so that one document cannot decide alone.
+// leastProbability bounds the probability of the true class in the log loss, so that a single document cannot dominate.
 const leastProbability = 1e-15
 
 // The candidates in the units that Search describes. The labels dominate at the smallest ξ, the reconstruction at the
@@ -35,7 +35,7 @@ var (
 	defaultRidge = [...]float64{0.001, 0.01, 0.03, 0.1, 0.3, 1}
 )
 
-// Search says what a cross-validation tries.
+// Search is the grid of a cross-validation.
 type Search struct {
 	// Method and Solver are the settings of every run. Their Xi, Ridge and Rank are replaced. Start factors and a
 	// Recorder are errors.
@@ -82,7 +82,7 @@ type Candidate struct {
 type Choice struct {
 	// Best is the candidate with the least log loss, the first of several.
 	Best Candidate
-	// Candidates are those that ran to finite results, ranks outermost and ridges innermost.
+	// Candidates are all with finite results, ranks outermost and ridges innermost.
 	Candidates []Candidate
 	// LogOdds is n×κ: Prediction.LogOdds of each document, by the run of Best that did not see the document.
 	LogOdds *mat.Dense
@@ -95,7 +95,7 @@ type Choice struct {
 // A run factorizes the documents outside a fold. For each rank, the first run has the largest ξ and ν and begins at the
 // start of Solver. Each other run begins where the run with the next larger ν ended, or, for the largest ν, where that
 // with the next larger ξ ended. For each ξ the path of ν ends when the log loss over all folds is a quarter above its
-// lowest. A run that ends at its limit of updates counts as it is. A matrix that is neither a *mat.Dense nor a
+// lowest. A run that ends at its limit of updates counts like any other. A matrix that is neither a *mat.Dense nor a
 // *matrix.CSR is copied once through At.
 //
 // The folds of a candidate run on up to Solver.Threads goroutines, each with a copy of its rows; the result does not
@@ -140,7 +140,7 @@ func Choose(ctx context.Context, x mat.Matrix, data Data, search Search) (*Choic
 	return choice, nil
 }
 
-// unitDigits rounds the unit of the default candidates, because people read them.
+// unitDigits rounds the unit of the default candidates, because users read them.
 const unitDigits = 12
 
 // complete fills in defaults, checks the search and returns the number of folds.
@@ -186,7 +186,7 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 	return checkFolds(s.FoldOf, *data)
 }
 
-// checkFolds returns the number of folds. It refuses an empty fold, and a class whose documents all lie in one fold: a
+// checkFolds returns the number of folds. It rejects an empty fold, and a class whose documents are all in one fold: a
 // model that never saw a class cannot predict it.
 func checkFolds(of []int, data Data) (count int, err error) {
 	if len(of) != len(data.Labels) {

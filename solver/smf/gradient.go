@@ -35,9 +35,9 @@ const (
 // then Θ is the truncated SVD of [A½, B½]. The paper has τ_Γ = τ; with an intercept τ = 0.01 then ends in a limit cycle
 // from about 800 documents on.
 //
-// A step that is too long for the problem ends the run as Cycling. This includes a run that goes to and fro between
-// points with the same objective, which the tolerances would take for convergence. An update costs two products of X̂
-// for each power step and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only
+// A step that is too long for the problem ends the run as Cycling. This includes a run that oscillates between points
+// with the same objective, which the tolerances would mistake for convergence. An update costs two products of X̂ for
+// each power step and two more, all with at least k + 4 columns. Unless Θ½ is small it is never formed, only
 // multiplied.
 type gradientState struct {
 	iterate

@@ -129,8 +129,8 @@ func (it *iterate) assume(topics, scores *mat.Dense) error {
 	return nil
 }
 
-// designTo stores in dst, or in a new matrix, what the activations are linear in: [X̂ᵀQ | z] for SMF-W, whose products
-// are X̂ᵀQ, and [Q | z] for SMF-H.
+// designTo stores in dst, or in a new matrix, the matrix that the activations are linear in: [X̂ᵀQ | z] for SMF-W,
+// whose products are X̂ᵀQ, and [Q | z] for SMF-H.
 func (it *iterate) designTo(dst, products *mat.Dense) *mat.Dense {
 	if dst == nil {
 		dst = mat.NewDense(it.n, it.rank+it.aux, nil)

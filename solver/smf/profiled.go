@@ -12,7 +12,7 @@ import (
 
 const (
 	// startSteps and updateSteps bound the Newton steps of the coefficients. The steps end when they promise less than
-	// fitShare of the objective, or in an update less than gainShare of the gain of the update before.
+	// fitShare of the objective, or in an update less than gainShare of the gain of the previous update.
 	startSteps  = 20
 	updateSteps = 3
 	fitShare    = 1e-11
@@ -214,7 +214,7 @@ func (s *profiledState) products() {
 	s.addRidge(s.gradient)
 }
 
-// directions stores after Q and P in wide an orthonormal basis of what the new directions [2ξ·X̂Y − ∇·b, ∇] have
+// directions stores after Q and P in wide an orthonormal basis of the part of the new directions [2ξ·X̂Y − ∇·b, ∇]
 // outside their span, with its image, and returns the number of columns in use. Images are computed for orthonormal
 // columns only, so that rounding errors do not grow from update to update.
 func (s *profiledState) directions() int {

@@ -44,14 +44,14 @@ type regression struct {
 	factored                                         bool
 }
 
-// fitted are the coefficients and what belongs to them.
+// fitted are the coefficients with their activations, probabilities and losses.
 type fitted struct {
 	coef               *mat.Dense // κ×m
 	activations, probs *mat.Dense // n×κ
 	loss, objective    float64    // without and with the ridge
 }
 
-// newRegression begins with these coefficients, which it takes over.
+// newRegression starts from these coefficients, which it keeps and changes.
 func newRegression(t *task, design, coef *mat.Dense) *regression {
 	_, m := design.Dims()
 	g := &regression{task: t, design: design}

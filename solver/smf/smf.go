@@ -76,7 +76,7 @@ func (s *Settings) Update() Update {
 	return UpdateProfiled
 }
 
-// Method is the factorization as a solver.Method. It holds the labels, so it is for one set of documents.
+// Method is the factorization as a solver.Method. It holds the labels, so it fits one set of documents only.
 type Method struct {
 	data     Data
 	settings Settings
@@ -89,7 +89,7 @@ func New(data Data, s Settings) (*Method, error) {
 		return nil, fmt.Errorf("reading the labels: %w", err)
 	}
 	if s.Variant != VariantW && s.Variant != VariantH {
-		return nil, fmt.Errorf("%w: variant %q is none of smf-w, smf-h", solver.ErrSettings, s.Variant)
+		return nil, fmt.Errorf("%w: variant %q is not one of smf-w, smf-h", solver.ErrSettings, s.Variant)
 	}
 	if !(s.Xi > 0) || !(s.Ridge >= 0) || !(s.Step >= 0) || !(s.StepAux >= 0) ||
 		math.IsInf(s.Xi+s.Ridge+s.Step+s.StepAux, 1) {
@@ -124,7 +124,7 @@ func (d *Data) check() error {
 	return checkAux(d.Aux, len(d.Labels))
 }
 
-// ClassWeights says how the class of a document sets its weight in the label loss.
+// ClassWeights is the rule that gives a document its weight in the label loss by its class.
 type ClassWeights string
 
 const (
@@ -172,8 +172,8 @@ func checkAux(aux *mat.Dense, n int) error {
 func (m *Method) Name() string { return string(m.settings.Variant) }
 
 // Start returns the state at iteration 0: the given start factors, or otherwise the topics that Init names with their
-// least squares scores X·Topics. UpdateProfiled fits the rest to the span of the start: in its first update if topics
-// and scores are given, and before iteration 0 otherwise.
+// least squares scores X·Topics. UpdateProfiled fits the other unknowns to the span of the start: in its first update
+// if topics and scores are given, and before iteration 0 otherwise.
 func (m *Method) Start(ctx context.Context, p *solver.Problem) (solver.State, error) {
 	t, err := m.newTask(p)
 	if err != nil {
@@ -255,7 +255,7 @@ func (t *task) checkHead() error {
 	return nil
 }
 
-// shape returns that of a matrix, 0×0 for nil.
+// shape returns the shape of a matrix, 0×0 for nil.
 func shape(a *mat.Dense) (rows, columns int) {
 	if a == nil {
 		return 0, 0

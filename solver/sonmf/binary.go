@@ -20,7 +20,7 @@ const (
 	// BinaryStepQuasiNewton is the default. It updates both factors at once by L-BFGS within their constraints.
 	BinaryStepQuasiNewton BinaryStep = "quasi-newton"
 	// BinaryStepFixed is the paper's algorithm 2: scores by Newton steps of the fixed length Eta, topics by a line
-	// search along the Cayley transform of the gradient. It is for comparison: it needs many times as many updates, and
+	// search along the Cayley transform of the gradient. It is for comparison: it needs many times more updates, and
 	// any fixed length is too long for some data.
 	BinaryStepFixed BinaryStep = "newton-fixed"
 )
@@ -49,7 +49,7 @@ type Binary struct{ settings BinarySettings }
 func NewBinary(s BinarySettings) (*Binary, error) {
 	s.Step = cmp.Or(s.Step, BinaryStepQuasiNewton)
 	if s.Step != BinaryStepQuasiNewton && s.Step != BinaryStepFixed {
-		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is none of quasi-newton, newton-fixed",
+		return nil, fmt.Errorf("choosing the step of sonmf-binary: %w: %q is not one of quasi-newton, newton-fixed",
 			solver.ErrSettings, s.Step)
 	}
 	if !(s.Eta >= 0) || math.IsInf(s.Eta, 1) {
@@ -117,8 +117,8 @@ func (b *Binary) Start(ctx context.Context, p *solver.Problem) (solver.State, er
 //	Z = m + (X − d)/(d·(1 − d)), m = log(d/(1 − d)), d = (ΣX + ½)/(n·p + 1),
 //
 // the matrix that Newton's method for logistic regression would fit: d is the mean of X, and the ½ keeps m finite. The
-// topics are those that Init names of Z, whose singular vectors can express that most entries are 0, and the scores
-// ⟨ZF⟩₊. Z is never formed, only multiplied.
+// topics are the start Init of Z, whose singular vectors can express that most entries are 0, and the scores are ⟨ZF⟩₊.
+// Z is never formed, only multiplied.
 func (b *Binary) start(ctx context.Context, p *solver.Problem) (topics, scores *mat.Dense, err error) {
 	n, terms := p.X.Dims()
 	k := p.Settings.Rank

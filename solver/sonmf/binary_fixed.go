@@ -70,7 +70,7 @@ func (s *fixedState) Update() solver.Status {
 			last = s.trial.Objective
 			if s.at.Objective-s.trial.Objective > s.threshold {
 				s.at, s.trial = s.trial, s.at
-				s.moved.Scores = s.trial.Scores // those of s.at stay as they are
+				s.moved.Scores = s.trial.Scores // those of s.at are kept
 				s.curve.topicsGram, s.curve.nextGram = s.curve.nextGram, s.curve.topicsGram
 				s.tau = 2 * tau
 				return solver.NotTerminated

@@ -33,7 +33,7 @@ const (
 // multiply-adds.
 //
 // Departures from the authors' program:
-//   - A change within rounding ends the run as Stationary, not by fifty halvings.
+//   - A change within rounding ends the run as Stationary, not after fifty halvings.
 //   - A search that fails ends the run as SearchFailed and keeps τ.
 //   - The small system is solved, not inverted.
 //   - C, GᵀG and R are stored divided by a power of two near ‖X‖², and τ multiplied by it, so that ‖R‖² overflows for
@@ -183,7 +183,7 @@ func (s *cayleyState) try(tau, refreshed float64) (objective float64, ok bool) {
 }
 
 // solve stores (I + (τ/2)·VᵀU)⁻¹·VᵀF in solution. It reports false for a singular system and if τ·R overflows, not for
-// an ill-conditioned one: its blocks are of size 1 and of size τ·‖R‖².
+// an ill-conditioned one: its blocks have sizes 1 and τ·‖R‖².
 func (c *cayleyCurve) solve(tau float64) bool {
 	k := len(c.pivots) / 2
 	for i := range k {

@@ -35,8 +35,7 @@ type Settings struct {
 	// Step is the update of the topics; "" means StepExtrapolated.
 	Step Step
 	// Tau is the first step length τ of StepCayley. 0 means 8192/‖GᵀG‖ with the first scores G. This is too long on
-	// purpose: the first search then ends at the longest step that descends. The paper's 0.5 is right for one scale of
-	// X only.
+	// purpose: the first search then ends at the longest step that descends. The paper's 0.5 fits only one scale of X.
 	Tau float64
 }
 
@@ -47,7 +46,7 @@ type Method struct{ settings Settings }
 func New(s Settings) (*Method, error) {
 	s.Step = cmp.Or(s.Step, StepExtrapolated)
 	if s.Step != StepExtrapolated && s.Step != StepExact && s.Step != StepCayley {
-		return nil, fmt.Errorf("choosing the step of sonmf: %w: %q is none of extrapolated, exact, cayley",
+		return nil, fmt.Errorf("choosing the step of sonmf: %w: %q is not one of extrapolated, exact, cayley",
 			solver.ErrSettings, s.Step)
 	}
 	if !(s.Tau >= 0) || math.IsInf(s.Tau, 1) {

@@ -20,10 +20,10 @@ const (
 	powerIterations = 30
 )
 
-// Method is the decomposition as a solver.Method. It is all start: it makes no updates and ends Stationary.
-// Settings.Init is not used, and start factors are refused.
+// Method is the decomposition as a solver.Method. Start computes it all: it makes no updates and ends Stationary.
+// Settings.Init is not used, and start factors are rejected.
 //
-// If the smaller side of X is at most 1000 and X has at most 2²⁷ cells, X is made dense, also a sparse one (n·p
+// If the smaller side of X is at most 1000 and X has at most 2²⁷ cells, X is made dense, even if it is sparse (n·p
 // numbers), and the result is exact to rounding. Otherwise it is the randomized decomposition with 30 power iterations,
 // which multiplies X only, in 62 products with about 4·k/3 columns.
 type Method struct{}
@@ -34,7 +34,7 @@ func (Method) Name() string { return "svd" }
 // Start computes the whole decomposition. It is not interrupted by ctx.
 func (Method) Start(_ context.Context, p *solver.Problem) (solver.State, error) {
 	if p.Settings.StartTopics != nil || p.Settings.StartScores != nil {
-		return nil, fmt.Errorf("%w: the singular value decomposition takes no start factors", solver.ErrSettings)
+		return nil, fmt.Errorf("%w: the singular value decomposition does not accept start factors", solver.ErrSettings)
 	}
 	n, terms := p.X.Dims()
 	s := linalg.SVDSettings{

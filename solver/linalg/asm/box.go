@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// box writes the kernel of Box: some vectors of each row of X take all their rounds before the next.
+// box writes the kernel of Box: some vectors of each row of X get all their rounds before the next vectors.
 func (l *level) box() {
 	l.kernel("box", "func(vectors, k, rounds int, x, c *float64, row int, gram, inverse *float64, upper float64)",
 		`makes the given number ≥ 1 of rounds of coordinate descent on 1, 2, 4 … vectors, at most the lanes of one, of

@@ -1,5 +1,5 @@
-// Command asm writes the assembly of the kernels of solver/linalg; `go generate` runs it. It is a module of its own,
-// so that avo is no dependency of the product.
+// Command asm writes the assembly of the kernels of solver/linalg; `go generate` runs it. It is a module of its own, so
+// that avo is not a dependency of the product.
 package main
 
 import (

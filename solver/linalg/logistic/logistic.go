@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// laneCount is the number of ranges of documents with sums of their own, fixed, so that GOMAXPROCS does not matter.
+	// laneCount is the number of ranges of documents with separate sums. It is fixed: GOMAXPROCS must not matter.
 	laneCount = 8
 	// tileRows and tileColumns bound the cells of M that a lane holds at a time, 1 MiB: they stay in the cache.
 	tileRows, tileColumns = 128, 1024
@@ -55,7 +55,7 @@ type Loss struct {
 // lane adds up some of the documents.
 type lane struct {
 	from, to int        // documents
-	gradient *mat.Dense // EᵀG, p×k, if it is asked for
+	gradient *mat.Dense // EᵀG, p×k, if requested
 	loss     float64
 
 	cells, products []float64 // of a tile, of EᵀG of a tile

@@ -23,8 +23,8 @@ type entry struct {
 // Read returns the tensors of a file and its metadata, nil if there is none. The values are copied, data is not kept.
 // NaN and infinities are accepted.
 //
-// Errors wrap ErrFormat and name the tensor: a header that is longer than MaxHeader or the file, is no JSON object, or
-// repeats a name; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative,
+// Errors wrap ErrFormat and name the tensor: a header that is longer than MaxHeader or the file, is not a JSON object,
+// or repeats a name; metadata other than strings; a type other than F64, or an unknown field; a shape that is negative,
 // too large or not the length of the data; offsets outside the file, overlapping or with holes; bytes behind the last
 // tensor.
 func Read(data []byte) (Tensors, map[string]string, error) {
@@ -53,7 +53,7 @@ func Read(data []byte) (Tensors, map[string]string, error) {
 	return tensors, metadata, nil
 }
 
-// parseHeader reads the header token by token, because encoding/json would let a repeated name pass.
+// parseHeader reads the header token by token, because encoding/json accepts a repeated name.
 func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
 		return nil, nil, malformed("header is no JSON object in UTF-8")

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// float64Type is the only type of the format that this package takes; its values have float64Size bytes.
+// float64Type is the only type of the format that this package accepts; its values have float64Size bytes.
 const (
 	float64Type = "F64"
 	float64Size = 8

@@ -15,9 +15,9 @@ import (
 // chunk is the number of bytes that Write encodes at a time.
 const chunk = 1 << 16
 
-// Write writes the tensors and the metadata, which may be nil, in the bytes of Python's safetensors: by name. A name
-// must be UTF-8 and other than "__metadata__", and a shape must multiply to the length of its data. Tensors are not
-// modified.
+// Write writes the tensors and the metadata, which may be nil, in the order of their names, with the same bytes as
+// Python's safetensors. A name must be UTF-8 and not "__metadata__", and the product of a shape must be the length of
+// its data. Tensors are not modified.
 func Write(w io.Writer, tensors Tensors, metadata map[string]string) error {
 	names := slices.Sorted(maps.Keys(tensors))
 	head, err := header(names, tensors, metadata)
