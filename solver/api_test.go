@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/wardcast/wardcast/"
 
-// No exported name of a public package is of, takes or returns a type of internal/, so other modules can call all of
+// No exported name of a public package has, accepts or returns a type of internal/, so other modules can call all of
 // them.
 func TestPublicAPINamesNoInternalTypes(t *testing.T) {
 	if os.Getenv("WARDCAST_LONG") == "" {

@@ -11,7 +11,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// The first entry outside a domain is named, of a dense matrix and of a sparse one, whose zeros belong to every domain.
+// The first entry outside a domain is reported, for a dense matrix and for a sparse one, whose zeros are in every
+// domain.
 func TestDomains(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -53,7 +54,7 @@ func TestUnknownDomain(t *testing.T) {
 	}
 }
 
-// A matrix that offers nothing but At is read through it.
+// A matrix with only At is read through it.
 func TestDomainOfForeignMatrix(t *testing.T) {
 	t.Parallel()
 	x := struct{ mat.Matrix }{mat.NewDense(1, 1, []float64{0.5})}

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver/nmf"
 )
 
-// answers is a matrix of rank 1: the second document says twice what the first one does.
+// answers is a matrix of rank 1: the second document is twice the first one.
 func answers() *mat.Dense {
 	return mat.NewDense(3, 3, []float64{
 		1, 2, 2,

@@ -93,7 +93,7 @@ func TestRandomStartFollowsSeed(t *testing.T) {
 	}
 }
 
-// A random start of very many terms takes no p×p matrix.
+// A random start of very many terms needs no p×p matrix.
 func TestRandomStartOfManyTerms(t *testing.T) {
 	t.Parallel()
 	const p = 200_000
@@ -149,7 +149,7 @@ func TestGivenStart(t *testing.T) {
 	}
 }
 
-// asked is a context that ends after so many questions whether it has.
+// asked is a context that ends after this many calls of Err.
 type asked struct {
 	context.Context
 	left, after int

@@ -56,7 +56,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// A table without a header loses nothing, and a surface is taken however it is joined.
+// A table without a header loses no line, and a surface is found however its words are joined.
 func TestWithoutHeader(t *testing.T) {
 	t.Parallel()
 	s := DefaultSettings()
@@ -100,7 +100,7 @@ func TestWithErrors(t *testing.T) {
 	}
 }
 
-// What a table may not hold for reasons of other lines, the making of a vectorizer refuses.
+// New rejects a table with lines that contradict each other.
 func TestConceptsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, table, says string }{
@@ -166,7 +166,7 @@ func TestBuiltinStopWords(t *testing.T) {
 	t.Parallel()
 	stops := builtinStopWords()
 	if sorted := slices.Sorted(slices.Values(stops)); len(sorted) != len(slices.Compact(slices.Clone(sorted))) {
-		t.Error("a stop word is there twice")
+		t.Error("a stop word is repeated")
 	}
 	for _, finding := range []string{
 		"left", "right", "up", "down", "after", "before", "off", "out", "more", "unable", "pain",

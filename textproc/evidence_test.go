@@ -7,8 +7,8 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// The parts of a note ascend, do not overlap and add up, whatever the note holds: phrases, parts of concepts, pieces of
-// words, and one character that stands for several words.
+// The parts of a note ascend, do not overlap and add up for any note: phrases, parts of concepts, pieces of words, and
+// one character that stands for several words.
 func TestPartsShareOutEverything(t *testing.T) {
 	t.Parallel()
 	texts := []string{

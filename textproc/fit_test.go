@@ -26,7 +26,7 @@ func settings(change func(*textproc.Settings)) textproc.Settings {
 	return s
 }
 
-// vectorizer returns one whose vocabulary is of no interest.
+// vectorizer returns a vectorizer with an arbitrary vocabulary.
 func vectorizer(tb testing.TB, change func(*textproc.Settings)) *textproc.Vectorizer {
 	tb.Helper()
 	v, err := textproc.New(settings(change), []textproc.Term{{Text: "pain", Surface: []string{"pain"}, DF: 1}},
@@ -155,7 +155,7 @@ func TestSurface(t *testing.T) {
 	}
 	want := map[string][]string{
 		"bleed":            {"bleeding", "bleed", "bleeds"},
-		"bleed chest_pain": {"bleed chest_pain"}, // each of its forms is of one visit, so the term stands for itself
+		"bleed chest_pain": {"bleed chest_pain"}, // each of its forms is from one visit, so the term stands for itself
 		"bleed not:pain":   {"bleed not:pain"},
 		"chest":            {"cp"},
 		"chest_pain":       {"cp"},
@@ -328,8 +328,8 @@ func TestRowAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNamesArePositions: a name that has the stem of a known word, or nearly its spelling, is no word that anybody else
-// wrote.
+// TestNamesArePositions: a name that has the stem of a known word, or nearly its spelling, is not a word of other
+// patients.
 func TestNamesArePositions(t *testing.T) {
 	t.Parallel()
 	var docs []textproc.Document

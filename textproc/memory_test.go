@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTransformerMemory: whatever words come, and however long the notes are, a transformer holds what it says, and its
-// rows stay right.
+// TestTransformerMemory: for any words and any length of the notes, a transformer keeps its memory bounds and its rows
+// stay right.
 func TestTransformerMemory(t *testing.T) {
 	pieces := []Piece{}
 	for a := 'a'; a <= 'z'; a++ {

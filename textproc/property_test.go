@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawNote draws what notes are made of, and what they should not be made of.
+// drawNote draws parts of notes, valid and invalid.
 func drawNote(t *rapid.T, label string) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -157,7 +157,7 @@ func TestFoldIgnoresForm(t *testing.T) {
 	})
 }
 
-// A note means the same beside words beyond ASCII, which have it folded.
+// A note means the same next to non-ASCII words, which make it folded.
 func TestFoldedTextReadsAsASCII(t *testing.T) {
 	t.Parallel()
 	reader := newReader(t)
@@ -205,7 +205,7 @@ func columnsOf(t *Transformer, note string) []string {
 	return all
 }
 
-// The counts of Fit and the values of Row are those that follow from the terms of each note by their definitions.
+// The counts of Fit and the values of Row follow from the terms of each note by their definitions.
 func TestFitByDefinition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -440,8 +440,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// upper returns s in capitals, but for letters whose capital is another letter's, the dotless i of Turkish, and for
-// marks, whose capital is a letter, the Greek iota below.
+// upper returns s in capitals, except letters that share a capital with another one, the dotless i of Turkish, and
+// marks whose capital is a letter, the Greek iota below.
 func upper(s string) string {
 	return strings.Map(func(r rune) rune {
 		if u := []rune(strings.ToUpper(string(r))); !unicode.IsMark(r) && len(u) == 1 &&

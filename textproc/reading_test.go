@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReading compares the terms of the notes in testdata with those that stand beside them. A rule or a line of
-// concepts/*.tsv that is added needs a line there.
+// TestReading compares the terms of the notes in testdata with the expected ones. A new rule or a new line of
+// concepts/*.tsv needs a line there.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"tokens.tsv", "senses.tsv", "status.tsv", "spelling.tsv"} {
@@ -114,8 +114,7 @@ func TestSettingsOfReading(t *testing.T) {
 	}
 }
 
-// A child's vital signs are not an adult's, wherever the age stands, and the age of another person is not the
-// patient's.
+// A child's vital signs are not an adult's, wherever the age is, and the age of another person is not the patient's.
 func TestOnlyTheFirstAgeCounts(t *testing.T) {
 	t.Parallel()
 	for note, want := range map[string]string{

@@ -69,7 +69,7 @@ func TestWordRowsTimesPieces(t *testing.T) {
 }
 
 // TestLearnDoesNotDependOnThreads: goroutines that count shares of the patients find the same vocabulary and pieces as
-// one alone.
+// a single one.
 //
 //nolint:paralleltest // it sets GOMAXPROCS
 func TestLearnDoesNotDependOnThreads(t *testing.T) {

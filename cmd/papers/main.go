@@ -25,10 +25,10 @@ import (
 var version = "dev"
 
 type grammar struct {
-	Simulations simulationsCmd `cmd:"" name:"sonmf-simulations" help:"Tables 1 to 4 and sections 8.2 to 8.4 of the SONMF paper: methods on matrices of known topics. Takes an hour."`
+	Simulations simulationsCmd `cmd:"" name:"sonmf-simulations" help:"Tables 1 to 4 and sections 8.2 to 8.4 of the SONMF paper: methods on matrices with known topics. Takes an hour."`
 	Triage      triageCmd      `cmd:"" name:"triage-tables" help:"Tables 5 to 7 and 10 to 15 of the SONMF paper, for any labelled notes. Takes an hour for 8,000 notes."`
 	Convergence convergenceCmd `cmd:"" name:"smf-convergence" help:"Figure 2 of the SMF paper: how fast each algorithm lowers the objective. Takes minutes."`
-	Leukaemia   leukaemiaCmd   `cmd:"" name:"smf-leukaemia" help:"Section 6 of the SMF paper: topics of gene expressions that tell two kinds of leukaemia apart. Takes a minute."`
+	Leukaemia   leukaemiaCmd   `cmd:"" name:"smf-leukaemia" help:"Section 6 of the SMF paper: topics of gene expressions that distinguish two kinds of leukaemia. Takes a minute."`
 	ICQFTable   icqfCmd        `cmd:"" name:"icqf-table1" help:"Table 1 of the ICQF paper: criteria that count the 10 factors of questionnaires. Takes a quarter of an hour."`
 
 	cli.Logging
@@ -48,7 +48,7 @@ func run(ctx context.Context, process *cli.Process) int {
 		Name: "papers",
 		Description: `The experiments of the papers that wardcast's solvers come from.
 
-Each command prints tables with the papers' figures next to ours. Equal seeds give equal numbers; only the seconds differ. Ctrl-C ends a run and prints what is there. "papers COMMAND --help" shows an example, how long it takes and what it prints.`,
+Each command prints tables with the papers' figures next to ours. Equal seeds give equal numbers; only the seconds differ. Ctrl-C ends a run and prints the results so far. "papers COMMAND --help" shows an example, its duration and its output.`,
 		Grammar: &g,
 		Logging: &g.Logging,
 		Usage:   []error{report.ErrSettings, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings},
@@ -60,28 +60,28 @@ Each command prints tables with the papers' figures next to ours. Equal seeds gi
 	return program.Run(ctx, process)
 }
 
-// printing is the flag of the format of standard output.
+// printing is the flag for the format of standard output.
 type printing struct {
 	Output string `help:"Print tables, Markdown or JSON." enum:"table,markdown,json" default:"table" short:"o"`
 }
 
-// results is the flags of experiments that write into a folder.
+// results are the flags of experiments that write into a folder.
 type results struct {
 	printing
-	Out string `help:"Folder for all numbers as JSON and CSV and for figures as SVG; it is made if it does not exist." placeholder:"DIR"`
+	Out string `help:"Folder for all numbers as JSON and CSV and for figures as SVG; it is created if necessary." placeholder:"DIR"`
 }
 
 type experiment interface {
 	Run(context.Context, *report.Session) (*report.Report, error)
 }
 
-// run runs an experiment, writes its results into the folder and prints them. Cells, if not "", names its file of cells
-// there.
+// run runs an experiment, writes its results into the folder and prints them. cells, if not "", is the name of its file
+// of cells there.
 func (r results) run(ctx context.Context, d *cli.Deps, e experiment, cells string) error {
 	if r.Out == "" {
 		return r.print(ctx, d, e, "", "")
 	}
-	if err := os.MkdirAll(r.Out, 0o755); err != nil { // now rather than after an hour
+	if err := os.MkdirAll(r.Out, 0o755); err != nil { // before the run, not after an hour
 		return fmt.Errorf("making the output folder: %w", err)
 	}
 	if cells != "" {
@@ -91,7 +91,7 @@ func (r results) run(ctx context.Context, d *cli.Deps, e experiment, cells strin
 }
 
 // print runs an experiment with a file of cells, writes its results into the folder out, and prints them. Both paths
-// may be "" for none. An experiment that ends early has results, too.
+// may be "" for none. An experiment that ends early has results too.
 func (p printing) print(ctx context.Context, d *cli.Deps, e experiment, out, cells string) error {
 	bar := cli.NewProgress(d, "computing")
 	found, err := e.Run(ctx, &report.Session{Cells: cells, Progress: bar.Set})
@@ -112,7 +112,7 @@ type simulationsCmd struct {
 
 func (c *simulationsCmd) Help() string {
 	return `Draws matrices of known topics, runs every method on each, and prints a table of means for each part. The paper's
-values stand in brackets; "+" marks runs that did not meet the criterion.
+values are in brackets; "+" marks runs that did not meet the criterion.
 
 With --out: results.json, tables.csv, curves.csv and figure-1.svg to figure-7.svg.
 
@@ -129,7 +129,7 @@ type triageCmd struct {
 	notes.Flags
 	sonmf.Triage
 	printing
-	Out string `help:"File of JSON lines that holds each line of the tables as soon as it is known. A run with the same flags and notes resumes from it." placeholder:"FILE"`
+	Out string `help:"JSON Lines file for the lines of the tables, each written as soon as it is known. A run with the same flags and notes resumes from it." placeholder:"FILE"`
 }
 
 func (c *triageCmd) Help() string {
@@ -184,7 +184,7 @@ Example, some minutes:
 
 func (c *convergenceCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.MnistImages == "" {
-		d.Log.Info("no --mnist-images: the part on digits is left out")
+		d.Log.Info("no --mnist-images: skipping the part on digits")
 	}
 	c.Version = version
 	return c.run(ctx, d, &c.Convergence, "runs.jsonl")
@@ -216,12 +216,12 @@ func (c *leukaemiaCmd) Run(ctx context.Context, d *cli.Deps) error {
 type icqfCmd struct {
 	icqf.Table1
 	results
-	Factors []int `help:"Numbers of factors to try, as 2:20 or 8,10,12; parallel and map find theirs by themselves." type:"ranks" default:"2:20" placeholder:"\"2:20\""`
+	Factors []int `help:"Numbers of factors to try, as 2:20 or 8,10,12; not used by parallel and map." type:"ranks" default:"2:20" placeholder:"\"2:20\""`
 }
 
 func (c *icqfCmd) Help() string {
 	return `Draws questionnaires of 200 participants, 100 items and 10 factors, and lets each criterion count the factors. Prints the
-mean error |k − 10| with its standard error, what the paper prints, and what other programs find.
+mean error |k − 10| with its standard error, the paper's value, and the values of other programs.
 
 With --out: results.json, table1.csv, factors.csv and cells.jsonl: a later run with the same settings resumes from it, with
 any --methods.

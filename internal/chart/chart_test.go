@@ -107,7 +107,7 @@ func TestParts(t *testing.T) {
 		`<circle class="m" cx="21" cy="76" r="4"/><text x="38" y="80">two</text>`)
 }
 
-// TestElement: what stands around the parts, for those who do not see them too.
+// TestElement: the elements around the parts, also those for screen readers.
 func TestElement(t *testing.T) {
 	t.Parallel()
 	c := small()
@@ -128,7 +128,7 @@ func TestElement(t *testing.T) {
 	f(`<svg class="ch stretch" viewBox="0 0 100 72" width="100" height="72" aria-hidden="true"` + stretched)
 }
 
-// TestSeries: series differ by marks, and all but the first by dashes too, for eyes and paper without colour.
+// TestSeries: series differ by marks, and all but the first by dashes too, for readers and paper without colour.
 func TestSeries(t *testing.T) {
 	t.Parallel()
 	c := &chart.Chart{Title: "A", Width: 500, Height: 300, Left: 40, Bottom: 40, Top: 20}
@@ -159,7 +159,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestAnything: whatever a chart is given, it is well formed, stands in its frame, and holds nothing foreign.
+// TestAnything: for any input, a chart is well formed, stays in its frame, and contains no foreign elements.
 func TestAnything(t *testing.T) {
 	t.Parallel()
 	texts := []string{`<script>"'&`, "\x00\x1b\b\ufffe", "קלק مرحبا \u202e 日本", "\xff", strings.Repeat("long ", 99)}
@@ -189,7 +189,7 @@ func TestAnything(t *testing.T) {
 	}
 }
 
-// TestDocument: a file has the rules with the light colours, without what programs for drawings do not know.
+// TestDocument: a file has the rules with the light colours, without features that drawing programs do not support.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	c := small()

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNumbers holds the fast path against strconv by way of encoding/json.
+// TestNumbers compares the fast path with strconv by way of encoding/json.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -25,7 +25,7 @@ func TestNumbers(t *testing.T) {
 	})
 }
 
-// FuzzSkip holds the grammar against that of encoding/json.
+// FuzzSkip compares the grammar with that of encoding/json.
 func FuzzSkip(f *testing.F) {
 	for _, s := range []string{
 		"", "{}", `{"a":[1,-0.5e+3,null,true],"b":{"c":"\\u00e9\\ud83e\\uddb4"}}`, "[1,]",

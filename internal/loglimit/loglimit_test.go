@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
-// lines collects what is written, with the second in which it was.
+// lines collects the written lines, with their second.
 type lines struct {
 	mu    sync.Mutex
 	began time.Time
@@ -35,8 +35,8 @@ func (l *lines) want(t *testing.T, want ...string) {
 	}
 }
 
-// TestLimiter: a burst is one line with its number, the first event's; what comes within the period after it is the
-// next line, also if nothing else comes; kinds do not share lines.
+// TestLimiter: a burst is one line with its number, written by the first event; events within the period after it are
+// the next line, even if no other event comes; kinds do not share lines.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-// TestFlush: nothing waits beyond the end, and nothing is told twice.
+// TestFlush: no line waits beyond the end, and no event is reported twice.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestValue: what the files hold is read once for each change, and what cannot be used leaves what was there before.
+// TestValue: the files are read once for each change, and contents that cannot be used leave the previous ones in use.
 func TestValue(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "secret")
@@ -57,7 +57,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// TestValueOfSeveralFiles: files that do not belong together yet are read again when the other one has changed too.
+// TestValueOfSeveralFiles: files that do not match yet are read again when the other one has changed too.
 func TestValueOfSeveralFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ func normal(seed uint64, p, k int) *mat.Dense {
 	return a
 }
 
-// cosine returns that of column t of a with column c of b.
+// cosine returns the cosine of column t of a with column c of b.
 func cosine(a, b *mat.Dense, t, c int) float64 {
 	length := mat.Norm(a.ColView(t), 2) * mat.Norm(b.ColView(c), 2)
 	if length == 0 {
@@ -117,7 +117,7 @@ func TestTopicsOfAnyScale(t *testing.T) {
 	}
 }
 
-// Of nothing that tells them apart, topics stay where they are.
+// Topics that nothing distinguishes keep their places.
 func TestTopicsOfZeros(t *testing.T) {
 	t.Parallel()
 	permutation, cosines := align.Topics(mat.NewDense(4, 3, nil), normal(1, 4, 3))
@@ -131,7 +131,7 @@ func TestTopicsOfZeros(t *testing.T) {
 	}
 }
 
-// Turned columns in another order are found again by Factors, and their cosines tell which were turned.
+// Turned columns in another order are found again by Factors, and their cosines show which were turned.
 func TestFactorsAreFreeOfSigns(t *testing.T) {
 	t.Parallel()
 	before := normal(1, 6, 3)

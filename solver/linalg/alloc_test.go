@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestNoAllocations holds what the comments promise for one thread, on which AllocsPerRun runs. The race detector lets
-// pools forget.
+// TestNoAllocations checks the promises of the comments for one thread, on which AllocsPerRun runs. The race detector
+// empties pools.
 //
 // Not parallel: AllocsPerRun sets GOMAXPROCS of the process.
 func TestNoAllocations(t *testing.T) {

@@ -38,7 +38,7 @@ type denseShape struct {
 
 func (s denseShape) String() string { return fmt.Sprintf("%s/n=%d/p=%d/k=%d", s.op, s.n, s.p, s.k) }
 
-// flops are those that the product needs; half of a Gram matrix is enough, but numpy's figure counts it whole too.
+// flops are the operations of the product; half of a Gram matrix is enough, but numpy's figure also counts all of it.
 func (s denseShape) flops() float64 { return 2 * float64(s.n) * float64(s.p) * float64(s.k) }
 
 // run returns the product as a function.
@@ -59,7 +59,7 @@ func (s denseShape) run(l *kernels) func() {
 	return func() { l.innerTo(0, dst, a, b, false) }
 }
 
-// BenchmarkDense times the dense products by each level; GFLOP/s and the ratio are of the fastest run. With
+// BenchmarkDense times the dense products by each level; GFLOP/s and the ratio are measured on the fastest run. With
 // OPENBLAS_PYTHON naming a Python that has numpy it adds the time of OpenBLAS on one thread over that of the kernel.
 func BenchmarkDense(b *testing.B) {
 	reference := openBLAS(b, denseShapes)
@@ -83,7 +83,7 @@ func BenchmarkDense(b *testing.B) {
 	}
 }
 
-// openBLAS returns the seconds that numpy takes for each shape.
+// openBLAS returns the seconds that numpy needs for each shape.
 func openBLAS(b *testing.B, shapes []denseShape) map[string]float64 {
 	python := os.Getenv("OPENBLAS_PYTHON")
 	if python == "" {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// canary fills what a kernel must not write.
+// canary fills memory that a kernel must not write.
 const canary = 12345.5
 
 // strided returns a random r×c matrix inside a larger one whose other entries are canaries.
@@ -27,7 +27,7 @@ func strided(random *rand.Rand, r, c, margin int) blas64.General {
 	return a
 }
 
-// accurate is a sum of products with the rounding of each operation carried along, and that of their magnitudes.
+// accurate is a compensated sum of products, and the sum of their magnitudes.
 type accurate struct{ sum, rest, magnitude float64 }
 
 func (s *accurate) add(a, b float64) {
@@ -118,7 +118,7 @@ func TestMultiplyInBlocks(t *testing.T) {
 	}
 }
 
-// TestEveryTermCounts holds that 0·NaN and 0·∞ are NaN and that nothing leaks into other elements.
+// TestEveryTermCounts checks that 0·NaN and 0·∞ are NaN and that they do not leak into other elements.
 func TestEveryTermCounts(t *testing.T) {
 	t.Parallel()
 	for _, l := range levels() {

@@ -44,7 +44,7 @@ func benchName(k int) string {
 	return fmt.Sprintf("n=%d/p=%d/k=%d/density=%g", benchN, benchP, k, float64(benchNNZ)/benchP)
 }
 
-// report states the rate of an operation of so many multiply-adds.
+// report reports the rate of an operation of this many multiply-adds.
 func report(b *testing.B, multiplyAdds int) {
 	b.ReportMetric(float64(multiplyAdds)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gmadd/s")
 }

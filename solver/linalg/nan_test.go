@@ -8,8 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestBoxPropagatesNaN: a NaN in G, in c or in x is one in the columns that it is part of, at every level, and in no
-// other.
+// TestBoxPropagatesNaN: a NaN in G, in c or in x becomes NaN in its own columns, at every level, and in no other.
 func TestBoxPropagatesNaN(t *testing.T) {
 	t.Parallel()
 	const k, m, hit = 3, 24, 13
@@ -44,7 +43,7 @@ func TestBoxPropagatesNaN(t *testing.T) {
 }
 
 // TestSurrogatePropagatesNaN: a fit or a multiplier that is NaN makes both of its cell NaN at every level, and the
-// squares where it is the fit of an answer.
+// squares too if it is the fit of an answer.
 func TestSurrogatePropagatesNaN(t *testing.T) {
 	t.Parallel()
 	const n = 19 // two groups of the assembly's eight and a rest

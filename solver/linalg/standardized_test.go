@@ -66,7 +66,7 @@ func TestStandardized(t *testing.T) {
 	}
 }
 
-// TestColumnMomentsOfConstants: equal entries deviate by exactly 0, so that nobody divides by what rounding leaves.
+// TestColumnMomentsOfConstants: equal entries deviate by exactly 0, so that no rounding error becomes a divisor.
 func TestColumnMomentsOfConstants(t *testing.T) {
 	t.Parallel()
 	const n = 7

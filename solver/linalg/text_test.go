@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// TestSVDOfText holds the accuracy that SVDSettings states.
+// TestSVDOfText checks the accuracy that SVDSettings states.
 func TestSVDOfText(t *testing.T) {
 	t.Parallel()
 	shared := os.Getenv("WARDCAST_SHARED")

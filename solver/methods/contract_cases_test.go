@@ -18,7 +18,7 @@ const caseSeed = 20
 func source(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(caseSeed, stream)) }
 
 // planted returns X = G·Fᵀ without noise, F and G. The columns of F are non-negative, of length one, and share no term.
-// Three documents of four are of a single topic, so that no other non-negative factors give X.
+// Three documents of four have a single topic, so that no other non-negative factors give X.
 func planted(n, p, k int) (x, topics, scores *mat.Dense) {
 	random := source(1)
 	topics, scores = mat.NewDense(p, k, nil), mat.NewDense(n, k, nil)
@@ -54,7 +54,7 @@ func plantedBinary(n, p, k int) (x, topics, scores *mat.Dense) {
 	return x, topics, scores
 }
 
-// within makes x of the domain of the method: absolute values, or 1 for what is at least one and 0 for the rest.
+// within moves x into the domain of the method: absolute values, or 1 for entries of at least one and 0 for the rest.
 func (s *suite) within(x *mat.Dense, one float64) *mat.Dense {
 	x.Apply(func(_, _ int, v float64) float64 {
 		switch {
@@ -114,7 +114,7 @@ func sparse(n, p int) *mat.Dense {
 	return x
 }
 
-// edgeCases returns small matrices that are degenerate each in a way of its own.
+// edgeCases returns small matrices, each degenerate in its own way.
 func edgeCases() map[string]*mat.Dense {
 	zeroLines := noisy(8, 6)
 	for j := range 6 {

@@ -50,7 +50,7 @@ func (s *suite) cancellation(t *testing.T) {
 	s.result(t, x, r)
 }
 
-// asked is a context that ends after so many questions whether it has.
+// asked is a context that ends after this many calls of Err.
 type asked struct {
 	context.Context
 	left, after int

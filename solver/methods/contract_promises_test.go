@@ -17,7 +17,7 @@ import (
 // TestContract checks every method, with each of its steps.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	// The paper's line search nears its end slowly.
+	// The paper's line search converges slowly.
 	semiOrthogonal := func(step sonmf.Step, maxStationarity float64) *suite {
 		return &suite{
 			name: methods.SONMF, settings: methods.Settings{Step: string(step)},
@@ -25,8 +25,8 @@ func TestContract(t *testing.T) {
 			objective: squaredResidual, stationarity: semiOrthogonalStationarity, maxStationarity: maxStationarity,
 		}
 	}
-	// Where documents separate, the likelihood has no maximum: scores grow for ever, and the run ends by its tolerance.
-	// The paper's steps near that end slowly.
+	// If documents are separable, the likelihood has no maximum: scores grow for ever, and the run ends by its
+	// tolerance. The paper's steps near that end slowly.
 	binary := func(step sonmf.BinaryStep, relTol, maxStationarity float64) *suite {
 		return &suite{
 			name: methods.SONMFBinary, settings: methods.Settings{Step: string(step)},
@@ -34,8 +34,8 @@ func TestContract(t *testing.T) {
 			objective: logisticLoss, stationarity: binaryStationarity, maxStationarity: maxStationarity, relTol: relTol,
 		}
 	}
-	// Stationarity is bounded a little above what is reached: 1e-3 by NMF and 6e-4 by LogNMF, which near a minimum so
-	// slowly that their runs end at a larger RelTol; 2e-6 by SemiNMF, 1e-8 by L1 and rounding by ONMF.
+	// Stationarity is bounded a little above what is reached: 1e-3 by NMF and 6e-4 by LogNMF, which approach a minimum
+	// so slowly that their runs end at a larger RelTol; 2e-6 by SemiNMF, 1e-8 by L1 and rounding by ONMF.
 	all := map[string]*suite{
 		"sonmf extrapolated":       semiOrthogonal(sonmf.StepExtrapolated, 1e-6),
 		"sonmf exact":              semiOrthogonal(sonmf.StepExact, 1e-5),
@@ -183,7 +183,7 @@ func squaredStationarity(onTopics, onScores float64) func(x, topics, scores *mat
 	}
 }
 
-// violation returns the norm of what min(A, ∇ + λ) leaves of its two terms, or of ∇ where λ is NaN.
+// violation returns the norm of min(A, ∇ + λ), or of ∇ if λ is NaN.
 func violation(a, gradient *mat.Dense, weight float64) float64 {
 	var sum float64
 	largest := mat.Max(a)
@@ -203,7 +203,7 @@ func violation(a, gradient *mat.Dense, weight float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// scoresOnly is the condition on the scores alone: the orthogonal topics are no minimum of the residual.
+// scoresOnly is the condition on the scores alone: the orthogonal topics do not minimize the residual.
 func scoresOnly(x, topics, scores *mat.Dense) float64 {
 	var fit, gradient, cross mat.Dense
 	fit.Mul(scores, topics.T())

@@ -20,14 +20,14 @@ const (
 	maxEntryDrift = 1e-10
 )
 
-// suite checks that a method keeps the contract of all methods, and what it promises beyond that.
+// suite checks that a method keeps the contract of all methods, and its own promises.
 type suite struct {
-	// settings make the method of this name.
+	// settings are those of the method.
 	name     string
 	settings methods.Settings
 
-	// domain holds the entries that the method takes. Every check makes matrices of it, and an entry outside is
-	// refused with a *solver.DomainError.
+	// domain is the set of entries that the method accepts. Every check makes matrices of them, and any other entry is
+	// rejected with a *solver.DomainError.
 	domain solver.Domain
 	// orthonormalTopics: TopicsᵀTopics = I at every iterate.
 	orthonormalTopics bool
@@ -35,9 +35,9 @@ type suite struct {
 	nonNegativeTopics, nonNegativeScores bool
 	// monotone: no update raises the objective. Without it the objective may rise, and the last iterate is the result.
 	monotone bool
-	// noUpdates: the start is the answer.
+	// noUpdates: the start is the result.
 	noUpdates bool
-	// settledStart: the start makes updates of its own from topics that are given alone.
+	// settledStart: the start makes updates if only topics are given.
 	settledStart bool
 	// unique: planted factors are the only optimum up to their order and length. Otherwise only their subspace is
 	// compared.
@@ -64,7 +64,7 @@ func (s *suite) method(t *testing.T) solver.Method {
 	return m
 }
 
-// run makes every check that the method is for.
+// run makes every check that applies to the method.
 func (s *suite) run(t *testing.T) {
 	t.Helper()
 	checks := map[string]func(*testing.T){
@@ -194,7 +194,7 @@ func (s *suite) iterates(t *testing.T) {
 	}
 }
 
-// constraints checks what the factors promise.
+// constraints checks the constraints on the factors.
 func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 	t.Helper()
 	if s.orthonormalTopics {
@@ -221,7 +221,7 @@ func (s *suite) constraints(t *testing.T, topics, scores *mat.Dense) {
 	}
 }
 
-// end checks what is reported of a run to convergence.
+// end checks the result of a run to convergence.
 func (s *suite) end(t *testing.T) {
 	x := s.noisy(50, 40)
 	settings := solver.Settings{Rank: 5, MaxIter: 20000, RelTol: s.relTol}
@@ -263,7 +263,7 @@ func (s *suite) result(t *testing.T, x *mat.Dense, r *solver.Result) {
 	}
 }
 
-// sparseIsDense compares runs on a matrix with zeros held in both ways.
+// sparseIsDense compares runs on a sparse matrix and its dense copy.
 func (s *suite) sparseIsDense(t *testing.T) {
 	x := s.sparse(40, 30)
 	settings := solver.Settings{Rank: 4, MaxIter: 10, Seed: 1}
@@ -303,7 +303,7 @@ func (s *suite) scale(t *testing.T) {
 	}
 }
 
-// edges runs on matrices at the edge of what there is.
+// edges runs on degenerate matrices.
 func (s *suite) edges(t *testing.T) {
 	for name, x := range s.edgeCases() {
 		n, p := x.Dims()
@@ -406,8 +406,8 @@ func (s *suite) givenStart(t *testing.T) {
 	}
 }
 
-// sameBits compares runs on one and several threads, and a second run of one method. The longer sides are of
-// more rows than are summed at once, and more columns than are of one tile.
+// sameBits compares runs on one and several threads, and a second run of one method. The longer sides have more rows
+// than are summed at once, and more columns than one tile.
 func (s *suite) sameBits(t *testing.T) {
 	for _, c := range []struct {
 		x    mat.Matrix
@@ -461,7 +461,7 @@ func (s *suite) concurrent(t *testing.T) {
 	}
 }
 
-// unmodified checks that X stays as it is.
+// unmodified checks that X is not changed.
 func (s *suite) unmodified(t *testing.T) {
 	x := s.noisy(20, 10)
 	kept := mat.DenseCopyOf(x)

@@ -19,7 +19,7 @@ func (s *suite) newRows(t *testing.T) {
 		cmp.Or(s.maxTransform, 1e-6)
 	if s.domain == solver.Binary {
 		// Fitted topics may separate a row, which then has no minimum. Coins and given topics do not; the scores are
-		// those that the start has settled on.
+		// those of the settled start.
 		random := rand.New(rand.NewPCG(1, 2))
 		x.Apply(func(_, _ int, _ float64) float64 { return float64(random.IntN(2)) }, x)
 		settings.StartTopics = mat.NewDense(40, 2, nil)
@@ -65,7 +65,7 @@ func (s *suite) newRows(t *testing.T) {
 // settledShare is how far settled scores of binary methods may be from the best ones.
 const settledShare = 1e-2
 
-// stopper is a Recorder that ends a run after so many updates.
+// stopper is a Recorder that ends a run after this many updates.
 type stopper struct {
 	after int
 	with  error

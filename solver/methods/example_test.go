@@ -10,7 +10,7 @@ import (
 	"github.com/wardcast/wardcast/solver/methods"
 )
 
-// Every method that does not learn labels, by its name, on one matrix.
+// All methods without labels, by name, on one matrix.
 func ExampleNew() {
 	x := mat.NewDense(3, 3, []float64{
 		1, 1, 0,

@@ -11,14 +11,14 @@ import (
 	"github.com/wardcast/wardcast/solver/methods"
 )
 
-// shape is a sparse 0/1 matrix of n documents with so many of p terms each, and a rank.
+// shape is a sparse 0/1 matrix of n documents with this many of p terms each, and a rank.
 type shape struct{ n, p, perRow, k int }
 
 func (s shape) String() string {
 	return fmt.Sprintf("n=%d/p=%d/nnz=%d/k=%d", s.n, s.p, s.n*s.perRow, s.k)
 }
 
-// matrix draws one term of each of perRow ranges, so that all rows are of one length.
+// matrix draws one term of each of perRow ranges, so that all rows have the same length.
 func (s shape) matrix(b *testing.B) *matrix.CSR {
 	b.Helper()
 	random := rand.New(rand.NewPCG(1, 0))
@@ -45,7 +45,7 @@ func BenchmarkUpdate(b *testing.B) {
 	for _, name := range methods.Names() {
 		shapes[name] = []shape{text}
 	}
-	delete(shapes, methods.SVD) // it is all start
+	delete(shapes, methods.SVD) // it makes no updates
 	for _, name := range []string{methods.SONMF, methods.SONMFBinary} {
 		for _, change := range []func(s *shape){
 			func(s *shape) { s.k = 10 },
@@ -85,7 +85,7 @@ func update(b *testing.B, name string, s shape) {
 		return state
 	}
 	state := start()
-	state.Update() // makes what is made once
+	state.Update() // allocates memory that is kept
 	b.ReportAllocs()
 	for b.Loop() {
 		if state.Update() != solver.NotTerminated {

@@ -9,7 +9,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Ones that are all but certain cost what they do, and not the rounding of a difference.
+// Ones that are nearly certain have an accurate loss, not the rounding error of a difference.
 func TestLogNMFOfSaturatedOnes(t *testing.T) {
 	t.Parallel()
 	one := mat.NewDense(1, 1, []float64{1})

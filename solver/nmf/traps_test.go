@@ -75,7 +75,7 @@ func TestSemiNMFOfUnequalLengths(t *testing.T) {
 	}
 }
 
-// A divisor near the least number, beside a score of 0: the quotient overflows, the product is 0.
+// A divisor near the least number, with a score of 0: the quotient overflows, the product is 0.
 func TestTinyDivisor(t *testing.T) {
 	t.Parallel()
 	x := uniform(13, 6, 5)
@@ -123,7 +123,7 @@ func TestONMFOfOneTopic(t *testing.T) {
 	}
 }
 
-// A topic that no term should have becomes constant, as in the published program, and of length one.
+// A topic without terms becomes constant, as in the published program, and of length one.
 func TestONMFOfRejectedTopic(t *testing.T) {
 	t.Parallel()
 	s, err := newOrthogonal(t.Context(), &solver.Problem{
@@ -146,7 +146,7 @@ func TestONMFOfRejectedTopic(t *testing.T) {
 	}
 }
 
-// The orthogonality may raise the objective: what is reported is that of the last factors, and a rise is no
+// The orthogonality may raise the objective: the reported one is that of the last factors, and a rise is not
 // convergence.
 func TestONMFMayRise(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,8 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// testdata/consensus.json is made by scipy 1.17.1, testdata/consensus.py. Where distances are equal, and shares of a
-// few runs often are, average linkage may join either pair first, and trees differ.
+// testdata/consensus.json is made by scipy 1.17.1, testdata/consensus.py. If distances are equal, like shares of a few
+// runs often are, average linkage may join either pair first, and trees differ.
 func TestConsensus(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "consensus.json"))
@@ -79,7 +79,7 @@ func TestConsensus(t *testing.T) {
 	}
 }
 
-// Runs that agree are perfectly stable, be it on one cluster.
+// Runs that agree are perfectly stable, even on one cluster.
 func TestConsensusOfEqualRuns(t *testing.T) {
 	t.Parallel()
 	for _, run := range [][]int{{0, 1, 1, 2, 0}, {0, 0, 0}, {3}} {

@@ -74,7 +74,7 @@ func least(curve []rank.Point) int {
 	return best.Factors
 }
 
-// The planted number of parts is found, and a sparse matrix gives what the dense one gives.
+// The planted number of parts is found, and a sparse matrix gives the same as the dense one.
 func TestBiCrossFindsTheNumberOfParts(t *testing.T) {
 	t.Parallel()
 	x := plantedParts(90, 60, 4, 0.05)
@@ -155,10 +155,10 @@ func TestBiCrossRefuses(t *testing.T) {
 	t.Parallel()
 	x := plantedParts(12, 9, 2, 0.05)
 	for name, s := range map[string]rank.BiCrossSettings{
-		"no factor":       {Factors: []int{0}},
-		"too many":        {Factors: []int{7}}, // 6 of 9 columns are kept
-		"one fold":        {Factors: []int{2}, Folds: 1},
-		"folds of nobody": {Factors: []int{2}, Folds: 10},
+		"no factor":          {Factors: []int{0}},
+		"too many":           {Factors: []int{7}}, // 6 of 9 columns are kept
+		"one fold":           {Factors: []int{2}, Folds: 1},
+		"folds without rows": {Factors: []int{2}, Folds: 10},
 	} {
 		if _, err := rank.BiCrossValidate(t.Context(), x, solve(svd.Method{}), s); !errors.Is(err, solver.ErrSettings) {
 			t.Errorf("%s: error %v", name, err)

@@ -96,7 +96,7 @@ func TestUnconverged(t *testing.T) {
 	}
 }
 
-// TestRangeIsThatOfAllAnswers holds that a fold does not see another range than the whole.
+// TestRangeIsThatOfAllAnswers checks that a fold has the range of the whole.
 func TestRangeIsThatOfAllAnswers(t *testing.T) {
 	t.Parallel()
 	data := answers(2, 60, 12, 2)
@@ -114,7 +114,7 @@ func TestRangeIsThatOfAllAnswers(t *testing.T) {
 	}
 }
 
-// spy sees the training parts and returns what its function makes of a candidate.
+// spy sees the training parts and returns the result of its function for a candidate.
 type spy struct {
 	sync.Mutex
 	training []*mat.Dense
@@ -147,7 +147,7 @@ func constant(errors map[rank.Candidate]float64) func(rank.Candidate, *mat.Dense
 		r := mat.NewDense(n, p, nil)
 		r.Apply(func(i, j int, _ float64) float64 {
 			if training.At(i, j) == training.At(i, j) {
-				return 1e6 // what was not held out does not count
+				return 1e6 // cells that were not held out do not count
 			}
 			return math.Sqrt(errors[c])
 		}, r)
@@ -155,7 +155,7 @@ func constant(errors map[rank.Candidate]float64) func(rank.Candidate, *mat.Dense
 	}
 }
 
-// TestNoLeak holds that each cell is missing from the training part of one fold, and no other is.
+// TestNoLeak checks that each cell is missing from the training part of exactly one fold.
 func TestNoLeak(t *testing.T) {
 	t.Parallel()
 	data := answers(3, 53, 17, 2)
@@ -206,7 +206,7 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// TestFewCells cross-validates what has fewer rows and columns than there are folds else.
+// TestFewCells cross-validates a matrix with fewer rows and columns than the usual number of folds.
 func TestFewCells(t *testing.T) {
 	t.Parallel()
 	method := &spy{fit: constant(nil)}
@@ -219,7 +219,7 @@ func TestFewCells(t *testing.T) {
 	}
 }
 
-// TestStrata holds that the rows whose cells are held out together have the distribution of all.
+// TestStrata checks that the rows whose cells are held out together have the distribution of all.
 func TestStrata(t *testing.T) {
 	t.Parallel()
 	const n = 200

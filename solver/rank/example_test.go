@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleBlockwiseCV() {
-	// Four groups of items, each answered alike; every participant has some of the four traits.
+	// Four groups of items with the same answers; every participant has some of the four traits.
 	x := mat.NewDense(60, 20, nil)
 	x.Apply(func(i, j int, _ float64) float64 { return float64(3 * (i + 1) >> (j % 4) & 3) }, x)
 	data := icqf.Data{Answers: x, Max: 3}

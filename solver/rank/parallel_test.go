@@ -80,7 +80,7 @@ func randomNormal(n, p int) *mat.Dense {
 	return x
 }
 
-// readAnswers reads a gzipped CSV file of the shared folder; what is no number is a missing answer.
+// readAnswers reads a gzipped CSV file of the shared folder; text that is not a number is a missing answer.
 func readAnswers(t testing.TB, path string) *mat.Dense {
 	t.Helper()
 	root := os.Getenv("WARDCAST_SHARED")
@@ -174,7 +174,7 @@ func TestNumberOfFactors(t *testing.T) {
 	}
 }
 
-// Equal seeds give equal bits whatever the number of threads, other seeds do not; every draw is reported.
+// Equal seeds give equal bits for any number of threads, other seeds do not; every draw is reported.
 func TestParallelIsDeterministic(t *testing.T) {
 	x := items(100, 10, 2, 0)
 	x = punched(x, 0.1)
@@ -288,8 +288,8 @@ func TestBFI(t *testing.T) {
 	}
 }
 
-// On the questionnaires of table 1 R's psych finds as many factors by parallel analysis and by MAP, but where draws
-// decide.
+// On the questionnaires of table 1 R's psych finds the same numbers of factors by parallel analysis and by MAP, except
+// where the draws decide.
 func TestTable1(t *testing.T) {
 	t.Parallel()
 	root := os.Getenv("WARDCAST_SHARED")

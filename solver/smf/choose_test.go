@@ -15,7 +15,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Cross-validation prefers settings that let the labels in, repeats itself, and holds documents out.
+// Cross-validation prefers settings that use the labels, is reproducible, and holds documents out.
 func TestChoose(t *testing.T) {
 	t.Parallel()
 	x, data := planted(120, 20, 1)
@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 	}
 	for _, c := range all {
 		if c.LogLoss < best.LogLoss || !(c.StandardError > 0) || c.LogLoss < 0.3 {
-			t.Errorf("candidate %+v beside the chosen %+v", c, best)
+			t.Errorf("candidate %+v, chosen %+v", c, best)
 		}
 	}
 	if best.Ridge != 0.1 {
@@ -50,7 +50,7 @@ func TestChoose(t *testing.T) {
 		t.Errorf("dense matrix: %+v, sparse %+v, error %v", again, best, err)
 	}
 
-	// A scale of X that each fold takes away again changes nothing, and only documents of training count for it.
+	// A scale of X that Prepare removes changes nothing, and only training documents affect Prepare.
 	search.Prepare = func(train mat.Matrix) func(mat.Matrix) mat.Matrix {
 		if n, _ := train.Dims(); n != 96 {
 			t.Errorf("scaled by %d documents of 120 in five folds", n)
@@ -132,7 +132,7 @@ func TestChoiceHoldsOut(t *testing.T) {
 			}
 			for from, i := range test {
 				for c, v := range p.LogOdds.RawRowView(from) {
-					// an objective to 1e-13 says the factors to its root
+					// an objective to 1e-13 determines the factors to its root
 					if got := choice.LogOdds.At(i, c); math.Abs(got-v) > 1e-3*max(1, math.Abs(v)) {
 						t.Fatalf("%s, document %d, class %d: log-odds %g, want %g", variant, i, c+1, got, v)
 					}
@@ -148,7 +148,7 @@ func TestChoiceHoldsOut(t *testing.T) {
 	}
 }
 
-// A path of ν ends where it has become hopeless, and what was left out counts as done.
+// A path of ν ends where it has become hopeless, and the skipped candidates count as done.
 func TestChooseEndsPaths(t *testing.T) {
 	t.Parallel()
 	x := normal(1, 60, 40)
@@ -172,7 +172,7 @@ func TestChooseEndsPaths(t *testing.T) {
 	}
 }
 
-// Where a path ends is for all folds together: one of documents that are like no others ends it for none.
+// A path ends for all folds together: a fold of outliers does not end it for the others.
 func TestChooseEndsPathsTogether(t *testing.T) {
 	t.Parallel()
 	x := normal(1, 100, 10)

@@ -10,7 +10,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Two terms are frequent and say nothing, the third is rare and tells the label. One supervised topic finds it.
+// Two terms are frequent and uninformative, the third is rare and predicts the label. One supervised topic finds it.
 func Example() {
 	x := mat.NewDense(6, 3, []float64{
 		3, 3, 0,

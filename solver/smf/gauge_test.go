@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// The orthonormal gauge keeps predictions, reconstruction and objective, reads by products alone and orders topics.
+// The orthonormal gauge keeps predictions, reconstruction and objective, encodes by products alone and orders topics.
 func TestOrthonormal(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
@@ -87,7 +87,7 @@ func checkOrthonormal(t *testing.T, x *mat.Dense, data smf.Data, models [2]*smf.
 	}
 }
 
-// Topics of less than full rank are completed, by topics that change nothing.
+// Topics of less than full rank are completed by topics without effect.
 func TestOrthonormalOfDependentTopics(t *testing.T) {
 	t.Parallel()
 	for _, variant := range variants {

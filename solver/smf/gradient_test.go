@@ -128,7 +128,7 @@ func TestGradientIsAlgorithm1(t *testing.T) {
 	}
 }
 
-// Where the rank is no constraint, an update of step τ moves A, B and Γ by −τ times the gradient of the objective, by
+// If the rank is not a constraint, an update of step τ moves A, B and Γ by −τ times the gradient of the objective, by
 // differences.
 func TestGradientByDifferences(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestGradientByDifferences(t *testing.T) {
 					of.Scores.Set(i, i, 1)
 				}
 				of.Head.Coefficients = mat.DenseCopyOf(a)
-				if variant == smf.VariantW { // A = Topics·Coefficientsᵀ wants its topics beside those of B
+				if variant == smf.VariantW { // A = Topics·Coefficientsᵀ needs topics in addition to those of B
 					wide, scores, coefficients := new(mat.Dense), new(mat.Dense), mat.NewDense(kappa, n+kappa, nil)
 					wide.Augment(of.Topics, a)
 					scores.Augment(of.Scores, mat.NewDense(n, kappa, nil))
@@ -194,7 +194,7 @@ func TestGradientByDifferences(t *testing.T) {
 	}
 }
 
-// A step too long for the problem is said to cycle, never to converge; safe steps are not too long.
+// A step that is too long for the problem ends as Cycling, never as Converged; safe steps are not too long.
 func TestLongStepsCycle(t *testing.T) {
 	t.Parallel()
 	x, data := planted(120, 10, 1)
@@ -212,8 +212,8 @@ func TestLongStepsCycle(t *testing.T) {
 	}
 }
 
-// A cycle between points of the same objective is no convergence either: of as many labels 0 as 1 the intercept goes to
-// and fro.
+// A cycle between points of the same objective is not convergence either: with equal numbers of labels 0 and 1 the
+// intercept oscillates.
 func TestSymmetricCycles(t *testing.T) {
 	t.Parallel()
 	const n = 1000
@@ -235,7 +235,7 @@ func TestSymmetricCycles(t *testing.T) {
 	}
 }
 
-// Topics may be more than Θ has columns, also where no complete decomposition projects it.
+// There may be more topics than Θ has columns, even without a complete decomposition of Θ.
 func TestMoreTopicsThanDocuments(t *testing.T) {
 	t.Parallel()
 	const n, p, rank = 129, 150, 140
@@ -254,8 +254,8 @@ func TestMoreTopicsThanDocuments(t *testing.T) {
 	}
 }
 
-// A run goes on from the factors of another, at their objective, leaves them, the matrix and the data as they were, and
-// one method value serves several runs at a time.
+// A run goes on from the factors of another, at their objective, does not change them, the matrix or the data, and one
+// method value serves several runs at a time.
 func TestGivenStart(t *testing.T) {
 	t.Parallel()
 	x, data := planted(50, 20, 2)

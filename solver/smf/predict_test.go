@@ -12,8 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// Log-odds of the training documents under SMF-W are those that it was trained with, and each is a sum of
-// contributions.
+// Log-odds of the training documents under SMF-W are those of the training, and each is a sum of contributions.
 func TestPredictIsTheModel(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
@@ -129,7 +128,7 @@ func half(x *mat.Dense, data smf.Data, from int) (*mat.Dense, smf.Data) {
 	return part, kept
 }
 
-// Balanced weights let the intercept alone predict each class alike.
+// With balanced weights the intercept alone gives all classes the same probability.
 func TestBalanced(t *testing.T) {
 	t.Parallel()
 	data := smf.Data{Labels: []int{0, 0, 0, 0, 0, 0, 1, 1, 2}}
@@ -147,7 +146,7 @@ func TestBalanced(t *testing.T) {
 	}
 }
 
-// Where the label follows a weak direction, topics of the same number predict it only if they know it.
+// If the label follows a weak direction, the same number of topics predicts it only with supervision.
 func TestSupervisionFindsWeakDirections(t *testing.T) {
 	t.Parallel()
 	x, data := planted(400, 60, 2)

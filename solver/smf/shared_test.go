@@ -282,7 +282,7 @@ var best = map[string]map[smf.Variant]map[float64]float64{
 }
 
 // TestReachesBestKnown solves from the default start: under the default tolerance to 1e-6 of the least totals known,
-// and under a strict one to 1e-9, which is what they are rounded to.
+// and under a strict one to 1e-9, the rounding of these totals.
 func TestReachesBestKnown(t *testing.T) {
 	t.Parallel()
 	for name, totals := range best {

@@ -25,8 +25,8 @@ func normal(seed uint64, rows, cols int) *mat.Dense {
 	return a
 }
 
-// planted returns n documents of p terms: strong topics that say nothing of the label, and a weak direction that it
-// follows, with noise. Of one part in three of the entries zeros remain.
+// planted returns n documents of p terms: strong topics unrelated to the label, and a weak direction that it follows,
+// with noise. A third of the entries are zero.
 func planted(n, p, kappa int) (*mat.Dense, smf.Data) {
 	topics, scores := normal(1, p, 3), normal(2, n, 3)
 	x := mat.NewDense(n, p, nil)
@@ -184,7 +184,7 @@ func TestNeverRises(t *testing.T) {
 	})
 }
 
-// Sparse and dense matrices give one answer.
+// Sparse and dense matrices give the same result.
 func TestSparseIsDense(t *testing.T) {
 	t.Parallel()
 	every(t, func(t *testing.T, x *mat.Dense, data smf.Data, s smf.Settings) {
@@ -201,7 +201,7 @@ func TestSparseIsDense(t *testing.T) {
 	})
 }
 
-// With the labels out of the way, what remains is the truncated singular value decomposition.
+// Without the labels, the result is the truncated singular value decomposition.
 func TestReconstructionAlone(t *testing.T) {
 	t.Parallel()
 	x, data := planted(40, 20, 1)
@@ -262,7 +262,7 @@ func TestSymmetries(t *testing.T) {
 			"topics": gap(got.Topics, want.Topics),
 			"scores": gap(got.Scores, scores), "coefficients": gap(got.Head.Coefficients, want.Head.Coefficients),
 		} {
-			if d > 1e-4 { // an objective to rounding says the factors to its root
+			if d > 1e-4 { // an objective to rounding determines the factors to its root
 				t.Errorf("shuffled documents: %s differ by %g", what, d)
 			}
 		}
@@ -344,7 +344,7 @@ func TestGauge(t *testing.T) {
 	})
 }
 
-// The bits do not depend on GOMAXPROCS, nor on what ran before. It sets GOMAXPROCS, so it is not parallel.
+// The bits do not depend on GOMAXPROCS or on earlier runs. It sets GOMAXPROCS, so it is not parallel.
 func TestSameBits(t *testing.T) {
 	x, data := planted(700, 300, 2)
 	for _, variant := range variants {
@@ -368,7 +368,7 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// Degenerate input ends without an early status but the limit, with the objective of its definition.
+// Degenerate input ends with no early status except the limit, with the objective of its definition.
 func TestEdges(t *testing.T) {
 	t.Parallel()
 	zeros := mat.NewDense(6, 4, nil)
@@ -406,7 +406,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// Documents of weight 0 do not teach.
+// Documents of weight 0 have no effect.
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	x, data := planted(40, 15, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
-// fewUpdates is what the default step needs at most where the package makes allUpdates.
+// fewUpdates is the largest number of updates that the default step needs where the package makes allUpdates.
 const fewUpdates = 100
 
 // binaryRun is a run of the authors' package on a binary matrix.
@@ -113,7 +113,7 @@ func TestBinaryNotAboveAuthorsPackage(t *testing.T) {
 	})
 }
 
-// TestBinarySparseText reaches what the package reaches in 127 updates on the words of 5,000 documents.
+// TestBinarySparseText reaches the objective of 127 updates of the package on the words of 5,000 documents.
 func TestBinarySparseText(t *testing.T) {
 	t.Parallel()
 	folder, _ := sharedRuns(t)

@@ -45,8 +45,8 @@ func solveBinary(t *testing.T, x mat.Matrix, settings solver.Settings, s BinaryS
 	return r
 }
 
-// From saturated scores, where curvatures vanish and exp(m) overflows, no step explodes: the objective falls, and what
-// is reported is that of the factors.
+// From saturated scores, where curvatures vanish and exp(m) overflows, no step explodes: the objective falls, and the
+// reported one is that of the factors.
 func TestBinaryFromSaturatedScores(t *testing.T) {
 	t.Parallel()
 	x := coins(23, 20, 12, 0.3)
@@ -84,7 +84,7 @@ func TestBinaryTooLongSteps(t *testing.T) {
 	}
 }
 
-// Steps so long that no trial is finite are no stationary point.
+// Steps so long that no trial is finite do not end as Stationary.
 func TestBinaryStepsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	x := coins(28, 30, 20, 0.3)
@@ -109,8 +109,8 @@ func TestBinaryTrialThatOverflows(t *testing.T) {
 	}
 }
 
-// Where documents separate the likelihood has no maximum. The run ends without failure, however small the objective
-// gets.
+// If documents are separable, the likelihood has no maximum. The run ends without failure, however small the objective
+// is.
 func TestBinarySeparableDocuments(t *testing.T) {
 	t.Parallel()
 	x := mat.NewDense(30, 12, nil)
@@ -126,8 +126,8 @@ func TestBinarySeparableDocuments(t *testing.T) {
 	}
 }
 
-// A direction that a wrong gradient promises ends the run as a failure that leaves the iterate as it is, and a promise
-// that is not a number is none of convergence.
+// A direction from a wrong gradient ends the run as a failure that keeps the iterate, and a promise that is not a
+// number is not convergence.
 func TestBinaryFailedSearchIsAStatus(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(s *quasiNewtonState){
@@ -153,7 +153,7 @@ func blasScale(s *quasiNewtonState, factor float64) {
 	}
 }
 
-// A start without an intercept sits near log 2 for some updates, whose changes are small: that is no convergence.
+// A start without an intercept stays near log 2 for some updates with small changes: that is not convergence.
 func TestBinaryDoesNotStopAtTheStart(t *testing.T) {
 	t.Parallel()
 	const n, p, k = 300, 200, 4

@@ -16,7 +16,7 @@ import (
 	"github.com/wardcast/wardcast/solver/sonmf"
 )
 
-// allUpdates is what the authors' package makes under its limit of 500, which counts the start.
+// allUpdates is the number of updates of the authors' package under its limit of 500, which counts the start.
 const allUpdates = 499
 
 // run is one run of the authors' package.

@@ -82,7 +82,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkProducts times the four products that no exact update can do without: X·F, Xᵀ·G, CᵀC and C·(k×k).
+// BenchmarkProducts times the four products that every exact update needs: X·F, Xᵀ·G, CᵀC and C·(k×k).
 func BenchmarkProducts(b *testing.B) {
 	x := linalg.OperatorOf(notes(b), 0)
 	n, p := x.Dims()

@@ -55,7 +55,7 @@ func solve(t *testing.T, x mat.Matrix, settings solver.Settings, s Settings) *so
 	return r
 }
 
-// At a minimum every change is rounding: that is no failed search and no step to take.
+// At a minimum every change is rounding: it is neither a failed search nor a step.
 func TestStartAtMinimumIsStationary(t *testing.T) {
 	t.Parallel()
 	x, topics := exactFit(t)
@@ -85,7 +85,7 @@ func TestEndsAtRounding(t *testing.T) {
 	}
 }
 
-// liar multiplies by another Xᵀ than X has: its gradients promise a descent that is none.
+// liar multiplies by a wrong Xᵀ: its gradients promise a descent that does not exist.
 type liar struct{ linalg.Dense }
 
 func (l liar) MulTransTo(dst, d *mat.Dense) {
@@ -98,7 +98,7 @@ func (l liar) MulTransTo(dst, d *mat.Dense) {
 	dst.Scale(0.1, dst)
 }
 
-// A search that fails is a status of its own: the iterate stays, the objective is not 0, and τ is what it was.
+// A search that fails has its own status: the iterate and τ are kept, and the objective is not 0.
 func TestFailedSearchIsAStatus(t *testing.T) {
 	t.Parallel()
 	x := random(4, 12, 8)

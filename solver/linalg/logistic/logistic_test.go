@@ -103,7 +103,7 @@ func TestDerivatives(t *testing.T) {
 	}
 }
 
-// No log-odds overflow: those that fit cost nothing, those that do not cost what they are.
+// No log-odds overflow: the loss is 0 for those that fit, and their magnitude for those that do not.
 func TestLargeLogOdds(t *testing.T) {
 	t.Parallel()
 	x := linalg.Dense{Dense: mat.NewDense(1, 2, []float64{1, 0})}
@@ -122,7 +122,7 @@ func TestLargeLogOdds(t *testing.T) {
 	}
 }
 
-// What is not asked for changes nothing of the rest, and a matrix without ones is one of zeros.
+// Derivatives that are not requested do not change the others, and a matrix without ones is all zeros.
 func TestPartsOfAPoint(t *testing.T) {
 	t.Parallel()
 	const n, p, k = 300, tileColumns + 40, 5

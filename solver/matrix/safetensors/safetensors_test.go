@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sample is what testdata/python.safetensors holds, see testdata/README.md.
+// sample is the contents of testdata/python.safetensors, see testdata/README.md.
 func sample() (Tensors, map[string]string) {
 	return Tensors{
 		"topics":           {[]int{2, 3}, []float64{1, 2.5, -3, 1e300, 5e-324, math.Inf(1)}},

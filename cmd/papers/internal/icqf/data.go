@@ -40,8 +40,8 @@ type Questionnaire struct {
 }
 
 // drawQuestionnaire returns M = clip(clip(W·Qᵀ) + noise), clip to 0 … 100. The text gives every factor 20 participants
-// in isolation and 10 that it shares with another, for which 200 participants do not suffice: here a factor is present
-// in 30, and shares the last 10 of them with the next one.
+// in isolation and 10 that it shares with another, which would need more than 200 participants: here a factor is
+// present in 30 and shares the last 10 of them with the next one.
 func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
 	random := report.Random(seed, "questionnaire/%v/%d", noise, set)
 	w, q := mat.NewDense(participants, factors, nil), mat.NewDense(factors, items, nil)
@@ -70,11 +70,11 @@ func drawQuestionnaire(noise float64, set int, seed uint64) Questionnaire {
 	return Questionnaire{noise, set, m}
 }
 
-// fileName is that of a questionnaire: the noise in tenths and a number from 0.
+// fileName is the file name of a questionnaire: the noise in tenths and a number from 0.
 var fileName = regexp.MustCompile(`^d([0-9]+)_([0-9]+)_M\.csv(\.gz)?$`)
 
 // readQuestionnaires reads the files dN_S_M.csv of a folder, gzipped or not: N is the noise in tenths and S a number
-// from 0. They hold answers from 0 to 100, without a header and with a row for each participant.
+// from 0. They contain answers from 0 to 100, without a header, one row for each participant.
 func readQuestionnaires(dir string) ([]Questionnaire, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func readQuestionnaires(dir string) ([]Questionnaire, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if slices.ContainsFunc(all, func(o Questionnaire) bool { return o.Noise == q.Noise && o.Set == q.Set }) {
-			return nil, report.Invalid("%s: another file holds the same questionnaire", path)
+			return nil, report.Invalid("%s: another file contains the same questionnaire", path)
 		}
 		all = append(all, q)
 	}

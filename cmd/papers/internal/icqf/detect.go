@@ -140,7 +140,7 @@ func l1ByBIC(ctx context.Context, x *mat.Dense, t *Table1) (int, error) {
 	})
 }
 
-// failed returns why a fit cannot be used. One that ran out of updates can.
+// failed returns the reason why a fit cannot be used. A fit that reached the limit of updates can.
 func failed(ctx context.Context, s solver.Status) error {
 	switch s {
 	case solver.Cancelled:

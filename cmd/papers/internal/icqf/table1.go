@@ -1,9 +1,9 @@
 // Package icqf repeats table 1 of K. C. Lam, B. E. Mahony, A. Raznahan and F. Pereira, "Interpretable factorization of
 // clinical questionnaires to identify latent factors of psychopathology": several criteria count the factors of
-// questionnaires that are made of 10.
+// questionnaires with 10 factors.
 //
 // Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early
-// returns what it has.
+// returns its results so far.
 package icqf
 
 import (
@@ -25,7 +25,7 @@ type Table1 struct {
 	Factors []int          `json:"factors" kong:"-"` // candidates of the methods that are fitted for each
 	Seed    uint64         `json:"seed" help:"Seed of all random draws." default:"1"`
 	Threads report.Threads `json:"threads" help:"Threads; 0 means one for each processor. With 1 the seconds can be compared." default:"1"`
-	// Version is that of the program, which the numbers depend on.
+	// Version is the program's version, which the numbers depend on.
 	Version string `json:"version" kong:"-"`
 
 	Methods []string        `json:"-" help:"Methods to compare: icqf and l1-nmf by bcv and bic, fa-promax by parallel and map." enum:"${icqfMethods}" default:"${icqfMethods}"`
@@ -58,12 +58,12 @@ func (t *Table1) check() error {
 	}
 	for i, v := range t.Noise {
 		if !(v > 0 && v <= 1) || slices.Contains(t.Noise[:i], v) {
-			return report.Invalid("noise %v is not above 0 and at most 1, or is there twice", v)
+			return report.Invalid("noise %v is not above 0 and at most 1, or is repeated", v)
 		}
 	}
 	for i, k := range t.Factors {
 		if k < 1 || k > items || slices.Contains(t.Factors[:i], k) {
-			return report.Invalid("%d factors are not from 1 to %d, or are there twice", k, items)
+			return report.Invalid("%d factors are not from 1 to %d, or are repeated", k, items)
 		}
 	}
 	return nil
@@ -115,8 +115,8 @@ func (t *Table1) Run(ctx context.Context, session *report.Session) (*report.Repo
 	return (&Result{Settings: t, Drawn: t.given == nil, TrueFactors: factors, Cells: cells}).report(), err
 }
 
-// questionnaires returns those of the settings. All noises of one run come before the next run, so that an early end
-// leaves something of everything.
+// questionnaires returns the questionnaires of the settings. All noises of one run come before the next run, so that a
+// run that ends early has results for each noise.
 func (t *Table1) questionnaires() (all []Questionnaire, err error) {
 	for set := range t.Runs {
 		for _, noise := range t.Noise {
@@ -134,7 +134,7 @@ func (t *Table1) questionnaires() (all []Questionnaire, err error) {
 	return all, nil
 }
 
-// Result is what Table1 found.
+// Result is the result of Table1.
 type Result struct {
 	Settings    *Table1 `json:"settings"`
 	Drawn       bool    `json:"drawn"` // rather than read
@@ -153,9 +153,9 @@ type Summary struct {
 	Printed
 	// Seconds is the mean time of one questionnaire.
 	Seconds float64 `json:"seconds"`
-	// Paper is the printed error, and Reference that of other programs on 30 questionnaires drawn as here: the authors'
-	// at its tolerance of 1e-3, without its bounds for l1-nmf by bic; masked coordinate descent for l1-nmf by bcv;
-	// psych in R for fa-promax. Both are nil for other noises than the paper's.
+	// Paper is the printed error, and Reference the error of other programs on 30 questionnaires drawn the same way:
+	// the authors' at its tolerance of 1e-3, without its bounds for l1-nmf by bic; masked coordinate descent for l1-nmf
+	// by bcv; psych in R for fa-promax. Both are nil for other noises than the paper's.
 	Paper     *Printed `json:"paper,omitempty"`
 	Reference *Printed `json:"reference,omitempty"`
 }

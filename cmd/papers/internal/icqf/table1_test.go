@@ -71,8 +71,8 @@ func TestDrawQuestionnaire(t *testing.T) {
 	}
 }
 
-// Noise moves a share δ of the answers: half of the zeros that it meets are none afterwards, and at most half of the
-// others become zeros.
+// Noise moves a share δ of the answers: half of the zeros among them become positive, and at most half of the others
+// become zeros.
 func TestQuestionnaireNoise(t *testing.T) {
 	t.Parallel()
 	share := func(noise float64) float64 {
@@ -198,7 +198,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Means and standard errors of |k − 10|, beside the printed ones where the noise is the paper's.
+// Means and standard errors of |k − 10|, next to the printed ones if the noise is the paper's.
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	r := Result{Settings: &Table1{Noise: []float64{0.3, 0.5}}, TrueFactors: factors}
@@ -261,7 +261,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// answersCSV returns a questionnaire as a file holds it.
+// answersCSV returns a questionnaire in the format of its file.
 func answersCSV(q Questionnaire) string {
 	var b strings.Builder
 	for i := range participants {

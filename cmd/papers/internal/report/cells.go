@@ -15,27 +15,27 @@ import (
 
 // Cell is one result of an experiment, as JSON a line of its file.
 type Cell interface {
-	// Key returns a comparable value that differs between the cells of an experiment.
+	// Key returns a comparable value, different for each cell of an experiment.
 	Key() any
 }
 
 // Job computes one cell.
 type Job[C Cell] struct {
-	// Cell holds the key and nothing else.
+	// Cell has only its key.
 	Cell C
 	// Fill computes the rest of the cell.
 	Fill func(context.Context, *C) error
-	// Parts counts the calls of Session.Step by Fill. If it is 0, Resume takes the job for one step.
+	// Parts counts the calls of Session.Step by Fill. If it is 0, Resume counts the job as one step.
 	Parts int
 }
 
-// Resume returns the cells of the jobs, in their order. It reads those that the session's file holds. The others it
-// computes one after another, so that their seconds can be compared, and adds each to the file at once. When a job
-// fails, the cells before it come with the error; they are nil if the file cannot be used.
+// Resume returns the cells of the jobs, in their order. It reads the cells in the session's file. It computes the
+// others one after another, so that their seconds can be compared, and adds each to the file at once. When a job fails,
+// it returns the cells before it with the error; they are nil if the file cannot be used.
 //
-// The first line of the file is the header: all that the cells depend on. A file with another header, or one that
-// another run adds to, stays as it is and is an error that wraps ErrSettings. The error does not quote a line that is
-// no header: the line may hold patients' text.
+// The first line of the file is the header: everything that the cells depend on. A file with a different header, or one
+// that another run adds to, is not changed and causes an error that wraps ErrSettings. The error does not quote a line
+// that is not a header: the line may contain patients' text.
 func Resume[C Cell, H any](ctx context.Context, s *Session, header H, jobs []Job[C]) (cells []C, err error) {
 	known, file, release, err := openCells[C](s.Cells, header)
 	if err != nil {
@@ -65,8 +65,8 @@ func Resume[C Cell, H any](ctx context.Context, s *Session, header H, jobs []Job
 	return cells, nil
 }
 
-// openCells reads and locks a file of cells. It returns the known ones, what adds others, and what releases the file. A
-// killed run may leave a last line without its end, which is dropped.
+// openCells reads and locks a file of cells. It returns the known cells, a function that adds others, and one that
+// releases the file. An incomplete last line, from a run that was killed, is dropped.
 func openCells[C Cell,
 	H any](path string, header H) (known map[any]C, out *json.Encoder, release func() error, err error) {
 	known = map[any]C{}
@@ -123,7 +123,7 @@ func openCells[C Cell,
 	return known, out, unlock, nil
 }
 
-// parse reads a line that was written from a value of v's type. Any other line, even one that only lacks a field, is an
+// parse reads a line that was written from a value of v's type. Any other line, even with only one field missing, is an
 // error.
 func parse(line []byte, v any) error {
 	if err := json.Unmarshal(line, v); err != nil {

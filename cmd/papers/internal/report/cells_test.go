@@ -26,7 +26,7 @@ type testHeader struct {
 // errStop ends a job.
 var errStop = errors.New("stop")
 
-// resume computes the cells a, b, c and returns them with the names of those that were computed; that of stop fails.
+// resume computes the cells a, b, c and returns them with the names of the computed ones; the job of stop fails.
 func resume(t *testing.T, s *Session, h testHeader, stop string) (cells []testCell, computed string, err error) {
 	t.Helper()
 	var jobs []Job[testCell]
@@ -58,7 +58,7 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// TestResume: a run goes on where another ended, even amid a line.
+// TestResume: a run goes on where another ended, even in the middle of a line.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cells.jsonl")
@@ -66,7 +66,7 @@ func TestResume(t *testing.T) {
 	if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "c") || len(some) != 2 || computed != "ab" {
 		t.Fatalf("%v, computed %q, %v", some, computed, err)
 	}
-	appendTo(t, path, `{"name":"c","va`) // as a killed process leaves it
+	appendTo(t, path, `{"name":"c","va`) // like after a killed process
 	var reported [][2]int
 	all, computed, err := resume(t,
 		&Session{Cells: path, Progress: func(done, total int) { reported = append(reported, [2]int{done, total}) }},
@@ -111,8 +111,8 @@ func TestResumeWithoutFile(t *testing.T) {
 	}
 }
 
-// TestResumeOther: a file of something else stays as it is. Its first line is reported if it is a header, and not if it
-// may be what patients said.
+// TestResumeOther: a file of something else is not changed. Its first line is reported if it is a header, but not if it
+// may be a patient's text.
 func TestResumeOther(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string]string{
@@ -141,7 +141,7 @@ func TestResumeOther(t *testing.T) {
 	}
 }
 
-// TestResumeFromTheStart: a run that was killed in its first line begins anew.
+// TestResumeFromTheStart: a run that was killed in its first line starts again.
 func TestResumeFromTheStart(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cells.jsonl")
@@ -175,7 +175,7 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// TestParts: a job tells of its parts itself; if its cell is known, they are all done.
+// TestParts: a job reports its parts itself; if its cell is known, they are all done.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cells.jsonl")
@@ -183,7 +183,7 @@ func TestParts(t *testing.T) {
 		calls := 0
 		s := &Session{Cells: path, Progress: func(done, total int) {
 			if calls++; total != 4 || done > total {
-				t.Errorf("told of %d of %d", done, total)
+				t.Errorf("reported %d of %d", done, total)
 			}
 		}}
 		_, err := Resume(t.Context(), s, header(),
@@ -194,7 +194,7 @@ func TestParts(t *testing.T) {
 				return nil
 			}}})
 		if err != nil || calls != want {
-			t.Errorf("told %d times, want %d; %v", calls, want, err)
+			t.Errorf("%d reports, want %d; %v", calls, want, err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (f Figure) With(row int, p *Panel) Figure {
 // Panel is one pair of axes.
 type Panel struct {
 	Title, X, Y string
-	// LogX and LogY make an axis logarithmic from a least value on, to which smaller ones are raised; 0 means linear.
+	// LogX and LogY make an axis logarithmic from this value on; smaller values are raised to it. 0 means linear.
 	LogX, LogY float64
 	// Curves are drawn in the colour of their name.
 	Curves []Curve
@@ -56,7 +56,7 @@ const (
 	barWidth    = 0.3 * vg.Centimeter
 	curveWidth  = vg.Length(1.3)
 	fontSize    = vg.Length(9)
-	// axisMarks is how many marks an axis has room for.
+	// axisMarks is the number of marks that fit on an axis.
 	axisMarks = 6
 )
 
@@ -138,7 +138,7 @@ func (p *Panel) axes() *plot.Plot {
 	return axes
 }
 
-// drawing is what plotter draws of a curve.
+// drawing is the part of a plot that shows a curve.
 type drawing interface {
 	plot.Plotter
 	plot.Thumbnailer
@@ -172,7 +172,7 @@ func (p *Panel) drawing(c Curve, colour color.Color) (drawing, error) {
 	return line, err
 }
 
-// decades marks powers of ten, as many as there is room for.
+// decades marks as many powers of ten as fit.
 func decades(least, most float64) []plot.Tick {
 	from, to := math.Floor(math.Log10(least)), math.Ceil(math.Log10(most))
 	every := max(1, math.Ceil((to-from)/axisMarks))

@@ -1,5 +1,5 @@
-// Package report holds what the papers' experiments share: the session that each runs in, random draws, the file of
-// cells that a run resumes from, and the report of tables and figures that it ends with.
+// Package report is the common part of the papers' experiments: the session of a run, random draws, the file of cells
+// that a run resumes from, and the report of tables and figures.
 package report
 
 import (
@@ -29,18 +29,18 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Report is what an experiment found.
+// Report is the result of an experiment.
 type Report struct {
-	// Data is all of it, for JSON.
+	// Data is the complete result, for JSON.
 	Data any
-	// Tables are what a reader is shown.
+	// Tables are the printed tables.
 	Tables []Table
 	// CSV and SVG are files by name.
 	CSV map[string]*Table
 	SVG map[string]Figure
 }
 
-// Table is text under a header.
+// Table is rows of text under a header.
 type Table struct {
 	Title  string
 	Header []string
@@ -103,7 +103,7 @@ func (r *Report) Print(w io.Writer, format string) error {
 	return nil
 }
 
-// Write puts results.json and the files into a folder, each whole or not at all. It makes the folder if there is none.
+// Write writes results.json and the files into a folder, each atomically. It creates the folder if necessary.
 func (r *Report) Write(dir string) error {
 	var b bytes.Buffer
 	write := func(name string, err error) error {
@@ -149,7 +149,7 @@ func MeanError(values []float64) (mean, standardError float64) {
 	return mean, stat.StdErr(deviation, float64(len(values)))
 }
 
-// Fingerprint returns the SHA-256 of what write adds.
+// Fingerprint returns the SHA-256 of the text that write adds.
 func Fingerprint(write func(add func(format string, args ...any))) string {
 	h := sha256.New()
 	write(func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) }) // a hash accepts every write
@@ -167,7 +167,7 @@ func Printed(text string, key ...any) []string {
 	return nil
 }
 
-// Random returns a generator that is a function of the seed and of the name of what is drawn.
+// Random returns a generator that depends on the seed and the name of a draw.
 func Random(seed uint64, name string, args ...any) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, name, args...) // a hash accepts every write
@@ -184,7 +184,7 @@ func Drawn(rows, columns int, draw func() float64) *mat.Dense {
 	return m
 }
 
-// ErrSettings is wrapped by errors of settings out of range.
+// ErrSettings is wrapped by errors for settings out of range.
 var ErrSettings = errors.New("settings out of range")
 
 // Invalid returns an error that wraps ErrSettings.
@@ -192,20 +192,20 @@ func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrSettings, fmt.Sprintf(format, args...))
 }
 
-// Session is what a run of an experiment works with. The zero value stores nothing and tells nobody.
+// Session is the context of a run. The zero value stores nothing and reports no progress.
 type Session struct {
 	// Cells is the path of the file that Resume reads and adds to; "" for none.
 	Cells string
-	// Progress, unless nil, is told how many steps are done. It may be called from several goroutines.
+	// Progress, unless nil, is called with the number of steps done. It may be called from several goroutines.
 	Progress func(done, total int)
 
 	done, total atomic.Int64
 }
 
-// Expect adds steps to those that the run takes.
+// Expect adds steps to the total of the run.
 func (s *Session) Expect(steps int) { s.total.Add(int64(steps)) }
 
-// Step tells that so many more steps are done.
+// Step reports that this many more steps are done.
 func (s *Session) Step(steps int) {
 	if done := s.done.Add(int64(steps)); s.Progress != nil {
 		s.Progress(int(done), int(s.total.Load()))
@@ -215,11 +215,11 @@ func (s *Session) Step(steps int) {
 // Threads bounds the threads of the process; 0 means one for each processor.
 type Threads int
 
-// Limit sets the bound and returns what lifts it.
+// Limit sets the bound and returns a function that lifts it.
 func (t Threads) Limit() (lift func(), err error) {
 	if t < 0 || t > solver.MaxThreads {
 		return nil, Invalid("%d threads, must be 0 to %d", t, solver.MaxThreads)
 	}
-	before := runtime.GOMAXPROCS(int(t)) // which leaves it as it is for 0
+	before := runtime.GOMAXPROCS(int(t)) // 0 does not change it
 	return func() { runtime.GOMAXPROCS(before) }, nil
 }

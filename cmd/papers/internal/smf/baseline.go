@@ -18,7 +18,7 @@ import (
 type twoStage struct {
 	rank  int
 	ridge float64
-	// scaled takes Topics = V·S (the paper's MF-LR): the ridge then hardly affects the strongest topics. Otherwise
+	// scaled means Topics = V·S (the paper's MF-LR): the ridge then hardly affects the strongest topics. Otherwise
 	// Topics = V, which is PCA and logistic regression if the caller has centred X.
 	scaled bool
 	seed   uint64

@@ -23,7 +23,7 @@ func TestTwoStagesAreTheLimit(t *testing.T) {
 	for i := range data.Labels {
 		data.Labels[i] = random.IntN(3)
 	}
-	for t := range k { // so that k singular values stand apart
+	for t := range k { // so that k singular values are separated
 		for i := range n {
 			x.Set(i, t, float64(5-t)*x.At(i, t))
 		}
@@ -114,7 +114,7 @@ func TestBlockDescent(t *testing.T) {
 		if excess := blocks.Objective/least - 1; excess < -1e-9 || excess > 1e-2 {
 			t.Errorf("%s: ends at %.12g, %g above the least objective", variant, blocks.Objective, excess)
 		}
-	} // As another implementation of the same updates goes, from factors of U(0,1).
+	} // The objectives of another implementation of the same updates, from factors of U(0,1).
 	var head *solver.Head
 	s.MaxIter = 60
 	if s.StartTopics, s.StartScores, head, err = p.start(t.Context(), StartUniform, 1); err != nil {

@@ -37,7 +37,7 @@ type blockDescent struct {
 	data smf.Data
 }
 
-// Name returns that of the variant.
+// Name returns the name of the variant.
 func (b *blockDescent) Name() string { return string(b.Variant) }
 
 // Start returns the state at the start factors and the start head.
@@ -118,7 +118,7 @@ func (s *blocks) Update() solver.Status {
 // coefficients returns b as a 1×k view of the head.
 func (s *blocks) coefficients() *mat.Dense { return s.head.Slice(0, 1, 0, s.k).(*mat.Dense) }
 
-// refresh computes what depends on U alone.
+// refresh computes the products that depend on U alone.
 func (s *blocks) refresh() {
 	s.mulTrans(s.products, s.u)
 	features := s.u
@@ -227,7 +227,7 @@ func squaredNorm(x matrix.Products) (float64, error) {
 	return normShare * svd.S[0] * svd.S[0], nil
 }
 
-// largestEigenvalue returns that of a Gram matrix.
+// largestEigenvalue returns the largest eigenvalue of a Gram matrix.
 func largestEigenvalue(gram *mat.Dense) float64 {
 	n, _ := gram.Dims()
 	var eigen mat.EigenSym

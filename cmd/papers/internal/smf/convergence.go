@@ -5,7 +5,7 @@
 // Rows of X are documents: images, job postings or samples. The paper's X is the transpose.
 //
 // Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early
-// returns what it has.
+// returns its results so far.
 package smf
 
 import (
@@ -30,13 +30,13 @@ import (
 // Convergence compares the algorithms for supervised factorizations.
 type Convergence struct {
 	Iterations int `json:"iterations" help:"Most updates of a run." default:"1000"`
-	// Start is StartUniform, or else the initialization of the topics. The scores then are those of least squares, and
-	// the coefficients 0.
+	// Start is StartUniform or the initialization of the topics; the scores are then fitted by least squares, and the
+	// coefficients are 0.
 	Start     solver.Init `json:"start" help:"Start of the algorithms: the authors' factors from U(0,1), random orthonormal topics, or singular vectors." enum:"uniform,random,svd" default:"uniform"`
 	Documents int         `json:"documents" help:"Number of job postings." default:"3000"`
 	Terms     int         `json:"terms" help:"Number of their terms." default:"2840"`
 	Seed      uint64      `json:"seed" help:"Seed of all random draws." default:"1"`
-	// Threads and Version are on record because the seconds and the last digits depend on them.
+	// Threads and Version are recorded because the seconds and the last digits depend on them.
 	Threads report.Threads `json:"threads" help:"Threads of a run; 0 means one for each processor." default:"1"`
 	Version string         `json:"version" kong:"-"`
 
@@ -55,10 +55,10 @@ const (
 	paperStep  = 0.01
 )
 
-// floorFactor is how many times as many updates the run gets that only looks for the least objective.
+// floorFactor is the factor of updates for the run that only searches the least objective.
 const floorFactor = 5
 
-// The algorithms that are compared. nameFloorOnly is a long run from singular vectors that only looks for the least
+// The algorithms that are compared. nameFloorOnly is a long run from singular vectors that only searches the least
 // objective.
 const (
 	paperLPGD     = "LPGD, τ = .01"
@@ -106,14 +106,14 @@ func (c *Convergence) check() error {
 	}
 	for i, xi := range c.Xi {
 		if !(xi > 0) || math.IsInf(xi, 1) || slices.Contains(c.Xi[:i], xi) {
-			return report.Invalid("ξ = %v is not positive and finite, or is there twice", xi)
+			return report.Invalid("ξ = %v is not positive and finite, or is repeated", xi)
 		}
 	}
 	return nil
 }
 
-// Run makes the runs. All algorithms of one problem begin at the same factors. The report holds the problems whose runs
-// are all made.
+// Run makes the runs. All algorithms of one problem begin at the same factors. The report contains the problems whose
+// runs are complete.
 func (c *Convergence) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -255,44 +255,44 @@ const (
 	reached = 1e-6
 	// leastGap is the gap below which the rounding of the objective shows.
 	leastGap = 1e-12
-	// bend is the largest distance of a logarithm from the line through its stretch, in units of the fall of the line.
+	// bend is the largest distance of a logarithm from the line of its stretch, as a share of the fall of the line.
 	bend = 0.05
 	// stretchPoints is the least number of iterates that a stretch is fitted on, and thinned the largest.
 	stretchPoints, thinned = 4, 500
-	// drawnPoints bounds the points of a curve: more look the same and make files of megabytes. The first firstPoints
-	// are drawn all, because objectives fall most in them.
+	// drawnPoints bounds the points of a curve: more look the same and make files of megabytes. All of the first
+	// firstPoints are drawn, because objectives fall most there.
 	drawnPoints, firstPoints = 100, 20
 	// leastSeconds is the left end of logarithmic axes of seconds.
 	leastSeconds = 1e-3
 )
 
-// Converged is what Convergence found.
+// Converged is the result of Convergence.
 type Converged struct {
 	Settings *Convergence `json:"settings"`
 	Xi       []float64    `json:"xi"`
-	// Rows are the algorithms on the problems whose runs are all made.
+	// Rows are the algorithms on the problems whose runs are complete.
 	Rows []ConvergenceRow `json:"rows"`
 }
 
-// ConvergenceRow is one run with what is seen in it. The gap of an objective F is F/floor − 1.
+// ConvergenceRow is one run with its measures. The gap of an objective F is F/floor − 1.
 type ConvergenceRow struct {
 	ConvergenceRun
 	// Floor is the least objective of all runs of the problem, including the long one from singular vectors.
 	Floor float64 `json:"floor"`
-	// Gap is the least of the run.
+	// Gap is the least gap of the run.
 	Gap float64 `json:"gap"`
 	// First and Last are the longest stretches from the start, and up to the end, on which the logarithm of the gap
 	// falls along a line; nil if it falls along none.
 	First *Stretch `json:"first"`
 	Last  *Stretch `json:"last"`
-	// ReachedIterations and ReachedSeconds tell when the gap first was 1e-6; nil if it never was.
+	// ReachedIterations and ReachedSeconds are the first at which the gap is at most 1e-6; nil if it never is.
 	ReachedIterations *int     `json:"reached_iterations"`
 	ReachedSeconds    *float64 `json:"reached_seconds"`
 }
 
 // Stretch is a part of a run on which each update multiplies the gap by nearly the same factor.
 type Stretch struct {
-	// Factor is that of a least squares line through the logarithms.
+	// Factor is the factor of a least squares line through the logarithms.
 	Factor float64 `json:"factor"`
 	// From and To are its first and last iteration, Decades is the fall of the line between them.
 	From    int     `json:"from"`
@@ -444,7 +444,7 @@ func (r *ConvergenceRow) draw(figures map[string]report.Figure, name, x, panel, 
 			}
 			p.Curves[0].Points = append(p.Curves[0].Points, point)
 		}
-		if gap < leastGap { // what follows is rounding
+		if gap < leastGap { // the rest is rounding
 			break
 		}
 	}

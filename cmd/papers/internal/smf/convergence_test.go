@@ -66,11 +66,11 @@ func TestConvergence(t *testing.T) {
 	reports := 0
 	got := converge(t, smallConvergence(), &report.Session{Progress: func(done, total int) {
 		if reports++; done != reports || total != 2*2*2*5 {
-			t.Errorf("told of run %d of %d after %d", done, total, reports)
+			t.Errorf("reported run %d of %d after %d", done, total, reports)
 		}
 	}})
 	if len(got.Rows) != 2*2*2*5 || reports != len(got.Rows) {
-		t.Fatalf("%d rows, told of %d", len(got.Rows), reports)
+		t.Fatalf("%d rows, %d reports", len(got.Rows), reports)
 	}
 	starts := map[string]float64{}
 	for i := range got.Rows {
@@ -134,12 +134,12 @@ func TestStretches(t *testing.T) {
 	if first, last := stretches(whole); !near(first, 0.9, 0, 99) || !near(last, 0.9, 0, 99) {
 		t.Errorf("of one rate: %+v, %+v", first, last)
 	}
-	// What follows the first gap under the least is rounding.
+	// Gaps after the first one below the least are rounding.
 	rounding := append(geometric(16, func(int) float64 { return 0.1 }), 1e-13, 3e-12, 2e-12, 2e-12, 2e-12)
 	if _, last := stretches(rounding); last == nil || last.To != 15 || math.Abs(last.Factor-0.1) > 1e-9 {
 		t.Errorf("with rounding behind: %+v", last)
 	}
-	// Two rates: each end has its own, but for what the tolerance lets in of the other.
+	// Two rates: each end has its own, up to the tolerance.
 	two := geometric(201, func(i int) float64 {
 		if i <= 100 {
 			return 0.8
@@ -151,7 +151,7 @@ func TestStretches(t *testing.T) {
 		math.Abs(last.Factor-0.98) > 0.01 {
 		t.Errorf("of two rates: %+v, %+v", first, last)
 	}
-	// A gap that falls as 1/t has no rate: what passes for a line spans little.
+	// A gap that falls like 1/t has no rate: its lines are short.
 	slow := make([]float64, 400)
 	for i := range slow {
 		slow[i] = 1 / float64(i+1)
@@ -264,7 +264,7 @@ func TestConvergenceResumes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped, err := c.Run(ctx, &report.Session{Cells: file, Progress: func(done, _ int) {
-		if done == 7 { // amid the second problem
+		if done == 7 { // in the middle of the second problem
 			cancel()
 		}
 	}})
@@ -379,7 +379,7 @@ func TestConvergedWrite(t *testing.T) {
 			t.Errorf("%s: %d paths", name, paths)
 		}
 	}
-	// Of a run that was ended, some problems.
+	// A run that was ended reports some problems.
 	quick := []float64{1e-5, 2e-5}
 	some := Converged{Rows: []ConvergenceRow{
 		{ConvergenceRun: ConvergenceRun{
@@ -411,7 +411,7 @@ func TestConvergedWrite(t *testing.T) {
 	}
 }
 
-// TestRunThatOverflows: what is not finite ends the record of a run, not the comparison.
+// TestRunThatOverflows: an objective that is not finite ends the record of a run, not the comparison.
 func TestRunThatOverflows(t *testing.T) {
 	t.Parallel()
 	c := smallConvergence()

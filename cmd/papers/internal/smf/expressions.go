@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/table"
 )
 
-// Expressions are the measured activity of genes in samples of known classes.
+// Expressions are gene expressions in samples of known classes.
 type Expressions struct {
 	Genes []string
 	X     *mat.Dense // samples × genes
@@ -48,7 +48,7 @@ const DefaultSubtype = "Cell"
 const leastOfClass = 4
 
 // ReadExpressions reads a table of genes × samples and one of the samples' phenotypes, in any format of package table.
-// The first column names genes and samples. The files must hold the same samples, in any order.
+// The first column names genes and samples. The files must contain the same samples, in any order.
 //
 // Errors are *table.Error. They never name a sample.
 func ReadExpressions(expressions, phenotypes string, columns PhenotypeColumns) (*Expressions, error) {
@@ -145,8 +145,8 @@ func readPhenotypes(path string, columns PhenotypeColumns, samples map[string]in
 	return outcomes, nil
 }
 
-// eachLine calls visit for each line of a table, which returns the column, from 1, of an error. The first line is the
-// header, but is read as any other: its fields would name the columns in errors, and they may be samples.
+// eachLine calls visit for each line of a table, which returns the column, from 1, of an error. The header is read like
+// any other line: its fields may be samples, and errors must not name columns by them.
 func eachLine(path string, visit func(fields []string, first bool) (column int, err error)) error {
 	in, err := table.Open(path, table.Options{IsHeader: func([]string) bool { return false }})
 	if err != nil {
@@ -171,7 +171,7 @@ func eachLine(path string, visit func(fields []string, first bool) (column int, 
 	}
 }
 
-// newOutcome returns the outcome with these values. Its classes are sorted, but for one that comes last.
+// newOutcome returns the outcome with these values. Its classes are sorted, except one that comes last.
 func newOutcome(name string, values []string, last string) Outcome {
 	counts := map[string]int{}
 	for _, v := range values {
@@ -190,7 +190,7 @@ func newOutcome(name string, values []string, last string) Outcome {
 	return o
 }
 
-// fingerprint returns the SHA-256 of all that results depend on.
+// fingerprint returns the SHA-256 of everything that results depend on.
 func (e *Expressions) fingerprint() string {
 	return report.Fingerprint(func(add func(string, ...any)) {
 		add("%q\n%v\n", e.Genes, e.X.RawMatrix().Data)

@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// LeukaemiaResult is what Leukaemia found.
+// LeukaemiaResult is the result of Leukaemia.
 type LeukaemiaResult struct {
 	Settings *Leukaemia `json:"settings"`
 	Samples  int        `json:"samples"`
@@ -46,7 +46,7 @@ type LeukaemiaSummary struct {
 	Ranks              []int   `json:"ranks,omitempty"` // chosen
 }
 
-// SupervisedTopics are those of all samples, with the ξ, ν and rank of the least cross-validated log loss. Genes are
+// SupervisedTopics are topics of all samples, with the ξ, ν and rank of the least cross-validated log loss. Genes are
 // standardized.
 type SupervisedTopics struct {
 	Variant smf.Variant `json:"variant"`
@@ -58,9 +58,9 @@ type SupervisedTopics struct {
 	Topics []SupervisedTopic `json:"topics"`
 }
 
-// SupervisedTopic is a topic with its coefficient. A positive one means towards the class that is not the reference.
+// SupervisedTopic is a topic with its coefficient. A positive one points to the class that is not the reference.
 type SupervisedTopic struct {
-	Topic       int           `json:"topic"` // from 1; 0 is all together
+	Topic       int           `json:"topic"` // from 1; 0 is their sum
 	Coefficient float64       `json:"coefficient"`
 	Genes       []GeneLoading `json:"genes"` // those of the largest loadings, largest first
 }
@@ -69,9 +69,9 @@ type SupervisedTopic struct {
 type GeneLoading struct {
 	Gene    string  `json:"gene"`
 	Loading float64 `json:"loading"`
-	// Effect is how much the log-odds rise through the topic when the gene rises by one standard deviation.
+	// Effect is the change of the log-odds through the topic when the gene rises by one standard deviation.
 	Effect  float64 `json:"effect"`
-	Towards string  `json:"towards"` // the class that more of the gene speaks for
+	Towards string  `json:"towards"` // the class that more of the gene points to
 }
 
 // topics returns the supervised topics of the training samples.
@@ -204,10 +204,10 @@ func known[T int | float64](v T) *T {
 	return &v
 }
 
-// drawnGenes is how many bars a panel has room for.
+// drawnGenes is the number of bars that fit in a panel.
 const drawnGenes = 10
 
-// panel draws the first genes as bars, the largest on top, coloured by the class that they speak for.
+// panel draws the first genes as bars, the largest on top, coloured by the class that they point to.
 func (t *SupervisedTopic) panel(v smf.Variant, classes []string) *report.Panel {
 	p := &report.Panel{Title: fmt.Sprintf("%s, topic %d, β = %+.2f", v, t.Topic, t.Coefficient), X: "loading"}
 	if t.Topic == 0 {

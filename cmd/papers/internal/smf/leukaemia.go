@@ -21,7 +21,7 @@ type Leukaemia struct {
 	Ranks  []int  `json:"ranks" help:"Numbers of topics to choose from." default:"1,2,3,5"`
 	Genes  int    `json:"genes" help:"Genes shown of each topic." default:"10"`
 	Seed   uint64 `json:"seed" help:"Seed of all random draws." default:"1"`
-	// Version is that of the program, which the numbers depend on.
+	// Version is the program's version, which the numbers depend on.
 	Version string           `json:"version" kong:"-"`
 	Columns PhenotypeColumns `json:"columns" embed:""`
 
@@ -43,7 +43,7 @@ type LeukaemiaCell struct {
 	Train int `json:"train"` // samples
 	Test  int `json:"test"`
 	hyperparameters
-	// These are of the test half: see eval.ClassMetrics.
+	// These are measured on the test half: see eval.ClassMetrics.
 	Accuracy         float64 `json:"accuracy"`
 	BalancedAccuracy float64 `json:"balanced_accuracy"`
 	AUROC            float64 `json:"auroc"`
@@ -54,7 +54,7 @@ type LeukaemiaCell struct {
 // Key implements report.Cell.
 func (c LeukaemiaCell) Key() any { return c.LeukaemiaKey }
 
-// hyperparameters are what a cross-validation chose, 0 for those that a method lacks.
+// hyperparameters are chosen by cross-validation, 0 for those that a method lacks.
 type hyperparameters struct {
 	Rank   int     `json:"rank,omitempty"`
 	Xi     float64 `json:"xi,omitempty"`
@@ -77,7 +77,7 @@ func (l *Leukaemia) check() error {
 	return nil
 }
 
-// Run makes the splits, and then finds the topics of all samples.
+// Run makes the splits and then finds the topics of all samples.
 func (l *Leukaemia) Run(ctx context.Context, session *report.Session) (_ *report.Report, err error) {
 	if l.read == nil {
 		if l.read, err = ReadExpressions(l.Expressions, l.Phenotypes, l.Columns); err != nil {
@@ -192,8 +192,8 @@ func (e *Expressions) samples(o *Outcome, rows, train []int) *samples {
 }
 
 // standardizer returns a function that centres the p columns and scales them to the variance 1/p, by the statistics of
-// the given rows. A row then has a mean square of 1, as the ones of the intercept have, which the same ridge covers.
-// Columns that are constant in the given rows become 0.
+// the given rows. A row then has a mean square of 1, like the ones of the intercept, which has the same ridge. Columns
+// that are constant in the given rows become 0.
 func standardizer(train *mat.Dense) func(*mat.Dense) *mat.Dense {
 	means, deviations := linalg.ColumnMoments(train)
 	root := math.Sqrt(float64(len(means)))

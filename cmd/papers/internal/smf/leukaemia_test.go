@@ -248,7 +248,7 @@ func TestLeukaemia(t *testing.T) {
 	steps := 0
 	r, found, err := compare(t.Context(), l, &report.Session{Progress: func(done, total int) {
 		if steps++; done != steps || total != 2*5+2*4+2 {
-			t.Errorf("step %d told as %d of %d", steps, done, total)
+			t.Errorf("step %d reported as %d of %d", steps, done, total)
 		}
 	}}, planted())
 	if err != nil {
@@ -282,7 +282,7 @@ func TestLeukaemia(t *testing.T) {
 		if k != s.Rank || s.Topics[k].Topic != 0 || s.Topics[0].Topic != 1 {
 			t.Fatalf("%s: %d topics at rank %d", s.Variant, len(s.Topics), s.Rank)
 		}
-		// The gene of class A leads those that speak for it.
+		// The gene of class A leads the genes that point to it.
 		if g := s.Topics[k+1].Genes[0]; g.Gene != "g2" || g.Towards != "A" || g.Effect <= 0 ||
 			math.Abs(g.Effect-g.Loading/math.Sqrt(20)) > 1e-15 {
 			t.Errorf("%s: first gene %+v", s.Variant, g)
@@ -346,7 +346,7 @@ func TestLeukaemiaHalves(t *testing.T) {
 	t.Parallel()
 	e, l := planted(), smallLeukaemia()
 	l.read = e
-	for i := range 36 { // so that rows can be told apart after scaling: by the rank of one gene
+	for i := range 36 { // so that rows can be distinguished after scaling: by the rank of one gene
 		e.X.Set(i, 0, float64(i))
 	}
 	var before []int

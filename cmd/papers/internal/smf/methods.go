@@ -26,13 +26,13 @@ type method struct {
 	fit  func(ctx context.Context, t *training) (*fitted, error)
 }
 
-// fitted is what a method learned.
+// fitted is a fitted method.
 type fitted struct {
 	hyperparameters
 	probabilities func(x *mat.Dense) (*mat.Dense, error) // samples × classes
 }
 
-// methods returns the methods that learn so many classes.
+// methods returns the methods for this many classes.
 func methods(classes int) []method {
 	all := []method{
 		{string(smf.VariantW), supervised(smf.VariantW)},

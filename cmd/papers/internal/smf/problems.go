@@ -25,7 +25,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-// ErrIDX is wrapped by the errors of files that are not IDX files of digits.
+// ErrIDX is wrapped by errors for files that are not IDX files of digits.
 var ErrIDX = errors.New("malformed IDX file")
 
 // Digits are images of handwritten digits.
@@ -35,11 +35,12 @@ type Digits struct {
 	Labels        []byte // the digit of each image
 }
 
-// maxBytes bounds an IDX file: those of the MNIST site have 47 million bytes.
+// maxBytes bounds an IDX file: the largest of the MNIST site has 47 million bytes.
 const maxBytes = 1 << 30
 
 // ReadDigits reads the images and labels of a pair of IDX files, as they are at the MNIST site, gzipped if a name ends
-// in .gz. Errors name the file; those of its content wrap ErrIDX. Memory follows the content, not what a header claims.
+// in .gz. Errors name the file; errors in its content wrap ErrIDX. Memory grows with the content, not with the sizes in
+// a header.
 func ReadDigits(images, labels string) (*Digits, error) {
 	sizes, pixels, err := readIDX(images, 3)
 	if err != nil {
@@ -112,8 +113,8 @@ func (d *Digits) fingerprint() string {
 		func(add func(string, ...any)) { add("%d %d\n%s%s", d.Rows, d.Columns, d.Pixels, d.Labels) })
 }
 
-// The images of section 5. Its supplement, which says more about them, was not at hand: which digits, how many of them
-// and the noise follow the authors' scripts, or our choice if these do not say.
+// The images of section 5. Its supplement, which describes them further, was not available: the digits, their number
+// and the noise follow the authors' scripts, or are our choice if these do not specify them.
 const (
 	digitsRank   = 2   // section 5
 	digitsImages = 500 // section 5
@@ -193,7 +194,7 @@ const (
 	startStream  = 0x7374_6172_74   // "start"
 )
 
-// problem is what the algorithms are compared on.
+// problem is a data set on which the algorithms are compared.
 type problem struct {
 	name string
 	x    mat.Matrix

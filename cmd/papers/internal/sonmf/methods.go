@@ -19,7 +19,7 @@ import (
 )
 
 // The names of the methods in tables. paperSONMF is the paper's algorithm, with its line search and step lengths;
-// ownSONMF is the one that commands run by default.
+// ownSONMF is the default algorithm of our commands.
 const (
 	paperSONMF = "SONMF"
 	ownSONMF   = "SONMF, our step"
@@ -34,8 +34,8 @@ const (
 	threshold = 1e-4
 	paperTau  = 0.5  // of algorithm 1
 	paperEta  = 0.01 // of section 5.2
-	// startMembership is added to the membership of clusters, so that no score starts at 0 and stays there. Section 8.2
-	// says 0.2; the authors' program adds it twice, and only so does Semi-NMF end at the residuals of tables 1 and 2.
+	// startMembership is added to the membership of clusters, so that no score starts at 0 and remains 0. Section 8.2
+	// says 0.2; the authors' program adds it twice, and only then does Semi-NMF reach the residuals of tables 1 and 2.
 	startMembership = 0.4
 	clusterRounds   = 10 // of Lloyd's algorithm, as many as R's kmeans
 	// startFloor replaces the negative entries of start factors (section 5.1).
@@ -44,7 +44,7 @@ const (
 	probabilityEvery = 10
 )
 
-// contender is one method as a part compares it.
+// contender is one method in a comparison.
 type contender struct {
 	name   string
 	method solver.Method
@@ -117,7 +117,7 @@ func truncatedSVD(ctx context.Context, p *solver.Problem, _ *rand.Rand) error {
 
 // arbitrarySVD starts from F = [V]_δ and G = [X·V]_δ, each column of V but the first with a random sign. The authors'
 // program leaves these signs to its SVD, so that chance decides which half of a vector is lost, and does not cut V for
-// G. Only so does NMF end at the residuals of tables 1 and 2; from truncatedSVD it ends lower and sooner.
+// G. Only then does NMF reach the residuals of tables 1 and 2; from truncatedSVD it ends lower and sooner.
 func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) error {
 	return startNonNegative(ctx, p, func(topics *mat.Dense) {
 		for t := 1; t < p.Settings.Rank; t++ {
@@ -129,7 +129,7 @@ func arbitrarySVD(ctx context.Context, p *solver.Problem, random *rand.Rand) err
 }
 
 // startNonNegative starts from F = [V]_δ and G = [X·V]_δ, with V changed before, and raises the negative entries of X
-// to 0, because the methods refuse them. The authors' program lets them in, against the methods' assumptions.
+// to 0, because the methods reject them. The authors' program accepts them, against the methods' assumptions.
 func startNonNegative(ctx context.Context, p *solver.Problem, change func(topics *mat.Dense)) error {
 	topics, err := p.OrthonormalTopics(ctx)
 	if err != nil {
@@ -155,9 +155,9 @@ func raise(m *mat.Dense, least float64) {
 }
 
 // clusters starts from G = 0.4 + the membership of k clusters of documents, found by Lloyd's algorithm from k of them,
-// and the best F for it. The documents are drawn uniformly, as R's kmeans does. Those that Problem.Centroids draws, far
-// from one another, lead in scenario 2 at K = 10 to a residual 4 % above the printed one, which these meet within 1 %.
-// The default start of Semi-NMF is better: it makes the method end before the paper's begins to converge.
+// and the best F for it. The documents are drawn uniformly, like in R's kmeans. With documents far from one another, as
+// in Problem.Centroids, the residual of scenario 2 at K = 10 is 4 % above the printed one; with these it is within 1 %.
+// The default start of Semi-NMF is better: the method ends before the paper's begins to converge.
 func clusters(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 	x, k := p.X.(linalg.Dense), p.Settings.Rank
 	n, terms := x.Dims()
@@ -194,7 +194,7 @@ func clusters(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 	return nil
 }
 
-// uniformTopics starts from F ~ U(0,1) and G ~ N(0,1), as logNMF does in section 5.2.
+// uniformTopics starts from F ~ U(0,1) and G ~ N(0,1), like logNMF in section 5.2.
 func uniformTopics(_ context.Context, p *solver.Problem, random *rand.Rand) error {
 	n, terms := p.X.Dims()
 	p.Settings.StartTopics = report.Drawn(terms, p.Settings.Rank, random.Float64)
@@ -204,16 +204,16 @@ func uniformTopics(_ context.Context, p *solver.Problem, random *rand.Rand) erro
 
 // outcome is one run of a contender.
 type outcome struct {
-	// measures are those of the iterate that first met the criterion |Δ mean objective| ≤ 1e-4, or of the last one; in
-	// the binary scenario always of the last one. Seconds run from the matrix to that iterate, and iterations count the
-	// start as the paper does.
+	// measures are taken at the iterate that first met the criterion |Δ mean objective| ≤ 1e-4, or at the last one; in
+	// the binary scenario always at the last one. Seconds run from the matrix to that iterate, and iterations include
+	// the start, like in the paper.
 	measures         map[string]float64
-	unmet            bool      // the criterion was not met in all updates, or the method failed before
+	unmet            bool      // no update met the criterion, or the method failed before
 	curve            []float64 // the mean objective by update
 	probabilityCurve []float64 // ε_P at every probabilityEvery-th update
 }
 
-// value returns a measure, or the mean objective "after" so many updates.
+// value returns a measure, or the mean objective "after" a number of updates.
 func (o *outcome) value(column string) float64 {
 	var updates int
 	if n, _ := fmt.Sscanf(column, "after %d", &updates); n == 1 {
@@ -222,7 +222,7 @@ func (o *outcome) value(column string) float64 {
 	return o.measures[column]
 }
 
-// at returns the value at an index of a curve that stays at its last one.
+// at returns the value of a curve at an index; beyond its end, the last value.
 func at(curve []float64, i int) float64 { return curve[min(i, len(curve)-1)] }
 
 // run solves the trial's matrix.
@@ -252,7 +252,7 @@ func (c *contender) run(ctx context.Context, of *cell, t *truth, seed uint64) (*
 	}
 	if o.topics == nil {
 		o.keep(result.Trace[result.Iterations], result.MeanObjective, result.Topics, result.Scores)
-		// The binary scenario has no criterion: its runs are to make all updates.
+		// The binary scenario has no criterion: its runs should make all updates.
 		o.unmet = result.Status.Early() && (result.Status != solver.IterationLimit || of.scenario != Bernoulli)
 	}
 	err = o.measure(o.seconds + outside.Seconds() + result.Seconds.Init)
@@ -267,7 +267,7 @@ type observer struct {
 	topics, scores     *mat.Dense
 	iterations         int
 	seconds, objective float64
-	spent              time.Duration // in here, which is not time of the method
+	spent              time.Duration // in the observer, which is not time of the method
 }
 
 // Record implements solver.Recorder.
@@ -298,10 +298,10 @@ func (o *observer) keep(at solver.TracePoint, objective float64, topics, scores 
 	o.iterations, o.seconds = at.Iteration+1, at.Seconds-o.spent.Seconds()
 }
 
-// orthogonalResidual names a measure that orthogonal methods alone have.
+// orthogonalResidual names a measure of orthogonal methods only.
 const orthogonalResidual = "orthogonal residual"
 
-// measure sets the measures of the iterate that was kept.
+// measure sets the measures of the kept iterate.
 func (o *observer) measure(seconds float64) error {
 	topics, err := subspaceDistance(o.truth.topics, o.topics)
 	if err != nil {
@@ -324,7 +324,7 @@ func (o *observer) measure(seconds float64) error {
 	return nil
 }
 
-// tiny is up to where the paper takes entries of a factor for 0.
+// tiny is the largest magnitude that the paper counts as 0 in a factor.
 const tiny = 1e-10
 
 // sparsity returns the share of the entries that are at most 1e-10 away from 0, in percent.
@@ -347,7 +347,7 @@ func orthogonality(a *mat.Dense) float64 {
 }
 
 // subspaceDistance returns ‖H_A − H_B‖, the Frobenius norm of the difference of the projections on the column spaces of
-// A and B (m×k). Equation (9) shows its square, the paper's tables hold the norm. With orthonormal bases Q of the two
+// A and B (m×k). Equation (9) is its square; the paper's tables contain the norm. With orthonormal bases Q of the two
 // spaces it is
 //
 //	√(rank A + rank B − 2·‖Q_Aᵀ·Q_B‖²),
@@ -415,7 +415,7 @@ func probabilities(topics, scores *mat.Dense) *mat.Dense {
 	return m
 }
 
-// probabilityDistance returns ‖P − P̂‖, the Frobenius norm; the paper's text shows its square, the tables hold the
+// probabilityDistance returns ‖P − P̂‖, the Frobenius norm; the paper's text has its square; the tables contain the
 // norm.
 func probabilityDistance(p, topics, scores *mat.Dense) float64 {
 	estimate := probabilities(topics, scores)

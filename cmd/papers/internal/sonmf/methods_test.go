@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// ending is a method that makes so many updates, each of which halves the objective, and then ends.
+// ending is a method that makes this many updates, each of which halves the objective, and then ends.
 type ending struct {
 	updates int
 	status  solver.Status
@@ -53,7 +53,7 @@ func (s *endingState) Finish() (topics, scores *mat.Dense, objective float64) {
 	return s.topics, s.scores, s.objective
 }
 
-// TestUnmet: means tell of every run that did not get where it was to go.
+// TestUnmet: means report every run that did not reach its criterion.
 func TestUnmet(t *testing.T) {
 	t.Parallel()
 	const halvings = 14 // the mean objective, 1 at the start, then changes by less than the threshold
@@ -92,7 +92,7 @@ func TestUnmet(t *testing.T) {
 			counted = counted || mean(unmet, column, slices.Contains(st.unmet, column)).Unmet == 1
 		}
 		if !counted {
-			t.Errorf("%s does not tell of runs that ended before", p)
+			t.Errorf("%s does not report runs that ended before", p)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func truthOf(t *testing.T, s Scenario, size, rank int, asWritten bool) *truth {
 	return got
 }
 
-// near reports a value further from the wanted one than five standard errors.
+// near fails if a value is further from the wanted one than five standard errors.
 func near(t *testing.T, what string, got, want, standardError float64) {
 	t.Helper()
 	if math.Abs(got-want) > 5*standardError {
@@ -26,7 +26,7 @@ func near(t *testing.T, what string, got, want, standardError float64) {
 	}
 }
 
-// uniform holds a sample against the uniform distribution on (0, high).
+// uniform compares a sample with the uniform distribution on (0, high).
 func uniform(t *testing.T, what string, values []float64, high float64) {
 	t.Helper()
 	mean, variance := stat.MeanVariance(values, nil)
@@ -80,7 +80,7 @@ func TestTopicsAndScores(t *testing.T) {
 	})
 }
 
-// TestContinuousNoise tells E from X and the factors.
+// TestContinuousNoise computes E from X and the factors.
 func TestContinuousNoise(t *testing.T) {
 	t.Parallel()
 	const size, rank = 200, 8
@@ -130,7 +130,7 @@ func TestBernoulliDrawsFromItsProbabilities(t *testing.T) {
 	const size, rank = 300, 5
 	for _, asWritten := range []bool{false, true} {
 		got := truthOf(t, Bernoulli, size, rank, asWritten)
-		// Σ(x − p)·(p − ½) and Σ(x − p)² tell whether x follows p, and not only its mean.
+		// Σ(x − p)·(p − ½) and Σ(x − p)² show whether x follows p, and not only its mean.
 		var difference, slope, squares, spread, loss float64
 		x, p := got.x.RawMatrix().Data, got.probability.RawMatrix().Data
 		for i, q := range p {

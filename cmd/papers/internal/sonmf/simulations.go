@@ -6,7 +6,7 @@
 // (scores).
 //
 // Equal settings and seeds give equal numbers for every GOMAXPROCS; only the seconds differ. A run that ends early
-// returns what it has.
+// returns its results so far.
 package sonmf
 
 import (
@@ -45,17 +45,17 @@ func Parts() []Part {
 
 // Simulations compares methods on matrices of known factors.
 type Simulations struct {
-	Parts       []Part `json:"parts" help:"What to run." enum:"${parts}" default:"${parts}"`
+	Parts       []Part `json:"parts" help:"Tables and studies to run." enum:"${parts}" default:"${parts}"`
 	Trials      int    `json:"trials" help:"Matrices of each kind in tables 1 to 4; the paper has 100." default:"100"`
 	StudyTrials int    `json:"study_trials" help:"Matrices of each kind in sections 8.2 to 8.4; the paper has 200 in 8.2." default:"10"`
 	Seed        uint64 `json:"seed" help:"Seed of all random draws." default:"1"`
-	AsWritten   bool   `json:"as_written" help:"Draw the matrices as the paper's text says, even if its tables come from others."`
+	AsWritten   bool   `json:"as_written" help:"Draw the matrices as the paper's text says, although its tables seem to come from different ones."`
 	Size        int    `json:"size" help:"Rows and columns of a matrix." default:"500"`
-	// Ranks: the middle one is that of Initialization. Half of it is the true rank of RankDeficient, whose runs look
-	// for twice, four and eight times as many topics as that.
-	Ranks   []int          `json:"ranks" help:"Numbers of topics; the studies take the middle one." default:"10,30,50"`
+	// Ranks: the middle one is that of Initialization. Half of it is the true rank of RankDeficient, whose runs use
+	// twice, four and eight times as many topics.
+	Ranks   []int          `json:"ranks" help:"Numbers of topics; the studies use the middle one." default:"10,30,50"`
 	Updates int            `json:"updates" help:"Most updates of a run; the paper's 500 iterations count the start." default:"499"`
-	Threads report.Threads `json:"-" help:"Runs at a time; 0 means one for each processor. With 1 the seconds are those of a free machine." default:"0"`
+	Threads report.Threads `json:"-" help:"Runs at a time; 0 means one for each processor. With 1, no other run affects the seconds." default:"0"`
 }
 
 func (s *Simulations) check() error {
@@ -70,7 +70,7 @@ func (s *Simulations) check() error {
 		return report.Invalid("ranks %v of matrices of %d×%d", s.Ranks, s.Size, s.Size)
 	}
 	if middle := s.middle(); slices.Contains(s.Parts, RankDeficient) && (middle < 2 || middle/2*8 > s.Size) {
-		return report.Invalid("%s looks for up to %d topics in matrices of %d×%d of rank %d", RankDeficient, middle/2*8,
+		return report.Invalid("%s uses up to %d topics for matrices of %d×%d of rank %d", RankDeficient, middle/2*8,
 			s.Size, s.Size, middle/2)
 	}
 	return nil
@@ -84,7 +84,7 @@ type study struct {
 	part    Part
 	title   string
 	columns []string // in the order of the paper's table, if it has one
-	unmet   []string // those that show that a run did not end as it was to
+	unmet   []string // measures that show that a run did not end as intended
 	cells   []*cell
 }
 
@@ -95,11 +95,11 @@ type cell struct {
 	trueRank, rank     int
 	label              string // of the panel of its figure
 	contenders         []contender
-	updates, showAtMin int          // at most so many updates, and at least these, for the curves
+	updates, showAtMin int          // most updates, and least updates of the curves
 	runs               [][]*outcome // by trial, contender; nil if not done
 }
 
-// Run runs the parts, several matrices at a time. Their seconds are therefore those of a busy machine unless Threads
+// Run runs the parts, several matrices at a time. Their seconds are therefore measured on a busy machine unless Threads
 // is 1.
 func (s *Simulations) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
 	if err := s.check(); err != nil {
@@ -118,7 +118,7 @@ func (s *Simulations) Run(ctx context.Context, session *report.Session) (*report
 	return s.report(studies), err
 }
 
-// simulate fills in the trials that were done, whatever ended it.
+// simulate fills in the completed trials, even if it ends early.
 func (s *Simulations) simulate(ctx context.Context, session *report.Session, studies []*study) error {
 	var cells []*cell
 	for _, st := range studies {
@@ -129,7 +129,7 @@ func (s *Simulations) simulate(ctx context.Context, session *report.Session, stu
 	}
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(runtime.GOMAXPROCS(0))
-	// All of one trial before the next, so that an early end leaves something of everything.
+	// One trial of every cell before the next trial, so that a run that ends early has results for all cells.
 	for trial := range max(s.Trials, s.StudyTrials) {
 		for _, c := range cells {
 			if trial >= len(c.runs) {
@@ -162,13 +162,13 @@ func (s *Simulations) run(ctx context.Context, c *cell, trial int) error {
 			return fmt.Errorf("%s: %w", c.contenders[i].name, err)
 		}
 	}
-	if ctx.Err() == nil { // else a run may have ended early
+	if ctx.Err() == nil { // otherwise a run may have ended early
 		c.runs[trial] = found
 	}
 	return context.Cause(ctx)
 }
 
-// study returns what a part consists of.
+// study returns the cells and measures of a part.
 func (s *Simulations) study(p Part) *study {
 	k, trials := s.middle(), s.Trials
 	after := func(updates int) string { return fmt.Sprintf("after %d", min(updates, s.Updates)) }
@@ -188,7 +188,7 @@ func (s *Simulations) study(p Part) *study {
 			add(c)
 		}
 	}
-	switch p { // showAtMin is how many updates the paper shows
+	switch p { // showAtMin is the number of updates that the paper shows
 	case Table1:
 		ofRanks(cell{scenario: Uniform, contenders: continuous(), showAtMin: 250})
 	case Table2:
@@ -231,7 +231,7 @@ func (s *Simulations) study(p Part) *study {
 	return st
 }
 
-// Scenario is how the truth of a simulation is drawn; see newTruth.
+// Scenario is the distribution of the truth of a simulation; see newTruth.
 type Scenario int
 
 // The scenarios of section 5.1 and the one of 5.2.
@@ -246,12 +246,11 @@ const (
 	noise = 0.3 // standard deviation of E in the continuous scenarios
 	// binaryNoise is the standard deviation of the noise that section 5.2 adds to the probabilities.
 	binaryNoise = 0.1
-	// orthonormalSignal is the square of what G·Fᵀ is multiplied by in scenario 3: only so come the residuals of
-	// table 3.
+	// orthonormalSignal is the square of the factor of G·Fᵀ in scenario 3; only this gives the residuals of table 3.
 	orthonormalSignal = 0.3
 )
 
-// truth is what a simulation starts from.
+// truth is the data of a simulation with its true factors.
 type truth struct {
 	x              *mat.Dense // n×p
 	topics, scores *mat.Dense // the true F (p×k) and G (n×k)
@@ -267,9 +266,9 @@ type truth struct {
 //	3  F orthonormal, drawn uniformly,         G ~ U(0,2), X = √0.3·G·Fᵀ + E
 //	4  F ~ N(0,1),                             G ~ U(0,1), X ~ Bernoulli(P), P = 1/(1+exp(−G·Fᵀ))
 //
-// with E ~ N(0, 0.3²). The printed tables come from such matrices, as far as one can tell from them. The paper's text
-// (asWritten) differs: it does not cut scenario 2 at 0 and does not scale the signal of scenario 3, and in 4 it draws X
-// from P + N(0, 0.1²), cut to [0, 1].
+// with E ~ N(0, 0.3²). The printed tables agree with such matrices. The paper's text (asWritten) differs: it does not
+// cut scenario 2 at 0 and does not scale the signal of scenario 3, and in 4 it draws X from P + N(0, 0.1²), cut to [0,
+// 1].
 func newTruth(s Scenario, size, rank int, asWritten bool, random *rand.Rand) (*truth, error) {
 	uniform := func(high float64) func() float64 { return func() float64 { return high * random.Float64() } }
 	t := &truth{}

@@ -43,7 +43,7 @@ func cellOf(t *testing.T, table *Table, method, panel, column string) float64 {
 	return 0
 }
 
-// TestTables checks on small matrices what the paper says of large ones, and what must always hold.
+// TestTables checks on small matrices the paper's statements about large ones, and those that must always hold.
 func TestTables(t *testing.T) {
 	t.Parallel()
 	got := simulate(t, small(Table1, Table2, Table3, Table4))
@@ -149,7 +149,7 @@ func TestSimulateStopped(t *testing.T) {
 	var steps atomic.Int64
 	r, err := s.Run(ctx, &report.Session{Progress: func(_, total int) {
 		if total != 150 {
-			t.Errorf("told of %d matrices, want 150", total)
+			t.Errorf("%d matrices reported, want 150", total)
 		}
 		if steps.Add(1) == 6 {
 			cancel()
@@ -170,7 +170,7 @@ func TestSimulateStopped(t *testing.T) {
 		}
 	}
 	if done < 6 || done >= 150 {
-		t.Errorf("%d matrices are told of; the run ended after 6", done)
+		t.Errorf("%d matrices reported; the run ended after 6", done)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestSimulateRefuses(t *testing.T) {
 	}
 }
 
-// TestPrinted holds the printed rows against the parts' columns.
+// TestPrinted compares the printed rows with the parts' columns.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	s := &Simulations{Trials: 1, Ranks: []int{10, 30, 50}}

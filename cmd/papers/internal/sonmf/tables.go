@@ -20,14 +20,14 @@ var printed string
 // printedSize is the number of rows and of columns of the paper's simulated matrices.
 const printedSize = 500
 
-// Simulated is what Simulations found.
+// Simulated is the result of Simulations.
 type Simulated struct {
 	Settings *Simulations `json:"settings"`
 	Tables   []Table      `json:"tables"`
 	Figures  []Figure     `json:"figures"`
 }
 
-// Table is one table of the paper, or what stands for one if it shows figures only.
+// Table is one table of the paper, or our table for a part where the paper has only figures.
 type Table struct {
 	Part    Part     `json:"part"`
 	Title   string   `json:"title"`
@@ -49,9 +49,9 @@ type Value struct {
 	// Mean is nil if the measure is not defined for the method.
 	Mean          *float64 `json:"mean"`
 	StandardError float64  `json:"standard_error"`
-	// Unmet counts the trials that did not meet the criterion in all updates, or whose method failed before.
+	// Unmet counts the trials in which no update met the criterion, or whose method failed before.
 	Unmet int `json:"unmet,omitempty"`
-	// Paper is what the paper prints, as it prints it; "" if it prints nothing.
+	// Paper is the value as printed in the paper; "" if there is none.
 	Paper string `json:"paper,omitempty"`
 	text  string // of the mean
 }
@@ -73,14 +73,14 @@ type Figure struct {
 	Name   string  `json:"name"`
 	Title  string  `json:"title"`
 	Y      string  `json:"y"`
-	LogY   bool    `json:"log_y"` // drawn as log(y + 1), as the paper does
+	LogY   bool    `json:"log_y"` // drawn as log(y + 1), like in the paper
 	Every  int     `json:"every"` // updates from one point to the next
 	Curves []Curve `json:"curves"`
 	// Truth is the level of the true factors, if the figure shows it.
 	Truth *float64 `json:"truth"`
 }
 
-// Curve is the mean over the trials by update, the start first. A run that ended keeps its last value.
+// Curve is the mean over the trials by update, the start first. After the end of a run its last value counts.
 type Curve struct {
 	Name string    `json:"name"`
 	Y    []float64 `json:"values"`
@@ -94,7 +94,7 @@ func (p Part) objective() string {
 	return "average residual"
 }
 
-// formats are those of the measures; others are written as "%.4f".
+// formats are the number formats of measures; the default is "%.4f".
 func formats() map[string]string {
 	return map[string]string{
 		orthogonalResidual: "%.2g", "ε_F": "%.3f", "ε_G": "%.3f", "ε_P": "%.2f", "least ε_P": "%.2f",
@@ -102,8 +102,8 @@ func formats() map[string]string {
 	}
 }
 
-// report lays out what was done: the tables, tables.csv, curves.csv, and an SVG for each figure of the paper that has a
-// curve.
+// report returns the results of the completed trials: the tables, tables.csv, curves.csv, and an SVG for each figure of
+// the paper that has a curve.
 func (s *Simulations) report(studies []*study) *report.Report {
 	found := &Simulated{Settings: s}
 	values := report.NewTable("", "part,method,panel,rank,trials,measure,mean,standard_error,unmet,paper")
@@ -158,10 +158,10 @@ func (s *Simulations) report(studies []*study) *report.Report {
 	return out
 }
 
-// number is that of the figure of a part.
+// number is the number of a part's figure.
 func number(p Part) int { return 1 + slices.Index(Parts(), p) }
 
-// done returns the trials of a contender that were done.
+// done returns the completed trials of a contender.
 func (c *cell) done(contender int) []*outcome {
 	var out []*outcome
 	for _, run := range c.runs {
@@ -194,7 +194,7 @@ func mean(done []*outcome, column string, countUnmet bool) Value {
 	return v
 }
 
-// figures returns the panels of a cell, each for a row of its own.
+// figures returns the panels of a cell, one for each row.
 func (c *cell) figures() []Figure {
 	panel := fmt.Sprintf("k%d", c.rank)
 	if c.part == Initialization {
@@ -217,7 +217,7 @@ func (c *cell) figures() []Figure {
 	return []Figure{objective, probability}
 }
 
-// curves returns the mean curve of each contender, as far as the longest run goes.
+// curves returns the mean curve of each contender, up to the end of the longest run.
 func (c *cell) curves(of func(*outcome) []float64) []Curve {
 	var curves []Curve
 	for i, contender := range c.contenders {

@@ -23,15 +23,15 @@ func TriageMethods() []string {
 
 // Triage compares methods on labelled notes.
 type Triage struct {
-	Methods []string `json:"methods" help:"Methods to compare, each on its rows: binary ones for sonmf-binary and log-nmf, tf-idf for the others." default:"${triageMethods}"`
+	Methods []string `json:"methods" help:"Methods to compare, each on its own rows: binary ones for sonmf-binary and log-nmf, tf-idf for the others." default:"${triageMethods}"`
 	Ranks   []int    `json:"ranks" help:"Numbers of topics." default:"10,30,50,100,150"`
 	Runs    int      `json:"runs" help:"Cross-validations that accuracies are averaged over." default:"20"`
 	Folds   int      `json:"folds" help:"Folds of each cross-validation." default:"5"`
 	MinDF   int      `json:"min_df" name:"min-df" help:"Least number of visits with a term." default:"${minDF}"`
 	Seed    uint64   `json:"seed" help:"Seed of all random draws." default:"1"`
-	// Version is that of the program, which the numbers depend on.
+	// Version is the program's version, which the numbers depend on.
 	Version string `json:"version" kong:"-"`
-	// Input and Columns record where Groups come from.
+	// Input and Columns record the source of Groups.
 	Input        []string      `json:"input" kong:"-"`
 	Columns      notes.Columns `json:"columns" kong:"-"`
 	PerComplaint train.Policy  `json:"per_complaint" help:"Print tables of each complaint with enough notes (always), or of all notes together (never)." enum:"always,never" default:"never"`
@@ -49,7 +49,7 @@ type TriageKey struct {
 	Rank      int                `json:"rank"`
 }
 
-// String leaves the complaint out: it may stand in an error.
+// String omits the complaint: the text may be part of an error.
 func (k TriageKey) String() string {
 	return fmt.Sprintf("%s, %s rows, rank %d", k.Method, k.Weighting, k.Rank)
 }
@@ -71,7 +71,7 @@ type TriageCell struct {
 	Accuracy       float64  `json:"accuracy"`              // of the LASSO on held-out notes, mean of the runs
 	AccuracyError  float64  `json:"accuracy_standard_error"`
 	AUROC          float64  `json:"auroc"`
-	Seconds        float64  `json:"seconds"` // of all of the cell
+	Seconds        float64  `json:"seconds"` // of the whole cell
 }
 
 // Key implements report.Cell.
@@ -94,15 +94,15 @@ func (t *Triage) candidates() ([]train.Configuration, error) {
 	return append(words, found...), err
 }
 
-// settings are those of section 6: the LASSO as glmnet runs it by default, on projections X·F or on words, with the λ
-// of least cross-validated deviance.
+// settings are those of section 6: the LASSO with the defaults of glmnet, on projections X·F or on words, with the λ of
+// least cross-validated deviance.
 func (t *Triage) settings() train.Settings {
 	s := train.Default()
 	s.Alpha, s.Standardize, s.Seed, s.Text.MinDF = 1, true, t.Seed, t.MinDF
 	return s
 }
 
-// fingerprint returns the SHA-256 of all in the notes that cells depend on.
+// fingerprint returns the SHA-256 of everything in the notes that cells depend on.
 func fingerprint(groups []train.Group) string {
 	return report.Fingerprint(func(add func(string, ...any)) {
 		for _, g := range groups {
@@ -114,8 +114,8 @@ func fingerprint(groups []train.Group) string {
 	})
 }
 
-// Run computes the cells of all groups. Everything, vocabulary and topics included, is trained on the training folds
-// alone; residual and sparsity are those of all notes of the group, as in the paper.
+// Run computes the cells of all groups. Everything, including vocabulary and topics, is trained on the training folds
+// alone; residual and sparsity are measured on all notes of the group, like in the paper.
 func (t *Triage) Run(ctx context.Context, session *report.Session) (*report.Report, error) {
 	candidates, err := t.candidates()
 	if err != nil {
@@ -183,8 +183,8 @@ const (
 	trainRelTol  = 1e-5
 )
 
-// whole makes text rows and topics of all notes as train.Evaluate does of those that it trains on, and sets the numbers
-// of documents and terms. The result is nil for a bag of words.
+// whole makes text rows and topics of all notes, like train.Evaluate of the training notes, and sets the numbers of
+// documents and terms. The result is nil for a bag of words.
 func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row,
 	c train.Configuration,
 ) (*solver.Result, error) {
@@ -215,8 +215,8 @@ func (t *Triage) whole(ctx context.Context, cell *TriageCell, rows []train.Row,
 	return r, cmp.Or(ctx.Err(), err)
 }
 
-// triageTables lays cells out as the paper does: table 5 over all complaints, then for each one table of the
-// continuous and one of the binary methods, as tables 6, 10, 12, 14 and 7, 11, 13, 15.
+// triageTables arranges cells like the paper: table 5 over all complaints, then for each one table of the continuous
+// and one of the binary methods, like tables 6, 10, 12, 14 and 7, 11, 13, 15.
 func triageTables(cells []TriageCell) []report.Table {
 	tables := []report.Table{*report.NewTable("Notes, words, and the LASSO on them (table 5)",
 		"notes,documents × words,discharged %,LASSO % (tf-idf),LASSO % (binary)")}

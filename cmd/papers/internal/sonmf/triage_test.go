@@ -60,7 +60,7 @@ func TestTriage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if parts := int64(4 * 2 * 2); len(got) != 4 || reports.Load() != parts || all.Load() != parts {
-		t.Fatalf("%d cells, told %d times of %d parts", len(got), reports.Load(), all.Load())
+		t.Fatalf("%d cells, %d reports of %d parts", len(got), reports.Load(), all.Load())
 	}
 	for i, c := range got {
 		if words := i < 2; words != (c.Residual == nil) || words != (c.Method == train.BagOfWords) {
@@ -108,7 +108,7 @@ func TestTriageResumes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cells.jsonl")
 	ctx, cancel := context.WithCancel(t.Context())
 	some, err := cellsOf(ctx, triage, &report.Session{Cells: file, Progress: func(done, _ int) {
-		if done == 2*4+1 { // amid the third cell
+		if done == 2*4+1 { // in the middle of the third cell
 			cancel()
 		}
 	}})
@@ -118,7 +118,7 @@ func TestTriageResumes(t *testing.T) {
 	var logged atomic.Bool // of all parts; several goroutines log
 	all, err := cellsOf(t.Context(), triage, &report.Session{Cells: file, Progress: func(done, total int) {
 		if total != 4*4 {
-			t.Errorf("told of %d parts", total)
+			t.Errorf("%d parts reported", total)
 		}
 		if done == total {
 			logged.Store(true)
