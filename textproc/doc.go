@@ -8,13 +8,13 @@
 //	           NFKC, case folded
 //	lexemes    words (runs of letters and marks, apostrophes left out, at most 64 bytes), numbers, and single marks
 //	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital
-//	           signs have their own, child:hr:>=131. Dates, times of day, sizes and other numbers are no terms.
+//	           signs have their own, child:hr:>=131. Dates, times of day, sizes and other numbers are not terms.
 //	concepts   the longest surface of concepts.tsv: sob and "short of breath" are dyspnea, n/v is nausea and vomiting.
 //	           Its parts are added: chest_pain, chest, pain.
 //	senses     a surface with several is read by its neighbours (senses.tsv), or left as it is
 //	names      a word after a title is a name, not a term: Mrs Smith, Dr. Jones
 //	spelling   an unknown word of five letters or more is read as the word of a surface that is one edit away
-//	stop words and single letters are no terms
+//	stop words and single letters are not terms
 //	stems      other words: Porter2 of kljensen/snowball v0.10.0, before the change of October 2023
 //	status     by the words and signs around (status.tsv): denied, possible, past, or another person's. Such a term is
 //	           separate, not:fever, and never counts as affirmed, except for chronic diseases: h/o copd is copd.

@@ -172,7 +172,7 @@ func (t *Transformer) signedLetter(i int) *entry {
 			return nil
 		}
 	}
-	others, beside := 0, raw != "c"
+	others, nearFever := 0, raw != "c"
 	for _, step := range []int{-1, 1} {
 		for k, n := i+step, 0; n < near && k >= 0 && k < len(t.lex); k, n = k+step, n+1 {
 			l := &t.lex[k]
@@ -181,11 +181,11 @@ func (t *Transformer) signedLetter(i int) *entry {
 			}
 			if l.kind == letters && (t.hasSign(k) || t.is(k, "n", "v")) { // n/v, -d
 				others++
-				beside = beside || t.is(k, "f")
+				nearFever = nearFever || t.is(k, "f")
 			}
 		}
 	}
-	if others == 0 || !beside {
+	if others == 0 || !nearFever {
 		return nil
 	}
 	return e

@@ -43,12 +43,12 @@ func (it *iterate) Finish() (topics, scores *mat.Dense, objective float64) {
 	it.rotate(coef)
 	left, right := make([]float64, r), make([]float64, r)
 	images, coefs := columnNorms(it.image), columnNorms(coef)
-	below, beside := linalg.LargestEntries(it.image), linalg.LargestEntries(coef)
+	below, above := linalg.LargestEntries(it.image), linalg.LargestEntries(coef)
 	if it.Variant == VariantW {
-		below, beside = linalg.LargestEntries(it.basis), make([]float64, r)
+		below, above = linalg.LargestEntries(it.basis), make([]float64, r)
 	}
 	for t := range r {
-		largest := beside[t] // the first of equals: coefficients stand above topics
+		largest := above[t] // the first of equal ones: coefficients are above topics
 		if math.Abs(below[t]) > math.Abs(largest) {
 			largest = below[t]
 		}

@@ -29,7 +29,7 @@ type entry struct {
 // tensor.
 func Read(data []byte) (Tensors, map[string]string, error) {
 	if len(data) < 8 {
-		return nil, nil, malformed("%d bytes are no header", len(data))
+		return nil, nil, malformed("%d bytes are too few for a header", len(data))
 	}
 	n := binary.LittleEndian.Uint64(data)
 	if n > MaxHeader || n > uint64(len(data)-8) {
@@ -56,13 +56,13 @@ func Read(data []byte) (Tensors, map[string]string, error) {
 // parseHeader reads the header token by token, because encoding/json accepts a repeated name.
 func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 	if len(head) == 0 || head[0] != '{' || !utf8.Valid(head) {
-		return nil, nil, malformed("header is no JSON object in UTF-8")
+		return nil, nil, malformed("header is not a JSON object in UTF-8")
 	}
 	var metadata map[string]string
 	entries := map[string]entry{}
 	dec := json.NewDecoder(bytes.NewReader(head))
 	dec.DisallowUnknownFields()
-	err := members(dec, "header is no JSON object", func(name string) error {
+	err := members(dec, "header is not a JSON object", func(name string) error {
 		if name == metadataKey {
 			if metadata != nil {
 				return malformed("metadata stands twice")
@@ -87,14 +87,14 @@ func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 }
 
 func parseMetadata(dec *json.Decoder, metadata map[string]string) error {
-	return members(dec, "metadata is no object", func(name string) error {
+	return members(dec, "metadata is not an object", func(name string) error {
 		if _, ok := metadata[name]; ok {
 			return malformed("metadata %q stands twice", name)
 		}
 		value, err := dec.Token()
 		text, ok := value.(string)
 		if err != nil || !ok {
-			return malformed("metadata %q is no string", name)
+			return malformed("metadata %q is not a string", name)
 		}
 		metadata[name] = text
 		return nil
