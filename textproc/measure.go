@@ -38,14 +38,14 @@ var (
 		least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
 		ranges:   []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
 		keys:     "hr|pulse|heart rate|pulse rate|p|tachycardia|tachycardic|tachy|bradycardia|bradycardic|brady",
-		concepts: true, needs: besideVital,
+		concepts: true, needs: nextToVital,
 	}
 	breathing = &measure{
 		name: "rr", spoken: "RR",
 		least: 2, most: 90, limits: []float64{9, 12, 21, 25}, normal: 2, child: true, vital: true,
 		ranges:   []string{"<=8", "9-11", "12-20", "21-24", ">=25"},
 		keys:     "rr|resp|resps|respirations|resp rate|respiratory rate|r|tachypnea|tachypneic",
-		concepts: true, needs: besideVital,
+		concepts: true, needs: nextToVital,
 	}
 	systolic = &measure{
 		name: "sbp", spoken: "systolic BP",

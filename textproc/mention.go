@@ -123,7 +123,7 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	if !e.dropped {
 		effect = e.effect // else the surface keeps it: pt
 	}
-	if effect == free && e.terms == nil && !t.besideFinding(i) {
+	if effect == free && e.terms == nil && !t.afterFinding(i) {
 		return i
 	}
 	before := effectRules[effect].traits&precedes != 0
@@ -145,8 +145,8 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 	return next
 }
 
-// besideFinding reports whether a symptom, finding or disease ends straight before lexeme i.
-func (t *Transformer) besideFinding(i int) bool {
+// afterFinding reports whether a symptom, finding or disease ends straight before lexeme i.
+func (t *Transformer) afterFinding(i int) bool {
 	n := len(t.mentions)
 	if n == 0 || t.mentions[n-1].entry == nil || t.mentions[n-1].end+1 < t.lex[i].start {
 		return false

@@ -26,7 +26,7 @@ func (t *Transformer) titled(i int) int {
 		if len(w.raw) == 1 || w.stop || w.unit != noUnit || w.class&(acting|month|practice) != 0 {
 			return i
 		}
-		own := w.node != nil && w.like == w && w.node.entry != nil
+		own := w.node != nil && w.correct == w && w.node.entry != nil
 		if own && (w.node.entry.effect != none || !t.namesFindings(i, point)) {
 			return i
 		}

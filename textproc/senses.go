@@ -56,7 +56,7 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 		return seen == 0 && s.cues[string(rune(l.c))]
 	case l.kind == mark || l.word == nil:
 		return false
-	case s.cues[l.word.like.raw]:
+	case s.cues[l.word.correct.raw]:
 		return true
 	case l.word.raw == "g":
 		return s.cues["g#p#"] && t.isNumber(i+1) && t.lex[i+1].glued

@@ -162,8 +162,8 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 	return total
 }
 
-// said is a word of a text, affirmed or not.
-type said struct {
+// wordUse is a word of a text and whether it is affirmed.
+type wordUse struct {
 	raw  string
 	kind int
 }
@@ -171,7 +171,7 @@ type said struct {
 // Words is the words of notes that have pieces, each affirmed or not, as columns between notes and pieces. It is
 // immutable.
 type Words struct {
-	columns map[said]int32
+	columns map[wordUse]int32
 	pieces  *matrix.CSR
 }
 
@@ -206,12 +206,12 @@ func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 
 // pieceCount is the words of some texts and the patients of their pieces.
 type pieceCount struct {
-	words  map[said]struct{}
+	words  map[wordUse]struct{}
 	pieces map[string]*tally
 }
 
 func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
-	c := pieceCount{map[said]struct{}{}, map[string]*tally{}}
+	c := pieceCount{map[wordUse]struct{}{}, map[string]*tally{}}
 	t := v.Transformer()
 	t.bound = math.MaxInt
 	type key struct {
@@ -226,7 +226,7 @@ func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
 			for _, w := range t.words(m) {
 				own, found := seen[key{w, kind}]
 				if !found {
-					c.words[said{w.raw, kind}] = struct{}{}
+					c.words[wordUse{w.raw, kind}] = struct{}{}
 					eachPiece(w.raw, func(g string) {
 						g = piecePrefixes[kind] + g
 						if c.pieces[g] == nil {
@@ -246,10 +246,10 @@ func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
 }
 
 // layWords numbers those of the words that have pieces, in the order of their bytes, and lays out their pieces.
-func (v *Vectorizer) layWords(all []said) *Words {
+func (v *Vectorizer) layWords(all []wordUse) *Words {
 	slices.SortFunc(all,
-		func(a, b said) int { return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.raw, b.raw)) })
-	out := &Words{columns: make(map[said]int32, len(all))}
+		func(a, b wordUse) int { return cmp.Or(cmp.Compare(a.kind, b.kind), strings.Compare(a.raw, b.raw)) })
+	out := &Words{columns: make(map[wordUse]int32, len(all))}
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	for _, s := range all {
 		w := word{raw: s.raw}
@@ -281,7 +281,7 @@ func (t *Transformer) WordRow(words *Words, yield func(column int32, value float
 	for m := range t.mentions {
 		kind := t.pieceKind(m)
 		for _, w := range t.words(m) {
-			if j, found := words.columns[said{w.raw, kind}]; found {
+			if j, found := words.columns[wordUse{w.raw, kind}]; found {
 				yield(j, norm*w.cuttings[kind].weight)
 			}
 		}

@@ -114,7 +114,7 @@ func (v *Vectorizer) surfaceWord(raw string) *word {
 	if len(raw) == 1 && lower[raw[0]] == 0 && !isDigit(raw[0]) {
 		if v.marks[raw[0]] == nil {
 			w := &word{raw: raw}
-			w.like = w
+			w.correct = w
 			v.marks[raw[0]] = w
 		}
 		return v.marks[raw[0]]
@@ -182,7 +182,7 @@ func (n *node) child(l *lexeme) *node {
 		return nil
 	}
 	for i := range n.next {
-		if e := &n.next[i]; e.word == l.word.like && (l.glued || !e.glued) {
+		if e := &n.next[i]; e.word == l.word.correct && (l.glued || !e.glued) {
 			return e.node
 		}
 	}

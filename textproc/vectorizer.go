@@ -44,7 +44,7 @@ type Vectorizer struct {
 // word is the meaning of a folded word of a note, without its neighbours.
 type word struct {
 	raw      string
-	like     *word    // the correct spelling, mostly the word itself
+	correct  *word    // the correct spelling, mostly the word itself
 	stem     [1]*term // of the word as it stands; nil for a stop word or a single letter
 	node     *node    // of the surfaces that begin with it
 	class    class
@@ -182,7 +182,7 @@ func (v *Vectorizer) keep(raw string) *word {
 // resolve returns the meaning of a folded word.
 func (v *Vectorizer) resolve(raw string) *word {
 	w := &word{raw: raw, class: classes[raw], unit: units[raw], sex: sexes[raw], value: numerals[raw]}
-	w.like = w
+	w.correct = w
 	_, w.stop = v.stops[raw]
 	if w.stop && v.settings.KeepStopWords {
 		w.stem[0] = v.term(raw)
@@ -195,7 +195,7 @@ func (v *Vectorizer) resolve(raw string) *word {
 			w.node = n
 		} else if v.settings.Spelling {
 			if meant := v.speller.correct(raw); meant != nil {
-				w.like, w.node, w.stem = meant, meant.node, meant.stem
+				w.correct, w.node, w.stem = meant, meant.node, meant.stem
 			}
 		}
 	}
@@ -237,12 +237,12 @@ func (v *Vectorizer) Vocabulary() []Term { return v.vocabulary }
 // status.
 func (v *Vectorizer) Label(column int) string {
 	t := &v.vocabulary[column]
-	said, text := StatusOf(t.Text)
+	status, text := StatusOf(t.Text)
 	if !v.names[text] {
 		text = append(t.Surface, text)[0]
 	}
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "_", " "), "side:")
-	return text + Remark(said.String())
+	return text + Remark(status.String())
 }
 
 // Remark returns the name of a status as a remark after words, such as " (denied)"; "" for the affirmed one.

@@ -233,8 +233,8 @@ func (t *Transformer) followsVital(i int) bool {
 		t.mentions[n-1].end+3 >= t.lex[i].start
 }
 
-// besideVital distinguishes a single-letter key from a letter: another vital sign stands before or after it.
-func besideVital(t *Transformer, key, number int) bool {
+// nextToVital distinguishes a single-letter key from a letter: another vital sign stands before or after it.
+func nextToVital(t *Transformer, key, number int) bool {
 	if len(t.lex[key].word.raw) > 1 || t.followsVital(key) {
 		return true
 	}

@@ -43,7 +43,7 @@ func (f Folder) Locked(ctx context.Context, sub, prefix string, write func() err
 		return err
 	}
 	defer unlock()
-	if err := f.own(LockFile, ""); err != nil {
+	if err := f.chown(LockFile, ""); err != nil {
 		return err
 	}
 	left, err := filepath.Glob(filepath.Join(escapeGlob(f.at(sub)), escapeGlob(prefix)+"*"))
@@ -69,7 +69,7 @@ func (f Folder) Stage(ctx context.Context, sub, prefix string, contents map[stri
 		}
 	}()
 	name := filepath.Join(sub, filepath.Base(temp))
-	if err := errors.Join(f.own(name, sub), os.Chmod(temp, f.Folders)); err != nil {
+	if err := errors.Join(f.chown(name, sub), os.Chmod(temp, f.Folders)); err != nil {
 		return "", err
 	}
 	for file, data := range contents {
@@ -117,7 +117,7 @@ func (f Folder) Make(name string) error {
 	}
 	err := os.MkdirAll(f.at(name), f.Folders.Perm())
 	for name = filepath.Clean(name); err == nil && name != "."; name = filepath.Dir(name) {
-		err = f.own(name, "")
+		err = f.chown(name, "")
 	}
 	return err
 }
@@ -136,8 +136,8 @@ func (f Folder) Sync(names ...string) (err error) {
 
 func (f Folder) at(name string) string { return filepath.Join(f.Path, filepath.FromSlash(name)) }
 
-// own gives a file or folder to the owner of another one.
-func (f Folder) own(name, of string) error {
+// chown gives a file or folder to the owner of another one.
+func (f Folder) chown(name, of string) error {
 	info, err := os.Stat(f.at(of))
 	if err != nil {
 		return err

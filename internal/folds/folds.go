@@ -77,9 +77,9 @@ func groupRows(groups []string, n int) [][]int {
 		}
 		return members
 	}
-	of, count := Numbered(groups)
+	numbers, count := Numbered(groups)
 	members := make([][]int, count)
-	for i, g := range of {
+	for i, g := range numbers {
 		members[g] = append(members[g], i)
 	}
 	return members
@@ -87,16 +87,16 @@ func groupRows(groups []string, n int) [][]int {
 
 // Numbered numbers distinct keys in the order of their first occurrence. It returns the number of each key and their
 // count.
-func Numbered[K comparable](keys []K) (of []int, count int) {
+func Numbered[K comparable](keys []K) (numbers []int, count int) {
 	number := map[K]int{}
-	of = make([]int, len(keys))
+	numbers = make([]int, len(keys))
 	for i, k := range keys {
 		if _, seen := number[k]; !seen {
 			number[k] = len(number)
 		}
-		of[i] = number[k]
+		numbers[i] = number[k]
 	}
-	return of, len(number)
+	return numbers, len(number)
 }
 
 // Distinct returns the number of distinct names.
@@ -108,7 +108,7 @@ func Distinct(names []string) int {
 // Spread assigns the rows of each class, 0 … classes−1, evenly to k folds at random. A class begins at the fold after
 // the last fold of the class before it.
 func Spread(y []int, classes, k int, seed uint64) []int {
-	of := make([]int, len(y))
+	foldOf := make([]int, len(y))
 	random := rand.New(rand.NewPCG(seed, spreadStream))
 	next := 0
 	for class := range classes {
@@ -120,33 +120,33 @@ func Spread(y []int, classes, k int, seed uint64) []int {
 		}
 		random.Shuffle(len(members), func(a, b int) { members[a], members[b] = members[b], members[a] })
 		for _, i := range members {
-			of[i] = next % k
+			foldOf[i] = next % k
 			next++
 		}
 	}
-	return of
+	return foldOf
 }
 
 // Random assigns n rows to k folds at random. The folds' numbers of rows differ by at most one.
 func Random(random *rand.Rand, n, k int) []int {
-	order, of := random.Perm(n), make([]int, n)
+	order, foldOf := random.Perm(n), make([]int, n)
 	for f := range k {
 		for _, i := range order[f*n/k : (f+1)*n/k] {
-			of[i] = f
+			foldOf[i] = f
 		}
 	}
-	return of
+	return foldOf
 }
 
 // Count returns the number of folds, from 2 to the number of rows. It is an error if the folds of the rows are not
 // numbered from 0 or one of them has no row.
-func Count(of []int) (int, error) {
-	count := slices.Max(of) + 1
-	if count < 2 || count > len(of) {
-		return 0, fmt.Errorf("%d folds for %d rows", count, len(of))
+func Count(foldOf []int) (int, error) {
+	count := slices.Max(foldOf) + 1
+	if count < 2 || count > len(foldOf) {
+		return 0, fmt.Errorf("%d folds for %d rows", count, len(foldOf))
 	}
 	used := make([]bool, count)
-	for i, f := range of {
+	for i, f := range foldOf {
 		if f < 0 {
 			return 0, fmt.Errorf("fold %d at row %d", f, i)
 		}
@@ -159,8 +159,8 @@ func Count(of []int) (int, error) {
 }
 
 // Split returns the rows outside a fold and those in it, both ascending.
-func Split(of []int, fold int) (outside, inside []int) {
-	for i, f := range of {
+func Split(foldOf []int, fold int) (outside, inside []int) {
+	for i, f := range foldOf {
 		if f == fold {
 			inside = append(inside, i)
 		} else {

@@ -82,7 +82,7 @@ func BiCrossValidate(ctx context.Context, x mat.Matrix, fit Fit, s BiCrossSettin
 	errs := make([]float64, all*count)
 	parts := make([]func() (*corners, error), all)
 	for f := range parts {
-		parts[f] = lent(count, func() (*corners, error) { return split(x, rows, columns, f/s.Folds, f%s.Folds), nil })
+		parts[f] = shared(count, func() (*corners, error) { return split(x, rows, columns, f/s.Folds, f%s.Folds), nil })
 	}
 	// The jobs go fold by fold, so that few folds are in memory at a time.
 	err := s.Each(ctx, len(errs), func(ctx context.Context, job int) error {

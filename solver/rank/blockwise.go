@@ -165,7 +165,7 @@ func (cv *blockwise) prepare() error {
 	}
 	cv.folds = make([]func() (Fitter, error), cv.Partitions*folds)
 	for f := range cv.folds {
-		cv.folds[f] = lent(len(cv.candidates), func() (Fitter, error) { return cv.prepareFold(f) })
+		cv.folds[f] = shared(len(cv.candidates), func() (Fitter, error) { return cv.prepareFold(f) })
 		if held, rest := cv.count(f); held == 0 || rest == 0 {
 			return fmt.Errorf("%w: %d observed cells in fold %d of %d, %d outside it", ErrEmptyFold, held, f+1,
 				len(cv.folds), rest)

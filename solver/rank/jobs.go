@@ -50,8 +50,8 @@ func (j Jobs) Each(ctx context.Context, count int, work func(ctx context.Context
 	return group.Wait()
 }
 
-// lent returns a function that shares a value among several jobs: the first call builds it, the last releases it.
-func lent[T any](jobs int, build func() (T, error)) func() (T, error) {
+// shared returns a function that shares a value among several jobs: the first call builds it, the last releases it.
+func shared[T any](jobs int, build func() (T, error)) func() (T, error) {
 	var mu sync.Mutex
 	once := sync.OnceValues(build)
 	return func() (T, error) {

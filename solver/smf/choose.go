@@ -188,11 +188,11 @@ func (s *Search) complete(x mat.Matrix, data *Data) (count int, err error) {
 
 // checkFolds returns the number of folds. It rejects an empty fold, and a class whose documents are all in one fold: a
 // model that never saw a class cannot predict it.
-func checkFolds(of []int, data Data) (count int, err error) {
-	if len(of) != len(data.Labels) {
-		return 0, fmt.Errorf("%w: %d folds for %d labels", solver.ErrShape, len(of), len(data.Labels))
+func checkFolds(foldOf []int, data Data) (count int, err error) {
+	if len(foldOf) != len(data.Labels) {
+		return 0, fmt.Errorf("%w: %d folds for %d labels", solver.ErrShape, len(foldOf), len(data.Labels))
 	}
-	if count, err = folds.Count(of); err != nil {
+	if count, err = folds.Count(foldOf); err != nil {
 		return 0, fmt.Errorf("%w: %w", solver.ErrSettings, err)
 	}
 	// the fold of each class; count if it is in several
@@ -200,8 +200,8 @@ func checkFolds(of []int, data Data) (count int, err error) {
 	for i, y := range data.Labels {
 		documents[y]++
 		if in[y] < 0 {
-			in[y] = of[i]
-		} else if in[y] != of[i] {
+			in[y] = foldOf[i]
+		} else if in[y] != foldOf[i] {
 			in[y] = count
 		}
 	}
@@ -358,7 +358,7 @@ func descending(values []float64) []int {
 
 // measure fills in the results of a candidate. They are NaN if one of its log-odds is.
 func (c *validation) measure(t *trial) {
-	of := labels{of: c.data.Labels, weights: c.data.Weights}
+	of := labels{class: c.data.Labels, weights: c.data.Weights}
 	losses, weights := make([]float64, len(c.folds)), make([]float64, len(c.folds))
 	p := make([]float64, c.data.Classes-1)
 	var loss, right, weight float64

@@ -9,7 +9,7 @@ import (
 
 // labels are the classes of the documents, 0 … κ, with their weights in the loss (nil: all 1).
 type labels struct {
-	of      []int
+	class   []int
 	weights []float64
 }
 
@@ -26,7 +26,7 @@ func (l *labels) weight(i int) float64 {
 //	ℓ = m + log(e⁻ᵐ + Σ exp(a_c − m)) − a_y
 func (l *labels) loss(probs, activations *mat.Dense) float64 {
 	var total float64
-	for i, y := range l.of {
+	for i, y := range l.class {
 		total += l.weight(i) * softmax(probs.RawRowView(i), activations.RawRowView(i), y)
 	}
 	return total
@@ -55,7 +55,7 @@ func softmax(p, a []float64, y int) float64 {
 
 // residualTo stores in dst wᵢ·(pᵢ − e_yᵢ), the gradient of the loss with respect to the activations. dst may be probs.
 func (l *labels) residualTo(dst, probs *mat.Dense) {
-	for i, y := range l.of {
+	for i, y := range l.class {
 		out, w := dst.RawRowView(i), l.weight(i)
 		for c, v := range probs.RawRowView(i) {
 			if c == y-1 {
@@ -70,7 +70,7 @@ func (l *labels) residualTo(dst, probs *mat.Dense) {
 //
 //	wᵢ·(diag(p) − p·pᵀ)·direction.
 func (l *labels) curve(directions, probs *mat.Dense) {
-	for i := range l.of {
+	for i := range l.class {
 		p, v, w := probs.RawRowView(i), directions.RawRowView(i), l.weight(i)
 		var inner float64
 		for c := range p {

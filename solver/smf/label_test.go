@@ -21,7 +21,7 @@ func TestLossDerivatives(t *testing.T) {
 	t.Parallel()
 	for _, kappa := range []int{1, 3} {
 		const n = 5
-		l := labels{of: []int{0, 1, kappa, 1, 0}, weights: []float64{1, 2, 0.5, 0, 3}}
+		l := labels{class: []int{0, 1, kappa, 1, 0}, weights: []float64{1, 2, 0.5, 0, 3}}
 		at := normal(1, n, kappa)
 		probs, residual := mat.NewDense(n, kappa, nil), mat.NewDense(n, kappa, nil)
 		loss := func(x []float64) float64 { return l.loss(probs, mat.NewDense(n, kappa, x)) }
@@ -77,9 +77,9 @@ func TestRegressionIsStationary(t *testing.T) {
 	t.Parallel()
 	for _, kappa := range []int{1, 3} {
 		const n, m = 60, 5
-		l := labels{of: make([]int, n)}
-		for i := range l.of {
-			l.of[i] = (i * i) % (kappa + 1)
+		l := labels{class: make([]int, n)}
+		for i := range l.class {
+			l.class[i] = (i * i) % (kappa + 1)
 		}
 		design := normal(3, n, m)
 		for i := range n {

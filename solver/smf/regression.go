@@ -179,7 +179,7 @@ func (g *regression) factorize() {
 
 // weigh stores diag(√h)·a in dst.
 func (g *regression) weigh(dst, a *mat.Dense) {
-	for i := range g.labels.of {
+	for i := range g.labels.class {
 		var h float64
 		p := g.probs.RawRowView(i)
 		for _, v := range p {
@@ -207,7 +207,7 @@ func (g *regression) solve(dst, r *mat.Dense) {
 func (g *regression) accumulate(dst, k, coef *mat.Dense) {
 	dst.Scale(2*g.Ridge, coef)
 	kappa, _ := dst.Dims()
-	for i := range g.labels.of {
+	for i := range g.labels.class {
 		row := g.design.RawRowView(i)
 		for c := range kappa {
 			floats.AddScaled(dst.RawRowView(c), k.At(i, c), row)

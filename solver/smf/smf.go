@@ -228,7 +228,7 @@ func (m *Method) newTask(p *solver.Problem) (*task, error) {
 	}
 	t.d, t.e = t.side.Dims()
 	t.rank = min(t.k, t.d)
-	t.labels = labels{of: m.data.Labels, weights: m.data.Weights}
+	t.labels = labels{class: m.data.Labels, weights: m.data.Weights}
 	t.z = mat.NewDense(n, 1, slices.Repeat([]float64{1}, n))
 	if aux, ones := m.data.Aux, t.z; aux != nil {
 		t.z = new(mat.Dense)
