@@ -1,9 +1,22 @@
+// Package report tells what a model is worth, to those who answer for its use: a card in Markdown, a page in HTML and
+// the same figures as JSON.
+//
+// Build makes a Report from plain data: the manifest, the counts of the notes, the predictions of notes that the model
+// was not trained on, the verdict of the gate, and what the site says of itself. The report follows the items of
+// TRIPOD+AI (Collins et al. 2024, BMJ 385), the measures that Van Calster et al. (2025, Lancet Digit. Health) call
+// essential, and the sections of CHAI's applied model card. Every figure has a 95 % interval that counts the notes of a
+// patient as one. Subgroups of fewer than 20 admissions, or other notes, are named without figures.
+//
+// Nothing in a report is a note's text or a patient's identifier. The HTML page asks for nothing else and runs nothing.
 package report
 
 import (
+	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"time"
@@ -12,7 +25,9 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -288,4 +303,38 @@ func (r *Report) JSON() ([]byte, error) {
 		return nil, fmt.Errorf("writing the report: %w", err)
 	}
 	return append(data, '\n'), nil
+}
+
+//go:embed report.html.tmpl
+var pageTemplate string
+
+var page = template.Must(template.New("report").Funcs(template.FuncMap{
+	"grouped": grouped, "number": wording.Fixed,
+	"percent": wording.Percent, "ranged": ranged,
+	"share": shareRange, "days": days, "figure": figure,
+	"site":      func(text string) string { return orElse(text, missing) },
+	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
+	"on":        evaluatedOn,
+	"field":     func(name, text string) field { return field{name, text} },
+}).Parse(pageTemplate))
+
+// field is one that the site fills in.
+type field struct{ Name, Text string }
+
+// HTML returns report.html, one page without scripts that asks for nothing else.
+func (r *Report) HTML() ([]byte, error) {
+	var b bytes.Buffer
+	err := page.Execute(&b, struct {
+		*Report
+		MeasuredOn, Summary, Formula, Caveat, PerVariable, PSINote, Small string
+		Shown                                                             []Subgroup
+		Style                                                             template.CSS
+	}{
+		Report: r, MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
+		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Shown: r.shown(), Style: chart.Style(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the report: %w", err)
+	}
+	return b.Bytes(), nil
 }

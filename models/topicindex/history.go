@@ -6,8 +6,14 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/search"
+	"github.com/blevesearch/bleve/v2/search/query"
 
 	"github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 const sameTopic = 0.5 // the least similarity of topics of two versions that are taken for one
@@ -83,4 +89,125 @@ func cosine(a, b map[string]float64) float64 {
 		sum += w * b[term]
 	}
 	return math.Round(sum*1e6) / 1e6
+}
+
+// First says since when a model knows a word.
+type First struct {
+	Model string `json:"model"`
+	// Vocabulary is the first version that has the word. It knew the word, which need not be among a topic's heaviest.
+	Vocabulary FirstVersion `json:"vocabulary"`
+	// Topic is of the first version that has it among the heaviest words of a topic: that in which it weighs most, of
+	// either sign, and rather in the status of the query than in another. It is nil if there is none.
+	Topic *FirstTopic `json:"topic"`
+}
+
+// FirstVersion is the first version that has a word.
+type FirstVersion struct {
+	Version   string    `json:"version"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// FirstTopic is the first topic that has a word.
+type FirstTopic struct {
+	FirstVersion
+	Topic int    `json:"topic"`
+	Label string `json:"label"`
+}
+
+// FirstSeen returns for each model that knows a word since when it does, those that knew it first in front. Of several
+// words, a vocabulary or a topic has them all.
+func (x *Index) FirstSeen(ctx context.Context, word string) ([]First, error) {
+	return read(ctx, x, func(s *snapshot) ([]First, error) { return s.firstSeen(ctx, word) })
+}
+
+func (s *snapshot) firstSeen(ctx context.Context, word string) ([]First, error) {
+	all := []First{}
+	// A version's name begins with its time.
+	oldest := search.ParseSortOrderStrings([]string{fieldVersion, "_id"})
+	terms := s.terms(word)
+	if terms == nil {
+		return all, nil
+	}
+	vocabulary, topics := allOf(fieldVocabulary, terms), allOf(fieldWords, terms)
+	for _, model := range s.facts.values[modelFacet] {
+		of := term(fieldModel, model)
+		version, err := s.first(ctx, append(vocabulary, of), oldest)
+		if err != nil {
+			return nil, err
+		}
+		if version == nil {
+			continue
+		}
+		f := First{Model: model, Vocabulary: FirstVersion{version.Origin.Version, version.Origin.CreatedAt}}
+		topic, err := s.first(ctx, append(topics, of), oldest)
+		if err == nil && topic != nil {
+			topic, err = s.heaviest(ctx, append(topics, of, term(fieldVersion, topic.Origin.Version)), terms)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if topic != nil {
+			f.Topic = &FirstTopic{
+				FirstVersion{topic.Origin.Version, topic.Origin.CreatedAt}, topic.Topic.Topic.Topic, topic.Topic.Label,
+			}
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b First) int {
+		return cmp.Or(a.Vocabulary.CreatedAt.Compare(b.Vocabulary.CreatedAt), cmp.Compare(a.Model, b.Model))
+	})
+	return all, nil
+}
+
+func (s *snapshot) terms(text string) (all []string) {
+	for _, token := range s.tokens(cut(text)) {
+		if len(all) < maxClauses && len(token.Terms) > 0 {
+			all = append(all, token.Status.Term(token.Terms[0]))
+		}
+	}
+	return all
+}
+
+// allOf returns queries for terms, all of which must match in a field.
+func allOf(field string, terms []string) []query.Query {
+	all := make([]query.Query, len(terms))
+	for i, t := range terms {
+		all[i] = term(field, t)
+	}
+	return all
+}
+
+// heaviest returns the topic in which terms weigh most, of those that match all queries; nil if none does.
+func (s *snapshot) heaviest(ctx context.Context, all []query.Query, terms []string) (*source, error) {
+	// The items of a questionnaire have these terms only in their texts: the score decides.
+	topics, err := s.sources(ctx, bleve.NewConjunctionQuery(all...), s.byScore())
+	if err != nil || len(topics) == 0 {
+		return nil, err
+	}
+	slices.SortStableFunc(topics, func(a, b source) int {
+		inA, inB := weightIn(a.Topic, terms), weightIn(b.Topic, terms)
+		return cmp.Or(cmp.Compare(inB.terms, inA.terms), cmp.Compare(inB.own, inA.own),
+			cmp.Compare(inB.other, inA.other))
+	})
+	return &topics[0], nil
+}
+
+type weight struct {
+	terms      int     // that it has in their own statuses
+	own, other float64 // sums of |weight|, in their own and in other statuses
+}
+
+// weightIn returns how much terms weigh in a topic.
+func weightIn(t *Topic, terms []string) (sum weight) {
+	for i := range t.Terms {
+		has, w := t.Terms[i].Term, math.Abs(t.Terms[i].Weight)
+		if slices.Contains(terms, has) {
+			sum.terms, sum.own = sum.terms+1, sum.own+w
+			continue
+		}
+		if _, text := textproc.StatusOf(has); slices.Contains(terms, text) {
+			sum.other += w
+		}
+	}
+	return sum
 }

@@ -1,6 +1,13 @@
 package train
 
-import "github.com/wardcast/wardcast/models/report"
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"unicode"
+
+	"github.com/wardcast/wardcast/models/report"
+)
 
 // Attenders counts patients and their notes. Its JSON names are stable.
 type Attenders struct {
@@ -38,4 +45,73 @@ func (a Attenders) Counts(r Recurring) []report.Count {
 		{Name: "notes without a patient id", Number: a.UnknownPatient},
 		{Name: "notes that recur, but for numbers, under other patients", Number: r.Notes},
 	}
+}
+
+// Recurring counts near-identical notes of different patients. Many of them are a sign that the patients are not
+// different: repeat attenders whose rows lack Patient stand in training and test notes alike, and every figure is too
+// good.
+type Recurring struct {
+	Texts int     `json:"texts"` // different ones that recur
+	Notes int     `json:"notes"` // that have them
+	Share float64 `json:"share"` // of the notes that are long enough to tell
+}
+
+// Many reports whether there are more than chance makes: invented notes without a fault have far fewer (package synth).
+func (r Recurring) Many() bool { return r.Share > 0.02 }
+
+const longEnough = 8 // the least number of words of a note that is unlikely to recur by chance
+
+// CountRecurring counts the notes that differ from one of another patient in case, numbers, marks and spaces alone. A
+// row without a patient is one of its own. It holds 64 bits for each note: among a million, chance makes two different
+// texts equal once in 37 million runs.
+func CountRecurring(rows []Row) (r Recurring) {
+	type text struct {
+		sum uint64
+		row int
+	}
+	seed := maphash.MakeSeed()
+	var texts []text
+	var buf []byte
+	for i := range rows {
+		var words int
+		if buf, words = letters(buf[:0], rows[i].Text); words >= longEnough {
+			texts = append(texts, text{maphash.Bytes(seed, buf), i})
+		}
+	}
+	slices.SortFunc(texts, func(a, b text) int { return cmp.Compare(a.sum, b.sum) })
+	for i := 0; i < len(texts); {
+		first := texts[i]
+		j, several := i+1, false
+		for ; j < len(texts) && texts[j].sum == first.sum; j++ {
+			p := rows[texts[j].row].Patient
+			several = several || p == "" || p != rows[first.row].Patient
+		}
+		if several {
+			r.Texts++
+			r.Notes += j - i
+		}
+		i = j
+	}
+	if len(texts) > 0 {
+		r.Share = float64(r.Notes) / float64(len(texts))
+	}
+	return r
+}
+
+// letters appends the words of a text, letters only, in lower case behind a space, and returns their number.
+func letters(dst []byte, text string) (_ []byte, words int) {
+	inside := false
+	for _, r := range text {
+		if !unicode.IsLetter(r) {
+			inside = false
+			continue
+		}
+		if !inside {
+			inside = true
+			words++
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, string(unicode.ToLower(r))...)
+	}
+	return dst, words
 }
