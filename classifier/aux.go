@@ -79,8 +79,8 @@ func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 	return c
 }
 
-// common returns the position, from the low end for a step of 1 and from the high one for −1, up to which MinPatients
-// patients lie in the order, or all of fewer.
+// common returns the position up to which MinPatients patients lie in the order, from its low end (step 1) or its high
+// end (−1).
 func (a *AuxValues) common(patients []string, order []int, step int) int {
 	seen, at := map[string]bool{}, 0
 	if step < 0 {
@@ -200,7 +200,7 @@ func FeaturesTo(dst []float64, c *bundle.AuxColumn, v msg.Value) {
 	floats.Sub(dst, c.Mean)
 }
 
-// levelIn tells whether a categorical column knows the level that v names.
+// levelIn returns whether v is missing from a categorical column, or its level is known or unknown there.
 func levelIn(c *bundle.AuxColumn, v msg.Value) drift.Level {
 	level := intake.Level(v)
 	if level == "" {

@@ -200,9 +200,8 @@ func (m *Model) effects(h *Head) []float64 {
 	return all
 }
 
-// Words returns the n words that move the log-odds most, through topics and by themselves, of either sign, the
-// strongest first; for several classes those of the first class against the reference. Words without an effect are left
-// out.
+// Words returns the n words that move the log-odds most, in topics and by themselves, of either sign, the strongest
+// first; for several classes those of the first class against the reference. Words without an effect are omitted.
 func (m *Model) Words(n int) []string {
 	effects := m.effects(&m.parts.Heads[0])
 	columns := make([]int, 0, len(effects))
@@ -253,7 +252,7 @@ func (m *Model) label(t int) string {
 			continue
 		}
 		word := m.parts.Vectorizer.Label(w.column)
-		// Two terms may be typed alike.
+		// Two terms may be typed the same way.
 		if !slices.Contains(words, word) {
 			words = append(words, word)
 		}

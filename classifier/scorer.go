@@ -94,8 +94,7 @@ func (s *Scorer) Probability(text string, aux []msg.Value) float64 {
 	return min(sum, 1)
 }
 
-// read reads a note: its auxiliary features and the log-odds of the first head. It returns them and the row of the
-// text, which is valid until the next call.
+// read reads a note. It returns the log-odds of the first head and the row of the text, valid until the next call.
 func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 	row := s.text.Row(text)
 	s.known, s.tokens = row.Known, row.Tokens
@@ -123,7 +122,7 @@ func (s *Scorer) logOdd(h *Head, row textproc.Row) float64 {
 	return logit
 }
 
-// calibrate computes log-odds and probabilities of all classes for the note that was read; first is of the first head.
+// calibrate computes log-odds and probabilities of all classes for the note that was read; first is the first head's.
 func (s *Scorer) calibrate(first float64, row textproc.Row) {
 	s.logOdds[0] = first
 	for c := 1; c < len(s.logOdds); c++ {
@@ -366,8 +365,8 @@ const maxInsertions = 32 // the limit up to which entries are inserted one by on
 type ranking []int
 
 // largest returns the positions of the values to show, largest |value| first, ties by position, and the rounded sum of
-// the others; more tells whether there are others that are not 0. If only one value is left over, it is shown itself.
-// limit 0 is no limit. The cost is one pass and a few insertions, or a sort for a large limit.
+// the others; more reports whether any of these is not 0. If only one value is left over, it is shown itself. limit 0
+// is no limit. The cost is one pass and a few insertions, or a sort for a large limit.
 func (r *ranking) largest(values []float64, limit int) (shown []int, rest float64, more bool) {
 	nonzero, total := 0, 0.0
 	for _, v := range values {

@@ -21,9 +21,8 @@ const (
 type Topic struct {
 	Topic int    `json:"topic"` // from 1, as in predictions
 	Label string `json:"label"` // as in predictions
-	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes, which count as equally
-	// probable on either side, it is the mean coefficient of the classes of admission minus that of the others, 0 for
-	// the reference.
+	// Coefficient is what a score of 1 adds to the log-odds of admission. For several classes, each equally probable,
+	// it is the mean coefficient of the classes of admission less that of the others; the reference has 0.
 	Coefficient float64 `json:"coefficient"`
 	// Coefficients are those of each class against the reference, in the model's order; nil for a yes/no model.
 	Coefficients []ClassCoefficient `json:"coefficients,omitempty"`
@@ -111,10 +110,9 @@ func direction(coefficient float64) Direction {
 	return Nowhere
 }
 
-// Prevalence returns for each of k topics the share of n notes that it leads: those whose score is positive and larger
-// than on any other topic; ties go to the first. Scores are n×k, topics p×k. A score is divided by the length of its
-// topic, which is 1 only for orthonormal topics. The shares sum to at most 1: no topic leads a note without a positive
-// score.
+// Prevalence returns for each of k topics the share of n notes that it leads: those whose score, divided by the length
+// of the topic, is positive and larger than on any other, ties to the first. Scores are n×k, topics p×k. The shares sum
+// to at most 1: no topic leads a note without a positive score.
 func Prevalence(scores, topics *mat.Dense) []float64 {
 	n, k := scores.Dims()
 	lengths := make([]float64, k)

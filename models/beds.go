@@ -11,8 +11,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// What was learned of a site's history to forecast beds stands beside the models, in beds/<version>: the fit, and a
-// manifest with its checksum. The store reads no meaning into a fit.
+// Fits of beds lie next to the models, each in beds/<version> with a manifest that has its checksum. To the store a fit
+// is any JSON.
 const (
 	bedsFolder = "beds"
 	fitFile    = "fit.json"
@@ -30,7 +30,7 @@ type bedsManifest struct {
 // same fit of the same time again changes nothing.
 func (s *Store) SaveBeds(ctx context.Context, created time.Time, fit []byte) (version string, err error) {
 	if !json.Valid(fit) || len(fit) > fitLimit {
-		return "", fmt.Errorf("saving a fit of beds: it is no JSON, or larger than %d bytes", fitLimit)
+		return "", fmt.Errorf("saving a fit of beds: must be JSON of at most %d bytes", fitLimit)
 	}
 	m := bedsManifest{
 		Format: bedsFormat, CreatedAt: created.UTC().Truncate(time.Second),
@@ -71,7 +71,7 @@ func (s *Store) LoadBeds(ctx context.Context, version string) ([]byte, error) {
 	case !bundle.OfVersion(version, bundle.FileOf(manifest).SHA256):
 		return nil, bad(bundle.ManifestFile, errManifestChanged)
 	case json.Unmarshal(manifest, &m) != nil || m.Format != bedsFormat:
-		return nil, bad(bundle.ManifestFile, fmt.Errorf("%w: it is not of %s", bundle.ErrManifest, bedsFormat))
+		return nil, bad(bundle.ManifestFile, fmt.Errorf("%w: the format is not %s", bundle.ErrManifest, bedsFormat))
 	}
 	fit, err := s.bucket.Read(ctx, path.Join(bedsFolder, version, fitFile), fitLimit)
 	if err == nil && bundle.FileOf(fit) != m.Files[fitFile] {

@@ -18,9 +18,9 @@ import (
 
 const tempPrefix = ".tmp-"
 
-// Dir is the Bucket on a directory. Files and folders are written to a temporary name, synced and renamed; writers
-// exclude each other by a lock, readers need none. What it creates is for its owner only, or, if the directory has the
-// set-group-ID bit, for its group to read as well. What root writes belongs to the owner of what it replaces, or of the
+// Dir is the Bucket on a directory. Files and folders are written to a temporary name, synced and renamed. Writers
+// exclude each other by a lock; readers need none. What it creates is for its owner only, or, in a directory with the
+// set-group-ID bit, for its group to read. Files that root writes belong to the owner of the file replaced, or of the
 // folder.
 type Dir string
 
@@ -117,7 +117,7 @@ func (d Dir) Read(ctx context.Context, name string, limit int64) ([]byte, error)
 	return data, reason(err)
 }
 
-// denied tells which file or folder the process may not read or write, and who may.
+// denied names the file or folder that the process may not read or write, and who may.
 func denied(at string, err error) error {
 	return fmt.Errorf("%w on %s: run as the owner of the store", reason(err), at)
 }
@@ -155,7 +155,7 @@ func (d Dir) AddFolder(ctx context.Context, folder string, contents map[string][
 		if _, err := os.Lstat(d.path(folder)); err == nil {
 			now, err := d.Read(ctx, path.Join(folder, last), math.MaxInt64)
 			if err == nil && !bytes.Equal(now, contents[last]) {
-				err = fmt.Errorf("%q is another: %w", folder, fs.ErrExist)
+				err = fmt.Errorf("%q exists with other contents: %w", folder, fs.ErrExist)
 			}
 			return err
 		}

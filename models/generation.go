@@ -15,9 +15,8 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// Generation is the models that belong together: what one training made, and what it took over from the generation
-// before. A generation that names no version for a complaint has no model of its own for it. It never changes once it
-// is added.
+// Generation is the models that belong together: those of one training, and those that it took over from the generation
+// before. A complaint without a version has no model of its own. A generation never changes once it is added.
 type Generation struct {
 	Format    string            `json:"format"` // set by AddGeneration
 	Parent    string            `json:"parent,omitempty"`
@@ -25,7 +24,7 @@ type Generation struct {
 	By        string            `json:"by,omitempty"`     // who or what made it: "train", "retrain", …
 	Models    map[string]Member `json:"models"`           // by name
 	Pooled    map[string]Pooled `json:"pooled,omitempty"` // what has no model of its own, by the name it would have
-	// RareComplaints counts what has no model of its own and is of too few patients to be named.
+	// RareComplaints counts the complaints without a model of their own that have too few patients to be named.
 	RareComplaints int `json:"rare_complaints,omitempty"`
 
 	// Name is set by AddGeneration and whenever a generation is read: the time of creation and the first six digits of

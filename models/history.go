@@ -34,7 +34,7 @@ type Event struct {
 	Command string `json:"command,omitempty"`
 
 	// Abandoned says that the change never took effect: its writer was stopped after it recorded the change, or another
-	// writer was faster. It is not stored: later changes, and what is served now, tell.
+	// writer was faster. It is not stored: it follows from later changes and what is served now.
 	Abandoned bool `json:"abandoned,omitempty"`
 }
 
@@ -114,10 +114,10 @@ func (s *Store) recorded(ctx context.Context) ([]Event, error) {
 // wholeLines cuts off a last line without its end.
 func wholeLines(data []byte) []byte { return data[:bytes.LastIndexByte(data, '\n')+1] }
 
-// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each tells
-// what it started from: what was served then. A change took effect if what was served later proves it, or if what was
-// served next is neither what it changed nor what was served before. Then the champion file was lost, or edited by
-// hand, which must not deny the past. If it is unknown what is served, the last change counts.
+// settle sets Abandoned. A change is recorded before it takes effect, so a record alone proves nothing, but each names
+// the generation it started from, which was served then. A change took effect if what was served later proves it, or if
+// what was served next is neither what it changed nor what was served before. Then the champion file was lost, or
+// edited by hand, which must not deny the past. If it is unknown what is served, the last change counts.
 func settle(events []Event, served string, unknown bool) {
 	proven := map[int]bool{}
 	latest := map[string]int{} // change to each generation

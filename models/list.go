@@ -32,9 +32,9 @@ type VersionInfo struct {
 	CreatedAt  time.Time     `json:"created_at"`
 }
 
-// List returns all versions of all models of a store, by model, oldest first. It reads the generations and the history,
-// and no version. What is damaged of these is joined in the error, and Champion, Status and Reason rest on the rest. If
-// nothing can be listed, the list is nil.
+// List returns all versions of all models of a store, by model, oldest first, from the generations and the history
+// alone. Damage to these is joined in the error, and Champion, Status and Reason rest on the rest. The list is nil if
+// nothing can be listed.
 func List(ctx context.Context, s *Store) ([]VersionInfo, error) {
 	names, err := s.Models(ctx)
 	if err != nil {
@@ -93,8 +93,7 @@ func (s *Store) roles(ctx context.Context) (map[[2]string]role, error) {
 	return roles, err
 }
 
-// judge returns what generations are, by name, of those that the history shows. champion is the generation that is
-// served, nil if there is none.
+// judge returns the roles of the generations in the history, by name. champion is the one that is served, or nil.
 func judge(events []Event, champion *Generation) map[string]role {
 	all := map[string]role{}
 	for _, e := range events {
@@ -118,8 +117,8 @@ type GenerationInfo struct {
 	Reason string // of the refusal
 }
 
-// ListGenerations returns all generations, oldest first. What is damaged is left out and joined in the error. If
-// nothing can be listed, the list is nil.
+// ListGenerations returns all sound generations, oldest first, nil if nothing can be listed. Damage is joined in the
+// error.
 func ListGenerations(ctx context.Context, s *Store) ([]GenerationInfo, error) {
 	names, err := s.Generations(ctx)
 	if err != nil {

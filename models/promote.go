@@ -40,8 +40,7 @@ func (s *Store) Champion(ctx context.Context) (*Generation, error) {
 	return g, nil
 }
 
-// pointer reads the champion file: the name of a generation, "" without an error if there is no file, and what it
-// holds.
+// pointer reads the champion file: its contents, and the generation that it names, "" without an error for no file.
 func (s *Store) pointer(ctx context.Context) (name string, held []byte, err error) {
 	held, err = s.bucket.Read(ctx, championFile, championLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -71,14 +70,14 @@ func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
 		return nil, fmt.Errorf("champion: %w", ErrNotFound)
 	case lost(events):
 		return nil, &FileError{File: championFile, Err: fmt.Errorf(
-			"%w, though the history tells of one; promote a generation to mend it", ErrNotFound)}
+			"%w, though the history names one: promote a generation to repair it", ErrNotFound)}
 	}
 	// Its writer was stopped, or the file was lost.
 	return nil, fmt.Errorf("champion: %w, though generation %q was to be promoted; promote it again",
 		ErrNotFound, events[at].To)
 }
 
-// lost reports whether events tell that there must be a champion file: a change that started from a generation, or a
+// lost reports whether events show that there must be a champion file: a change that started from a generation, or a
 // refusal while the generation of a change before was served.
 func lost(events []Event) bool {
 	promoted := map[string]bool{}
@@ -110,7 +109,7 @@ type Change struct {
 }
 
 // Promote makes c.To, all versions of which must load, the generation that is served. If another than c.From is served
-// by then, nothing changes and the error wraps ErrConflict and tells who was faster. If c.To is served already, Promote
+// by then, nothing changes and the error wraps ErrConflict and names who was faster. If c.To is served already, Promote
 // does nothing.
 //
 // The change is recorded first: a crash in between leaves a record of a change that did not take effect
@@ -123,8 +122,8 @@ func (s *Store) Promote(ctx context.Context, c Change) error {
 	return nil
 }
 
-// Rollback makes c.To the generation that is served again, "" for the one that Before returns. It must have been
-// served. All else is as for Promote.
+// Rollback makes c.To, which must have been served, the served generation again; "" is what Before returns. See
+// Promote.
 func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	c.To, err = s.RollbackTarget(ctx, c.To)
 	if err == nil {
@@ -137,8 +136,8 @@ func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	return nil
 }
 
-// Challenger returns the newest generation that was never served, unless it is older than the one that is. The error
-// wraps ErrNotFound if there is none.
+// Challenger returns the newest never served generation, not older than the served one. Without one the error wraps
+// ErrNotFound.
 func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 	champion, err := s.Champion(ctx)
 	if err != nil {
@@ -226,7 +225,7 @@ func (s *Store) change(ctx context.Context, c Change) error {
 	return nil
 }
 
-// Unchanged returns an error that wraps ErrConflict, and tells who changed it, unless generation from is served, "" for
+// Unchanged returns an error that wraps ErrConflict, and names who changed it, unless generation from is served, "" for
 // none. A damaged champion counts by its name, as far as that is known.
 func (s *Store) Unchanged(ctx context.Context, from string) error {
 	served := ""
@@ -244,7 +243,7 @@ func (s *Store) Unchanged(ctx context.Context, from string) error {
 	return nil
 }
 
-// conflict returns the error of a change that came too late, which tells what is served and by whose doing.
+// conflict returns the error of a change that came too late, which says what is served and who promoted it.
 func (s *Store) conflict(ctx context.Context, served string) error {
 	if served == "" {
 		return fmt.Errorf("no generation is served: %w", ErrConflict)

@@ -161,7 +161,7 @@ func TestLostChampion(t *testing.T) {
 	g := generations(t, s, 2)
 	promoteInTurn(t, s, g[0], g[1])
 	remove(t, filepath.Join(dir, championFile))
-	const want = `file "champion": not found, though the history tells of one; promote a generation to mend it`
+	const want = `file "champion": not found, though the history names one: promote a generation to repair it`
 	if _, err := s.Champion(ctx); err == nil || err.Error() != want {
 		t.Errorf("champion: %v", err)
 	}

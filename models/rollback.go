@@ -11,7 +11,7 @@ import (
 var ErrNeverServed = errors.New("was never served")
 
 // RollbackTarget returns the generation that Rollback would serve: name, or the one that Before returns for "". The
-// error wraps ErrNeverServed if the history does not tell that it was served.
+// error wraps ErrNeverServed if the history does not show that it was served.
 func (s *Store) RollbackTarget(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return s.Before(ctx)
@@ -26,7 +26,7 @@ func (s *Store) RollbackTarget(ctx context.Context, name string) (string, error)
 	return name, err
 }
 
-// everServed returns the generations that the history tells were served.
+// everServed returns the generations that were served, by the history.
 func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
 	events, err := s.readable(ctx)
 	if err != nil {
@@ -41,10 +41,9 @@ func (s *Store) everServed(ctx context.Context) (map[string]bool, error) {
 	return served, nil
 }
 
-// Before returns the generation that was served before the present one, as the history tells. Generations that were
-// rolled back do not count, so that a second rollback goes back one more. If the history does not know the present one,
-// because the champion file was edited by hand, it is the last that was recorded. The error wraps ErrNotFound if there
-// is none.
+// Before returns the generation that was served before the present one, by the history. Rolled back generations do not
+// count, so that a second rollback goes back one more. If the history does not know the present one, since the champion
+// file was edited by hand, it is the last recorded one. The error wraps ErrNotFound if there is none.
 func (s *Store) Before(ctx context.Context) (string, error) {
 	now, _, err := s.pointer(ctx)
 	if _, damaged := errors.AsType[*FileError](err); err != nil && !damaged {
@@ -82,7 +81,7 @@ func inTurn(events []Event) (served []string) {
 		if at := slices.Index(served, e.To); e.Action == RolledBack && at >= 0 {
 			served = served[:at]
 		}
-		if n := len(served); n == 0 || served[n-1] != e.To { // else the champion file was mended
+		if n := len(served); n == 0 || served[n-1] != e.To { // else the champion file was repaired
 			served = append(served, e.To)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// partsFolder is hidden, as all that is temporary in a store: it is in no list, and backups may leave it out.
+	// partsFolder is hidden like all temporary files of a store: no list shows it, and backups may omit it.
 	partsFolder = ".shards"
 	partLimit   = 8 << 30 // bytes
 )
@@ -21,9 +21,8 @@ func (s *Store) WritePart(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-// AgreeOnPart does as WritePart unless keep says that what was left before is good. It reports whether it wrote: of
-// several processes that would leave something at once, one does, and the others see it. keep may be called more than
-// once.
+// AgreeOnPart is like WritePart unless keep accepts what was left before, and reports whether it wrote: of several
+// processes at once one writes, and the others see it. keep may be called more than once.
 func (s *Store) AgreeOnPart(ctx context.Context, name string, data []byte,
 	keep func(before []byte) bool,
 ) (wrote bool, err error) {
@@ -52,8 +51,8 @@ func intact(part []byte) bool {
 	return len(part) >= sha256.Size && sha256.Sum256(part[sha256.Size:]) == [sha256.Size]byte(part)
 }
 
-// ReadPart returns what WritePart left. The error wraps ErrNotFound if there is nothing, or if it is damaged: who left
-// it can do so again.
+// ReadPart returns what WritePart left. If it is missing or damaged the error wraps ErrNotFound: its writer can repeat
+// it.
 func (s *Store) ReadPart(ctx context.Context, name string) ([]byte, error) {
 	data, err := s.bucket.Read(ctx, path.Join(partsFolder, name), partLimit)
 	switch {

@@ -120,8 +120,8 @@ func (v *verification) champion(ctx context.Context) {
 	switch {
 	case err != nil:
 	case unsound == nil && last != "" && g.Name != last:
-		v.bad(&FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though %q is the last that the "+
-			"history tells of: promote or roll back to mend it", g.Name, last)})
+		v.bad(&FileError{File: championFile, Err: fmt.Errorf("it names generation %q, though the history ends with "+
+			"%q: promote or roll back to repair it", g.Name, last)})
 	case g == nil && len(events) == 0 && v.generations > 1:
 		v.bad(&FileError{File: historyFile, Err: fmt.Errorf(
 			"%w or empty, though there are %d generations: copy it from a backup", ErrNotFound, v.generations)})

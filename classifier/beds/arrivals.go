@@ -147,8 +147,7 @@ type arrivals struct {
 	hourly   [7][24]float64
 	holiday  float64
 	holidays map[string]bool
-	// reach[b][w] is the share of the arrivals of a band that are admitted to a ward within some hours; the last is
-	// that of all wards together.
+	// reach[b][w] is the share of the arrivals of a band admitted to ward w, or last to any, within some hours.
 	reach [dayBands][]curve
 }
 

@@ -25,8 +25,8 @@ const DispersionWindow = 70
 const leastPast = 20 // the number of past forecasts below which the dispersion stays at its start
 
 // FitDispersion returns the σ and k that maximise the summed log scores of the waiting, the coming and the total of
-// past forecasts of one horizon: the total alone does not tell σ from k. c is Fit.Sensitivity. With fewer than 20
-// forecasts it is σ = 0.2 and k = 60. On ties the first wins, in the order of σ and then of k. The error wraps
+// past forecasts of one horizon; the total alone cannot separate σ from k. c is Fit.Sensitivity. With fewer than 20
+// forecasts it returns σ = 0.2 and k = 60. Of equals the smallest σ, then the first k wins. The error wraps
 // ErrProbability.
 func FitDispersion(past []Past, c float64) (Dispersion, error) {
 	for i := range past {

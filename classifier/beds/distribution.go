@@ -59,9 +59,8 @@ func PoissonBinomialTo(dst *Distribution, p []float64) {
 }
 
 // NegativeBinomialTo stores in dst the distribution of a count with the given mean and variance mean + mean²/k, the
-// mixture of Poisson distributions over a gamma of shape k. An infinite k gives the Poisson distribution, a mean of 0
-// or less the count 0. k is above 0. Terms are found from the mode outwards, each from the one before, until they are
-// negligible.
+// mixture of Poisson distributions over a gamma of shape k > 0: an infinite k gives the Poisson distribution, a mean of
+// 0 or less the count 0. Terms are found from the mode outwards, each from the one before, until negligible.
 func NegativeBinomialTo(dst *Distribution, mean, k float64) {
 	v := dst.grow(0)
 	if !(mean > 0) {
@@ -99,7 +98,7 @@ func NegativeBinomialTo(dst *Distribution, mean, k float64) {
 	dst.Offset, dst.P, dst.room = first, v, v
 }
 
-// ConvolveTo stores in dst the distribution of the sum of two independent counts. dst is none of the two.
+// ConvolveTo stores in dst, neither a nor b, the distribution of the sum of two independent counts.
 func ConvolveTo(dst, a, b *Distribution) {
 	v := dst.grow(len(a.P) + len(b.P) - 1)
 	clear(v)
@@ -112,8 +111,7 @@ func ConvolveTo(dst, a, b *Distribution) {
 	dst.Offset, dst.P = a.Offset+b.Offset, v
 }
 
-// MixTo stores in dst the distribution Σ weight_m·part_m; weights sum to 1 and there are as many as parts, at least
-// one. dst may not be one of the parts.
+// MixTo stores in dst, no part itself, the distribution Σ weight_m·part_m of one part or more; weights sum to 1.
 func MixTo(dst *Distribution, weights []float64, parts []Distribution) {
 	first, end := math.MaxInt, 0
 	for i := range parts {

@@ -19,7 +19,7 @@
 //
 // FitHistory learns times, wards and rates from past visits; the Fit is plain data. New makes a Forecaster of it, whose
 // Forecast takes a Moment: who waits, and the last weeks. A Pool makes the Moment from predictions and outcomes.
-// Measure and what stands beside it say how good forecasts were.
+// Score, Measure and Calibrated say how good forecasts were.
 //
 // Nothing passed in is modified. A Forecaster is safe for concurrent use; a Pool and the distributions are not while
 // they change. Equal input in equal order gives equal results to the last bit, on one architecture.

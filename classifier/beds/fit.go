@@ -26,19 +26,16 @@ type Fit struct {
 	Times    Times     `json:"times"`
 	Wards    Wards     `json:"wards"`
 	Rates    Rates     `json:"rates"`
-	// Sensitivity is Σp(1−p)/Σp: how the admissions of those to come change, relative to their number, with the
-	// log-odds.
+	// Sensitivity is Σp(1−p)/Σp: the relative change of later admissions with the log-odds.
 	Sensitivity float64 `json:"sensitivity"`
 	// Base are shares of admission by complaint, for patients whose prediction abstained; Overall is that of all.
 	Base    map[string]float64 `json:"base"`
 	Overall float64            `json:"overall"`
 	// PatienceHours is when a patient without an outcome is believed to have left.
 	PatienceHours float64 `json:"patience_hours"`
-	// Dispersion is by horizon, "8h0m0s" as time.Duration prints it. A horizon that is not there has the start, σ = 0.2
-	// and k = 60.
+	// Dispersion is by horizon, "8h0m0s" as time.Duration prints it; a missing horizon has σ = 0.2 and k = 60.
 	Dispersion map[string]Dispersion `json:"dispersion,omitempty"`
-	// Calibrations are by ward, All among them, and by horizon as in Dispersion: how the fit's forecasts did on the
-	// last days of its history.
+	// Calibrations show how the fit forecast the last days of its history, by ward, All included, and horizon.
 	Calibrations map[string]map[string]Calibration `json:"calibrations,omitempty"`
 }
 

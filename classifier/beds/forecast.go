@@ -16,8 +16,7 @@ type Moment struct {
 	// Past are the visits that arrived within Memory before At, waiting or not, with the outcomes known then.
 	Past  []Visit
 	Since time.Time // since when Past has all arrivals, and what became of them
-	// Abstained counts those waiting whose prediction abstained, TimedOut those without an outcome who left the pool
-	// within the last day by Fit.Patience.
+	// Abstained counts those waiting without a prediction, TimedOut those who left by Fit.Patience in the last day.
 	Abstained, TimedOut int
 	OutcomesStale       bool     // no outcome of a visit with a note came for an hour
 	Models              []string // that scored those waiting, name@version, sorted
@@ -44,12 +43,10 @@ type Forecast struct {
 	Waiting  Distribution
 	Coming   Distribution
 	Total    Distribution // of the components asked for
-	// Q are the probabilities of admission to the ward within the horizon of those waiting, Mean the expected number of
-	// the coming: what Dispersion is fitted to.
+	// Q are the probabilities of admission of those waiting, Mean is the expected number of the coming.
 	Q    []float64
 	Mean float64
-	// Usual is how many were admitted at the same hours of the last six weeks, by the components asked for; absent
-	// without a week of history.
+	// Usual is the mean of the same hours over the last six weeks; absent without a week of history.
 	Usual               float64
 	UsualKnown          bool
 	Dispersion          Dispersion
@@ -189,7 +186,7 @@ func (f *Forecaster) coming(m *Moment, o Options, delta float64) []float64 {
 // Envelope is what the message of a forecast says besides the forecast itself.
 type Envelope struct {
 	Site        string
-	Beds        []int // for which P(more than so many) is told
+	Beds        []int // the numbers n for which P(more than n) is published
 	Calibration Calibration
 	BedsVersion string // of the Fit
 }

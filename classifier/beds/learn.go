@@ -73,8 +73,7 @@ type judged struct {
 	Past
 }
 
-// clocks are the hours of the wall clock whose forecasts are judged: those of every five minutes would be compared with
-// much the same admissions again and again.
+// clocks are the hours of the wall clock whose forecasts are judged. More would share most of their admissions.
 var clocks = []int{8, 14, 22}
 
 func (r *rerun) run(from time.Time) error {
@@ -154,9 +153,8 @@ func (r *rerun) dispersion(t time.Time, sensitivity float64) (map[string]Dispers
 	return all, nil
 }
 
-// The medians in hours and spreads of log-normal times to decision, which a site without a history is taken to have:
-// those of the simulated hospital on which forecasts were evaluated. Nine in ten are decided within 7 hours if
-// admitted, 5 if not.
+// The medians in hours and spreads of log-normal times to decision that a site without a history is taken to have:
+// those of the simulated hospital of the evaluation. Nine in ten are decided within 7 hours if admitted, 5 if not.
 const (
 	genericAdmitted, genericAdmittedSpread = 3.4, 0.55
 	genericOthers, genericOthersSpread     = 2.4, 0.60

@@ -7,13 +7,11 @@ type Scores struct {
 	// CRPS is the continuous ranked probability score Σ_k (F(k) − 1{k ≥ y})², in beds; less is better.
 	CRPS float64 `json:"crps"`
 	// Log is −ln P(y), in nats; less is better. An impossible count has the P of leastProbability.
-	Log   float64    `json:"log"`
-	Error float64    `json:"error"` // mean − y
-	PIT   [2]float64 `json:"pit"`   // F(y−1) and F(y), between which the probability integral transform of a count lies
-	// Covered80 and Width80 are of the closed interval from the 10th to the 90th percentile, Width80 its upper minus
-	// its lower end.
-	Covered80 bool `json:"covered80"`
-	Width80   int  `json:"width80"`
+	Log       float64    `json:"log"`
+	Error     float64    `json:"error"`     // mean − y
+	PIT       [2]float64 `json:"pit"`       // F(y−1) and F(y), the bounds of the probability integral transform
+	Covered80 bool       `json:"covered80"` // whether the closed interval from the 10th to the 90th percentile holds y
+	Width80   int        `json:"width80"`   // its upper minus its lower end
 }
 
 const leastProbability = 1e-300 // keeps the logarithm of an impossible count finite
@@ -48,9 +46,9 @@ func crps(d *Distribution, y int) float64 {
 	return sum
 }
 
-// PITMass returns the part of the interval from F(y−1) to F(y) that lies in [.1, .9], as a share of P(y). If the
-// forecasts are right its expectation is exactly .80, whereas that of closed intervals of counts is larger. An
-// impossible count has 0, or 1 if F is inside.
+// PITMass returns the part of the interval from F(y−1) to F(y) in [.1, .9], as a share of P(y). Its expectation is
+// exactly .80 if the forecasts are right, but larger for closed intervals of counts. An impossible count has 0, or 1 if
+// F is inside.
 func (s *Scores) PITMass() float64 {
 	below, at := s.PIT[0], s.PIT[1]
 	if at <= below {

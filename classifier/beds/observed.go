@@ -39,8 +39,7 @@ func Observe(visits []Visit, ward string, t time.Time, h time.Duration) (c Count
 	return c
 }
 
-// KnownVisits returns those of the visits, by arrival, that arrived in [from, t], as far as their outcomes were known
-// at t if each was known when it was decided.
+// KnownVisits returns those of the visits, by arrival, that arrived in [from, t], with the decisions made by t.
 func KnownVisits(visits []Visit, from, t time.Time) []Visit {
 	var known []Visit
 	for _, v := range visits[firstFrom(visits, from):] {

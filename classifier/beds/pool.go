@@ -10,8 +10,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Order is the place of an event among those of its visit: when it became known, and its offset in the partition it
-// came from, which decides between equal times.
+// Order is the place of an event among those of its visit: when it became known, then its offset in the partition.
 type Order struct {
 	Seen   time.Time
 	Offset int64
@@ -54,9 +53,8 @@ type Outcome struct {
 	At       time.Time // of the decision; zero stands for Seen
 }
 
-// Pool knows who waits. It is a pure function of its events: any order of the same events, with any number of repeats,
-// gives the same Moment at every time, so that replaying the messages of the last Memory restores it. It is not safe
-// for concurrent use.
+// Pool knows who waits. It is a pure function of its events: the same events in any order, with any repeats, give the
+// same Moment at every time, so that replaying the last Memory restores it. It is not safe for concurrent use.
 type Pool struct {
 	visits                  map[string]*poolVisit
 	held                    int       // bytes
@@ -162,8 +160,8 @@ func (v *poolVisit) arrived(e *Scored) time.Time {
 	return e.Patient.Arrived
 }
 
-// Forget drops the visits that arrived more than Memory before t, and outcomes of that age without a note. Moments of t
-// and later do not change.
+// Forget drops visits that arrived more than Memory before t, and outcomes as old without a note. No later Moment
+// changes.
 func (p *Pool) Forget(t time.Time) {
 	oldest := t.Add(-Memory)
 	for id, v := range p.visits {
@@ -196,8 +194,8 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back
-// differently: outcomes from before the first note tell nothing of how many arrived, and notes from before the first
-// outcome nothing of how many were admitted. Without a note it is t.
+// differently: outcomes before the first note do not show how many arrived, nor notes before the first outcome how many
+// were admitted. Without a note it is t.
 func (p *Pool) since(t time.Time) time.Time {
 	if p.firstNote.IsZero() || p.firstNote.After(t) {
 		return t
@@ -238,8 +236,8 @@ func (k *known) patient(fit *Fit) Patient {
 	return patient
 }
 
-// Moment returns what was known at t. Patients wait who have arrived, have no outcome and have not waited longer than
-// the fit's patience; the latest note of a visit counts. Those whose prediction abstained have the base rate of their
+// Moment returns what was known at t. Patients wait who have arrived, have no outcome and waited no longer than the
+// fit's patience, by the latest note of the visit. Those whose prediction abstained have the base rate of their
 // complaint.
 func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
 	m := &Moment{At: t, Since: p.since(t), OutcomesStale: true}
@@ -337,8 +335,7 @@ func NewScored(a *msg.Arrival, o Order) Scored {
 
 const maxComplaint = 80 // how many bytes of a complaint are kept
 
-// Complaint returns a complaint as fits and patients tell it: in small letters, with single spaces, and cut off if it
-// is long. It shares no memory with s.
+// Complaint returns s in lower case with single spaces, at most maxComplaint bytes. It shares no memory with s.
 func Complaint(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), " "))
 	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxComplaint)], ""))

@@ -24,7 +24,7 @@ type Times struct {
 }
 
 // Counts are numbers of decisions: Counts[i] within (i−1, i] steps of three minutes after the arrival, i ≥ 1; Counts[0]
-// is of those at the arrival or, by a wrong clock, before it.
+// counts decisions at the arrival or, by a wrong clock, before it.
 type Counts []int
 
 func (c *Counts) add(hours float64) {
@@ -99,8 +99,7 @@ const (
 	priorHours  = 6
 )
 
-// curve is a distribution function of hours, on the grid from 0 on, straight between its points. It stays below 1 where
-// what it counts is a part only.
+// curve is a distribution function of hours on the grid, linear between its points. That of a part stays below 1.
 type curve []float64
 
 // at returns the share of times of at most so many hours. Beyond the grid it is the last point.

@@ -65,8 +65,8 @@ func fitWards(visits []Visit) Wards {
 	return w
 }
 
-// wardsPrior is the weight, in admissions, of the shares of an age band in those of a complaint in that band, and of
-// the shares of all in those of an age band.
+// wardsPrior is the weight, in admissions, of the larger group in blended shares: all, the age band, the complaint in
+// it.
 const wardsPrior = 5
 
 // wardShares are the compiled shares of wards.
@@ -110,7 +110,7 @@ func newWardShares(w *Wards) *wardShares {
 	return s
 }
 
-// blend returns the shares of the counts, blended with those of a larger group. The counts may be nil, which is none.
+// blend returns the shares of the counts, blended with those of a larger group. Nil counts are all 0.
 func blend(counts []int, larger []float64) []float64 {
 	n := float64(Counts(counts).total())
 	shares := make([]float64, len(larger))
@@ -123,8 +123,8 @@ func blend(counts []int, larger []float64) []float64 {
 	return shares
 }
 
-// to stores the probabilities of the wards of an admitted patient in dst, in the order of names: by the patient's own
-// if those tell of a known ward, else by complaint and age.
+// to stores the probabilities of the wards of an admitted patient in dst, in the order of names: the patient's own if
+// they name a known ward, else by complaint and age.
 func (s *wardShares) to(dst []float64, patient *Patient) {
 	clear(dst)
 	var sum float64

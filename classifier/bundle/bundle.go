@@ -17,8 +17,7 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
-// Bundle is one version of a model. The meaning of the tensors and of the raw JSON is a matter of those who fit a model
-// and those who score with it.
+// Bundle is one version of a model. Package classifier and the trainer give the tensors and the raw JSON their meaning.
 type Bundle struct {
 	Manifest   Manifest
 	Vocabulary []Term

@@ -90,14 +90,13 @@ const (
 // ComplaintColumn is the auxiliary column, always added, by which a model of all complaints knows that of a note.
 const ComplaintColumn = "complaint"
 
-// AuxColumn says how one auxiliary value becomes features: a numeric column gives one, its value; a categorical one
-// gives an indicator per level.
+// AuxColumn says how an auxiliary value becomes features: a number a spline, a category one indicator per level.
 type AuxColumn struct {
 	Name   string    `json:"name"` // field of the note: "age", "sex", "vitals.sbp", …
 	Kind   AuxKind   `json:"kind"`
 	Levels []string  `json:"levels,omitempty"` // of a categorical column, ascending
 	Knots  []float64 `json:"knots,omitempty"`  // of a numeric column's spline, ascending; none for a straight line
-	Range  []float64 `json:"range,omitempty"`  // least and greatest value that are told apart; nil for all
+	Range  []float64 `json:"range,omitempty"`  // least and greatest value, at which others are capped; nil for none
 	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
 }
 
@@ -231,8 +230,8 @@ var ErrClassName = errors.New("a name of a class")
 
 const longestClass = 256 // the largest length in bytes of the name of a class, which every prediction carries
 
-// CheckClass returns an error that wraps ErrClassName, and does not tell the name, unless it can be that of a class: a
-// line of 1 to 256 bytes of UTF-8.
+// CheckClass returns an error that wraps ErrClassName, without the name, unless it is a line of 1 to 256 bytes of
+// UTF-8.
 func CheckClass(name string) error {
 	switch {
 	case name == "" || len(name) > longestClass:

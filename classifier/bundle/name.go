@@ -17,7 +17,7 @@ const (
 	maxSlug = 80
 )
 
-// reserved are the files and folders that a store has beside those of the models.
+// reserved are the files and folders of a store next to those of the models.
 var reserved = []string{"champion", "generations", "beds"}
 
 // Slug returns the name of the model for a complaint. Complaints that differ only in case and white space are one
@@ -29,8 +29,8 @@ var reserved = []string{"champion", "generations", "beds"}
 //
 // Words of a-z and 0-9 are joined by '-'. If that loses anything of the folded complaint, or the store has a file or
 // folder of that name, eight digits of its SHA-256 follow after a '_', which no lossless name holds. Complaints that
-// lose something and share the remaining words are told apart by these 32 bits only: a thousand of them would share a
-// name somewhere with a probability of 1e-4.
+// lose something and share the remaining words differ in these 32 bits only: two of a thousand would share a name with
+// a probability of 1e-4.
 func Slug(complaint string) string {
 	words := strings.Fields(strings.ToLower(complaint))
 	if len(words) == 0 {
@@ -77,7 +77,7 @@ func Created(version string) time.Time {
 	return created
 }
 
-// ValidVersion reports whether name is of the form that VersionName gives.
+// ValidVersion reports whether name is one that VersionName can return.
 func ValidVersion(name string) bool {
 	stamp, suffix, _ := strings.Cut(name, "Z-")
 	t, err := time.Parse(versionLayout, stamp+"Z")

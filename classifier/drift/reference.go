@@ -24,8 +24,7 @@ const (
 	Unknown // a value that training had too seldom, or not at all
 )
 
-// Reference is what the notes of a training window look like to the model that was trained on them: the period that
-// later ones are compared with.
+// Reference is what the notes of a training window look like to the model that was trained on them.
 type Reference struct {
 	Scores *Histogram     `json:"scores"`
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
@@ -59,8 +58,7 @@ type ColumnLevels struct {
 	Unknown Rate   `json:"unknown"` // of the values that are there
 }
 
-// Check returns an error that wraps ErrArgument unless the reference is one of a model with so many topics and these
-// categorical columns.
+// Check returns an error that wraps ErrArgument unless the reference has so many topics and these categorical columns.
 func (r *Reference) Check(topics int, columns []string) error {
 	var names []string
 	for _, l := range r.Levels {
@@ -68,7 +66,7 @@ func (r *Reference) Check(topics int, columns []string) error {
 	}
 	switch {
 	case r.Scores == nil || len(r.Scores.Counts) != len(r.Scores.Edges)+1 || !slices.IsSorted(r.Scores.Edges):
-		return fmt.Errorf("%w: a histogram of scores that is none", ErrArgument)
+		return fmt.Errorf("%w: malformed histogram of scores", ErrArgument)
 	case len(r.Topics) != topics+1:
 		return fmt.Errorf("%w: %d counts for %d topics", ErrArgument, len(r.Topics), topics)
 	case !slices.Equal(names, columns):

@@ -16,8 +16,7 @@ import (
 type Choice struct {
 	// Lambda are the penalties that were tried, falling, with their errors on held-out rows: see CV.
 	Lambda, Deviance, StandardError []float64
-	// At is the index of the λ chosen: of the smallest deviance, or with OneSE the largest λ within one standard error
-	// of it.
+	// At is the index of the λ chosen: with the smallest deviance, or by OneSE the largest within one standard error.
 	At           int
 	Intercept    float64
 	Coefficients []float64 // of the columns of X, from all rows
@@ -32,8 +31,7 @@ func (c *Choice) Turned() bool {
 }
 
 const (
-	// stride is how many steps of Settings.NLambda the λ are apart that are tried first; the best one is then sought
-	// between them.
+	// stride is how many steps of Settings.NLambda lie between the λ tried first; the best is then sought in between.
 	stride          = 4
 	searchTolerance = 5 // how many times the tolerance is enough to find the best λ
 )

@@ -24,8 +24,7 @@ type CV struct {
 	//
 	// They are glmnet's cvm and cvsd, and end before the first λ that was not solved on every fold.
 	Deviance, StandardError []float64
-	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest λ whose deviance is within one standard
-	// error of it.
+	// IndexMin is the largest λ of the smallest deviance, Index1SE the largest within one standard error of it.
 	IndexMin, Index1SE int
 
 	problem Problem
@@ -150,8 +149,7 @@ func (cv *CV) measure() {
 	}
 }
 
-// foldMean returns the mean of sums over folds of these weights, and its standard error. Folds of weight 0 are left
-// out.
+// foldMean returns the mean of sums over folds and its standard error, without folds of weight 0.
 func foldMean(sums, weights []float64) (mean, standardError float64) {
 	var total, squares float64
 	var folds int
@@ -174,9 +172,8 @@ func foldMean(sums, weights []float64) (mean, standardError float64) {
 	return mean, math.Sqrt(squares / total / float64(folds-1))
 }
 
-// OutOfFold returns the log-odds of every row at index l < len(Deviance), from the model that had not seen the row. The
-// row had a part in choosing IndexMin, so at that index they look better than those of new rows will be; see
-// CrossFitted.
+// OutOfFold returns the log-odds of every row at index l < len(Deviance) from the model that had not seen the row. At
+// IndexMin they look better than those of new rows, because the row had a part in choosing it; see CrossFitted.
 func (cv *CV) OutOfFold(l int) []float64 { return cv.outOfFold(func(int) int { return l }) }
 
 // CrossFitted returns the log-odds of every row from the model that had not seen the row, at the λ of the smallest

@@ -243,8 +243,8 @@ func (d *descent) pass(set []int) float64 {
 	return max(largest, d.heldSum*change*change)
 }
 
-// accept moves eta to the minimizer of the approximation. A step longer than maxStep is halved until the objective
-// falls; accept is false if it never does.
+// accept moves eta to the minimizer of the approximation, halving a step above maxStep until the objective falls, or
+// fails.
 func (d *descent) accept() bool {
 	var longest float64
 	for i, r := range d.residual {
@@ -458,8 +458,7 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	return d, nil
 }
 
-// standardize returns the column centred to weighted mean 0 and, if asked, scaled to weighted variance 1. It changes
-// the values of a dense column.
+// standardize returns the column with weighted mean 0 and, if scale, variance 1. It changes a dense column in place.
 func (d *descent) standardize(c column, scale bool) coordinate {
 	frozen := coordinate{column: c, frozen: true, inverse: 1, spread: 1}
 	if c.constant(d.n) {

@@ -17,8 +17,8 @@ type Design struct {
 	columns []column
 }
 
-// column holds all n values of a dense column (rows is nil), or the values of the rows listed, ascending, and zero
-// elsewhere.
+// column holds all n values of a dense column (rows is nil), or those of the rows listed, ascending, the others being
+// 0.
 type column struct {
 	rows   []int32
 	values []float64

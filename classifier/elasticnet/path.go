@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Status tells why a path ended.
+// Status is why a path ended.
 type Status int
 
 // The ways for a path to end. A path that is Unconverged or Diverged lacks the λ that was not solved.
@@ -141,8 +141,8 @@ func newFitter(ctx context.Context, p Problem, s Settings, keep func(row int) bo
 	return &fitter{Path: path, descent: d, settings: s, last: largest}, nil
 }
 
-// extend adds estimates for falling λ, unless the path has ended. The error is that of the context, or says that the
-// first λ was not solved.
+// extend adds estimates for falling λ, unless the path has ended. It fails if the context ends or the first λ is not
+// solved.
 func (f *fitter) extend(ctx context.Context, lambda []float64) error {
 	for _, l := range lambda {
 		if f.ended {

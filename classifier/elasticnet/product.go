@@ -106,11 +106,9 @@ func (x *Product) addRow(dst []float64, i int, a float64) {
 }
 
 const (
-	// ranges is the number of ranges of rows whose sums are added up in their order, so that the bits do not depend on
-	// the number of goroutines.
+	// ranges is the number of ranges of rows, whose sums are added in order: the bits do not depend on the goroutines.
 	ranges = 16
-	// rowBlock is the number of rows that are read twice in a row, first for their log-odds and then for the gradient:
-	// their entries stay in the cache.
+	// rowBlock is how many rows are read for log-odds and again for the gradient while they are still in the cache.
 	rowBlock    = 256
 	sampledRows = 20_000 // bounds the rows that the curvature of a column is taken from
 )

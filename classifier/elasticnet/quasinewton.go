@@ -123,7 +123,7 @@ func (q *quasiNewton) pseudoGradient() {
 	}
 }
 
-// descend stores the direction of the step and returns by how much it promises to lower the objective, to first order.
+// descend stores the direction of the step and returns the fall of the objective that it promises, to first order.
 func (q *quasiNewton) descend() (promise float64) {
 	d := q.direction
 	clear(d)

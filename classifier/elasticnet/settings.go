@@ -10,10 +10,10 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// Errors of the input, beside those of package solver.
+// Errors of the input, besides those of package solver.
 var (
 	// ErrOneClass reports labels that are all equal, in the data or outside a fold.
-	ErrOneClass = errors.New("labels are of one class only")
+	ErrOneClass = errors.New("labels of one class only")
 	// ErrWeights reports an observation weight that is negative or not finite.
 	ErrWeights = errors.New("observation weight is not a number ≥ 0")
 	// ErrNotConverged reports that not even the first λ of a path was solved.
@@ -24,8 +24,7 @@ var (
 type Problem struct {
 	Design *Design
 	Y      []bool // labels, one per row; true is the class whose log-odds are modelled
-	// Weights are observation weights ≥ 0, of which only the proportions matter for the fit; nil weighs all rows
-	// equally.
+	// Weights are observation weights ≥ 0, of which only the proportions matter to the fit; nil weighs rows equally.
 	Weights []float64
 	// Offset is added to the log-odds of each row before anything is fitted: η = β₀ + Xβ + offset. nil is 0 for all.
 	Offset []float64
@@ -35,27 +34,23 @@ type Problem struct {
 type Settings struct {
 	Alpha       float64 // the share of the lasso in the penalty: 1 lasso, 0 ridge
 	Standardize bool    // the penalty acts on columns scaled to unit variance
-	// PenaltyFactors multiply λ column by column; 0 leaves a column unpenalized. They are scaled to the sum p. nil is 1
-	// for all.
+	// PenaltyFactors multiply λ by column, scaled to the sum p; 0 leaves a column unpenalized. nil is 1 for all.
 	PenaltyFactors []float64
 	// Lambda is the sequence of penalties to fit, strictly falling and ≥ 0. nil computes one, evenly spaced in its
 	// logarithm: NLambda values, from the smallest λ at which every penalized coefficient is 0 (for α < 0.001 that of
 	// α = 0.001) down to LambdaMinRatio times it. Only a computed sequence may end early.
 	Lambda []float64
-	// Threads is the largest number of goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on
-	// it.
+	// Threads bounds the goroutines of a cross-validation; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
 	NLambda int // the length of the computed sequence; 0 is 100
-	// LambdaMinRatio is the last λ of the computed sequence over its first, in (0,1); 0 is 1e-4, or 1e-2 for fewer rows
-	// than columns.
+	// LambdaMinRatio is the last computed λ over the first, in (0,1); 0 is 1e-4, or 1e-2 if n < p.
 	LambdaMinRatio float64
 	// Turn lets CrossValidate end a computed sequence where the deviance on held-out rows has turned: after turnLength
 	// λ without a new minimum. Until then the sequence goes on, NLambda values from the largest λ to LambdaMinRatio (0
 	// is 1e-4) of it and at that spacing as far as turnRatio; Fit goes all the way. Wide problems need it: their best λ
 	// can be far below glmnet's last one.
 	Turn bool
-	// OneSE lets Product.Choose take the largest λ whose deviance is within one standard error of the smallest, instead
-	// of the best.
+	// OneSE lets Product.Choose take the largest λ within one standard error of the smallest deviance.
 	OneSE bool
 	// Tolerance ends the descent at one λ when no coefficient's last change could have lowered the mean deviance by
 	// more than about this share of the null deviance; 0 is 1e-7.

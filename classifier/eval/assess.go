@@ -19,8 +19,8 @@ type Assessment struct {
 	Patients   int      `json:"patients"`
 	Prevalence Estimate `json:"prevalence"`
 
-	// Of ranking; see AUROC and Metrics.AUPRC. The interval of AUPRC is normal on the logit scale, with the standard
-	// error of 100 bootstrap samples of patients.
+	// Of ranking; see AUROC and Metrics.AUPRC. AUPRC has a normal interval on the logit scale, from 100 bootstrap
+	// samples of patients.
 	AUROC *Estimate `json:"auroc,omitempty"`
 	AUPRC *Estimate `json:"auprc,omitempty"`
 
@@ -239,8 +239,8 @@ func (c *clusters) falling(y []bool, p []float64) []called {
 	return out
 }
 
-// weightedPrecision returns the average precision of rows that count as often as their cluster; false without positive
-// rows.
+// weightedPrecision returns the average precision of rows that count as often as their cluster; false if none is
+// positive.
 func weightedPrecision(rows []called, times []int32) (float64, bool) {
 	var sum, before, positives, all float64
 	for _, r := range rows {

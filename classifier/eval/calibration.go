@@ -164,9 +164,9 @@ type Recalibration struct {
 	Slope     float64 `json:"slope"`
 }
 
-// FitRecalibration returns the map of the greatest likelihood (Cox 1958, Biometrika 45), or nil if there is none: one
-// class only, p that separates the classes, or p that is constant. Its slope is Metrics.CalibrationSlope; its intercept
-// is fitted with it, and so is another than Metrics.CalibrationIntercept.
+// FitRecalibration returns the map of the greatest likelihood (Cox 1958, Biometrika 45); nil for one class, or if p
+// separates the classes or is constant. Its slope is Metrics.CalibrationSlope; its intercept is fitted with the slope,
+// and so differs from Metrics.CalibrationIntercept.
 func FitRecalibration(y []bool, p []float64) (*Recalibration, error) {
 	if err := check(y, p, nil); err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 // fold of each row; see folds.Stratified. y are outcomes, or numbers of classes. Rows of one group (patient, visit)
 // stay in one fold; nil groups are all of one row. Equal input and seed give equal folds.
 //
-// It returns ErrShape if groups is of another length than y, ErrArgument unless 2 ≤ k ≤ groups, and ErrOneClass unless
-// two classes occur.
+// It returns ErrShape if groups and y differ in length, ErrArgument unless 2 ≤ k ≤ groups, and ErrOneClass unless two
+// classes occur.
 func StratifiedFolds[C comparable](y []C, groups []string, k int, seed uint64) ([]int, error) {
 	if groups != nil && len(groups) != len(y) {
 		return nil, fmt.Errorf("%w: %d groups for %d rows", ErrShape, len(groups), len(y))

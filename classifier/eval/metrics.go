@@ -10,7 +10,7 @@ import (
 var (
 	ErrShape       = errors.New("shapes do not fit")
 	ErrProbability = errors.New("probability is not in [0,1]")
-	ErrOneClass    = errors.New("outcomes are of one class only")
+	ErrOneClass    = errors.New("outcomes of one class only")
 	ErrArgument    = errors.New("argument is out of range")
 )
 
@@ -20,8 +20,7 @@ type Interval struct {
 	High float64 `json:"high" yaml:"high"`
 }
 
-// Metrics are the measures of one set of predictions. The JSON names are stable. Measures that the data leave
-// undefined are nil.
+// Metrics are the measures of one set of predictions. The JSON names are stable. Undefined measures are nil.
 type Metrics struct {
 	N          int     `json:"n"`
 	Positives  int     `json:"positives"`
@@ -55,8 +54,8 @@ type Metrics struct {
 
 	// CalibrationIntercept is a in logit P(y) = a + logit(p): 0 is calibrated, below 0 the predictions are too high.
 	// CalibrationSlope is b in logit P(y) = c + b·logit(p): 1 is calibrated, below 1 the predictions are too extreme.
-	// It is nil if p separates the classes or is constant. Both are of maximum likelihood (Cox 1958, Biometrika 45; Van
-	// Calster et al. 2016, J. Clin. Epidemiol. 74), p clipped to [2⁻⁵², 1−2⁻⁵²], at O(n) per Newton step.
+	// It is nil if p separates the classes or is constant. Both are maximum likelihood estimates (Cox 1958, Biometrika
+	// 45; Van Calster et al. 2016, J. Clin. Epidemiol. 74), p clipped to [2⁻⁵², 1−2⁻⁵²], at O(n) per Newton step.
 	// ObservedExpected is Σy/Σp; 1 is calibrated in the large.
 	CalibrationIntercept *float64 `json:"calibration_intercept,omitempty"`
 	CalibrationSlope     *float64 `json:"calibration_slope,omitempty"`

@@ -61,9 +61,8 @@ func (in *Intake) spellings(aux *bundle.AuxColumn) map[string]string {
 	return found
 }
 
-// Value returns the value of column i as the model reads it: null for a number that cannot be, the level for another
-// spelling of it, and v for everything else. It does not allocate once its buffer has grown, unless v is a number in a
-// categorical column.
+// Value returns the value of column i as the model reads it: null for an implausible number, the level for another
+// spelling of it, else v. It allocates only to grow its buffer, and for a number in a categorical column.
 func (c *Columns) Value(i int, v msg.Value) msg.Value {
 	col := &c.columns[i]
 	if x, ok := v.Number(); ok && col.bound != nil && !col.holds(x) {
@@ -125,8 +124,8 @@ func (in *Intake) level(field, s string) string {
 	return folded
 }
 
-// Level returns the level that v names in a categorical column, "" for a missing one. A number (acuity 1 to 5) is its
-// shortest decimal text.
+// Level returns the level that v names in a categorical column, a number in shortest decimal text; "" for a missing
+// one.
 func Level(v msg.Value) string {
 	if x, ok := v.Number(); ok {
 		return strconv.FormatFloat(x, 'g', -1, 64)

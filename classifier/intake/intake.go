@@ -36,8 +36,7 @@ func (in *Intake) Arrived(written string) (time.Time, msg.WarningCode) {
 	return t, ""
 }
 
-// Note sets the arrival of a note's prediction, and adds a warning for it and for each number of the note that count as
-// missing.
+// Note sets the arrival of a note's prediction, and adds a warning for it and each number that count as missing.
 func (in *Intake) Note(n *msg.Note, p *msg.Prediction) {
 	p.ArrivedAt = strings.TrimSpace(n.ArrivedAt)
 	if _, why := in.Arrived(n.ArrivedAt); why != "" {

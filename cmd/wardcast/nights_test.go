@@ -18,12 +18,12 @@ func TestDescribeNight(t *testing.T) {
 	for want, n := range map[string]demo.Night{
 		`Night 0, after 2026-01-01
   challenger  log loss 0.4100, AUROC -, on 50 later notes with 20 admissions
-  refuse      it knows nothing
+  refuse      no better than the base rate
   served      G0
   notes       600 sent, 1 lost
 
 `: {
-			Date: "2026-01-01", Decision: gate.Refuse, Reason: "it knows nothing", Later: 50, Events: 20,
+			Date: "2026-01-01", Decision: gate.Refuse, Reason: "no better than the base rate", Later: 50, Events: 20,
 			Challenger: &demo.Worth{LogLoss: 0.41}, Generation: "G0", Notes: 600, Lost: 1,
 		},
 		`Night 3, after 2026-01-04: a flood

@@ -136,7 +136,7 @@ func TestTrainOnFewAdmissions(t *testing.T) {
 		"never", "--model-dir", dir, "--min-events", "400",
 	}
 	r := wardcast(t, "", run...)
-	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "it takes at least 400 of each") {
+	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "needs at least 400 of each") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}
 	r = wardcast(t, "", append(run, "--force", "--why", "a trial")...)

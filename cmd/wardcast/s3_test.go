@@ -30,7 +30,7 @@ func TestStoreInBucket(t *testing.T) {
 		<-p.done
 		codes[p.code]++
 		if p.code != 0 {
-			p.says(`what is served changed while this training ran.*promoted at .* by "[^"]*, retrain"`)
+			p.says(`the served models changed during this training.*promoted at .* by "[^"]*, retrain"`)
 		}
 	}
 	if codes[0] == 0 || codes[0]+codes[cli.ExitFailed] != len(both) {

@@ -50,7 +50,7 @@ func TestLostChampion(t *testing.T) {
 	}
 	for _, command := range []string{"verify", "list"} {
 		if r := wardcast(t, "", "models", command, "--model-dir", dir); r.Code != cli.ExitFailed ||
-			!strings.Contains(r.Stdout+r.Stderr, "the history tells of one") {
+			!strings.Contains(r.Stdout+r.Stderr, "the history names one") {
 			t.Errorf("models %s exits %d and prints %q and %q, want 1 and the file", command, r.Code,
 				r.Stdout, r.Stderr)
 		}

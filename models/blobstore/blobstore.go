@@ -9,7 +9,7 @@
 // docs/commands/models.md lists the parameters of a URL and where credentials are looked for.
 //
 // A folder is written with its last file last, and files that change are written on the condition that they are still
-// those which were read: If-Match at S3, the generation at Google. Nothing is ever deleted, so that the key of a writer
+// as they were read: If-Match at S3, the generation at Google. Nothing is ever deleted, so that the key of a writer
 // needs no right to do so.
 package blobstore
 
@@ -125,10 +125,9 @@ type service interface {
 	// list returns the names of all objects that begin with the prefix, or, unless recursive, of those without another
 	// slash, and of the folders, which end in a slash.
 	list(ctx context.Context, prefix string, recursive bool) ([]string, error)
-	// get returns an object and its version, "" if the service does not report it. The error wraps fs.ErrNotExist if
-	// there is no such object.
+	// get returns an object and its version, "" if not reported. A missing one is an error that wraps fs.ErrNotExist.
 	get(ctx context.Context, name string, limit int64) ([]byte, version, error)
-	// put writes an object if it has the version that is given. If it has not, the error wraps models.ErrConflict.
+	// put writes an object if it has the version now; otherwise the error wraps models.ErrConflict.
 	put(ctx context.Context, name string, data []byte, now version) error
 }
 
@@ -230,7 +229,7 @@ func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string]
 		now, err = b.Read(ctx, sealed, int64(len(files[last])))
 	}
 	if errors.Is(err, errTooLarge) || err == nil && !bytes.Equal(now, files[last]) {
-		err = fmt.Errorf("%q is another: %w", folder, fs.ErrExist)
+		err = fmt.Errorf("%q exists with other contents: %w", folder, fs.ErrExist)
 	}
 	return err
 }

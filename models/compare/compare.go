@@ -1,4 +1,4 @@
-// Package compare tells what differs between two generations of models: which models came, went or were replaced, how
+// Package compare reports what differs between two generations of models: which came, went or were replaced, how
 // each did, and which words entered or left the most important ones.
 package compare
 
@@ -27,7 +27,7 @@ const (
 	Gone     Kind = "gone" // the model of all complaints answers its notes
 )
 
-// Side is a model in one generation, with the measures of its own training, in which the notes may be others.
+// Side is a model in one generation, with the measures of its own training, possibly on different notes.
 type Side struct {
 	Version string   `json:"version"`
 	Notes   int      `json:"notes"`

@@ -54,7 +54,7 @@ func (f *Figures) recalibrates(s Settings) bool {
 		Knows(r.Assessment) && saneSlope.Low <= r.Slope && r.Slope <= saneSlope.High
 }
 
-// Knowledge is by how many standard errors predictions must be better than the base rate: chance alone does it in one
+// Knowledge is the number of standard errors by which predictions must beat the base rate: chance alone does so in one
 // of twenty. One standard error would let a sixth of all models of shuffled outcomes pass, and more where their penalty
 // was chosen on the same notes: of eight on NEISS, two.
 const Knowledge = 1.645
@@ -68,14 +68,13 @@ func Knows(a *eval.Assessment) bool {
 func (f *Figures) objection(n *Notes, s Settings) string {
 	a := f.Challenger
 	if l := n.Learned; l != nil && min(l.Admissions, l.Others) < l.Least {
-		return fmt.Sprintf("a model of %d admissions and %d other notes is none: it takes at least %d of each to "+
-			"train one; log loss %.4f, AUROC %s",
-			l.Admissions, l.Others, l.Least, a.LogLoss.Value, area(a))
+		return fmt.Sprintf("too few notes: %d admissions and %d others; training needs at least %d of each; "+
+			"log loss %.4f, AUROC %s", l.Admissions, l.Others, l.Least, a.LogLoss.Value, area(a))
 	}
 	if !Knows(a) {
-		return fmt.Sprintf("it knows nothing: log loss %.4f; it must be at least %g standard errors (%.4f each) "+
-			"below %.4f, that of the base rate; AUROC %s",
-			a.LogLoss.Value, Knowledge, a.Knowledge.StandardError, f.BaseLogLoss, area(a))
+		return fmt.Sprintf("no better than the base rate: log loss %.4f, base rate %.4f; the difference must be at "+
+			"least %g standard errors (%.4f); AUROC %s",
+			a.LogLoss.Value, f.BaseLogLoss, Knowledge, Knowledge*a.Knowledge.StandardError, area(a))
 	}
 	if f.Champion == nil {
 		return ""
@@ -118,7 +117,7 @@ func (f *Figures) losses() string {
 		f.Challenger.LogLoss.Value, f.Champion.LogLoss.Value, signed(d.Value), signed(d.Low), signed(d.High))
 }
 
-// signed returns v with its sign and four decimals, or as many as it takes to tell it from 0.
+// signed returns v with its sign and four decimals, or with an exponent if these would be 0.
 func signed(v float64) string {
 	if v != 0 && math.Abs(v) < 0.00005 {
 		return fmt.Sprintf("%+.1e", v)

@@ -1,5 +1,5 @@
 // Package gate decides whether a newly trained model, the challenger, replaces the one that is served, the champion. It
-// only reckons: it reads and writes nothing.
+// only computes: it reads and writes nothing.
 //
 // Both models predict the same notes. The challenger has learned from none of them, nor has the champion unless
 // Notes.Seen says so. The rule looks at proper scores alone, never at accuracy or F1, which reward predictions that are

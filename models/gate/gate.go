@@ -39,7 +39,7 @@ type Notes struct {
 // Learned counts notes of training.
 type Learned struct {
 	Admissions, Others int
-	Least              int // of each that it takes
+	Least              int // of each, to be enough
 }
 
 // Grouping sorts the notes by complaint, age band, sex, site or acuity.
@@ -67,15 +67,14 @@ func (g *Grouping) Subgroups() iter.Seq2[string, []int] {
 
 // Settings are those of the rule.
 type Settings struct {
-	// Margin is by how many standard errors of the paired difference the challenger's log loss may be higher than the
-	// champion's. A negative margin demands a challenger that is better by so much.
+	// Margin is the number of standard errors of the paired difference by which the challenger's log loss may exceed
+	// the champion's. A negative margin demands a challenger that is better by so much.
 	Margin float64 `yaml:"margin" json:"margin"`
-	// RecalibrationGain is by how many standard errors a recalibration must lower the champion's log loss.
+	// RecalibrationGain is the number of standard errors by which a recalibration must lower the champion's log loss.
 	RecalibrationGain float64 `yaml:"recalibration_gain" json:"recalibration_gain"`
 	// Error is the chance, at most, of calling a challenger clearly worse in a subgroup, or clearly better, wrongly.
 	Error float64 `yaml:"error" json:"error"`
-	// MinEvents is the number of admissions, and of other notes, that it takes to replace a champion, and to judge a
-	// subgroup.
+	// MinEvents is the least number of admissions, and of other notes, to replace a champion or judge a subgroup.
 	MinEvents int `yaml:"min_events" json:"min_events"`
 	// Calibration bounds the calibration slope and the ratio of observed to expected admissions of a challenger that is
 	// not clearly better: their 95 % intervals must reach into it.
@@ -132,8 +131,7 @@ type Figures struct {
 	Worst        *Subgroup        `json:"worst_subgroup,omitempty"` // with the most evidence against the challenger
 }
 
-// Recalibrated is the champion with another intercept and slope. Its measures are cross-fitted: the map of a note comes
-// from notes of other patients.
+// Recalibrated is the champion with another intercept and slope, measured with maps from notes of other patients.
 type Recalibrated struct {
 	eval.Recalibration                  // fitted on all later notes, to be served
 	Probabilities      []float64        `json:"-"` // of the notes, cross-fitted
@@ -151,9 +149,9 @@ type Subgroup struct {
 	LogLoss  eval.Estimate `json:"log_loss_difference"` // challenger less champion
 }
 
-// Judge decides by the rule of the package's comment. Errors are of settings out of range and of lists that do not fit,
-// or hold values that are no probabilities; data on which nothing can be judged is a refusal. Equal input gives an
-// equal verdict. The cost is O(n log n) for each subgroup.
+// Judge decides by the rule of the package's comment. Settings out of range, lists of different lengths and values that
+// are not probabilities are errors; data on which nothing can be judged is a refusal. Equal input gives an equal
+// verdict. The cost is O(n log n) for each subgroup.
 func Judge(n Notes, s Settings) (*Verdict, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -168,8 +166,8 @@ func Judge(n Notes, s Settings) (*Verdict, error) {
 	}
 	v := &Verdict{Figures: Figures{Settings: s}}
 	if others := len(n.Admitted) - events; min(events, others) < least || n.patients() < 2 {
-		v.refuse("cannot be judged: the held-out notes are %d, with %d admissions; it takes at least %d admissions, "+
-			"as many other notes, and 2 patients, to measure log loss and AUROC", len(n.Admitted), events, least)
+		v.refuse("cannot be judged: %d held-out notes with %d admissions; log loss and AUROC need at least %d "+
+			"admissions, as many other notes, and 2 patients", len(n.Admitted), events, least)
 		return v, nil
 	}
 	if err := v.Figures.measure(&n, s); err != nil {

@@ -72,13 +72,13 @@ func TestJudge(t *testing.T) {
 		reason   string
 	}{
 		{"the first", gate.Notes{Challenger: truth}, gate.Promote, "the first model: log loss"},
-		{"the first knows nothing", gate.Notes{Challenger: bent(x, -1, 0, 1)}, gate.Refuse, "; it must be at least " +
-			"1.645 standard errors ("},
-		{"a constant knows nothing", gate.Notes{Challenger: constant}, gate.Refuse, "it knows nothing"},
+		{"the first knows nothing", gate.Notes{Challenger: bent(x, -1, 0, 1)}, gate.Refuse, "; the difference must " +
+			"be at least 1.645 standard errors ("},
+		{"a constant knows nothing", gate.Notes{Challenger: constant}, gate.Refuse, "no better than the base rate"},
 		{
 			"the wrong way round",
 			gate.Notes{Challenger: bent(x, 0, -1, 0), Champion: truth},
-			gate.Refuse, "it knows nothing",
+			gate.Refuse, "no better than the base rate",
 		},
 		{
 			"much better",
@@ -95,11 +95,11 @@ func TestJudge(t *testing.T) {
 		{
 			"a first model of few",
 			gate.Notes{Challenger: truth, Learned: &gate.Learned{Admissions: 12, Others: 2255, Least: 50}},
-			gate.Refuse, "a model of 12 admissions and 2255 other notes is none: it takes at least 50 of each",
+			gate.Refuse, "too few notes: 12 admissions and 2255 others; training needs at least 50 of each",
 		},
 		{"a model of few others", gate.Notes{Challenger: truth, Champion: bent(x, 0, 1, 1.5), Learned: &gate.Learned{
 			Admissions: 500, Others: 49, Least: 50,
-		}}, gate.Refuse, "and 49 other notes is none"},
+		}}, gate.Refuse, "500 admissions and 49 others"},
 		{
 			"a first model of enough",
 			gate.Notes{Challenger: truth, Learned: &gate.Learned{Admissions: 50, Others: 50, Least: 50}},
@@ -139,14 +139,14 @@ func TestJudge(t *testing.T) {
 		{
 			"knows nothing, whatever the champion learned from",
 			gate.Notes{Challenger: bent(x, -1, 0, 1), Champion: truth, Seen: true},
-			gate.Refuse, "it knows nothing",
+			gate.Refuse, "no better than the base rate",
 		},
 		{"the challenger is better than a " +
 			"recalibration", gate.Notes{Challenger: truth, Champion: bent(x, 0.8, 1, 1.5)}, gate.Promote, "difference"},
 		{
 			"both know nothing",
 			gate.Notes{Challenger: bent(x, -1, 0, 1), Champion: bent(x, -2, 0, 2)},
-			gate.Refuse, "it knows nothing",
+			gate.Refuse, "no better than the base rate",
 		},
 		{
 			"a subgroup is harmed",

@@ -1,5 +1,5 @@
-// Package report tells what a model is worth, to those who answer for its use: a card in Markdown, a page in HTML and
-// the same figures as JSON.
+// Package report shows the people who answer for a model what it is worth: a card in Markdown, a page in HTML and the
+// same figures as JSON.
 //
 // Build makes a Report from plain data: the manifest, the counts of the notes, the predictions of notes that the model
 // was not trained on, the verdict of the gate, and what the site says of itself. The report follows the items of
@@ -46,8 +46,7 @@ type Report struct {
 	// Correction is the number of coefficients that differ from the model of all complaints; nil if it corrects none.
 	Correction *int `json:"correction,omitempty"`
 	Data       Data `json:"data"`
-	// EventsPerVariable is the rarer outcome's notes of training for each coefficient that they have taught; 0 if there
-	// is none.
+	// EventsPerVariable is the rarer outcome's notes in training for each coefficient; 0 without coefficients.
 	EventsPerVariable float64 `json:"events_per_variable"`
 
 	Kind        Kind                `json:"evaluated_on"`
@@ -153,8 +152,8 @@ func (r *Report) Write(b *bundle.Bundle) (err error) {
 	return err
 }
 
-// Renew returns the report of b on other notes, by which the gate has judged. Of the report that b has, all that does
-// not depend on them stays; d is about them and may tell what was left out.
+// Renew returns the report of b on other notes, by which the gate has judged. What does not depend on them is kept from
+// the report of b; d is about them and may name what was left out.
 func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
 	var r Report
 	if err := json.Unmarshal(b.Report, &r); err != nil {

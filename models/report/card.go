@@ -168,8 +168,7 @@ func (c *card) facts() {
 	}
 }
 
-// psiNote tells how to read a PSI. Of one that is nothing but chance, 5 % or fewer are more than twice its mean from
-// nine bins on.
+// psiNote explains a PSI. By chance alone 5 % or fewer exceed twice its mean, from nine bins on.
 const psiNote = "PSI, the population stability index, compares two distributions: below 0.1 little has changed, " +
 	"above 0.25 much. With few notes chance alone makes it large: up to about twice the PSI by chance it is no sign " +
 	"of change."

@@ -80,7 +80,7 @@ type Evaluation struct {
 	Shifts        []Shift // since the version before
 }
 
-// Shift tells how a figure or a distribution has changed since the version before. What does not apply is nil.
+// Shift is the change of a figure or a distribution since the version before. What does not apply is nil.
 type Shift struct {
 	Name   string   `json:"name"` // "share of admissions", "distribution of the probabilities", …
 	Before *float64 `json:"before,omitempty"`
@@ -109,34 +109,32 @@ func AgeBand(age float64) string {
 
 // Site is what only the site can say of its models, in one YAML file. Empty fields are shown as missing.
 type Site struct {
-	Owner              string `yaml:"owner" json:"owner,omitempty"` // who answers for its use
-	Contact            string `yaml:"contact" json:"contact,omitempty"`
-	Developer          string `yaml:"developer" json:"developer,omitempty"` // who trains it
-	ReleaseStage       string `yaml:"release_stage" json:"release_stage,omitempty"`
-	Availability       string `yaml:"availability" json:"availability,omitempty"`
-	EHR                string `yaml:"ehr" json:"ehr,omitempty"`
-	RegulatoryApproval string `yaml:"regulatory_approval" json:"regulatory_approval,omitempty"`
-	IntendedUse        string `yaml:"intended_use" json:"intended_use,omitempty"`
-	IntendedUsers      string `yaml:"intended_users" json:"intended_users,omitempty"`
-	TargetPopulation   string `yaml:"target_population" json:"target_population,omitempty"`
-	// what counts as admitted, if the data do not say
-	Outcome           string   `yaml:"outcome" json:"outcome,omitempty"`
-	OutOfScope        string   `yaml:"out_of_scope" json:"out_of_scope,omitempty"`
-	KnownBiases       string   `yaml:"known_biases" json:"known_biases,omitempty"`
-	ClinicalRiskLevel string   `yaml:"clinical_risk_level" json:"clinical_risk_level,omitempty"`
-	Hazards           []Hazard `yaml:"hazards" json:"hazards,omitempty"`
-	BiasMitigation    string   `yaml:"bias_mitigation" json:"bias_mitigation,omitempty"`
-	MonitoringPlan    string   `yaml:"monitoring_plan" json:"monitoring_plan,omitempty"`
-	Maintenance       string   `yaml:"maintenance" json:"maintenance,omitempty"`
-	Security          string   `yaml:"security" json:"security,omitempty"`
-	Funding           string   `yaml:"funding" json:"funding,omitempty"`
-	ThirdParties      string   `yaml:"third_parties" json:"third_parties,omitempty"`
-	Stakeholders      string   `yaml:"stakeholders" json:"stakeholders,omitempty"`
-	// why the threshold is what it is
-	ThresholdReason string   `yaml:"threshold_reason" json:"threshold_reason,omitempty"`
-	ReviewedBy      string   `yaml:"reviewed_by" json:"reviewed_by,omitempty"`
-	ReviewedOn      string   `yaml:"reviewed_on" json:"reviewed_on,omitempty"`
-	Resources       []string `yaml:"resources" json:"resources,omitempty"`
+	Owner              string   `yaml:"owner" json:"owner,omitempty"` // who answers for its use
+	Contact            string   `yaml:"contact" json:"contact,omitempty"`
+	Developer          string   `yaml:"developer" json:"developer,omitempty"` // who trains it
+	ReleaseStage       string   `yaml:"release_stage" json:"release_stage,omitempty"`
+	Availability       string   `yaml:"availability" json:"availability,omitempty"`
+	EHR                string   `yaml:"ehr" json:"ehr,omitempty"`
+	RegulatoryApproval string   `yaml:"regulatory_approval" json:"regulatory_approval,omitempty"`
+	IntendedUse        string   `yaml:"intended_use" json:"intended_use,omitempty"`
+	IntendedUsers      string   `yaml:"intended_users" json:"intended_users,omitempty"`
+	TargetPopulation   string   `yaml:"target_population" json:"target_population,omitempty"`
+	Outcome            string   `yaml:"outcome" json:"outcome,omitempty"` // if the data do not name one
+	OutOfScope         string   `yaml:"out_of_scope" json:"out_of_scope,omitempty"`
+	KnownBiases        string   `yaml:"known_biases" json:"known_biases,omitempty"`
+	ClinicalRiskLevel  string   `yaml:"clinical_risk_level" json:"clinical_risk_level,omitempty"`
+	Hazards            []Hazard `yaml:"hazards" json:"hazards,omitempty"`
+	BiasMitigation     string   `yaml:"bias_mitigation" json:"bias_mitigation,omitempty"`
+	MonitoringPlan     string   `yaml:"monitoring_plan" json:"monitoring_plan,omitempty"`
+	Maintenance        string   `yaml:"maintenance" json:"maintenance,omitempty"`
+	Security           string   `yaml:"security" json:"security,omitempty"`
+	Funding            string   `yaml:"funding" json:"funding,omitempty"`
+	ThirdParties       string   `yaml:"third_parties" json:"third_parties,omitempty"`
+	Stakeholders       string   `yaml:"stakeholders" json:"stakeholders,omitempty"`
+	ThresholdReason    string   `yaml:"threshold_reason" json:"threshold_reason,omitempty"` // why it is what it is
+	ReviewedBy         string   `yaml:"reviewed_by" json:"reviewed_by,omitempty"`
+	ReviewedOn         string   `yaml:"reviewed_on" json:"reviewed_on,omitempty"`
+	Resources          []string `yaml:"resources" json:"resources,omitempty"`
 }
 
 // Hazard is one line of the hazard log.
@@ -150,8 +148,7 @@ type Hazard struct {
 
 const siteLimit = 1 << 20 // the largest size in bytes of a site's file
 
-// ReadSite reads the YAML of a site. An unknown key is an error that names its line. An empty file is a site that has
-// said nothing.
+// ReadSite reads the YAML of a site; an empty file is an empty Site. An unknown key is an error that names its line.
 func ReadSite(r io.Reader) (*Site, error) {
 	s := &Site{}
 	limited := &io.LimitedReader{R: r, N: siteLimit + 1}

@@ -15,8 +15,7 @@ import (
 )
 
 // fewEvents and fewPerVariable are the numbers below which a report warns: Riley et al. (2020, BMJ 368) ask for more
-// than the ten events for each variable of old, and for at least 100 in a validation (Collins et al. 2016, Stat. Med.
-// 35(2)).
+// than the traditional ten events per variable, Collins et al. (2016, Stat. Med. 35(2)) for 100 in a validation.
 const (
 	fewEvents      = 100
 	fewPerVariable = 10
@@ -150,7 +149,7 @@ func (r *Report) InShort() []string {
 	return out
 }
 
-// measuredOn tells which notes the figures are from.
+// measuredOn names the notes that the figures are from.
 func (r *Report) measuredOn() string {
 	w := r.Data.Evaluation
 	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
@@ -211,7 +210,7 @@ func (r *Report) formula() string {
 		strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
 }
 
-// perVariable tells the events for each coefficient that the notes of training have taught.
+// perVariable returns the events for each coefficient, in words.
 func (r *Report) perVariable() string {
 	switch {
 	case r.Correction != nil && *r.Correction == 0:
@@ -223,7 +222,7 @@ func (r *Report) perVariable() string {
 	return wording.Fixed(r.EventsPerVariable, 1)
 }
 
-// caveat tells what had seen the notes that cross-validation held out; "" for later notes.
+// caveat says which parts had seen the notes that cross-validation held out; "" for later notes.
 func (r *Report) caveat() string {
 	switch {
 	case r.Kind == Later:

@@ -27,8 +27,8 @@ type BedsFit struct {
 	Days    int    `json:"days"`
 }
 
-// lastArrival is how long after the last arrival the history ends, if the cut-off is later: days without any are of an
-// interface that was silent, and not of a department that was empty.
+// lastArrival is how long after the last arrival the history ends, if the cut-off is later: days without arrivals mean
+// a silent interface, not an empty department.
 const lastArrival = time.Hour
 
 // What a history must hold before forecasts of beds rest on it.
@@ -37,8 +37,8 @@ const (
 	leastBedVisits = 200
 )
 
-// fitBeds learns what forecasts of beds rest on, from all visits of the past, and adds it to the store. Probabilities
-// of notes that were trained on are those out of fold. A history that tells too little is no error: it is the Reason.
+// fitBeds learns what forecasts of beds need from all visits of the past, and adds it to the store. Notes that were
+// trained on have their probabilities out of fold. A history that is too short is not an error but the Reason.
 func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []train.Row,
 	trained *train.Trained,
 ) (*BedsFit, error) {
@@ -54,9 +54,9 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 		}
 	}
 	if r.Days < leastBedDays || timed < leastBedVisits {
-		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time: %d and %d are needed", r.Days, timed,
-			leastBedDays, leastBedVisits)
-		j.logger().InfoContext(ctx, "bed demand learned nothing", "why", r.Reason)
+		r.Reason = fmt.Sprintf("%d days with %d visits whose decision has a time; at least %d and %d are needed",
+			r.Days, timed, leastBedDays, leastBedVisits)
+		j.logger().InfoContext(ctx, "bed demand not learned: too little history", "why", r.Reason)
 		return r, nil
 	}
 	fit, err := beds.Learn(h)
@@ -65,7 +65,7 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 	}
 	data, err := json.Marshal(fit)
 	if err != nil {
-		return r, fmt.Errorf("writing what the bed demand rests on: %w", err)
+		return r, fmt.Errorf("writing the fit of beds: %w", err)
 	}
 	r.Visits, r.Wards = fit.Visits, len(fit.Wards.Names)
 	if r.Version, err = j.Gatekeeper.Store.SaveBeds(ctx, j.Gatekeeper.Created, data); err != nil {
@@ -124,8 +124,8 @@ func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *tr
 	return h, nil
 }
 
-// meanProbability returns that of the visits. Those without an outcome are taken to have it: a scorer counts them among
-// those who wait, so that forecasts of the past that left them out would seem better than a scorer's are.
+// meanProbability returns that of the visits. Visits without an outcome get it: a scorer counts them among those who
+// wait, so without them forecasts of the past would seem better than a scorer's.
 func meanProbability(visits []beds.Visit) float64 {
 	sum := 0.0
 	for i := range visits {

@@ -35,7 +35,7 @@ type Past struct {
 	Undecided []Arrival
 }
 
-// Decision tells how a visit ended.
+// Decision is how a visit ended.
 type Decision struct {
 	At       time.Time // zero if unknown
 	Admitted bool      // whatever Settings.Admission says
@@ -49,10 +49,10 @@ type Arrival struct {
 }
 
 // ErrNoTime is returned if no outcome has a time and Settings.AsOf is zero.
-var ErrNoTime = errors.New("no outcome tells when it was decided: give the cut-off")
+var ErrNoTime = errors.New("no outcome has a time of decision: give the cut-off")
 
 // Collect reads a source and returns labelled notes. If they are too few to train on, the error is a *TooFewError; it
-// comes with a Past whose Counts tell why, and so do errors of the split.
+// comes with a Past whose Counts say why, and so do errors of the split.
 //
 // It takes time in O(messages + rows·log rows).
 func Collect(ctx context.Context, source Source, s Settings) (*Past, error) {
@@ -94,8 +94,7 @@ type collector struct {
 	asOf     int64 // events later than this are not known
 	newest   int64 // time of the newest known event
 
-	// index holds the place of each visit in visits. To assign to a key that is there would replace the key, by one
-	// that keeps its whole message.
+	// index holds the place of each visit in visits. Assigning to an existing key would keep the whole new message.
 	index     map[string]int32
 	visits    []visit     // with an outcome that is known
 	rows      []train.Row // an erased one has no text
@@ -125,7 +124,7 @@ const (
 	cancelled marks = 1 << iota // by the event that counts
 	revised                     // some event is a correction or a cancellation
 	saidYes                     // some final event is an admission
-	saidNo                      // some final event is none
+	saidNo                      // some final event is not an admission
 	hasNote                     // some note names the visit
 )
 
@@ -286,7 +285,7 @@ func (c *collector) again(i int, arrived, recorded int64) {
 	}
 }
 
-// erase removes what is there of a visit.
+// erase removes the row of a visit.
 func (c *collector) erase(id string) {
 	i, ok := c.index[id]
 	if !ok || c.visits[i].row == 0 {

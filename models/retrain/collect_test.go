@@ -214,7 +214,7 @@ func TestExcluded(t *testing.T) {
 	}
 	warnings := strings.Join(c.Warnings(), "\n")
 	for _, want := range []string{
-		"could not be read", "notes:15", "3 values of arrived_at cannot be", "2 of 6 notes have no outcome",
+		"could not be read", "notes:15", "3 values of arrived_at are implausible", "2 of 6 notes have no outcome",
 	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("%q is not in the warnings:\n%s", want, warnings)

@@ -21,7 +21,7 @@ const (
 	Cancelled    Reason = "cancelled"     // the last outcome known at the cut-off was withdrawn
 	AfterCutOff  Reason = "after_cut_off" // arrived after the cut-off
 	BeforeWindow Reason = "before_window" // arrived before the window
-	NoTime       Reason = "no_time"       // neither the note nor its message tells when the patient arrived
+	NoTime       Reason = "no_time"       // neither the note nor its message has a time of arrival
 	Repeated     Reason = "repeated"      // the same text as the note that counts: delivered again
 	Superseded   Reason = "superseded"    // another text of a visit whose first note counts
 	Erased       Reason = "erased"        // by an empty message with the key of the visit
@@ -47,15 +47,14 @@ func (r *Read) refuse(why string, at Place) {
 	}
 }
 
-// Counts tells what became of the messages. Its JSON names are stable.
+// Counts counts what became of the messages. Its JSON names are stable.
 type Counts struct {
 	From     time.Time      `json:"from"`    // arrivals before it are left out
 	AsOf     time.Time      `json:"cut_off"` // so are later arrivals, and outcomes recorded later
 	Notes    Read           `json:"notes"`
 	Outcomes Read           `json:"outcomes"`
 	Excluded map[Reason]int `json:"excluded"` // notes. Messages = Empty + all Refused + all Excluded + Documents
-	// Implausible counts, by field, the values that count as missing, as package intake says: arrivals of the notes
-	// that were read, and numbers of the rows.
+	// Implausible counts, by field, values that package intake takes as missing: arrivals of notes, numbers of rows.
 	Implausible map[string]int `json:"implausible"`
 
 	Documents    int            `json:"documents"` // rows, one for each visit
@@ -63,9 +62,8 @@ type Counts struct {
 	Dispositions map[string]int `json:"dispositions"`
 
 	OutcomesLater int `json:"outcomes_after_cut_off"` // counts the events after the cut-off, which are ignored
-	// OutcomesOvertaken counts the events that say something else than an event of their visit that is later in time
-	// but stands before them in the source. They do not count. Many of them mean that corrections come without
-	// recorded_at.
+	// OutcomesOvertaken counts the ignored events that contradict an event of their visit with a later time that stands
+	// before them in the source. Many of them mean that corrections come without recorded_at.
 	OutcomesOvertaken int `json:"outcomes_overtaken"`
 	// WithoutNote counts the visits with an outcome in the window and no note that could be read.
 	WithoutNote int `json:"outcomes_without_note"`
@@ -76,8 +74,7 @@ type Counts struct {
 	train.Attenders
 	Recurring train.Recurring `json:"recurring_texts"`
 
-	// Split counts the rows to train on and to judge on. Neither has the rows of the judged period whose patient is
-	// trained on.
+	// Split counts the rows to train on and to judge on, neither with later rows of patients who are trained on.
 	Split SplitCounts `json:"split"`
 }
 
@@ -112,8 +109,8 @@ func (c *Counts) Warnings() (all []string) {
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	share := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	if c.Recurring.Many() {
-		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if they are of the same "+
-			"patients, send patient_id; otherwise every figure is too good", 100*c.Recurring.Share)
+		warn("%.1f%% of the longer notes recur, but for numbers, under other visits: if their patients are the same, "+
+			"send patient_id; otherwise every figure is too good", 100*c.Recurring.Share)
 	}
 	for _, r := range []struct {
 		what string
@@ -129,7 +126,7 @@ func (c *Counts) Warnings() (all []string) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(c.Implausible)) {
 		if n := c.Implausible[field]; share(n, c.Notes.Messages) > manyRefused {
-			warn("%d values of %s cannot be, and count as missing: look at the sender, or at the section input of "+
+			warn("%d values of %s are implausible and count as missing: check the sender, or the section input of "+
 				"the configuration", n, field)
 		}
 	}

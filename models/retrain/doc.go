@@ -11,7 +11,7 @@
 // # Labels
 //
 // Outcomes are an event log. The time of an event is its recorded_at, else its decided_at, else the time of its
-// message. Of the events of a visit up to the cut-off (Settings.AsOf) the latest tells the label; of two at the same
+// message. Of the events of a visit up to the cut-off (Settings.AsOf) the latest sets the label; of two at the same
 // time, the later in the source. If it is a cancellation, or if there is none, the visit is undecided and left out. A
 // visit is positive if its disposition is one of Settings.Admission.
 //

@@ -23,7 +23,7 @@ type Job struct {
 	Gatekeeper train.Gatekeeper
 	Version    string       // of the program
 	Site       *report.Site // may be nil
-	// Previous returns the champion of a model, whose topics the new one is aligned with; nil if there is none.
+	// Previous returns the champion of a model, with whose topics the new ones are aligned; nil without one.
 	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
 	Progress train.Progress // of the fit; may be nil
 	Beds     Beds
@@ -37,16 +37,15 @@ type Result struct {
 	Promotion *train.Promotion
 	Trained   *train.Trained
 	Beds      *BedsFit // nil without Trained
-	// Missing are the shards that have not finished yet. If there are some, or if Joined tells that the last one has
-	// joined all of them before, Entry and Trained are nil.
+	// Missing are the shards that have not finished. With some of them, or if Joined (the last shard has already joined
+	// all parts), Promotion and Trained are nil.
 	Missing []Shard
 	Joined  bool
 }
 
 // Run replays the past, trains on its earlier part and lets the gate judge on its later part. Nothing changes in the
-// store before the models are trained; stopped at any later moment, the store serves what it served, or the new
-// generation whole. Run again, it does all of it again. What forecasts of beds rest on is learned and saved before the
-// gate, whatever it says.
+// store before the models are trained; stopped later, the store serves the old generation or the whole new one. Run
+// again, it starts anew. The fit of beds is saved before the gate, whatever that decides.
 func (j *Job) Run(ctx context.Context) (*Result, error) {
 	if err := j.Gatekeeper.Begin(ctx); err != nil {
 		return nil, err

@@ -29,9 +29,8 @@ var ErrSettings = errors.New("bad settings")
 
 // Settings say which notes and labels count. The zero value is the default.
 type Settings struct {
-	// AsOf is the cut-off: who arrived later is left out, and an outcome that was recorded later is not known. An
-	// outcome that does not tell when it was recorded counts as recorded when it was decided. Zero is the time of the
-	// newest outcome that is not in the future.
+	// AsOf is the cut-off: later arrivals are left out, and outcomes recorded later are unknown. An outcome without a
+	// time of recording counts from its decision. Zero is the time of the newest outcome that is not in the future.
 	AsOf   time.Time
 	Window time.Duration // how long before the cut-off patients may have arrived; 0 is DefaultWindow
 	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed

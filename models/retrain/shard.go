@@ -22,9 +22,8 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Shard is one of several processes that share a retraining. Shard 0 makes the model of all complaints, the others
-// those of single ones, and whichever is the last to finish presents all of them to the gatekeeper. The zero value does
-// all of it.
+// Shard is one process of several that share a retraining. Shard 0 makes the model of all complaints, the others those
+// of single ones; the last to finish presents all of them to the gatekeeper. The zero value makes all models.
 type Shard struct {
 	Index int // from 0
 	Count int // of all shards, at least 2
@@ -47,8 +46,8 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 // name is that of a part in the store.
 func (s Shard) name() string { return fmt.Sprintf("%d-of-%d", s.Index, s.Count) }
 
-// ours reports whether the shard makes the model of a complaint.
-func (s Shard) ours(model string) bool {
+// trains reports whether the shard makes the model of a complaint.
+func (s Shard) trains(model string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(model))                        // cannot fail
 	return s.Index == 1+int(h.Sum32()%uint32(s.Count-1)) //nolint:gosec // both are small
@@ -63,14 +62,16 @@ type round struct {
 }
 
 func (r round) equal(other round) bool {
-	return r.AsOf.Equal(other.AsOf) && r.From == other.From && r.alike(other)
+	return r.AsOf.Equal(other.AsOf) && r.From == other.From && r.sameWork(other)
 }
 
-// alike reports whether both learn from the same notes with the same settings.
-func (r round) alike(other round) bool { return r.Settings == other.Settings && r.Notes == other.Notes }
+// sameWork reports whether both learn from the same notes with the same settings.
+func (r round) sameWork(other round) bool {
+	return r.Settings == other.Settings && r.Notes == other.Notes
+}
 
-// unlike names in what two rounds differ.
-func (r round) unlike(other round) string {
+// differences names what differs between two rounds.
+func (r round) differences(other round) string {
 	var names []string
 	if r.Settings != other.Settings {
 		names = append(names, "settings")
@@ -94,36 +95,35 @@ type part struct {
 // pooledPart is what shard 0 leaves for those that wait for it.
 type pooledPart struct {
 	Round  round
-	Made   bool // otherwise shard 0 is at it
+	Made   bool // otherwise shard 0 is training
 	Pooled train.Pooled
 }
 
-const look = 5 * time.Second // how often a shard looks whether shard 0 is ready
+const look = 5 * time.Second // how often a shard checks whether shard 0 is ready
 
 // patience is how often a shard looks at a result of shard 0 with other settings or notes before it gives up: shard 0
-// may have been started again in the same moment, and not be as far yet as to say so.
+// may just have been started again and not have written its round yet.
 const patience = 24
 
-// DifferentError is returned by a shard that waits for shard 0, which has made its model of something else.
+// DifferentError is returned by a waiting shard if shard 0 has made its model of different notes or settings.
 type DifferentError struct{ In string }
 
-// Error tells in what the two differ.
+// Error names what differs.
 func (e *DifferentError) Error() string {
-	return "shard 0 has made the model of all complaints with other " + e.In +
+	return "shard 0 has made the model of all complaints with different " + e.In +
 		": run all shards with the same settings and notes, shard 0 first or at the same time"
 }
 
-// SupersededError is returned by a shard whose fellows are at a later retraining already.
+// SupersededError is returned by a shard when shard 0 works on a later retraining.
 type SupersededError struct{ AsOf time.Time }
 
-// Error tells the cut-off of the later retraining.
+// Error names the cut-off of the later retraining.
 func (e *SupersededError) Error() string {
-	return "shard 0 is at a later retraining already, with the cut-off " + e.AsOf.UTC().Format(time.RFC3339)
+	return "shard 0 already works on a later retraining, with the cut-off " + e.AsOf.UTC().Format(time.RFC3339)
 }
 
-// sharded makes the part of the shard, if it is not there yet, and returns all parts as one if they are there.
-// Otherwise it returns the shards that are missing. done tells that the parts were joined before: their generation is
-// served.
+// sharded makes the part of the shard unless it exists, and returns all parts as one, or the shards that are missing.
+// done means that the parts were joined before: their generation is served.
 func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job,
 	asOf time.Time,
 ) (_ *train.Trained, missing []Shard, done bool, err error) {
@@ -135,7 +135,7 @@ func (j *Job) sharded(ctx context.Context, data train.Data, fit train.Job,
 	if err != nil {
 		return nil, nil, false, err
 	}
-	if own != nil && own.Round.AsOf.Equal(now.AsOf) && own.Round.alike(now) && own.Round.From != now.From {
+	if own != nil && own.Round.AsOf.Equal(now.AsOf) && own.Round.sameWork(now) && own.Round.From != now.From {
 		if done, err = j.joined(ctx, own.Round); err != nil || done {
 			return nil, nil, done, err
 		}
@@ -244,8 +244,8 @@ func (j *Job) parts(ctx context.Context, of round) (all []*part, missing []Shard
 	return all, missing, nil
 }
 
-// joined reports whether the generation that is served is that of all parts of the round: whoever joined them may have
-// been stopped before it said so.
+// joined reports whether the served generation is that of all parts of the round, whose joiner may have been stopped
+// early.
 func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	parts, missing, err := j.parts(ctx, of)
 	if err != nil || len(missing) > 0 {
@@ -288,7 +288,7 @@ func (j *Job) makePart(ctx context.Context, data train.Data, job train.Job, now 
 		if err != nil {
 			return err
 		}
-		job.Ours = j.Shard.ours
+		job.TrainsOwn = j.Shard.trains
 		if trained, err = pooled.TrainOwn(ctx, data, j.Fit, job); err != nil {
 			return err
 		}
@@ -328,7 +328,7 @@ func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 			return nil, err
 		}
 		if p != nil {
-			differs := p.Round.unlike(now)
+			differs := p.Round.differences(now)
 			switch {
 			case p.Round.equal(now) && p.Made:
 				return &p.Pooled, nil
@@ -337,8 +337,8 @@ func (j *Job) await(ctx context.Context, now round) (*train.Pooled, error) {
 			case !p.Round.AsOf.Equal(now.AsOf) || differs == "":
 				others = 0
 			case differs != logged:
-				j.logger().Warn("the result of shard 0 for this cut-off is of others; waiting for it to be run with "+
-					"the same", "differs_in", differs)
+				j.logger().Warn("shard 0 was run with different settings for this cut-off; waiting until it is run "+
+					"with the same ones", "differs_in", differs)
 				logged = differs
 			}
 			if p.Made && p.Round.AsOf.Equal(now.AsOf) && p.Round.From == now.From && differs != "" {
@@ -399,9 +399,8 @@ type Log interface {
 // Ends are the offsets behind the last messages of the partitions of each KafkaTopic, by its name.
 type Ends map[string][]int64
 
-// endsPart is what the first shard of a retraining leaves for the others: up to where it reads. The cut-off alone does
-// not make them read the same, since an outcome may be written late that was decided, or a note of somebody who
-// arrived, before.
+// endsPart is what the first shard of a retraining leaves for the others: where its reading ends. The cut-off alone is
+// not enough: an outcome decided earlier, or the note of an earlier arrival, may be written late.
 type endsPart struct {
 	AsOf time.Time
 	Ends Ends
@@ -430,7 +429,7 @@ func (j *Job) source(ctx context.Context) (Source, error) {
 		func(before []byte) bool {
 			var found endsPart
 			if gob.NewDecoder(bytes.NewReader(before)).Decode(&found) != nil {
-				return false // of another version of the program
+				return false // from another version of the program
 			}
 			// Shard 0 may go back to an earlier cut-off, as for the model of all complaints.
 			keep := found.AsOf.Equal(asOf) || found.AsOf.After(asOf) && j.Shard.Index > 0

@@ -280,7 +280,7 @@ func TestShardOfOtherSettings(t *testing.T) {
 		}
 		less := &memory{source.outcomes, source.notes[:len(source.notes)-200]}
 		notes := tiny(store, less, retrain.Shard{Index: 1, Count: 2})
-		if _, err := notes.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "with other notes:") {
+		if _, err := notes.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "with different notes:") {
 			t.Errorf("of other notes: %v", err)
 		}
 		var all sync.WaitGroup

@@ -14,9 +14,8 @@ import (
 const Bucket = "models"
 
 // S3 starts a server of the S3 protocol on a loopback port, with one empty bucket, and sets its keys in the
-// environment. It returns the folder that holds the bucket's objects as files, and what a URL of the bucket needs to
-// find the server. Environment variable WARDCAST_S3 is the path of the server's program, versitygw; without it the test
-// is skipped.
+// environment. It returns the folder of the bucket's objects, and what a URL of the bucket needs to find the server.
+// WARDCAST_S3 is the path of the program, versitygw; without it the test is skipped.
 func S3(t *testing.T) (folder string, query url.Values) {
 	t.Helper()
 	const key, secret = "wardcast", "wardcast-secret"
@@ -31,8 +30,7 @@ func S3(t *testing.T) (folder string, query url.Values) {
 }
 
 // GCS starts an imitation of Google Cloud Storage on a loopback port, with one empty bucket, and sets its address in
-// the environment. Environment variable WARDCAST_GCS is the path of the server's program, fake-gcs-server; without it
-// the test is skipped.
+// the environment. WARDCAST_GCS is the path of the program, fake-gcs-server; without it the test is skipped.
 func GCS(t *testing.T) {
 	t.Helper()
 	_, address := serve(t, "WARDCAST_GCS", "github.com/fsouza/fake-gcs-server",

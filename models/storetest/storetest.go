@@ -14,7 +14,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Bundle returns a model without use; n tells bundles of one model apart.
+// Bundle returns a model without use; n distinguishes bundles of one model.
 func Bundle(name string, n int) *bundle.Bundle {
 	return &bundle.Bundle{
 		Manifest: bundle.Manifest{

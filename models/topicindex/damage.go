@@ -23,8 +23,7 @@ var errDamaged = errors.New("the topic index is damaged and is made again by the
 // Refresh, which makes the index again, as they wait for the first one.
 func (x *Index) Damaged() <-chan struct{} { return x.damaged }
 
-// read returns what f reads of the index. If f finds it damaged, the index is given up. An error that wraps ErrQuery is
-// the caller's.
+// read returns what f reads of the index, which is given up if damaged. An error that wraps ErrQuery is the caller's.
 func read[T any](ctx context.Context, x *Index, f func(*snapshot) (T, error)) (found T, err error) {
 	s, err := x.acquire(ctx)
 	if err != nil {

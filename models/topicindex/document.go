@@ -118,7 +118,7 @@ func addTerm(ws weighted, term string, w float64) {
 	}
 }
 
-// signed returns a term with the sign of its weight, by which topics are alike. No term of a note begins with a sign.
+// signed returns a term with the sign of its weight, by which topics are similar. No term of a note begins with a sign.
 func signed(t *classifier.TopicTerm) string {
 	if t.Weight < 0 {
 		return "-" + t.Term

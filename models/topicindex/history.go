@@ -26,9 +26,9 @@ type Step struct {
 }
 
 // History returns how a topic moved over the versions of its model that were served, and its own, oldest first. Numbers
-// of topics may change between versions, so topics are matched by their words: a step is the topic of the version whose
-// ten heaviest words, with their weights and signs, are most alike. A version without one of a similarity of at least
-// 0.5 has no step. The error wraps ErrQuery if there is no such topic.
+// of topics may change between versions, so topics are matched by their words: a step is the most similar topic of a
+// version by its ten heaviest words with weights and signs, if their similarity is 0.5 or more. The error wraps
+// ErrQuery if there is no such topic.
 func (x *Index) History(ctx context.Context, ref Ref) ([]Step, error) {
 	return read(ctx, x, func(s *snapshot) ([]Step, error) { return s.history(ctx, &ref) })
 }
@@ -96,8 +96,8 @@ type First struct {
 	Model string `json:"model"`
 	// Vocabulary is the first version that has the word. It knew the word, which need not be among a topic's heaviest.
 	Vocabulary FirstVersion `json:"vocabulary"`
-	// Topic is of the first version that has it among the heaviest words of a topic: that in which it weighs most, of
-	// either sign, and rather in the status of the query than in another. It is nil if there is none.
+	// Topic is from the first version that has the word among the heaviest of a topic: the topic in which it weighs
+	// most, by either sign and first of all in the status of the query; nil if there is none.
 	Topic *FirstTopic `json:"topic"`
 }
 
@@ -114,8 +114,7 @@ type FirstTopic struct {
 	Label string `json:"label"`
 }
 
-// FirstSeen returns for each model that knows a word since when it does, those that knew it first in front. Of several
-// words, a vocabulary or a topic has them all.
+// FirstSeen returns since when each model knows a word, the earliest first. Of several words, all must occur together.
 func (x *Index) FirstSeen(ctx context.Context, word string) ([]First, error) {
 	return read(ctx, x, func(s *snapshot) ([]First, error) { return s.firstSeen(ctx, word) })
 }

@@ -260,8 +260,7 @@ func (x *Index) obtain(ctx context.Context, key string, list []models.VersionInf
 	return s, left, nil
 }
 
-// collect returns the versions of the list and the settings by which queries are read. Those that the index has already
-// are taken from it.
+// collect returns the versions of the list, from the index if it has them, and the settings by which queries are read.
 func (x *Index) collect(ctx context.Context, list []models.VersionInfo) (all []*Version, text textproc.Settings,
 	left, err error,
 ) {

@@ -21,8 +21,7 @@ const (
 type Result struct {
 	Origin
 	classifier.Topic
-	// Also are the other models of the generation that have the same topic. It is one result unless the query names a
-	// complaint, a model or a version.
+	// Also are other models of the generation with the same topic, unless the query names complaint, model or version.
 	Also  []string `json:"also,omitempty"`
 	Score float64  `json:"score"`
 }

@@ -49,8 +49,7 @@ func openSnapshot(path, key string) (s *snapshot, err error) {
 	return s, err
 }
 
-// readSnapshot opens an index whose files are sound. All that bleve reads in goroutines of its own, where a fault ends
-// the process, is read here.
+// readSnapshot opens a sound index, and reads all that bleve would read in goroutines, where a fault ends the process.
 func readSnapshot(path, key string) (_ *snapshot, err error) {
 	idx, err := bleve.OpenUsing(path, map[string]any{"read_only": true, "bolt_timeout": lockTimeout})
 	if err != nil {

@@ -37,7 +37,7 @@ func CountAttenders(rows []Row) (a Attenders) {
 	return a
 }
 
-// Counts returns what a report says of notes of the same patients, and of those that may be.
+// Counts returns the counts that a report shows of notes of the same patients, known or suspected.
 func (a Attenders) Counts(r Recurring) []report.Count {
 	return []report.Count{
 		{Name: "patients with more than one note", Number: a.RepeatPatients},
@@ -47,13 +47,12 @@ func (a Attenders) Counts(r Recurring) []report.Count {
 	}
 }
 
-// Recurring counts near-identical notes of different patients. Many of them are a sign that the patients are not
-// different: repeat attenders whose rows lack Patient stand in training and test notes alike, and every figure is too
-// good.
+// Recurring counts near-identical notes of different patients. Many of them suggest that repeat attenders lack Patient:
+// then training and test notes share patients, and every figure is too good.
 type Recurring struct {
 	Texts int     `json:"texts"` // different ones that recur
 	Notes int     `json:"notes"` // that have them
-	Share float64 `json:"share"` // of the notes that are long enough to tell
+	Share float64 `json:"share"` // of the notes that are long enough
 }
 
 // Many reports whether there are more than chance makes: invented notes without a fault have far fewer (package synth).
@@ -61,9 +60,9 @@ func (r Recurring) Many() bool { return r.Share > 0.02 }
 
 const longEnough = 8 // the least number of words of a note that is unlikely to recur by chance
 
-// CountRecurring counts the notes that differ from one of another patient in case, numbers, marks and spaces alone. A
-// row without a patient is one of its own. It holds 64 bits for each note: among a million, chance makes two different
-// texts equal once in 37 million runs.
+// CountRecurring counts the notes that differ from one of another patient in case, numbers, marks and spaces alone; a
+// row without a patient has its own. It compares hashes of 64 bits: of a million texts two collide once in 37 million
+// runs.
 func CountRecurring(rows []Row) (r Recurring) {
 	type text struct {
 		sum uint64
@@ -74,7 +73,7 @@ func CountRecurring(rows []Row) (r Recurring) {
 	var buf []byte
 	for i := range rows {
 		var words int
-		if buf, words = letters(buf[:0], rows[i].Text); words >= longEnough {
+		if buf, words = appendWords(buf[:0], rows[i].Text); words >= longEnough {
 			texts = append(texts, text{maphash.Bytes(seed, buf), i})
 		}
 	}
@@ -98,8 +97,8 @@ func CountRecurring(rows []Row) (r Recurring) {
 	return r
 }
 
-// letters appends the words of a text, letters only, in lower case behind a space, and returns their number.
-func letters(dst []byte, text string) (_ []byte, words int) {
+// appendWords appends the words of a text, letters only, in lower case behind a space, and returns their number.
+func appendWords(dst []byte, text string) (_ []byte, words int) {
 	inside := false
 	for _, r := range text {
 		if !unicode.IsLetter(r) {

@@ -30,8 +30,8 @@ type refused struct {
 	err              error
 }
 
-// champion reads what is served, nil if nothing is. A model that cannot be read is an error, since a candidate cannot
-// be held against it; with Force it is left out.
+// champion reads the served models, nil if there are none. An unreadable model, which no candidate can be compared
+// with, is an error; with Force it is left out.
 func (k *Gatekeeper) champion(ctx context.Context) (*champion, error) {
 	g, err := k.Store.Champion(ctx)
 	_, damaged := errors.AsType[*models.FileError](err)

@@ -18,11 +18,11 @@ import (
 //
 //	η = ℓ + γ₀ + xδ
 //
-// where x are the features of the model of all complaints, its topics among them, and δ is penalized as a head is.
-// Where the complaint has nothing of its own to tell, δ is 0, so a complaint with few notes has little to lose. The sum
-// is one linear function of x again. logOdds are ℓ of the notes out of fold; those of a model that had seen them would
-// leave nothing to correct. ℓ has no coefficient of its own: out of fold it is the higher the fewer others were
-// admitted, and a negative one would find that in noise.
+// where x are the features of the model of all complaints, its topics among them, and δ is penalized like a head. If
+// the complaint has no signal of its own, δ is 0, so a complaint with few notes has little to lose. The sum is one
+// linear function of x again. logOdds are ℓ of the notes out of fold: a model that had seen them would leave nothing to
+// correct. ℓ has no coefficient: out of fold it is higher the fewer others were admitted, and a negative coefficient
+// would find that in noise.
 //
 // Coefficients of a group on top of those that all groups share are the data-shared lasso of Gross & Tibshirani (2016,
 // Comput. Stat. Data Anal. 101); to fit them in a second step, from the log-odds of the first, is the pretraining of
@@ -107,7 +107,7 @@ func dropComplaint(columns []bundle.AuxColumn, h *classifier.Head, complaint str
 	return columns
 }
 
-// encode lays auxiliary values out as another model does.
+// encode lays auxiliary values out in the columns of another model.
 func (r *rows) encode(aux []Aux, columns []bundle.AuxColumn) {
 	r.columns = columns
 	for _, column := range columns {

@@ -35,8 +35,7 @@ const wordsSuffix = "+words" // marks configurations with words next to their to
 // Configurations returns one configuration for each method, weighting and rank: a method without topics once for each
 // weighting, Majority once, and a method of binary rows with these alone. Without weightings each method has its own.
 //
-// It is an error if a method finds no weighting that it can use, a rank is less than 1, a method with topics has no
-// rank, or a configuration would appear twice.
+// Errors: a method without a usable weighting or, if it has topics, a rank; a rank below 1; a repeated configuration.
 func Configurations(names []string, weightings []textproc.Weighting, ranks []int) ([]Configuration, error) {
 	for _, k := range ranks {
 		if k < 1 {
@@ -52,7 +51,7 @@ func Configurations(names []string, weightings []textproc.Weighting, ranks []int
 			continue
 		}
 		if !c.Method.known() || words && (c.Method == BagOfWords || c.Method.Supervised()) {
-			return nil, fmt.Errorf("%w: method %q is none of %s, %s; those with topics but %s may end in %s",
+			return nil, fmt.Errorf("%w: method %q is not one of %s, %s; those with topics but %s may end in %s",
 				ErrSettings, name, Majority, strings.Join(Methods(), ", "),
 				strings.Join(methods.Supervised(), " and "), wordsSuffix)
 		}
@@ -126,9 +125,8 @@ func CheckClasses(configurations []Configuration, classes int, s Settings) error
 	return nil
 }
 
-// Evaluation is what a configuration reached on one group of notes: means over the repeats. In each repeat the
-// predictions of all folds are measured together, so that folds of different prevalence count against a model that only
-// knows the prevalence.
+// Evaluation is what a configuration reached on one group of notes: means over the repeats. Each repeat measures all
+// folds together, so that a model that only knows the prevalence loses where the prevalence of folds differs.
 type Evaluation struct {
 	Complaint string `json:"complaint"` // "" for the model of all complaints
 	Configuration
@@ -148,8 +146,8 @@ type Evaluation struct {
 	CalibrationIntercept *float64       `json:"calibration_intercept"`
 	CalibrationSlope     *float64       `json:"calibration_slope"`
 	ObservedExpected     *float64       `json:"observed_expected"`
-	// Classes are the measures of several outcomes, nil for yes and no; their intervals and numbers of notes are those
-	// of the first repeat. All other measures are of admission.
+	// Classes are the measures of several outcomes, nil for yes and no; intervals and numbers of notes are those of the
+	// first repeat. All other measures are for admission.
 	Classes *eval.ClassMetrics `json:"classes,omitempty"`
 }
 

@@ -23,12 +23,12 @@ type Candidate struct {
 	*Trained
 	Notes         Data
 	Probabilities []float64 // those of admission of the notes, by a candidate that has not learned from them
-	// Later says that the notes arrived after those that the candidate learned from, so that reports are made of them.
+	// Later means that the notes arrived after all that the candidate learned from: they go into its reports.
 	Later bool
 	About report.Data // the outcome and what was left out, for those reports
 }
 
-// Gatekeeper is the one way by which a training changes what is served: the gate judges, and its verdict is carried
+// Gatekeeper is the only way for a training to change the served models: the gate judges, and it carries the verdict
 // out.
 type Gatekeeper struct {
 	Store            *models.Store
@@ -44,9 +44,8 @@ type Gatekeeper struct {
 	from  string // generation that was served then, "" if none was
 }
 
-// Begin notes what is served before a training, which may take hours: Promote changes nothing if that has changed. It
-// returns an error if a model that is served cannot be read, unless Force is set. Without Begin the training begins
-// with Promote.
+// Begin notes the served generation before a training, which may take hours: Promote changes nothing if it has changed.
+// An unreadable served model is an error, unless Force is set. Promote calls Begin if nobody did.
 func (k *Gatekeeper) Begin(ctx context.Context) error {
 	c, err := k.champion(ctx)
 	if err != nil {
@@ -56,7 +55,7 @@ func (k *Gatekeeper) Begin(ctx context.Context) error {
 	if c != nil {
 		k.from = c.generation.Name
 		for _, r := range c.refused {
-			k.logger().Warn("what is served cannot be read, and the new generation will not hold it", "err", r.err)
+			k.logger().Warn("cannot read a served model; the new generation will not have it", "err", r.err)
 		}
 	}
 	return nil
@@ -64,13 +63,13 @@ func (k *Gatekeeper) Begin(ctx context.Context) error {
 
 // unreadable wraps an error of reading the champion and says why it was read.
 func unreadable(err error) error {
-	return fmt.Errorf("reading the champion, which the new models are held against (--force --why TEXT replaces it "+
-		"unjudged): %w", err)
+	return fmt.Errorf("reading the champion, which the new models are compared with (--force --why TEXT replaces it "+
+		"without a comparison): %w", err)
 }
 
 func (k *Gatekeeper) logger() *slog.Logger { return cmp.Or(k.Logger, slog.New(slog.DiscardHandler)) }
 
-// Untouched reports whether what is served is surely what it was at Begin.
+// Untouched reports whether the served generation is still that of Begin.
 func (k *Gatekeeper) Untouched(ctx context.Context) bool {
 	return !k.begun || k.Store.Unchanged(ctx, k.from) == nil
 }
@@ -78,11 +77,10 @@ func (k *Gatekeeper) Untouched(ctx context.Context) bool {
 // From returns the generation that was served at Begin, "" if none was.
 func (k *Gatekeeper) From() string { return k.from }
 
-// changed explains an error that wraps models.ErrConflict: somebody changed what is served since Begin.
+// changed explains an error that wraps models.ErrConflict: the served generation changed since Begin.
 func changed(err error) error {
 	if errors.Is(err, models.ErrConflict) {
-		return fmt.Errorf("what is served changed while this training ran, so it changed nothing; run it again: %w",
-			err)
+		return fmt.Errorf("the served models changed during this training; nothing was promoted, run it again: %w", err)
 	}
 	return err
 }
@@ -97,12 +95,11 @@ type Promotion struct {
 }
 
 // Promote judges a candidate against the champion on the same notes, adds it to the store, and serves it, the
-// recalibrated champion or neither, as the gate says. If the notes that arrived after all that the champion learned
-// from are enough to judge, only these count.
+// recalibrated champion or neither, by the verdict. If the notes that arrived after all that the champion learned from
+// are enough to judge, only these count.
 //
-// The candidate is in the store whatever the verdict, with its reason in the history. The error wraps
-// models.ErrConflict, and tells who was faster, if another generation is served than at Begin; nothing has changed
-// then.
+// The candidate is in the store whatever the verdict, with its reason in the history. If another generation is served
+// than at Begin, nothing changes and the error wraps models.ErrConflict and names who was faster.
 func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, error) {
 	if !k.begun {
 		if err := k.Begin(ctx); err != nil {
@@ -182,8 +179,8 @@ func (k *Gatekeeper) candidate(ctx context.Context, c *Candidate, last *champion
 // often: in the sixty nights of docs/results.md 20 left 23 wrong decisions and 100 left 19, at the same cost in all.
 const enoughLater = 100
 
-// keepLater leaves the notes that arrived after until, if they hold at least enoughLater of both outcomes, or half of
-// all, and never fewer than least. It reports whether they do.
+// keepLater keeps only the notes that arrived after until, if they have at least enoughLater of both outcomes, or half
+// of all, and never fewer than least. It reports whether they do.
 func (c *Candidate) keepLater(until time.Time, least int) bool {
 	var at []int
 	for i, r := range c.Notes.Rows {
@@ -250,9 +247,8 @@ func (k *Gatekeeper) carryOut(ctx context.Context, e *Promotion, c *Candidate, b
 	return k.Store.Promote(ctx, change)
 }
 
-// recalibrate adds the champion's generation with the verdict's recalibration applied to the probabilities of each
-// model. Its reports are of the cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by
-// construction.
+// recalibrate adds the champion's generation with the verdict's recalibration applied to each model. Reports use the
+// cross-fitted probabilities: on the notes that a map was fitted to, it is calibrated by construction.
 func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champion,
 	v *gate.Verdict,
 ) (*models.Generation, error) {

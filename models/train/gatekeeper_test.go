@@ -374,7 +374,7 @@ func TestGatekeeperUnreadableChampion(t *testing.T) {
 			var log bytes.Buffer
 			gatekeeper.Force, gatekeeper.Why, gatekeeper.Logger = true, "a new version",
 				slog.New(slog.NewTextHandler(&log, nil))
-			if err := gatekeeper.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot be read") {
+			if err := gatekeeper.Begin(t.Context()); err != nil || !strings.Contains(log.String(), "cannot read") {
 				t.Fatalf("begun with force: %v; log %s", err, &log)
 			}
 			next := candidate(t, skilled, gatekeeper.Created)

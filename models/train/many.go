@@ -17,14 +17,13 @@ import (
 
 const (
 	manyRows = 10_000 // notes from which features are not laid out, which takes a third of the time
-	// sampledRows is the number of notes that the choice between two texts and the topics come from, evenly spaced, if
-	// there are more: more would not change them by more than the choice of other notes does. The vocabulary and the
-	// coefficients come from all.
+	// sampledRows is the size of the evenly spaced sample for the choice between two texts and for the topics: more
+	// would change them no more than other notes do. The vocabulary and the coefficients come from all notes.
 	sampledRows = 50_000
 )
 
-// manyTolerance is that of the coefficients of many notes. On 60,000 generated notes half of it left the log loss of
-// other notes as it was.
+// manyTolerance is for coefficients of many notes. On 60,000 generated notes half of it gave the same held-out log
+// loss.
 const manyTolerance = 2e-5
 
 // many reports whether features of so many notes are not laid out; standard and supervised ones always are.
@@ -102,8 +101,7 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 	return c, nil
 }
 
-// features returns which features the terms, the words and the auxiliary features of a note add to: a term to the
-// topics and itself, a word to its pieces.
+// features returns the features that terms, words and auxiliary features add to: topics and the term, pieces of a word.
 func (c *coefficients) features(t *text, words *textproc.Words) (*matrix.CSR, error) {
 	indptr, indices, values := []int{0}, []int32{}, []float64{}
 	end := func() { indptr = append(indptr, len(indices)) }

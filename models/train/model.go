@@ -30,13 +30,13 @@ import (
 type Fitted struct {
 	classifier.Parts
 	// OutOfFold holds for every row the calibrated probability from coefficients and a calibration that had not seen
-	// it. Topics and vocabulary had seen its text, never its label. λ is chosen without it, too, but for OneSE; the
-	// threshold is chosen on all of them together.
+	// it, by a λ chosen without it, except with OneSE. Topics and vocabulary had seen its text, never its label; the
+	// threshold is chosen on all rows.
 	OutOfFold []float64
 	// Probabilities holds the same for all classes, n×(κ+1), of which OutOfFold sums admission; nil for yes and no.
 	Probabilities *mat.Dense
-	// Supervised tells how topics that know the outcome were chosen; nil for other methods. They had not seen the row
-	// of OutOfFold; ξ, ν and rank are chosen as λ is.
+	// Supervised is the choice of supervised topics, nil for other methods. OutOfFold is from topics that had not seen
+	// the row; ξ, ν and rank are chosen like λ.
 	Supervised *smf.Choice
 	// Lambda is the penalty chosen, Features the number of coefficients that are not zero; both 0 if Supervised is set.
 	Lambda          float64
@@ -56,7 +56,7 @@ type Row struct {
 	Patient   string // "" if unknown: the visit then stands for the patient
 	Visit     string // "" makes the row a visit of its own
 	Complaint string
-	Site      string // "" if unknown; tells subgroups apart and predicts nothing
+	Site      string // "" if unknown; defines subgroups and predicts nothing
 	Text      string
 	Arrived   time.Time   // zero if unknown
 	Positive  bool        // admitted
@@ -88,8 +88,8 @@ func (d Data) subset(at []int) Data {
 	return d
 }
 
-// Clean changes the auxiliary values of the rows as Intake says: numbers that cannot be are missing, and a level has
-// one spelling. It returns how many numbers there were of each column, without those of none.
+// Clean changes the auxiliary values of the rows by Intake: implausible numbers become missing, and a level has one
+// spelling. It returns the number of changed numbers by column, if any.
 func (d *Data) Clean() map[string]int {
 	if d.Intake == nil {
 		d.Intake = intake.Standard()

@@ -18,12 +18,11 @@ import (
 
 const (
 	leastReference = 100  // the number of notes below which a reference would be mostly chance
-	mostReference  = 5000 // how many notes a reference reads again: with ten bins it adds .002 to a PSI by chance
+	mostReference  = 5000 // how many notes a reference reads again; chance then adds .002 to a PSI of ten bins
 )
 
-// refer describes in each version the notes that its generation lets it score: what later notes are compared with. None
-// learned from them, so scores are as sure as those of the stream will be. last is what is served, or nil: models of it
-// may stay.
+// refer describes in each version the notes that its generation lets it score, none of which trained it: later notes
+// are compared with them. last is the served generation, of which models may be kept, or nil.
 func (c *Candidate) refer(last *champion) error {
 	var before *models.Generation
 	if last != nil {
@@ -95,8 +94,7 @@ func evaluated(b *bundle.Bundle, field string, value any) error {
 	return err
 }
 
-// recalibrateReference returns an evaluation whose reference holds the scores that r makes of those it has: without it,
-// the recalibration would look like drift.
+// recalibrateReference applies r to the scores of the reference: otherwise the recalibration would look like drift.
 func recalibrateReference(evaluation json.RawMessage, r eval.Recalibration) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(evaluation, &all); err != nil {

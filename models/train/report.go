@@ -41,7 +41,7 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 
 const heaviest = 8 // how many words a report names of those that move predictions most
 
-// known returns the number of patients, 0 if some row does not tell its own.
+// known returns the number of patients, 0 if a row lacks its own.
 func known(rows []Row) int {
 	a := CountAttenders(rows)
 	if a.UnknownPatient > 0 {
@@ -50,9 +50,9 @@ func known(rows []Row) int {
 	return a.Patients
 }
 
-// report draws the reports of the versions on the notes that judged them, if these are later than those that they
-// learned from: of the model of all complaints on all, whichever model scores them, of another on those of its
-// complaint. A model with too few of them keeps its report by cross-validation. before may be nil.
+// report draws the reports of the versions on the notes that judged them, if these are later than the training notes:
+// for the model of all complaints on all, for another on those of its complaint. A model with too few keeps its report
+// by cross-validation. before may be nil.
 func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, before *champion, v *gate.Verdict) error {
 	if !c.Later {
 		return nil
@@ -104,8 +104,7 @@ func period(rows []Row) (from, to time.Time) {
 	return from, to
 }
 
-// ageField is the auxiliary value whose bands are subgroups; groupFields are those whose values are. The site is one
-// even if it is no auxiliary value.
+// ageField has subgroups by band, groupFields by value. site is among these even if it is no auxiliary value.
 const (
 	ageField  = "age"
 	siteField = "site"
@@ -116,8 +115,8 @@ var groupFields = []string{"sex", siteField, "acuity"}
 const rareLevels = "others" // the subgroup of all levels of too few patients to be named
 
 // Groupings returns the subgroups in which a model of these notes is judged: by complaint if there are several, by
-// site, and by those of age band, sex and acuity that are auxiliary values. Levels of too few patients to be named are
-// one.
+// site, and by age band, sex and acuity if they are auxiliary values. Levels of too few patients to be named are one
+// subgroup.
 func Groupings(d *Data) []gate.Grouping {
 	var out []gate.Grouping
 	who := patients(d.Rows)

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// staying returns the models of the champion, nil for none, that stay: of complaints without notes, or with too few.
+// staying returns the models of the champion, which may be nil, that are kept: of complaints without notes, or too few.
 func (t *Trained) staying(champion *models.Generation) map[string]models.Member {
 	stay := map[string]models.Member{}
 	if champion != nil {
@@ -26,9 +26,9 @@ func (t *Trained) staying(champion *models.Generation) map[string]models.Member 
 	return stay
 }
 
-// Save adds the versions to the store, and a generation of them and of what stays of the champion. A complaint that the
-// training judged, and gave no model of its own, has none in the generation, which tells why. Nothing is served by it
-// before Promote. by is what made it, such as "train".
+// Save adds the versions to the store, and a generation of them and the models kept from the champion. A complaint that
+// was judged and got no model of its own has its reason there. Nothing is served before Promote. by names the program,
+// as in "train".
 func (t *Trained) Save(ctx context.Context, store *models.Store, by string) (*models.Generation, error) {
 	before, err := store.Champion(ctx)
 	// A damaged champion has nothing to keep; promoting repairs it.
@@ -60,7 +60,7 @@ func (t *Trained) generation(ctx context.Context, store *models.Store,
 		o := &t.Outcomes[i]
 		outcomes[o.Model] = o
 		if _, served := g.Models[o.Model]; o.Stays && served {
-			o.Why += "; the model that is served stays"
+			o.Why += "; the served model is kept"
 		} else if !o.Kept {
 			g.Pooled[o.Model] = models.Pooled{Complaint: o.Complaint, Reason: o.Why}
 		}
@@ -88,8 +88,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Previous returns a Job.Previous that finds what a store serves. A damaged champion counts as none: training repairs
-// the store.
+// Previous returns a Job.Previous that reads the served models. A damaged champion counts as none: training repairs it.
 func Previous(store *models.Store, log *slog.Logger) func(ctx context.Context, model string) (*bundle.Bundle, error) {
 	return func(ctx context.Context, model string) (*bundle.Bundle, error) {
 		g, err := store.Champion(ctx)

@@ -143,7 +143,7 @@ func (s *Settings) check() error {
 	var problem string
 	switch {
 	case !s.Method.known():
-		problem = fmt.Sprintf("method %q is none of %s", s.Method, strings.Join(Methods(), ", "))
+		problem = fmt.Sprintf("method %q is not one of %s", s.Method, strings.Join(Methods(), ", "))
 	case s.Method.binary() && s.Text.Weighting != textproc.Binary:
 		problem = s.Method.wantsBinary()
 	case s.Method != L1NMF && (s.L1Topics != nil || s.L1Scores != nil):
@@ -157,7 +157,7 @@ func (s *Settings) check() error {
 	case s.Folds < 2:
 		problem = fmt.Sprintf("%d folds are less than 2", s.Folds)
 	case s.PerComplaint != Auto && s.PerComplaint != Always && s.PerComplaint != Never:
-		problem = fmt.Sprintf("per-complaint policy %q is none of %s, %s, %s", s.PerComplaint, Auto, Always, Never)
+		problem = fmt.Sprintf("per-complaint policy %q is not one of %s, %s, %s", s.PerComplaint, Auto, Always, Never)
 	case s.MinDocuments < 1:
 		problem = fmt.Sprintf("min documents %d is less than 1", s.MinDocuments)
 	case s.MinEvents < minClass:
@@ -165,10 +165,10 @@ func (s *Settings) check() error {
 	case !(s.Alpha >= 0 && s.Alpha <= 1):
 		problem = fmt.Sprintf("alpha %v is not in [0,1]", s.Alpha)
 	case s.Calibration != bundle.Platt && s.Calibration != bundle.Isotonic && s.Calibration != bundle.Uncalibrated:
-		problem = fmt.Sprintf("calibration %q is none of %s, %s, %s", s.Calibration, bundle.Platt, bundle.Isotonic,
+		problem = fmt.Sprintf("calibration %q is not one of %s, %s, %s", s.Calibration, bundle.Platt, bundle.Isotonic,
 			bundle.Uncalibrated)
 	case s.Threshold != eval.MaxAccuracy && s.Threshold != eval.MaxYouden:
-		problem = fmt.Sprintf("threshold %q is none of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
+		problem = fmt.Sprintf("threshold %q is not one of %s, %s", s.Threshold, eval.MaxAccuracy, eval.MaxYouden)
 	default:
 		problem = s.supervisedProblem()
 	}
@@ -197,7 +197,7 @@ func (s *Settings) supervisedProblem() string {
 	case s.Ridge != nil && !(*s.Ridge >= 0 && *s.Ridge <= math.MaxFloat64):
 		return fmt.Sprintf("ridge %v is not a number ≥ 0", *s.Ridge)
 	case !s.ClassWeights.Known():
-		return fmt.Sprintf("class weights %q are none of %s, %s", s.ClassWeights, smf.Unweighted, smf.Balanced)
+		return fmt.Sprintf("class weights %q are not one of %s, %s", s.ClassWeights, smf.Unweighted, smf.Balanced)
 	}
 	for i, k := range s.Ranks {
 		if slices.Contains(s.Ranks[:i], k) {

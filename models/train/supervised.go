@@ -33,8 +33,7 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 	return m
 }
 
-// supervise is the last stage for topics that know the labels: topics and coefficients together, calibration,
-// threshold.
+// supervise fits topics and coefficients together, then calibration and threshold.
 func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
 	m := newSupervised(r, t, s)
 	m.progress = d.progress
@@ -198,8 +197,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle
 	return nil
 }
 
-// denseAux returns the auxiliary features, centred as the scorer centres them and of unit variance, with the divisor of
-// each; nil without auxiliary features.
+// denseAux returns the auxiliary features, centred and of unit variance, with the divisor of each; nil without any.
 func (r *rows) denseAux() (*mat.Dense, []float64) {
 	if r.width == 0 {
 		return nil, nil

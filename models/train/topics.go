@@ -17,8 +17,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// The solver's bounds: topics for a classifier are stable long before the objective's last digits. Updates that a start
-// makes by itself come on top of solverMaxIter.
+// The solver's bounds: topics are stable long before the objective's last digits. A start's own updates do not count.
 const (
 	solverMaxIter = 200
 	solverRelTol  = 1e-5
@@ -26,7 +25,7 @@ const (
 
 const keptCosine = 0.8 // the cosine above which a topic counts as the one that had its number before
 
-// Alignment tells how topics took their numbers from those of an earlier version.
+// Alignment is how topics took their numbers from those of an earlier version.
 type Alignment struct {
 	Version    string  `json:"version"`
 	WarmStart  bool    `json:"warm_start"`  // the solver began from them
@@ -116,7 +115,7 @@ func solve(ctx context.Context, x mat.Matrix, settings solver.Settings, method s
 	return result, nil
 }
 
-// unitColumns divides each column by its length and returns the lengths; one of zeros stays as it is and counts as 1.
+// unitColumns divides each column by its length and returns the lengths, 1 for a column of zeros, which is unchanged.
 func unitColumns(a *mat.Dense) (length []float64) {
 	rows, cols := a.Dims()
 	length = make([]float64, cols)

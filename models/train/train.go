@@ -30,30 +30,23 @@ type Outcome struct {
 	Why       string   `json:"why"`
 	LogLoss   *float64 `json:"log_loss"`        // of its own model, out of fold; null if none was trained
 	Pooled    float64  `json:"pooled_log_loss"` // of the model of all complaints on the same notes, out of fold
-	// Difference is LogLoss less Pooled, with a standard error that is paired by note and counts a patient once; nil if
-	// no model of its own was trained.
+	// Difference is LogLoss less Pooled, paired by note with each patient counted once; nil if LogLoss is nil.
 	Difference *eval.Estimate `json:"log_loss_difference,omitempty"`
 	Metrics    *eval.Metrics  `json:"metrics"` // of admission, out of fold, of the model that will score the complaint
-	// Classes are the same metrics for several outcomes, nil for yes and no. With several outcomes LogLoss and Pooled
-	// cover all classes.
-	Classes   *eval.ClassMetrics `json:"classes,omitempty"`
-	Alignment *Alignment         `json:"alignment,omitempty"`
-	// SmallestPenalty tells that cross-validation chose the smallest penalty that it tried: a smaller one might be
-	// better.
-	SmallestPenalty bool   `json:"smallest_penalty,omitempty"`
-	Version         string `json:"version,omitempty"`
-	// Stays tells that nothing was judged, for want of notes or by an error, so that a model of its own that is served
-	// stays.
-	Stays   bool    `json:"stays,omitempty"`
-	Seconds float64 `json:"seconds"`
+	// Classes are the same metrics of all outcomes, which LogLoss and Pooled then cover; nil for yes and no.
+	Classes         *eval.ClassMetrics `json:"classes,omitempty"`
+	Alignment       *Alignment         `json:"alignment,omitempty"`
+	SmallestPenalty bool               `json:"smallest_penalty,omitempty"` // tried; a smaller might be better
+	Version         string             `json:"version,omitempty"`
+	Stays           bool               `json:"stays,omitempty"` // not judged: a served model is kept
+	Seconds         float64            `json:"seconds"`
 }
 
 // Trained is a set of models that score every complaint.
 type Trained struct {
 	Bundles  []*bundle.Bundle // the model of all complaints first, then by name
 	Outcomes []Outcome        // in the same order, every complaint of the table that is named
-	// RareComplaints counts the complaints of too few patients to be named. The model of all complaints scores them,
-	// unless another is served already.
+	// RareComplaints counts complaints of too few patients to be named; the pooled model or a served one scores them.
 	RareComplaints int
 	// OutOfFold are the probabilities of admission of the rows, each by the model that will score it, out of fold.
 	OutOfFold []float64
@@ -66,11 +59,10 @@ type Job struct {
 	Progress Progress     // may be nil
 	Site     *report.Site // what the site says of its models, for their cards; may be nil
 	About    report.Data  // where the notes are from, what was left out and what was counted, for the cards
-	// Previous returns Data.Previous for the model of this name; nil means none. It may be called from several
-	// goroutines.
+	// Previous returns Data.Previous for the model of this name, or nil; it may be called concurrently.
 	Previous func(ctx context.Context, model string) (*bundle.Bundle, error)
-	// Ours tells which models of single complaints are made, by their names; nil means all of them.
-	Ours func(model string) bool
+	// TrainsOwn reports whether this job trains the model with this name. Nil: all.
+	TrainsOwn func(model string) bool
 }
 
 // Progress is called with the work that is done, in models or parts of them. It may be called from several goroutines.
@@ -79,8 +71,7 @@ type Progress func(done, total int)
 // minClass is the least number of notes of the rarest class that a model needs, since each fold must hold some.
 const minClass = 10
 
-// Train trains the model of all complaints and, by the policy, a model for each complaint. It sets Data.Pooled, and
-// Data.Previous from the job.
+// Train trains the model of all complaints and, by the policy, one for each. It sets Data.Pooled and Data.Previous.
 func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	t := newTraining(d, s, job)
 	p, err := t.trainPooled(ctx)
@@ -95,7 +86,7 @@ func Train(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 
 // Pool is the part of Train that makes the model of all complaints. Trained holds that model alone.
 func Pool(ctx context.Context, d Data, s Settings, job Job) (*Trained, *Pooled, error) {
-	job.Ours = func(string) bool { return false }
+	job.TrainsOwn = func(string) bool { return false }
 	t := newTraining(d, s, job)
 	p, err := t.trainPooled(ctx)
 	return t.out, p, err
@@ -109,15 +100,14 @@ type Pooled struct {
 	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
 	Model   *bundle.Bundle
 	LogOdds []float64
-	// OutOfFold and Classes are its probabilities of the rows, out of fold: of admission and, for several outcomes, of
-	// all of them (n×(κ+1), else nil).
+	// OutOfFold and Classes are its out-of-fold probabilities: of admission, and of several outcomes (n×(κ+1), or nil).
 	OutOfFold []float64
 	Classes   *mat.Dense
 	Threshold float64
 }
 
-// TrainOwn is the part of Train that makes the models of single complaints, Job.Ours of them. The rest of the arguments
-// must be those of Pool. Trained has no OutOfFold.
+// TrainOwn is the part of Train that makes the models of single complaints, by Job.TrainsOwn. The other arguments must
+// be those of Pool. Trained has no OutOfFold.
 func (p *Pooled) TrainOwn(ctx context.Context, d Data, s Settings, job Job) (*Trained, error) {
 	t := newTraining(d, s, job)
 	t.advance(0)
@@ -146,7 +136,7 @@ func newTraining(d Data, s Settings, job Job) *training {
 	}
 	least := leastPatients(len(d.Rows))
 	t.groups = slices.DeleteFunc(byComplaint(d), func(g Group) bool {
-		if job.Ours != nil && !job.Ours(bundle.Slug(g.Complaint)) {
+		if job.TrainsOwn != nil && !job.TrainsOwn(bundle.Slug(g.Complaint)) {
 			return true
 		}
 		rare := folds.Distinct(patients(g.Rows)) < least
@@ -307,15 +297,15 @@ func (t *training) judgePooled(a *attempt) (Outcome, error) {
 	return o, err
 }
 
-// judge decides which model will score a complaint, and says why. theirs are the predictions of the model of all
-// complaints.
-func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome, err error) {
+// judge decides which model will score a complaint, and says why. pooled holds the pooled model's out-of-fold
+// predictions.
+func (t *training) judge(g *Group, pooled predictions, own *attempt) (o Outcome, err error) {
 	o = Outcome{
 		Model: bundle.Slug(g.Complaint), Complaint: g.Complaint, Documents: len(g.Rows),
 		Positives: Positives(g.Rows), Why: own.why, Seconds: own.seconds,
 	}
 	o.Stays = own.fitted == nil && t.settings.PerComplaint != Never
-	if o.Pooled, err = o.measure(&g.Data, theirs); err != nil || own.fitted == nil {
+	if o.Pooled, err = o.measure(&g.Data, pooled); err != nil || own.fitted == nil {
 		return o, err
 	}
 	mine := o
@@ -323,7 +313,7 @@ func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome,
 	if err != nil {
 		return o, err
 	}
-	difference, err := eval.MeanDifference(own.fitted.heldOut().losses(&g.Data), theirs.losses(&g.Data),
+	difference, err := eval.MeanDifference(own.fitted.heldOut().losses(&g.Data), pooled.losses(&g.Data),
 		patients(g.Rows))
 	if err != nil {
 		return o, fmt.Errorf("comparing predictions: %w", err)
@@ -336,14 +326,13 @@ func (t *training) judge(g *Group, theirs predictions, own *attempt) (o Outcome,
 	return o, nil
 }
 
-// ownMargin is by how many standard errors of the paired difference a model of its own must be better than the pooled
+// ownMargin is the number of standard errors of the paired difference by which a model of its own must beat the pooled
 // one. Without a margin, noise keeps models that lose: of 40 complaints with no signal of their own, 32. Half a
-// standard error costs .0004 of log loss where the complaints differ and gains .0004 to .0012 where they do not; a
-// whole one costs .0023.
+// standard error costs .0004 of log loss where complaints differ and gains .0004 to .0012 where they do not; a whole
+// one costs .0023.
 const ownMargin = 0.5
 
-// verdict returns whether a complaint keeps a model of its own, by its log loss less that of the model of all
-// complaints, and why.
+// verdict returns whether a complaint keeps its own model, by its log loss less the pooled one's, and why.
 func verdict(policy Policy, d eval.Estimate) (kept bool, why string) {
 	const pooled = "than that of the model of all complaints"
 	switch {

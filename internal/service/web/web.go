@@ -32,12 +32,11 @@ type Options struct {
 	Store   *models.Store
 	Set     func() *scoring.Set // the generation in use
 	Explain classifier.Options
-	Demand  httpapi.BedDemand // forecasts beds; nil if this process does not
-	// Zone is that of the site's wall clock, on which the page Beds tells the time; nil is that of this machine.
-	Zone   *time.Location
-	Ready  func() (remarks string, err error) // that of httpapi.Options
-	Health func() *health.Snapshot            // returns the state of the process
-	Replay healthroom.Replay                  // sends dead letters back
+	Demand  httpapi.BedDemand                  // forecasts beds; nil if this process does not
+	Zone    *time.Location                     // of the times on the page Beds; nil is that of this machine
+	Ready   func() (remarks string, err error) // that of httpapi.Options
+	Health  func() *health.Snapshot            // returns the state of the process
+	Replay  healthroom.Replay                  // sends dead letters back
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
 	Questionnaires func() []questionnaires.Questionnaire
 	Changed        func()            // called when another generation was promoted

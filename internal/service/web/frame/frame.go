@@ -170,7 +170,7 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Referrer-Policy", "same-origin") // so that a form tells its origin
+	w.Header().Set("Referrer-Policy", "same-origin") // so that a form sends its origin
 	send(w, r, v.Status, out.Bytes(), nil)
 }
 

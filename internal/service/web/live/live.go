@@ -149,11 +149,10 @@ func (f *published) row() *prediction.Row {
 const (
 	// viewerTick is how often a viewer looks for new rows, by its own clock, so that a thousand do not wake at once.
 	viewerTick = 200 * time.Millisecond
-	// stateGap is how often a viewer is told that all is well: without it, the page says that it is not connected.
+	// stateGap is how often a viewer gets the state of the stream; without it, the page shows that it is not connected.
 	stateGap = 5 * time.Second
 	pageRows = 50 // how many rows the page has
-	// leastRetry and mostRetry bound the time until a browser comes back after it lost the stream. Each gets another,
-	// so that they do not come at once.
+	// leastRetry and mostRetry bound the random time after which a browser that lost the stream comes back.
 	leastRetry, mostRetry = time.Second, 30 * time.Second
 )
 

@@ -1,6 +1,5 @@
-// Package models is the page Models: the models in use with their measures, the generations of the store and what
-// happened to it, and below it the figures, the report and the card of each version, and the forms with which operators
-// promote and roll back.
+// Package models is the page Models: the models in use with their measures, the generations of the store with their
+// history, the figures, report and card of each version, and the forms with which operators promote and roll back.
 package models
 
 import (

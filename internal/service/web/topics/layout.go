@@ -85,9 +85,8 @@ func (c *cache) of(set *scoring.Set, m *classifier.Model) *drawnTopics {
 	return c.topics[m]
 }
 
-// similarities returns the k×k cosines between the absolute weights of k topics, p×k. They are 1 less the squared
-// Hellinger distance of the squared weights, taken as distributions over words: topics that are orthogonal by sign
-// alone are near.
+// similarities returns the k×k cosines between the absolute weights of k topics, p×k: 1 less the squared Hellinger
+// distance of the squared weights as distributions over words. Topics that are orthogonal by sign alone are near.
 func similarities(topics mat.Matrix) *mat.SymDense {
 	p, k := topics.Dims()
 	columns := make([][]float64, k)
@@ -181,8 +180,7 @@ func coordinates(similarity *mat.SymDense) (x, y []float64) {
 	return x, y
 }
 
-// stretch spreads values over the inner part of a length: partly where they lie, partly by their ranks, so that a few
-// far topics do not crowd the others.
+// stretch spreads values over the inner part of a length, by value and by rank, so that outliers do not crowd the rest.
 func stretch(v []float64, length float64) {
 	low, high := floats.Min(v), floats.Max(v)
 	order := make([]int, len(v))

@@ -288,7 +288,7 @@ type movement struct {
 
 type movedRow struct {
 	*topicindex.Step
-	Name, Alike string
+	Name, Similar string
 }
 
 func newMovement(steps []topicindex.Step, ref topicindex.Ref) *movement {

@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// Bundle returns a model that knows "hip" and "pain"; n tells such models apart.
+// Bundle returns a model that knows "hip" and "pain"; n distinguishes such models.
 func Bundle(t testing.TB, n int) *bundle.Bundle {
 	t.Helper()
 	terms := []textproc.Term{
@@ -69,7 +69,7 @@ func Prediction() *msg.Prediction {
 	}
 }
 
-// Note returns a note that tells a name and holds an element of HTML.
+// Note returns a note that holds a name and an element of HTML.
 func Note() *msg.Note {
 	return &msg.Note{
 		VisitID: Secret, Complaint: "Lower Extremity Injury", Text: "78F glf <b> …, unable, denies LOC " + Secret,
@@ -78,8 +78,8 @@ func Note() *msg.Note {
 	}
 }
 
-// Store returns a store of two generations of which the first is served, the name of the second, and what the first
-// scores with.
+// Store returns a store of two generations, the first of them served, the name of the second, and the models of the
+// first.
 func Store(t testing.TB) (store *models.Store, newest string, set *scoring.Set) {
 	t.Helper()
 	store = models.OpenDir(t.TempDir())
