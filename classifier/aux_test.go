@@ -145,7 +145,7 @@ func TestSpline(t *testing.T) {
 		}
 	}
 	if !slices.Equal(at(97), at(400)) || !slices.Equal(at(2), at(-1)) {
-		t.Error("values outside the range of training are told apart")
+		t.Error("values outside the range of training differ")
 	}
 	for name, change := range map[string]func(*bundle.AuxColumn){
 		"two knots":        func(c *bundle.AuxColumn) { c.Knots = c.Knots[:2] },

@@ -176,7 +176,7 @@ func TestFitPlattSpecialCases(t *testing.T) {
 			}
 		})
 	}
-	// Without anything to tell the rows apart the probability is that of the smoothed counts.
+	// Without anything to separate the rows the probability is that of the smoothed counts.
 	c := fitted(t, bundle.Platt, []float64{2, 2, 2, 2}, []bool{true, false, false, false})
 	if got, want := Calibrate(&c, 2), 2./6; math.Abs(got-want) > 1e-9 {
 		t.Errorf("all logits equal: %v, want %v", got, want)
@@ -239,7 +239,7 @@ func TestFitCalibrationProperties(t *testing.T) {
 	})
 }
 
-// TestFitIsotonicKeepsPrevalence tells how closely: each pool's points keep its mean but for the lines between the
+// TestFitIsotonicKeepsPrevalence shows how closely: each pool's points keep its mean but for the lines between the
 // means of neighbouring pools.
 func TestFitIsotonicKeepsPrevalence(t *testing.T) {
 	t.Parallel()

@@ -240,13 +240,13 @@ func TestFitClassesSpecialCases(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// Without anything to tell the rows apart each class has its smoothed share, and one without rows has one too.
+	// Without anything to separate the rows each class has its smoothed share, and one without rows has one too.
 	c := fittedClasses(t, mat.NewDense(4, 2, nil), []int{0, 0, 0, 1})
 	p := make([]float64, 3)
 	CalibrateTo(p, &c, []float64{0, 0})
 	// Of three rows of class 0 and one of class 1: (3·4/6 + 1/4)/4, (3·1/6 + 2/4)/4, (3·1/6 + 1/4)/4.
 	if want := []float64{9. / 16, 1. / 4, 3. / 16}; !floats.EqualApprox(p, want, 1e-9) {
-		t.Errorf("nothing to tell the rows apart: %v, want %v", p, want)
+		t.Errorf("nothing separates the rows: %v, want %v", p, want)
 	}
 }
 

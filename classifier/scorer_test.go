@@ -187,7 +187,7 @@ func TestExplanationSumsToLogit(t *testing.T) {
 	})
 }
 
-// checkClasses holds what p tells of several classes against the log-odds of each by the formula.
+// checkClasses compares what p reports of several classes with the log-odds of each by the formula.
 func checkClasses(t fataler, parts *Parts, logOdds []float64, asked string, p *msg.Prediction) {
 	t.Helper()
 	want := make([]float64, len(parts.Classes))

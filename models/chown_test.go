@@ -43,7 +43,7 @@ func TestRootKeepsTheOwner(t *testing.T) {
 			return err
 		}
 		if at := info.Sys().(*syscall.Stat_t); at.Uid != owner || at.Gid != owner {
-			t.Errorf("%s is of %d:%d", path, at.Uid, at.Gid)
+			t.Errorf("%s belongs to %d:%d", path, at.Uid, at.Gid)
 		}
 		return nil
 	})

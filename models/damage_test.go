@@ -158,7 +158,7 @@ func TestExtraFilesAreNamed(t *testing.T) {
 }
 
 // TestForgedFiles changes a file and its hash in the manifest, so that only
-// the name of the version tells.
+// the name of the version shows.
 func TestForgedFiles(t *testing.T) {
 	t.Parallel()
 	s, _, folder := stored(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// sample returns a bundle; n tells bundles of one model apart.
+// sample returns a bundle; n distinguishes bundles of one model.
 func sample(n int) *bundle.Bundle {
 	return &bundle.Bundle{
 		Manifest: bundle.Manifest{

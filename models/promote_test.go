@@ -107,7 +107,7 @@ func TestPromoteMendsTheChampion(t *testing.T) {
 	if g, err := s.Champion(ctx); err != nil || g.Name != before.Name {
 		t.Errorf("champion %v, %v", g, err)
 	}
-	// A champion file that names a generation without its file tells the name, to promote from.
+	// A champion file that names a generation without its file gives the name, to promote from.
 	const gone = "2026-11-20T02-00-00Z-000000"
 	write(t, filepath.Join(dir, championFile), []byte(gone+"\n"))
 	g, err := s.Champion(ctx)
@@ -344,7 +344,7 @@ func TestRollbackGoesToWhatWasServed(t *testing.T) {
 	}
 }
 
-// TestLostFirstChampion: a refusal tells that a generation was served.
+// TestLostFirstChampion: a refusal shows that a generation was served.
 func TestLostFirstChampion(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -31,7 +31,7 @@ func tookEffect(t *testing.T, s *Store, names []string) string {
 	return strings.Join(got, " ")
 }
 
-// TestPastAnswersStay: whatever happens to the champion file, and however it is mended, the history tells of what was
+// TestPastAnswersStay: whatever happens to the champion file, and however it is repaired, the history shows what was
 // served.
 func TestPastAnswersStay(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestSettle(t *testing.T) {
 		{"-A AB AC AD BE", "E", "ABE"},
 		{"-A AB AC AD CE", "E", "ACE"},
 		{"-A AB AC AD DE", "E", "ADE"},
-		{"-A AB -B", "B", "ABB"}, // a repair that does not tell from what
+		{"-A AB -B", "B", "ABB"}, // a repair that does not say from what
 		{"-A AB XC", "C", "ABC"}, // X was not recorded
 		{"-A AB BC AD", "D", "ABCD"},
 		{"-A", "", ""},
@@ -232,7 +232,7 @@ func TestHistoryIsVerified(t *testing.T) {
 	}
 }
 
-// TestPermissionIsNoDamage: what may not be read may be sound, and the error tells who may read it.
+// TestPermissionIsNoDamage: what may not be read may be sound, and the error says who may read it.
 func TestPermissionIsNoDamage(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()

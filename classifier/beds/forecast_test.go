@@ -25,7 +25,7 @@ func exponentials(days int) *beds.History {
 	n := 6 * 24 * days
 	rank := [2]int{}
 	r := rand.New(rand.NewPCG(1, 1))
-	// Ranks in random order, so that no time goes with an hour of the day.
+	// Ranks in random order, so that no time depends on the hour of the day.
 	orders := [2][]int{r.Perm(n - n/3), r.Perm(n / 3)}
 	for i := range n {
 		v := beds.Visit{

@@ -172,7 +172,7 @@ func TestRepeatsCountOnce(t *testing.T) {
 }
 
 // TestIntervalsCover draws notes of patients who come again, and counts how often intervals hold the truth that a very
-// large sample tells.
+// large sample gives.
 func TestIntervalsCover(t *testing.T) {
 	t.Parallel()
 	draw := func(patients int, seed uint64) (y []bool, p []float64, groups []string) {

@@ -216,7 +216,7 @@ func TestAUROCNaive(t *testing.T) {
 	})
 }
 
-// TestClusters: rows repeated within their patient tell nothing new.
+// TestClusters: rows repeated within their patient add no information.
 func TestClusters(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -80,7 +80,7 @@ func TestStoppedFolder(t *testing.T) {
 	s := models.New(b)
 	served := storetest.Serve(t, s, storetest.Bundle(bundle.Other, 1))
 	next := storetest.Bundle(bundle.Other, 2)
-	if _, err := models.OpenDir(t.TempDir()).Save(ctx, next); err != nil { // tells its version
+	if _, err := models.OpenDir(t.TempDir()).Save(ctx, next); err != nil { // sets its version
 		t.Fatal(err)
 	}
 	if err := b.put(ctx, bundle.Other+"/"+next.Version+"/card.md", []byte("half"), anyVersion); err != nil {

@@ -326,7 +326,7 @@ func TestMissingFieldsSaySo(t *testing.T) {
 	r, page, _ = build(t, full(t))
 	if strings.Contains(r.Card(), "**Owner**: "+missing) ||
 		!bytes.Contains(page, []byte("Head of emergency medicine")) {
-		t.Error("the owner is not told")
+		t.Error("the owner is missing")
 	}
 }
 

@@ -56,7 +56,7 @@ func balance(t testing.TB, c *retrain.Counts, messages int) {
 	}
 }
 
-// TestLabels tells the label of one visit from its events.
+// TestLabels sets the label of one visit by its events.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	const yes, no, none = "yes", "no", "undecided"
@@ -76,7 +76,7 @@ func TestLabels(t *testing.T) {
 			return c.OutcomesLater == 1
 		}},
 		"at the cut": {[]retrain.Message{outcomeOf(1, asOf, msg.Admitted)}, yes, nil},
-		"told late":  {[]retrain.Message{outcomeOf(1, 5, msg.Admitted, recordedAt(asOf+1))}, none, nil},
+		"late":       {[]retrain.Message{outcomeOf(1, 5, msg.Admitted, recordedAt(asOf+1))}, none, nil},
 		"cancelled": {
 			[]retrain.Message{outcomeOf(1, 5, msg.Admitted), outcomeOf(1, 5, msg.Admitted, status(msg.Cancelled))},
 			none,
@@ -173,7 +173,7 @@ func TestExcluded(t *testing.T) {
 	untimed := noteOf(5, 0, arrived(""))
 	late := noteOf(6, 0, arrived(""))
 	late.Recorded = at(3)
-	lateNoon := noteOf(12, 0, arrived("12:00")) // as if it did not tell
+	lateNoon := noteOf(12, 0, arrived("12:00")) // as if it had no time
 	lateNoon.Recorded = at(3)
 	notes := []retrain.Message{
 		noteOf(0, 1), noteOf(1, 2), noteOf(1, 2), noteOf(1, 2, text("corrected: fell twice")), noteOf(50, 3),
@@ -475,7 +475,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		if d := cmp.Diff(past.Rows, shuffled.Rows, cmp.AllowUnexported(msg.Value{})); d != "" {
 			r.Fatal(d)
 		}
-		shuffled.Counts.OutcomesOvertaken = past.Counts.OutcomesOvertaken // it tells of the order
+		shuffled.Counts.OutcomesOvertaken = past.Counts.OutcomesOvertaken // it depends on the order
 		if d := cmp.Diff(past.Counts, shuffled.Counts); d != "" {
 			r.Fatal(d)
 		}

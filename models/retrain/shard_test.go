@@ -109,7 +109,7 @@ func TestShards(t *testing.T) {
 		}
 		for _, r := range results {
 			if r.Promotion == nil && !r.Joined && len(r.Missing) == 0 {
-				t.Errorf("a shard neither joined nor tells that others did or are missing: %+v", r)
+				t.Errorf("a shard neither joined nor reports that others did or are missing: %+v", r)
 			}
 		}
 		sameModels(t, whole, parts)

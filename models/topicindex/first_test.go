@@ -37,7 +37,7 @@ func TestFirstSeen(t *testing.T) {
 	}
 }
 
-// The topic that is told is the one in which the word weighs most, affirmed before denied, of the first version that
+// The topic returned is the one in which the word weighs most, affirmed before denied, of the first version that
 // has it in a topic.
 func TestFirstSeenNamesTheHeaviestTopic(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestFirstSeenNamesTheHeaviestTopic(t *testing.T) {
 			t.Fatalf("%q: %+v, %v", word, got, err)
 		}
 		if f := got[0].Topic; f.Topic != want || !f.CreatedAt.Equal(day0) {
-			t.Errorf("%q is told of topic %d of %v, want %d", word, f.Topic, f.CreatedAt, want)
+			t.Errorf("%q is reported for topic %d of %v, want %d", word, f.Topic, f.CreatedAt, want)
 		}
 	}
 }

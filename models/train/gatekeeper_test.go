@@ -221,7 +221,7 @@ func TestGatekeeperRecalibrates(t *testing.T) {
 		}
 		if slope := r.Metrics.CalibrationSlope.Value; name == "recalibrated" &&
 			(math.Abs(slope-1) < 1e-6 || !strings.Contains(b.Card, "notes of other patients")) {
-			t.Errorf("the slope %v is of notes that the map was fitted to", slope)
+			t.Errorf("the slope %v is from notes that the map was fitted to", slope)
 		}
 		if len(r.Shifts) != 8 {
 			t.Fatalf("%s: drift %+v", name, r.Shifts)
@@ -274,7 +274,7 @@ func TestReportOnLaterNotes(t *testing.T) {
 	}
 }
 
-// A training that another one overtakes changes nothing, and tells who was faster.
+// A training that another one overtakes changes nothing, and names who was faster.
 func TestGatekeeperIsOvertaken(t *testing.T) {
 	t.Parallel()
 	store, at := models.OpenDir(t.TempDir()), job().Created
@@ -438,7 +438,7 @@ func TestRefusalIsRecorded(t *testing.T) {
 	}
 }
 
-// recorded fails unless the history tells what became of each generation.
+// recorded fails unless the history shows what became of each generation.
 func recorded(t *testing.T, store *models.Store, when string) {
 	t.Helper()
 	all, err := store.Generations(t.Context())
@@ -497,7 +497,7 @@ func TestGatekeeperOfSeveralOutcomes(t *testing.T) {
 	}
 }
 
-// TestKeepLater: only the notes after the champion's count, unless they are too few to tell anything.
+// TestKeepLater: only the notes after the champion's count, unless they are too few to judge by.
 func TestKeepLater(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

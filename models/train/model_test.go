@@ -85,7 +85,7 @@ func auroc(t *testing.T, rows []Row, p []float64) float64 {
 	return a
 }
 
-// TestOutOfFoldKnowsNoLabel: of labels that nothing tells, predictions that had not seen them tell nothing.
+// TestOutOfFoldKnowsNoLabel: predictions that had not seen random labels know nothing of them.
 func TestOutOfFoldKnowsNoLabel(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 600)
@@ -180,7 +180,7 @@ func TestScorerIsTheHead(t *testing.T) {
 			rows[i].Complaint = ""
 		}
 	}
-	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is none
+	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is too rare
 	cases := map[string]func(*Settings){
 		"topics alone":  func(s *Settings) { s.Words = false },
 		"standardized":  func(s *Settings) { s.Standardize, s.OneSE = true, true },

@@ -115,7 +115,7 @@ func TestRareNamesAreHidden(t *testing.T) {
 		}
 	}
 	if !strings.Contains(out.Bundles[0].Card, "sex others") {
-		t.Error("the card does not tell of the others")
+		t.Error("the card does not name the others")
 	}
 }
 

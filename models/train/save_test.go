@@ -89,7 +89,7 @@ func TestSaveNamesWhoHasAModel(t *testing.T) {
 	}
 }
 
-// TestStaying: a model stays if nothing was judged, or if there was no note to tell of.
+// TestStaying: a model is kept if nothing was judged, or if there was no note.
 func TestStaying(t *testing.T) {
 	t.Parallel()
 	champion := &models.Generation{

@@ -165,7 +165,7 @@ func FuzzRequests(f *testing.F) {
 			t.Errorf("%s: the problem quotes the request: %s", what, w.Body)
 		}
 		if log := s.Log.String(); strings.Contains(log, webtest.Secret) {
-			t.Fatalf("%s: the log tells of a patient: %s", what, log)
+			t.Fatalf("%s: the log names a patient: %s", what, log)
 		}
 	})
 }
