@@ -11,8 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// Fits of beds lie next to the models, each in beds/<version> with a manifest that has its checksum. To the store a fit
-// is any JSON.
+// Fits of beds, to the store any JSON, lie next to the models: beds/<version>, with a manifest and checksum.
 const (
 	bedsFolder = "beds"
 	fitFile    = "fit.json"

@@ -170,8 +170,7 @@ func (d Dir) AddFolder(ctx context.Context, folder string, contents map[string][
 	})
 }
 
-// locked creates the folder and calls write while it excludes other writers of the bucket, with the temporary files of
-// dead ones removed, whose names begin with prefix.
+// locked creates the folder, locks out other writers, removes dead ones' temporary files (prefix), and calls write.
 func (d Dir) locked(ctx context.Context, folder, prefix string, write func(files.Folder) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

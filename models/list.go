@@ -117,8 +117,8 @@ type GenerationInfo struct {
 	Reason string // of the refusal
 }
 
-// ListGenerations returns all sound generations, oldest first, nil if nothing can be listed. Damage is joined in the
-// error.
+// ListGenerations returns all sound generations, oldest first, or nil if none can be listed. The error joins the
+// damage.
 func ListGenerations(ctx context.Context, s *Store) ([]GenerationInfo, error) {
 	names, err := s.Generations(ctx)
 	if err != nil {

@@ -122,8 +122,7 @@ func (s *Store) Promote(ctx context.Context, c Change) error {
 	return nil
 }
 
-// Rollback makes c.To, which must have been served, the served generation again; "" is what Before returns. See
-// Promote.
+// Rollback is like Promote for a c.To that was served before; "" is the generation that Before returns.
 func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	c.To, err = s.RollbackTarget(ctx, c.To)
 	if err == nil {
@@ -136,8 +135,7 @@ func (s *Store) Rollback(ctx context.Context, c Change) (err error) {
 	return nil
 }
 
-// Challenger returns the newest never served generation, not older than the served one. Without one the error wraps
-// ErrNotFound.
+// Challenger returns the newest never served generation, if not older than the served one; else ErrNotFound is wrapped.
 func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 	champion, err := s.Champion(ctx)
 	if err != nil {

@@ -51,8 +51,8 @@ func intact(part []byte) bool {
 	return len(part) >= sha256.Size && sha256.Sum256(part[sha256.Size:]) == [sha256.Size]byte(part)
 }
 
-// ReadPart returns what WritePart left. If it is missing or damaged the error wraps ErrNotFound: its writer can repeat
-// it.
+// ReadPart returns what WritePart left. If it is missing or damaged, and must be made again, the error wraps
+// ErrNotFound.
 func (s *Store) ReadPart(ctx context.Context, name string) ([]byte, error) {
 	data, err := s.bucket.Read(ctx, path.Join(partsFolder, name), partLimit)
 	switch {

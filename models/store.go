@@ -160,8 +160,7 @@ type Bucket interface {
 	// Files returns the sorted names, from the top, of all files below a folder. Files and folders whose names begin
 	// with a dot are temporary or locks and left out. Errors as of Folders.
 	Files(ctx context.Context, folder string) ([]string, error)
-	// Read returns a whole file of at most limit bytes. For a missing one the error wraps fs.ErrNotExist and does not
-	// name it.
+	// Read returns a whole file of at most limit bytes. For a missing one the error wraps fs.ErrNotExist, unnamed.
 	Read(ctx context.Context, name string, limit int64) ([]byte, error)
 	// Swap writes a file whole if its content still is before, nil for a file that does not exist; otherwise it returns
 	// an error that wraps ErrConflict. If Swap returns another error, the file may or may not have been written.

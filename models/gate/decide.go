@@ -170,8 +170,7 @@ func (f *Figures) measure(n *Notes, s Settings) (err error) {
 	return nil
 }
 
-// crossFolds is the number of parts for the cross-fitting of a recalibration; it has two parameters, so more parts gain
-// nothing. The seed is fixed, for equal verdicts.
+// crossFolds is the number of parts for cross-fitting the two parameters; more parts gain nothing. The seed is fixed.
 const (
 	crossFolds = 5
 	crossSeed  = 1

@@ -19,8 +19,7 @@ import (
 const (
 	fewEvents      = 100
 	fewPerVariable = 10
-	// slopeOff and ratioOff are how far from 1 the calibration slope and the ratio of observed to expected admissions
-	// may be, if it is not by chance, without a warning.
+	// slopeOff and ratioOff are how far from 1, beyond chance, slope and observed to expected may be without a warning.
 	slopeOff = 0.1
 	ratioOff = 0.05
 )

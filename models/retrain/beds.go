@@ -27,8 +27,7 @@ type BedsFit struct {
 	Days    int    `json:"days"`
 }
 
-// lastArrival is how long after the last arrival the history ends, if the cut-off is later: days without arrivals mean
-// a silent interface, not an empty department.
+// lastArrival is how long after the last arrival the history ends: days without any mean a silent interface.
 const lastArrival = time.Hour
 
 // What a history must hold before forecasts of beds rest on it.

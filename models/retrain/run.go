@@ -37,8 +37,7 @@ type Result struct {
 	Promotion *train.Promotion
 	Trained   *train.Trained
 	Beds      *BedsFit // nil without Trained
-	// Missing are the shards that have not finished. With some of them, or if Joined (the last shard has already joined
-	// all parts), Promotion and Trained are nil.
+	// Missing are the unfinished shards. With any, or if Joined (an earlier run joined them), Trained is nil.
 	Missing []Shard
 	Joined  bool
 }

@@ -244,8 +244,8 @@ func (j *Job) parts(ctx context.Context, of round) (all []*part, missing []Shard
 	return all, missing, nil
 }
 
-// joined reports whether the served generation is that of all parts of the round, whose joiner may have been stopped
-// early.
+// joined reports whether the served generation is that of all parts of the round, from a run that may have been
+// stopped.
 func (j *Job) joined(ctx context.Context, of round) (bool, error) {
 	parts, missing, err := j.parts(ctx, of)
 	if err != nil || len(missing) > 0 {

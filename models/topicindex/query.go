@@ -71,8 +71,7 @@ func ParseRef(s string) (Ref, error) {
 
 // Query says what to search for. Every text is safe: it has no syntax.
 type Query struct {
-	// Text is words as a nurse writes them; "" finds all topics. Like, if set, replaces it by the words of another
-	// topic.
+	// Text is words as a nurse writes them, "" for all topics. Like replaces it by the words of another topic.
 	Text string
 	Like *Ref
 

@@ -79,8 +79,7 @@ func (o *Origin) update(info *models.VersionInfo) {
 	o.Generation, o.Status, o.CreatedAt = info.Generation, info.Status, info.CreatedAt
 }
 
-// entering leaves in each vocabulary only what no earlier version of the model has, which is all that the index needs.
-// Versions that were cut so before may be among them.
+// entering leaves in each vocabulary only terms that no earlier version of the model has. Some may already be cut so.
 func entering(versions []*Version) {
 	known := map[string]map[string]struct{}{}
 	for _, v := range slices.SortedStableFunc(slices.Values(versions),

@@ -78,8 +78,7 @@ func Note() *msg.Note {
 	}
 }
 
-// Store returns a store of two generations, the first of them served, the name of the second, and the models of the
-// first.
+// Store returns a store of two generations with the first served, the name of the second, and the first's models.
 func Store(t testing.TB) (store *models.Store, newest string, set *scoring.Set) {
 	t.Helper()
 	store = models.OpenDir(t.TempDir())
