@@ -250,6 +250,6 @@ func TestShortOutageAtTheStartIsNotLogged(t *testing.T) {
 	c.await("the group", m.isReady)
 	m.stop()
 	if strings.Contains(m.log.String(), "checking topics") {
-		t.Errorf("the log tells of each attempt:\n%s", m.log)
+		t.Errorf("the log shows each attempt:\n%s", m.log)
 	}
 }

@@ -18,8 +18,7 @@ import (
 // DefaultReadyAfterStall is the default of Config.ReadyAfterStall.
 const DefaultReadyAfterStall = 30 * time.Second
 
-// backlog is what waits in the partitions of this member, as far as it is known. It is kept while the member joins a
-// group again: what waits does not wait less meanwhile.
+// backlog is what waits in the partitions of this member. It is kept while the member rejoins its group.
 type backlog struct {
 	mu         sync.Mutex
 	partitions map[int]*waiting
@@ -29,21 +28,21 @@ type backlog struct {
 
 // waiting is the backlog of one partition.
 type waiting struct {
-	// offsets: of the first record without an answer, and after the last record; next is -1 if unknown
+	// offsets: next of the first record without an answer, -1 if unknown; end after the last record
 	next, end int64
-	// offset after the last record that can be read: those of open transactions, and all behind them, come later
+	// offset after the last readable record: those of an open transaction, and all behind it, come later
 	readable int64
-	held     time.Time // since when readable stands still before end; zero if it does not
+	held     time.Time // since when readable has not moved towards end; zero if it reached it
 	oldest   time.Time // timestamp of the record at next, or of one before; zero if none was read
-	endRead  time.Time // when end was learned; zero for never
-	// what keeps records from being read, until read, and answers or dead letters from being written, until answer
+	endRead  time.Time // when end was last read; zero for never
+	// what prevents reading (until read is called) and writing of answers or dead letters (until answer)
 	reading, writing failure
 }
 
-// failure is what keeps a partition from reading or writing; zero for nothing.
+// failure is why a partition cannot read or write; zero if it can.
 type failure struct {
-	err   error     // the last
-	since time.Time // of the first of an unbroken series of errors
+	err   error     // the latest
+	since time.Time // of the first error in a row
 }
 
 func (t *failure) fail(err error) {
@@ -92,7 +91,7 @@ func (b *backlog) Collect(metrics chan<- prometheus.Metric) {
 	metrics <- prometheus.MustNewConstMetric(b.held, prometheus.GaugeValue, held.Seconds())
 }
 
-// assign leaves these partitions and keeps what is known of them.
+// assign sets the partitions and keeps what is known of those that were assigned before.
 func (b *backlog) assign(ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +103,7 @@ func (b *backlog) assign(ids []int) {
 	}
 }
 
-// update changes what is known of a partition, if it is still one of this member's.
+// update changes the state of a partition that is still assigned to this member.
 func (b *backlog) update(id int, f func(*waiting)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,8 +126,7 @@ func (b *backlog) read(id int, next int64, f *fetched) {
 	})
 }
 
-// hold records the timestamp of the first record of a batch in hand. A record without one is as old as when it was
-// read.
+// hold records the timestamp of the first record of a batch in progress; without a timestamp, now.
 func (b *backlog) hold(id int, at time.Time) {
 	if at.UnixMilli() <= 0 {
 		at = time.Now()
@@ -145,14 +143,14 @@ func (b *backlog) answer(id int, next int64) {
 	})
 }
 
-// failed returns an error if some partition could not go on for so long.
+// failed returns an error if some partition has made no progress for this long.
 func (b *backlog) failed(after time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(b.partitions)) {
 		for _, t := range []failure{b.partitions[id].writing, b.partitions[id].reading} {
 			if t.err != nil && time.Since(t.since) >= after {
-				return fmt.Errorf("partition %d has not gone on for %s: %w", id,
+				return fmt.Errorf("partition %d has made no progress for %s: %w", id,
 					time.Since(t.since).Round(time.Second), t.err)
 			}
 		}
@@ -160,8 +158,7 @@ func (b *backlog) failed(after time.Duration) error {
 	return nil
 }
 
-// heldBack returns a sentence on a partition whose records have waited for so long behind an open transaction, "" if
-// there is none.
+// heldBack returns a sentence about a partition held back for this long by an open transaction, or "".
 func (b *backlog) heldBack(after time.Duration) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +171,7 @@ func (b *backlog) heldBack(after time.Duration) string {
 	return ""
 }
 
-// stale returns the partitions whose ends no fetch has reported for so long.
+// stale returns the partitions whose ends no fetch has reported for this long.
 func (b *backlog) stale(after time.Duration) (ids []int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +183,7 @@ func (b *backlog) stale(after time.Duration) (ids []int) {
 	return ids
 }
 
-// watch keeps the backlog true while partitions are stuck, and notices topics that are gone, until ctx ends.
+// watch updates the backlog of stuck partitions and detects missing topics, until ctx ends.
 func (c *Consumer) watch(ctx context.Context) {
 	tick := time.Tick(c.client.pauses.backlog)
 	for {
@@ -221,9 +218,9 @@ func (c *Consumer) watch(ctx context.Context) {
 
 func (c *Consumer) topics() []string { return []string{c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters} }
 
-// Check returns nil if the consumer is ready, and otherwise why not: it has not joined its group, or not again for
-// ReadyAfterStall, one of its topics does not exist, or a partition could not be read or answered for ReadyAfterStall.
-// A member without partitions is ready: the group has more members than partitions.
+// Check returns nil if the consumer is ready. It is not if it has not joined its group (or not rejoined for
+// ReadyAfterStall), a topic is missing, or a partition could not be read or answered for ReadyAfterStall. A member
+// without partitions is ready: its group has more members than partitions.
 func (c *Consumer) Check() error {
 	if err := c.membership.unready(c.cfg.ReadyAfterStall); err != nil {
 		return err
@@ -234,8 +231,7 @@ func (c *Consumer) Check() error {
 	return c.backlog.failed(c.cfg.ReadyAfterStall)
 }
 
-// Remark returns a sentence on what keeps a consumer that is ready from answering, "" if nothing has for
-// ReadyAfterStall.
+// Remark returns a sentence on why a ready consumer has not answered for ReadyAfterStall, or "".
 func (c *Consumer) Remark() string {
 	return cmp.Or(c.membership.remark(c.cfg.ReadyAfterStall), c.backlog.heldBack(c.cfg.ReadyAfterStall))
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // lag is what the metrics say waits. It is not a number, which equals none, unless all partitions have a value: a sum
-// would not tell that one is gone.
+// would not show that one is gone.
 func (m *member) lag() (records, oldest float64) {
 	m.c.Helper()
 	families, err := m.registry.Gather()
@@ -171,7 +171,7 @@ func TestPermanentErrors(t *testing.T) {
 			if got := m.metric("rebalances_total"); got != 1 {
 				t.Errorf("%v generations, want 1", got)
 			}
-			if got := strings.Count(m.log.String(), "waits until somebody mends this"); got != 1 {
+			if got := strings.Count(m.log.String(), "is blocked until the cause is fixed"); got != 1 {
 				t.Errorf("%d lines in the log", got)
 			}
 			fault.Remove()

@@ -13,13 +13,13 @@ import (
 	"github.com/wardcast/wardcast/internal/loglimit"
 )
 
-// maxKeptInput bounds the input that a batch keeps room for: a full batch and the record that filled it.
+// maxKeptInput bounds the input buffer that a batch keeps: a full batch and the record that filled it.
 const maxKeptInput = 2 * maxBatchInputBytes
 
-// batch collects what becomes of records until it is written. The next batch uses its storage again.
+// batch collects answers and dead letters until they are written. The next batch reuses its storage.
 type batch struct {
 	input    []byte   // keys, values and headers of the records
-	values   []byte   // of the answers, which find room for theirs behind those before
+	values   []byte   // of the answers, one after another
 	outputs  []Output // storage of answers and letters, used up to n
 	n        int
 	answers  []*Output
@@ -30,7 +30,7 @@ type batch struct {
 }
 
 func newBatch() *batch {
-	// With room for an answer beyond the one that fills it.
+	// room for the answer that exceeds the limit
 	return &batch{outputs: make([]Output, maxBatchRecords), values: make([]byte, 0,
 		maxBatchOutputBytes+maxBatchOutputBytes/8)}
 }
@@ -42,8 +42,8 @@ func (b *batch) full() bool {
 		b.outBytes >= maxBatchOutputBytes
 }
 
-// lent reports whether an attempt at writing the batch failed. That attempt may still be reading the records, answers
-// and letters, even if a later one succeeded.
+// lent reports whether an attempt at writing the batch failed: it may still read its memory, even after a later
+// success.
 func (b *batch) lent() bool {
 	for i := range b.outputs[:b.n] {
 		if b.outputs[i].lent {
@@ -53,7 +53,7 @@ func (b *batch) lent() bool {
 	return slices.ContainsFunc(b.letters, func(o *Output) bool { return o.lent })
 }
 
-// reset empties the batch. It gives up the storage if that is lent.
+// reset empties the batch, and replaces storage that is lent.
 func (b *batch) reset() {
 	if b.lent() {
 		*b = *newBatch()
@@ -100,13 +100,13 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	o := &Output{Key: r.Key, Value: r.Value, Headers: headers, record: r}
 	var size, offsets string
 	if r.lost != "" {
-		o.Value = []byte{} // null would delete the key's letters from a compacted KafkaTopic
+		o.Value = []byte{} // null would delete the key from a compacted KafkaTopic
 		offsets = strconv.FormatInt(r.offsets, 10)
 		if r.size > 0 {
 			size = strconv.FormatInt(r.size, 10)
 		}
 	}
-	if o.Key == nil { // which a compacted KafkaTopic refuses
+	if o.Key == nil { // compacted KafkaTopics refuse null keys
 		o.Key = fmt.Appendf(nil, "%s/%d/%d", topic, r.Partition, r.Offset)
 	}
 	for _, h := range [...]struct{ name, value string }{
@@ -131,27 +131,25 @@ func (b *batch) deadLetter(r Record, topic string, v Verdict) {
 	b.outBytes += o.size()
 }
 
-// original takes out the headers of an earlier death, and returns how often the message has died, this time included. A
-// dead letter that another tool sent back still has them: they would be taken for those of this death. No record is
-// handled again otherwise.
+// original removes the headers of an earlier dead letter, which another tool may have sent back with them, and returns
+// how often the message became a dead letter, including now.
 func original(headers []Header) (rest []Header, attempts string) {
-	const most = 1_000_000 // a header of somebody else's may hold anything
-	died := 0
+	const most = 1_000_000 // a header of another tool may hold anything
+	before := 0
 	rest = slices.DeleteFunc(headers, func(h Header) bool {
 		if h.Key != msg.HeaderReplays {
 			return strings.HasPrefix(h.Key, msg.DeadHeaderPrefix)
 		}
 		if n, err := strconv.Atoi(string(h.Value)); err == nil && n > 0 && n < most {
-			died = n
+			before = n
 		}
 		return true
 	})
-	return rest, strconv.Itoa(died + 1)
+	return rest, strconv.Itoa(before + 1)
 }
 
-// protect calls the worker and turns a panic into an error. A worker that panicked may have left its memory
-// half-written, so a new one takes its place. A fault that every record meets is one line with their number, and not a
-// stack for each.
+// protect calls the worker and turns a panic into an error. A new worker replaces one that panicked, whose memory may
+// be half-written. Repeated panics share a log line with their number.
 func (p *partition) protect(r *Record, out *Output) (err error) {
 	defer func() {
 		v := recover()

@@ -35,11 +35,11 @@ type Client struct {
 	dialer    *dialer
 	pauses    pauses
 	buffers   sync.Pool // of responses to fetches, as *[]byte
-	readers   sync.Pool // of these, as *recordset.Reader
+	readers   sync.Pool // as *recordset.Reader
 }
 
-// NewClient returns a client; it reads the files of conn, but does not connect. It knows only the topics given, if any
-// are: without any it asks for metadata of all topics of the cluster every second or so, once it is in use.
+// NewClient returns a client; it reads the files of conn but does not connect. Without topics it requests metadata of
+// all topics of the cluster about every second while in use.
 func NewClient(conn Connection, topics ...string) (*Client, error) {
 	d, err := newDialer(conn)
 	if err != nil {
@@ -63,8 +63,8 @@ func newClient(d *dialer, topics []string) *Client {
 // Close closes the connections that no request uses.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Await waits until a broker answers, and logs what it waits for. It returns an error that waiting cannot cure (refused
-// credentials, a certificate that does not fit), or that of ctx.
+// Await waits until a broker answers, and logs why it waits. It returns an error that waiting cannot cure (refused
+// credentials, an invalid certificate), or that of ctx.
 func (c *Client) Await(ctx context.Context, log *slog.Logger) error {
 	for attempt := 0; ; attempt++ {
 		err := c.dialer.probe(ctx)
@@ -80,8 +80,7 @@ func (c *Client) Await(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// pause waits before another attempt: twice as long each time, up to maxBackoff. It leaves out a random part of up to
-// half, so that clients do not retry together.
+// pause waits before another attempt: twice as long each time up to maxBackoff, less a random part of up to half.
 func pause(ctx context.Context, attempt int) error {
 	d := maxBackoff
 	if attempt < 16 {
@@ -91,35 +90,33 @@ func pause(ctx context.Context, attempt int) error {
 	return sleep(ctx, d-rand.N(d/2+1))
 }
 
-// pauses are how long to wait, where tests need not wait as long.
+// pauses are waiting times, shorter in tests.
 type pauses struct {
-	permanent time.Duration // after an error that does not pass by itself
-	backlog   time.Duration // before the ends of partitions are read again that no fetch has reported since
-	follow    time.Duration // before the partitions of a followed topic are counted again; longer than metadataTTL
-	// lookups is how often a topic is looked up before it counts as missing, after growing pauses: brokers learn of a
+	permanent time.Duration // after an error that somebody must fix
+	backlog   time.Duration // before ends that no fetch reported are read again
+	follow    time.Duration // between counts of a followed topic's partitions; longer than metadataTTL
+	// lookups is how often a topic is looked up, with growing pauses, before it counts as missing: brokers learn of a
 	// new topic at different times. 7 take about three seconds.
 	lookups int
 }
 
-// permanent reports whether an error is one of a broker that does not pass by itself: somebody must mend a permission,
-// a topic or a message.
+// permanent reports whether a broker's error lasts until somebody fixes a permission, a topic or a message.
 func permanent(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	switch code {
 	case kafka.Unknown, kafka.OffsetOutOfRange, kafka.BrokerNotAvailable, kafka.ReplicaNotAvailable:
-		return false // though kafka-go calls them lasting
+		return false // although kafka-go calls them permanent
 	}
 	return ok && !code.Temporary()
 }
 
-// noPartition reports whether an error says that a topic or partition is not there, as far as the transport or a broker
-// knows.
+// noPartition reports whether a topic or partition does not exist, according to the transport or a broker.
 func noPartition(err error) bool {
 	return errors.Is(err, protocol.ErrNoTopic) || errors.Is(err, protocol.ErrNoPartition) ||
 		errors.Is(err, kafka.UnknownTopicOrPartition)
 }
 
-// absent explains an error of a request for a partition: who may not see a topic is told that it has no partitions.
+// absent explains the error of a request for a partition: brokers hide a topic from users who may not see it.
 func (c *Client) absent(ctx context.Context, topic string, err error) error {
 	if !noPartition(err) {
 		return err
@@ -137,8 +134,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// again logs a failed attempt, and waits before the next. The first few are not logged, since a leader that moved is
-// found again within them, and later only every tenth is.
+// again logs a failed attempt and waits before the next. It does not log the first few, within which a new leader is
+// found, and later only every tenth.
 func again(ctx context.Context, attempt int, err error, log *slog.Logger, what string) error {
 	if attempt%10 == 5 {
 		log.Warn(what, "attempt", attempt, "err", err) //nolint:sloglint // all callers give a literal
@@ -148,24 +145,21 @@ func again(ctx context.Context, attempt int, err error, log *slog.Logger, what s
 
 // Topic is a topic to be created.
 type Topic struct {
-	Name       string
-	Partitions int // 0 is DefaultPartitions
-	// MaxMessageBytes is the largest batch that the topic takes; 0 leaves it to the cluster.
-	MaxMessageBytes int
-	// Compacted keeps the last record of each key for ever, rather than all records for a while.
-	Compacted bool
+	Name            string
+	Partitions      int  // 0 is DefaultPartitions
+	MaxMessageBytes int  // of the largest batch; 0 leaves it to the cluster
+	Compacted       bool // keep the last record of each key for ever, rather than all records for a while
 }
 
 const (
 	// DefaultPartitions is how many partitions a topic gets.
 	DefaultPartitions = 4
-	// DeadLetterMaxMessageBytes is the limit for a topic of dead letters. A dead letter is a record and a few headers,
-	// so the limit must exceed that of any topic that feeds it: 1 MiB unless a site raised it.
+	// DeadLetterMaxMessageBytes is the limit for a topic of dead letters, which are records with more headers: it must
+	// exceed that of any topic that feeds it, 1 MiB by default.
 	DeadLetterMaxMessageBytes = 8 << 20
 )
 
-// CreateTopics creates the topics that do not exist yet, and leaves the others as they are. It is no error if all of
-// them exist and the user may not create any.
+// CreateTopics creates the topics that do not exist. It is no error if all exist and the user may not create any.
 func (c *Client) CreateTopics(ctx context.Context, topics ...Topic) error {
 	req := &kafka.CreateTopicsRequest{}
 	var names []string
@@ -230,7 +224,7 @@ func (e *MissingTopicsError) Error() string {
 	return fmt.Sprintf("topics %s do not exist", strings.Join(e.Topics, ", "))
 }
 
-// settle asks which topics are missing until none is. If some stay missing, it returns a *MissingTopicsError.
+// settle asks which topics are missing until none is, or returns a *MissingTopicsError.
 func (c *Client) settle(ctx context.Context, ask func() (missing []string, err error)) error {
 	for attempt := 1; ; attempt++ {
 		missing, err := ask()
@@ -263,7 +257,7 @@ func (c *Client) existing(ctx context.Context, names ...string) (counts map[stri
 	return counts, err
 }
 
-// partitions returns the number of partitions of each topic that exists, as far as the transport knows.
+// partitions returns the number of partitions of each topic that exists, according to the transport.
 func (c *Client) partitions(ctx context.Context, names ...string) (map[string]int, error) {
 	m, err := c.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: names})
 	if err != nil {
@@ -282,8 +276,8 @@ func (c *Client) partitions(ctx context.Context, names ...string) (map[string]in
 	return counts, nil
 }
 
-// bounds returns the first offset of a partition, and the offset after its last record that can be read: those of a
-// transaction that is still open, and all after its first, cannot.
+// bounds returns the first offset of a partition, and the offset after its last readable record: an open transaction
+// hides its records and all after them.
 func (c *Client) bounds(ctx context.Context, topic string, partition int) (first, end int64, err error) {
 	p, err := c.offsets(ctx, topic, kafka.ReadCommitted, kafka.FirstOffsetOf(partition), kafka.LastOffsetOf(partition))
 	return p.FirstOffset, p.LastOffset, err
@@ -307,7 +301,7 @@ func (c *Client) offsets(ctx context.Context, topic string, level kafka.Isolatio
 	return res.Topics[topic][0], nil
 }
 
-// maxMessageBytes returns the max.message.bytes of the topics that the cluster shows, or a *MissingTopicsError.
+// maxMessageBytes returns the max.message.bytes of the topics, if visible, or a *MissingTopicsError.
 func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[string]int, error) {
 	req := &kafka.DescribeConfigsRequest{}
 	for _, t := range topics {
@@ -334,4 +328,31 @@ func (c *Client) maxMessageBytes(ctx context.Context, topics ...string) (map[str
 		return missing, nil
 	})
 	return limits, err
+}
+
+// DeniedError names the permission that the brokers say the user lacks.
+type DeniedError struct {
+	Operation string // of Kafka's ACLs: Read, Write, Describe, Create
+	Resource  string // topic or group
+	Name      string
+	Err       error // Kafka's
+}
+
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the brokers deny %s on %s %q: %v", e.Operation, e.Resource, e.Name, e.Err)
+}
+
+// Unwrap returns Kafka's error.
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// denied names the permission that a request requires, if err says that it is missing. It replaces Describe, which
+// Kafka implies for those who may read or write a topic, by the one required.
+func denied(err error, operation, resource, name string) error {
+	if before, ok := errors.AsType[*DeniedError](err); ok {
+		err = before.Err
+	}
+	if errors.Is(err, kafka.TopicAuthorizationFailed) || errors.Is(err, kafka.GroupAuthorizationFailed) {
+		return &DeniedError{Operation: operation, Resource: resource, Name: name, Err: err}
+	}
+	return err
 }

@@ -13,72 +13,41 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
-	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
-// login says how to log in with a password.
-type login struct {
-	name string
-	with func(user, password string) (sasl.Mechanism, error)
-}
-
-var logins = []login{
-	{"plain", func(user, password string) (sasl.Mechanism, error) {
-		return plain.Mechanism{Username: user, Password: password}, nil
-	}},
-	{"scram-sha-256", func(user, password string) (sasl.Mechanism, error) {
-		return scram.Mechanism(scram.SHA256, user, password)
-	}},
-	{"scram-sha-512", func(user, password string) (sasl.Mechanism, error) {
-		return scram.Mechanism(scram.SHA512, user, password)
-	}},
-}
-
 // Mechanisms returns the names of the SASL mechanisms.
-func Mechanisms() (names []string) {
-	for _, l := range logins {
-		names = append(names, l.name)
-	}
-	return names
-}
+func Mechanisms() []string { return []string{"plain", "scram-sha-256", "scram-sha-512"} }
 
 // Connection says how to reach a Kafka cluster. With only Brokers set, it is plain text without a login.
 type Connection struct {
-	// Brokers are host:port addresses to start from; the cluster names the others.
-	Brokers []string
+	Brokers []string // host:port addresses to start from; the cluster names the others
 	TLS     TLS
 	SASL    SASL
-	// Logger takes what is wrong with files that have changed; nil is silent.
-	Logger *slog.Logger
+	Logger  *slog.Logger // for problems with changed files; nil is silent
 }
 
-// TLS holds the settings of an encrypted connection. Files are PEM. Each new connection uses what they hold then; if
-// that cannot be used, what they held before.
+// TLS holds the settings of an encrypted connection. Files are PEM and are read for each new connection; while one is
+// invalid, its previous contents are used.
 type TLS struct {
-	Enabled bool `yaml:"enabled"`
-	// CAFile holds the authorities to trust; if empty, the system's are trusted.
-	CAFile string `yaml:"ca_file"`
+	Enabled bool   `yaml:"enabled"`
+	CAFile  string `yaml:"ca_file"` // authorities to trust; if empty, the system's
 	// CertFile and KeyFile are the client's own certificate: both or neither.
-	CertFile string `yaml:"cert_file"`
-	KeyFile  string `yaml:"key_file"`
-	// ServerName is the name in the brokers' certificates, if that is not their host.
-	ServerName string `yaml:"server_name"`
+	CertFile   string `yaml:"cert_file"`
+	KeyFile    string `yaml:"key_file"`
+	ServerName string `yaml:"server_name"` // name in the brokers' certificates, if that is not their host
 }
 
-// SASL holds the login. There is none if Mechanism is empty.
+// SASL holds the login; none if Mechanism is empty.
 type SASL struct {
-	// Mechanism is one of Mechanisms.
-	Mechanism string
+	Mechanism string // one of Mechanisms
 	User      string
 	Password  Secret
-	// PasswordFile holds only the password, in place of Password. Each login uses what it holds then.
+	// PasswordFile holds only the password, in place of Password. It is read for each login.
 	PasswordFile string
 }
 
-// Check returns all that is wrong with the settings, each error with the key first, as in "tls.key_file: ...". It reads
-// no files and opens no connection.
+// Check returns all errors in the settings, each with its key first, as in "tls.key_file: ...". It opens no file or
+// connection.
 func (c Connection) Check() (errs []error) {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(c.Brokers) == 0 {
@@ -93,11 +62,11 @@ func (c Connection) Check() (errs []error) {
 		bad("tls.enabled: TLS is not enabled, but other keys of tls are set")
 	}
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
-		bad("tls: cert_file and key_file go together")
+		bad("tls: cert_file and key_file must be set together")
 	}
 	switch m := c.SASL.Mechanism; {
 	case m == "" && c.SASL != (SASL{}):
-		bad("sasl.mechanism: there is no mechanism, but other keys of sasl are set")
+		bad("sasl.mechanism: is empty, but other keys of sasl are set")
 	case m != "" && !slices.Contains(Mechanisms(), m):
 		bad("sasl.mechanism: %q is unknown; use one of %s", m, strings.Join(Mechanisms(), ", "))
 	case c.SASL.Password != "" && c.SASL.PasswordFile != "":
@@ -106,8 +75,7 @@ func (c Connection) Check() (errs []error) {
 	return errs
 }
 
-// probe connects to the first broker that answers and logs in. Its error names the broker and, if known, the likely
-// cause.
+// probe logs in to the first broker that answers. Its error names the broker and the likely cause, if known.
 func (d *dialer) probe(ctx context.Context) error {
 	var errs []error
 	for _, broker := range d.conn.Brokers {
@@ -134,7 +102,7 @@ func (d *dialer) probeBroker(ctx context.Context, broker string) error {
 	return fmt.Errorf("dialing broker %s: %w%s", broker, err, d.conn.hint(err))
 }
 
-// hint names, in parentheses, the likely cause of an error that does not name it, or "".
+// hint returns the likely cause of an error that does not name it, in parentheses, or "".
 func (c Connection) hint(err error) string {
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	timeout, ok := errors.AsType[net.Error](err)
@@ -152,11 +120,27 @@ func (c Connection) hint(err error) string {
 	return ""
 }
 
-// hopeless reports whether trying again cannot help: the broker answered and refused the credentials, or certificates
-// do not fit.
+// hopeless reports whether retrying is no use: credentials were refused, or certificates are invalid.
 func hopeless(err error) bool {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, notTLS := errors.AsType[tls.RecordHeaderError](err)
 	return unverified || notTLS || errors.Is(err, kafka.SASLAuthenticationFailed) || errors.Is(err, errLoginClosed) ||
 		errors.Is(err, kafka.UnsupportedSASLMechanism)
 }
+
+// Secret is a password. Printed, logged or marshalled it is "<secret>"; string(s) is the password itself.
+type Secret string
+
+// String returns "<secret>", or "" for an empty password.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "<secret>"
+}
+
+// GoString keeps %#v from printing the password.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText keeps encoders and slog from writing the password.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -135,7 +135,7 @@ func TestProbeNamesTheLikelyCause(t *testing.T) {
 		"TLS forgotten": {ingest.Connection{Brokers: plain, TLS: ingest.TLS{CAFile: ca}}, "not enabled"},
 		"mechanism":     {ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "gssapi"}}, "gssapi"},
 		"mechanism forgotten": {
-			ingest.Connection{Brokers: plain, SASL: ingest.SASL{User: "u", Password: password}}, "no mechanism",
+			ingest.Connection{Brokers: plain, SASL: ingest.SASL{User: "u", Password: password}}, "is empty",
 		},
 		"SASL without need": {
 			ingest.Connection{Brokers: plain, SASL: ingest.SASL{Mechanism: "plain", User: "u", Password: password}},

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// rebalanceTimeout is how long brokers wait for a member to end its work when partitions move. A member may need
-	// one heartbeat to learn of it, and drainTimeout to end its work.
+	// rebalanceTimeout is how long brokers wait for a member when partitions move: one heartbeat until it learns of it,
+	// and drainTimeout.
 	rebalanceTimeout = 30 * time.Second
-	// drainTimeout bounds the end of a generation, and produceTimeout what is still produced in it.
+	// drainTimeout bounds the end of a generation, and produceTimeout its last writes.
 	drainTimeout   = 20 * time.Second
 	produceTimeout = 18 * time.Second
-	leaveTimeout   = 25 * time.Second // of Run, once it is to end
+	leaveTimeout   = 25 * time.Second // of Run, when it ends
 )
 
-// Limits and default of Config.SessionTimeout. Brokers accept 6 s or more by default. The upper limit keeps the wait
-// for the partitions of a killed member short.
+// Limits and default of Config.SessionTimeout. Brokers accept at least 6 s by default. The upper limit bounds the wait
+// for the partitions of a killed member.
 const (
 	MinSessionTimeout     = time.Second
 	MaxSessionTimeout     = 10 * time.Second
@@ -38,34 +38,29 @@ const (
 
 // Config says what a Consumer reads, who answers and where answers go.
 type Config struct {
-	Connection Connection
-	// Group is the name of the consumer group.
-	Group string
-	// Input, Output and DeadLetters are different KafkaTopics.
-	Input, Output, DeadLetters string
+	Connection                 Connection
+	Group                      string // name of the consumer group
+	Input, Output, DeadLetters string // different KafkaTopics
 
 	Handler Handler
 	Logger  *slog.Logger
-	// Published, unless it is nil, gets the value of each record and of its answer once all in-sync replicas have
-	// acknowledged it, from the goroutine of its partition. It must not wait, nor keep the values.
+	// Published, unless nil, gets the value of each record and of its answer once all in-sync replicas have it, from
+	// the goroutine of its partition. It must neither block nor keep the values.
 	Published func(record, answer []byte)
-	// Registerer takes the metrics; it may be nil. It is an error if it has them already.
+	// Registerer takes the metrics; may be nil. It must not have them already.
 	Registerer prometheus.Registerer
 
-	// Compression of the answers is one of Compressions; "" means none.
-	Compression string
+	Compression string // of the answers: one of Compressions; "" means none
 
-	// SessionTimeout is how long a member keeps its partitions after its death; 0 means DefaultSessionTimeout.
-	// Heartbeats go out six times as often.
+	// SessionTimeout is how long a killed member keeps its partitions, six heartbeats; 0 means DefaultSessionTimeout.
 	SessionTimeout time.Duration
-	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before
-	// the consumer is not ready; 0 means 30 s.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be rejoined, before the
+	// consumer is not ready; 0 means 30 s.
 	ReadyAfterStall time.Duration
 
 	// These are for tests; 0 means a minute and 5 s.
 	stallTimeout time.Duration // see generation.stalled
-	// watchInterval is how often the number of partitions is read. It must be longer than metadataTTL, or old metadata
-	// may look like a change.
+	// watchInterval is how often the number of partitions is read; longer than metadataTTL, to see no old metadata.
 	watchInterval time.Duration
 }
 
@@ -93,25 +88,24 @@ func (cfg *Config) validate() error {
 	return nil
 }
 
-// Consumer is one member of the consumer group. It reads the input topic, lets the handler answer each record, writes
-// the answers and commits.
+// Consumer is a member of a consumer group. It has a handler answer each record, writes the answers and commits.
 type Consumer struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
 	client  *Client
 	answers *Producer
-	// letters compresses: a dead letter is an accepted record and some headers, and brokers measure it compressed.
+	// letters compresses: brokers measure a dead letter, a record with more headers, compressed.
 	letters    *Producer
 	backlog    *backlog
 	workers    *workers
 	batches    sync.Pool // of *batch
 	busy       chan struct{}
 	membership membership
-	missing    atomic.Pointer[[]string] // topics that do not exist; nil before it was looked
-	// partitions of the input that this member assigned as the leader; nil if it is not the leader
+	missing    atomic.Pointer[[]string] // topics that do not exist; nil before the first check
+	// partitions of the input that this member assigned as leader; nil if it is not the leader
 	shared atomic.Pointer[int]
-	// These limit the log lines about single records, and about what is tried again and again.
+	// These limit log lines about single records and about repeated attempts.
 	records, attempts *loglimit.Limiter
 }
 
@@ -142,16 +136,15 @@ func New(cfg Config) (*Consumer, error) {
 		m.missing.WithLabelValues(topic)
 	}
 	all.MustRegister(prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "wardcast_ingest_ready", Help: "1 while the consumer is ready, as /readyz tells."},
+		prometheus.GaugeOpts{Name: "wardcast_ingest_ready", Help: "1 while the consumer is ready, as /readyz reports."},
 		func() float64 { return meter.Bool(c.Check() == nil) }))
 	c.answers.compression, c.letters.compression = compression, kafka.Zstd
 	return c, nil
 }
 
-// Run consumes until ctx ends. Then it finishes the records in hand, commits, leaves the group and returns nil, within
-// 25 s. It waits for brokers that are away and for permissions that are missing, at the start and later. It returns an
-// error if waiting is no use: a topic does not exist, credentials are refused at the start, or draining took too long.
-// Run may be called once.
+// Run consumes until ctx ends. Then it finishes the records in progress, commits, leaves the group and returns nil,
+// within 25 s. It waits for unreachable brokers and missing permissions. It returns an error that waiting cannot cure:
+// a topic does not exist, credentials are refused at the start, or draining took too long. Run may be called once.
 func (c *Consumer) Run(ctx context.Context) error {
 	defer c.client.Close()
 	defer func() { c.records.Flush(); c.attempts.Flush() }()
@@ -186,7 +179,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 		return err
 	}
 	for attempt := 0; ; attempt++ {
-		err := c.client.CheckTopics(ctx, c.cfg.Input, c.cfg.Output, c.cfg.DeadLetters)
+		err := c.client.CheckTopics(ctx, c.topics()...)
 		if _, missing := errors.AsType[*MissingTopicsError](err); missing {
 			return err
 		}
@@ -201,7 +194,7 @@ func (c *Consumer) prepare(ctx context.Context) error {
 	}
 	limits, err := c.client.maxMessageBytes(ctx, c.cfg.Input, c.cfg.DeadLetters)
 	if err != nil {
-		return nil //nolint:nilerr // A cluster need not let us read its settings.
+		return nil //nolint:nilerr // A cluster may hide its settings.
 	}
 	if in, dlq := limits[c.cfg.Input], limits[c.cfg.DeadLetters]; dlq > 0 && dlq <= in {
 		c.log.Warn("the dead letter topic should take larger messages than the input topic",
@@ -232,7 +225,7 @@ func (c *Consumer) generations(ctx context.Context, group *kafka.ConsumerGroup) 
 	}
 }
 
-// explain names what the brokers do not accept of a member.
+// explain names the setting or permission that the brokers refuse.
 func (c *Consumer) explain(err error) error {
 	switch {
 	case errors.Is(err, kafka.InvalidSessionTimeout):
@@ -248,8 +241,8 @@ func (c *Consumer) explain(err error) error {
 	return denied(err, "Read", "topic", c.cfg.Input)
 }
 
-// wait keeps, for Check, why the member cannot join. If somebody must mend that, it logs it, once as long as it stays
-// the same, and pauses; otherwise it calls pass.
+// wait records, for Check, why the member cannot join. If somebody must fix that, it logs each new reason and pauses;
+// otherwise it calls pass.
 func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error {
 	_, forbidden := errors.AsType[*DeniedError](err)
 	lasting := forbidden || errors.Is(err, kafka.InvalidSessionTimeout)
@@ -258,13 +251,12 @@ func (c *Consumer) wait(ctx context.Context, err error, pass func() error) error
 		return pass()
 	}
 	if before == nil || before.Error() != err.Error() {
-		c.log.Error("cannot join the consumer group: waiting until somebody mends this", "err", err)
+		c.log.Error("cannot join the consumer group: waiting until the cause is fixed", "err", err)
 	}
 	return sleep(ctx, c.client.pauses.permanent)
 }
 
-// leave closes the group: kafka-go ends the generation, waits for its workers and leaves. Without a network that can
-// take minutes, so leave bounds it.
+// leave closes the group: kafka-go ends the generation, waits for its workers and leaves, which can take minutes.
 func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	done := make(chan error, 1)
 	go func() { done <- group.Close() }()

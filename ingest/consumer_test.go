@@ -84,7 +84,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestMetricsAreRegisteredOnce: two consumers need registries of their own, or labels that tell them apart.
+// TestMetricsAreRegisteredOnce: two consumers need registries of their own, or labels that distinguish them.
 func TestMetricsAreRegisteredOnce(t *testing.T) {
 	t.Parallel()
 	cfg := ingest.Config{
@@ -227,14 +227,14 @@ func TestEveryRecordIsAnswered(t *testing.T) {
 		t.Errorf("a record's content is in the log:\n%s", m.log)
 	}
 	if _, n := m.logged(`records=(\d+) reason=wrong_type `); n != 2 {
-		t.Errorf("the log tells of %d records of a wrong type, want 2:\n%s", n, m.log)
+		t.Errorf("the log shows %d records of a wrong type, want 2:\n%s", n, m.log)
 	}
 	if _, n := m.logged(`records=(\d+) reason=scoring_failed stage=`); n != 2 {
-		t.Errorf("the log tells of %d records without a field that could not be scored, want 2:\n%s", n, m.log)
+		t.Errorf("the log shows %d records without a field that could not be scored, want 2:\n%s", n, m.log)
 	}
 	if !strings.Contains(m.log.String(), "index out of range") ||
 		!strings.Contains(m.log.String(), "consumer_test.go") {
-		t.Errorf("the log does not tell where the handler panicked:\n%s", m.log)
+		t.Errorf("the log does not say where the handler panicked:\n%s", m.log)
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
 
 	"github.com/wardcast/wardcast/internal/reload"
 )
@@ -25,13 +26,12 @@ const (
 	handshakeTimeout = 5 * time.Second // of TLS, and of a login
 )
 
-// dialer opens connections as a Connection says. They are encrypted and logged in by what the files hold at the time,
-// so that kafka-go need not know how.
+// dialer opens connections as a Connection says, encrypted and logged in with the current contents of the files.
 type dialer struct {
 	conn        Connection
 	authorities *reload.Value[*x509.CertPool]   // nil for the system's
 	certificate *reload.Value[*tls.Certificate] // nil for none
-	password    *reload.Value[string]           // nil if it is in no file
+	password    *reload.Value[string]           // nil without a file
 }
 
 // newDialer checks the settings and reads the files.
@@ -61,13 +61,13 @@ func newDialer(c Connection) (*dialer, error) {
 	return d, nil
 }
 
-// stale returns what logs that the file of a key cannot be used.
+// stale returns a function that logs that the file of a key cannot be read.
 func (c Connection) stale(key string) func(error) {
 	if c.Logger == nil {
 		return nil
 	}
 	return func(err error) {
-		c.Logger.Warn("a file cannot be used: what it held before stays in use", "key", "kafka."+key, "err", err)
+		c.Logger.Warn("cannot read the file; still using its previous contents", "key", "kafka."+key, "err", err)
 	}
 }
 
@@ -102,7 +102,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return secured, nil
 }
 
-// secure encrypts a connection and logs in, as far as the settings say.
+// secure encrypts a connection and logs in, if configured.
 func (d *dialer) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
 	if d.conn.TLS.Enabled {
 		config, err := d.tls(address)
@@ -143,7 +143,7 @@ func (d *dialer) tls(address string) (_ *tls.Config, err error) {
 	return c, nil
 }
 
-// mechanism returns how to log in, by the password of this moment.
+// mechanism returns how to log in with the current password.
 func (d *dialer) mechanism() (sasl.Mechanism, error) {
 	s := d.conn.SASL
 	password := string(s.Password)
@@ -153,6 +153,11 @@ func (d *dialer) mechanism() (sasl.Mechanism, error) {
 			return nil, err
 		}
 	}
-	i := slices.Index(Mechanisms(), s.Mechanism)
-	return logins[i].with(s.User, password) // Check has looked for it
+	switch s.Mechanism { // one of Mechanisms, as Check has verified
+	case "plain":
+		return plain.Mechanism{Username: s.User, Password: password}, nil
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, s.User, password)
+	}
+	return scram.Mechanism(scram.SHA512, s.User, password)
 }

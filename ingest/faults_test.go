@@ -265,7 +265,7 @@ func TestStallLeavesTheGeneration(t *testing.T) {
 	c.awaitAnswers(100)
 	m.stop()
 	c.wantAll(100, false)
-	if lines, _ := m.logged(`level=ERROR msg="a partition with records neither goes on nor tries to.*" ` +
+	if lines, _ := m.logged(`level=ERROR msg="a partition with records makes no progress.*" ` +
 		`component=ingest (?:generation=\d+ )?partition=(\d)`); lines == 0 {
 		t.Errorf("no line names the partition:\n%s", m.log)
 	}
@@ -334,7 +334,7 @@ func TestRetentionGapIsLogged(t *testing.T) {
 		t.Errorf("skipped_offsets_total is %v, want %d", got, lost)
 	}
 	if !strings.Contains(m.log.String(), "records were deleted before they were read") {
-		t.Errorf("the log does not tell:\n%s", m.log)
+		t.Errorf("the log lacks it:\n%s", m.log)
 	}
 }
 

@@ -16,18 +16,14 @@ import (
 )
 
 const (
-	// fetchMaxWait is how long the broker holds a fetch until a record comes.
-	fetchMaxWait = 500 * time.Millisecond
-	// readCommitted is the isolation level of all fetches: the broker returns no record of a transaction that is still
-	// open, and says which of the others were aborted.
+	fetchMaxWait = 500 * time.Millisecond // how long the broker holds a fetch until a record comes
+	// readCommitted is the isolation level of all fetches: no records of open transactions, and a list of aborted ones.
 	readCommitted = 1
 
-	// maxRecordBytes is the largest record that the consumer reads. It is what a topic takes without compression unless
-	// somebody raised its max.message.bytes, and leaves room for a text of msg.MaxText with each byte escaped, and all
-	// other fields.
+	// maxRecordBytes is the largest record that the consumer reads: the default limit of a topic, which has room for a
+	// text of msg.MaxText with each byte escaped, and all other fields.
 	maxRecordBytes = 1 << 20
-	// maxReadBytes is the same for other readers. Dead letters are a record with some headers more.
-	maxReadBytes = maxRecordBytes + 64<<10
+	maxReadBytes   = maxRecordBytes + 64<<10 // the same for other readers: dead letters have more headers
 )
 
 // want says what to fetch.
@@ -37,27 +33,26 @@ type want struct {
 	offset    int64
 	maxBytes  int
 	maxRecord int          // larger ones are lost
-	alive     func() error // as of recordset.Limits
+	alive     func() error // as in recordset.Limits
 }
 
 // fetched is what a fetch returned of one partition. It must be released.
 type fetched struct {
-	end     int64 // where the records end that can be read now: those of open transactions come later
-	high    int64 // where all records end
+	end     int64 // offset after the last readable record: those of open transactions come later
+	high    int64 // offset after the last record
 	empty   bool
 	records *recordset.Reader
 	buffer  []byte // that holds them
 }
 
-// rawFetch is a request whose answer holds the records as the broker stores them. kafka-go's own decompresses all of
-// them at once.
+// rawFetch is a request whose answer holds the records as stored. kafka-go would decompress all of them at once.
 type rawFetch struct {
 	fetch.Request
 	version int16
 	client  *Client
 }
 
-// fetchResponse is a fetch.Response up to the length of its records, which end it.
+// fetchResponse is a fetch.Response up to the length of its records, which are its end.
 type fetchResponse struct {
 	ThrottleTimeMs int32                `kafka:"min=v1,max=v11"`
 	ErrorCode      int16                `kafka:"min=v7,max=v11"`
@@ -165,7 +160,7 @@ func (c *Client) fetch(ctx context.Context, w want) (*fetched, error) {
 		records = response.buffer[len(response.buffer)-n:]
 	}
 	f := &fetched{end: p.HighWatermark, high: p.HighWatermark, empty: len(records) == 0, buffer: response.buffer}
-	if p.LastStableOffset >= 0 { // -1 from a broker that does not tell
+	if p.LastStableOffset >= 0 { // -1 from a broker that does not report it
 		f.end = p.LastStableOffset
 	}
 	if f.records, ok = c.readers.Get().(*recordset.Reader); !ok {

@@ -20,27 +20,24 @@ const followMaxBytes = 256 << 10
 // Follow reads a KafkaTopic as it grows, outside any consumer group: it commits nothing.
 type Follow struct {
 	Topic string
-	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
+	// From skips the records before the first one whose timestamp is not before From; zero reads all.
 	From time.Time
-	// Rate is how many records are read per second at most, so that a long topic does not take the processor from
-	// others; 0 means no limit.
+	// Rate is the maximum number of records read per second, which leaves processor time to others; 0 means no limit.
 	Rate int
-	// Current is called whenever a partition has been read up to its end, and so again twice a second or so while
-	// nothing is written: all there was is then known. partitions is how many are read. Calls overlap; nil means nobody
-	// asks.
+	// Current is called when a partition has been read up to its end, and then about twice a second until more is
+	// written. partitions is the number being read. Calls overlap; nil is allowed.
 	Current func(partition, partitions int)
-	Logger  *slog.Logger // of requests that failed and are repeated; nil is silent
+	Logger  *slog.Logger // of retried requests; nil is silent
 }
 
 // Follow calls each for the records of a topic, those of one partition in their order, and waits for more until ctx
 // ends; then it returns nil. The calls do not overlap. The record is valid until each returns.
 //
-// If the topic does not exist at the beginning, the error is a *MissingTopicsError, and as soon as the user may not
-// read it, a *DeniedError. If each panics, that is logged and ends Follow with an error: what is read beside a stream
-// must not end the process. A request that fails later is repeated for as long as it takes. If records were deleted
-// before they were read, or the topic was created anew, reading goes on with the oldest record that is there, so
-// records may come again. Records that cannot be read are left out as in a Replay. Memory is one response of at most
-// 256 KiB (or one larger batch) for each partition, and one record.
+// It returns a *MissingTopicsError if the topic does not exist at the beginning, a *DeniedError once the user may not
+// read it, and an error, also logged, if each panics. A request that fails later is retried until it succeeds. If
+// records were deleted before they were read, or the topic was recreated, reading continues with the oldest record, so
+// records may repeat. Unreadable records are skipped as in a Replay. Memory is one response of at most 256 KiB (or one
+// larger batch) for each partition, and one record.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
 	if f.Logger == nil {
 		f.Logger = slog.New(slog.DiscardHandler)
@@ -52,7 +49,7 @@ func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error
 	parts, ctx := errgroup.WithContext(ctx)
 	tick := time.Tick(c.pauses.follow)
 	for started := 0; ctx.Err() == nil; {
-		// An error passes by: the partitions that are read go on.
+		// After an error the partitions that are read continue.
 		counts, _ := c.partitions(ctx, f.Topic)
 		run.partitions.Store(int64(max(started, counts[f.Topic])))
 		for ; started < counts[f.Topic]; started++ {
@@ -75,7 +72,7 @@ type follow struct {
 
 	mu   sync.Mutex // held while a record is handed on
 	each func(*Record)
-	debt time.Duration // by which the reading is ahead of Rate
+	debt time.Duration // how far reading is ahead of Rate
 }
 
 // partition reads a partition until ctx ends or each panics.
@@ -107,7 +104,7 @@ func (f *follow) partition(ctx context.Context, id int) error {
 			return err
 		case err == nil || errors.Is(err, errNothing):
 			attempt = 0
-		case errors.Is(err, errTruncated): // or retention deleted what was to be read next
+		case errors.Is(err, errTruncated): // or retention deleted the next records
 			located = false
 		default:
 			log := f.Logger.With("kafka_topic", f.Topic, "partition", id, "offset", part.next)
@@ -118,18 +115,18 @@ func (f *follow) partition(ctx context.Context, id int) error {
 	return nil
 }
 
-// longestDebt is how far the reading may be ahead of Rate before it pauses.
+// longestDebt is how far reading may be ahead of Rate before it pauses.
 const longestDebt = 50 * time.Millisecond
 
-// hand hands a record on, not sooner than Rate allows.
+// hand passes a record on, no faster than Rate.
 func (f *follow) hand(ctx context.Context, r *Record) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer func() {
 		if v := recover(); v != nil {
-			err = errors.New("what reads a topic panicked")
+			err = errors.New("the reader of a topic panicked")
 			what, stack := loglimit.Panic(v, 0)
-			f.Logger.Error("what reads a topic panicked", "kafka_topic", f.Topic, "partition", r.Partition,
+			f.Logger.Error("the reader of a topic panicked", "kafka_topic", f.Topic, "partition", r.Partition,
 				"offset", r.Offset, "panic", what, "stack", stack)
 		}
 	}()

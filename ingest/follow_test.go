@@ -101,7 +101,7 @@ func TestFollowFromATime(t *testing.T) {
 	c.follow(ingest.Follow{From: begin.Add(15 * time.Minute)}).until(15, 20)
 }
 
-// TestFollowOfNothing: a topic that is not there is told, and an ended context is no error.
+// TestFollowOfNothing: a missing topic is reported, and an ended context is no error.
 func TestFollowOfNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

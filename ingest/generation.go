@@ -9,14 +9,14 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// heartbeats is how many there are in a session.
+// heartbeats is the number of heartbeats in a session.
 const heartbeats = 6
 
 // commitInterval is how often progress is committed. After a crash the next owner repeats the answers of an interval.
 const commitInterval = 100 * time.Millisecond
 
-// generation is one assignment of partitions. Its workers mark progress and its committer commits it; neither does
-// after the generation was revoked.
+// generation is one assignment of partitions. Until it is revoked, its workers mark progress and its committer commits
+// it.
 type generation struct {
 	c      *Consumer
 	commit func(map[string]map[int]int64) error // of the kafka.Generation
@@ -28,16 +28,16 @@ type generation struct {
 	partitions map[int]*progress
 }
 
-// progress is how far one partition is.
+// progress is the progress of one partition.
 type progress struct {
 	next      int64 // offset of the first record without an answer; -1 before the first answer
 	committed int64
 	moved     time.Time // when next last moved, or when all records were answered
-	blocked   bool      // by an error that somebody must mend
+	blocked   bool      // by an error that somebody must fix
 }
 
-// start starts the workers and the committer of gen, as one function of the generation. When it returns, kafka-go ends
-// the generation; before kafka-go closes the connection or joins the next, it waits for it.
+// start starts the workers and the committer of gen as one function. When it returns, kafka-go ends the generation;
+// before it closes the connection or joins the next generation, it waits for it.
 func (c *Consumer) start(gen *kafka.Generation) {
 	c.metrics.rebalances.Inc()
 	assigned := gen.Assignments[c.cfg.Input]
@@ -51,7 +51,7 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	c.membership.join(len(assigned))
 	g := newGeneration(c, gen.CommitOffsets, assigned)
 	g.beat = func(ctx context.Context) {
-		// The answer, that a rebalance is in progress, is known already.
+		// The answer is known: a rebalance is in progress.
 		_, _ = c.client.kafka.Heartbeat(ctx,
 			&kafka.HeartbeatRequest{GroupID: gen.GroupID, GenerationID: gen.ID, MemberID: gen.MemberID})
 	}
@@ -62,9 +62,9 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	})
 }
 
-// balancer assigns partitions by range and keeps how many there were. Only the leader of the group assigns, so it alone
-// knows which partitions have an owner. kafka-go's own watch counts partitions later, and takes those that were added
-// in between for owned.
+// balancer assigns partitions by range and records their number. Only the leader of the group assigns, so only it knows
+// which partitions have an owner. kafka-go's own watch counts them later, and would take partitions that were added in
+// between for owned.
 type balancer struct {
 	kafka.RangeGroupBalancer
 
@@ -83,8 +83,7 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 }
 
 // changed waits until the number of partitions differs from the number assigned (0 if the topic is gone), and reports
-// whether that happened before ctx ended. When the leader joins again, all members do, and begin at the offsets that
-// the group has then.
+// whether that happened before ctx ended. When the leader rejoins, all members do, at the committed offsets.
 func (g *generation) changed(ctx context.Context) bool {
 	ticker := time.Tick(g.c.cfg.watchInterval)
 	for {
@@ -94,10 +93,10 @@ func (g *generation) changed(ctx context.Context) bool {
 		case <-ticker:
 			counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
 			if err != nil {
-				continue // the broker is away, the topic may be there
+				continue // the broker is unreachable; the topic may exist
 			}
 			if n := counts[g.c.cfg.Input]; n != *g.shared {
-				g.c.log.Warn("the number of partitions of the input topic has changed: joining the group again",
+				g.c.log.Warn("the number of partitions of the input topic has changed: rejoining the group",
 					"before", *g.shared, "partitions", n)
 				return true
 			}
@@ -120,8 +119,8 @@ func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error,
 func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignment) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// Records that were handled when the generation ends are still produced, and marked if that succeeds: those of a
-	// slow partition within produceTimeout, those of one whose attempts fail within patience.
+	// Records in progress when the generation ends are still produced, and marked if that succeeds: those of a slow
+	// partition within produceTimeout, those of a failing one within patience.
 	patience, impatient := context.WithCancel(context.WithoutCancel(ctx))
 	defer impatient()
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -146,7 +145,7 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			g.commitMarked()
 			if id, ok := g.stalled(); ok {
 				g.c.metrics.stalls.Inc()
-				g.c.log.Error("a partition with records neither goes on nor tries to: joining the group again",
+				g.c.log.Error("a partition with records makes no progress: rejoining the group",
 					"partition", id, "timeout", g.c.cfg.stallTimeout)
 				cancel()
 			}
@@ -158,8 +157,7 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 	g.revoke()
 }
 
-// drain waits until the workers have ended their work. kafka-go has ended its heartbeats by then, and the session is
-// shorter than that may take.
+// drain waits until the workers have ended. It sends heartbeats: kafka-go no longer does, and a session is shorter.
 func (g *generation) drain(workers *sync.WaitGroup) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	var beats sync.WaitGroup
@@ -175,7 +173,7 @@ func (g *generation) drain(workers *sync.WaitGroup) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		g.c.log.Error("a handler does not return: going on without it")
+		g.c.log.Error("a handler does not return: continuing without it")
 	}
 }
 
@@ -202,17 +200,17 @@ func (g *generation) mark(partition int, next int64) {
 	})
 }
 
-// begin records where a worker begins to read. That alone is nothing to commit.
+// begin records where a worker begins to read, which is not to be committed.
 func (g *generation) begin(partition int, next int64) {
 	g.update(partition, func(p *progress) { p.next, p.committed = next, next })
 }
 
-// attempt records that a partition reached its end, or tried to go on in vain: joining the group again would not help.
+// attempt records that a partition reached its end, or failed to make progress: rejoining the group would not help.
 func (g *generation) attempt(partition int) {
 	g.update(partition, func(p *progress) { p.moved = time.Now() })
 }
 
-// block records whether a partition is blocked, when that changes.
+// block records that a partition became blocked or is no longer.
 func (g *generation) block(partition int, blocked bool) {
 	if blocked {
 		g.c.metrics.blocked.Inc()
@@ -222,8 +220,8 @@ func (g *generation) block(partition int, blocked bool) {
 	g.update(partition, func(p *progress) { p.blocked, p.moved = blocked, time.Now() })
 }
 
-// stalled returns a partition that has records and has neither gone on nor tried to for too long, as when a handler
-// does not return. A blocked one does not count: it waits for somebody.
+// stalled returns a partition that has records and has neither progressed nor failed for too long, for example because
+// a handler does not return. Blocked partitions do not count.
 func (g *generation) stalled() (partition int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

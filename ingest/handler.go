@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"time"
 
@@ -14,18 +15,16 @@ import (
 // Header is a record header.
 type Header = kafka.Header
 
-// Record is one message of the input topic. Key, Value and header values are valid until Handle returns and must not be
-// changed. Value is nil or empty for a tombstone.
+// Record is one message of the input topic. Its slices are valid until Handle returns. Value is empty for a tombstone.
 type Record struct {
-	Key     []byte
-	Value   []byte
-	Headers []Header
-	// Time is the record's timestamp, set by its producer or by the broker.
-	Time      time.Time
+	Key       []byte
+	Value     []byte
+	Headers   []Header
+	Time      time.Time // set by the record's producer or by the broker
 	Partition int
 	Offset    int64
 
-	lost    msg.Reason // why it cannot be read; "" if it was
+	lost    msg.Reason // why it cannot be read, or ""
 	size    int64      // in bytes, 0 if unknown
 	offsets int64      // how many are lost, from Offset on
 }
@@ -37,9 +36,8 @@ func newRecord(r *recordset.Record, partition int) Record {
 	}
 }
 
-// Output is the message that answers a record. Handle gets it empty, with storage for the value: append to
-// Value rather than replace it. Key and Value may be the record's own; nothing else in it may alias memory that the
-// worker uses again.
+// Output is the message that answers a record. Handle gets it empty, with storage for the value: append to Value rather
+// than replace it. Key and Value may be the record's own; nothing else may alias memory that the worker reuses.
 type Output struct {
 	Key     []byte
 	Value   []byte
@@ -58,7 +56,7 @@ func (o *Output) AddHeader(name, value string) {
 	o.Headers = append(o.Headers, Header{Key: name, Value: o.storage[i:len(o.storage):len(o.storage)]})
 }
 
-// AddEvent appends the headers of a CloudEvent in binary mode, of which at is the time.
+// AddEvent appends the headers of a CloudEvent in binary mode; at is its time.
 func (o *Output) AddEvent(id []byte, source, typ, at string) {
 	o.AddHeader(msg.HeaderSpecVersion, msg.SpecVersion)
 	o.AddHeader(msg.HeaderID, string(id))
@@ -90,28 +88,27 @@ func (o *Output) size() int {
 
 // Handler makes the workers that answer records.
 type Handler interface {
-	// NewWorker returns a worker. There are about as many as processors, whatever the number of partitions. After a
-	// panic of one another takes its place.
+	// NewWorker returns a worker. There are about as many as processors. A new one replaces one that panicked.
 	NewWorker() Worker
 }
 
-// Worker answers records of any partition, from one goroutine at a time, so it may own scratch memory.
+// Worker answers records of any partition in one goroutine at a time, so it may have scratch memory.
 type Worker interface {
 	// Handle answers record r in out, or returns an error, which makes r a dead letter: see Disposition. It must be a
-	// pure function of the record, since a record may come again. It must return soon: nothing interrupts it.
+	// pure function of the record, which may come again, and return soon: nothing interrupts it.
 	Handle(r *Record, out *Output) error
 }
 
 // Modeled may be implemented by a Worker. Its Model is called after Handle panicked.
 type Modeled interface {
-	// Model names the model that the record in hand was answered by, "" if none was chosen yet. It must not panic.
+	// Model names the model that answered the last record, "" if none was chosen. It must not panic.
 	Model() (name, version string)
 }
 
-// ReasonScoringFailed is the reason that ingest itself gives; a handler has its own.
+// ReasonScoringFailed is the reason that ingest itself gives.
 const ReasonScoringFailed = string(msg.ScoringFailed)
 
-// Verdict is what the dead letter of a record says. It is an error, so that a Worker can return it.
+// Verdict is the content of a dead letter, as an error that a Worker returns.
 type Verdict struct {
 	Reason       string // msg.HeaderReason
 	Field        string // msg.HeaderField, left out if empty
@@ -130,9 +127,8 @@ func (v *Verdict) Error() string {
 func (v *Verdict) Unwrap() error { return v.Err }
 
 // Disposition returns what goes into the dead letter of a record that failed with err. A *msg.Error in its chain gives
-// its reason and field, and the stage decode. A *Verdict gives the version and, if they are codes, reason, field and
-// stage. Without either the reason is scoring_failed and the stage handle. Neither the error's text nor the record's
-// content is written anywhere.
+// reason and field, with the stage decode. A *Verdict gives the version and, if they are codes, reason, field and
+// stage. Otherwise the reason is scoring_failed and the stage handle. The texts of error and record are never written.
 func Disposition(err error) Verdict {
 	v := Verdict{Reason: ReasonScoringFailed, Stage: "handle"}
 	if refused, ok := errors.AsType[*msg.Error](err); ok {
@@ -154,9 +150,50 @@ func Disposition(err error) Verdict {
 	return v
 }
 
-// isCode reports whether s is a short lower-case word with underscores. Other text could hold a patient's words.
+// isCode reports whether s is a short lower-case word with underscores: other text could quote a patient.
 func isCode(s string) bool {
 	return len(s) >= 3 && len(s) <= 31 && !slices.ContainsFunc([]byte(s), func(b byte) bool {
 		return (b < 'a' || b > 'z') && b != '_' && (b < '0' || b > '9')
 	})
+}
+
+// workers lends the handler's workers to the partitions, as many as can run at once: most memory is theirs.
+type workers struct {
+	handler Handler
+	idle    chan Worker // nil for one that has not been made yet
+}
+
+// workerPatience is how long a partition waits before it gets one more worker, in case a handler does not return.
+const workerPatience = time.Second
+
+func newWorkers(h Handler) *workers {
+	w := &workers{handler: h, idle: make(chan Worker, runtime.GOMAXPROCS(0))}
+	for range cap(w.idle) {
+		w.idle <- nil
+	}
+	return w
+}
+
+func (w *workers) borrow() Worker {
+	var worker Worker
+	select {
+	case worker = <-w.idle:
+	default:
+		select {
+		case worker = <-w.idle:
+		case <-time.After(workerPatience):
+		}
+	}
+	if worker == nil {
+		worker = w.handler.NewWorker()
+	}
+	return worker
+}
+
+// put takes a worker back, and drops an extra one.
+func (w *workers) put(worker Worker) {
+	select {
+	case w.idle <- worker:
+	default:
+	}
 }

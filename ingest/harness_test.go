@@ -332,7 +332,7 @@ func (c *cluster) metadata() (*kafka.MetadataResponse, error) {
 }
 
 // committed returns the group's offset for each partition of the input, -1
-// where there is none.
+// if there is none.
 func (c *cluster) committed() []int64 {
 	c.Helper()
 	ends := c.ends(c.in)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// membership is how a consumer stands in its group.
+// membership is the state of a consumer in its group.
 type membership struct {
 	mu     sync.Mutex
-	joined bool      // it has been in a generation, and nothing that somebody must mend keeps it from another
+	joined bool      // it has been in a generation, and no lasting error prevents another
 	unable error     // why the last attempt at joining failed; nil if it did not
 	left   time.Time // when its last generation ended; zero in one
-	idle   time.Time // since when a generation gives it no partition; zero if it has some
+	idle   time.Time // since when it has no partition; zero if it has one
 }
 
-// join records that a generation with so many partitions for this consumer began.
+// join records the beginning of a generation with this number of partitions for the consumer.
 func (m *membership) join(partitions int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,7 +35,7 @@ func (m *membership) leave() {
 	m.left = time.Now()
 }
 
-// fail records why the group could not be joined, and whether somebody must mend that. It returns the error before.
+// fail records why joining failed, and whether somebody must fix that. It returns the previous error.
 func (m *membership) fail(err error, lasting bool) (before error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,8 +51,7 @@ func (m *membership) end() {
 	m.joined, m.unable = false, nil
 }
 
-// unready returns an error unless the consumer is in a generation, or its last one ended less than so long ago and may
-// be followed by another.
+// unready returns an error unless the consumer is in a generation, or its last one ended more recently than after.
 func (m *membership) unready(after time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +70,7 @@ func (m *membership) unready(after time.Duration) error {
 	return nil
 }
 
-// remark returns a sentence on a consumer that has had no partition for so long, "" for any other.
+// remark returns a sentence on a consumer without a partition for this long, "" for any other.
 func (m *membership) remark(after time.Duration) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -61,10 +61,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		fetchErrors: in.Counter("fetch_errors_total", "Fetch requests that failed."),
 		panics:      in.Counter("handler_panics_total", "Panics recovered in the handler."),
 		stalls: in.Counter("stalls_total",
-			"Generations left because a partition with records neither went on nor tried to."),
-		blocked: in.Gauge("blocked_partitions", "Partitions that wait until somebody mends what the brokers refuse."),
+			"Generations left because a partition with records made no progress."),
+		blocked: in.Gauge("blocked_partitions", "Partitions that are blocked until the cause of a refusal by the brokers is fixed."),
 		permanent: in.Counters("permanent_errors_total",
-			"Errors of brokers that do not pass by themselves, by Kafka's code.", "code"),
+			"Broker errors that last until their cause is fixed, by Kafka's code.", "code"),
 		missing: in.Gauges("topic_missing", "1 while a topic of the stream does not exist.", "kafka_topic"),
 		reasons: make(map[string]prometheus.Counter),
 	}
@@ -74,7 +74,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.reasons[string(r)] = m.deadLetters.WithLabelValues(string(r))
 		m.lastLetter.WithLabelValues(string(r))
 	}
-	m.permanent.WithLabelValues(strconv.Itoa(int(kafka.TopicAuthorizationFailed))) // others appear when they are met
+	m.permanent.WithLabelValues(strconv.Itoa(int(kafka.TopicAuthorizationFailed))) // others appear when they occur
 	for _, cause := range []string{causeRetention, causeAbsent} {
 		m.skipped.WithLabelValues(cause)
 	}
@@ -87,7 +87,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // Values of the labels cause and result.
 const (
 	causeRetention = "retention" // deleted before they were read
-	causeAbsent    = "absent"    // compacted away, of an aborted transaction, or the marker of one
+	causeAbsent    = "absent"    // compacted, aborted, or the marker of a transaction
 
 	commitOK     = "ok"
 	commitStale  = "stale" // refused: the partition now belongs to another member

@@ -73,11 +73,11 @@ func TestPanicStorm(t *testing.T) {
 	lines, panics := m.logged(`msg="the handler panicked" component=ingest records=(\d+) partition=\d offset=\d+ ` +
 		`model=m model_version=v7 panic=string`)
 	if panics != 300 || lines > 20 {
-		t.Errorf("%d lines tell of %d panics, want few of 300", lines, panics)
+		t.Errorf("%d lines report %d panics, want few of 300", lines, panics)
 	}
 	if lines, refused := m.logged(
 		`msg="record refused" component=ingest records=(\d+) reason=scoring_failed `); refused != 300 || lines > 20 {
-		t.Errorf("%d lines tell of %d records refused, want few of 300", lines, refused)
+		t.Errorf("%d lines report %d records refused, want few of 300", lines, refused)
 	}
 	if strings.Contains(m.log.String(), patient) {
 		t.Error("the log holds what a panic held")

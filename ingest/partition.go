@@ -16,19 +16,18 @@ import (
 )
 
 const (
-	// A batch is the records handled between two produce requests. It ends with the records of a fetch, or at the first
-	// of these limits. They bound the memory of a partition, and how long the end of its generation waits.
+	// A batch holds the records between two produce requests: those of a fetch, up to the first of these limits. They
+	// bound the memory of a partition and the time to end its generation.
 	maxBatchRecords     = 512
 	maxBatchInputBytes  = 1 << 20
 	maxBatchOutputBytes = 800 << 10 // with the last answer still one produce request
 
-	// A fetch returns fetchMaxBytes, or less with many partitions: those of all together are fetchTotalBytes, as long
-	// as each gets fetchMinBytes.
+	// A fetch returns fetchMaxBytes or, if that exceeds fetchTotalBytes for all partitions, down to fetchMinBytes.
 	fetchMinBytes, fetchMaxBytes = 128 << 10, 1 << 20
 	fetchTotalBytes              = 8 << 20
 
-	// maxBusy partitions, or four for each processor if that is more, have a batch in hand at once; the others wait
-	// with what they have fetched. So many are enough to keep the processors busy while brokers acknowledge.
+	// maxBusy partitions, or four per processor if that is more, have a batch in progress at once; the others wait with
+	// a fetched response. This keeps the processors busy while brokers acknowledge.
 	maxBusy = 16
 )
 
@@ -42,13 +41,13 @@ type partition struct {
 	bytes  int    // of a fetch
 
 	batch    *batch      // borrowed, while there are records
-	busy     atomic.Bool // it is one of Consumer.busy
+	busy     atomic.Bool // counted in Consumer.busy
 	consumed prometheus.Counter
 
 	answers, letters Producer
-	blocked          atomic.Bool // until somebody mends what the brokers refuse
+	blocked          atomic.Bool // until somebody fixes what the brokers refuse
 	failing          atomic.Bool // the last attempt at writing failed
-	abandon          func()      // gives up what fails to be written, if it is late
+	abandon          func()      // stops writing that fails too late
 }
 
 func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
@@ -63,7 +62,7 @@ func newPartition(g *generation, a kafka.PartitionAssignment) *partition {
 	return p
 }
 
-// onWriteError handles each error that keeps an answer or dead letter from being written.
+// onWriteError handles each error of writing an answer or dead letter.
 func (p *partition) onWriteError(err error) {
 	p.failing.Store(true)
 	p.c.metrics.retries.Inc()
@@ -72,8 +71,8 @@ func (p *partition) onWriteError(err error) {
 	p.abandon()
 }
 
-// onError handles each error that keeps the partition from reading or writing. One that does not pass by itself blocks
-// the partition, and only this one, until it goes on.
+// onError handles each error of reading or writing. One that somebody must fix blocks this partition until an attempt
+// succeeds.
 func (p *partition) onError(err error, what string) {
 	p.leave() // others may go on
 	p.g.attempt(p.id)
@@ -85,19 +84,19 @@ func (p *partition) onError(err error, what string) {
 	}
 	if p.blocked.CompareAndSwap(false, true) {
 		p.g.block(p.id, true)
-		p.c.log.Error("a partition waits until somebody mends this", "partition", p.id, "cannot", what, "err", err)
+		p.c.log.Error("a partition is blocked until the cause is fixed", "partition", p.id, "cannot", what, "err", err)
 	}
 }
 
 func (p *partition) resume() {
 	if p.blocked.CompareAndSwap(true, false) {
 		p.g.block(p.id, false)
-		p.c.log.Info("the partition goes on", "partition", p.id)
+		p.c.log.Info("the partition continues", "partition", p.id)
 	}
 }
 
-// run handles records until ctx ends. Records in hand are still written while produce lasts, if that fails until
-// patience ends, and not at all in a blocked partition.
+// run handles records until ctx ends. Records in progress are still written while produce lasts, but only until
+// patience ends if that fails, and not at all in a blocked partition.
 func (p *partition) run(ctx, patience, produce context.Context) {
 	produce, cancel := context.WithCancel(produce)
 	defer cancel()
@@ -148,8 +147,8 @@ func (p *partition) run(ctx, patience, produce context.Context) {
 	}
 }
 
-// locate finds where to read if the group has no offset yet, or an offset that the broker does not have. It begins with
-// the oldest record, so that no record that is still there is lost, and logs what is gone.
+// locate finds where to read if the group has no offset, or one that the broker does not have. It begins with the
+// oldest record, so that none that is left is lost, and logs which were lost.
 func (p *partition) locate(ctx context.Context) error {
 	first, end, err := p.c.client.bounds(ctx, p.c.cfg.Input, p.id)
 	if err != nil {
@@ -198,8 +197,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 			return err
 		}
 	}
-	// All was read, unless ctx ended. What is behind the last record was not for us: markers and aborted records, or
-	// compacted ones.
+	// All was read, unless ctx ended. The offsets after it are of markers, and of aborted or compacted records.
 	if behind := res.records.Passed(); ctx.Err() == nil && behind > p.next {
 		p.c.metrics.skipped.WithLabelValues(causeAbsent).Add(float64(behind - p.next))
 		p.next = behind
@@ -212,8 +210,7 @@ func (p *partition) fetch(ctx, produce context.Context) error {
 	return nil
 }
 
-// consume handles records batch by batch. It returns nil after the last record or when ctx ends, otherwise the error
-// that kept it from the end.
+// consume handles records batch by batch, up to the last one or the end of ctx, or returns the error that stopped it.
 func (p *partition) consume(ctx, produce context.Context, records *recordset.Reader) error {
 	select {
 	case p.c.busy <- struct{}{}:
@@ -259,7 +256,7 @@ func (p *partition) consume(ctx, produce context.Context, records *recordset.Rea
 	return nil
 }
 
-// handle lets a worker answer a record, or makes it a dead letter.
+// handle has a worker answer a record, or makes it a dead letter.
 func (p *partition) handle(r Record) {
 	begin := time.Now()
 	defer func() { p.c.metrics.handleSeconds.Observe(time.Since(begin).Seconds()) }()
@@ -278,14 +275,14 @@ func (p *partition) handle(r Record) {
 	p.batch.answer(out)
 }
 
-// leave makes room for another partition to be busy.
+// leave lets another partition be busy.
 func (p *partition) leave() {
 	if p.busy.CompareAndSwap(true, false) {
 		<-p.c.busy
 	}
 }
 
-// returnWorker returns the worker, if the partition has one: others may go on while it waits.
+// returnWorker returns the worker, if any, to the other partitions.
 func (p *partition) returnWorker() {
 	if p.worker != nil {
 		p.c.workers.put(p.worker)
@@ -294,7 +291,7 @@ func (p *partition) returnWorker() {
 }
 
 // flush writes the answers and dead letters of the batch, waits until they are acknowledged, and marks the batch. It
-// fails only when produce ends; the batch is then unmarked and must not be used again.
+// fails only when produce ends; the batch is then unmarked and must not be reused.
 func (p *partition) flush(produce context.Context) error {
 	n := p.batch.len()
 	if n == 0 {
@@ -340,8 +337,8 @@ func (p *partition) flush(produce context.Context) error {
 }
 
 // writeDeadLetters writes the dead letters. If one is too large for its topic, the partition waits until somebody
-// raises the limit. Skipping the letter would lose it; ending the process would stop the other partitions, here and,
-// after the next rebalance, everywhere.
+// raises the limit: skipping the letter would lose it, and ending the process would stop all partitions, after a
+// rebalance those of other scorers too.
 func (p *partition) writeDeadLetters(produce context.Context) error {
 	if len(p.batch.letters) == 0 {
 		return nil
@@ -365,7 +362,7 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 	return nil
 }
 
-// logRefusal logs a refused record. Of the records that are refused together for one reason, the line names the first.
+// logRefusal logs a refused record. A line counts the records refused for one reason and names the first.
 func (p *partition) logRefusal(v Verdict, offset int64) {
 	p.c.records.Add(v.Reason, func(n int) {
 		log := p.c.log.With("records", n, "reason", v.Reason)

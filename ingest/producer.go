@@ -32,41 +32,28 @@ func (e *TooLargeError) Error() string {
 // Unwrap returns Kafka's error.
 func (e *TooLargeError) Unwrap() error { return kafka.MessageSizeTooLarge }
 
-var compressions = []struct {
-	name  string
-	codec kafka.Compression
-}{{"none", 0}, {"snappy", kafka.Snappy}, {"lz4", kafka.Lz4}, {"zstd", kafka.Zstd}}
-
 // Compressions returns the names of the compressions of messages.
-func Compressions() (names []string) {
-	for _, c := range compressions {
-		names = append(names, c.name)
-	}
-	return names
-}
+func Compressions() []string { return []string{"none", "snappy", "lz4", "zstd"} }
 
-// codec returns the compression of that name; "" is none.
-func codec(name string) (kafka.Compression, error) {
-	i := slices.Index(Compressions(), cmp.Or(name, "none"))
-	if i < 0 {
-		return 0, fmt.Errorf("unknown compression %q: use one of %s", name, strings.Join(Compressions(), ", "))
+// codec returns the compression of that name, none for "".
+func codec(name string) (c kafka.Compression, err error) {
+	name = cmp.Or(name, "none")
+	if !slices.Contains(Compressions(), name) {
+		return c, fmt.Errorf("unknown compression %q: use one of %s", name, strings.Join(Compressions(), ", "))
 	}
-	return compressions[i].codec, nil
+	return c, c.UnmarshalText([]byte(name))
 }
 
 // Producer writes messages and waits until all in-sync replicas have them. It is safe for concurrent use.
 //
-// A message without a key goes to the partition of the record that it answers. Any other goes to the partition that
-// Java's default partitioner would choose (murmur2 of the key), so that all messages with one key are in one partition,
-// in order.
+// A message without a key goes to the partition of the record that it answers, any other to the partition that Java's
+// default partitioner would choose (murmur2 of the key), so that messages with the same key stay in order.
 type Producer struct {
 	client *Client
 	log    *slog.Logger
-	// failed is called with the error before each further attempt. If it is nil, an error that does not pass by itself
-	// ends Produce.
-	failed func(error)
-	// compression of the batches.
-	compression kafka.Compression
+	// failed is called with the error before each retry. If nil, an error that somebody must fix ends Produce.
+	failed      func(error)
+	compression kafka.Compression // of the batches
 }
 
 // NewProducer returns a producer that writes through client.
@@ -74,10 +61,10 @@ func NewProducer(client *Client, log *slog.Logger) *Producer {
 	return &Producer{client: client, log: log}
 }
 
-// Produce writes messages to topic in their order and returns when all are acknowledged. It retries for as long as the
-// cluster is away; only the end of ctx, a *TooLargeError, or an error that somebody must mend, such as a *DeniedError,
-// stops it. A message whose acknowledgement was lost is written twice. After an error any part of the messages may have
-// been written; another call with them leaves out those that were acknowledged. The messages belong to the producer
+// Produce writes messages to topic in their order and returns when all are acknowledged. It retries while the cluster
+// is unreachable; only the end of ctx, a *TooLargeError, or an error that somebody must fix, for example a
+// *DeniedError, stops it. A message whose acknowledgement was lost is written twice. After an error any of the messages
+// may have been written; another call with them skips those that were acknowledged. The messages belong to the producer
 // from the first call on: a request that timed out may still read them after a later one succeeded.
 func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output) error {
 	if len(messages) == 0 {
@@ -95,12 +82,12 @@ func (p *Producer) Produce(ctx context.Context, topic string, messages []*Output
 	}
 }
 
-// partitionsError says that the partitions of a topic are not known, or not those that they were.
+// partitionsError says that the partitions of a topic are unknown or have changed.
 type partitionsError struct{ err error }
 
 func (e *partitionsError) Error() string { return e.err.Error() }
 
-// spread writes the messages that were not acknowledged yet to the partitions that topic has now.
+// spread writes the messages that are not acknowledged yet to the current partitions of topic.
 func (p *Producer) spread(ctx context.Context, topic string, messages []*Output) error {
 	counts, err := p.client.partitions(ctx, topic)
 	if err == nil && counts[topic] == 0 {
@@ -116,7 +103,7 @@ func (p *Producer) spread(ctx context.Context, topic string, messages []*Output)
 	return all.Wait()
 }
 
-// byPartition splits the messages that were not acknowledged yet by the partition of their key, out of n.
+// byPartition groups the messages that are not acknowledged yet by partition, out of n.
 func byPartition(messages []*Output, n int) map[int][]*Output {
 	batches := make(map[int][]*Output, n)
 	ids := make([]int, n)
@@ -152,7 +139,7 @@ func (p *Producer) toPartition(ctx context.Context, topic string, partition int,
 	return nil
 }
 
-// batch writes one batch and retries until it is acknowledged. Several messages too large for the topic are halved.
+// batch writes one batch and retries until it is acknowledged. It halves a batch that is too large for the topic.
 func (p *Producer) batch(ctx context.Context, topic string, partition int, messages []*Output) error {
 	for attempt := 0; ; attempt++ {
 		res, err := p.client.kafka.Produce(ctx, &kafka.ProduceRequest{
@@ -188,7 +175,7 @@ func (p *Producer) batch(ctx context.Context, topic string, partition int, messa
 	}
 }
 
-// again counts and logs a failed attempt, and waits before the next. It returns why there is none.
+// again counts and logs a failed attempt, and waits before the next one. It returns an error if there is to be none.
 func (p *Producer) again(ctx context.Context, topic string, attempt int, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -15,48 +15,44 @@ import (
 )
 
 const (
-	// replayMaxBytes bounds one fetch of a replay, and with it the memory.
-	replayMaxBytes = 4 << 20
-	// replayAttempts is how often a request may fail in a row before the replay fails: about 20 seconds, in which a
-	// partition finds a new leader.
+	replayMaxBytes = 4 << 20 // bounds one fetch of a replay, and with it the memory
+	// replayAttempts is the number of failures in a row that end a replay: 20 s, enough for a partition to find a new
+	// leader.
 	replayAttempts = 24
 )
 
 // Replay reads a KafkaTopic again, outside any consumer group: it commits nothing.
 type Replay struct {
 	Topic string
-	// From leaves out the records before the first one whose timestamp is not before From; zero reads all.
+	// From skips the records before the first one whose timestamp is not before From; zero reads all.
 	From time.Time
-	// Until leaves out the records from this offset on, by partition, and all of partitions that it does not have; nil
-	// reads up to the end that each partition has when the replay begins.
+	// Until is the end offset of each partition; those beyond it are skipped. nil means the ends at the beginning.
 	Until []int64
-	// Progress is called after each fetch with the offsets passed and their total; nil means nobody looks.
+	// Progress is called after each fetch with the offsets passed and their total; may be nil.
 	Progress func(done, total int64)
-	Logger   *slog.Logger // of requests that failed and are repeated; nil is silent
+	Logger   *slog.Logger // of retried requests; nil is silent
 }
 
 // Replayed counts what a replay has passed.
 type Replayed struct {
 	Partitions int   `json:"partitions"`
 	Records    int64 `json:"records"`
-	// Absent counts the offsets that held no record: compaction removed it, its transaction was aborted, or it marks
-	// the end of one.
+	// Absent counts the offsets without a record: compacted, of an aborted transaction, or a marker.
 	Absent int64 `json:"absent"`
-	// Lost counts the offsets of records that are logged and left out: they have more than 1 MiB and 64 KiB, or their
-	// batch cannot be decompressed.
+	// Lost counts skipped offsets: records above 1 MiB and 64 KiB, or in a batch that cannot be decompressed.
 	Lost int64 `json:"lost"`
 	// Deleted counts the offsets that retention deleted while the replay was under way.
 	Deleted int64 `json:"deleted"`
 }
 
 // Replay calls each for the records of a topic, partition after partition in their order, up to the end that each
-// partition has when Replay begins; what is written later is left for another time. The record is valid until each
-// returns; an error of each ends the replay and is returned as it is.
+// partition has when Replay begins. The record is valid until each returns; an error of each ends the replay and is
+// returned as it is.
 //
-// A request that fails is repeated for about 20 seconds. If the topic does not exist, the error is a
-// *MissingTopicsError, and if the user may not read it, a *DeniedError. It is an error if a partition was truncated or
-// recreated while it was read, since the records seen are then of no one log. Memory is one response of at most 4 MiB
-// (or one larger batch), and one record.
+// A failing request is retried for about 20 seconds. If the topic does not exist, the error is a *MissingTopicsError,
+// and if the user may not read it, a *DeniedError. A partition that is truncated or recreated meanwhile is an error,
+// since its records then come from different logs. Memory is one response of at most 4 MiB (or one larger batch), and
+// one record.
 func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
@@ -89,8 +85,8 @@ func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error)
 	return run.Replayed, nil
 }
 
-// Ends returns the offset behind the last record of each partition of a topic: a Replay with these as Until reads what
-// is there now. Like a replay, it repeats a request that fails for about 20 seconds.
+// Ends returns the offset after the last record of each partition: a Replay with these as Until reads what there is
+// now. Like a replay, it retries a failing request for about 20 seconds.
 func (c *Client) Ends(ctx context.Context, topic string, log *slog.Logger) ([]int64, error) {
 	counts, err := c.existing(ctx, topic)
 	if err != nil {
@@ -127,10 +123,10 @@ type replayPart struct {
 	stable    int64 // fetched.end of the last fetch
 }
 
-// errEach wraps an error of the caller's function, which no repetition cures.
+// errEach wraps an error of the caller's function, which is not retried.
 type errEach struct{ error }
 
-// errNothing is returned by a fetch that passed no offset although there should be some.
+// errNothing is returned by a fetch that passed no offset before the end.
 var errNothing = errors.New("the broker returns no records before the end of the partition")
 
 func (r *replay) retry(ctx context.Context, p *replayPart, what string,
@@ -192,7 +188,7 @@ func (r *replay) bounds(ctx context.Context, p *replayPart) error {
 var errTruncated = errors.New("the topic was truncated or recreated while it was read, or since the offsets up to " +
 	"which to read were noted")
 
-// fetch reads records once. Offsets up to the end that no record has are passed too.
+// fetch reads records once. It also passes offsets without a record.
 func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	before := p.next
 	res, err := r.client.fetch(ctx, want{
@@ -215,7 +211,7 @@ func (r *replay) fetch(ctx context.Context, p *replayPart) error {
 	return err
 }
 
-// read hands on the records of a response that are before the end.
+// read passes on the records of a response that are before the end.
 func (r *replay) read(p *replayPart, records *recordset.Reader) error {
 	for p.next < p.end {
 		record, buffer, err := records.Next(r.buffer[:0])
@@ -230,7 +226,7 @@ func (r *replay) read(p *replayPart, records *recordset.Reader) error {
 		switch {
 		case record.Offset >= p.end:
 		case record.Lost != "":
-			r.Logger.Warn("a record cannot be read, and is left out", "kafka_topic", r.Topic, "partition", p.id,
+			r.Logger.Warn("skipping a record that cannot be read", "kafka_topic", r.Topic, "partition", p.id,
 				"offset", record.Offset, "offsets", record.Offsets, "reason", record.Lost, "bytes", record.Size)
 			r.pass(p, min(record.Offset+record.Offsets, p.end), &r.Lost)
 		default:
@@ -244,7 +240,7 @@ func (r *replay) read(p *replayPart, records *recordset.Reader) error {
 	return nil
 }
 
-// relocate goes on with the first record that is left, if retention has deleted those to be read next.
+// relocate continues with the first record left if retention has deleted the next ones.
 func (r *replay) relocate(ctx context.Context, p *replayPart) error {
 	first, end, err := r.client.bounds(ctx, r.Topic, p.id)
 	switch {
@@ -259,7 +255,7 @@ func (r *replay) relocate(ctx context.Context, p *replayPart) error {
 	return nil
 }
 
-// pass goes on to an offset and counts those in between.
+// pass moves to an offset and counts those in between.
 func (r *replay) pass(p *replayPart, next int64, count *int64) {
 	*count += next - p.next
 	p.next = next

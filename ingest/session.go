@@ -18,11 +18,9 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 )
 
-// session is a connection whose login may end after a while: brokers with connections.max.reauth.ms close a connection
-// at the first request after that. kafka-go does not know of it. So a session logs in again (KIP-368), between two
-// requests and before its time is over. Nothing is sent twice by it, and a member keeps its generation.
-//
-// As kafka-go writes them, whole requests follow each other, and no other goroutine writes meanwhile.
+// session is a connection that logs in again before its login expires (KIP-368): brokers with connections.max.reauth.ms
+// close a connection at the first later request, and kafka-go does not handle that. It does so between two requests, so
+// nothing is sent twice and a member keeps its generation. kafka-go writes whole requests, one goroutine at a time.
 type session struct {
 	net.Conn
 	mechanism func() (sasl.Mechanism, error)
@@ -34,7 +32,7 @@ type session struct {
 	reads, writes  time.Time // deadlines set by the user
 }
 
-// newSession logs in on a connection that no request was sent on.
+// newSession logs in on a connection without earlier requests.
 func newSession(ctx context.Context, conn net.Conn, mechanism func() (sasl.Mechanism, error)) (*session, error) {
 	s := &session{Conn: conn, mechanism: mechanism}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
@@ -53,8 +51,8 @@ func (s *session) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// renew counts what is to be written, and logs in before it if the session ends soon and no answer is under way. An
-// answer that is waited for puts it off: a broker takes a login after the end of a session too.
+// renew counts what is written, and first logs in if the session expires soon and no request is pending. A pending one
+// delays it: brokers accept a login after the end of a session too.
 func (s *session) renew(b []byte) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,13 +115,13 @@ func (s *session) login(ctx context.Context) error {
 	}
 	s.ends = time.Time{}
 	if lifetime > 0 {
-		// the broker began to count before, and a request takes time to arrive
+		// The broker began to count earlier, and a request takes time to arrive.
 		s.ends = time.Now().Add(lifetime * 8 / 10)
 	}
 	return nil
 }
 
-// saslVersions asks which requests for logging in the broker knows.
+// saslVersions asks which login requests the broker supports.
 func saslVersions(conn *protocol.Conn) (map[protocol.ApiKey]int16, error) {
 	r, err := conn.RoundTrip(new(apiversions.Request))
 	if err != nil {
@@ -142,11 +140,11 @@ func saslVersions(conn *protocol.Conn) (map[protocol.ApiKey]int16, error) {
 	return versions, nil
 }
 
-// errLoginClosed is how some brokers refuse a password, and what a login sees of a broker that ends. So it is lasting
-// for who connects for the first time, and passes for a stream that runs.
+// errLoginClosed is how some brokers refuse a password, but also what a stopping broker causes. It is final for the
+// first connection, and temporary for a running stream.
 var errLoginClosed = errors.New("the broker closed the connection during the login: are user and password right?")
 
-// authenticate returns how long the login lasts; 0 is for good.
+// authenticate returns how long the login lasts; 0 if it does not expire.
 func authenticate(ctx context.Context, conn *protocol.Conn,
 	mechanism sasl.Mechanism,
 ) (lifetime time.Duration, err error) {
@@ -167,7 +165,7 @@ func authenticate(ctx context.Context, conn *protocol.Conn,
 		}
 		answer, ok := r.(*saslauthenticate.Response)
 		if !ok {
-			return 0, errors.New("no answer to a login")
+			return 0, errors.New("the broker did not answer the login")
 		}
 		if answer.ErrorCode != 0 {
 			return 0, kafka.Error(answer.ErrorCode) // its text may name the user
@@ -178,15 +176,15 @@ func authenticate(ctx context.Context, conn *protocol.Conn,
 	return lifetime, err
 }
 
-// messages counts the messages of a stream of bytes. Each begins with its length in four bytes.
+// messages counts the messages in a stream of bytes. Each begins with its length in four bytes.
 type messages struct {
-	n     int // that are over
+	n     int // complete ones
 	size  [4]byte
 	sized int    // bytes of size that have passed
-	left  uint32 // bytes of the message to come
+	left  uint32 // bytes left of the message
 }
 
-// whole reports whether no message is under way.
+// whole reports whether no message is in progress.
 func (m *messages) whole() bool { return m.sized == 0 }
 
 func (m *messages) pass(b []byte) {
@@ -195,7 +193,7 @@ func (m *messages) pass(b []byte) {
 			n := copy(m.size[m.sized:], b)
 			m.sized += n
 			b = b[n:]
-			m.left = binary.BigEndian.Uint32(m.size[:]) // once all of it is there
+			m.left = binary.BigEndian.Uint32(m.size[:]) // valid once complete
 		} else {
 			n := min(len(b), int(m.left))
 			m.left -= uint32(n) //nolint:gosec // at most left

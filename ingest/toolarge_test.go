@@ -83,7 +83,7 @@ func TestDeadLetterTooLarge(t *testing.T) {
 		t.Errorf("the limit was not warned of at the start:\n%s", m.log)
 	}
 	if !strings.Contains(m.log.String(), "reason=too_large field=text stage=decode") {
-		t.Errorf("the log does not tell the field at fault:\n%s", m.log)
+		t.Errorf("the log does not name the wrong field:\n%s", m.log)
 	}
 	dead := count(c.read(c.dlq))
 	for key, times := range dead {

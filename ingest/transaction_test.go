@@ -131,7 +131,7 @@ func TestAbortedOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestOpenTransaction: what cannot be read yet waits, which is no stall. Metrics and a remark tell of it, and the
+// TestOpenTransaction: what cannot be read yet waits, which is no stall. Metrics and a remark report it, and the
 // consumer stays ready.
 func TestOpenTransaction(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func TestSchedule(t *testing.T) {
 	p := launch(t,
 		append([]string{"retrain", "--schedule", "@every 1s", "--time-zone", "Europe/Berlin", "--model-dir", dir},
 			flags...)...)
-	p.says(`"msg":"this run failed; the next one is tried"`)
+	p.says(`"msg":"this run failed; waiting for the next one"`)
 	if err := os.WriteFile(notes, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestScheduleRefuses(t *testing.T) {
 		more []string
 		want string
 	}{
-		"no expression":   {[]string{"--schedule", "2am"}, `as in "30 2 * * *"`},
+		"no expression":   {[]string{"--schedule", "2am"}, `for example "30 2 * * *"`},
 		"never":           {[]string{"--schedule", "0 0 31 2 *"}, "has no next time"},
 		"no zone":         {[]string{"--schedule", "@daily", "--time-zone", "Berlin"}, "unknown time zone Berlin"},
 		"one cut-off":     {[]string{"--schedule", "@daily", "--as-of", "2026-11-20T00:00:00Z"}, "--as-of"},

@@ -1,3 +1,11 @@
+// Package deadletter inspects dead letters and sends them back to their KafkaTopic once the cause is fixed.
+//
+// A dead letter is a message that could not be answered, with headers that say why. It remains in its KafkaTopic until
+// retention deletes it: sending it back writes a copy of the original message, without those headers, to the KafkaTopic
+// that it came from. The copy's msg.HeaderReplays counts the attempts, so that a message that fails each time is not
+// sent back for ever.
+//
+// Only Read passes on the message itself; a Letter has its place, its size and the reason.
 package deadletter
 
 import (
@@ -14,19 +22,16 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Box is a KafkaTopic of dead letters. It is read outside any consumer group, up to the end that it has when reading
-// begins.
+// Box is a KafkaTopic of dead letters. It is read outside any consumer group, up to its end when reading begins.
 type Box struct {
-	Client *ingest.Client
-	Topic  string
-	Logger *slog.Logger
-	// Progress is called with the offsets passed and their total; nil means nobody looks.
-	Progress func(done, total int64)
+	Client   *ingest.Client
+	Topic    string
+	Logger   *slog.Logger
+	Progress func(done, total int64) // called with the offsets passed and their total; may be nil
 }
 
-// Read calls each for the dead letters that match, partition after partition, and returns how many records of the
-// KafkaTopic are no dead letters. The record holds the message as it came; it is valid until each returns. An error of
-// each ends the reading.
+// Read calls each for the matching dead letters, partition after partition, and returns the number of other records.
+// The record is the original message, valid until each returns. An error of each ends the reading.
 func (b *Box) Read(ctx context.Context, f Filter, each func(*Letter, *ingest.Record) error) (foreign int, err error) {
 	_, err = b.Client.Replay(ctx, ingest.Replay{Topic: b.Topic, Progress: b.Progress, Logger: b.Logger},
 		func(r *ingest.Record) error {
@@ -78,17 +83,16 @@ func (b *Box) Count(ctx context.Context, f Filter) ([]Count, error) {
 	return all, err
 }
 
-// DefaultMaxAttempts is how often a message may die, unless somebody says otherwise, before it is not sent back again.
+// DefaultMaxAttempts is the default of Sending.MaxAttempts.
 const DefaultMaxAttempts = 3
 
-// Sending says how to send dead letters back.
+// Sending says which dead letters to send back, and how.
 type Sending struct {
 	Filter
-	// To is the KafkaTopic to send to. Letters that came from another one stay.
-	To string
-	// MaxAttempts leaves out letters that have died so often.
-	MaxAttempts int
-	Rate        float64 // messages per second; 0 is without a limit
+	// To is the KafkaTopic to send to. Letters from another one are not sent.
+	To          string
+	MaxAttempts int     // skip messages that have become dead letters this often
+	Rate        float64 // messages per second; 0 is no limit
 	DryRun      bool    // count, and send nothing
 }
 
@@ -96,19 +100,19 @@ type Sending struct {
 type Sent struct {
 	Sent      int `json:"sent"`      // or would be, in a dry run
 	Elsewhere int `json:"elsewhere"` // came from another KafkaTopic
-	Exhausted int `json:"exhausted"` // died MaxAttempts times
-	Lost      int `json:"lost"`      // have not the message, which could not be read
-	Foreign   int `json:"foreign"`   // records of the KafkaTopic that are no dead letters
+	Exhausted int `json:"exhausted"` // reached MaxAttempts
+	Lost      int `json:"lost"`      // lack the message, which could not be read
+	Foreign   int `json:"foreign"`   // records that are not dead letters
 }
 
 const (
-	// A batch of messages that are sent at once ends at the first of these limits.
+	// A batch ends at the first of these limits.
 	maxBatch      = 100
 	maxBatchBytes = 512 << 10
 )
 
-// Send sends the dead letters that match back to where they came from. What dies again while it runs is left for
-// another time. After an error, Sent counts what was acknowledged; sending again repeats that.
+// Send sends the matching dead letters back to where they came from, except those that are written while it runs. After
+// an error, Sent counts what was acknowledged; sending again repeats that.
 func (b *Box) Send(ctx context.Context, s Sending) (Sent, error) {
 	run := sending{Sending: s, producer: ingest.NewProducer(b.Client, b.Logger), pace: rate.NewLimiter(rate.Inf,
 		maxBatch)}

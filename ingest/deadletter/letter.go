@@ -29,32 +29,30 @@ func (p *Place) UnmarshalText(text []byte) error {
 	id, err := strconv.ParseInt(partition, 10, 32)
 	at, errOffset := strconv.ParseInt(offset, 10, 64)
 	if err != nil || errOffset != nil || id < 0 || at < 0 {
-		return fmt.Errorf("%q is not the place of a record: write PARTITION/OFFSET, such as 0/17", text)
+		return fmt.Errorf("%q is not the place of a record: write PARTITION/OFFSET, for example 0/17", text)
 	}
 	*p = Place{int(id), at}
 	return nil
 }
 
-// Letter is what a dead letter says about its message. None of it is from the message, except its size.
+// Letter is what a dead letter says about its message. Only its size comes from the message.
 type Letter struct {
 	Place        Place      `json:"place"` // in the KafkaTopic of dead letters
-	Time         time.Time  `json:"time"`  // when the message died
+	Time         time.Time  `json:"time"`  // when it became a dead letter
 	Reason       msg.Reason `json:"reason"`
 	Field        string     `json:"field,omitempty"`
 	Stage        string     `json:"stage"`
 	ModelVersion string     `json:"model_version,omitempty"`
 	Topic        string     `json:"source_topic"` // KafkaTopic that the message came from
 	Source       Place      `json:"source"`       // its place there
-	Attempts     int        `json:"attempts"`     // how often it has died, this time included
+	Attempts     int        `json:"attempts"`     // how often it became a dead letter, including now
 	Bytes        int        `json:"bytes"`        // of key and value
-	// LostOffsets is above 0 if the letter has not the message, which could not be read: it stands for so many offsets
-	// from Source on.
+	// LostOffsets is 0 unless the message could not be read: the letter then stands for this many offsets from Source.
 	LostOffsets int64 `json:"lost_offsets,omitempty"`
-	// LostBytes is the size of that message, 0 if it is not known.
-	LostBytes int64 `json:"lost_bytes,omitempty"`
+	LostBytes   int64 `json:"lost_bytes,omitempty"` // size of that message, 0 if unknown
 }
 
-// newLetter reads the headers of a dead letter. ok is false if the record is none: others may write to the KafkaTopic.
+// newLetter reads the headers of a dead letter. ok is false if the record is not one: others may write there too.
 func newLetter(r *ingest.Record) (l Letter, ok bool) {
 	headers := map[string]string{}
 	for _, h := range r.Headers {
@@ -81,7 +79,7 @@ func newLetter(r *ingest.Record) (l Letter, ok bool) {
 	return l, l.Topic != "" && slices.Contains(msg.Reasons(), l.Reason)
 }
 
-// revive returns the original message, for the KafkaTopic that it came from.
+// revive returns the original message, to be sent back.
 func revive(r *ingest.Record, l *Letter) *ingest.Output {
 	o := &ingest.Output{Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)}
 	if string(r.Key) == l.Topic+"/"+l.Source.String() { // the key of a dead letter whose message had none
@@ -99,7 +97,7 @@ func revive(r *ingest.Record, l *Letter) *ingest.Output {
 // Filter chooses dead letters.
 type Filter struct {
 	Reasons      []msg.Reason // any of these; empty for all
-	Since, Until time.Time    // died at Since or later, and before Until; zero is no bound
+	Since, Until time.Time    // Since or later, and before Until; zero is no bound
 	Place        *Place       // only this one; nil for all
 }
 

@@ -1,3 +1,15 @@
+// Package embedded is a broker that speaks Kafka's protocol in this process without other software: for the demo, for
+// tests, and for a site that needs no cluster. It is twmb/franz-go's kfake, stored in a folder.
+//
+// Any Kafka client can use it: producers, consumers, groups, and tools that manage topics. There is one node, so the
+// replication is 1. Topics must be created. By default a topic takes batches of up to 4 MiB (max.message.bytes) and
+// keeps records for a week (retention.ms).
+//
+// What the broker has acknowledged (records, topics, committed offsets) was written to files first, and survives any
+// signal to the process. Unless Config.Sync is set, a power failure or a crash of the machine can lose the last
+// seconds, which were not on disk yet. A file that a crash truncated is read up to its last whole batch.
+//
+// It does not replace a cluster: there is one process and one disk, and requests are handled one at a time.
 package embedded
 
 import (
@@ -19,8 +31,7 @@ import (
 )
 
 const (
-	// maxMessageBytes is the largest batch of a topic without a limit of its own.
-	maxMessageBytes = 4 << 20
+	maxMessageBytes = 4 << 20 // largest batch of a topic without a limit of its own
 	// retention is how long records are kept, and retentionInterval how often older ones are dropped.
 	retention         = 7 * 24 * time.Hour
 	retentionInterval = time.Hour
@@ -28,12 +39,9 @@ const (
 
 // Config says where the broker stores and listens.
 type Config struct {
-	// Dir is the folder for the data, created if missing; empty keeps everything in memory.
-	Dir string
-	// Listen is the host:port to listen on, and what clients are told to connect to; port 0 takes a free one.
-	Listen string
-	// Sync waits for the disk at every write: acknowledged records survive even a power failure, at the cost of
-	// throughput.
+	Dir    string // folder for the data, created if missing; empty keeps everything in memory
+	Listen string // host:port to listen on, which clients connect to; port 0 picks a free one
+	// Sync waits for the disk at every write: acknowledged records survive a power failure, at lower throughput.
 	Sync   bool
 	Logger *slog.Logger
 }
@@ -52,8 +60,8 @@ func Start(cfg Config) (*Broker, error) {
 		return nil, fmt.Errorf("reading listen address: %w", err)
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		return nil, fmt.Errorf("cannot listen on %q: listen on one address, such as 10.0.0.5:9092; clients are told "+
-			"to connect to it", cfg.Listen)
+		return nil, fmt.Errorf("cannot listen on %q: listen on one address, for example 10.0.0.5:9092; clients "+
+			"connect to it", cfg.Listen)
 	}
 	b := &Broker{}
 	opts := []kfake.Opt{
@@ -103,9 +111,8 @@ func Start(cfg Config) (*Broker, error) {
 	return b, nil
 }
 
-// LimitRebalances lets a kfake cluster wait for the members of a group for two thirds of a session at most, however
-// long they allow. kfake, unlike Kafka, drops a member that sends no heartbeats because it waits for the others in its
-// join.
+// LimitRebalances makes a kfake cluster wait for the members of a group for at most two thirds of a session: kfake,
+// unlike Kafka, drops a member that sends no heartbeats while it waits for the others in its join.
 func LimitRebalances(c *kfake.Cluster) {
 	c.ControlKey(int16(kmsg.JoinGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		if join, ok := r.(*kmsg.JoinGroupRequest); ok {
@@ -131,7 +138,7 @@ func lock(dir string) (*flock.Flock, error) {
 	return l, nil
 }
 
-// retain drops records past their retention from time to time.
+// retain periodically drops records past their retention.
 func (b *Broker) retain(ctx context.Context) {
 	tick := time.Tick(retentionInterval)
 	for {
@@ -147,14 +154,13 @@ func (b *Broker) retain(ctx context.Context) {
 // Addr returns the host:port for clients.
 func (b *Broker) Addr() string { return b.addr }
 
-// Close stops the broker. All that it acknowledged is in its folder.
+// Close stops the broker. All acknowledged data is in its folder.
 func (b *Broker) Close() { b.stop() }
 
-// logger passes kfake's errors and warnings on.
+// logger passes on the errors and warnings of kfake.
 type logger struct{ log *slog.Logger }
 
-// Logf implements kfake.Logger. Errors and warnings are for the operator: state that was not written, files that were
-// cut off, late members.
+// Logf implements kfake.Logger. Operators need its errors and warnings: unwritten state, truncated files, late members.
 func (l logger) Logf(level kfake.LogLevel, format string, args ...any) {
 	if l.log != nil && (level == kfake.LogLevelError || level == kfake.LogLevelWarn) {
 		l.log.Warn("embedded broker", "err", fmt.Sprintf(format, args...))

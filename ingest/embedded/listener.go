@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// listener has another host in its address, to which kfake tells clients to connect.
+// listener has another host in its address: kfake advertises it to clients.
 type listener struct {
 	net.Listener
 	host string
 }
 
-// Addr returns the host of Config.Listen, where clients are told to connect, and the port listened on.
+// Addr returns the host of Config.Listen, and the port listened on.
 func (l listener) Addr() net.Addr {
 	_, port, _ := net.SplitHostPort(l.Listener.Addr().String())
 	return address(net.JoinHostPort(l.host, port))
@@ -32,13 +32,12 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// answerTimeout is how long a closed connection waits for the answer to its last request: longer than a group needs to
-// form again. Some requests have no answer.
+// answerTimeout is how long a closed connection waits for its last answer (if any): longer than a group rebalances.
 const answerTimeout = time.Minute
 
-// conn is a connection that shows its end only after the last request has been answered, as in Kafka. A member that is
-// killed while it joins then stops its heartbeats, and is gone after its session timeout. Without this, kfake starts no
-// session for it, since nobody takes the answer, and keeps the member for good.
+// conn is a connection that shows its end only after the last request has been answered, like Kafka's. A member that is
+// killed while it joins then misses its heartbeats and leaves after its session timeout. Otherwise kfake would start no
+// session for it, since nobody takes the answer, and keep the member for good.
 type conn struct {
 	net.Conn
 	mu      sync.Mutex

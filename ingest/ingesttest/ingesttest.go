@@ -1,4 +1,4 @@
-// Package ingesttest holds what the tests of streams share: a broker, a client of another family, metrics and logs.
+// Package ingesttest holds test support for streams: a broker, an independent client, metrics and logs.
 package ingesttest
 
 import (
@@ -35,8 +35,8 @@ func Await(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// FreeAddress returns a loopback address that nobody listens on. Its port is below those that systems give to outgoing
-// connections, one of which could take it before the test does, and above those of the brokers that .ci/run starts.
+// FreeAddress returns a free loopback address. Its port is below those of outgoing connections, one of which could take
+// it before the test does, and above those of the brokers that .ci/run starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const lowest, n, tries = 30000, 2500, 100
@@ -54,7 +54,7 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Reader returns a client, of another family than ingest's, that reads topics from their beginning.
+// Reader returns a client of another library than ingest's, which reads topics from their beginning.
 func Reader(t testing.TB, brokers []string, topics ...string) *kgo.Client {
 	t.Helper()
 	const maxMessage = 4 << 20 // what the largest record of a test needs
@@ -77,11 +77,11 @@ func Committed(t testing.TB, c *kgo.Client, group string) int {
 		t.Fatal(err)
 	}
 	sum := int64(0)
-	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 is none
+	offsets.Each(func(o kadm.OffsetResponse) { sum += max(o.At, 0) }) // -1 for no commit
 	return int(sum)
 }
 
-// Metric returns the sum of a metric's values, only of those that have all these label values.
+// Metric returns the sum of a metric over all series with these label values.
 func Metric(t testing.TB, g prometheus.Gatherer, name string, labels ...string) (sum float64) {
 	t.Helper()
 	families, err := g.Gather()

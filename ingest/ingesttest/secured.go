@@ -34,8 +34,8 @@ type SecuredKafka struct {
 	key      *ecdsa.PrivateKey
 }
 
-// Secured starts a broker with the jars in the folder WARDCAST_KAFKA_JARS, and skips the test if that is not set.
-// settings are lines of server.properties. The broker is gone at the end of the test.
+// Secured starts a broker from the jars in the folder WARDCAST_KAFKA_JARS, or skips the test if that is not set.
+// settings are lines of server.properties. The broker stops at the end of the test.
 func Secured(t testing.TB, settings ...string) *SecuredKafka {
 	t.Helper()
 	jars := os.Getenv("WARDCAST_KAFKA_JARS")
@@ -116,7 +116,7 @@ func (k *SecuredKafka) Tool(class string, args ...string) {
 	}
 }
 
-// User gives a user a password, for the first time or another one.
+// User sets the password of a user.
 func (k *SecuredKafka) User(name, password string) {
 	k.Helper()
 	scrams, err := k.Admin.AlterUserSCRAMs(k.Context(), nil,
@@ -143,7 +143,7 @@ func (k *SecuredKafka) Allow(user string, operations ...Permission) {
 	}
 }
 
-// Deny takes permissions away that Allow gave.
+// Deny revokes permissions that Allow gave.
 func (k *SecuredKafka) Deny(user string, operations ...Permission) {
 	k.Helper()
 	for _, p := range operations {
@@ -177,16 +177,7 @@ func (k *SecuredKafka) File(name string) string { return filepath.Join(k.dir, na
 // Certify writes a new certificate and its key to the file of that name.
 func (k *SecuredKafka) Certify(name string) {
 	k.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		k.Fatal(err)
-	}
-	template := k.template(name)
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	der, err := x509.CreateCertificate(rand.Reader, template, k.ca, &key.PublicKey, k.key)
-	if err != nil {
-		k.Fatal(err)
-	}
+	der, key := k.sign(name, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		k.Fatal(err)
@@ -199,27 +190,31 @@ func (k *SecuredKafka) Certify(name string) {
 
 func (k *SecuredKafka) authority() {
 	k.Helper()
+	der, _ := k.sign("ca", &x509.Certificate{IsCA: true, BasicConstraintsValid: true})
 	var err error
-	if k.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-		k.Fatal(err)
-	}
-	template := k.template("ca")
-	template.IsCA, template.BasicConstraintsValid = true, true
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.key.PublicKey, k.key)
-	if err != nil {
-		k.Fatal(err)
-	}
 	if k.ca, err = x509.ParseCertificate(der); err != nil {
 		k.Fatal(err)
 	}
 	k.write(k.File("ca"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
-func (*SecuredKafka) template(name string) *x509.Certificate {
-	return &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotAfter: time.Now().Add(24 * time.Hour),
+// sign returns a certificate and its key, signed by the authority; the first one, which signs itself, becomes it.
+func (k *SecuredKafka) sign(name string, c *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
+	k.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		k.Fatal(err)
 	}
+	c.SerialNumber, c.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
+	c.NotAfter = time.Now().Add(24 * time.Hour)
+	if k.ca == nil {
+		k.ca, k.key = c, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, k.ca, &key.PublicKey, k.key)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return der, key
 }
 
 func (k *SecuredKafka) write(name, text string) {

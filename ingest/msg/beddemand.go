@@ -1,7 +1,7 @@
 package msg
 
-// BedDemand is the forecast of the admissions to a ward that are decided within some hours, as it goes to the compacted
-// KafkaTopic triage.bed-demand. Its key is BedDemandKey.
+// BedDemand is the forecast of the admissions to a ward that are decided within some hours, for the compacted
+// KafkaTopic triage.bed-demand with the key of AppendBedDemandKey.
 type BedDemand struct {
 	SchemaVersion string        `json:"schema_version"`
 	Site          string        `json:"site"`
@@ -12,40 +12,40 @@ type BedDemand struct {
 	Coming        DemandComing  `json:"coming"`
 	Total         DemandTotal   `json:"total"`
 	Exceed        []DemandAbove `json:"exceed"`
-	// UsualMean is how many were admitted at the same hours of the last six weeks; absent without a week of history.
+	// UsualMean is the mean number admitted at the same hours of the last six weeks; absent without a week of history.
 	UsualMean Optional `json:"usual_mean,omitzero"`
-	// patients waiting whose prediction abstained, counted with their complaint's base rate
+	// patients who wait and whose prediction abstained: each counts with the base rate of the complaint
 	Abstained int `json:"abstained"`
-	// patients without an outcome who lately left the pool because they had waited too long
+	// patients without an outcome who recently left the pool after waiting too long
 	TimedOut int `json:"timed_out"`
-	// OutcomesStale says that no outcome came for an hour, so that patients may be counted who have left.
+	// OutcomesStale says that no outcome came for an hour: patients who have left may be counted.
 	OutcomesStale bool `json:"outcomes_stale"`
-	// Calibrated says whether the intervals of the last forecasts of this ward and horizon held what they promise. It
-	// is false until there are enough of them.
+	// Calibrated says whether the intervals of the last forecasts of this ward and horizon had their nominal coverage;
+	// false until there are enough of them.
 	Calibrated  bool           `json:"calibrated"`
 	Coverage80  DemandCoverage `json:"coverage80"`
 	Sigma       float64        `json:"sigma"` // standard deviation of the error of the log-odds that all patients share
 	K           float64        `json:"k"`     // shape of the variation of arrivals between days, 0 for none
 	Delta       float64        `json:"delta"` // correction of the log-odds by the last weeks
 	Models      []string       `json:"models"`
-	BedsVersion string         `json:"beds_version"` // of what was learned of the site's history
+	BedsVersion string         `json:"beds_version"` // of the fit to the site's history
 }
 
 // AllWards is the ward of all together.
 const AllWards = "_all"
 
-// DemandWaiting is the part of the patients who wait.
+// DemandWaiting is the part of patients who wait.
 type DemandWaiting struct {
 	Patients int     `json:"patients"`
 	Mean     float64 `json:"mean"`
 }
 
-// DemandComing is the part of those who arrive later.
+// DemandComing is the part of patients who arrive later.
 type DemandComing struct {
 	Mean float64 `json:"mean"`
 }
 
-// DemandTotal is the distribution of the sum of the parts that were asked for.
+// DemandTotal is the distribution of the sum of the requested parts.
 type DemandTotal struct {
 	Mean       float64 `json:"mean"`
 	Median     int     `json:"median"`
@@ -67,14 +67,13 @@ type DemandAbove struct {
 	Probability float64 `json:"probability"`
 }
 
-// DemandCoverage is the share of the last n forecasts whose 80 % interval held the count.
+// DemandCoverage is the share of the last n forecasts whose 80 % interval contained the count.
 type DemandCoverage struct {
 	N     int     `json:"n"`
 	Share float64 `json:"share"`
 }
 
-// AppendBedDemandKey appends the key of a forecast to dst: site, ward and horizon in hours, with | between them. A | or
-// \ in a name has a \ before it.
+// AppendBedDemandKey appends the key of a forecast to dst: site|ward|hours of horizon, with | and \ in names escaped.
 func AppendBedDemandKey(dst []byte, site, ward string, horizonHours float64) []byte {
 	dst = append(appendKeyPart(dst, site), '|')
 	dst = append(appendKeyPart(dst, ward), '|')
@@ -92,13 +91,13 @@ func appendKeyPart(dst []byte, s string) []byte {
 }
 
 // AppendJSON appends the forecast as one JSON object to dst, in the bytes that encoding/json writes without HTML
-// escapes; nil slices become []. Numbers keep all their digits, so that sums and quantiles of the probabilities come
-// out as stated. It allocates only to grow dst.
+// escapes; nil slices become []. Numbers keep all digits, so that sums and quantiles match. It allocates only to grow
+// dst.
 func (b *BedDemand) AppendJSON(dst []byte) []byte { return bedDemandCodec.append(dst, b) }
 
-// DecodeBedDemand reads a message of triage.bed-demand into b, whose former contents are lost. It does not keep data.
-// The rules and the order of errors are those of DecodeNote; ward, as_of and total are the required fields. Numbers
-// that are absent or null are 0; one that should be an integer and is not is WrongType.
+// DecodeBedDemand reads a message of triage.bed-demand into b, which it overwrites. It does not keep data. The rules
+// and the order of errors are those of DecodeNote; ward, as_of and total are required. Absent and null numbers are 0; a
+// fraction in an integer field is WrongType.
 func DecodeBedDemand(data []byte, b *BedDemand) error {
 	*b = BedDemand{}
 	return bedDemandCodec.decode(data, &b.SchemaVersion, b, "ward", "as_of", "total")

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// codec reads and writes the messages of one type by its json tags, in the bytes that encoding/json writes without HTML
-// escapes. It serves the rare messages: a field that one of them gets stands in its type alone.
+// codec reads and writes the rare messages of one type by its json tags, like encoding/json without HTML escapes.
 type codec []member
 
 // member is a field of a message, or of an object in one.
 type member struct {
 	name     string
-	index    []int // as of reflect.Value.FieldByIndex
-	optional bool  // left out if it is empty
+	index    []int // as in reflect.Value.FieldByIndex
+	optional bool  // left out if empty
 	members  codec // of an object, or of the objects of a list
 }
 
@@ -48,7 +47,7 @@ var (
 	scoresCodec    = newCodec(reflect.TypeFor[Scores]())
 )
 
-// find returns the member of a name, nil for none.
+// find returns the member of a name, or nil.
 func (c codec) find(name string) *member {
 	for i := range c {
 		if c[i].name == name {
@@ -58,10 +57,9 @@ func (c codec) find(name string) *member {
 	return nil
 }
 
-// decode reads a message into the struct that to points to, whose former contents are kept where the message has no
-// such field. The rules and the order of errors are those of DecodeNote; required are the names that must be there, as
-// in model.name. Numbers that are absent or null are 0; one that should be an integer and is not is WrongType. It does
-// not keep data.
+// decode reads a message into the struct that to points to; fields that the message lacks are kept. The rules and the
+// order of errors are those of DecodeNote; required lists required names, for example model.name. Absent and null
+// numbers are 0; a fraction in an integer field is WrongType. It does not keep data.
 func (c codec) decode(data []byte, version *string, to any, required ...string) error {
 	var d decoder
 	v := reflect.ValueOf(to).Elem()
@@ -89,7 +87,7 @@ func (c codec) decode(data []byte, version *string, to any, required ...string) 
 	return nil
 }
 
-// member reads the field of a name into its place in the struct v, which the codec describes, or skips it. It stands
+// member reads the named field into its place in the struct v, which the codec describes, or skips it. The field is
 // depth levels deep, in the object group.
 func (d *decoder) member(c codec, group, name string, v reflect.Value, depth int) bool {
 	m := c.find(name)
@@ -103,7 +101,7 @@ func (d *decoder) read(m *member, name string, v reflect.Value, depth int) bool 
 	switch to := v.Addr().Interface().(type) {
 	case *Optional:
 		return d.float("", name, to)
-	case *Value: // of an explanation: other types are skipped
+	case *Value: // in an explanation; other types are skipped
 		_, ok := d.value(to, depth)
 		return ok
 	}
@@ -118,8 +116,12 @@ func (d *decoder) read(m *member, name string, v reflect.Value, depth int) bool 
 		ok := d.text(name, &s, MaxField)
 		v.SetString(s)
 		return ok
-	case reflect.Bool:
-		return d.boolean(name, v)
+	case reflect.Bool: // null reads as false
+		c := d.Peek()
+		if v.SetBool(c == 't'); c == 't' || c == 'f' || c == 'n' {
+			return d.Skip(depth)
+		}
+		return d.mistyped(name)
 	}
 	var number Optional
 	ok := d.float("", name, &number)
@@ -134,24 +136,10 @@ func (d *decoder) read(m *member, name string, v reflect.Value, depth int) bool 
 	return ok
 }
 
-// mostInteger is the largest number up to which float64 and int hold all integers; counts of patients stay far below.
+// mostInteger is the largest number up to which both float64 and int hold all integers.
 const mostInteger = min(1<<53, math.MaxInt)
 
-// boolean reads true or false; null reads as false.
-func (d *decoder) boolean(name string, v reflect.Value) bool {
-	v.SetBool(d.Peek() == 't')
-	switch d.Peek() {
-	case 't':
-		return d.Literal("true")
-	case 'f':
-		return d.Literal("false")
-	case 'n':
-		return d.Literal("null")
-	}
-	return d.mistyped(name)
-}
-
-// list reads a list into a slice, or exactly as many values as an array has; null reads as an empty one.
+// list reads a list into a slice, or exactly the length of an array; null reads as empty.
 func (d *decoder) list(m *member, name string, v reflect.Value, depth int) bool {
 	v.SetZero()
 	switch d.Peek() {
@@ -177,8 +165,8 @@ func (d *decoder) list(m *member, name string, v reflect.Value, depth int) bool 
 	return ok
 }
 
-// append appends the message that from points to as one JSON object to dst. An empty schema_version is written as
-// SchemaVersion, a nil slice as [], and a number that is not finite as null. It allocates only to grow dst.
+// append appends the message that from points to as one JSON object to dst: an empty schema_version as SchemaVersion, a
+// nil slice as [], and a number that is not finite as null. It allocates only to grow dst.
 func (c codec) append(dst []byte, from any) []byte {
 	return c.appendObject(dst, reflect.ValueOf(from).Elem())
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/wardcast/wardcast/internal/jsonscan"
 )
 
-// decoder reads the fields of one message. It reads on after a field of the wrong type, because the message may turn
-// out not to be JSON, or to have a schema version in which that type is right.
+// decoder reads the fields of one message. It continues after a field of the wrong type: the message may turn out not
+// to be JSON, or to have another schema version.
 type decoder struct {
 	jsonscan.Scanner
 	wrong string // the first field of a wrong type; schema_version comes before all others
 	large string // the first string longer than MaxField
 }
 
-// message reads one JSON object, whose fields field consumes, the version among them; one that is absent stays as it
-// is. The errors are those that all messages share.
+// message reads one JSON object, whose fields field consumes. An absent version is not changed. The errors are those
+// that all messages share.
 func (d *decoder) message(data []byte, version *string, field func(name string) bool) *Error {
 	if !utf8.Valid(data) {
 		return &Error{Reason: InvalidUTF8}
@@ -51,7 +51,7 @@ func (d *decoder) message(data []byte, version *string, field func(name string) 
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// known reports whether version is SchemaVersion, alone or with a minor version of digits behind a dot.
+// known reports whether version is SchemaVersion, alone or followed by a dot and a minor version of digits.
 func known(version string) bool {
 	major, minor, dotted := strings.Cut(version, ".")
 	return major == SchemaVersion && (!dotted || minor != "" && strings.Trim(minor, "0123456789") == "")
@@ -72,7 +72,7 @@ func (d *decoder) text(name string, dst *string, limit int) bool {
 	return d.mistyped(name)
 }
 
-// identifier reads a string of at most MaxField bytes, or a number as it is written. Anything else reads as "".
+// identifier reads a string of at most MaxField bytes, or a number as written. Anything else reads as "".
 func (d *decoder) identifier(dst *string) bool {
 	*dst = ""
 	switch c := d.Peek(); {
@@ -101,8 +101,7 @@ func (d *decoder) float(group, name string, dst *Optional) bool {
 	return ok
 }
 
-// optional reads a number, or null as unset. It skips anything else, which is depth levels deep: fits is then false and
-// the number unset.
+// optional reads a number, or null as unset. It skips anything else, depth levels deep: fits is then false.
 func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
 	*dst = Optional{}
 	switch c := d.Peek(); {
@@ -118,7 +117,7 @@ func (d *decoder) optional(dst *Optional, depth int) (fits, ok bool) {
 	return false, d.Skip(depth)
 }
 
-// value reads a number, a string or null. It skips anything else, as optional does.
+// value reads a number, a string or null. It skips anything else, like optional.
 func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	*dst = Value{}
 	if d.Peek() == '"' {
@@ -133,7 +132,7 @@ func (d *decoder) value(dst *Value, depth int) (fits, ok bool) {
 	return fits, ok
 }
 
-// fields reads an object, whose fields field consumes; null reads as an empty one.
+// fields reads an object, whose fields field consumes; null reads as empty.
 func (d *decoder) fields(name string, field func(name string) bool) bool {
 	switch d.Peek() {
 	case '{':
@@ -164,4 +163,57 @@ func (d *decoder) refuse(name string) {
 	if d.wrong == "" {
 		d.wrong = name
 	}
+}
+
+// Reason is a fixed code for why a message became a dead letter (header dlq-reason, error.code of predict).
+type Reason string
+
+// The reasons.
+const (
+	NotJSON Reason = "not_json" // empty, not JSON, cut short, with trailing bytes, or nested too deep
+	// valid JSON but not an object, or a field, item or confound has another type or exceeds float64.
+	WrongType Reason = "wrong_type"
+	// a required field or a confound of the model is absent, null or (except the text) blank.
+	MissingField Reason = "missing_field"
+	EmptyText    Reason = "empty_text"    // the text is there, but holds only white space
+	NoAnswers    Reason = "no_answers"    // the answers are empty, or none is a number for an item of the model
+	OutOfRange   Reason = "out_of_range"  // an answer is outside the range of its item
+	UnknownLevel Reason = "unknown_level" // a categorical confound has a level that was not in training
+	InvalidUTF8  Reason = "invalid_utf8"  // the bytes of the message are not UTF-8
+	// the text exceeds MaxText, another string MaxField, or the record the limit of the reader.
+	TooLarge             Reason = "too_large"
+	UnknownSchemaVersion Reason = "unknown_schema_version" // another major version, or not of the form N or N.M
+	Unreadable           Reason = "unreadable"             // the producer sent a batch that cannot be decompressed
+	// neither the complaint nor _other has a model, or the instrument has none.
+	NoModel       Reason = "no_model"
+	ScoringFailed Reason = "scoring_failed" // the scorer refused or failed
+)
+
+// Reasons returns all reasons.
+func Reasons() []Reason {
+	return []Reason{
+		NotJSON, WrongType, MissingField, EmptyText, NoAnswers, OutOfRange, UnknownLevel, InvalidUTF8,
+		TooLarge, UnknownSchemaVersion, Unreadable, NoModel, ScoringFailed,
+	}
+}
+
+// Limits of strings in bytes of UTF-8, without JSON escapes. MaxField keeps a prediction, which repeats identifiers and
+// the complaint, far below the brokers' default limit of 1 MiB.
+const (
+	MaxText  = 64 << 10
+	MaxField = 4 << 10
+)
+
+// Error says why a message was refused. Neither part quotes the message.
+type Error struct {
+	Reason Reason
+	Field  string // our field as the contract spells it, or the model's item as answers.A1; "" if none applies
+}
+
+// Error returns the reason, and the name of the field if there is one.
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return string(e.Reason)
+	}
+	return string(e.Reason) + ": " + e.Field
 }

@@ -1,14 +1,12 @@
-// Package msg holds the wire types of the Kafka messages of wardcast: notes, outcomes and responses to questionnaires
-// that come in; predictions, forecasts of bed demand, scores and the list of champions that go out; the reasons of dead
-// letters; and the CloudEvents headers. It decodes and encodes JSON by hand, since both are on the scoring path, and
-// carries the JSON Schemas (draft 2020-12) of the messages.
+// Package msg holds the wire types of wardcast's Kafka messages: incoming notes, outcomes and responses to
+// questionnaires; outgoing predictions, forecasts of bed demand, scores and champions; the reasons of dead letters; and
+// the CloudEvents headers. It encodes and decodes JSON by hand, since both are on the scoring path, and carries the
+// JSON Schemas (draft 2020-12) of the messages.
 //
 // Readers ignore unknown fields, accept fields in any order and match names exactly. If a field is repeated, its last
 // value counts. A schema version "N.M" is read as its major version N. A message that cannot be read gives an *Error
 // with a fixed Reason. No error ever quotes a message, because messages hold patients' words.
 //
-// The strings of a decoded message share one copy of the whole message. Clone those that are kept longer than the rest
-// (strings.Clone).
-//
-// All functions are safe for concurrent use on distinct values.
+// The strings of a decoded message share one copy of the whole message: clone those that are kept longer
+// (strings.Clone). All functions are safe for concurrent use on distinct values.
 package msg

@@ -14,8 +14,7 @@ const (
 	HeaderSource      = "ce_source"
 	HeaderTime        = "ce_time"
 	HeaderContentType = "content-type"
-	// HeaderTraceParent is that of W3C Trace Context; an answer has it from its message.
-	HeaderTraceParent = "traceparent"
+	HeaderTraceParent = "traceparent" // that of W3C Trace Context, copied from a message to its answer
 )
 
 // Values of those headers.
@@ -31,7 +30,7 @@ const (
 	TypeScores     = "com.wardcast.questionnaire.scores.v1"
 )
 
-// Names of the headers that a dead letter has in addition to those of its message.
+// Names of the headers that a dead letter adds to those of its message.
 const (
 	HeaderReason    = "dlq-reason"
 	HeaderField     = "dlq-field"
@@ -39,25 +38,25 @@ const (
 	HeaderTopic     = "dlq-source-topic"
 	HeaderPartition = "dlq-source-partition"
 	HeaderOffset    = "dlq-source-offset"
-	// how many, from the offset on, the letter stands for; it has then not the message's value and headers.
+	// number of offsets, from that one on, of a letter without the message's value and headers.
 	HeaderLost         = "dlq-lost-offsets"
-	HeaderSize         = "dlq-size" // of a message whose value it has not, in bytes
+	HeaderSize         = "dlq-size" // in bytes, of a message whose value is missing
 	HeaderModelVersion = "dlq-model-version"
 	HeaderAttempts     = "dlq-attempts"
 	HeaderDeadTime     = "dlq-time"
-	DeadHeaderPrefix   = "dlq-" // of all of these
+	DeadHeaderPrefix   = "dlq-" // of all these
 )
 
-// HeaderReplays is the header of a message that was a dead letter and was sent back: how often it has died.
+// HeaderReplays is the header of a dead letter that was sent back: how often the message became one.
 const HeaderReplays = "wardcast-replays"
 
 // TimeFormat is the layout of scored_at, ce_time and dlq-time: RFC 3339 with milliseconds, in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
-// AppendEventID appends to dst the ce_id of the answer of this model and version to a message: the first 32 hexadecimal
-// digits of a SHA-256. It is that of the SHA-256 of the message's bytes, and of the names of model and version, each
-// after its length as a varint. Equal arguments give equal identifiers, so that a consumer can drop repeats; a message
-// that was corrected is another event. It allocates only to grow dst, unless the names are very long.
+// AppendEventID appends to dst the ce_id of a model version's answer to a message: the first 32 hexadecimal digits of
+// the SHA-256 of the SHA-256 of the message's bytes and of the names of model and version, each after its length as a
+// varint. Equal arguments give equal identifiers, so that a consumer can drop repeats; a corrected message is another
+// event. It allocates only to grow dst, unless the names are very long.
 func AppendEventID(dst, message []byte, model, version string) []byte {
 	var buf [256]byte
 	sum := sha256.Sum256(message)
@@ -70,8 +69,8 @@ func AppendEventID(dst, message []byte, model, version string) []byte {
 	return hex.AppendEncode(dst, sum[:16])
 }
 
-// IsTraceParent reports whether the value is one of W3C Trace Context: version, trace, parent and flags in lower-case
-// hexadecimal digits. Other text in that header could hold anything.
+// IsTraceParent reports whether value has the format of W3C Trace Context: version, trace, parent and flags in
+// lower-case hexadecimal digits. Other text in that header could hold anything.
 func IsTraceParent(value []byte) bool {
 	const layout = "00-00000000000000000000000000000000-0000000000000000-00"
 	if len(value) != len(layout) {

@@ -1,6 +1,7 @@
 package msg
 
 import (
+	"embed"
 	"encoding/json"
 	"strings"
 )
@@ -34,7 +35,7 @@ func (o *Optional) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &o.Value)
 }
 
-// Note is a triage note as it comes from KafkaTopic triage.notes. Absent strings are "".
+// Note is a triage note from KafkaTopic triage.notes. Absent strings are "".
 type Note struct {
 	SchemaVersion string   `json:"schema_version"`
 	VisitID       string   `json:"visit_id"`
@@ -46,12 +47,11 @@ type Note struct {
 	Sex           string   `json:"sex,omitzero"`
 	Acuity        Optional `json:"acuity,omitzero"` // triage level, 1 is the most urgent
 	Vitals        Vitals   `json:"vitals,omitzero"`
-	// PatientID tells training which visits are of one patient; scoring does not use it. It is "" if it is unknown.
+	// PatientID links visits of the same patient for training, or is "" if unknown; scoring does not use it.
 	PatientID string `json:"patient_id,omitzero"`
 }
 
-// Number returns the number of the note that an auxiliary column of this name
-// holds (age, acuity, vitals.hr and so on), nil for no such field.
+// Number returns the number of a note for an auxiliary column (age, acuity, vitals.hr and so on), or nil.
 func (n *Note) Number(name string) *Optional {
 	switch name {
 	case "age":
@@ -65,7 +65,7 @@ func (n *Note) Number(name string) *Optional {
 	return nil
 }
 
-// Word returns the text of the note that an auxiliary column of this name holds (sex or site), nil for no such field.
+// Word returns the text of a note for an auxiliary column (sex or site), or nil.
 func (n *Note) Word(name string) *string {
 	switch name {
 	case "sex":
@@ -76,8 +76,7 @@ func (n *Note) Word(name string) *string {
 	return nil
 }
 
-// Value returns what the note holds for an auxiliary column of this name: a number, a text, or null if it has no such
-// field or no value in it.
+// Value returns the value of a note for an auxiliary column: a number, a text, or null if there is none.
 func (n *Note) Value(name string) Value {
 	if v := n.Number(name); v != nil && v.Set {
 		return Number(v.Value)
@@ -88,7 +87,7 @@ func (n *Note) Value(name string) Value {
 	return Value{}
 }
 
-// NumberNames returns the names by which Number finds all numbers of a note.
+// NumberNames returns the names that Number knows.
 func NumberNames() []string {
 	names := []string{"age", "acuity"}
 	for _, vital := range VitalNames() {
@@ -97,24 +96,24 @@ func NumberNames() []string {
 	return names
 }
 
-// WordNames returns the names by which Word finds all texts of a note.
+// WordNames returns the names that Word knows.
 func WordNames() []string { return []string{"sex", "site"} }
 
-// DecodeNote reads a note from the JSON object in data into n, whose former contents are lost. It does not keep data.
+// DecodeNote reads a note from the JSON object in data into n, which it overwrites. It does not keep data.
 //
-// The error is an *Error. Where a message has several faults, it is that of the first in this order: InvalidUTF8;
-// NotJSON (an empty message too); WrongType if it is no object; a schema_version that is mistyped, absent or unknown;
-// WrongType of another field (a number beyond float64 is one); TooLarge; MissingField for visit_id and text; EmptyText.
-// After an error the contents of n are not to be used. A patient_id that is a number is read as its digits. One that is
-// longer than MaxField or of another type is read as unknown: nothing that scoring needs is wrong then.
+// The error is an *Error for the first fault in this order: InvalidUTF8; NotJSON (also if empty); WrongType if not an
+// object; a mistyped, absent or unknown schema_version; WrongType of another field (also beyond float64); TooLarge;
+// MissingField for visit_id and text; EmptyText. After an error n must not be used. A patient_id that is a number is
+// read as its digits; one that is longer than MaxField or of another type is read as unknown, since scoring does not
+// need it.
 //
 // It takes time linear in len(data), and one allocation plus one for each string with a JSON escape.
 func DecodeNote(data []byte, n *Note) error { return decodeNote(data, n, "") }
 
-// DecodeOwnNote is DecodeNote for a note that did not come through Kafka: an absent schema_version is SchemaVersion.
+// DecodeOwnNote is DecodeNote for a note not from Kafka: an absent schema_version is SchemaVersion.
 func DecodeOwnNote(data []byte, n *Note) error { return decodeNote(data, n, SchemaVersion) }
 
-// decodeNote decodes a note; version is that of a note without one.
+// decodeNote decodes a note; version is the default schema version.
 func decodeNote(data []byte, n *Note, version string) error {
 	*n = Note{SchemaVersion: version}
 	var d decoder
@@ -163,8 +162,8 @@ func decodeNote(data []byte, n *Note, version string) error {
 	return nil
 }
 
-// AppendJSON appends the note as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is written
-// as SchemaVersion. It allocates only to grow dst. A number that is not finite is written as null.
+// AppendJSON appends the note as one JSON object to dst, without absent fields. An empty SchemaVersion is written as
+// SchemaVersion, and a number that is not finite as null. It allocates only to grow dst.
 func (n *Note) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, n.SchemaVersion, `,"visit_id":`, n.VisitID)
 	dst = appendField(dst, `,"site":`, n.Site)
@@ -177,4 +176,17 @@ func (n *Note) AppendJSON(dst []byte) []byte {
 	dst = n.Vitals.appendJSON(dst)
 	dst = appendField(dst, `,"patient_id":`, n.PatientID)
 	return append(dst, '}')
+}
+
+//go:embed schema/*.json
+var schemas embed.FS
+
+// Schema returns the JSON Schema (draft 2020-12) of a kind of message: note, outcome, prediction, champion, bed-demand,
+// response or scores; "" for any other.
+func Schema(kind string) string {
+	data, err := schemas.ReadFile("schema/" + kind + ".json")
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }

@@ -24,12 +24,12 @@ func Dispositions() []Disposition {
 	return []Disposition{Admitted, Discharged, Transferred, Died, Left}
 }
 
-// CheckAdmission returns an error if dispositions that count as admitted are unknown, or leave nobody who is not.
+// CheckAdmission returns an error if dispositions that count as admitted are unknown, or all dispositions.
 func CheckAdmission(admission []Disposition) error {
 	others := Dispositions()
 	for _, d := range admission {
 		if !slices.Contains(Dispositions(), d) {
-			return fmt.Errorf("%q is no disposition; use %v", d, Dispositions())
+			return fmt.Errorf("%q is not a disposition; use one of %v", d, Dispositions())
 		}
 		others = slices.DeleteFunc(others, func(other Disposition) bool { return other == d })
 	}
@@ -39,18 +39,17 @@ func CheckAdmission(admission []Disposition) error {
 	return nil
 }
 
-// OutcomeStatus says how an outcome relates to earlier ones of its visit.
+// OutcomeStatus is the relation of an outcome to earlier ones of its visit.
 type OutcomeStatus string
 
 // The statuses.
 const (
-	Final     OutcomeStatus = "final"     // the decision; also what an absent status means
-	Corrected OutcomeStatus = "corrected" // replaces what was said of the visit before
+	Final     OutcomeStatus = "final"     // the decision; the default
+	Corrected OutcomeStatus = "corrected" // replaces the earlier outcomes of the visit
 	Cancelled OutcomeStatus = "cancelled" // withdraws it: the visit is undecided again
 )
 
-// Outcome is one event in the life of a visit, as it comes from KafkaTopic triage.outcomes. Outcomes are revocable: the
-// latest event of a visit says what is known of it. Absent strings are "".
+// Outcome is an event of a visit from KafkaTopic triage.outcomes. The latest one counts. Absent strings are "".
 type Outcome struct {
 	SchemaVersion string        `json:"schema_version"`
 	VisitID       string        `json:"visit_id"`
@@ -58,20 +57,17 @@ type Outcome struct {
 	Status        OutcomeStatus `json:"status,omitzero"`
 	Ward          string        `json:"ward,omitzero"`
 	DecidedAt     string        `json:"decided_at,omitzero"` // RFC 3339, kept as it came and not checked
-	// RecordedAt is when the sender learned of the event, if that differs from DecidedAt: labels come late, and a
-	// correction may move the decision back. RFC 3339, not checked.
+	// RecordedAt is when the sender learned of the event, if not at DecidedAt: labels come late, and a correction may
+	// move the decision back. RFC 3339, not checked.
 	RecordedAt string `json:"recorded_at,omitzero"`
 }
 
-// DecodeOutcome reads an outcome from the JSON object in data into o, whose former contents are lost. An absent status
-// is read as Final. It does not keep data.
-//
-// The rules, the order of errors and the cost are those of DecodeNote; visit_id and disposition are the required
-// fields. A disposition or status that is none of the known ones is WrongType.
+// DecodeOutcome reads an outcome from the JSON object in data into o, which it overwrites. An absent status is read as
+// Final. It does not keep data. The rules, the order of errors and the cost are those of DecodeNote; visit_id and
+// disposition are required. An unknown disposition or status is WrongType.
 func DecodeOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o, "") }
 
-// DecodeOwnOutcome is DecodeOutcome for an outcome that did not come through Kafka: an absent schema_version is
-// SchemaVersion.
+// DecodeOwnOutcome is DecodeOutcome for an outcome not from Kafka: an absent schema_version is SchemaVersion.
 func DecodeOwnOutcome(data []byte, o *Outcome) error { return decodeOutcome(data, o, SchemaVersion) }
 
 func decodeOutcome(data []byte, o *Outcome, version string) error {
@@ -89,6 +85,6 @@ func decodeOutcome(data []byte, o *Outcome, version string) error {
 	return nil
 }
 
-// AppendJSON appends the outcome as one JSON object to dst. Absent fields are left out; an empty SchemaVersion is
-// written as SchemaVersion. It allocates only to grow dst.
+// AppendJSON appends the outcome as one JSON object to dst, without absent fields. An empty SchemaVersion is written as
+// SchemaVersion. It allocates only to grow dst.
 func (o *Outcome) AppendJSON(dst []byte) []byte { return outcomeCodec.append(dst, o) }

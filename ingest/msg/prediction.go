@@ -14,17 +14,16 @@ const (
 	NotAdmit Decision = "not_admit"
 )
 
-// Prediction is an answer to a note with the explanation of its logit, as it goes to KafkaTopic triage.predictions. The
-// contributions are signed log-odds before calibration and add up:
+// Prediction is an answer to a note with the explanation of its logit, for KafkaTopic triage.predictions. The
+// contributions are signed log-odds before calibration and add up, up to rounding; so do the terms of a topic:
 //
 //	Intercept + Σ Topics.Contribution + Σ Words.Contribution + Σ Aux.Contribution = Logit
 //
-// and within a topic Σ Terms.Contribution = Contribution, both up to rounding. Probability is the calibrated
-// probability, in [0,1].
+// Probability is the calibrated probability, in [0,1].
 //
-// A yes/no model predicts admission, and the fields of classes are left out. A model of several outcomes explains one
-// of them, Class: Probability is that of Class, and Logit its log-odds against Against. Against is the reference class
-// of the model. If Class is the reference itself, Against is the most probable of the others.
+// A binary model predicts admission, and the fields of classes are left out. A model of several outcomes explains one
+// of them, Class: Probability is that of Class, and Logit its log-odds against Against, the reference class of the
+// model. If Class is the reference itself, Against is the most probable other class.
 type Prediction struct {
 	SchemaVersion string  `json:"schema_version"`
 	VisitID       string  `json:"visit_id"`
@@ -45,10 +44,10 @@ type Prediction struct {
 	Topics               []Topic  `json:"topics"`         // by |Contribution|, largest first
 	Words                []Word   `json:"words,omitzero"` // nil, and left out, if the model has no single words
 	Aux                  []Aux    `json:"aux"`
-	// Evidence is the same sum by place, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by
+	// Evidence is the same sum by position, Intercept + Σ Evidence.Contribution + Σ Aux.Contribution = Logit: by
 	// |Contribution|, largest first, the rest last.
 	Evidence []Evidence `json:"evidence"`
-	// Warnings name the fields of the note that were not read as they came.
+	// Warnings name the fields of the note whose values were not used as they came.
 	Warnings       []Warning `json:"warnings"`
 	KnownTermShare float64   `json:"known_term_share"` // share of the note's tokens that the model knows, in [0,1]
 	Abstained      bool      `json:"abstained"`
@@ -93,8 +92,7 @@ type Term struct {
 	Surface      []string `json:"surface"` // forms in which the term stands in notes
 	Weight       float64  `json:"weight"`  // weight of the term in the topic
 	Contribution float64  `json:"contribution"`
-	// Head is "" or TermHead(Term, Surface), which saves time if a term is written often.
-	Head string `json:"-"`
+	Head         string   `json:"-"` // "" or TermHead(Term, Surface), computed once for frequent terms
 }
 
 // TermHead returns the beginning of the JSON of a Term or Word, up to its numbers.
@@ -117,12 +115,12 @@ type Aux struct {
 	Contribution float64 `json:"contribution"`
 }
 
-// Evidence is what one part of the note adds to the logit, through topics, single terms, phrases and pieces of words
-// together. Parts do not overlap. An entry without a position, with End 0, is the sum of all others.
+// Evidence is what one part of the note adds to the logit through topics, single terms, phrases and word pieces. Parts
+// do not overlap. An entry without a position, with End 0, is the sum of all others.
 type Evidence struct {
 	Start int `json:"start"` // Unicode code points of the note's text
 	End   int `json:"end"`
-	// as the note has it; empty where the vocabulary lacks the words, so that a name is a position alone
+	// as in the note; empty if its words are not in the vocabulary, so that no name is copied
 	Text         string   `json:"text"`
 	Status       string   `json:"status"` // affirmed, negated, uncertain, historical or other-person
 	Contribution float64  `json:"contribution"`
@@ -297,3 +295,60 @@ func appendTerm(dst []byte, head, term string, surface []string) []byte {
 	}
 	return appendTexts(appendText(dst, `{"term":`, term), `,"surface":[`, surface)
 }
+
+// WarningCode is a fixed code for a problem with a value of a note that was still scored.
+type WarningCode string
+
+// The codes. A value out of range, or not a time, counts as missing; one unknown to the model adds nothing.
+const (
+	ValueOutOfRange WarningCode = "out_of_range" // a number or a time that cannot be
+	ValueBadTime    WarningCode = "bad_time"     // not a time of RFC 3339
+	// a categorical value that was missing or too rare in training.
+	ValueUnknownLevel WarningCode = "unknown_level"
+	// a complaint without its own model that the pooled model does not know.
+	ValueUnknownComplaint WarningCode = "unknown_complaint"
+)
+
+// Warning names a field of a note whose value was not used as it came.
+type Warning struct {
+	Field string      `json:"field"` // as the note spells it: age, vitals.hr
+	Code  WarningCode `json:"code"`
+}
+
+// String describes the problem without showing the value, in a sentence without a full stop.
+func (w Warning) String() string {
+	switch w.Code {
+	case ValueOutOfRange:
+		return w.Field + " is out of range and counts as missing"
+	case ValueBadTime:
+		return w.Field + " is not a time of RFC 3339 and counts as missing"
+	case ValueUnknownLevel, ValueUnknownComplaint:
+		return "the model does not know the value of " + w.Field
+	}
+	return w.Field + ": " + string(w.Code)
+}
+
+func (w *Warning) appendJSON(dst []byte) []byte {
+	dst = appendText(dst, `{"field":`, w.Field)
+	dst = appendText(dst, `,"code":`, string(w.Code))
+	return append(dst, '}')
+}
+
+// Champion is the version of a model that scores notes, for the compacted KafkaTopic triage.models. The key is the name
+// of the model; a message without a value says that the model is gone. It only prompts readers to look into the model
+// store, which alone decides what is served.
+type Champion struct {
+	SchemaVersion string `json:"schema_version"`
+	Generation    string `json:"generation"` // that the version belongs to
+	Model         Model  `json:"model"`
+}
+
+// DecodeChampion reads a message of triage.models into c, which it overwrites. It does not keep data. The rules and the
+// order of errors are those of DecodeNote; generation and the model's name and version are required.
+func DecodeChampion(data []byte, c *Champion) error {
+	*c = Champion{}
+	return championCodec.decode(data, &c.SchemaVersion, c, "generation", "model.name", "model.version")
+}
+
+// AppendJSON appends the message as one JSON object to dst, with SchemaVersion by default. It only grows dst.
+func (c *Champion) AppendJSON(dst []byte) []byte { return championCodec.append(dst, c) }

@@ -1,14 +1,13 @@
 package msg
 
-// Response is a participant's answers to a questionnaire, as they come from KafkaTopic questionnaire.responses. Absent
-// strings are "".
+// Response is a participant's answers to a questionnaire (KafkaTopic questionnaire.responses). Absent strings are "".
 type Response struct {
 	SchemaVersion string `json:"schema_version"`
 	ResponseID    string `json:"response_id"`
 	ParticipantID string `json:"participant_id,omitzero"`
 	Instrument    string `json:"instrument"`           // names the questionnaire and chooses the model
 	AnsweredAt    string `json:"answered_at,omitzero"` // RFC 3339, kept as it came and not checked
-	// Answers and Confounds are in the order of the message. If a name is repeated, the last one counts.
+	// Answers and Confounds are in the order of the message. The last one of a repeated name counts.
 	Answers   []Answer   `json:"answers"`             // as an object, item: number or null, or mistyped
 	Confounds []Confound `json:"confounds,omitempty"` // as an object, name: number, string or null, or mistyped
 }
@@ -20,25 +19,25 @@ type Answer struct {
 	Mistyped bool // the value, which is not kept, is neither a number within float64 nor null
 }
 
-// Confound is what is known of the participant apart from the answers, such as age; null if it is missing.
+// Confound is a property of the participant, for example age; null if it is missing.
 type Confound struct {
 	Name     string
 	Value    Value
 	Mistyped bool // the value, which is not kept, is neither a number within float64, a string nor null
 }
 
-// DecodeResponse reads a response from the JSON object in data into r. It overwrites r, but uses the storage of its
-// lists again. It does not keep data.
+// DecodeResponse reads a response from the JSON object in data into r. It overwrites r, but reuses its lists. It does
+// not keep data.
 //
-// The rules and the order of errors are those of DecodeNote; response_id, instrument and answers are the required
-// fields. NoAnswers comes last: all answers are null. An answer or confound of another type, or a long string, is not
-// an error, since only the model knows which of them are used. An error about a name has the field answers or confounds
-// and not the name, which the sender chose. Only the size of a message bounds how many there may be.
+// The rules and the order of errors are those of DecodeNote; response_id, instrument and answers are required.
+// NoAnswers comes last: all answers are null. An answer or confound of another type, or a long string, is not an error,
+// since only the model knows which of them are used. An error about a name has the field answers or confounds, not the
+// name, which the sender chose. Only the size of a message bounds their number.
 //
 // It takes time linear in len(data). In the steady state it allocates once, plus once for each string with a JSON
 // escape.
 func DecodeResponse(data []byte, r *Response) error {
-	// Nothing of a longer message before is kept.
+	// Keep nothing of an earlier, longer message.
 	clear(r.Answers)
 	clear(r.Confounds)
 	*r = Response{Answers: r.Answers[:0], Confounds: r.Confounds[:0]}
@@ -99,3 +98,41 @@ func DecodeResponse(data []byte, r *Response) error {
 	}
 	return nil
 }
+
+// Scores answer a Response: the degree to which each factor is present, for KafkaTopic questionnaire.scores.
+type Scores struct {
+	SchemaVersion string  `json:"schema_version"`
+	ResponseID    string  `json:"response_id"`
+	ParticipantID string  `json:"participant_id,omitzero"`
+	Instrument    string  `json:"instrument"`
+	AnsweredAt    string  `json:"answered_at,omitzero"`
+	ScoredAt      string  `json:"scored_at"` // RFC 3339 in UTC with milliseconds, see TimeFormat
+	Model         Model   `json:"model"`
+	Scores        []Score `json:"scores"`   // in the model's order of factors
+	Answered      int     `json:"answered"` // items of the model with an answer
+	Items         int     `json:"items"`    // all items of the model
+	// UnknownItems counts the answers to items unknown to the model. They do not affect the scores.
+	UnknownItems int `json:"unknown_items,omitzero"`
+	// Beyond names the confounds outside the range of training, which count as the nearest end of that range.
+	Beyond []string `json:"beyond,omitempty"`
+}
+
+// Score is the degree to which one factor is present.
+type Score struct {
+	Factor string    `json:"factor"` // name within the model, factor1 and so on
+	Score  float64   `json:"score"`  // in [0,1]
+	Items  []Loading `json:"items"`  // that define the factor, largest Loading first
+}
+
+// Loading is what a fully present factor adds to the answer to an item, on the scale of the answers.
+type Loading struct {
+	Item string `json:"item"`
+	Text string `json:"text,omitzero"` // of the item, if the model knows it
+	// scored in reverse: the factor adds to the opposite of the text
+	Reversed bool    `json:"reversed,omitzero"`
+	Loading  float64 `json:"loading"` // ≥ 0
+}
+
+// AppendJSON appends the scores as one JSON object to dst, like Prediction.AppendJSON. Nil slices become [] or are
+// omitted.
+func (s *Scores) AppendJSON(dst []byte) []byte { return scoresCodec.append(dst, s) }

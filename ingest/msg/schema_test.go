@@ -81,7 +81,7 @@ func (s schema) problems(at string, v any) (found []string) {
 	switch v := v.(type) {
 	case string:
 		if s.Enum != nil && !slices.Contains(s.Enum, v) {
-			report("%q is none of %q", v, s.Enum)
+			report("%q is not one of %q", v, s.Enum)
 		}
 		if !regexp.MustCompile(s.Pattern).MatchString(v) {
 			report("%q does not match %s", v, s.Pattern)

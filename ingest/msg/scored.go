@@ -1,15 +1,14 @@
 package msg
 
-// Scored is what a prediction must hold to be compared with the outcome of its visit.
+// Scored is the part of a prediction that is compared with the outcome of its visit.
 type Scored struct {
-	VisitID  string `json:"visit_id"`
-	ScoredAt string `json:"scored_at"` // RFC 3339, not checked
-	Model    Model  `json:"model"`
-	// Admission is the calibrated probability of admission, as Prediction.Admission returns it.
-	Admission float64 `json:"-"`
+	VisitID   string  `json:"visit_id"`
+	ScoredAt  string  `json:"scored_at"` // RFC 3339, not checked
+	Model     Model   `json:"model"`
+	Admission float64 `json:"-"` // calibrated probability of admission, that of Prediction.Admission
 }
 
-// Arrival is what a prediction holds about a patient who waits for a decision.
+// Arrival is the part of a prediction about a patient who waits for a decision.
 type Arrival struct {
 	Scored
 	ArrivedAt string   `json:"arrived_at"` // RFC 3339, not checked
@@ -54,8 +53,8 @@ func (p *probabilities) admission() (float64, error) {
 	return v.Value, nil
 }
 
-// DecodeScored reads a prediction into s, whose former contents are lost. It skips the explanation and does not keep
-// data. The rules and the order of errors are those of DecodeNote; visit_id and a probability in [0,1] are required.
+// DecodeScored reads a prediction into s, which it overwrites. It skips the explanation and does not keep data. The
+// rules and the order of errors are those of DecodeNote; visit_id and a probability in [0,1] are required.
 func DecodeScored(data []byte, s *Scored) (err error) {
 	var m scoredMessage
 	if err = scoredCodec.decode(data, &m.SchemaVersion, &m, "visit_id"); err == nil {
@@ -65,8 +64,8 @@ func DecodeScored(data []byte, s *Scored) (err error) {
 	return err
 }
 
-// DecodeArrival reads a prediction into a, whose former contents are lost, as DecodeScored does, with what a forecast
-// of beds needs. Fields of the explanation that are of another type are skipped.
+// DecodeArrival reads a prediction into a, which it overwrites, like DecodeScored but with the fields for a forecast of
+// beds. Fields of the explanation with another type are skipped.
 func DecodeArrival(data []byte, a *Arrival) (err error) {
 	var m arrivalMessage
 	if err = arrivalCodec.decode(data, &m.SchemaVersion, &m, "visit_id"); err == nil {

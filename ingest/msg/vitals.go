@@ -1,7 +1,7 @@
 package msg
 
-// Vitals are the measurements at triage, as they came: package intake says which values count. A new one is a field
-// here and a row of vitalSigns in vitals.go.
+// Vitals are the measurements at triage, as they came: package intake decides which values count. A new one requires a
+// field here and a row of vitalSigns.
 type Vitals struct {
 	SBP   Optional `json:"sbp,omitzero"`
 	DBP   Optional `json:"dbp,omitzero"`
@@ -17,19 +17,19 @@ type Vital struct {
 	Words        string // that it stands for
 	Title, Short string // on pages
 	Unit         string
-	Suffix       string // of a value on a page; "" where nobody writes the unit
+	Suffix       string // of a value on a page; "" if it is usually omitted
 	Example      string // as in "Write beats a minute, such as 96."
-	// Range holds all that is measured in living patients of any age. Codes for missing values such as 999, 0 and −1,
-	// fractions instead of percent, and degrees Fahrenheit are outside.
+	// Range holds all values measured in living patients of any age. It excludes codes for missing values (999, 0, −1),
+	// fractions instead of percent, and degrees Fahrenheit.
 	Range [2]float64
 	Why   string // the range is this one
-	// Alarm are the greatest low and the least high value to which NEWS2 gives 3 points, its most; 0 for none (Royal
+	// Alarm are the greatest low and the least high value to which NEWS2 gives 3 points, the maximum; 0 for none (Royal
 	// College of Physicians, National Early Warning Score 2, 2017, chart 1, oxygen scale 1).
 	Alarm [2]float64
 	of    func(*Vitals) *Optional
 }
 
-// VitalSigns returns what there is to know of each vital sign, in the order in which they are read out.
+// VitalSigns returns the vital signs, in their usual order.
 func VitalSigns() []Vital { return vitalSigns[:] }
 
 var vitalSigns = [...]Vital{
@@ -88,7 +88,7 @@ func VitalNames() (names []string) {
 	return names
 }
 
-// Number returns the vital of this name, nil if it is none of VitalNames.
+// Number returns the vital of this name, nil if it is not one of VitalNames.
 func (v *Vitals) Number(name string) *Optional {
 	for i := range vitalSigns {
 		if vitalSigns[i].Name == name {
@@ -98,7 +98,7 @@ func (v *Vitals) Number(name string) *Optional {
 	return nil
 }
 
-// appendJSON appends the vitals that are there as a member of an object, if there are some.
+// appendJSON appends the present vitals, if any, as a member of an object.
 func (v *Vitals) appendJSON(dst []byte) []byte {
 	separator := `,"vitals":{"`
 	for i := range vitalSigns {

@@ -14,18 +14,14 @@ import (
 )
 
 const (
-	// maxWindow is the largest window that RFC 8878 asks zstd decoders to support; levels up to 19 stay within it.
+	// maxWindow is the largest window that RFC 8878 asks zstd decoders to support; levels up to 19 do not exceed it.
 	maxWindow = 8 << 20
-	// maxWhole bounds the blocks of snappy, and batches of zstd that are decompressed whole. Producers put 1 MiB into a
-	// batch at most, before compression, unless somebody raised that.
+	// maxWhole bounds snappy blocks, and zstd batches that are decompressed whole. By default producers put at most 1
+	// MiB into a batch, before compression.
 	minWhole, maxWhole = 64 << 10, 4 << 20
-	// maxKept bounds the buffer that is kept for the next batch.
-	maxKept = 1 << 20
-	// snappyRatio bounds what snappy can do: 64 bytes from the 3 bytes of a copy. A block that promises more is
-	// damaged.
-	snappyRatio = 22
-	// usualRatio is what to expect of zstd at least.
-	usualRatio = 3
+	maxKept            = 1 << 20 // bounds the buffer that is kept for the next batch
+	snappyRatio        = 22      // most that snappy can do: 64 bytes from the 3 bytes of a copy
+	usualRatio         = 3       // least ratio to expect of zstd
 )
 
 var (
@@ -37,7 +33,7 @@ var (
 type decompressor struct {
 	source bytes.Reader  // the compressed bytes
 	zstd   *zstd.Decoder // of whole batches
-	whole  []byte        // that was decompressed at once
+	whole  []byte        // decompressed batch or block
 	end    func()        // of the batch; may be nil
 }
 
@@ -63,8 +59,8 @@ func (d *decompressor) open(codec compress.Compression, payload []byte) (io.Read
 	return nil, fmt.Errorf("%w: unknown compression %d", errDamaged, codec)
 }
 
-// openZstd decompresses the payload whole if that is not too much: most batches are far smaller than the window that
-// their encoder names, and than a decoder of streams would hold.
+// openZstd decompresses the payload whole unless that is too much: most batches are far smaller than the window of
+// their encoder, which a streaming decoder would hold.
 func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
 	if d.zstd == nil {
 		var err error
@@ -78,7 +74,7 @@ func (d *decompressor) openZstd(payload []byte) (io.Reader, error) {
 			continue
 		}
 		d.whole = slices.Grow(d.whole[:0], size)
-		// Its errors do not say whether it was too much. The decoder of streams finds out.
+		// Its errors do not say whether it was too much; the streaming decoder finds out.
 		if whole, err := d.zstd.DecodeAll(payload, d.whole); err == nil {
 			d.source.Reset(whole)
 			return &d.source, nil
@@ -104,8 +100,7 @@ func (d *decompressor) close() {
 	d.source.Reset(nil)
 }
 
-// xerialHeader begins what Java's snappy streams write: a magic number and two versions, then blocks with their
-// lengths.
+// xerialHeader begins Java's snappy streams: a magic number and two versions, then blocks with their lengths.
 const (
 	xerialMagic  = "\x82SNAPPY\x00"
 	xerialHeader = len(xerialMagic) + 8

@@ -1,3 +1,21 @@
+// Package recordset reads the records of a Kafka fetch response one by one in bounded memory: a batch of a few
+// kilobytes can decompress to gigabytes.
+//
+// A record of more than Limits.Record bytes is skipped: its Record has Lost, its offset, time and size, and its key if
+// that is short. The other records of its batch are read as usual. A batch that is damaged, or cannot be decompressed
+// in that memory, is one such Record for all the offsets that could not be read.
+//
+// # Memory
+//
+// A Reader refers to the response and holds a buffer of 16 KiB. In a compressed batch it also holds what has been
+// decompressed: 32 KiB for gzip; a block for snappy (32 KiB from Java, at most 4 MiB) and lz4 (at most 4 MiB); for zstd
+// the batch or, above 4 MiB, the window of its encoder, at most 8 MiB.
+//
+// # Formats
+//
+// It reads batches of message format v2, and messages of v0 and v1 from topics older than Kafka 0.11. It skips records
+// of aborted transactions and markers. A record has the broker's time if its topic is set to LogAppendTime. A Reader is
+// not safe for concurrent use.
 package recordset
 
 import (
@@ -21,31 +39,27 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// HeaderBytes is what a header takes beyond its bytes. It counts for the size of a record, or a megabyte of empty
-// headers would take twenty.
+// HeaderBytes is the memory of a header beyond its bytes, up to twenty times them. It counts towards a record's size.
 const HeaderBytes = 40
 
-// Record is a record, or what is left of one, or of several in a row, that cannot be read.
+// Record is a record, or stands for one or several in a row that cannot be read.
 type Record struct {
 	Offset     int64
 	Time       time.Time
 	Key, Value []byte // nil is Kafka's null
 	Headers    []protocol.Header
 
-	// Lost is why the record cannot be read: msg.TooLarge or msg.Unreadable; "" if it was read. A lost one has no value
-	// and no headers, and a key only if that is short.
-	Lost msg.Reason
-	// Size of the record in bytes, 0 if it is not known.
-	Size int64
-	// Offsets is how many offsets this is about, from Offset on: 1 unless several are lost.
-	Offsets int64
+	// Lost is why the record, without value, headers and long key, is not read: msg.TooLarge or msg.Unreadable; or "".
+	Lost    msg.Reason
+	Size    int64 // of the record in bytes, 0 if unknown
+	Offsets int64 // number of offsets from Offset on: 1 unless several records are lost
 }
 
 // Limits say what a Reader reads.
 type Limits struct {
-	From   int64 // records before this offset are left out: Kafka sends whole batches
+	From   int64 // skip records before it: Kafka sends whole batches
 	Record int   // largest size of a record in bytes
-	// Alive is called while a large record is passed over, at least every 16 MiB. Its error ends the reading.
+	// Alive is called while a large record is skipped, at least every 16 MiB. Its error ends the reading.
 	Alive func() error
 }
 
@@ -53,9 +67,9 @@ type Limits struct {
 type Reader struct {
 	limits  Limits
 	rest    []byte // batches to come
-	begun   bool   // there was a whole one
+	begun   bool   // a whole one was read
 	aborted []fetch.ResponseTransaction
-	open    map[int64]bool // by producer, those that are in an aborted transaction
+	open    map[int64]bool // producers in an aborted transaction
 	passed  int64
 
 	batch   batch
@@ -63,15 +77,14 @@ type Reader struct {
 	payload decompressor
 }
 
-// batch is the batch that is being read: what its header says, or the message around a compressed set of v0 and v1.
+// batch is the batch being read: its header, or the message around a compressed set of v0 and v1.
 type batch struct {
-	magic byte
-	left  int   // records to come
-	base  int64 // added to the offsets of its records
-	next  int64 // offset behind the last one read
-	last  int64 // offset of the last one
-	// in milliseconds: of the first record of v2, to which the others add, or of a compressed message before v2
-	firstTime int64
+	magic     byte
+	left      int   // records to come
+	base      int64 // added to the offsets of its records
+	next      int64 // offset after the last one read
+	last      int64 // offset of the last one
+	firstTime int64 // in milliseconds: base of the times of v2, or of a compressed message before v2
 	time      int64 // of all records, if the broker set it; otherwise noTime
 	broken    error // why it cannot be read at all
 }
@@ -118,11 +131,11 @@ func (r *Reader) Reset(set []byte, aborted []fetch.ResponseTransaction, l Limits
 	r.limits, r.rest, r.begun, r.aborted, r.open, r.passed = l, set, false, aborted, nil, 0
 }
 
-// Passed returns the offset behind all that was read or left out.
+// Passed returns the offset after all that was read or skipped.
 func (r *Reader) Passed() int64 { return r.passed }
 
-// Next returns the next record, or io.EOF. Its bytes are appended to dst, which is returned too. Any other error means
-// that the set is damaged or incomplete, and should be fetched again.
+// Next returns the next record, or io.EOF, and dst with the record's bytes appended. Any other error means that the set
+// is damaged or incomplete, and should be fetched again.
 func (r *Reader) Next(dst []byte) (Record, []byte, error) {
 	for {
 		if r.batch.left == 0 {
@@ -135,7 +148,7 @@ func (r *Reader) Next(dst []byte) (Record, []byte, error) {
 		if end, ok := errors.AsType[stopped](err); ok {
 			return Record{}, dst, end.error
 		}
-		if errors.Is(err, io.EOF) && r.batch.magic < 2 { // which do not say how many there are
+		if errors.Is(err, io.EOF) && r.batch.magic < 2 { // which lack a count
 			r.end()
 			continue
 		}
@@ -161,7 +174,7 @@ func (r *Reader) end() {
 	r.payload.close()
 }
 
-// lose returns what stands for the rest of the batch, which cannot be read; its offset is -1 if there is none.
+// lose returns the Record for the unreadable rest of the batch; its offset is -1 if nothing is left.
 func (r *Reader) lose(err error) Record {
 	b := &r.batch
 	record := Record{Offset: max(b.next, r.limits.From), Time: b.at(b.firstTime), Lost: msg.Unreadable}
@@ -176,7 +189,7 @@ func (r *Reader) lose(err error) Record {
 	return record
 }
 
-// begin begins the next batch. None has begun if it is left out.
+// begin begins the next batch, unless it is skipped.
 func (r *Reader) begin() error {
 	if len(r.rest) <= magicAt {
 		return r.short()
@@ -200,7 +213,7 @@ func (r *Reader) begin() error {
 	return fmt.Errorf("record batches have the unknown format %d", r.batch.magic)
 }
 
-// short ends the set: brokers cut the last batch off at the limit of the fetch, but not the first.
+// short ends the set: brokers truncate the last batch at the limit of the fetch, but not the first.
 func (r *Reader) short() error {
 	if !r.begun && len(r.rest) > 0 {
 		return io.ErrUnexpectedEOF
@@ -237,8 +250,7 @@ func (r *Reader) beginV2(set []byte) error {
 		r.open[r.aborted[0].ProducerID] = true
 		r.aborted = r.aborted[1:]
 	}
-	// A producer has one transaction at a time, so that its batches are of the aborted one from that one's first offset
-	// to its marker.
+	// A producer has one transaction at a time: from its first offset to its marker all batches belong to it.
 	marker := attributes&control != 0
 	if marker {
 		delete(r.open, producer)
@@ -252,7 +264,7 @@ func (r *Reader) beginV2(set []byte) error {
 	return nil
 }
 
-// beginV1 begins with a message of v0 or v1. Its value is a set of messages if it is compressed.
+// beginV1 begins a message of v0 or v1, whose value is a set of messages if it is compressed.
 func (r *Reader) beginV1(set []byte) error {
 	b := &r.batch
 	offset := int64(binary.BigEndian.Uint64(set))
@@ -280,7 +292,7 @@ func (r *Reader) beginV1(set []byte) error {
 	}
 	b.next, b.left, b.firstTime = r.passed, math.MaxInt, m.time // its first offset is not known yet
 	r.decompress(codec, m.value)
-	// offsets count from the first message, but that of the set is that of the last
+	// offsets count from the first message, but the set has that of the last
 	if b.magic == 1 && b.broken == nil {
 		last, err := r.lastV1()
 		if end, ok := errors.AsType[stopped](err); ok {
@@ -318,7 +330,7 @@ func (r *Reader) decompress(codec compress.Compression, payload []byte) {
 	r.in.Reset(from)
 }
 
-// record reads a record of the batch. io.EOF means that there is none, all other errors that the batch cannot be read.
+// record reads a record of the batch. io.EOF means that there are no more, other errors that the batch is unreadable.
 func (r *Reader) record(dst []byte) (Record, []byte, error) {
 	if r.batch.broken != nil {
 		return Record{}, dst, r.batch.broken
@@ -367,7 +379,7 @@ func (r *Reader) size(record *Record) (int64, error) {
 	return binary.ReadVarint(r.in)
 }
 
-// parse takes a record from all its bytes, or from those that a lost one begins with.
+// parse reads a record from all its bytes, or a lost one from its first bytes.
 func (r *Reader) parse(c *cursor, record *Record) error {
 	if r.batch.magic < 2 {
 		c.int32() // the checksum; that of the set was right
@@ -377,7 +389,7 @@ func (r *Reader) parse(c *cursor, record *Record) error {
 			record.Value = m.value
 		}
 	} else {
-		c.bytes(1) // attributes, of which there are none
+		c.bytes(1) // unused attributes
 		record.Time = r.batch.at(r.batch.firstTime + c.varint())
 		record.Offset += c.varint()
 		if c.short {
@@ -389,14 +401,14 @@ func (r *Reader) parse(c *cursor, record *Record) error {
 			c.headers(record, int64(r.limits.Record)-record.Size)
 		}
 	}
-	// Reading goes on behind the offset of a record: one that is not of the batch would repeat records or skip some.
+	// Reading continues after a record's offset: one outside the batch would repeat or skip records.
 	if c.short && record.Lost == "" || record.Offset < r.batch.next || record.Offset > r.batch.last {
 		return errDamaged
 	}
 	return nil
 }
 
-// headers takes the headers of a record. The record is lost if they have no room.
+// headers reads the headers of a record, which is lost if they are too many.
 func (c *cursor) headers(record *Record, room int64) {
 	n := c.varint()
 	switch {
@@ -433,7 +445,7 @@ type messageV1 struct {
 	key, value []byte
 }
 
-// messageV1 takes a message, from behind its checksum.
+// messageV1 reads a message from after its checksum.
 func (c *cursor) messageV1() (m messageV1) {
 	fixed := c.bytes(2)
 	if c.short {
@@ -446,4 +458,48 @@ func (c *cursor) messageV1() (m messageV1) {
 	m.key = c.bytes(int64(c.int32()))
 	m.value = c.bytes(int64(c.int32()))
 	return m
+}
+
+// cursor reads values from bytes. Once one is missing, it is short and returns zeros.
+type cursor struct {
+	rest  []byte
+	short bool
+}
+
+func (c *cursor) varint() int64 {
+	v, n := binary.Varint(c.rest)
+	if n <= 0 {
+		c.rest, c.short = nil, true
+		return 0
+	}
+	c.rest = c.rest[n:]
+	return v
+}
+
+// bytes reads n bytes; a negative number is Kafka's null.
+func (c *cursor) bytes(n int64) []byte {
+	switch {
+	case c.short || n < 0:
+		return nil
+	case n > int64(len(c.rest)):
+		c.rest, c.short = nil, true
+		return nil
+	}
+	b := c.rest[:n:n]
+	c.rest = c.rest[n:]
+	return b
+}
+
+func (c *cursor) int32() int32 {
+	if b := c.bytes(4); b != nil {
+		return int32(binary.BigEndian.Uint32(b))
+	}
+	return 0
+}
+
+func (c *cursor) int64() int64 {
+	if b := c.bytes(8); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
-	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 // BenchmarkTrial prints the tables of docs/results.md on the forecasts of beds. WARDCAST_BEDS_SEEDS is the number of
@@ -114,9 +113,9 @@ func table(b *testing.B, results []*Result) {
 	var p []float64
 	for _, component := range []string{Waiting, Coming, Total} {
 		for _, h := range horizons {
-			for _, wards := range [][]string{{beds.All}, synth.Wards()} {
+			for _, group := range [][]string{{beds.All}, wards} {
 				for _, method := range methods {
-					line, d := row(b, results, method, tableRow{component, h, wards})
+					line, d := row(b, results, method, tableRow{component, h, group})
 					if line == "" {
 						continue
 					}
@@ -139,7 +138,7 @@ func table(b *testing.B, results []*Result) {
 		fmt.Println(line + " |")
 	}
 	fmt.Println("\n| PIT-80 (closed 80) of the total | 4 h | 8 h | 24 h |\n|---|---|---|---|")
-	for _, ward := range append([]string{beds.All}, synth.Wards()...) {
+	for _, ward := range append([]string{beds.All}, wards...) {
 		fmt.Printf("| %s |", ward)
 		for _, h := range horizons {
 			scores, counts := collect(results, Cell{Method: Ours, Component: Total, Ward: ward, Horizon: h})

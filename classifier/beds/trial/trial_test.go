@@ -12,7 +12,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/lab/synth"
 )
 
 // Trial holds forecasts of beds against a simulated hospital, as they would have been made at the time: what is
@@ -177,7 +176,7 @@ func (w *trial) live(ctx context.Context) error {
 		}
 	}
 	w.counts = map[string]*decisions{}
-	for _, ward := range append(synth.Wards(), beds.All) {
+	for _, ward := range append(slices.Clone(wards), beds.All) {
 		w.counts[ward] = decide(w.past, ward)
 	}
 	return nil

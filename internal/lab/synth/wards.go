@@ -6,9 +6,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Wards returns the wards of the hospital, sorted.
-func Wards() []string { return []string{"CARD", "ICU", "MED", "ORTHO", "PAED", "SURG"} }
-
 // childhood is the age below which everybody is admitted to PAED.
 const childhood = 16
 

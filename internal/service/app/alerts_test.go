@@ -69,7 +69,7 @@ func TestAlerts(t *testing.T) {
 			for _, g := range grouped {
 				for name := range strings.SplitSeq(g[1], ", ") {
 					if !slices.Contains(known, name) {
-						t.Errorf("%s tells of the label %s, which none of its metrics has", r.Alert, name)
+						t.Errorf("%s has the label %s, which none of its metrics has", r.Alert, name)
 					}
 				}
 			}

@@ -1,3 +1,6 @@
+// Package app is the process that `wardcast serve` runs: a consumer for each configured stream (triage notes, responses
+// to questionnaires), the models that score, their reload, and the HTTP endpoints. Call New, then Run. docs/metrics.md
+// lists the metrics; those of a stream and its models have a label stream (triage or questionnaires).
 package app
 
 import (
@@ -25,27 +28,21 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Listener serves HTTP in place of Config.HTTP.Listen, unless it is nil. Run closes it.
 	Listener net.Listener
-	// EmbeddedBroker is the folder of a broker in this process, on the first of the configured addresses; "" means
-	// none.
+	// EmbeddedBroker is the folder of a broker in this process, on the first configured address; "" for none.
 	EmbeddedBroker string
-	// CreateTopics creates the KafkaTopics that do not exist.
-	CreateTopics bool
-	// TopicIndex is the folder for the index of topics; "" means one among the user's caches.
-	TopicIndex string
-	// ShowNotes shows the text of notes on the pages.
-	ShowNotes bool
-	// Insecure allows non-loopback addresses without TLS and tokens.
-	Insecure bool
+	CreateTopics   bool   // create missing KafkaTopics
+	TopicIndex     string // folder for the index of topics; "" for one in the user's cache
+	ShowNotes      bool   // show the text of notes on the pages
+	Insecure       bool   // allow non-loopback addresses without TLS and tokens
 
-	// Tests that wait for these set others; 0 is the constant of the name.
-	labelInterval, shadowTimeout, verifyEvery time.Duration
+	labelInterval, shadowTimeout, verifyEvery time.Duration // set by tests; 0 is the constant of the name
 }
 
 // App scores the configured streams.
 type App struct {
 	Options
 	streams []*stream
-	tasks   []task // beside the streams
+	tasks   []task // alongside the streams
 	client  *ingest.Client
 	web     *web              // nil if HTTP is off
 	demand  *bedstream.Demand // nil if no notes are scored
@@ -72,7 +69,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		return nil, fmt.Errorf("configuring the client: %w", err)
 	}
 	a := &App{Options: o, client: client}
-	o.Registry = prometheus.NewRegistry() // of what is made here; the caller's may have it already
+	o.Registry = prometheus.NewRegistry() // of new metrics; the caller's may have them already
 	if c.Models.Store != "" {
 		if err := a.scoreNotes(ctx, &o); err != nil {
 			return nil, err
@@ -154,7 +151,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// CheckListen returns an error for a non-loopback address unless insecure allows it. An empty address is off.
+// CheckListen returns an error for a non-loopback address unless insecure. An empty address is off.
 func CheckListen(insecure bool, addresses ...string) error {
 	for _, address := range addresses {
 		if address != "" && !insecure && !loopback(address) {
@@ -165,9 +162,8 @@ func CheckListen(insecure bool, addresses ...string) error {
 	return nil
 }
 
-// Check returns what is wrong with a configuration beyond its values: files that cannot be read, a missing password, a
-// store without a champion or with a damaged one, models of questionnaires that cannot score. It warns in log as New
-// does.
+// Check returns the errors of a configuration beyond its values: unreadable files, a missing password, a store without
+// a champion or with a damaged one, models of questionnaires that cannot score. It warns in log, like New.
 func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	connection, err := c.Kafka.Connection()
 	if err == nil {
@@ -192,7 +188,7 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	_, err = newQuestionnaires(ctx, c, nil)
 	_, httpErr := newListening(&c.HTTP, log)
 	if open := checkHTTP(&c.HTTP, false); open != nil && httpErr == nil {
-		log.WarnContext(ctx, "serve needs --insecure", "err", open)
+		log.WarnContext(ctx, "serve requires --insecure", "err", open)
 	}
 	return errors.Join(triageErr, err, httpErr)
 }
@@ -227,7 +223,7 @@ func (a *App) Run(ctx context.Context) error {
 			return fmt.Errorf("listening for http: %w", err)
 		}
 	}
-	// Requests are answered before the first broker is, and until the last note has been: probes and people see both.
+	// HTTP serves from before the first broker answers until the last note is done, for probes and people.
 	served, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if a.Listener != nil {
@@ -249,7 +245,7 @@ func (a *App) Run(ctx context.Context) error {
 	return parts.Wait()
 }
 
-// score runs the streams, and what runs beside them, until ctx ends and they have drained.
+// score runs the streams and tasks until ctx ends and the streams have drained.
 func (a *App) score(ctx context.Context) error {
 	err := a.topics(ctx)
 	if err == nil {
@@ -263,7 +259,7 @@ func (a *App) score(ctx context.Context) error {
 	}
 	began := make(chan time.Time, 1)
 	unregister := context.AfterFunc(ctx, func() {
-		a.Logger.Info("draining: the notes in hand are answered and committed")
+		a.Logger.Info("draining: answering and committing the notes in progress")
 		began <- time.Now()
 	})
 	parts, inner := errgroup.WithContext(ctx)
@@ -309,9 +305,9 @@ func (a *App) topics(ctx context.Context) error {
 	}
 }
 
-// checkTopics waits for a broker and returns an error that names the missing KafkaTopics of all streams, before any
-// stream joins its group: a member that joins and leaves again moves the partitions of other scorers. Other errors are
-// left to the stream that meets them, so that the other streams need not wait.
+// checkTopics waits for a broker and returns an error that names the missing KafkaTopics of all streams before any
+// stream joins its group: a member that joins and leaves moves the partitions of other scorers. Each stream handles
+// other errors itself, so that the others need not wait.
 func (a *App) checkTopics(ctx context.Context) error {
 	var names []string
 	for _, s := range a.streams {

@@ -59,7 +59,7 @@ func TestBedDemand(t *testing.T) {
 	s.await("seven patients", func() bool { return waiting() == 7 })
 	if status, body := s.get("/readyz"); status != http.StatusOK || !strings.Contains(body, damaged) ||
 		!strings.Contains(body, "rests on no history") {
-		t.Errorf("a damaged fit is told as %d %s", status, body)
+		t.Errorf("a damaged fit is reported as %d %s", status, body)
 	}
 	published := ingesttest.Reader(t, s.config.Kafka.Brokers, s.config.Kafka.Topics.BedDemand)
 	keys := map[string]bool{}

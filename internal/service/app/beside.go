@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,21 +9,22 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/internal/service/bedstream"
+	"github.com/wardcast/wardcast/internal/service/watch"
+	"github.com/wardcast/wardcast/models"
 )
 
-// besideRetry is how long a task that failed waits before it begins again.
+// besideRetry is how long a failed task waits before it restarts.
 const besideRetry = time.Minute
 
-// task is work beside the streams: it may fail, be late or stop without any effect on them.
+// task is work alongside the streams: it may fail, lag or stop without any effect on them.
 type task struct {
-	name string
-	// without says what is missing while the task does not run.
-	without string
+	name    string
+	without string // what is missing while the task does not run
 	run     func(ctx context.Context) error
 }
 
-// runTask runs a task until ctx ends. Whatever goes wrong in it, a panic too, ends there: it is logged, and the task
-// begins again after a while. A reason is logged once as long as it stays the same.
+// runTask runs a task until ctx ends. It logs each new reason for an error or a panic, and restarts the task later.
 func runTask(ctx context.Context, log *slog.Logger, t task) {
 	before := ""
 	for ctx.Err() == nil {
@@ -45,7 +47,7 @@ func runTask(ctx context.Context, log *slog.Logger, t task) {
 	}
 }
 
-// guarded returns the error of f, one that names its type if f panicked: the value may hold parts of a note.
+// guarded returns the error of f, or one with the type of a panic, whose value may quote a note.
 func guarded(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -53,4 +55,75 @@ func guarded(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// newBeds returns the forecaster of beds and its tasks, which read the predictions of all scorers and the outcomes.
+func newBeds(client *ingest.Client, o *Options, store *models.Store) (*bedstream.Demand, []task, error) {
+	b, topics := &o.Config.Beds, &o.Config.Kafka.Topics
+	d, err := bedstream.New(bedstream.Config{
+		Client: client, Predictions: topics.Predictions, Outcomes: topics.Outcomes,
+		Output: topics.BedDemand, Store: store,
+		Source: o.Config.Scoring.Source, Site: b.Site, Zone: b.TimeZone, Holidays: b.Holidays, Beds: b.Available,
+		Logger: o.Logger, Metrics: o.Registry,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("beds: %w", err)
+	}
+	return d, []task{
+		{name: "patients who wait", without: "the bed demand knows of no patients", run: d.FollowPredictions},
+		{
+			name: "outcomes for the bed demand", without: "patients count as waiting until they have waited too long",
+			run: d.FollowOutcomes,
+		},
+		{name: "fit of the bed demand", without: "the bed demand rests on no history", run: d.Learn},
+		{name: "bed demand", without: "the bed demand is not published", run: d.Publish},
+	}, nil
+}
+
+const (
+	// labelRate is the most predictions, and outcomes, read per second, to spare the scorer's processor. Labels are
+	// hours late; a lag of minutes loses nothing.
+	labelRate = 2000
+	// labelInterval is how often the calibration is measured, less often if that takes over a labelShare-th of the
+	// time.
+	labelInterval = 5 * time.Second
+	labelShare    = 100
+)
+
+// newLabels returns the tasks that join the predictions of all scorers with the outcomes of their visits, from the last
+// days on. They read the KafkaTopics independently of the scorer.
+func newLabels(client *ingest.Client, o *Options) ([]task, error) {
+	labels := watch.NewLabels(time.Now)
+	if err := o.Registry.Register(labels); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	log := o.Logger.With("component", "labels")
+	follow := func(topic string, each func([]byte, time.Time)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			f := ingest.Follow{Topic: topic, From: time.Now().Add(-watch.Horizon), Rate: labelRate, Logger: log}
+			return client.Follow(ctx, f, func(r *ingest.Record) {
+				if len(r.Value) > 0 {
+					each(r.Value, r.Time)
+				}
+			})
+		}
+	}
+	measure := func(ctx context.Context) error {
+		for {
+			began := time.Now()
+			labels.Measure()
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(max(cmp.Or(o.labelInterval, labelInterval), labelShare*time.Since(began))):
+			}
+		}
+	}
+	const without = "the calibration is not watched"
+	topics := o.Config.Kafka.Topics
+	return []task{
+		{name: "late labels", without: without, run: follow(topics.Outcomes, labels.Outcome)},
+		{name: "predictions to be labelled", without: without, run: follow(topics.Predictions, labels.Prediction)},
+		{name: "calibration", without: without, run: measure},
+	}, nil
 }

@@ -138,11 +138,11 @@ func TestNoListOfChampions(t *testing.T) {
 	topics := s.config.Kafka.Topics
 	s.create(topics.Notes, topics.Predictions, topics.DeadLetters)
 	r := s.start().ready()
-	s.await("the log tells", func() bool {
+	s.await("the log line", func() bool {
 		return strings.Contains(s.log.String(), "new models are found by looking into the store every 20ms") &&
 			strings.Contains(s.log.String(), topics.Models)
 	})
-	s.await("the log tells of the outcomes",
+	s.await("the log shows the outcomes",
 		func() bool { return strings.Contains(s.log.String(), "the calibration is not watched") })
 	s.promote(generation(t, 1)...)
 	s.await("the swap", func() bool { return s.metric("wardcast_model_reloads_total", "ok") == 2 })
@@ -291,7 +291,7 @@ func TestShadowIsChecked(t *testing.T) {
 		t.Errorf("a challenger that is not there: %v", err)
 	}
 	r := s.start().ready()
-	s.await("the log tells", func() bool { return strings.Contains(s.log.String(), "the challenger cannot be read") })
+	s.await("the log line", func() bool { return strings.Contains(s.log.String(), "the challenger cannot be read") })
 	c := s.stream()
 	c.send(notes(t, 0, 20)...)
 	c.answers(20)
@@ -422,8 +422,9 @@ func TestNewerVersion(t *testing.T) {
 	name := bundle.VersionName(next.CreatedAt, sum(newer))
 	write(t, filepath.Join(s.config.Models.Store, "generations", name+".json"), newer)
 	write(t, filepath.Join(s.config.Models.Store, "champion"), []byte(name+"\n"))
-	s.await("the refusal logged",
-		func() bool { return strings.Contains(s.log.String(), "new models refused; those in use stay") })
+	s.await("the refusal logged", func() bool {
+		return strings.Contains(s.log.String(), "new models refused; still using the current ones")
+	})
 	if log := s.log.String(); !strings.Contains(log, name+".json") || !strings.Contains(log, `format \"2\"`) ||
 		!strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log is %q", log)

@@ -11,11 +11,11 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// champions keeps the compacted KafkaTopic that lists the champions, and learns from it that there are new ones.
+// champions keeps the compacted KafkaTopic that lists the champions, and learns of new ones from it.
 //
-// Scorers alone write to it: whatever command changes the model store, the scorer that sees it first informs the
-// others. So the commands need no Kafka, and no change of the store can be forgotten. A message is only a hint to look
-// into the store, which alone says what is served: a message that is late, lost or wrong does no harm.
+// Only scorers write to it: the first scorer that sees a change in the model store informs the others, so the commands
+// need no Kafka and no change is forgotten. A message is only a hint to look into the store, which alone decides what
+// is served: late, lost or wrong messages do no harm.
 type champions struct {
 	client *ingest.Client
 	topic  string
@@ -25,14 +25,13 @@ type champions struct {
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	listed map[string]msg.Champion // by model; one that cannot be read is empty
+	listed map[string]msg.Champion // by model; empty if unreadable
 }
 
 // publishTimeout bounds an attempt to write the list.
 const publishTimeout = 10 * time.Second
 
-// run reads the list, corrects it, and follows it until ctx ends. The list is corrected again whenever new models are
-// in use.
+// run reads the list, corrects it now and whenever new models are in use, and follows it until ctx ends.
 func (c *champions) run(ctx context.Context) error {
 	c.mu.Lock()
 	c.listed = map[string]msg.Champion{}
@@ -71,12 +70,12 @@ func (c *champions) run(ctx context.Context) error {
 	}
 }
 
-// read takes a message of the list and reports whether it names another generation than the one in use.
+// read records a message and reports whether it names another generation than the one in use.
 func (c *champions) read(r *ingest.Record) bool {
 	var m msg.Champion
 	unread := msg.DecodeChampion(r.Value, &m) != nil
 	if unread {
-		m = msg.Champion{} // not what is in use, so that it is written anew
+		m = msg.Champion{} // differs from what is in use, so it is rewritten
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +87,7 @@ func (c *champions) read(r *ingest.Record) bool {
 	return !unread && m.Generation != c.triage.set().Generation
 }
 
-// changes returns the messages that make the list that of the models in use.
+// changes returns the messages that update the list to the models in use.
 func (c *champions) changes() (messages []*ingest.Output) {
 	set, now := c.triage.set(), time.Now().UTC().Format(msg.TimeFormat)
 	c.mu.Lock()
@@ -105,7 +104,7 @@ func (c *champions) changes() (messages []*ingest.Output) {
 	}
 	for name := range c.listed {
 		if set.Models[name] == nil {
-			messages = append(messages, &ingest.Output{Key: []byte(name)}) // no such model any more
+			messages = append(messages, &ingest.Output{Key: []byte(name)}) // the model is gone
 		}
 	}
 	return messages

@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/watch"
 )
 
-// Handler answers each record with a prediction, by the set that is current when the record comes.
+// Handler answers each record with a prediction by the current set.
 type Handler struct {
 	current atomic.Pointer[current]
 	drift   *watch.Drift
@@ -23,20 +23,20 @@ type Handler struct {
 	shadow  *shadow            // nil without
 }
 
-// current is the set in use, and what counts the notes of each of its models.
+// current is the set in use, with a counter of the notes of each model.
 type current struct {
 	set      *scoring.Set
 	counters map[*classifier.Model]*watch.Counter
 }
 
-// NewHandler returns a handler that answers by set, explains with these options, and gives this ce_source.
+// NewHandler returns a handler that scores with set, explains with these options, and sets this ce_source.
 func NewHandler(set *scoring.Set, options classifier.Options, source string) *Handler {
 	h := &Handler{options: options, source: source, drift: watch.NewDrift(time.Now)}
 	h.use(set)
 	return h
 }
 
-// use answers by set from now on. A model that was in use before goes on counting.
+// use scores with set from now on. A model that was in use before continues to count.
 func (h *Handler) use(set *scoring.Set) {
 	before := h.current.Load()
 	now := &current{set, make(map[*classifier.Model]*watch.Counter)}
@@ -60,12 +60,12 @@ func (h *Handler) NewWorker() ingest.Worker { return &worker{handler: h} }
 type worker struct {
 	handler    *Handler
 	scorer     *scoring.Scorer
-	scored     bool // the note in hand was given to the scorer
+	scored     bool // the current note was given to the scorer
 	note       msg.Note
 	prediction msg.Prediction
 }
 
-// refused returns the verdict on a record that was decoded, by the model of this version; "" if there is none.
+// refused returns the verdict on a decoded record, by this model version ("" if there is none).
 func refused(err error, version string) error {
 	if _, ok := err.(*msg.Error); ok { //nolint:errorlint // all callers return it unwrapped
 		return &ingest.Verdict{Stage: "score", ModelVersion: version, Err: err}
@@ -111,7 +111,7 @@ func (w *worker) Model() (name, version string) {
 	return info.Name, info.Version
 }
 
-// event is what the key and headers of an answer say.
+// event is the content of the key and headers of an answer.
 type event struct {
 	id                string // of the visit or response
 	model             *msg.Model

@@ -179,7 +179,7 @@ func newSite(t *testing.T) *site {
 			t.Logf("log:\n%s", s.log)
 		}
 		if text := s.log.String(); strings.Contains(text, secret) || strings.Contains(text, "goroutine ") {
-			t.Error("the log tells of a patient, or of a panic")
+			t.Error("the log names a patient, or of a panic")
 		}
 	})
 	return s

@@ -14,7 +14,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// TestInputThatCannotBe: the stream, the API and predict answer such notes alike, name each field, and count it without
+// TestInputThatCannotBe: the stream, the API and predict give such notes the same answer, name each field, and count it without
 // its value.
 func TestInputThatCannotBe(t *testing.T) {
 	t.Parallel()

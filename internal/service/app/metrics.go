@@ -19,8 +19,7 @@ type predictionMetrics struct {
 	warnings                   map[msg.Warning]prometheus.Counter
 }
 
-// farFromNow is the code of arrivals more than a year from now. It is in no prediction, which depends on note and model
-// alone.
+// farFromNow is the code of arrivals more than a year from now. Predictions do not depend on the time, so none has it.
 const farFromNow msg.WarningCode = "far_from_now"
 
 const year = 366 * 24 * time.Hour
@@ -120,8 +119,8 @@ func newModelMetrics(r prometheus.Registerer) *modelMetrics {
 		created:  in.Gauges("created_timestamp_seconds", "When the model in use was trained.", "model"),
 		reloads:  in.Counters("reloads_total", "Attempts to load new models, by result.", "result"),
 		reloaded: in.Gauge("reload_timestamp_seconds", "When new models were last loaded."),
-		refused: in.Gauge("refused", "1 while the newest models are damaged or unreadable, so that the models in use "+
-			"stay, or while the files of those in use are damaged."),
+		refused: in.Gauge("refused", "1 while the newest models are damaged or unreadable, so that older ones "+
+			"are still in use, or while the files of those in use are damaged."),
 	}
 	m.reloads.WithLabelValues("ok")
 	m.reloads.WithLabelValues("failed")
@@ -139,8 +138,7 @@ func (m *modelMetrics) use(models []inUse) {
 	m.reloaded.SetToCurrentTime()
 }
 
-// NewRegistry returns a registry with the metrics of the process and of the Go runtime, and
-// wardcast_build_info{version}.
+// NewRegistry returns a registry with the metrics of the process, the Go runtime and wardcast_build_info{version}.
 func NewRegistry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	meter.New(r, "wardcast_").Gauges("build_info", "Constant 1, labelled with the version of the binary.", "version").

@@ -44,8 +44,8 @@ func (s *site) choose() {
 	}
 }
 
-// TestOperatorPages: Health tells of refused models and dead letters, the worst first, and Questionnaires of how a
-// model was chosen. Neither tells who answered.
+// TestOperatorPages: Health shows refused models and dead letters, the worst first, and Questionnaires of how a
+// model was chosen. Neither shows who answered.
 func TestOperatorPages(t *testing.T) {
 	if os.Getenv("WARDCAST_CHROMIUM") == "" {
 		t.Skip("WARDCAST_CHROMIUM names no Chromium")
@@ -99,7 +99,7 @@ func TestOperatorPages(t *testing.T) {
 		}
 	}
 	if strings.Contains(said, secret) || strings.Contains(said, "answers.csv") {
-		t.Error("Questionnaires tells of participants")
+		t.Error("Questionnaires shows participants")
 	}
 	b.mu.Lock()
 	if b.wrong != nil {

@@ -20,7 +20,7 @@ import (
 	pages "github.com/wardcast/wardcast/internal/service/web/questionnaires"
 )
 
-// questionnaires answers responses with scores, by the current model of their instrument.
+// questionnaires answers responses with scores by the current model of their instrument.
 type questionnaires struct {
 	folders map[string]string // of the models, by instrument
 	items   int               // named per factor; 0 names all
@@ -68,7 +68,7 @@ func (q *questionnaires) renew(ctx context.Context) (changed bool, errs []error)
 	return changed, errs
 }
 
-// load loads an instrument. The version of its model is named as the model store names versions.
+// load loads an instrument. Its model version is named as in the model store.
 func (q *questionnaires) load(name string) (*responses.Instrument, error) {
 	m, err := model.Load(q.folders[name])
 	if err != nil {
@@ -108,7 +108,7 @@ func (q *questionnaires) NewWorker() ingest.Worker {
 type responseWorker struct {
 	*questionnaires
 	scorers  map[string]*responses.Scorer // by instrument
-	scorer   *responses.Scorer            // of the response in hand; nil if it has none
+	scorer   *responses.Scorer            // of the current response, or nil
 	response msg.Response
 	scores   msg.Scores
 }
@@ -122,7 +122,7 @@ func (w *responseWorker) scorerOf(name string) *responses.Scorer {
 	s := w.scorers[name]
 	if s == nil || s.Instrument != in {
 		s = in.Scorer()
-		w.scorers[in.Info.Name] = s // not by the message's own string, which holds all of the message
+		w.scorers[in.Info.Name] = s // not the message's string, which retains the whole message
 	}
 	return s
 }

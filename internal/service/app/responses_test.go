@@ -52,7 +52,7 @@ func TestScores(t *testing.T) {
 	triage.answers(20)
 	_, metrics := s.get("/metrics")
 	if strings.Contains(metrics, secret) {
-		t.Error("the metrics tell of a patient")
+		t.Error("the metrics name a patient")
 	}
 	r.stop()
 
@@ -142,7 +142,7 @@ func TestScoresAlone(t *testing.T) {
 	s.await("ready", func() bool { return strings.Contains(s.log.String(), ready) })
 	if strings.Contains(metrics, "triage") || strings.Contains(metrics, "wardcast_predictions_total") ||
 		strings.Contains(s.log.String(), "triage") {
-		t.Error("metrics or log tell of triage")
+		t.Error("metrics or log mention triage")
 	}
 	topics, err := c.topics()
 	if err != nil || !slices.Equal(topics,
@@ -381,13 +381,13 @@ func TestRefit(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(line, "new models refused; those in use stay") && strings.Contains(line, brief) {
+		if strings.Contains(line, "new models refused; still using the current ones") && strings.Contains(line, brief) {
 			lines = append(lines, line)
 		}
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], "questionnaires.models.brief: ") ||
 		!strings.Contains(lines[0], model.ModelFile) {
-		t.Errorf("the log tells of the refusal %q, want one line that names the instrument and the file", lines)
+		t.Errorf("the log shows the refusal %q, want one line that names the instrument and the file", lines)
 	}
 
 	write(t, sums, append(bytes.Clone(whole), "\n"...)) // whole, and another file all the same

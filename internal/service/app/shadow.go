@@ -20,18 +20,16 @@ import (
 )
 
 const (
-	// shadowQueue notes wait at most, and are scored together every shadowTick. So a challenger scores some 1,280 notes
-	// a second at most, and takes a few hundredths of one processor.
-	shadowQueue = 128
-	shadowTick  = 100 * time.Millisecond
-	// shadowBytes bounds the notes that wait.
-	shadowBytes = 8 << 20
-	// shadowTimeout is how long the writing of shadow predictions may take before they are left out.
-	shadowTimeout = 5 * time.Second
+	// shadowQueue notes wait at most, and are scored every shadowTick: a challenger scores at most 1,280 notes a
+	// second, with a few hundredths of a processor.
+	shadowQueue   = 128
+	shadowTick    = 100 * time.Millisecond
+	shadowBytes   = 8 << 20         // bounds the notes that wait
+	shadowTimeout = 5 * time.Second // how long writing shadow predictions may take before they are dropped
 )
 
-// shadow has a challenger score the notes that the champion has scored, for comparison. The champion never waits for
-// it: a note that finds the queue full is left out and counted, and so is one that cannot be scored or written.
+// shadow has a challenger score the champion's notes, for comparison. The champion never waits for it: notes that find
+// the queue full, or cannot be scored or written, are counted as dropped.
 type shadow struct {
 	which    string // config.Shadow.Generation
 	topic    string
@@ -40,13 +38,12 @@ type shadow struct {
 	timeout  time.Duration // of writing
 	log      *slog.Logger
 
-	queue   chan ingest.Record      // copies
-	held    atomic.Int64            // bytes in the queue
-	handler atomic.Pointer[Handler] // nil without a challenger
-	set     *scoring.Set            // of the handler
-	unknown string                  // why there is no challenger, as logged
-	// unwritten is why the last predictions were not written, as logged; "" if they were.
-	unwritten string
+	queue     chan ingest.Record      // copies
+	held      atomic.Int64            // bytes in the queue
+	handler   atomic.Pointer[Handler] // nil without a challenger
+	set       *scoring.Set            // of the handler
+	unknown   string                  // why there is no challenger, as logged
+	unwritten string                  // why the last predictions were not written, as logged, or ""
 
 	scored  prometheus.Counter
 	dropped *prometheus.CounterVec
@@ -81,7 +78,7 @@ func newShadow(o *Options, t *triage) *shadow {
 	return s
 }
 
-// offer leaves a copy of a note to the challenger. It never waits.
+// offer copies a note for the challenger. It never waits.
 func (s *shadow) offer(r *ingest.Record) {
 	if s.handler.Load() == nil {
 		return
@@ -102,7 +99,7 @@ func (s *shadow) offer(r *ingest.Record) {
 	s.dropped.WithLabelValues(shadowBacklog).Inc()
 }
 
-// run scores what is offered, and looks for another challenger every poll, until ctx ends.
+// run scores the queued notes, and looks for another challenger every poll, until ctx ends.
 func (s *shadow) run(ctx context.Context, poll time.Duration) error {
 	next := time.Time{}
 	tick := time.Tick(shadowTick)
@@ -123,8 +120,7 @@ func (s *shadow) run(ctx context.Context, poll time.Duration) error {
 	}
 }
 
-// renew takes up the challenger that the store has now, or none. If it cannot be read, renew returns false and the one
-// in use stays.
+// renew adopts the store's current challenger, or none. If it is unreadable, renew returns false and keeps the old one.
 func (s *shadow) renew(ctx context.Context) bool {
 	served := s.triage.set()
 	set, err := loadChallenger(ctx, s.triage.store, s.which, s.set, served)
@@ -154,8 +150,8 @@ func (s *shadow) renew(ctx context.Context) bool {
 	return true
 }
 
-// loadChallenger reads the generation that which names, nil if it names the latest and there is none. Versions of the
-// running challenger or the champion are not read again.
+// loadChallenger reads the named generation, nil if that is the latest challenger and there is none. It reuses versions
+// of the running challenger and the champion.
 func loadChallenger(ctx context.Context, store *models.Store, which string,
 	running, served *scoring.Set,
 ) (*scoring.Set, error) {
@@ -178,7 +174,7 @@ func loadChallenger(ctx context.Context, store *models.Store, which string,
 	return scoring.LoadGeneration(ctx, store, g, served)
 }
 
-// checkShadow returns an error unless the challenger of the configuration can be read, or there is none yet.
+// checkShadow returns an error unless the configured challenger can be read, or there is none yet.
 func (t *triage) checkShadow(ctx context.Context, which string) error {
 	if which == "" {
 		return nil
@@ -189,7 +185,7 @@ func (t *triage) checkShadow(ctx context.Context, which string) error {
 	return nil
 }
 
-// score answers the notes that wait and writes the answers.
+// score scores the queued notes and writes the predictions.
 func (s *shadow) score(ctx context.Context) {
 	n := len(s.queue)
 	handler := s.handler.Load()

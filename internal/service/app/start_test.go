@@ -105,11 +105,11 @@ func TestHTTP(t *testing.T) {
 	s.await("all committed", func() bool { return c.committed() == 21 })
 	_, metrics := s.get("/metrics")
 	if strings.Contains(metrics, secret) {
-		t.Error("the metrics tell of a patient")
+		t.Error("the metrics name a patient")
 	}
 	r.stop()
 	if log := s.log.String(); !strings.Contains(log, `"msg":"drained","took":"`) {
-		t.Errorf("the log does not tell of the drain:\n%s", log)
+		t.Errorf("the log does not show the drain:\n%s", log)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestUnknownAux tells of an auxiliary column that no note has.
+// TestUnknownAux: an auxiliary column that no note has is logged.
 func TestUnknownAux(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -14,15 +14,14 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// source answers records by models that can change meanwhile.
+// source answers records by models that can change.
 type source interface {
 	ingest.Handler
-	// renew loads the models that have changed and reports whether there were any. It returns the errors of models that
-	// cannot be read; those in use stay.
+	// renew loads changed models and reports whether there were any, with the errors of unreadable ones.
 	renew(ctx context.Context) (changed bool, errs []error)
 	// models lists the models in use.
 	models() []inUse
-	// generation names the generation in use, "" where there are none.
+	// generation names the generation in use, "" if there are none.
 	generation() string
 }
 
@@ -44,7 +43,7 @@ type stream struct {
 	metrics  *modelMetrics
 	log      *slog.Logger
 	refused  atomic.Pointer[error] // why the newest models are not in use, nil if they are
-	wake     chan struct{}         // a hint that there may be new models; holds one
+	wake     chan struct{}         // gets a token from hint; holds one
 	swapped  chan struct{}         // gets a token when new models are in use; holds one
 
 	renewed   func()                      // called when new models are in use; may be nil
@@ -69,14 +68,13 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	return nil
 }
 
-// maxPause is the longest pause before models that were refused are read again, unless models.poll is longer. All of
-// them are read then, which costs most where the store is a bucket.
+// maxPause is the longest pause before refused models are read again, which is costly, unless models.poll is longer.
 const maxPause = 30 * time.Second
 
-// hint has the models looked for at once. It is only a hint: it never waits, and what is in use is read from the store.
+// hint triggers a look for new models. It never waits.
 func (s *stream) hint() { signal(s.wake) }
 
-// signal leaves a token in a channel that holds one, unless there is one already.
+// signal puts a token into a channel that holds one, unless it is full.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -84,9 +82,9 @@ func signal(c chan struct{}) {
 	}
 }
 
-// reload loads new models until ctx ends, whenever poll has passed or hint is called. A model that cannot be read is
-// refused and tried again after growing pauses, because it may not be complete yet; the one in use stays. A second
-// refusal for the same reason is logged, once.
+// reload loads new models until ctx ends, whenever poll has passed or hint is called. A model that cannot be read may
+// be incomplete: it is retried after growing pauses while the old one stays in use, and logged once, at the second
+// failure for the same reason.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	pause := poll
 	timer := time.NewTimer(pause)
@@ -129,19 +127,19 @@ func (s *stream) using() []any {
 	return facts
 }
 
-// What it means that models are refused.
+// Meanings of refused models.
 const (
-	remarkRefused = "new models refused; those in use stay"
-	remarkDamaged = "the models in use are damaged in the store: scoring goes on, a restart would fail"
+	remarkRefused = "new models refused; still using the current ones"
+	remarkDamaged = "the models in use are damaged in the store: scoring continues, but a restart would fail"
 )
 
-// isDamagedInUse reports whether it is the models in use that are damaged in the store, rather than newer ones.
+// isDamagedInUse reports whether the models in use, rather than newer ones, are damaged in the store.
 func isDamagedInUse(err error) bool {
 	_, ok := errors.AsType[*damagedInUse](err)
 	return ok
 }
 
-// refuse reports that models were refused for these reasons, if there are any. It counts how often in a row, by reason.
+// refuse reports the models refused for these reasons, if any, and counts refusals in a row by reason.
 func (s *stream) refuse(ctx context.Context, errs []error, before map[string]int) map[string]int {
 	var why *error
 	var refused float64

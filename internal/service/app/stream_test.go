@@ -167,7 +167,7 @@ type malformedNote struct {
 	value  []byte
 }
 
-// field is that at fault, which a decoder tells.
+// field is that at fault, as a decoder reports it.
 func (m malformedNote) field() string {
 	refused, ok := errors.AsType[*msg.Error](msg.DecodeNote(m.value, &msg.Note{}))
 	if !ok {

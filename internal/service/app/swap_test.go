@@ -138,13 +138,13 @@ func TestDamagedChampion(t *testing.T) {
 		func() bool { return s.metric("wardcast_model_reloads_total", "failed") >= 3 })
 	var lines []string
 	for line := range strings.Lines(s.log.String()) {
-		if strings.Contains(line, "new models refused; those in use stay") {
+		if strings.Contains(line, "new models refused; still using the current ones") {
 			lines = append(lines, line)
 		}
 	}
 	if len(lines) != 1 || !strings.Contains(lines[0], "tensors.safetensors") ||
 		!strings.Contains(lines[0], next.Version) {
-		t.Errorf("the log tells of the refusal %q, want one line that names the file", lines)
+		t.Errorf("the log shows the refusal %q, want one line that names the file", lines)
 	}
 	if got := s.metric("wardcast_model_refused", "triage"); got != 1 {
 		t.Errorf("wardcast_model_refused is %v, want 1: the alert looks at it", got)
@@ -176,7 +176,7 @@ func TestDamagedChampion(t *testing.T) {
 }
 
 // TestDamageInUse flips a bit in a file of the models that are in use, which are in memory: they go on scoring, and the
-// damage is told until it is mended.
+// damage is reported until it is repaired.
 func TestDamageInUse(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/models/topicindex"
 )
 
-// topicsEvery is how often the store is looked into for versions that are not served, unless models.poll is longer.
+// topicsEvery is how often the index looks for versions that are not served, unless models.poll is longer.
 const topicsEvery = time.Minute
 
 // topicSearch keeps the index of topics up to date while notes are scored.
@@ -28,8 +28,7 @@ type topicSearch struct {
 	log     *slog.Logger
 }
 
-// newTopicSearch returns an index that is filled by run, with the topics of a store and the factors of the
-// questionnaires in use.
+// newTopicSearch returns an index, filled by run, of the topics of a store and the factors of questionnaires in use.
 func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questionnaire) *topicSearch {
 	folder, log := o.TopicIndex, o.Logger.With("component", "topics")
 	if folder == "" {
@@ -47,8 +46,8 @@ func newTopicSearch(o *Options, store *models.Store, inUse func() []pages.Questi
 	}
 }
 
-// cacheOf returns the folder for the index of a store and of questionnaires among the user's caches, "" for a temporary
-// one if it cannot be made: a service may have no home.
+// cacheOf returns the folder in the user's cache for the index of a store and of questionnaires; "", for a temporary
+// one, if it cannot be created: a service may have no home.
 func cacheOf(c *config.Config) string {
 	store := c.Models.Store
 	if absolute, err := filepath.Abs(store); err == nil && !blobstore.IsURL(store) {
@@ -61,8 +60,8 @@ func cacheOf(c *config.Config) string {
 	return folder
 }
 
-// run refreshes the index until ctx ends: when new models are in use, when the index is damaged, and now and then. What
-// is wrong is logged once as long as it stays the same, and searches go on in the index before.
+// run refreshes the index until ctx ends: when new models are in use, when it is damaged, and periodically. It logs a
+// failure once while it is the same; searches then use the previous index.
 func (t *topicSearch) run(ctx context.Context) {
 	tick := time.Tick(t.every)
 	for before := ""; ; {
@@ -87,7 +86,7 @@ func (t *topicSearch) run(ctx context.Context) {
 	}
 }
 
-// close ends searches and gives up the index.
+// close ends searches and closes the index.
 func (t *topicSearch) close() {
 	if err := guarded(t.Close); err != nil {
 		t.log.Warn("closing the index of topics", "err", err)

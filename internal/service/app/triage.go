@@ -17,7 +17,7 @@ import (
 type triage struct {
 	*Handler
 	store *models.Store
-	class string // one that a champion must know; "" for none
+	class string // that a champion must know; "" for none
 
 	verification *verification // nil outside a running scorer
 	log          *slog.Logger
@@ -54,7 +54,7 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	return t, nil
 }
 
-// load reads the champion, as scoring.Load does. One of its models must know the configured class.
+// load reads the champion, like scoring.Load. One of its models must know the configured class.
 func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, error) {
 	set, err := scoring.Load(ctx, t.store, running)
 	if err != nil || set == running {
@@ -74,7 +74,7 @@ func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, 
 	return set, nil
 }
 
-// renew takes up another generation whole, or keeps the one in use.
+// renew adopts a new generation completely, or keeps the one in use.
 func (t *triage) renew(ctx context.Context) (bool, []error) {
 	running := t.set()
 	set, err := t.load(ctx, running)

@@ -11,8 +11,7 @@ import (
 // verifyEvery is how often the files of the models in use are read again.
 const verifyEvery = 10 * time.Minute
 
-// damagedInUse is the error of files in the store that are damaged although the models in use were read from them
-// before.
+// damagedInUse is the error of damaged files in the store from which the models in use were read.
 type damagedInUse struct {
 	generation string
 	err        error
@@ -22,15 +21,14 @@ func (e *damagedInUse) Error() string { return e.err.Error() }
 
 func (e *damagedInUse) Unwrap() error { return e.err }
 
-// verification reads the files of the models in use now and then: these are in memory, so nothing else shows damage
-// in the store before the next start fails.
+// verification periodically reads the files of the models in use: damage would otherwise show only at the next start.
 type verification struct {
 	triage *triage
 	stream *stream
 	found  atomic.Pointer[damagedInUse] // nil if all files are sound
 }
 
-// run verifies every so often until ctx ends, and what is damaged more often, so that it is soon known to be mended.
+// run verifies at this interval until ctx ends, and damaged files more often, to detect their repair.
 func (v *verification) run(ctx context.Context, every time.Duration) error {
 	for {
 		pause := every
@@ -44,7 +42,7 @@ func (v *verification) run(ctx context.Context, every time.Duration) error {
 		}
 		if found := v.verify(ctx); ctx.Err() == nil {
 			v.found.Store(found)
-			v.stream.hint() // which reports it, or that it is mended
+			v.stream.hint() // reload reports the damage or its repair
 		}
 	}
 }
@@ -61,7 +59,7 @@ func (v *verification) verify(ctx context.Context) *damagedInUse {
 	return nil
 }
 
-// damage returns the error of the latest verification, or nil. Damage to a generation that is no longer in use is none.
+// damage returns the error of the latest verification, or nil. Damage to a generation no longer in use does not count.
 func (v *verification) damage() error {
 	if found := v.found.Load(); found != nil && found.generation == v.triage.set().Generation {
 		return found

@@ -116,7 +116,7 @@ func newViewed(b *testing.B) *viewed {
 	return v
 }
 
-// watch opens streams, and returns what ends them and tells their bytes, and the events of the first.
+// watch opens streams, and returns functions that end them and count their bytes, and the events of the first.
 func (v *viewed) watch(path string, n int) (stop func() (bytes, events int64)) {
 	v.Helper()
 	var read, events atomic.Int64

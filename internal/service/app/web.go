@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,20 +28,16 @@ import (
 )
 
 const (
-	// httpHeaderTimeout, httpTimeout and httpIdle bound the reading of a request's header, a request and its answer,
-	// and the silence between two requests.
+	// httpHeaderTimeout, httpTimeout and httpIdle bound reading a header, a request with its answer, and keep-alive.
 	httpHeaderTimeout = 5 * time.Second
 	httpTimeout       = 30 * time.Second
 	httpIdle          = time.Minute
-	// httpMaxHeader bounds the header of a request, its path among it, in bytes.
-	httpMaxHeader = 16 << 10
-	// handshakesEvery is how often broken TLS handshakes are logged at most.
-	handshakesEvery = 10 * time.Second
-	// httpDrain is how long requests may take to end once the process drains.
-	httpDrain = 2 * time.Second
+	httpMaxHeader     = 16 << 10         // bounds the header of a request, including its path, in bytes
+	handshakesEvery   = 10 * time.Second // minimum interval of log lines about broken TLS handshakes
+	httpDrain         = 2 * time.Second  // how long requests may take to end once the process drains
 )
 
-// checkHTTP returns an error for an address that others reach and that lacks TLS or tokens, unless insecure allows it.
+// checkHTTP returns an error for a non-loopback address without TLS or tokens, unless insecure.
 func checkHTTP(h *config.HTTP, insecure bool) error {
 	if h.Listen == "" || insecure || loopback(h.Listen) {
 		return nil
@@ -59,8 +56,7 @@ func checkHTTP(h *config.HTTP, insecure bool) error {
 		errors.Join(missing...))
 }
 
-// listening is who may do what over HTTP, and how the address is encrypted. Renewed tokens and certificates need no
-// restart.
+// listening holds access and encryption of the HTTP address. Renewed tokens and certificates need no restart.
 type listening struct {
 	access      httpapi.Access
 	certificate *reload.Value[*tls.Certificate] // nil without TLS
@@ -68,7 +64,7 @@ type listening struct {
 
 func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 	stale := func(err error) {
-		log.Warn("a file cannot be used: what it held before stays in use", "key", "http", "err", err)
+		log.Warn("cannot read the file; still using its previous contents", "key", "http", "err", err)
 	}
 	l := &listening{access: httpapi.Access{
 		Local: loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst,
@@ -88,7 +84,7 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 			return nil, err
 		}
 		l.access.Tokens = func() []httpapi.Token {
-			now, _ := tokens.Get() // there are some by now
+			now, _ := tokens.Get() // New has read them
 			return now
 		}
 	}
@@ -116,16 +112,15 @@ func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
 // web serves HTTP.
 type web struct {
 	*listening
-	api    *httpapi.API
-	live   *httpapi.Live  // nil if no notes are scored
-	feed   *livepage.Feed // the same for the pages
-	topics *topicSearch   // the same
-	// monitor knows whether anything is late or lost.
-	monitor *health.Monitor
+	api     *httpapi.API
+	live    *httpapi.Live   // nil if no notes are scored
+	feed    *livepage.Feed  // the same for the pages
+	topics  *topicSearch    // the same
+	monitor *health.Monitor // of what is late or lost
 	log     *slog.Logger
 }
 
-// newWeb returns what serves HTTP for an app whose streams are not open yet.
+// newWeb returns the HTTP server of an app whose streams are not open yet.
 func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	l, err := newListening(&a.Config.HTTP, a.Logger)
 	if err != nil {
@@ -180,9 +175,8 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	return w, err
 }
 
-// readiness is what /readyz tells: what is missing before notes are scored, and remarks. Those are on streams that wait
-// for others, and, since a refused generation stops nobody, on models of the store, or a fit of beds, that cannot be
-// taken up.
+// readiness is the content of /readyz: why notes are not scored, and remarks on waiting streams and on models or a fit
+// of beds in the store that cannot be used, none of which stops scoring.
 func (a *App) readiness() (remarks string, err error) {
 	add := func(of, remark string) {
 		if remark != "" {
@@ -199,7 +193,7 @@ func (a *App) readiness() (remarks string, err error) {
 	return remarks, a.joined()
 }
 
-// refusal says why the newest models are not in use, "" if they are, and what that means.
+// refusal says why the newest models are not in use and what that means, "" if they are.
 func (s *stream) refusal() string {
 	refused := s.refused.Load()
 	switch {
@@ -225,7 +219,7 @@ func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryR
 	return deadletter.Sent{}, fmt.Errorf("no stream is named %q", stream)
 }
 
-// watched returns the stream as the page Health shows it.
+// watched returns the stream for the page Health.
 func (s *stream) watched() health.Stream {
 	return health.Stream{
 		Name: s.name, Noun: s.noun, DeadLetters: s.deadLetters, Generation: s.generation,
@@ -243,7 +237,7 @@ func sentence(remark string) string {
 	return wording.Capital(remark) + "."
 }
 
-// serve answers requests until ctx ends. Streams of predictions then end, and other requests get a moment.
+// serve answers requests until ctx ends. Streams of predictions then end, and other requests have httpDrain.
 func (w *web) serve(ctx context.Context, l net.Listener) error {
 	handshakes := loglimit.New(handshakesEvery)
 	defer handshakes.Flush()
@@ -263,7 +257,7 @@ func (w *web) serve(ctx context.Context, l net.Listener) error {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), httpDrain)
 		defer cancel()
 		if server.Shutdown(bounded) != nil {
-			_ = server.Close() // cuts off requests that take too long
+			_ = server.Close() // ends requests that take too long
 		}
 	})
 	var err error
@@ -280,5 +274,26 @@ func (w *web) serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serving http: %w", err)
 	}
 	<-down
+	return nil
+}
+
+// brokenHandshake begins net/http's log line of a failed TLS handshake. Any stranger can cause thousands a second.
+const brokenHandshake = "http: TLS handshake error"
+
+// serverLog handles net/http's log records: one line counts all handshakes that failed together.
+type serverLog struct {
+	slog.Handler
+
+	handshakes *loglimit.Limiter
+}
+
+func (l *serverLog) Handle(ctx context.Context, r slog.Record) error {
+	if !strings.HasPrefix(r.Message, brokenHandshake) {
+		return l.Handler.Handle(ctx, r)
+	}
+	l.handshakes.Add(brokenHandshake, func(n int) {
+		r.AddAttrs(slog.Int("handshakes", n))
+		_ = l.Handler.Handle(ctx, r) // net/http ignores it too
+	})
 	return nil
 }

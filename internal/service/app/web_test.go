@@ -164,7 +164,7 @@ func TestWeb(t *testing.T) {
 	const newToken = "renewed-0123456789abcdef"
 	write(t, filepath.Join(s.dir, "v"), []byte(newToken[:9]))
 	if status, _, _ := ask(viewerToken, "GET /v1/models", ""); status != http.StatusOK ||
-		!strings.Contains(s.log.String(), "stays in use") {
+		!strings.Contains(s.log.String(), "still using its previous contents") {
 		t.Errorf("with half a token in the file, the one before is answered by %d", status)
 	}
 	write(t, filepath.Join(s.dir, "v"), []byte(newToken))

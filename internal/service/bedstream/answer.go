@@ -17,17 +17,14 @@ import (
 var _ httpapi.BedDemand = (*Demand)(nil)
 
 const (
-	// patience is how long a request waits for the past to be read, after a start.
-	patience = 10 * time.Second
-	// farthest is how far ahead a window may end.
-	farthest = 72 * time.Hour
+	patience = 10 * time.Second // how long a request waits, after a start, until the past has been read
+	farthest = 72 * time.Hour   // how far ahead a window may end
 )
 
 // errUnread is returned while the past is being read.
 var errUnread = errors.New("the predictions and outcomes of the last weeks are still being read")
 
-// Forecasts implements httpapi.BedDemand. A moment to come is forecast from what is known now, or was when brokers were
-// last there.
+// Forecasts implements httpapi.BedDemand. A future time is forecast from the latest known state.
 func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, errUnread)
 	defer cancel()
@@ -37,7 +34,7 @@ func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpa
 	at, o := d.moment(), beds.Options{Horizon: q.Window, WithoutWaiting: !q.Waiting, WithoutComing: !q.Coming}
 	switch {
 	case q.At.IsZero():
-	case q.At.After(at): // also one that has passed since all was last known
+	case q.At.After(at): // also one between the latest known state and now
 		if o.Lead = q.At.Sub(at); o.Lead > farthest-o.Horizon {
 			return nil, &httpapi.QueryError{Field: "at", Detail: fmt.Sprintf(
 				"the window ends more than %.0f hours from now", farthest.Hours())}
@@ -61,7 +58,7 @@ type made struct {
 	forecasts []beds.Forecast
 }
 
-// cache keeps the forecasts of one second: however many ask for them, they are made once.
+// cache keeps the forecasts of one second, so that each is made once for all callers.
 type cache struct {
 	second time.Time
 	made   map[asked]*made
@@ -72,12 +69,12 @@ type asked struct {
 	beds.Options
 }
 
-// cached returns the forecasts of a moment, which may be a second old.
+// cached returns the forecasts for a time, up to a second old.
 func (d *Demand) cached(ctx context.Context, at time.Time, o beds.Options) (*made, error) {
 	d.forecasting.Lock()
 	defer d.forecasting.Unlock()
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // nobody waits for it any more
+		return nil, ctx.Err() // the caller is gone
 	}
 	if second := d.Now().Truncate(time.Second); d.cache.made == nil || !second.Equal(d.cache.second) {
 		d.cache = cache{second, map[asked]*made{}}
@@ -96,7 +93,7 @@ func (d *Demand) cached(ctx context.Context, at time.Time, o beds.Options) (*mad
 	return m, nil
 }
 
-// look returns what was known at a time, and the fit for it.
+// look returns the state known at a time, and the fit for it.
 func (d *Demand) look(at time.Time) (*beds.Moment, *fitted) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,7 +130,7 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 			e.Beds = []int{n}
 		}
 		if component != "total" {
-			e.Calibration = beds.Calibration{} // which is that of the total
+			e.Calibration = beds.Calibration{} // it applies to the total
 		}
 		b := f.Message(&e)
 		answers = append(answers, httpapi.Forecast{Value: b.AppendJSON(nil), Row: row(&b, component)})
@@ -146,7 +143,7 @@ const AllSites = "_all"
 
 func (d *Demand) site() string { return cmp.Or(d.Site, AllSites) }
 
-// envelope returns what a message says besides the forecast.
+// envelope returns the parts of a message besides the forecast.
 func (d *Demand) envelope(f *fitted, c *beds.Forecast) beds.Envelope {
 	e := beds.Envelope{Site: d.site(), BedsVersion: f.version, Calibration: f.Fit().Calibration(c.Ward, c.Horizon)}
 	if n, known := d.Beds[c.Ward]; known {
@@ -155,7 +152,7 @@ func (d *Demand) envelope(f *fitted, c *beds.Forecast) beds.Envelope {
 	return e
 }
 
-// row returns a forecast in the order of httpapi.DemandCSV.
+// row returns a forecast in the column order of httpapi.DemandCSV.
 func row(b *msg.BedDemand, component string) []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	t := &b.Total

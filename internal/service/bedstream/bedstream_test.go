@@ -301,11 +301,11 @@ func TestNewFits(t *testing.T) {
 	}
 	if remark := r.Remark(); !strings.Contains(remark, damaged) || !strings.Contains(remark, good) ||
 		ingesttest.Metric(t, s.registry, "wardcast_beds_fit_damaged") != 1 {
-		t.Errorf("the damaged fit is told as %q", remark)
+		t.Errorf("the damaged fit is reported as %q", remark)
 	}
 }
 
-// TestDamagedFit: without a sound fit the bed demand rests on no history, and that is told until there is a sound one.
+// TestDamagedFit: without a sound fit the bed demand rests on no history, and that is reported until there is a sound one.
 func TestDamagedFit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -1,3 +1,10 @@
+// Package bedstream forecasts beds while notes are scored. It reads the predictions of all scorers and the outcomes of
+// their visits, outside any consumer group, keeps a beds.Pool of who waits, publishes the demand of each ward on the
+// clock, and answers for any time from a week ago to three days ahead.
+//
+// What it knows is a function of the two KafkaTopics: a process that starts reads them again, so that the same moment
+// has the same forecast before and after. Nothing here can delay the scoring of notes: it reads at a bounded rate,
+// makes one forecast at a time, and keeps a bounded number of visits, each under a hash of its name.
 package bedstream
 
 import (
@@ -14,38 +21,35 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/loglimit"
+	"github.com/wardcast/wardcast/internal/meter"
 	"github.com/wardcast/wardcast/models"
 )
 
-// Config says what is forecast, and of what.
+// Config configures a Demand.
 type Config struct {
 	Client                        *ingest.Client
 	Predictions, Outcomes, Output string        // KafkaTopics
-	Store                         *models.Store // has the fits
+	Store                         *models.Store // of the fits
 	Source                        string        // ce_source
-	// Site names the department in messages. Predictions that name another site are left out.
+	// Site names the department in messages. Predictions that name another site are skipped.
 	Site string
-	// Zone and Holidays are those of the wall clock without a fit in the store, as in beds.History.
+	// Zone and Holidays apply if the store has no fit, as in beds.History.
 	Zone     string
 	Holidays []string
-	// Beds are by ward: forecasts report P(more than so many).
-	Beds    map[string]int
-	Logger  *slog.Logger
-	Metrics prometheus.Registerer
-	Now     func() time.Time // nil is time.Now
+	Beds     map[string]int // by ward: forecasts report P(more than so many)
+	Logger   *slog.Logger
+	Metrics  prometheus.Registerer
+	Now      func() time.Time // nil is time.Now
 }
 
 const (
-	// answerable is how far back a moment may be asked for.
-	answerable = 7 * 24 * time.Hour
-	// remembered is how far back the KafkaTopics are read: what a moment of a week ago knows, and the fit of the
-	// midnight before.
+	answerable = 7 * 24 * time.Hour // how far back a forecast may be requested
+	// remembered is how far back the KafkaTopics are read: the memory a week ago, for the fit of the midnight before.
 	remembered = beds.Memory + answerable + 2*24*time.Hour
-	// readRate is how many predictions, and how many outcomes, are read per second at most.
-	readRate = 4000
+	readRate   = 4000 // most predictions, and most outcomes, read per second
 )
 
-// Demand knows who waits and forecasts beds. It is safe for concurrent use.
+// Demand tracks waiting patients and forecasts beds. It is safe for concurrent use.
 type Demand struct {
 	Config
 	metrics *metrics
@@ -83,16 +87,16 @@ func New(c Config) (*Demand, error) {
 	return d, nil
 }
 
-// reading is how far a KafkaTopic has been read.
+// reading is the progress in a KafkaTopic.
 type reading struct {
 	mu      sync.Mutex
-	current map[int]time.Time // when the end of each partition was last reached
-	absent  bool              // there is no such KafkaTopic
-	done    chan struct{}     // closed when all there was at the beginning is known
+	current map[int]time.Time // when each partition's end was last reached
+	absent  bool              // the KafkaTopic is missing
+	done    chan struct{}     // closed once the initial contents are read
 	once    sync.Once
 }
 
-// reached says that a partition is known up to now.
+// reached records that a partition is known up to now.
 func (r *reading) reached(partition, partitions int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,7 +116,7 @@ func (r *reading) missing() {
 	r.once.Do(func() { close(r.done) })
 }
 
-// until returns the time up to which all is known, or t if that is earlier or there is nothing to know.
+// until returns the time up to which all is known, or t if that is earlier or the KafkaTopic is missing.
 func (r *reading) until(t time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,14 +131,14 @@ func (r *reading) until(t time.Time) time.Time {
 	return t
 }
 
-// FollowPredictions reads predictions until ctx ends. Errors as of ingest.Client.Follow.
+// FollowPredictions reads predictions until ctx ends, with the errors of ingest.Client.Follow.
 func (d *Demand) FollowPredictions(ctx context.Context) error {
 	var a msg.Arrival
 	return d.follow(ctx, &d.predictions, d.Predictions, func(r *ingest.Record) string { return d.prediction(r, &a) })
 }
 
-// FollowOutcomes reads outcomes until ctx ends. Errors as of ingest.Client.Follow. Without the KafkaTopic, patients
-// leave after the patience of the fit alone.
+// FollowOutcomes reads outcomes until ctx ends, with the errors of ingest.Client.Follow. Without the KafkaTopic,
+// patients leave only after the patience of the fit.
 func (d *Demand) FollowOutcomes(ctx context.Context) error {
 	var o msg.Outcome
 	return d.follow(ctx, &d.outcomes, d.Outcomes, func(r *ingest.Record) string { return d.outcome(r, &o) })
@@ -170,10 +174,11 @@ func (d *Demand) known(ctx context.Context) error {
 	return nil
 }
 
-// lagging is how long a KafkaTopic may be silent, its end not reached, before forecasts are dated back to when it was.
+// lagging is how long a KafkaTopic's end may be out of reach before forecasts are dated back to the last time that it
+// was reached.
 const lagging = 30 * time.Second
 
-// moment returns the time that a forecast for now is made for: now, to the second, or when all was last known.
+// moment returns the time of a forecast for now: now, to the second, or when all was last known.
 func (d *Demand) moment() time.Time {
 	now := d.Now().UTC()
 	until := d.predictions.until(d.outcomes.until(now))
@@ -183,7 +188,7 @@ func (d *Demand) moment() time.Time {
 	return now.Truncate(time.Second)
 }
 
-// visit returns the key of a visit: a hash that does not show its identifier, and is the same in every process.
+// visit returns the key of a visit: a hash of its identifier that is the same in every process.
 func visit(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return string(sum[:16])
@@ -192,11 +197,11 @@ func visit(id string) string {
 // Reasons why a message is left out, besides those of package msg.
 const (
 	noTime    = "no_time"    // of the record
-	otherSite = "other_site" // it names another one than ours
+	otherSite = "other_site" // it names another site
 	full      = "full"       // of visits, or of events of its visit
 )
 
-// prediction takes a prediction, or returns why it is left out; a is where it is decoded.
+// prediction records a prediction, decoded into a, or returns why it is skipped.
 func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 	if len(r.Value) == 0 {
 		d.mu.Lock()
@@ -223,8 +228,7 @@ func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 	return ""
 }
 
-// outcome takes an outcome, or returns why it is left out; o is where it is decoded. An erased one withdraws what was
-// said before.
+// outcome records an outcome, decoded into o, or returns why it is skipped. An erased one withdraws earlier ones.
 func (d *Demand) outcome(r *ingest.Record, o *msg.Outcome) (why string) {
 	var e beds.Outcome
 	if len(r.Value) == 0 {
@@ -248,15 +252,14 @@ func (d *Demand) outcome(r *ingest.Record, o *msg.Outcome) (why string) {
 
 func order(r *ingest.Record) beds.Order { return beds.Order{Seen: r.Time.UTC(), Offset: r.Offset} }
 
-// Bounds of the names of models that are kept. There are as many models as complaints, and a version of each every
-// night.
+// Bounds of the kept model names: there is a model per complaint, and a version of each per night.
 const (
 	mostModels = 20_000
 	maxModel   = 200 // bytes
 	noModel    = "?"
 )
 
-// model returns the one copy of a model's name. The caller holds mu.
+// model returns the shared copy of a model's name. The caller holds mu.
 func (d *Demand) model(name string) string {
 	if kept, known := d.models[name]; known {
 		return kept
@@ -276,10 +279,10 @@ func reason(err error) string {
 	return string(msg.NotJSON)
 }
 
-// logEvery is how often a reason is logged at most.
+// logEvery is the minimum interval of log lines for a reason.
 const logEvery = time.Minute
 
-// skip counts a message that is left out. Of those of one reason a line a minute names the first.
+// skip counts a skipped message. A line a minute counts those of one reason and names the first.
 func (d *Demand) skip(reason, topic string, r *ingest.Record) {
 	d.metrics.skipped.WithLabelValues(reason).Inc()
 	if reason == otherSite {
@@ -290,4 +293,35 @@ func (d *Demand) skip(reason, topic string, r *ingest.Record) {
 		d.log.Warn("messages are left out of the bed demand", "messages", n, "reason", reason, "kafka_topic", topic,
 			"partition", partition, "offset", offset)
 	})
+}
+
+// metrics are described in docs/metrics.md.
+type metrics struct {
+	waiting, timedOut, stale, visits, made, damaged prometheus.Gauge
+	published                                       prometheus.Counter
+	skipped                                         *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	in := meter.New(r, "wardcast_beds_")
+	return &metrics{
+		waiting: in.Gauge("patients_waiting", "Patients who wait for a decision."),
+		timedOut: in.Gauge("timed_out_patients",
+			"Patients without an outcome who lately left the pool for having waited too long."),
+		stale: in.Gauge("outcomes_stale",
+			"1 while no outcome came for an hour, so that patients may be counted who have left."),
+		visits:    in.Gauge("visits", "Visits that are remembered for forecasts of beds."),
+		made:      in.Gauge("forecast_timestamp_seconds", "The moment of the latest forecasts of beds."),
+		damaged:   in.Gauge("fit_damaged", "1 while the newest fit of beds in the store cannot be used."),
+		published: in.Counter("published_messages_total", "Forecasts of beds published."),
+		skipped: in.Counters("skipped_messages_total",
+			"Predictions and outcomes left out of forecasts of beds, by reason.", "reason"),
+	}
+}
+
+func (m *metrics) show(at *beds.Moment) {
+	m.waiting.Set(float64(len(at.Waiting)))
+	m.timedOut.Set(float64(at.TimedOut))
+	m.stale.Set(meter.Bool(at.OutcomesStale))
+	m.made.Set(float64(at.At.UnixMilli()) / 1000)
 }

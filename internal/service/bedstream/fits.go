@@ -11,8 +11,8 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-// fits are what forecasts are made from: the newest fit in the store; without any, what the messages of the last weeks
-// tell; and until there are enough of those, times as they commonly are.
+// fits are the sources of forecasts: the newest fit in the store, otherwise a fit to the last weeks of messages,
+// otherwise (too few messages) typical times.
 type fits struct {
 	zone     *time.Location
 	holidays []string
@@ -29,8 +29,7 @@ type fitted struct {
 	version string
 }
 
-// GenericVersion is the beds_version of forecasts that rest on no history. That of the site's own last weeks begins
-// with OwnVersion, and goes on with their last day.
+// GenericVersion is the beds_version of forecasts without history; OwnVersion and a date, of fits to the last weeks.
 const (
 	GenericVersion = "generic"
 	OwnVersion     = "own-"
@@ -50,18 +49,16 @@ func newFits(c *Config) (fits, error) {
 	return f, err
 }
 
-// What a site's own last weeks must hold before forecasts rest on them.
+// What a site's last weeks must contain for a fit.
 const (
 	leastOwnDays    = 14
 	leastOwnDecided = 200
 )
 
-// settled is how long before midnight the site's own weeks end: all that was known then has surely been read when they
-// are asked for.
+// settled is how long before midnight the site's last weeks end, so that all of them has been read.
 const settled = 5 * time.Minute
 
-// at returns the fit for a moment. What the site's own weeks tell is that of the midnight before, so that it does not
-// depend on when it is asked for.
+// at returns the fit for a time. The fit to the last weeks ends at the midnight before, whenever it is requested.
 func (f *fits) at(t time.Time, pool *beds.Pool) *fitted {
 	if f.stored != nil {
 		return f.stored
@@ -77,7 +74,7 @@ func (f *fits) at(t time.Time, pool *beds.Pool) *fitted {
 	return f.generic
 }
 
-// learn returns the fit of the weeks before a time, nil if that is too little.
+// learn returns the fit of the weeks before a time, nil if there is too little.
 func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 	m := pool.Moment(end, f.generic.Fit())
 	decided := 0
@@ -101,11 +98,11 @@ func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
 	return &fitted{forecaster, OwnVersion + end.In(f.zone).Format(time.DateOnly)}
 }
 
-// fitPoll is how often the store is looked into for a newer fit.
+// fitPoll is how often the store is checked for a newer fit.
 const fitPoll = time.Minute
 
-// Learn takes up the newest fit of the store, and looks for a newer one every minute until ctx ends. One that is
-// damaged is logged once, and the next older one is used. It also forgets the visits that no moment asks for any more.
+// Learn adopts the newest fit of the store, and checks for newer ones every minute until ctx ends. It logs a damaged
+// fit once and uses the next older one. It also drops visits that are no longer needed.
 func (d *Demand) Learn(ctx context.Context) error {
 	logged := map[string]bool{}
 	tick := time.Tick(fitPoll)
@@ -121,7 +118,7 @@ func (d *Demand) Learn(ctx context.Context) error {
 	}
 }
 
-// forget drops the visits that no moment asks for any more, nor the fit of the midnight before.
+// forget drops visits that no forecast needs.
 func (d *Demand) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,8 +126,8 @@ func (d *Demand) forget() {
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 
-// renew takes up the newest fit that can be read, unless it is in use. logged are the versions whose damage is logged,
-// "" while the store cannot be listed.
+// renew adopts the newest readable fit, unless in use. logged has the versions logged as damaged, "" for the whole
+// list.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
 	warn := func(version string, err error) {
 		if ctx.Err() == nil && !logged[version] {
@@ -168,7 +165,7 @@ func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
 	}
 }
 
-// use takes up a fit, unless it is nil, and remembers which newer one is damaged.
+// use adopts a fit, unless nil, and records the newer one that is damaged.
 func (d *Demand) use(newer *fitted, damaged string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,8 +176,7 @@ func (d *Demand) use(newer *fitted, damaged string) {
 	d.metrics.damaged.Set(meter.Bool(damaged != ""))
 }
 
-// Remark says, for people, that the newest fit of the store cannot be used and what forecasts rest on instead; "" if
-// all is well.
+// Remark says, for people, that the newest fit cannot be used and what forecasts rest on instead, or "".
 func (d *Demand) Remark() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

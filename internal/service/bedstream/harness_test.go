@@ -70,7 +70,7 @@ func newSite(t *testing.T) *site {
 			t.Logf("log:\n%s", s.log)
 		}
 		if strings.Contains(s.log.String(), secret) {
-			t.Error("the log tells of a patient")
+			t.Error("the log names a patient")
 		}
 	})
 	client := s.client()

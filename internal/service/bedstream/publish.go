@@ -13,20 +13,18 @@ import (
 )
 
 const (
-	// onClock is how often all forecasts are published, on the clock.
-	onClock = 5 * time.Minute
-	// lookEvery is how often means are compared with those published, less often if that took more than one
-	// lookShare-th of the time. moved is the difference, in beds, that is published.
-	lookEvery = 10 * time.Second
-	lookShare = 50
-	moved     = 0.5
-	// publishTimeout bounds an attempt to write the forecasts.
-	publishTimeout = 10 * time.Second
+	onClock = 5 * time.Minute // interval of scheduled publications, aligned to the clock
+	// lookEvery is how often means are compared with the published ones, less often if that takes more than one
+	// lookShare-th of the time; a difference of moved beds is published.
+	lookEvery      = 10 * time.Second
+	lookShare      = 50
+	moved          = 0.5
+	publishTimeout = 10 * time.Second // bounds an attempt to write the forecasts
 )
 
 // Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
-// It returns an error if the KafkaTopic is missing or cannot be written. Several scorers publish the same forecasts
-// under the same keys.
+// The error says that the KafkaTopic is missing or cannot be written. Scorers publish equal
+// forecasts under equal keys.
 func (d *Demand) Publish(ctx context.Context) error {
 	if err := d.known(ctx); err != nil {
 		return ended(ctx, err)
@@ -55,7 +53,7 @@ func ended(ctx context.Context, err error) error {
 	return nil
 }
 
-// publisher knows what is on the KafkaTopic.
+// publisher knows the contents of the KafkaTopic.
 type publisher struct {
 	*Demand
 	keys  map[string]bool    // of this site, with a value
@@ -122,7 +120,7 @@ func (p *publisher) all(at time.Time) ([]msg.BedDemand, *beds.Moment, error) {
 	return all, moment, nil
 }
 
-// moved reports whether a mean has moved since it was published, or is new.
+// moved reports whether a mean is new or has moved since it was published.
 func (p *publisher) moved(all []msg.BedDemand) bool {
 	return slices.ContainsFunc(all, func(b msg.BedDemand) bool {
 		before, known := p.means[key(&b)]
@@ -134,7 +132,7 @@ func key(b *msg.BedDemand) string {
 	return string(msg.AppendBedDemandKey(nil, b.Site, b.Ward, b.HorizonHours))
 }
 
-// write publishes forecasts, and erases those of wards that there are no more.
+// write publishes forecasts, and erases those of wards that are gone.
 func (p *publisher) write(ctx context.Context, all []msg.BedDemand) error {
 	now := map[string]bool{}
 	means := map[string]float64{}

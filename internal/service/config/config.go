@@ -1,4 +1,4 @@
-// Package config reads the YAML file of a deployment, strictly: an unknown key is an error that names it, its line and
+// Package config reads the YAML file of a deployment strictly: an unknown key is an error that names it, its line and
 // the nearest known key. Every key has a default except the brokers' addresses.
 package config
 
@@ -21,7 +21,9 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/reload"
+	"github.com/wardcast/wardcast/models/gate"
 )
 
 // Config is the whole file.
@@ -46,8 +48,8 @@ type Kafka struct {
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: one of ingest.Compressions
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
-	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be joined again, before
-	// the scorer is not ready.
+	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be rejoined, before the
+	// scorer is not ready.
 	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
 	TLS             ingest.TLS    `yaml:"tls"`
 	SASL            SASL          `yaml:"sasl"`
@@ -78,37 +80,34 @@ type Models struct {
 	Poll  time.Duration `yaml:"poll"`  // how often to look for new champions and models of questionnaires
 }
 
-// Scoring says how much a prediction explains.
+// Scoring says how detailed an explanation is.
 type Scoring struct {
-	Topics int `yaml:"topics"` // topics named in an explanation; 0 names all
-	Terms  int `yaml:"terms"`  // terms named per topic, and items per factor of a questionnaire; 0 names all
-	Words  int `yaml:"words"`  // single words named; 0 names all
-	// Evidence is how many parts of a note are pointed at; 0 points at all.
-	Evidence int    `yaml:"evidence"`
-	Source   string `yaml:"source"` // ce_source of predictions and scores
+	Topics   int    `yaml:"topics"`   // topics named; 0 names all
+	Terms    int    `yaml:"terms"`    // terms named per topic, and items per factor of a questionnaire; 0 names all
+	Words    int    `yaml:"words"`    // single words named; 0 names all
+	Evidence int    `yaml:"evidence"` // number of parts of a note named; 0 names all
+	Source   string `yaml:"source"`   // ce_source of predictions and scores
 }
 
 // Predictions says what is predicted.
 type Predictions struct {
-	// Class is the outcome that models of several outcomes explain; "" is the most probable one of each note. At least
-	// one champion must know it. Those that do not explain the most probable one.
+	// Class is the outcome that models of several outcomes explain, if they know it; otherwise, and if "", the most
+	// probable one of each note. At least one champion must know it.
 	Class string `yaml:"class"`
 }
 
-// LatestChallenger is the value of Shadow.Generation for the newest generation that was never served, as long as it is
-// not older than the one that is.
+// LatestChallenger is the Shadow.Generation of the newest generation that was never served, unless the served one is
+// newer.
 const LatestChallenger = "latest"
 
-// Shadow says which challenger scores the stream as well, for comparison alone.
+// Shadow says which challenger also scores the stream, only for comparison.
 type Shadow struct {
 	Generation string `yaml:"generation"` // of the model store, or LatestChallenger; "" for none
 }
 
-// Questionnaires says which responses to questionnaires are scored. Brokers, session timeout and compression are those
-// of Kafka.
+// Questionnaires says which responses to questionnaires are scored. Connection, timeout and compression are Kafka's.
 type Questionnaires struct {
-	// Models maps an instrument, as responses name it, to the output folder of its `wardcast questionnaire fit`.
-	// Without any, no responses are scored.
+	// Models maps an instrument, as named in responses, to the output folder of `wardcast questionnaire fit`.
 	Models map[string]string `yaml:"models"`
 	Group  string            `yaml:"group"`
 	Topics ResponseTopics    `yaml:"topics"`
@@ -155,8 +154,11 @@ func Default() Config {
 		Models:  Models{Store: "models", Poll: 5 * time.Second},
 		Scoring: Scoring{Topics: 2, Terms: 3, Words: 3, Evidence: 8, Source: "/wardcast"},
 		Input:   intake.Default(),
-		Retrain: defaultRetrain(),
-		Beds:    Beds{TimeZone: "UTC", Holidays: []string{}, Available: map[string]int{}},
+		Retrain: Retrain{
+			WindowDays: 365, Judged: 0.25, Admission: []msg.Disposition{msg.Admitted}, Rank: 50, MinDocuments: 200,
+			MinEvents: 50, Gate: gate.Default(),
+		},
+		Beds: Beds{TimeZone: "UTC", Holidays: []string{}, Available: map[string]int{}},
 		Questionnaires: Questionnaires{
 			Group: "wardcast-questionnaires",
 			Topics: ResponseTopics{
@@ -169,7 +171,7 @@ func Default() Config {
 	}
 }
 
-// Load reads, completes and checks the file. Relative paths in it are relative to its folder. Load reports all unknown
+// Load reads, completes and checks the file. Relative paths in it are relative to its folder. It reports all unknown
 // keys, or all wrong values, at once.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
@@ -209,8 +211,7 @@ func Load(path string) (*Config, error) {
 	return &c, nil
 }
 
-// Connection returns how to reach the brokers. It reads the password from its environment variable; a file is read at
-// each login.
+// Connection returns how to reach the brokers. It reads a password_env now; a password_file is read at each login.
 func (k *Kafka) Connection() (ingest.Connection, error) {
 	c := k.connection()
 	if k.SASL.PasswordEnv == "" {
@@ -221,7 +222,7 @@ func (k *Kafka) Connection() (ingest.Connection, error) {
 	return c, err
 }
 
-// secretFile reads the file that a key names, without the end of its line.
+// secretFile reads the file that a key names, without its line ending.
 func secretFile(key, path string) (string, error) {
 	secret, err := reload.Secret(path)
 	if err != nil {
@@ -239,14 +240,14 @@ func secretEnv(key, name string) (string, error) {
 	return value, nil
 }
 
-// connection leaves out the password.
+// connection omits the password.
 func (k *Kafka) connection() ingest.Connection {
 	return ingest.Connection{Brokers: k.Brokers, TLS: k.TLS, SASL: ingest.SASL{
 		Mechanism: k.SASL.Mechanism, User: k.SASL.Username, PasswordFile: k.SASL.PasswordFile,
 	}}
 }
 
-// faults are errors that begin with a key.
+// faults are errors that begin with their key.
 type faults []error
 
 // add adds an error about a key, if it is broken.
@@ -263,7 +264,7 @@ func (c *Config) check() faults {
 		bad = append(bad, fmt.Errorf("kafka.%w", err))
 	}
 	bad.add(k.SASL.Mechanism == "" && k.SASL.PasswordEnv != "", "kafka.sasl.mechanism",
-		"there is none, but password_env is set")
+		"is empty, but password_env is set")
 	onePassword := (k.SASL.PasswordFile == "") != (k.SASL.PasswordEnv == "")
 	bad.add(k.SASL.Mechanism != "" && (k.SASL.Username == "" || !onePassword), "kafka.sasl",
 		"needs username, and either password_file or password_env")
@@ -326,7 +327,7 @@ func (c *Config) check() faults {
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \w+\.(\w+)`)
 
-// explain rewrites yaml's errors: about unknown keys, and about values of the wrong type.
+// explain rewrites yaml's errors about unknown keys and values of the wrong type.
 func explain(err error, found []value) error {
 	t, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -338,7 +339,7 @@ func explain(err error, found []value) error {
 		errs = append(errs, errors.New(unknownField.ReplaceAllStringFunc(line, func(s string) string {
 			found := unknownField.FindStringSubmatch(s)
 			known := keys(reflect.TypeFor[Config](), found[2])
-			if len(known) == 0 { // nothing to suggest: a type without a name of its own
+			if len(known) == 0 { // nothing to suggest: the type has no name
 				return fmt.Sprintf("unknown key %q", found[1])
 			}
 			return fmt.Sprintf("unknown key %q; the nearest known key is %q", found[1], nearest(found[1], known))
@@ -347,7 +348,7 @@ func explain(err error, found []value) error {
 	return errors.Join(errs...)
 }
 
-// keys returns the YAML keys of the type of this name within t.
+// keys returns the YAML keys of the type with this name within t.
 func keys(t reflect.Type, name string) []string {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -368,7 +369,7 @@ func keys(t reflect.Type, name string) []string {
 	return nil
 }
 
-// nearest returns the key of the smallest edit distance to s, the first if several are equal.
+// nearest returns the first key of the smallest edit distance to s.
 func nearest(s string, keys []string) string {
 	return slices.MinFunc(keys, func(a, b string) int { return cmp.Compare(edits(s, a), edits(s, b)) })
 }
@@ -391,4 +392,77 @@ func edits(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Beds says for which site bed demand is forecast.
+type Beds struct {
+	// Site names the department in forecasts; predictions and notes that name another one are skipped. "" means all.
+	Site     string `yaml:"site"`
+	TimeZone string `yaml:"time_zone"` // of the wall clock, such as Europe/London
+	// Holidays are dates (2026-12-25), past and future, with fewer or more arrivals than their weekday.
+	Holidays []string `yaml:"holidays"`
+	// Available are beds by ward, "_all" for all wards: forecasts report the probability that more are needed.
+	Available map[string]int `yaml:"available"`
+}
+
+// check returns the errors of the section, each with its key.
+func (b *Beds) check() []error {
+	var bad faults
+	_, err := time.LoadLocation(b.TimeZone)
+	bad.add(err != nil || b.TimeZone == "Local", "beds.time_zone", "%q is not a time zone, for example Europe/London",
+		b.TimeZone)
+	for _, day := range b.Holidays {
+		_, err := time.Parse(time.DateOnly, day)
+		bad.add(err != nil, "beds.holidays", "%q is not a date, for example 2026-12-25", day)
+	}
+	for _, ward := range slices.Sorted(maps.Keys(b.Available)) {
+		n := b.Available[ward]
+		bad.add(n < 0 || n > maxBeds, "beds.available."+ward, "%d is not between 0 and %d", n, maxBeds)
+	}
+	return bad
+}
+
+// maxBeds is more than any hospital has.
+const maxBeds = 10_000
+
+// Retrain configures `wardcast retrain` and the gate. These are plain numbers: packages retrain and train, which use
+// them, link every solver, and serve reads this section too.
+type Retrain struct {
+	// Site is the file with the site's statements about its models, for their cards (package report); "" for none.
+	Site       string `yaml:"site"`
+	WindowDays int    `yaml:"window_days"` // before the cut-off, whose notes count
+	// share of the notes, the latest ones, on which the gate judges
+	Judged       float64           `yaml:"judged"`
+	Admission    []msg.Disposition `yaml:"admission"`     // dispositions that count as admitted
+	Rank         int               `yaml:"rank"`          // topics
+	MinDocuments int               `yaml:"min_documents"` // notes that a complaint needs for a separate model
+	MinEvents    int               `yaml:"min_events"`    // notes of each outcome that it needs
+	Gate         gate.Settings     `yaml:"gate"`
+}
+
+const (
+	maxWindowDays = 36500 // a century; time.Duration does not hold much more
+	leastEvents   = 10    // so that each fold of a cross-validation contains some
+)
+
+// Check returns the errors of the section, each with its key. The limits are those of packages retrain and train, where
+// 0 and an empty list mean the defaults.
+func (r *Retrain) Check() []error {
+	var bad faults
+	bad.add(r.WindowDays < 1, "retrain.window_days", "%d is less than 1", r.WindowDays)
+	bad.add(r.WindowDays > maxWindowDays, "retrain.window_days", "%d is more than %d", r.WindowDays, maxWindowDays)
+	bad.add(r.Judged == 0, "retrain.judged", "is 0; the gate needs notes to judge by")
+	bad.add(r.Judged != 0 && !(r.Judged > 0 && r.Judged < 1), "retrain.judged",
+		"bad settings: the share of judged notes, %v, is not between 0 and 1", r.Judged)
+	bad.add(len(r.Admission) == 0, "retrain.admission", "is empty: name the dispositions that count as admitted")
+	err := msg.CheckAdmission(r.Admission)
+	bad.add(err != nil, "retrain.admission", "bad settings: %w", err)
+	bad.add(r.Rank < 1, "retrain.rank", "settings out of range: rank %d is less than 1", r.Rank)
+	bad.add(r.MinDocuments < 1, "retrain.min_documents",
+		"settings out of range: min documents %d is less than 1", r.MinDocuments)
+	bad.add(r.MinEvents < leastEvents, "retrain.min_events",
+		"settings out of range: min events %d is less than %d, for each fold must hold some", r.MinEvents, leastEvents)
+	err = r.Gate.Check()
+	bad.add(err != nil, "retrain.gate", "%w", err)
+	return bad
 }

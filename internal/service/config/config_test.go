@@ -107,7 +107,7 @@ func TestLoadHTTP(t *testing.T) {
 	file("short\n")
 	refused("shorter than 22")
 	file(secret)
-	refused("the token of j.doe is that of ward-board")
+	refused("j.doe and ward-board have the same token")
 	file("another-" + secret + "\r\n")
 	if got, err := c.HTTP.Secrets(); err != nil || got[0] != "another-"+secret || got[1] != secret {
 		t.Errorf("Secrets = %q, %v", got, err)

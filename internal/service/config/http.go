@@ -12,7 +12,7 @@ import (
 type HTTP struct {
 	Listen    string    `yaml:"listen"` // host:port; "" is off
 	TLS       ServerTLS `yaml:"tls"`
-	Tokens    []Token   `yaml:"tokens"` // asked of every caller, if there are any
+	Tokens    []Token   `yaml:"tokens"` // required of every caller, unless empty
 	RateLimit RateLimit `yaml:"rate_limit"`
 }
 
@@ -22,7 +22,7 @@ type ServerTLS struct {
 	KeyFile  string `yaml:"key_file"`
 }
 
-// Token lets its holder in.
+// Token grants access to its holder.
 type Token struct {
 	Name      string `yaml:"name"`       // of the holder, for the history and the audit log
 	Role      string `yaml:"role"`       // viewer (reads) or operator (promotes and rolls back too)
@@ -33,7 +33,7 @@ type Token struct {
 // RateLimit bounds the requests of each token, and of all callers without one together.
 type RateLimit struct {
 	PerSecond float64 `yaml:"per_second"` // 0 is no limit
-	Burst     int     `yaml:"burst"`      // requests that may come at once; 0 is as many as in a second
+	Burst     int     `yaml:"burst"`      // requests at once; 0 is as many as per second
 }
 
 // The roles of tokens.
@@ -42,7 +42,7 @@ const (
 	Operator = "operator"
 )
 
-// minToken is the shortest token that is taken: 128 random bits are 22 characters of base 64, or 32 hexadecimal digits.
+// minToken is the minimum length of a token: 128 random bits are 22 characters of base 64, or 32 hexadecimal digits.
 const minToken = 22
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
@@ -59,8 +59,8 @@ func (h *HTTP) check() []error {
 	for i, t := range h.Tokens {
 		key := fmt.Sprintf("http.tokens[%d]", i)
 		named := tokenName.MatchString(t.Name)
-		bad.add(!named, key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @, such as the "+
-			"login of a person or the name of a program")
+		bad.add(!named, key+".name", "must be 1 to 64 letters, digits, dots, dashes, underscores and @: the login of "+
+			"a person or the name of a program")
 		bad.add(named && names[t.Name], key+".name", "%q is the name of another token", t.Name)
 		names[t.Name] = true
 		bad.add(t.Role != Viewer && t.Role != Operator, key+".role", "%q is not one of viewer, operator", t.Role)
@@ -87,7 +87,7 @@ func (h *HTTP) Secrets() ([]string, error) {
 			err = fmt.Errorf("%s: the token of %s is shorter than %d characters; make one with `openssl rand -hex 32`",
 				key, t.Name, minToken)
 		case taken:
-			err = fmt.Errorf("%s: the token of %s is that of %s", key, t.Name, other)
+			err = fmt.Errorf("%s: %s and %s have the same token", key, t.Name, other)
 		}
 		secrets[i], owner[secret] = secret, t.Name
 		errs = append(errs, err)

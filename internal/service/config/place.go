@@ -9,13 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is one of the file with its key, as in kafka.topics.notes.
+// value is a value of the file with its key, for example kafka.topics.notes.
 type value struct {
 	key  string
 	node *yaml.Node
 }
 
-// values returns all values of a document, none if it is no YAML.
+// values returns all values of a document, none if it is not YAML.
 func values(document []byte) (all []value) {
 	var root yaml.Node
 	if yaml.Unmarshal(document, &root) != nil {
@@ -39,7 +39,7 @@ func values(document []byte) (all []value) {
 	return all
 }
 
-// located puts the line in front of each error that begins with a key of the file, or with one whose section is in it.
+// located prepends the line to each error whose key, or a section of it, is in the file.
 func located(errs []error, found []value) []error {
 	lines := map[string]int{}
 	for _, v := range found {
@@ -60,7 +60,7 @@ func located(errs []error, found []value) []error {
 
 var wrongType = regexp.MustCompile("^line ([0-9]+): cannot unmarshal (!![a-z]+)(?: `(.*)`)? into ")
 
-// named adds the key to yaml's message about a value of the wrong type, unless several values could be meant.
+// named adds the key to yaml's message about a value of the wrong type, unless it is ambiguous.
 func named(message string, found []value) string {
 	said := wrongType.FindStringSubmatch(message)
 	if said == nil {

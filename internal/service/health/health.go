@@ -1,5 +1,5 @@
-// Package health shows operators whether anything is late or lost: it reads the metrics of the process once a minute,
-// keeps an hour of them in memory, and names what needs attention, the worst first. It never sees a note.
+// Package health shows operators what is late or lost: it reads the metrics of the process once a minute, keeps an hour
+// of them in memory, and lists problems, the worst first. It never sees a note.
 package health
 
 import (
@@ -14,28 +14,21 @@ import (
 )
 
 const (
-	// interval is the time between two readings that are kept, and kept how many there are: those of the last 60
-	// minutes and the one before.
-	interval = time.Minute
-	kept     = 61
-	// leastSpan is the least time over which a rate is measured.
-	leastSpan = 30 * time.Second
-	// fresh is how long a Snapshot is handed out again.
-	fresh = time.Second
+	// interval is the time between kept readings, and kept their number: the last 60 minutes and one before.
+	interval  = time.Minute
+	kept      = 61
+	leastSpan = 30 * time.Second // least time over which a rate is measured
+	fresh     = time.Second      // how long a Snapshot is reused
 )
 
 // Stream is a KafkaTopic whose records are answered.
 type Stream struct {
-	Name, Noun  string // the value of the label stream, and what one record is: note
-	DeadLetters string // the KafkaTopic of its dead letters
-	// Ready returns why its records are not being read, nil if they are.
-	Ready func() error
-	// Refused returns why the newest models are not in use, "" if they are.
-	Refused func() string
-	// Remarks return sentences on what else is wrong, "" if nothing is.
-	Remarks []func() string
-	// Generation names the generation in use, "" if there is none.
-	Generation func() string
+	Name, Noun  string          // the value of the label stream, and the noun for a record
+	DeadLetters string          // the KafkaTopic of its dead letters
+	Ready       func() error    // why records are not being read, or nil
+	Refused     func() string   // why the newest models are not in use, or ""
+	Remarks     []func() string // sentences on other problems, or ""
+	Generation  func() string   // in use, or ""
 }
 
 // Monitor watches the streams of a process. It is safe for concurrent use.
@@ -50,12 +43,12 @@ type Monitor struct {
 	last     *Snapshot
 }
 
-// New returns a Monitor of the streams whose metrics the gatherer has.
+// New returns a Monitor of streams by the metrics of the gatherer.
 func New(gatherer prometheus.Gatherer, now func() time.Time, streams ...Stream) *Monitor {
 	return &Monitor{gatherer: gatherer, streams: streams, now: now, since: map[problemKey]time.Time{}}
 }
 
-// Run keeps a reading at once and then each minute, until ctx ends.
+// Run keeps a reading now and every minute until ctx ends.
 func (m *Monitor) Run(ctx context.Context) error {
 	tick := time.Tick(interval)
 	for {
@@ -76,7 +69,7 @@ func (m *Monitor) keep() {
 		m.readings = slices.Delete(m.readings, 0, 1)
 	}
 	m.readings = append(m.readings, m.last.reading)
-	m.last = nil // it lacks the reading
+	m.last = nil // it lacks the new reading
 }
 
 // Snapshot is the state of the process at one moment.
@@ -99,14 +92,12 @@ type Status struct {
 	History    []Point   // one a minute, oldest first
 }
 
-// Point is a stream at one moment. What is not known is NaN.
+// Point is a stream at one time. Unknown values are NaN.
 type Point struct {
-	At time.Time
-	// Lag is the number of records that wait, Age the seconds since the oldest of those in hand was written, 0 if none
-	// is in hand.
-	Lag, Age float64
-	// Rate is the number of answers a second since the reading before, and P99 the seconds from a record's timestamp to
-	// its answer that 99 % of them stayed below.
+	At       time.Time
+	Lag, Age float64 // number of waiting records; age in seconds of the oldest one read, 0 if none
+	// Rate is the number of answers per second since the reading before, and P99 the 99th percentile of the seconds
+	// from a record's timestamp to its answer.
 	Rate, P99 float64
 }
 
@@ -123,7 +114,7 @@ type Letters struct {
 	Newest time.Time
 }
 
-// Snapshot returns the state of now. It must not be changed.
+// Snapshot returns the current state, which must not be changed.
 func (m *Monitor) Snapshot() *Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +150,7 @@ func (m *Monitor) look() {
 	m.last = s
 }
 
-// before returns the newest kept reading that is not after a time, else the oldest, nil if there is none.
+// before returns the newest kept reading not after a time, else the oldest one, or nil.
 func (m *Monitor) before(at time.Time) *reading {
 	for _, r := range slices.Backward(m.readings) {
 		if !r.at.After(at) {
@@ -172,7 +163,7 @@ func (m *Monitor) before(at time.Time) *reading {
 	return nil
 }
 
-// since returns the state of a stream, with what happened since an earlier one, which may be nil.
+// since returns the state of a stream, and its changes since an earlier one, which may be nil.
 func (v *streamValues) since(before *streamValues) Point {
 	p := Point{At: v.at, Lag: math.NaN(), Age: math.NaN(), Rate: math.NaN(), P99: math.NaN()}
 	if len(v.lag) > 0 {

@@ -147,12 +147,12 @@ func TestLettersBegin(t *testing.T) {
 			wait(20 * time.Second)
 		}
 		if x := m.Snapshot(); len(x.Problems) != 1 || !x.Problems[0].Since.Equal(began) {
-			t.Errorf("dead letters of %v are told as %+v", began, x.Problems)
+			t.Errorf("dead letters of %v are reported as %+v", began, x.Problems)
 		}
 	})
 }
 
-// TestWorstFirst: each problem is told with its cause and since when, until it is over.
+// TestWorstFirst: each problem is shown with its cause and since when, until it is over.
 func TestWorstFirst(t *testing.T) {
 	watch(t, func(t *testing.T, m *Monitor, s *stream) {
 		began := time.Now()
@@ -171,7 +171,7 @@ func TestWorstFirst(t *testing.T) {
 		wait(2 * time.Second)
 		x := m.Snapshot()
 		want := []string{
-			"No notes are being read: triage", "7 requests failed", "1 partition waits",
+			"No notes are being read: triage", "7 requests failed", "1 partition is blocked",
 			"1 record was deleted by Kafka",
 			"2 dead letters in the last hour: wrong type", "300 notes wait", "new models refused", "The fit of beds",
 			"has waited for 2 minutes", "Reading stalled 1 time",
@@ -204,7 +204,7 @@ func TestWorstFirst(t *testing.T) {
 		s.blocked.Set(0)
 		wait(62 * interval)
 		if x := m.Snapshot(); len(x.Problems) > 0 {
-			t.Errorf("what is over is still told: %v", x.Problems)
+			t.Errorf("what is over is still shown: %v", x.Problems)
 		}
 	})
 }

@@ -15,9 +15,8 @@ type Level int
 
 // The levels.
 const (
-	// Warning needs eyes: something is late or was refused.
-	Warning Level = iota
-	// Failure needs hands: notes are not being answered, or were lost.
+	Warning Level = iota // something is late or was refused
+	// Failure: notes are not being answered, or were lost.
 	Failure
 )
 
@@ -25,25 +24,20 @@ const (
 type Problem struct {
 	Level Level
 	Text  string
-	// when it was first seen, at the latest a minute after it began, or earlier if a metric has the time
-	Since time.Time
+	Since time.Time // when it was first seen, up to a minute late, or when it began according to a metric
 }
 
 // problemKey names a kind of problem of a stream.
 type problemKey struct{ stream, kind string }
 
 const (
-	// lateAfter and stuckAfter are how old the oldest note in hand may be.
+	// lateAfter and stuckAfter bound the age of the oldest note in progress.
 	lateAfter, stuckAfter = time.Minute, 5 * time.Minute
-	// manyWaiting is the number of waiting records above which WardcastNotesWait alerts, in
-	// deploy/prometheus/wardcast.rules.yml.
-	manyWaiting = 100
-	// outage is the number of failed requests that a change of the leader of a partition stays below.
-	outage = 3
+	manyWaiting           = 100 // lag above which WardcastNotesWait alerts (deploy/prometheus/wardcast.rules.yml)
+	outage                = 3   // more failed requests than a change of a partition's leader causes
 )
 
-// problems returns what is wrong now, the worst first. A problem that goes on keeps its beginning. The reading before
-// is some 30 seconds to 90 old.
+// problems returns the problems, the worst first; lasting ones keep their beginning. before is 30 to 90 seconds old.
 func (m *Monitor) problems(now, before *reading) []Problem {
 	var all []Problem
 	hour := m.before(time.Time{}) // the oldest, which is at most an hour old
@@ -79,7 +73,7 @@ type finding struct {
 	at         time.Time // when it began, zero if that is not known
 }
 
-// findings returns what is wrong with a stream. The earlier values may be nil.
+// findings returns the problems of a stream. The earlier values may be nil.
 func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	empty := newStreamValues(now.at)
 	if before == nil {
@@ -100,8 +94,8 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 			wording.Count(int(n), "request"))
 	}
 	if now.blocked > 0 {
-		add(Failure, "blocked", "%s until somebody mends what Kafka refuses. The log names it.",
-			wording.Count(int(now.blocked), "partition waits", "partitions wait"))
+		add(Failure, "blocked", "%s until the cause in the log is fixed: Kafka refuses requests.",
+			wording.Count(int(now.blocked), "partition is blocked", "partitions are blocked"))
 	}
 	if n := now.lost - hour.lost; n > 0 {
 		add(Failure, "lost", "%s in the last hour before they were read. Raise the retention of the topic.",
@@ -141,8 +135,8 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	return all
 }
 
-// newLetters returns the reasons of the dead letters since an earlier reading, how many there were, and a time at which
-// one of them was there for certain: of the newest of each reason the earliest.
+// newLetters returns the reasons and number of the dead letters since an earlier reading, and a time at which one of
+// them surely existed: the earliest of the newest of each reason.
 func newLetters(now, before *streamValues) (reasons string, n float64, there time.Time) {
 	var list []string
 	for _, l := range now.deadLetters() {

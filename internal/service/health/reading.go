@@ -10,13 +10,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// reading is what the metrics said at one moment.
+// reading holds the metrics at one time.
 type reading struct {
 	at      time.Time
 	streams map[string]*streamValues
 }
 
-// of returns the values of a stream; nil for no reading.
+// of returns the values of a stream, or nil without a reading.
 func (r *reading) of(stream string) *streamValues {
 	if r == nil {
 		return nil
@@ -37,7 +37,7 @@ type streamValues struct {
 	letters    map[string]float64 // by reason
 	newest     map[string]time.Time
 	seconds    buckets // from a record's timestamp to its answer
-	// failed counts requests that Kafka did not answer or refused, lost the records deleted before they were read.
+	// failed counts requests that Kafka did not answer or refused, lost records deleted before they were read.
 	failed, lost, stalls, panics, blocked float64
 }
 
@@ -48,7 +48,7 @@ func newStreamValues(at time.Time) *streamValues {
 }
 
 func read(g prometheus.Gatherer, at time.Time) *reading {
-	families, _ := g.Gather() // it returns what it could gather
+	families, _ := g.Gather() // it returns partial results too
 	r := &reading{at: at, streams: map[string]*streamValues{}}
 	for _, f := range families {
 		take := takers[f.GetName()]
@@ -62,7 +62,7 @@ func read(g prometheus.Gatherer, at time.Time) *reading {
 	return r
 }
 
-// takers take the metrics of package ingest.
+// takers read the metrics of package ingest.
 var takers = map[string]func(*streamValues, *dto.Metric){
 	"wardcast_ingest_lag_records": func(v *streamValues, m *dto.Metric) {
 		v.lag[label(m, "partition")] = value(m)
@@ -134,7 +134,7 @@ func (v *streamValues) deadLetters() []Letters {
 	return all
 }
 
-// buckets are those of a histogram: how many values were at most each bound. The last bound is infinite.
+// buckets are those of a histogram: the number of values up to each bound. The last bound is infinite.
 type buckets struct{ bounds, counts []float64 }
 
 func newBuckets(h *dto.Histogram) (b buckets) {
@@ -158,8 +158,7 @@ func (b buckets) since(before buckets) buckets {
 	return out
 }
 
-// quantile returns the quantile q of the values, by linear interpolation within a bucket; NaN without values, and
-// infinite beyond the largest bound.
+// quantile returns the quantile q of the values, interpolated within a bucket; NaN without values, infinite at the end.
 func (b buckets) quantile(q float64) float64 {
 	n := len(b.counts)
 	if n == 0 || b.counts[n-1] <= 0 {

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Role is what a caller may do. Each role may do what those before it may.
+// Role is what a caller may do. Each role includes those before it.
 type Role string
 
 // The roles.
 const (
-	Anyone   Role = ""         // learns whether the process works
+	Anyone   Role = ""         // sees whether the process works
 	Viewer   Role = "viewer"   // reads, and asks for predictions
 	Operator Role = "operator" // changes what is served
 )
@@ -29,19 +29,16 @@ type Token struct {
 	Sum  [sha256.Size]byte // SHA-256 of the token
 }
 
-// Access says who may do what. The zero value lets everybody read and nobody change anything.
+// Access says who may do what. By default everybody may read, and nobody may change anything.
 type Access struct {
-	// Tokens returns the tokens of this moment, which are asked of every caller. Their holders and roles stay the same.
-	// nil is for no tokens.
+	// Tokens returns the current tokens, required of every caller; nil for none. Holders and roles do not change.
 	Tokens func() []Token
-	// Local says that only this machine reaches the address. Without tokens every caller is then an operator; and only
-	// requests to a loopback name are answered, so that no page of another site reaches the API under a name of its
-	// own.
+	// Local says that only this machine reaches the address. Without tokens every caller is then an operator, and only
+	// requests to a loopback name are answered, so that no other site's page reaches the API under its own name.
 	Local bool
-	// TLS says that the address is encrypted.
-	TLS bool
-	// Rate is how many requests each token may send in a second, and all callers without one together; 0 is no limit.
-	// Burst is how many may come at once.
+	TLS   bool // the address is encrypted
+	// Rate is the number of requests per second of each token, and of all others together, Burst those at once; 0: no
+	// limit.
 	Rate  float64
 	Burst int
 }
@@ -52,7 +49,7 @@ type Caller struct {
 	Role Role
 }
 
-// By returns the name of the caller for the history of a store.
+// By returns the caller's name for the history of a store.
 func (c Caller) By() string {
 	if c.Name == "" {
 		return "http"
@@ -60,7 +57,7 @@ func (c Caller) By() string {
 	return c.Name
 }
 
-// Is reports whether the caller may do what needs this role.
+// Is reports whether the caller has this role.
 func (c Caller) Is(need Role) bool {
 	order := []Role{Anyone, Viewer, Operator}
 	return slices.Index(order, c.Role) >= slices.Index(order, need)
@@ -70,14 +67,14 @@ func (c Caller) Is(need Role) bool {
 type visit struct {
 	id     string // of the request
 	caller Caller
-	// audited says that the audit log has it, with these facts.
+	// audited says that the audit log records it, with these facts.
 	audited bool
 	facts   []any
 }
 
 type visitKey struct{}
 
-// visitOf returns what is known of a request that the API handles; else of a stranger's.
+// visitOf returns what is known of a request that the API handles, otherwise nothing.
 func visitOf(ctx context.Context) *visit {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		return v
@@ -88,7 +85,7 @@ func visitOf(ctx context.Context) *visit {
 // CallerOf returns who sent the request of this context.
 func CallerOf(ctx context.Context) Caller { return visitOf(ctx).caller }
 
-// AddFacts adds facts, names and values in turn, to what the audit log says about the request of this context.
+// AddFacts adds names and values in turn to the audit log's line about the request of this context.
 func AddFacts(ctx context.Context, facts ...any) {
 	v := visitOf(ctx)
 	v.facts = append(v.facts, facts...)
@@ -118,11 +115,10 @@ func (g *gate) tokens() []Token {
 	return g.Tokens()
 }
 
-// allow takes a request off the caller's limit and reports whether there was one.
+// allow counts a request against the caller's limit and reports whether it is allowed.
 func (g *gate) allow(c Caller) bool { return g.limits == nil || g.limits[c.Name].Allow() }
 
-// caller returns who sent a request: by its token or, in a browser, as the password of HTTP's own login. A wrong token
-// is as none.
+// caller returns who sent a request, by a bearer token, or one as password of HTTP's login. A wrong token is none.
 func (g *gate) caller(r *http.Request) Caller {
 	if g.Tokens == nil {
 		if g.Local {
@@ -140,7 +136,7 @@ func (g *gate) caller(r *http.Request) Caller {
 	}
 	sum := sha256.Sum256([]byte(secret))
 	found := Caller{}
-	for _, t := range g.tokens() { // all of them, so that the time tells nothing
+	for _, t := range g.tokens() { // all of them, so that the time reveals nothing
 		if subtle.ConstantTimeCompare(sum[:], t.Sum[:]) == 1 {
 			found = Caller{t.Name, t.Role}
 		}
@@ -148,7 +144,7 @@ func (g *gate) caller(r *http.Request) Caller {
 	return found
 }
 
-// misdirected reports whether a request was sent to a name that this address has no business to answer.
+// misdirected reports whether a request was sent to a host name that this address does not serve.
 func (g *gate) misdirected(r *http.Request) bool {
 	if !g.Local || g.Tokens != nil {
 		return false
@@ -162,12 +158,12 @@ func (g *gate) misdirected(r *http.Request) bool {
 	return !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback())
 }
 
-// refusal is the answer to a caller whose role is not enough.
+// refusal is the answer to a caller without the required role.
 func (g *gate) refusal(c Caller, need Role) http.Handler {
 	if c.Role != Anyone || g.Tokens == nil {
-		return problem(http.StatusForbidden, "wrong_role", "this needs the role "+string(need))
+		return problem(http.StatusForbidden, "wrong_role", "this requires the role "+string(need))
 	}
-	none := problem(http.StatusUnauthorized, "no_token", "this needs a token of the role "+string(need))
+	none := problem(http.StatusUnauthorized, "no_token", "this requires a token of the role "+string(need))
 	basic := headed(none, "WWW-Authenticate",
 		`Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
 	return headed(basic, "WWW-Authenticate", `Bearer realm="wardcast"`)

@@ -21,34 +21,28 @@ func headed(answer http.Handler, name, value string) http.Handler {
 	})
 }
 
-// Problem is the answer to a request that failed, as RFC 9457 problem details. It never quotes the request.
+// Problem is the answer to a failed request, as RFC 9457 problem details. It never quotes the request.
 type Problem struct {
-	Status int
-	Code   string // fixed word for programs; "" if the status says all
-	Field  string // the field or parameter at fault, by our name for it
-	Detail string // a sentence for people
+	Status int    `json:"status"`
+	Code   string `json:"code,omitempty"`   // fixed word for programs; "" if the status says all
+	Field  string `json:"field,omitempty"`  // our name of the wrong field or parameter
+	Detail string `json:"detail,omitempty"` // a sentence for people
 }
 
 // ServeHTTP answers with the problem.
 func (p Problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	body := struct {
-		Type   string `json:"type"`
-		Title  string `json:"title"`
-		Status int    `json:"status"`
-		Code   string `json:"code,omitempty"`
-		Field  string `json:"field,omitempty"`
-		Detail string `json:"detail,omitempty"`
-	}{
-		Type: "about:blank", Title: http.StatusText(p.Status), Status: p.Status, Code: p.Code, Field: p.Field,
-		Detail: p.Detail,
-	}
+		Type  string `json:"type"`
+		Title string `json:"title"`
+		Problem
+	}{"about:blank", http.StatusText(p.Status), p}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(body) // the client is gone
 }
 
-// Codes of problems, beside the reasons of dead letters.
+// Codes of problems, in addition to the reasons of dead letters.
 const (
 	codeParameter   = "bad_parameter"
 	codeBody        = "bad_body"
@@ -57,12 +51,12 @@ const (
 	codeNotServed   = "not_served_here"
 )
 
-// problem returns a Problem that is about no field.
+// problem returns a Problem without a field.
 func problem(status int, code, detail string) Problem {
 	return Problem{Status: status, Code: code, Detail: detail}
 }
 
-// JSON is an answer in JSON. A value that JSON has no text for, such as NaN, is answered as a fault of the server.
+// JSON is an answer in JSON. A value without JSON form, for example NaN, is a server error.
 func JSON(v any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, err := json.Marshal(v)
@@ -79,14 +73,13 @@ func writeJSON(w http.ResponseWriter, data []byte) {
 	_, _ = w.Write(data) // the client is gone
 }
 
-// CSV is an answer in CSV. A spreadsheet that opens it computes nothing: text that begins as a formula does gets an
-// apostrophe.
+// CSV is an answer in CSV. An apostrophe before text that looks like a formula keeps spreadsheets from computing it.
 type CSV struct {
 	name string
 	rows [][]string
 }
 
-// NewCSV returns an answer with these columns. A browser saves it under the name, or shows it if it has none.
+// NewCSV returns an answer with these columns. A browser saves it under the name, or shows it if "".
 func NewCSV(name string, columns ...string) *CSV {
 	c := &CSV{name: name}
 	c.Add(columns...)
@@ -111,7 +104,7 @@ func (c *CSV) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_ = csv.NewWriter(w).WriteAll(c.rows) // the client is gone
 }
 
-// plainCell returns a cell that a spreadsheet takes for text, or for the number that it is.
+// plainCell returns a cell that a spreadsheet reads as text, or as the number that it is.
 func plainCell(cell string) string {
 	if cell == "" || strings.IndexByte("=+-@\t\r", cell[0]) < 0 {
 		return cell

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// QueryError names the parameter of a query that is at fault. Its text, which the caller sees, must not quote the
-// query.
+// QueryError names a wrong query parameter. Its text, which the caller sees, must not quote the query.
 type QueryError struct {
 	Field, Detail string
 }
@@ -20,8 +19,7 @@ func (e *QueryError) Error() string { return "invalid query: " + e.Detail }
 
 // BedDemand forecasts admissions.
 type BedDemand interface {
-	// Forecasts returns one for each ward, "_all" among them, or for the ward of the query. The error is a
-	// *QueryError if the query is at fault.
+	// Forecasts returns one for each ward and "_all", or for the query's ward; a *QueryError for a wrong query.
 	Forecasts(ctx context.Context, q *DemandQuery) ([]Forecast, error)
 }
 
@@ -34,13 +32,13 @@ type DemandQuery struct {
 	Beds            map[string]int // by ward: report P(more than so many)
 }
 
-// Forecast is that of one ward.
+// Forecast is the forecast for one ward.
 type Forecast struct {
 	Value json.RawMessage // as on triage.bed-demand
 	Row   []string        // of DemandCSV
 }
 
-// What may be asked of a forecast.
+// Limits of a DemandQuery.
 const (
 	DefaultWindow = 8 * time.Hour
 	MinWindow     = 15 * time.Minute
@@ -51,16 +49,15 @@ const (
 
 // DemandCSV returns forecasts as CSV, which a browser saves under the name.
 func DemandCSV(name string, all []Forecast) *CSV {
-	out := NewCSV(name, "as_of", "site", "ward", "horizon_hours", "component", "patients", "mean",
-		"median", "lo80", "hi80",
-		"lo95", "hi95", "beds", "p_more", "usual_mean", "calibrated", "outcomes_stale", "beds_version")
+	out := NewCSV(name, "as_of", "site", "ward", "horizon_hours", "component", "patients", "mean", "median", "lo80",
+		"hi80", "lo95", "hi95", "beds", "p_more", "usual_mean", "calibrated", "outcomes_stale", "beds_version")
 	for _, f := range all {
 		out.Add(f.Row...)
 	}
 	return out
 }
 
-// demand answers with forecasts, as CSV for those who ask for it.
+// demand answers with forecasts, in CSV if requested.
 func (a *API) demand(q *query) http.Handler {
 	wanted := q.demand()
 	switch {
@@ -104,7 +101,7 @@ func (q *query) demand() *DemandQuery {
 		for part := range strings.SplitSeq(text, ",") {
 			d.Waiting, d.Coming = d.Waiting || part == "waiting", d.Coming || part == "coming"
 			if part != "waiting" && part != "coming" {
-				q.bad("include", "it is none of waiting; coming; waiting,coming")
+				q.bad("include", "it is not one of waiting; coming; waiting,coming")
 			}
 		}
 	}

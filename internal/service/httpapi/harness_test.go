@@ -132,7 +132,7 @@ func newSite(tb testing.TB, change func(*httpapi.Options)) *site {
 	tb.Cleanup(func() {
 		server.Close()
 		if strings.Contains(s.log.String(), secret) {
-			tb.Errorf("the log tells of a patient:\n%s", s.log)
+			tb.Errorf("the log names a patient:\n%s", s.log)
 		}
 	})
 	return s

@@ -1,9 +1,9 @@
-// Package httpapi serves predictions, models and their topics, the stream of what is published, and health over HTTP,
-// and changes what is served for operators. docs/openapi.yaml describes all routes. Errors are RFC 9457 problem
+// Package httpapi serves predictions, models and their topics, the live stream of predictions, and health over HTTP,
+// and lets operators change what is served. docs/openapi.yaml describes all routes. Errors are RFC 9457 problem
 // details.
 //
-// It is the frame for web pages too: a Route of another package passes the same checks of host, origin, token, role and
-// rate, and its handler asks CallerOf for the caller.
+// Web pages use it too: a Route of another package passes the same checks of host, origin, token, role and rate, and
+// its handler gets the caller from CallerOf.
 package httpapi
 
 import (
@@ -28,25 +28,20 @@ type Options struct {
 	Gatherer prometheus.Gatherer   // what /metrics shows
 	Metrics  prometheus.Registerer // takes those of the API
 	Access   Access
-	// Ready returns what is missing before notes are scored, nil if nothing is, and remarks on what is wrong although
-	// notes are scored, each a line.
-	Ready  func() (remarks string, err error)
-	Triage *Triage   // nil if no notes are scored
-	Topics Topics    // nil without an index
-	Demand BedDemand // nil without forecasts
-	// Routes are those of other packages, such as web pages.
-	Routes []Route
+	Ready    func() (remarks string, err error) // why records are not being read, or nil
+	Triage   *Triage                            // nil if no notes are scored
+	Topics   Topics                             // nil without an index
+	Demand   BedDemand                          // nil without forecasts
+	Routes   []Route                            // of other packages, such as web pages
 }
 
-// Route is what answers the requests of a pattern.
+// Route answers the requests of a pattern.
 type Route struct {
-	Pattern string // of http.ServeMux, with its method
-	Role    Role   // that it needs
-	// Predictions says that it shows predictions: the audit log then names the token that read them.
-	Predictions bool
-	// Stream says that it does not end by itself, so that its duration means nothing.
-	Stream  bool
-	Handler http.Handler
+	Pattern     string // of http.ServeMux, with its method
+	Role        Role   // that it requires
+	Predictions bool   // shows predictions: the audit log records who read them
+	Stream      bool   // has no end: its duration is not measured
+	Handler     http.Handler
 }
 
 // API is the handler of all routes.
@@ -74,9 +69,8 @@ func New(o Options) (*API, error) {
 		{Pattern: "GET /healthz", Handler: http.HandlerFunc(health)},
 		{Pattern: "GET /readyz", Handler: http.HandlerFunc(a.ready)},
 		{Pattern: "GET /metrics", Role: Viewer, Handler: promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{})},
-		route("GET /v1/topics/search", Viewer, a.search, "q", "like", "complaint", "model", "version",
-			"direction", "method",
-			"served", "limit", "offset"),
+		route("GET /v1/topics/search", Viewer, a.search, "q", "like", "complaint", "model", "version", "direction",
+			"method", "served", "limit", "offset"),
 		route("GET /v1/topics/first-seen", Viewer, a.firstSeen, "word"),
 		route("GET /v1/topics/history", Viewer, a.topicHistory, "topic"),
 		route("GET /v1/bed-demand", Viewer, a.demand, "ward", "window", "at", "include", "beds"),
@@ -107,7 +101,7 @@ func (a *API) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ready\n"+remarks)
 }
 
-// noRoute is the value of the label route of requests that no route answers.
+// noRoute is the label route of requests without a route.
 const noRoute = "none"
 
 // ServeHTTP answers a request.
@@ -132,14 +126,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.audit(r, answer.status())
 		}
 		if what != nil && begun {
-			//nolint:forbidigo // net/http's way to cut an answer off, so that nobody takes a part for the whole
+			//nolint:forbidigo // net/http's way to abort an answer, so that no part passes for the whole
 			panic(http.ErrAbortHandler)
 		}
 	}()
 	a.serve(answer, r, v.caller)
 }
 
-// serve makes the checks that do not depend on the route, and finds it.
+// serve makes the checks that do not depend on the route, and calls it.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, c Caller) {
 	_, pattern := a.mux.Handler(r)
 	switch {
@@ -160,7 +154,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, c Caller) {
 	}
 }
 
-// clean reports whether the multiplexer would take a path as it is rather than redirect.
+// clean reports whether the multiplexer would accept a path rather than redirect.
 func clean(p string) bool {
 	whole := path.Clean("/" + p)
 	return p == whole || p == whole+"/"
@@ -184,7 +178,7 @@ func (a *API) guarded(route Route) http.Handler {
 	})
 }
 
-// Bounds of the open streams: all of them, those of a token, and those of all callers without one.
+// Bounds of the open streams: in total, per token, and of all callers without one.
 const (
 	maxViewers          = 4096
 	maxViewersOfToken   = maxViewers / 4
@@ -199,7 +193,7 @@ type watched struct {
 	by  map[string]int // by name of the token, "" for callers without one
 }
 
-// guard counts a stream as long as it is open, and answers with a problem if as many are open as may be.
+// guard counts a stream while it is open, and answers with a problem if too many are.
 func (o *watched) guard(stream http.Handler, c Caller, viewers prometheus.Gauge) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := o.begin(c); p != nil {
@@ -213,7 +207,7 @@ func (o *watched) guard(stream http.Handler, c Caller, viewers prometheus.Gauge)
 	})
 }
 
-// begin counts a stream, or returns why there can be no further one.
+// begin counts a stream, or returns why no more can be opened.
 func (o *watched) begin(c Caller) http.Handler {
 	most := maxViewersOfToken
 	if c.Name == "" {
@@ -257,7 +251,7 @@ func (a *API) audit(r *http.Request, status int) {
 	a.options.Logger.InfoContext(r.Context(), "audit", append(facts, v.facts...)...)
 }
 
-// secure sets the headers of every answer. A page may use scripts, styles and images of this address only, none inline.
+// secure sets the headers of every answer. A page may use only this address's scripts, styles and images, none inline.
 func (a *API) secure(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
 		"font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

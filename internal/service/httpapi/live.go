@@ -10,25 +10,23 @@ import (
 )
 
 const (
-	// liveEvents is how many predictions are kept for viewers.
-	liveEvents = 1024
-	// maxLiveEvent is the largest one that is kept, in bytes: all take 32 MiB at most. Usual ones have some kilobytes.
+	liveEvents = 1024 // how many predictions are kept for viewers
+	// maxLiveEvent is the largest prediction kept, in bytes: all take 32 MiB at most. Typical ones have some kilobytes.
 	maxLiveEvent = 32 << 10
-	// liveTick is how often a viewer is sent what is new: the time that a prediction takes to it, at most. Each viewer
-	// has a clock of its own, so that a thousand of them do not wake at once and get into the scorer's way.
-	liveTick = 100 * time.Millisecond
-	// liveHeartbeat shows a viewer, and the proxies on the way, that the stream is alive.
-	liveHeartbeat = 15 * time.Second
-	// liveBatch bounds what a viewer is sent at a tick, in bytes, and liveTotal what all are. So a scorer that catches
-	// up with thousands of notes a second does not spend its time on viewers: they lose what nobody could follow. A
-	// thousand viewers still get some 200 predictions a second each.
+	// liveTick is how often a viewer is sent what is new, the maximum delay. Each viewer has its own clock, so that a
+	// thousand of them do not wake at once and slow the scorer.
+	liveTick      = 100 * time.Millisecond
+	liveHeartbeat = 15 * time.Second // interval that keeps a silent stream alive for viewers and proxies
+	// liveBatch bounds the bytes sent to a viewer at a tick, and liveTotal those sent to all. A scorer that catches up
+	// with thousands of notes a second then does not spend its time on viewers, who could not follow them. A thousand
+	// viewers still get some 200 predictions a second each.
 	minLiveBatch, maxLiveBatch = 16 << 10, 256 << 10
 	liveTotal                  = 40 << 20
 )
 
-// Live keeps the latest published predictions for those who watch. Publish costs the same with no viewer and with
-// thousands: it leaves a prediction in a ring and wakes nobody. A viewer that is too slow finds that the ring has moved
-// on, and is told how many it lost.
+// Live keeps the latest published predictions for viewers. Publish costs the same for any number of viewers: it puts a
+// prediction into a ring and wakes nobody. A slow viewer finds that the ring has moved on, and is sent the number of
+// lost events.
 type Live struct {
 	epoch   string        // of this process, in the ids of events
 	last    atomic.Uint64 // number of the last event, from 1
@@ -64,12 +62,12 @@ func (l *Live) Publish(value []byte) {
 	for {
 		held := slot.Load()
 		if held != nil && held.number > n || slot.CompareAndSwap(held, e) {
-			return // or this goroutine slept while others went once around the ring
+			return // or others overtook this goroutine by a whole ring
 		}
 	}
 }
 
-// appendLost appends the frame in place of events that a viewer does not get.
+// appendLost appends the frame that replaces lost events.
 func appendLost(dst []byte, n uint64) []byte {
 	return fmt.Appendf(dst, "event: lost\ndata: {\"lost\":%d}\n\n", n)
 }
@@ -77,19 +75,19 @@ func appendLost(dst []byte, n uint64) []byte {
 // Close ends all streams. It must be called once.
 func (l *Live) Close() { close(l.closed) }
 
-// next returns the number of the event that comes next.
+// next returns the number of the next event.
 func (l *Live) next() uint64 { return l.last.Load() + 1 }
 
-// read appends the frames of the events from number from on, until there are limit bytes or no more. It returns the
-// number to go on with, and how many events were lost; a frame in their place says so.
+// read appends the frames of the events from number from on, up to limit bytes. It returns the next number, and the
+// number of lost events, which a frame reports.
 func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lost uint64) {
 	for len(dst) < limit {
 		e := l.ring[from%liveEvents].Load()
 		switch {
-		case e == nil || e.number < from: // is still to come
+		case e == nil || e.number < from: // not published yet
 			return dst, from, lost
 		case e.number > from:
-			// A quarter of the ring ahead of the oldest, or the next one would be lost at once.
+			// A quarter of the ring newer than the oldest, or the next one would be lost at once.
 			oldest := max(l.next()-liveEvents*3/4, from+1)
 			dst = appendLost(dst, oldest-from)
 			lost += oldest - from
@@ -102,8 +100,7 @@ func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lo
 	return dst, from, lost
 }
 
-// start returns the number of the first event for a viewer: the one after the last it saw, as far as it is of this
-// process, or else the one that is recent events back.
+// start returns the number of a viewer's first event: after the last it saw in this process, or recent events back.
 func (l *Live) start(lastID string, recent int) uint64 {
 	next := l.next()
 	if epoch, number, ok := strings.Cut(lastID, "-"); ok && epoch == l.epoch {
@@ -117,7 +114,7 @@ func (l *Live) start(lastID string, recent int) uint64 {
 // streamPattern is the route of the stream.
 const streamPattern = "GET /v1/predictions/stream"
 
-// stream sends the published predictions as server-sent events until the client goes, or the process drains.
+// stream sends the published predictions as server-sent events until the client is gone or the process drains.
 func (a *API) stream(q *query) http.Handler {
 	recent := q.number("recent", 0, 0, maxRecent)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -145,10 +142,10 @@ type Events struct {
 	control *http.ResponseController
 }
 
-// eventPatience is how long a client may take no byte before its stream is closed.
+// eventPatience is how long a client may accept no byte before its stream is closed.
 const eventPatience = 30 * time.Second
 
-// OpenEvents begins a stream of server-sent events; nil for a request that wants its header alone.
+// OpenEvents begins a stream of server-sent events, or returns nil for a HEAD request.
 func OpenEvents(w http.ResponseWriter, r *http.Request) *Events {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // of nginx
@@ -161,7 +158,7 @@ func OpenEvents(w http.ResponseWriter, r *http.Request) *Events {
 	return e
 }
 
-// Send sends frames, and reports whether the client took them.
+// Send sends frames, and reports whether the client accepted them.
 func (e *Events) Send(frames []byte) bool {
 	_ = e.control.SetWriteDeadline(time.Now().Add(eventPatience))
 	if _, err := e.out.Write(frames); err != nil {
@@ -170,7 +167,7 @@ func (e *Events) Send(frames []byte) bool {
 	return e.control.Flush() == nil
 }
 
-// maxRecent bounds how many earlier predictions a viewer may ask for.
+// maxRecent bounds the number of earlier predictions that a viewer may request.
 const maxRecent = 200
 
 // viewer is an open stream.
@@ -182,7 +179,7 @@ type viewer struct {
 	buffer []byte
 }
 
-// run sends events until gone or the end of the stream.
+// run sends events until the client is gone or the stream ends.
 func (v *viewer) run(gone <-chan struct{}) {
 	tick := time.Tick(liveTick)
 	silent := time.Duration(0)
@@ -204,7 +201,7 @@ func (v *viewer) run(gone <-chan struct{}) {
 	}
 }
 
-// catchUp sends the next events, and reports whether the client took them.
+// catchUp sends the next events, and reports whether the client accepted them.
 func (v *viewer) catchUp() bool {
 	limit := min(max(liveTotal/int(max(1, v.live.viewers.Load())), minLiveBatch), maxLiveBatch)
 	frames, next, lost := v.live.read(v.buffer[:0], v.next, limit)

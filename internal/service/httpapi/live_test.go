@@ -19,7 +19,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
-// direct asks the handler without a connection; false if the path is none that a client can send.
+// direct asks the handler without a connection; false if no client can send the path.
 func direct(t *testing.T, api *httpapi.API, method, path, body string) (answer, bool) {
 	t.Helper()
 	u, err := url.ParseRequestURI(path)
@@ -132,11 +132,11 @@ func TestStream(t *testing.T) {
 		same(t, "event of a stranger", `{"n":30}`, stranger.next())
 	}
 	if again.lost+w.lost+recent.lost != 0 {
-		t.Error("events are told as lost")
+		t.Error("events are reported as lost")
 	}
 }
 
-// TestSlowClient: what the ring no longer has is lost, and told by number.
+// TestSlowClient: what the ring no longer has is lost, and its number is reported.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
@@ -154,7 +154,7 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
-// TestLargeEvent: a prediction that is too large to keep is told as lost; those around it come.
+// TestLargeEvent: a prediction that is too large to keep is reported as lost; those around it come.
 func TestLargeEvent(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

@@ -14,15 +14,14 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// query is a request with its parameters. The first one at fault is kept.
+// query is a request with its parameters. It keeps the first problem.
 type query struct {
 	*http.Request
 	values  url.Values
 	problem *Problem
 }
 
-// route returns a route of the API itself. It refuses parameters of other names than known. A handler that does more
-// than read the parameters must not begin before it has looked for a problem.
+// route returns a route of the API, which refuses unknown parameters. Handlers with effects check for a problem first.
 func route(pattern string, role Role, answer func(*query) http.Handler, known ...string) Route {
 	return Route{Pattern: pattern, Role: role, Handler: Answering(func(r *http.Request) http.Handler {
 		q := &query{Request: r}
@@ -68,7 +67,7 @@ func (q *query) bad(field, detail string) {
 	}
 }
 
-// text returns a parameter of at most limit bytes, "" without it.
+// text returns a parameter of at most limit bytes, or "".
 func (q *query) text(name string, limit int) string {
 	s := q.values.Get(name)
 	if len(s) > limit {
@@ -77,7 +76,7 @@ func (q *query) text(name string, limit int) string {
 	return s
 }
 
-// number returns a whole number from least to most, byDefault without the parameter.
+// number returns a whole number from least to most, or byDefault without the parameter.
 func (q *query) number(name string, byDefault, least, most int) int {
 	if !q.values.Has(name) {
 		return byDefault
@@ -89,16 +88,16 @@ func (q *query) number(name string, byDefault, least, most int) int {
 	return n
 }
 
-// oneOf returns a parameter that has one of these values, "" without it.
+// oneOf returns a parameter with one of these values, or "".
 func (q *query) oneOf(name string, values ...string) string {
 	s := q.values.Get(name)
 	if s != "" && !slices.Contains(values, s) {
-		q.bad(name, "it is none of "+strings.Join(values, ", "))
+		q.bad(name, "it is not one of "+strings.Join(values, ", "))
 	}
 	return s
 }
 
-// body reads the JSON that a request carries, or returns the answer to one that carries none.
+// body reads the JSON body of a request, or returns the answer to a request without one.
 func (q *query) body(limit int64) ([]byte, http.Handler) {
 	kind, _, err := mime.ParseMediaType(q.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {

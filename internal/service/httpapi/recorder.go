@@ -15,7 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-// recorder remembers the status of an answer.
+// recorder records the status of an answer.
 type recorder struct {
 	http.ResponseWriter
 	code  int
@@ -39,7 +39,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// status is that of the answer; a handler that writes nothing answers 200.
+// status is the status of the answer, 200 by default.
 func (r *recorder) status() int {
 	if r.code == 0 {
 		return http.StatusOK
@@ -57,11 +57,10 @@ func (s *statusOnly) WriteHeader(code int) { s.code = code }
 
 func (s *statusOnly) Write(b []byte) (int, error) { return len(b), nil }
 
-// knownID is what an id of a request from outside must look like, so that it can be no name of a patient: 32
-// hexadecimal digits, or a UUID.
+// knownID is the accepted form of a request id from outside, never a name: 32 hexadecimal digits, or a UUID.
 var knownID = regexp.MustCompile(`^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$`)
 
-// requestID returns the id that a proxy gave to a request, or a new one.
+// requestID returns the id that a proxy gave a request, or a new one.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); knownID.MatchString(id) {
 		return id
@@ -71,7 +70,7 @@ func requestID(r *http.Request) string {
 	return hex.EncodeToString(id[:])
 }
 
-// panicked logs a panic of a handler, for the function that recovered.
+// panicked logs a panic of a handler. The function that recovered calls it.
 func (a *API) panicked(w *recorder, r *http.Request, value any) {
 	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return
@@ -109,7 +108,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 }
 
-// expect makes the metrics of a route that was not asked yet.
+// expect creates the metrics of a route before its first request.
 func (m *metrics) expect(route Route) {
 	m.requests.WithLabelValues(route.Pattern, strconv.Itoa(http.StatusOK))
 	m.streams[route.Pattern] = route.Stream

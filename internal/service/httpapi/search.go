@@ -19,10 +19,9 @@ type Topics interface {
 }
 
 const (
-	maxName   = 200 // bytes of a name in a query
-	maxSearch = 500 // bytes
-	// searchPatience is how long a search waits for an index that is made for the first time.
-	searchPatience = 5 * time.Second
+	maxName        = 200             // bytes of a name in a query
+	maxSearch      = 500             // bytes
+	searchPatience = 5 * time.Second // how long a search waits for the first index
 )
 
 // search finds topics by words, or topics like another.
@@ -42,14 +41,14 @@ func (a *API) search(q *query) http.Handler {
 	}
 	switch {
 	case like && words:
-		q.bad("like", "it stands in place of q; give one of them")
+		q.bad("like", "like and q exclude each other")
 	case !like && !words:
-		q.bad("q", "it is required, or like: words as a nurse would write them")
+		q.bad("q", "q or like is required; q: words as a nurse would write them")
 	}
 	return a.ask(q, func(ctx context.Context, t Topics) (any, error) { return t.Search(ctx, wanted) })
 }
 
-// firstSeen answers since when each model knows a word.
+// firstSeen answers since when each model has known a word.
 func (a *API) firstSeen(q *query) http.Handler {
 	word := q.text("word", maxSearch)
 	if strings.TrimSpace(word) == "" {
@@ -61,7 +60,7 @@ func (a *API) firstSeen(q *query) http.Handler {
 	})
 }
 
-// topicHistory answers how a topic moved over versions.
+// topicHistory answers with the changes of a topic over versions.
 func (a *API) topicHistory(q *query) http.Handler {
 	ref := q.topic("topic")
 	return a.ask(q, func(ctx context.Context, t Topics) (any, error) {
@@ -70,7 +69,7 @@ func (a *API) topicHistory(q *query) http.Handler {
 	})
 }
 
-// ask answers with what the index of topics has.
+// ask answers with a result of the index of topics.
 func (a *API) ask(q *query, what func(context.Context, Topics) (any, error)) http.Handler {
 	switch {
 	case q.problem != nil:
@@ -87,7 +86,7 @@ func (a *API) ask(q *query, what func(context.Context, Topics) (any, error)) htt
 	return JSON(found)
 }
 
-// failed returns the answer to a query that is at fault, or that cannot be answered now.
+// failed returns the answer to a query that is wrong, or cannot be answered now.
 func (a *API) failed(q *query, err error) http.Handler {
 	fault, named := errors.AsType[*QueryError](err)
 	switch {

@@ -31,7 +31,7 @@ type generation struct {
 	CreatedAt time.Time            `json:"created_at"`
 	By        string               `json:"by"`
 	Status    models.VersionStatus `json:"status"`
-	Reason    string               `json:"reason"` // of the refusal
+	Reason    string               `json:"reason"` // of a refusal
 	Models    []member             `json:"models"`
 }
 
@@ -58,7 +58,7 @@ func (a *API) generations(q *query) http.Handler {
 	return JSON(map[string]any{"in_use": t.Set().Generation, "generations": list, "damage": lines(damage)})
 }
 
-// history lists what happened to the store, oldest first.
+// history lists the events of the store, oldest first.
 func (a *API) history(q *query) http.Handler {
 	events, damage := a.options.Triage.Store.History(q.Context())
 	if _, damaged := errors.AsType[*models.FileError](damage); damage != nil && !damaged {
@@ -70,7 +70,7 @@ func (a *API) history(q *query) http.Handler {
 	return JSON(map[string]any{"events": events, "damage": lines(damage)})
 }
 
-// lines returns the lines of an error. Damage must not hide the rest, and must be reported.
+// lines returns the lines of an error: damage is reported without hiding the rest.
 func lines(err error) []string {
 	if err == nil {
 		return []string{}
@@ -78,7 +78,7 @@ func lines(err error) []string {
 	return strings.Split(err.Error(), "\n")
 }
 
-// unreadable logs why the store cannot be read, and returns the problem that says so.
+// unreadable logs why the store cannot be read, and returns the problem.
 func unreadable(ctx context.Context, log *slog.Logger, err error) *Problem {
 	if ctx.Err() == nil {
 		log.ErrorContext(ctx, "the model store cannot be used", "err", err, "request_id", visitOf(ctx).id)
@@ -100,7 +100,7 @@ type wish struct {
 	DryRun bool   `json:"dry_run"`
 }
 
-// wished reads the body, or returns the answer to one that cannot be read.
+// wished reads the body, or returns the answer to an invalid one.
 func (q *query) wished() (*wish, http.Handler) {
 	data, wrong := q.body(maxChange)
 	if wrong != nil {
@@ -119,7 +119,7 @@ func (q *query) wished() (*wish, http.Handler) {
 	return &v, nil
 }
 
-// CheckReason returns what is wrong with the reason of a change, nil if nothing is.
+// CheckReason returns the problem with the reason of a change, or nil.
 func CheckReason(why string) *Problem {
 	p := Problem{Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "reason"}
 	switch {
@@ -133,51 +133,40 @@ func CheckReason(why string) *Problem {
 	return &p
 }
 
-func (a *API) promote(q *query) http.Handler {
-	v, wrong := q.wished()
-	if wrong != nil {
-		return wrong
-	}
-	if v.To != "" {
-		return Problem{
-			Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to",
-			Detail: "the path names the generation",
+// change answers a promotion, whose path names the generation, or a rollback.
+func (a *API) change(do Action) func(*query) http.Handler {
+	return func(q *query) http.Handler {
+		v, wrong := q.wished()
+		if wrong != nil {
+			return wrong
 		}
+		if named := q.PathValue("generation"); named != "" && v.To != "" {
+			return Problem{http.StatusUnprocessableEntity, codeBody, "to", "the path names the generation"}
+		} else if named != "" {
+			v.To = named
+		}
+		t := a.options.Triage
+		c := Changing{Store: t.Store, Changed: t.Changed, Logger: a.options.Logger}
+		made, p := c.Do(q.Request, do, serving.Request{To: v.To, Why: v.Reason, DryRun: v.DryRun})
+		if p != nil {
+			return p
+		}
+		return JSON(
+			map[string]any{"from": made.From, "to": made.To.Name, "models": made.To.Versions(), "dry_run": v.DryRun})
 	}
-	v.To = q.PathValue("generation")
-	return a.change(q, v, serving.Promote)
-}
-
-func (a *API) rollback(q *query) http.Handler {
-	v, wrong := q.wished()
-	if wrong != nil {
-		return wrong
-	}
-	return a.change(q, v, serving.Rollback)
-}
-
-func (a *API) change(q *query, v *wish, do Action) http.Handler {
-	t := a.options.Triage
-	c := Changing{Store: t.Store, Changed: t.Changed, Logger: a.options.Logger}
-	made, p := c.Do(q.Request, do, serving.Request{To: v.To, Why: v.Reason, DryRun: v.DryRun})
-	if p != nil {
-		return p
-	}
-	return JSON(
-		map[string]any{"from": made.From, "to": made.To.Name, "models": made.To.Versions(), "dry_run": v.DryRun})
 }
 
 // Action is serving.Promote or serving.Rollback.
 type Action func(context.Context, *models.Store, *serving.Request) (*serving.Change, error)
 
-// Changing changes what is served on behalf of a caller.
+// Changing changes what is served for a caller.
 type Changing struct {
 	Store   *models.Store
 	Changed func() // called when another generation is served
 	Logger  *slog.Logger
 }
 
-// Do makes a change in the name of the caller and adds it to the audit log, or returns why it was not made.
+// Do makes a change in the caller's name and adds it to the audit log, or returns why it was not made.
 func (c *Changing) Do(r *http.Request, do Action, wanted serving.Request) (*serving.Change, *Problem) {
 	wanted.By, wanted.Command, wanted.Logger = CallerOf(r.Context()).By(), r.Pattern, c.Logger
 	made, err := do(r.Context(), c.Store, &wanted)
@@ -191,7 +180,7 @@ func (c *Changing) Do(r *http.Request, do Action, wanted serving.Request) (*serv
 	return made, nil
 }
 
-// unchanged returns why a change of what is served was not made, and logs what the caller cannot mend.
+// unchanged returns why what is served was not changed, and logs what the caller cannot fix.
 func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 	conflict := func(code, detail string) *Problem {
 		return &Problem{Status: http.StatusConflict, Code: code, Detail: detail}
@@ -210,9 +199,8 @@ func unchanged(ctx context.Context, log *slog.Logger, err error) *Problem {
 		return conflict("damaged",
 			"files of that generation, or of the store, are damaged; `wardcast models verify` names them")
 	case errors.Is(err, models.ErrNotFound):
-		return &Problem{
-			Status: http.StatusNotFound, Code: "unknown_generation", Detail: "the store has no such generation",
-		}
+		p := problem(http.StatusNotFound, "unknown_generation", "the store has no such generation")
+		return &p
 	}
 	return unreadable(ctx, log, err)
 }

@@ -141,7 +141,7 @@ func TestPromoteAndRollback(t *testing.T) {
 	}
 }
 
-// TestDamage: damage is told, does not hide the rest, and is never served.
+// TestDamage: damage is reported, does not hide the rest, and is never served.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)

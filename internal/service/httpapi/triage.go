@@ -13,22 +13,22 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/serving"
 	"github.com/wardcast/wardcast/models"
 )
 
-// Triage is what the API knows of the notes' scorer.
+// Triage is the access of the API to the scorer of notes.
 type Triage struct {
 	Store   *models.Store
 	Set     func() *scoring.Set // the generation in use
 	Explain classifier.Options
 	Live    *Live
-	// Changed is called when another generation was promoted, so that the scorer looks for it at once.
-	Changed func()
+	Changed func() // called after a promotion, so that the scorer reloads at once
 
 	workers sync.Pool // of *worker
 }
 
-// routes returns the routes that need a model store; none without one.
+// routes returns the routes that require a model store, if there is one.
 func (t *Triage) routes(a *API) []Route {
 	if t == nil {
 		return nil
@@ -37,14 +37,13 @@ func (t *Triage) routes(a *API) []Route {
 	stream := route(streamPattern, Viewer, a.stream, "recent")
 	predict.Predictions, stream.Predictions, stream.Stream = true, true, true
 	return []Route{
-		predict,
-		stream,
+		predict, stream,
 		route("GET /v1/models", Viewer, t.models),
 		route("GET /v1/models/{model}/topics", Viewer, t.topics, "terms"),
 		route("GET /v1/generations", Viewer, a.generations),
 		route("GET /v1/history", Viewer, a.history),
-		route("POST /v1/generations/{generation}/promote", Operator, a.promote),
-		route("POST /v1/rollback", Operator, a.rollback),
+		route("POST /v1/generations/{generation}/promote", Operator, a.change(serving.Promote)),
+		route("POST /v1/rollback", Operator, a.change(serving.Rollback)),
 	}
 }
 
@@ -62,7 +61,7 @@ type worker struct {
 // maxKept bounds the buffer that a worker keeps.
 const maxKept = 64 << 10
 
-// predict answers a note with its prediction: the line of `wardcast predict`.
+// predict answers a note with its prediction, as in the output of `wardcast predict`.
 func (t *Triage) predict(q *query) http.Handler {
 	note, wrong := q.body(maxNote)
 	if wrong != nil {
@@ -89,7 +88,7 @@ func (t *Triage) predict(q *query) http.Handler {
 	})
 }
 
-// refusal is the problem of a note that cannot be scored. Its code is the reason that its dead letter would have.
+// refusal is the problem of a note that cannot be scored. Its code is the reason of the equivalent dead letter.
 func refusal(err error) Problem {
 	code, detail := scoring.Refusal(err)
 	p := problem(http.StatusUnprocessableEntity, string(code), detail)
@@ -144,7 +143,7 @@ func (t *Triage) models(*query) http.Handler {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// known returns a time, nil if it is unknown.
+// known returns a time, or nil if unknown.
 func known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -161,10 +160,7 @@ func (t *Triage) topics(q *query) http.Handler {
 	terms := q.number("terms", defaultTerms, 1, maxTerms)
 	m := t.Set().Models[q.PathValue("model")]
 	if m == nil {
-		return Problem{
-			Status: http.StatusNotFound, Code: "unknown_model", Field: "model",
-			Detail: "no model of that name is in use",
-		}
+		return Problem{http.StatusNotFound, "unknown_model", "model", "no model of that name is in use"}
 	}
 	return JSON(map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": m.Topics(terms)})
 }

@@ -1,5 +1,5 @@
-// Package replay reads past notes and outcomes from Kafka, for models/retrain. It reads outside any consumer group, so
-// it neither disturbs a running scorer nor commits anything.
+// Package replay reads past notes and outcomes from Kafka for models/retrain, outside any consumer group: it commits
+// nothing and does not disturb a running scorer.
 package replay
 
 import (
@@ -15,19 +15,17 @@ import (
 
 // Config says what to read.
 type Config struct {
-	Client *ingest.Client
-	// NoteTopic and OutcomeTopic are names of KafkaTopics.
-	NoteTopic, OutcomeTopic string
-	// Progress is called with the offsets passed of a KafkaTopic and their total; nil means nobody looks.
+	Client                  *ingest.Client
+	NoteTopic, OutcomeTopic string // names of KafkaTopics
+	// Progress is called with the offsets passed in a KafkaTopic and their total; may be nil.
 	Progress func(topic string, done, total int64)
 	Logger   *slog.Logger // nil is silent
 }
 
-// Source is a retrain.Source of two KafkaTopics. Each is read partition after partition, up to the end that it has when
-// its reading begins.
+// Source is a retrain.Source of two KafkaTopics, read partition after partition up to the end when reading begins.
 type Source struct {
 	config Config
-	until  retrain.Ends // nil for those that the partitions have when reading begins
+	until  retrain.Ends // nil for those when reading begins
 }
 
 var _ retrain.Log = (*Source)(nil)
@@ -56,7 +54,7 @@ func (s *Source) Ends(ctx context.Context) (retrain.Ends, error) {
 	return ends, nil
 }
 
-// Until returns a source that ends at these ends. It is an error to read a topic that they do not have.
+// Until returns a source with these ends. Reading a topic without an end is an error.
 func (s *Source) Until(ends retrain.Ends) retrain.Source { return &Source{s.config, ends} }
 
 // Outcomes calls each for the outcomes since the first that was recorded at from or later; zero means all.
@@ -74,7 +72,7 @@ func (s *Source) read(ctx context.Context, topic string, from time.Time, each fu
 	if s.until != nil {
 		var known bool
 		if r.Until, known = s.until[topic]; !known {
-			return fmt.Errorf("another shard of this retraining reads other topics than %q", topic)
+			return fmt.Errorf("another shard of this retraining does not read topic %q", topic)
 		}
 	}
 	if s.config.Progress != nil {
@@ -102,7 +100,7 @@ func (s *Source) read(ctx context.Context, topic string, from time.Time, each fu
 	return err
 }
 
-// recorded returns the timestamp of a record, zero if it has none: Kafka writes -1 then.
+// recorded returns the timestamp of a record, zero if it has none (-1 in Kafka).
 func recorded(r *ingest.Record) time.Time {
 	if r.Time.UnixMilli() <= 0 {
 		return time.Time{}

@@ -186,7 +186,7 @@ func TestKafkaGivesWhatFilesGive(t *testing.T) {
 	}
 	delete(ends, noteTopic)
 	if _, err := retrain.Collect(t.Context(), source.Until(ends), settings); err == nil ||
-		!strings.Contains(err.Error(), "reads other topics") {
+		!strings.Contains(err.Error(), "does not read topic") {
 		t.Errorf("ends of another topic: %v", err)
 	}
 }

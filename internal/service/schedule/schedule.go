@@ -16,14 +16,14 @@ type Schedule struct {
 	zone  *time.Location
 }
 
-// Parse reads a cron expression of five fields (minute, hour, day of the month, month, day of the week), or a word such
-// as @daily or "@every 6h". A time within the hour that summer time skips comes an hour later; one within the hour that
-// the clock shows twice in autumn comes twice.
+// Parse reads a cron expression of five fields (minute, hour, day of the month, month, day of the week), or a word like
+// @daily or "@every 6h". A time that summer time skips comes an hour later; one that the clock shows twice in autumn
+// comes twice.
 func Parse(expression string, zone *time.Location) (*Schedule, error) {
 	times, err := cron.ParseStandard(expression)
 	if err != nil {
-		return nil, fmt.Errorf("reading the schedule %q, which is minute, hour, day of the month, month and day of "+
-			"the week, as in \"30 2 * * *\": %w", expression, err)
+		return nil, fmt.Errorf("reading the schedule %q (minute, hour, day of the month, month and day of "+
+			"the week, for example \"30 2 * * *\"): %w", expression, err)
 	}
 	s := &Schedule{times, zone}
 	if s.Next(time.Now()).IsZero() {
@@ -32,14 +32,13 @@ func Parse(expression string, zone *time.Location) (*Schedule, error) {
 	return s, nil
 }
 
-// Next returns the first time after t, the zero time if there is none within years.
+// Next returns the first time after t, zero if there is none for years.
 func (s *Schedule) Next(t time.Time) time.Time { return s.times.Next(t.In(s.zone)) }
 
-// look is how often the clock is looked at: it may be set, or stand still while the machine sleeps.
+// look is how often the clock is read: it may be set, or stand still while the machine sleeps.
 const look = time.Minute
 
-// Run calls job at each time until the context ends, which it does not call an error. Times that pass while job runs
-// are missed. An error of job is logged and ends nothing; the context of job is that of Run.
+// Run calls job at each time until ctx, which it passes on, ends, and logs its errors. Times during a run are missed.
 func (s *Schedule) Run(ctx context.Context, log *slog.Logger, job func(context.Context) error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -63,7 +62,7 @@ func (s *Schedule) Run(ctx context.Context, log *slog.Logger, job func(context.C
 			return
 		}
 		if err != nil {
-			log.Error("this run failed; the next one is tried", "err", err)
+			log.Error("this run failed; waiting for the next one", "err", err)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestNext(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "2am", "61 2 * * *", "30 2 * *", "@nightly"} {
-		if _, err := Parse(bad, time.UTC); err == nil || !strings.Contains(err.Error(), "as in") {
+		if _, err := Parse(bad, time.UTC); err == nil || !strings.Contains(err.Error(), "for example") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// The end of the context ends a run that listens to it, and its error is none.
+// The end of the context ends a run that listens to it, and its error does not count.
 func TestRunIsStopped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

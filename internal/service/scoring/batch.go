@@ -18,21 +18,18 @@ import (
 )
 
 const (
-	// maxLine is the longest line that is kept: a longer one cannot hold a note, whose text is at most 64 KiB.
-	maxLine = 4 << 20
-	// maxBatch is how many lines are scored at once.
-	maxBatch = 1024
-	// maxBatchBytes bounds the lines that are held at once.
-	maxBatchBytes = 8 << 20
+	maxLine = 4 << 20 // longest line that is kept: a note, whose text is at most 64 KiB, fits
+	// maxBatch is the number of lines scored at once.
+	maxBatch      = 1024
+	maxBatchBytes = 8 << 20 // bounds the size of these lines
 	readBuffer    = 256 << 10
 )
 
-// Batch is notes to score and where their predictions go. One of Lines and Notes is set, and one of Out and Rows.
+// Batch is notes to score and the output for predictions. Set one of Lines and Notes, and one of Out and Rows.
 type Batch struct {
-	// Lines holds a note in each line, a JSON object. A byte order mark before the first line and blank lines are
-	// skipped.
+	// Lines holds a note, a JSON object, in each line. A leading byte order mark and blank lines are skipped.
 	Lines io.Reader
-	// Notes reads the next note of a table and returns its line, as Next of *notes.Reader does: io.EOF behind the last
+	// Notes reads the next note of a table and returns its line, like Next of *notes.Reader: io.EOF after the last
 	// note; a *table.Error with a Line concerns one note, of which n then holds at most the visit; any other error ends
 	// the batch.
 	Notes func(n *msg.Note) (line int, err error)
@@ -43,14 +40,13 @@ type Batch struct {
 	//
 	// with the number of its line from 1, blank lines included.
 	Out io.Writer
-	// Rows takes the predictions as rows of a table. It must not keep the slice.
+	// Rows takes the predictions as table rows. It must not keep the slice.
 	Rows func([]Row) error
 
-	// Progress, if not nil, is called with the number of notes that were answered.
-	Progress func(done int)
+	Progress func(done int) // called with the number of answered notes; may be nil
 }
 
-// Row is a prediction, or the error of a note that could not be scored, as a row of a table.
+// Row is a prediction, or the error of a note that could not be scored, as a table row.
 type Row struct {
 	VisitID     string   `parquet:"visit_id,optional"`
 	Probability *float64 `parquet:"probability,optional"`
@@ -64,17 +60,17 @@ type Row struct {
 	Error       string   `parquet:"error,optional"`
 }
 
-// Counts says what became of the notes.
+// Counts counts notes by result.
 type Counts struct {
 	Scored  int
 	Refused int // answered by an error
 	Blank   int // lines without a note
-	// Line is that of the first note that was refused, and Why the reason.
+	// Line and Why are the line and reason of the first refused note.
 	Line int
 	Why  string
 }
 
-// add adds the counts of the lines that follow.
+// add adds the counts of later lines.
 func (c *Counts) add(d *Counts) {
 	if c.Refused == 0 {
 		c.Line, c.Why = d.Line, d.Why
@@ -84,8 +80,8 @@ func (c *Counts) add(d *Counts) {
 	c.Blank += d.Blank
 }
 
-// Predict answers all notes of a batch in their order. What has come is answered without waiting for more. It scores on
-// GOMAXPROCS goroutines; the answers do not depend on how many.
+// Predict answers all notes of a batch in their order, without waiting for a full batch. It scores on GOMAXPROCS
+// goroutines, whose number does not affect the answers.
 func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) (Counts, error) {
 	l := &lines{workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
 	for i := range l.workers {
@@ -143,10 +139,10 @@ type line struct {
 	number int
 	text   []byte
 	visit  string // of a note from a table
-	err    error  // why it is no note, if that is known
+	err    error  // why it is not a note, if known
 }
 
-// readNotes fills the batch with notes in the form of lines, so that they pass the same checks.
+// readNotes fills the batch with notes as lines, for the same checks.
 func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
 	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
@@ -165,12 +161,12 @@ func (l *lines) readNotes(next func(*msg.Note) (int, error)) error {
 	return nil
 }
 
-// readLines fills the batch with what is there, at least one line.
+// readLines fills the batch with the available lines, at least one.
 func (l *lines) readLines() error {
 	l.batch, l.data = l.batch[:0], l.data[:0]
 	for len(l.batch) < maxBatch && len(l.data) < maxBatchBytes {
 		if len(l.batch) > 0 {
-			// A line that has not come whole must not hold up the answers to those that have.
+			// An incomplete line must not delay the answers to complete ones.
 			if waiting, _ := l.in.Peek(l.in.Buffered()); bytes.IndexByte(waiting, '\n') < 0 {
 				return nil
 			}
@@ -201,8 +197,7 @@ func (l *lines) readLines() error {
 	return nil
 }
 
-// score shares the batch among the workers, each taking lines that follow one another, and returns those that took
-// some.
+// score divides the batch into consecutive lines among the workers, and returns those used.
 func (l *lines) score() []lineWorker {
 	// A worker needs enough lines to be worth waking.
 	const least = 16
@@ -262,7 +257,7 @@ func (w *lineWorker) run(batch []line) {
 	}
 }
 
-// score fills the prediction of a note's line, unless the line was refused before.
+// score fills the prediction of a note's line, unless it was already refused.
 func (w *lineWorker) score(text []byte, err error) error {
 	if err != nil {
 		return err
@@ -273,8 +268,7 @@ func (w *lineWorker) score(text []byte, err error) error {
 	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
 }
 
-// Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence of our own words and the names of
-// fields and columns.
+// Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence that quotes only names of fields.
 func Refusal(err error) (code msg.Reason, detail string) {
 	at, ok := errors.AsType[*table.Error](err)
 	e, refused := errors.AsType[*msg.Error](err)
@@ -298,7 +292,7 @@ func Refusal(err error) (code msg.Reason, detail string) {
 	return code, detail
 }
 
-// appendRefusal appends the line of a note that was refused.
+// appendRefusal appends the line of a refused note.
 func appendRefusal(dst []byte, number int, code msg.Reason, detail string) []byte {
 	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, code,
 		msg.Text(detail).AppendJSON(nil))

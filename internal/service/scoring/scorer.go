@@ -1,3 +1,5 @@
+// Package scoring answers notes with predictions by the champion of their complaint, or the pooled model. The stream
+// and the command line share it, so that a note gets the same bytes everywhere.
 package scoring
 
 import (
@@ -16,16 +18,16 @@ type Scorer struct {
 	options classifier.Options
 	routes  map[string]route // by complaint as spelled
 	open    map[*classifier.Model]*opened
-	last    *opened // that the last note was given to
+	last    *opened // of the last note
 }
 
-// route is what the spelling of a complaint leads to.
+// route is the model for a spelling of a complaint.
 type route struct {
 	*opened   // nil without a model
 	complaint msg.Value
 }
 
-// opened is a model's scorer, and the names and values of its auxiliary columns.
+// opened is a model's scorer with the names and values of its auxiliary columns.
 type opened struct {
 	model  *classifier.Model
 	scorer *classifier.Scorer
@@ -33,8 +35,8 @@ type opened struct {
 	values []msg.Value
 }
 
-// Bounds of the spellings of complaints that are remembered, in all about 1 MB. Longer ones are looked up anew each
-// time. When there are too many, all are forgotten: senders may write anything there.
+// Bounds of the remembered spellings of complaints, about 1 MB in all. Longer ones are looked up each time; too many
+// are all forgotten: senders may write anything there.
 const (
 	maxRoutes   = 4096
 	maxSpelling = 64 // bytes
@@ -48,9 +50,9 @@ func (s *Set) Scorer(options classifier.Options) *Scorer {
 	return &Scorer{Set: s, options: options, routes: map[string]route{}, open: map[*classifier.Model]*opened{}}
 }
 
-// Score answers a note in p, whose slices it reuses, with scoredAt as the time. The rest of the answer is a pure
-// function of note, set and options. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if
-// there is a model neither for the complaint nor for all complaints.
+// Score answers a note in p, whose slices it reuses. Apart from the time scoredAt, the answer is a pure function of
+// note, set and options. Strings of p alias the note and the model. The error is a *msg.Error: NoModel if neither the
+// complaint has a model nor is there a pooled one.
 func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	r := s.route(n.Complaint)
 	s.last = r.opened
@@ -65,13 +67,12 @@ func (s *Scorer) Score(n *msg.Note, scoredAt string, p *msg.Prediction) error {
 	return nil
 }
 
-// Reading returns the model that answered the last note of Score in p, and what the note looks like to it. It is valid
-// until the next call.
+// Reading returns the model that answered the last note of Score in p, and its view of the note until the next call.
 func (s *Scorer) Reading(p *msg.Prediction) (*classifier.Model, drift.Note) {
 	return s.last.model, s.last.scorer.Reading(p)
 }
 
-// Model returns the model that the last note of Score was given to, nil if there is none.
+// Model returns the model of the last note of Score, or nil.
 func (s *Scorer) Model() *classifier.Model {
 	if s.last == nil {
 		return nil
@@ -79,7 +80,7 @@ func (s *Scorer) Model() *classifier.Model {
 	return s.last.model
 }
 
-// Probability returns the calibrated probability of admission alone, and false if the note has no model.
+// Probability returns only the calibrated probability of admission, or false if the note has no model.
 func (s *Scorer) Probability(n *msg.Note) (float64, bool) {
 	r := s.route(n.Complaint)
 	if r.opened == nil {
@@ -99,7 +100,7 @@ func (s *Scorer) route(complaint string) route {
 	if r, ok := s.routes[complaint]; ok {
 		return r
 	}
-	complaint = strings.Clone(complaint) // a kept string must not hold on to its message
+	complaint = strings.Clone(complaint) // a kept string must not retain its message
 	r := route{complaint: classifier.Complaint(complaint)}
 	if model := s.Set.model(complaint); model != nil {
 		if r.opened = s.open[model]; r.opened == nil {
@@ -120,8 +121,7 @@ func (s *Scorer) route(complaint string) route {
 	return r
 }
 
-// value returns the value of an auxiliary column of a note: the field of that name, null if the note has no such field
-// or value.
+// value returns the value of an auxiliary column of a note, null if it has no such field or value.
 func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
 	if name == bundle.ComplaintColumn {
 		return complaint
@@ -129,7 +129,7 @@ func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
 	return n.Value(name)
 }
 
-// Value returns the value of an auxiliary column of a note, null if there is none.
+// Value returns the value of an auxiliary column of a note, or null.
 func Value(n *msg.Note, name string) msg.Value {
 	return value(n, name, classifier.Complaint(n.Complaint))
 }

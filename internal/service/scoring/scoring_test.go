@@ -308,7 +308,7 @@ func TestLoadRefusesUnusableModel(t *testing.T) {
 	}
 }
 
-// TestLoadReadsOnlyWhatChanged: a version that is in use is taken from there, and a set is of one generation.
+// TestLoadReadsOnlyWhatChanged: a version that is in use is taken from there, and a set has one generation.
 func TestLoadReadsOnlyWhatChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Set is one generation of models, which score notes. It is safe for concurrent use as long as nobody changes it.
+// Set is one generation of models. It is safe for concurrent use unless changed.
 type Set struct {
 	Generation string
 	Models     map[string]*classifier.Model // by name
@@ -23,21 +23,21 @@ type Set struct {
 	About      map[string]About             // the models
 }
 
-// About is what there is to say of a model beside its scores.
+// About is information about a model besides its scores.
 type About struct {
 	Created      time.Time // when it was trained
 	Complaint    string
 	Training     bundle.Training
 	Recalibrated *bundle.Training // nil if it was not
-	Metrics      json.RawMessage  // with intervals; nil if the manifest holds none
-	Reference    *drift.Reference // what the training notes look like to it; nil if it was trained without
+	Metrics      json.RawMessage  // with intervals; nil if not in the manifest
+	Reference    *drift.Reference // its view of the training notes; nil if unknown
 }
 
-// ErrNoChampion means that the store serves no generation.
+// ErrNoChampion says that the store serves no generation.
 var ErrNoChampion = errors.New("no champion in the model store")
 
-// Load reads and checks the generation that the store serves: all its models or, with an error that names each bad
-// file, none. running, unless it is nil, is a set of this store; versions that it has are not read again.
+// Load reads and checks the served generation: all its models, or none and an error that names each bad file. It reuses
+// versions of running, which may be nil and must be a set of this store.
 func Load(ctx context.Context, store *models.Store, running *Set) (*Set, error) {
 	g, err := store.Champion(ctx)
 	_, damaged := errors.AsType[*models.FileError](err)
@@ -50,7 +50,7 @@ func Load(ctx context.Context, store *models.Store, running *Set) (*Set, error) 
 	return LoadGeneration(ctx, store, g, running)
 }
 
-// LoadGeneration reads and checks a generation as Load does, whether or not it is served.
+// LoadGeneration reads and checks a generation like Load, whether or not it is served.
 func LoadGeneration(ctx context.Context, store *models.Store, g *models.Generation, running *Set) (*Set, error) {
 	if running != nil && running.Generation == g.Name {
 		return running, nil
@@ -100,7 +100,7 @@ func (s *Set) read(ctx context.Context, store *models.Store, name string) error 
 	return nil
 }
 
-// Aux returns the names of the auxiliary values that some model takes, in order, without the complaint.
+// Aux returns the names of the auxiliary columns of all models, in order, without the complaint.
 func (s *Set) Aux() []string {
 	names := map[string]bool{}
 	for _, m := range s.Models {
@@ -112,11 +112,11 @@ func (s *Set) Aux() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// ErrClass means that no model predicts a class.
+// ErrClass says that no model predicts a class.
 var ErrClass = errors.New("unknown class")
 
-// CheckClass returns an error that wraps ErrClass and names the known classes, unless a model predicts the class. "" is
-// no class and always passes.
+// CheckClass returns an error that wraps ErrClass and names the known classes if no model predicts the class, unless
+// "".
 func (s *Set) CheckClass(class string) error {
 	var known []string
 	for _, name := range slices.Sorted(maps.Keys(s.Models)) {

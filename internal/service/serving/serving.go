@@ -1,5 +1,5 @@
-// Package serving changes which generation of a model store is served. It holds the checks that the command line and
-// the HTTP API share: a generation is served only after all its models have loaded, as a scorer loads them.
+// Package serving changes which generation of a model store is served, with the checks that the command line and the
+// HTTP API share: all models of the generation must load first.
 package serving
 
 import (
@@ -13,32 +13,31 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// Request asks for another generation to be served, and says on whose behalf.
+// Request asks for another generation to be served.
 type Request struct {
-	// generation; "" for the newest without an objection, or for a rollback the one that was served before
+	// generation; "" for the newest without an objection, or in a rollback the one served before
 	To      string
-	From    string // what the caller takes to be served; "" for whatever is
+	From    string // the served one, according to the caller; "" for any
 	By, Why string
-	Command string // the command line, or what else asked
+	Command string // the command line or HTTP route
 	DryRun  bool   // check everything and change nothing
 	Logger  *slog.Logger
 }
 
-// Change is what was changed, or would be.
+// Change is a change, or in a dry run a possible one.
 type Change struct {
 	From string             // "" if nothing was served
 	To   *models.Generation // that is served now
 }
 
-// ErrServed means that the generation is served already.
+// ErrServed says that the generation is served already.
 var ErrServed = errors.New("is served already")
 
-// ObjectionError means that a generation was refused by the gate or rolled back, and that the request does not say why
-// it should be served all the same.
+// ObjectionError says that a generation was refused by the gate or rolled back, and that serving it requires a reason.
 type ObjectionError struct {
 	Generation string
 	Why        string // "was refused: …" or "was rolled back: …"
-	Newest     bool   // no generation was asked for, and this is the newest one
+	Newest     bool   // no generation was requested, and this is the newest
 }
 
 func (e *ObjectionError) Error() string {
@@ -49,8 +48,7 @@ func (e *ObjectionError) Error() string {
 	return fmt.Sprintf("generation %q %s; promoting it needs a reason", e.Generation, e.Why)
 }
 
-// Champion returns the generation that is served; one without a name if there is none. A champion that is damaged is
-// logged, and can be replaced, which mends the store.
+// Champion returns the served generation, or one without a name. It logs a damaged champion, which can be replaced.
 func Champion(ctx context.Context, s *models.Store, log *slog.Logger) (*models.Generation, error) {
 	g, err := s.Champion(ctx)
 	damage, damaged := errors.AsType[*models.FileError](err)
@@ -66,7 +64,7 @@ func Champion(ctx context.Context, s *models.Store, log *slog.Logger) (*models.G
 	return g, nil
 }
 
-// Newest returns the name of the newest generation whose files are sound.
+// Newest returns the name of the newest undamaged generation.
 func Newest(ctx context.Context, s *models.Store, log *slog.Logger) (string, error) {
 	names, err := sound(ctx, s, log)
 	if err != nil {
@@ -75,8 +73,7 @@ func Newest(ctx context.Context, s *models.Store, log *slog.Logger) (string, err
 	return names[len(names)-1], nil
 }
 
-// sound returns the names of all generations, oldest first, at least one. It warns of those whose files are damaged and
-// leaves them out.
+// sound returns the names of all undamaged generations, oldest first, at least one, and warns of the others.
 func sound(ctx context.Context, s *models.Store, log *slog.Logger) ([]string, error) {
 	all, err := s.Generations(ctx)
 	if err != nil {
@@ -100,8 +97,8 @@ func sound(ctx context.Context, s *models.Store, log *slog.Logger) ([]string, er
 	return names, nil
 }
 
-// Promotable returns the newest of these generations, oldest first and at least one, that was neither refused nor
-// rolled back. It goes back to the one that is served at most. The error is an *ObjectionError if there is none.
+// Promotable returns the newest of these generations (oldest first, at least one) that was neither refused nor rolled
+// back, but none older than the served one. Otherwise the error is an *ObjectionError.
 func Promotable(names []string, served string, objections map[string]string) (string, error) {
 	newest := names[len(names)-1]
 	for _, name := range slices.Backward(names) {
@@ -113,8 +110,7 @@ func Promotable(names []string, served string, objections map[string]string) (st
 	return "", &ObjectionError{Generation: newest, Why: objections[newest], Newest: true}
 }
 
-// Promote serves a generation. The error wraps ErrServed or models.ErrConflict, models.ErrNotFound without such a
-// generation, or is an *ObjectionError.
+// Promote serves a generation. Errors: *ObjectionError, ErrServed, models.ErrConflict, models.ErrNotFound.
 func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) {
 	served, err := replaced(ctx, s, r)
 	if err != nil {
@@ -143,8 +139,7 @@ func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) 
 	return r.change(ctx, s, models.Change{To: to, From: served.Name}, "promoting", s.Promote)
 }
 
-// Rollback serves a generation again. The error wraps models.ErrNeverServed if it was never served, and else is as that
-// of Promote.
+// Rollback serves an earlier generation. Errors: models.ErrNeverServed and those of Promote.
 func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error) {
 	served, err := replaced(ctx, s, r)
 	if err != nil {
@@ -160,7 +155,7 @@ func Rollback(ctx context.Context, s *models.Store, r *Request) (*Change, error)
 	return r.change(ctx, s, models.Change{To: to, From: served.Name}, "rolling back", s.Rollback)
 }
 
-// replaced returns the generation that is served, as the request expects.
+// replaced returns the served generation, if it is the expected one.
 func replaced(ctx context.Context, s *models.Store, r *Request) (*models.Generation, error) {
 	served, err := Champion(ctx, s, r.Logger)
 	if err == nil && r.From != "" && served.Name != r.From {
@@ -169,7 +164,7 @@ func replaced(ctx context.Context, s *models.Store, r *Request) (*models.Generat
 	return served, err
 }
 
-// change makes a change, after the generation has loaded all its models as a scorer does.
+// change makes a change, if all models of the generation load.
 func (r *Request) change(ctx context.Context, s *models.Store, c models.Change, doing string,
 	do func(context.Context, models.Change) error,
 ) (*Change, error) {

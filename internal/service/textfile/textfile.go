@@ -1,5 +1,5 @@
-// Package textfile writes what a retraining came to as metrics, for the textfile collector of Prometheus'
-// node_exporter: a nightly job is gone when it would be scraped.
+// Package textfile writes the result of a retraining as metrics for the textfile collector of Prometheus'
+// node_exporter, since a nightly job has ended when it would be scraped.
 package textfile
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/wardcast/wardcast/models/retrain"
 )
 
-// Retraining is what one run of `wardcast retrain` came to.
+// Retraining is the result of one run of `wardcast retrain`.
 type Retraining struct {
 	Ended  time.Time
 	Took   time.Duration
@@ -28,11 +28,10 @@ type Retraining struct {
 	Err    error           // nil also if the gate refused the new models
 }
 
-// successName is that of the one metric that a run which fails takes over from the file.
+// successName is the metric that a failed run copies from the previous file.
 const successName = "success_timestamp_seconds"
 
-// WriteFile replaces a file for the textfile collector of Prometheus' node_exporter. With a shard, each metric has it
-// as a label.
+// WriteFile replaces the file of metrics. With a shard, each metric has it as a label.
 func (r *Retraining) WriteFile(path string) error {
 	registry := prometheus.NewRegistry()
 	var labels prometheus.Labels
@@ -61,7 +60,7 @@ func (r *Retraining) WriteFile(path string) error {
 	return nil
 }
 
-// Check returns an error if WriteFile could not write this file, or if node_exporter would not read it. "" is no file.
+// Check returns an error if WriteFile could not write this file, or node_exporter would not read it. "" is no file.
 func Check(path string) (err error) {
 	if path == "" {
 		return nil
@@ -72,7 +71,7 @@ func Check(path string) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a file", path)
 	}
-	// as the metrics will be written: beside the file, then renamed
+	// like the metrics: written next to the file, then renamed
 	probe, err := os.CreateTemp(filepath.Dir(path), ".wardcast-*")
 	if err != nil {
 		return fmt.Errorf("writing into its folder: %w", err)
@@ -82,7 +81,7 @@ func Check(path string) (err error) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// record sets the metrics of what a run came to, as far as it came.
+// record sets the metrics of the result, as far as the run got.
 func record(in meter.Meter, r *retrain.Result) {
 	if r == nil {
 		return
@@ -109,7 +108,7 @@ func record(in meter.Meter, r *retrain.Result) {
 	}
 }
 
-// earlierSuccess reads from the file of the run before when a run last succeeded, 0 if it does not say.
+// earlierSuccess reads the time of the last success from the previous file, 0 if there is none.
 func earlierSuccess(path string) (float64, error) {
 	file, err := os.Open(filepath.Clean(path))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,16 +12,15 @@ import (
 	"github.com/wardcast/wardcast/classifier/drift"
 )
 
-// Model is what Drift must know of a model.
+// Model describes a model to Drift.
 type Model struct {
-	Name    string
-	Topics  int
-	Columns []string // the categorical ones, in the order of drift.Note.Unknown
-	// Reference is of this model's training; nil if training recorded none.
-	Reference *drift.Reference
+	Name      string
+	Topics    int
+	Columns   []string         // the categorical ones, in the order of drift.Note.Unknown
+	Reference *drift.Reference // this model's training notes; nil if not recorded
 }
 
-// driftDays is how many days before today count.
+// driftDays is the number of days before today that count.
 const driftDays = 7
 
 const secondsPerDay = 24 * 60 * 60
@@ -84,10 +83,10 @@ type Drift struct {
 	now      func() time.Time
 }
 
-// NewDrift returns the metrics of no counter. now is the clock.
+// NewDrift returns metrics without counters. now is the clock.
 func NewDrift(now func() time.Time) *Drift { return &Drift{now: now} }
 
-// Use has the metrics show these counters from now on.
+// Use sets the counters that the metrics show.
 func (d *Drift) Use(counters []*Counter) {
 	counters = slices.Clone(counters)
 	slices.SortFunc(counters, func(a, b *Counter) int { return cmp.Compare(a.model.Name, b.model.Name) })

@@ -12,24 +12,24 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/meter"
 )
 
 const (
-	// Maturity is how old a prediction must be to count: most visits are decided then.
+	// Maturity is the minimum age of a prediction that counts: most visits are decided then.
 	Maturity = 24 * time.Hour
-	// Horizon is how old a prediction may be.
+	// Horizon is the maximum age of a prediction.
 	Horizon = 8 * 24 * time.Hour
 
 	// maxVisits bounds the memory to about 60 MB. A department has some thousand visits in a week.
 	maxVisits = 500_000
-	// maxModels bounds the series. A store has as many models as there are complaints.
+	// maxModels bounds the series. A store has about a model per complaint.
 	maxModels = 200
-	// nameLetters are what names of models are made of. Others could be anybody's words.
+	// nameLetters are the characters of model names. Other text could quote a patient.
 	nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 
-// Labels joins predictions with the outcomes of their visits and measures the calibration. A visit is kept as a number
-// of 64 bits that does not show its name.
+// Labels joins predictions with outcomes of visits, under 64-bit hashes of their identifiers, and measures calibration.
 type Labels struct {
 	now  func() time.Time
 	seed maphash.Seed
@@ -60,20 +60,17 @@ const (
 	notAdmitted
 )
 
-// NewLabels returns a join that has read nothing. now is the clock.
+// NewLabels returns Labels that have read nothing. now is the clock.
 func NewLabels(now func() time.Time) *Labels {
 	l := &Labels{now: now, seed: maphash.MakeSeed(), visits: map[uint64]visit{}}
-	l.messages = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "wardcast_label_messages_total",
-		Help: "Predictions and outcomes read to measure the calibration, by what became of them.",
-	}, []string{"result"})
+	l.messages = meter.New(nil, "wardcast_").Counters("label_messages_total",
+		"Predictions and outcomes read to measure the calibration, by result.", "result")
 	l.used, l.refused, l.full = l.messages.WithLabelValues("used"), l.messages.WithLabelValues("refused"),
 		l.messages.WithLabelValues("full")
 	return l
 }
 
-// Prediction takes the value of a message of predictions that was written at a time. Of several predictions for a visit
-// the first counts, as in training.
+// Prediction records a message of predictions written at a time. The first one for a visit counts, as in training.
 func (l *Labels) Prediction(value []byte, written time.Time) {
 	var p msg.Scored
 	if msg.DecodeScored(value, &p) != nil {
@@ -95,8 +92,8 @@ func (l *Labels) Prediction(value []byte, written time.Time) {
 	})
 }
 
-// Outcome takes the value of a message of outcomes that was written at a time. The latest event of a visit counts, as
-// in training: admitted means admitted, everything else not, and a cancelled event leaves the visit undecided.
+// Outcome records a message of outcomes written at a time. The latest event of a visit counts, as in training: all
+// dispositions but admitted count as not admitted, and a cancelled event leaves the visit undecided.
 func (l *Labels) Outcome(value []byte, written time.Time) {
 	var o msg.Outcome
 	if msg.DecodeOutcome(value, &o) != nil {
@@ -120,7 +117,7 @@ func (l *Labels) Outcome(value []byte, written time.Time) {
 	})
 }
 
-// timeOf returns the first of the times that is one, else that of writing, in milliseconds; of a time to come, now.
+// timeOf returns the first valid time, or that of writing, but no future one, in milliseconds.
 func (l *Labels) timeOf(written time.Time, times ...string) int64 {
 	at := written
 	for _, s := range times {
@@ -132,7 +129,7 @@ func (l *Labels) timeOf(written time.Time, times ...string) int64 {
 	return min(at.UnixMilli(), l.now().UnixMilli())
 }
 
-// change changes what is known of a visit. The caller holds mu.
+// change updates a visit. The caller holds mu.
 func (l *Labels) change(id string, f func(v *visit)) {
 	key := maphash.String(l.seed, id)
 	v, known := l.visits[key]
@@ -145,7 +142,7 @@ func (l *Labels) change(id string, f func(v *visit)) {
 	l.used.Inc()
 }
 
-// model returns the number of a model's name, false for a name that no model has. The caller holds mu.
+// model returns the number of a model's name, or false for an invalid name. The caller holds mu.
 func (l *Labels) model(name string) (int32, bool) {
 	at := slices.Index(l.models, name)
 	if at >= 0 {
@@ -154,18 +151,17 @@ func (l *Labels) model(name string) (int32, bool) {
 	if name == "" || strings.Trim(name, nameLetters) != "" || len(l.models) == maxModels {
 		return 0, false
 	}
-	l.models = append(l.models, strings.Clone(name)) // not the message that it is part of
+	l.models = append(l.models, strings.Clone(name)) // do not retain the message
 	return int32(len(l.models) - 1), true
 }
 
-// measure is what Measure found for one model.
+// measure is the result of Measure for one model.
 type measure struct {
 	labelled, admitted, undecided int
 	intercept, slope              *eval.Estimate
 }
 
-// Measure forgets visits older than Horizon and measures the calibration anew, which the metrics show from then on. It
-// takes a moment for each ten thousand visits.
+// Measure drops visits older than Horizon and measures the calibration. It takes a moment per ten thousand visits.
 func (l *Labels) Measure() {
 	type sample struct {
 		y []bool
@@ -204,7 +200,7 @@ func (l *Labels) Measure() {
 				s.admitted++
 			}
 		}
-		// Without two visits of different outcomes there is nothing to measure.
+		// It is nil unless visits have different outcomes.
 		s.intercept, s.slope, _ = eval.Calibration(s.y, s.p)
 		measures[name] = s.measure
 	}

@@ -43,7 +43,7 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 	}
 	for name := range got {
 		if strings.Contains(name, secret) {
-			t.Errorf("%s tells of a patient", name)
+			t.Errorf("%s names a patient", name)
 		}
 	}
 	return got
