@@ -30,11 +30,11 @@ import (
 type questionnaireCmd struct {
 	Fit          questionnaireFitCmd          `cmd:"" help:"Learn factors and their loadings from answers." example:"wardcast questionnaire fit answers.csv --items '*_?' --confounds age:numeric,sex:categorical --factors 5 --beta 0.1 --out fit"`
 	Score        questionnaireScoreCmd        `cmd:"" help:"Score new participants with a model." example:"wardcast questionnaire score answers.csv --model fit --out new-scores.csv"`
-	Items        questionnaireItemsCmd        `cmd:"" help:"Say how reliable scales are, and how each item was answered and belongs to its scale." example:"wardcast questionnaire items answers.csv --items 'anxiety_?'"`
+	Items        questionnaireItemsCmd        `cmd:"" help:"Reliability of each scale, and for each item its distribution and its correlation with the rest of the scale." example:"wardcast questionnaire items answers.csv --items 'anxiety_?'"`
 	Norms        questionnaireNormsCmd        `cmd:"" help:"Make percentiles and T scores by age and sex from a reference sample." example:"wardcast questionnaire score answers.csv --model fit --out reference-scores.csv && wardcast questionnaire norms --model fit --scores reference-scores.csv --people answers.csv --sex sex --out norms.json"`
 	Rank         questionnaireRankCmd         `cmd:"" help:"Choose the number of factors: cross-validation, parallel analysis and MAP." example:"wardcast questionnaire rank answers.csv --items '*_?' --factors 2:6 --beta 0.1"`
 	Evaluate     questionnaireEvaluateCmd     `cmd:"" help:"Predict labels from scores on held-out participants, and compare loadings between samples." example:"wardcast questionnaire evaluate answers.csv --items '*_?' --factors 5 --beta 0.1 --labels adhd,depression --repeats 2"`
-	Invariance   questionnaireInvarianceCmd   `cmd:"" set:"groupHelp=Column that tells the two groups apart, with a value for each, as in sex=F:M. Other participants are left out." help:"Compare factors, loadings and answers at equal scores between two groups." example:"wardcast questionnaire invariance answers.csv --items '*_?' --factors 5 --beta 0.1 --group sex=F:M --bootstrap 40"`
+	Invariance   questionnaireInvarianceCmd   `cmd:"" set:"groupHelp=Column of the two groups, with the value of each, as in sex=F:M. Other participants are left out." help:"Compare factors, loadings and answers at equal scores between two groups." example:"wardcast questionnaire invariance answers.csv --items '*_?' --factors 5 --beta 0.1 --group sex=F:M --bootstrap 40"`
 	Table        questionnaireTableCmd        `cmd:"" help:"Print loadings or scores as a table for a paper, or in full." example:"wardcast questionnaire table --model fit --format latex"`
 	Meta         questionnaireMetaCmd         `cmd:"" help:"Learn factors of the factors of several questionnaires." example:"wardcast questionnaire fit answers.csv --items '*_1,*_2' --factors 5 --beta 0.1 --out other-fit && wardcast questionnaire meta fit other-fit --factors 3 --beta 0.1 --out meta"`
 	Longitudinal questionnaireLongitudinalCmd `cmd:"" help:"Learn factors from several rows for each participant; the loadings may change with age." example:"wardcast synth questionnaire --visits 3 > visits.csv && wardcast questionnaire longitudinal visits.csv --items '*_?' --time age --bins 6,12,24 --factors 5 --beta 0.1 --out ages"`
@@ -44,19 +44,19 @@ type questionnaireCmd struct {
 // answerFlags say where answers are and what their columns mean.
 type answerFlags struct {
 	Input          string   `arg:"" help:"Answers, a row for each participant, with a header: ${formats}." type:"existingfile" name:"file"`
-	Items          []string `help:"Columns that are items, as in 'q*' or 'q*,!q7': * stands for any characters, ? for one, and ! takes items out again. Patterns that all begin with ! take items out of the codebook (default: the items of the codebook)." placeholder:"PATTERN"`
+	Items          []string `help:"Item columns: patterns with * and ?, for example 'q*'. A leading ! excludes: 'q*,!q7'. If every pattern begins with !, they exclude from the codebook's items (default: the items of the codebook)." placeholder:"PATTERN"`
 	ID             string   `name:"id" help:"Column of the participants' ids (default: id or participant_id, in capitals or not; without such a column, participants are numbered by row and cannot be used by meta)." placeholder:"NAME"`
-	Confounds      []string `help:"Known columns that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 gives the range." placeholder:"LIST"`
-	MissingCode    codes    `help:"Code of a missing entry, besides an empty cell, NA, NaN and a dot." placeholder:"CODE"`
+	Confounds      []string `help:"Columns of known variables that answers may depend on, as in age:numeric,sex:categorical; age:numeric:5:18 sets the range." placeholder:"LIST"`
+	MissingCode    codes    `help:"Code of a missing entry, in addition to an empty cell, NA, NaN and a dot." placeholder:"CODE"`
 	Range          string   `help:"Lowest and highest possible answer, as in 0:4 (default: from the codebook, otherwise from the file)." placeholder:"LOW:HIGH"`
 	FromLow        bool     `help:"Count answers from the low end of their range: 1 to 5 as 0 to 4."`
-	Reverse        []string `help:"Items that are scored from the other end of their range, besides those of the codebook." placeholder:"PATTERN"`
+	Reverse        []string `help:"Items to score in reverse, in addition to those of the codebook." placeholder:"PATTERN"`
 	OmitIncomplete bool     `help:"Leave out participants who lack a confound; otherwise they are an error."`
-	Group          []string `help:"${groupHelp=Columns of groups, such as a diagnosis or a site: a scale that a whole group lacks is logged. Labels and categorical confounds are groups too.}" placeholder:"LIST"`
+	Group          []string `help:"${groupHelp=Columns of groups, such as diagnosis or site. A warning is logged if a whole group lacks a scale. Labels and categorical confounds are groups too.}" placeholder:"LIST"`
 	Codebook       string   `help:"Table that describes items, with the columns item, text, subscale, min, max, reverse; or a data dictionary of REDCap; or keys of psych as JSON." type:"existingfile" placeholder:"FILE"`
 }
 
-// codes are values of a flag that may begin with a hyphen, as -9999 does.
+// codes are values of a flag that may begin with a hyphen, such as -9999.
 type codes []string
 
 // Decode implements kong.MapperValue.
@@ -91,7 +91,7 @@ func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 	}
 	if c.OnlyExclude() && len(c.Codebook) == 0 {
 		return c, cli.Usagef("--items or --codebook must say which columns are items; a pattern that " +
-			"begins with ! only takes some out")
+			"begins with ! only excludes")
 	}
 	return c, nil
 }
@@ -106,7 +106,7 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 		d.Log.Warn("columns of the codebook are ignored", "file", path, "columns", b.Ignored)
 	}
 	if len(b.NoItems) > 0 {
-		d.Log.Info("fields of the data dictionary are no items", "file", path, "fields", b.NoItems)
+		d.Log.Info("fields of the data dictionary are not items", "file", path, "fields", b.NoItems)
 	}
 	return b.Items, nil
 }
@@ -124,7 +124,7 @@ func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
 	}
 }
 
-// learning are the flags of the commands that learn.
+// learning holds the flags of the commands that learn.
 type learning struct {
 	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K" usedby:"icqf,fa,l1-nmf,pca"`
 	Beta    []float64 `help:"Weight of the penalties of icqf, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B" usedby:"icqf"`
@@ -153,10 +153,10 @@ func (l *learning) read(d *cli.Deps, a *answerFlags) (fit.Options, error) {
 	return o, err
 }
 
-// mostLines is the largest number of lines that one log line names.
+// mostLines is the largest number of line numbers in one log record.
 const mostLines = 20
 
-// firstLines returns lines for the log, and at the end how many more there are.
+// firstLines returns line numbers for the log, and last how many are not listed.
 func firstLines(lines []int) (some []any) {
 	for _, line := range lines[:min(len(lines), mostLines)] {
 		some = append(some, line)
@@ -167,15 +167,15 @@ func firstLines(lines []int) (some []any) {
 	return some
 }
 
-// warn logs what a user should know about a file.
+// warn logs the remarks about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	log := d.Log.With("file", file)
 	lines := func(who string, all []int) []any { return []any{who, len(all), "lines", firstLines(all)} }
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
-		log.Info("the name of a column says that it holds the participants' ids", "column", of.FoundID)
+		log.Info("taking the participants' ids from a column because of its name", "column", of.FoundID)
 	}
 	if of.Numbered {
-		log.Info("there is no column of ids: participants are numbered by row")
+		log.Info("no column of ids: participants are numbered by row")
 	}
 	if len(of.Unanswered) > 0 {
 		log.Warn("participants without answers are left out", lines("participants", of.Unanswered)...)
@@ -187,14 +187,14 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		log.Warn("visits that lack a confound are left out", lines("visits", of.Visits)...)
 	}
 	if of.Repeated > 0 {
-		log.Warn("participants have several visits in a bin of time, and the mean of their answers counts",
+		log.Warn("participants have several visits in a bin of time: the mean of their answers is used",
 			"participants", of.Repeated)
 	}
 	if len(of.Dropped) > 0 {
 		log.Warn("items that do not vary are left out", "items", of.Dropped)
 	}
 	if len(of.Single) > 0 {
-		log.Warn("items to which all participants but one gave the same answer do not vary in a fold without that one",
+		log.Warn("items with a single differing answer: constant in any fold that leaves that participant out",
 			"items", of.Single)
 	}
 	for _, o := range of.Opposed {
@@ -206,15 +206,15 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 			"items", o.Items)
 	}
 	for _, l := range of.Lacking {
-		log.Warn("nobody of some groups answered scales that others answered: missing answers alone may tell the "+
-			"groups", "column", l.Column, "groups", l.Groups, "participants", l.Participants, "scales", l.Scales)
+		log.Warn("some groups never answered a scale: missing answers alone reveal the group",
+			"column", l.Column, "groups", l.Groups, "participants", l.Participants, "scales", l.Scales)
 	}
 	for _, m := range of.Merged {
 		log.Warn("a label has more than two values: all but one count as negative", "label", m.Name,
 			"positive", m.Positive, "other_values", m.Values)
 	}
 	for _, w := range of.Warnings {
-		log.Warn("the input may spoil the factors", "warning", w)
+		log.Warn("the input may distort the factors", "warning", w)
 	}
 	if r := of.Inferred; r != nil {
 		log.Info("items without a range get the lowest and highest answer as their range", "items", r.Items,
@@ -233,22 +233,22 @@ func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	}
 }
 
-// warnEdges logs that the candidates of a cross-validation end where its error is lowest.
+// warnEdges logs that the lowest error of a cross-validation is at an end of the candidates.
 func warnEdges(d *cli.Deps, warnings []string) {
 	for _, w := range warnings {
-		d.Log.Warn("the candidates end where the error is lowest", "warning", w)
+		d.Log.Warn("the error is lowest at an end of the candidates", "warning", w)
 	}
 }
 
 // scoreFlags are the flags of the commands that write scores.
 type scoreFlags struct {
-	StandardErrors bool `help:"Add to the scores of icqf the number of answers and a standard error for each factor; each participant is then scored as score does it. The other methods always do so."`
+	StandardErrors bool `help:"Add the number of answers and a standard error for each factor to the scores of icqf, and write the same scores as the score command. The other methods always do so."`
 	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
 }
 
 func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }
 
-// warn logs who is left out, by their lines.
+// warn logs the lines of the participants who are left out.
 func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 	if n := len(lines); n > 0 {
 		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers,
@@ -256,23 +256,23 @@ func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 	}
 }
 
-// result are the flags of the commands that write a model.
+// result holds the flags of the commands that write a model.
 type result struct {
 	scoreFlags
 	cli.Output
-	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. It is made if missing." required:"" placeholder:"DIR"`
-	Rule  string `help:"Which of several candidates to take: the one with the lowest cross-validated error, or the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
-	Trace bool   `help:"Write the objective of every iterate into result.json." usedby:"icqf,l1-nmf"`
+	Out   string `help:"Folder for scores.csv, loadings.csv, report.html, loadings.svg and .png, result.json and the model; longitudinal adds ages.csv and ages.svg, --bootstrap adds loadings_intervals.csv, and meta --compact adds compact.csv. Created if missing." required:"" placeholder:"DIR"`
+	Rule  string `help:"Which candidate to choose: the one with the lowest cross-validated error, or the one with the fewest factors within one standard error of it." enum:"lowest,one-standard-error" default:"lowest" usedby:"cross-validation"`
+	Trace bool   `help:"Write the objective after every update to result.json." usedby:"icqf,l1-nmf"`
 	// Bootstrap is 0 for none.
-	Bootstrap int `help:"Fit this many samples of the participants, drawn anew, for standard errors and 95 % intervals of the loadings in loadings_intervals.csv, which standard errors of scores then count, and cross-validate what each factor explains: 0 is none, otherwise at least 40; 1000 for a paper." default:"0" placeholder:"N"`
+	Bootstrap int `help:"Number of bootstrap samples of participants (0: none; at least 40; 1000 for a paper). Adds standard errors and 95 % intervals of the loadings (loadings_intervals.csv), includes them in the scores' standard errors, and cross-validates what each factor explains." default:"0" placeholder:"N"`
 }
 
-// learn completes the options, lets run fit by them, and writes and prints what was learnt: compact is the number of
-// items that a compact set is asked to have, the inputs are the files that are read.
+// learn completes the options, calls run, and writes and prints the fitted model. Compact is the requested number of
+// items of a compact set; inputs are the files that run reads.
 func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run func() (*model.Fitted, error), compact int,
 	inputs ...string,
 ) error {
-	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // said before an hour of updates, not after
+	if info, err := os.Stat(r.Out); err == nil && !info.IsDir() { // checked before an hour of updates, not after
 		return cli.Usagef("--out %q is not a folder", r.Out)
 	}
 	if err := folder.Check(r.Out, inputs...); err != nil {
@@ -302,12 +302,12 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	r.warn(d, fitted.Input, fitted.TooFew)
 	warnEdges(d, fitted.Edges)
 	for _, doubt := range fitted.Doubts {
-		d.Log.Warn("a doubt about the fit", "warning", doubt)
+		d.Log.Warn("the fit may be unreliable", "warning", doubt)
 	}
 	return r.report(d, fitted)
 }
 
-// report prints what was learnt and written.
+// report prints the fitted model and logs its warnings.
 func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	s := &f.Summary
 	if s.Status == solver.IterationLimit.String() {
@@ -315,7 +315,7 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	}
 	warnUnconverged(d, s.BCVUnconverged, s.Settings.MaxIter)
 	if b := s.Bootstrap; b != nil && b.Failed > 0 {
-		d.Log.Warn("samples of the bootstrap could not be learned from, and do not count", "samples", b.Replicates,
+		d.Log.Warn("bootstrap samples could not be fitted and are not counted", "samples", b.Replicates,
 			"failed", b.Failed)
 	}
 	factors, beta, updates := strconv.Itoa(s.Factors), "-", "-"
@@ -379,7 +379,7 @@ func factorGrid(s *model.Summary) *cli.Grid {
 	return grid
 }
 
-// goodnessGrid shows how well a factor analysis fits, "-" for what is not defined.
+// goodnessGrid shows how well a factor analysis fits, "-" for undefined figures.
 func goodnessGrid(g *model.GoodnessOfFit) *cli.Grid {
 	interval := "-"
 	if g.RMSEA.Low.Defined() && g.RMSEA.High.Defined() {
@@ -402,7 +402,7 @@ func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kon
 	return c.run(ctx, d, command, nil)
 }
 
-// run fits; the visits may be nil.
+// run fits; visits is nil unless the command is longitudinal.
 func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context,
 	visits *questionnaire.Visits,
 ) error {
@@ -434,10 +434,10 @@ func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps, com
 }
 
 type questionnaireMetaCmd struct {
-	Models []string `arg:"" help:"Output folders of fits, each of another questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
+	Models []string `arg:"" help:"Output folders of fits, each of a different questionnaire; participants are matched by their ids." type:"existingdir" name:"folder"`
 	learning
 	result
-	Compact int `help:"Also choose this many items of all questionnaires that estimate the scores, and write them to compact.csv; the files of answers must not have moved since the fits." default:"0" placeholder:"N"`
+	Compact int `help:"Number of items to choose from all questionnaires so that they best estimate the scores; written to compact.csv. The files of answers must still be where the fits read them." default:"0" placeholder:"N"`
 }
 
 func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
@@ -460,7 +460,7 @@ type questionnaireReportCmd struct {
 	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
 	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
 	Codebook   string `help:"Table that describes items, with the columns item, text, subscale; it replaces the descriptions in the model." type:"existingfile" placeholder:"FILE"`
-	Evaluation string `help:"Evaluation to show: what evaluate printed with --output=json." type:"existingfile" placeholder:"FILE"`
+	Evaluation string `help:"Evaluation to show: the output of evaluate --output=json." type:"existingfile" placeholder:"FILE"`
 }
 
 func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
@@ -490,15 +490,15 @@ func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
 	return folder.WriteFiles(cmp.Or(c.Out, c.Model), files)
 }
 
-// The tag usedBy of a flag lists the methods that use it, and crossValidation if that does. Everything uses flags
-// without it.
+// The tag usedBy of a flag lists the methods that use it, and crossValidation if that does. A flag without the tag is
+// used by all.
 const (
 	usedBy          = "usedby"
 	crossValidation = "cross-validation"
 )
 
-// checkUsed returns an error for a flag on the command line that none of the methods uses, nor the cross-validation if
-// there is one, nor any of the others that run.
+// checkUsed returns an error for a flag on the command line that is used neither by one of the methods or others nor,
+// if validated, by the cross-validation.
 func checkUsed(command *kong.Context, methods []string, validated bool, others ...string) error {
 	run := slices.Concat(methods, others)
 	if validated {

@@ -18,7 +18,7 @@ type questionnaireEvaluateCmd struct {
 	learning
 	cli.Output
 	Labels  []string `help:"Columns of outcomes to predict, as in adhd,sex=F: 1 is positive, or the given value; dx=SCHZ:CONTROL leaves out all other values." placeholder:"LIST"`
-	Methods []string `help:"Methods to compare: icqf, fa and l1-nmf; and as baselines items, pca, sums of the subscales, and missing, which knows only what was not answered." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
+	Methods []string `help:"Methods to compare: icqf, fa and l1-nmf; and as baselines items, pca, sums of the subscales, and missing, which uses only which answers are missing." default:"icqf" enum:"${evaluateMethods}" placeholder:"LIST"`
 	Repeats int      `help:"Number of splits of the participants." default:"${repeats}"`
 }
 
@@ -59,18 +59,18 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	}
 	// An item that varies in the smallest share varies in all others.
 	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that all training participants answered alike are left out of that fit",
+		d.Log.Warn("items that do not vary among the training participants are left out of that fit",
 			"file", c.Input, "items", items)
 	}
 	for _, s := range e.Shares {
 		if s.EmptyFactors > 0 || s.EmptyInWhole > 0 {
-			d.Log.Warn("empty factors do not count for the stability", "method", s.Method, "train_share", s.Share,
+			d.Log.Warn("empty factors are excluded from the stability", "method", s.Method, "train_share", s.Share,
 				"empty", s.EmptyFactors, "empty_in_whole", s.EmptyInWhole)
 		}
 	}
 	for _, h := range e.Disjoint {
 		if h.EmptyFactors > 0 {
-			d.Log.Warn("empty factors do not count for the stability", "method", h.Method, "train_share", h.Share,
+			d.Log.Warn("empty factors are excluded from the stability", "method", h.Method, "train_share", h.Share,
 				"empty", h.EmptyFactors)
 		}
 	}
@@ -79,8 +79,8 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	return c.Print(d, e, evaluationGrids(e)...)
 }
 
-// evaluationGrids are a table of the shares, one of the differences of methods at the largest, and one of the disjoint
-// halves.
+// evaluationGrids returns a table of the shares, one of the differences between methods at the largest share, and one
+// of the disjoint halves.
 func evaluationGrids(e *evaluate.Evaluation) []*cli.Grid {
 	shares := cli.NewGrid("METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE")
 	differences := cli.NewGrid("METHOD", "TRAINED ON")
@@ -119,7 +119,7 @@ func evaluationGrids(e *evaluate.Evaluation) []*cli.Grid {
 // threePlaces is the format of measures.
 const threePlaces = "%.3f"
 
-// measureCell returns the mean in this format, with the standard deviation and the interval if there are such.
+// measureCell returns the mean in this format, with the standard deviation and the interval if defined.
 func measureCell(m evaluate.Measure, format string) string {
 	if m.Count == 0 {
 		return "-"

@@ -48,13 +48,13 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 		return err
 	}
 	for _, w := range r.Warnings {
-		d.Log.Warn("the comparison of the groups", "warning", w)
+		d.Log.Warn("the comparison of the groups may be unreliable", "warning", w)
 	}
 	warnUnconverged(d, r.Unconverged, c.MaxIter)
 	return c.Print(d, r, configuralGrid(r), metricGrid(r), difGrid(r))
 }
 
-// marked returns the name of an item, marked if it is scored from the other end.
+// marked returns the name of an item, marked if it is reversed.
 func marked(name string, reversed bool) string {
 	if reversed {
 		return name + " (R)"
@@ -80,12 +80,12 @@ func configuralGrid(r *invariance.Result) *cli.Grid {
 		"congruence of the factors has p %s.\n", r.Group, first.Participants, first.Value, second.Participants,
 		second.Value, r.Factors, r.Method, pValue(r.Configural.P))
 	for _, f := range r.Configural.Factors {
-		said := f.Reading
+		reading := f.Reading
 		if f.Empty {
-			said = "empty in a group"
+			reading = "empty in a group"
 		}
 		grid.Add(f.Factor, f.Numbers[0], f.Numbers[1], f.Congruence, bounds(f.Low, f.High), f.Reference, pValue(f.P),
-			said)
+			reading)
 	}
 	return grid
 }

@@ -15,8 +15,8 @@ type questionnaireItemsCmd struct {
 	answerFlags
 	cli.Output
 	Factors int    `help:"Number of group factors of omega." default:"${omegaFactors}"`
-	Seed    uint64 `help:"Seed of the split halves that are drawn of more than 16 items." default:"1"`
-	Threads int    `help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
+	Seed    uint64 `help:"Seed of the random split halves of scales with more than 16 items." default:"1"`
+	Threads int    `help:"Number of threads, at most 1024 (0: one for each processor)." default:"0"`
 }
 
 func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -39,7 +39,7 @@ func (c *questionnaireItemsCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return c.Print(d, a, append([]*cli.Grid{itemGrid(a)}, scaleGrids(a)...)...)
 }
 
-// warn logs what the coefficients of scales lack, a line for each reason.
+// warn logs why coefficients of scales are missing or unreliable, one record for each reason.
 func (c *questionnaireItemsCmd) warn(d *cli.Deps, a *items.Analysis) {
 	var reasons []string
 	scales := map[string][]string{}
@@ -56,14 +56,15 @@ func (c *questionnaireItemsCmd) warn(d *cli.Deps, a *items.Analysis) {
 		add(a.Subscales[i].Name, &a.Subscales[i].Reliability)
 	}
 	for _, reason := range reasons {
-		d.Log.Warn("figures of scales are limited", "file", c.Input, "scales", scales[reason], "reason", reason)
+		d.Log.Warn("coefficients of scales are missing or unreliable", "file", c.Input, "scales", scales[reason],
+			"reason", reason)
 	}
 }
 
 // allItems names the scale of all items.
 const allItems = "all items"
 
-// scaleGrids have a line for all items and one for each subscale.
+// scaleGrids returns tables with a line for all items and one for each subscale.
 func scaleGrids(a *items.Analysis) []*cli.Grid {
 	coefficients := cli.NewGrid("SCALE", "ITEMS", "N", "ALPHA", "95 %", "STANDARDIZED", "OMEGA TOTAL", "OMEGA H",
 		"FACTORS")
@@ -101,7 +102,7 @@ func scaleGrids(a *items.Analysis) []*cli.Grid {
 	return []*cli.Grid{coefficients, adequacy}
 }
 
-// itemGrid has a line for each item. An item of subscales shows what it is to the first.
+// itemGrid has a line for each item. ITEM-REST and ALPHA WITHOUT refer to the item's first subscale, if any.
 func itemGrid(a *items.Analysis) *cli.Grid {
 	grid := cli.NewGrid("ITEM", "N", "MISSING", "MEAN", "SD", "DIFFICULTY", "FLOOR", "CEILING", "KMO", "ITEM-REST",
 		"ALPHA WITHOUT")

@@ -18,7 +18,7 @@ import (
 )
 
 // Norms are made of the scores of a reference sample, and give later scores percentiles and T scores. Who has none is
-// told by line, never by id.
+// reported by line, never by id.
 func TestQuestionnaireNorms(t *testing.T) {
 	t.Parallel()
 	path, parent := answersFile(t), t.TempDir()
@@ -55,7 +55,7 @@ func TestQuestionnaireNorms(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{
 		"questionnaire", "norms", "--model", dir, "--scores",
 		filepath.Join(alone, "scores.csv"), "--out", out, "--least", "10",
-	}, "are those of the fit in")
+	}, "belongs to the fit in")
 	fa, other := filepath.Join(parent, "fa"), filepath.Join(parent, "fa.csv")
 	succeed(t, "", "questionnaire", "fit", path, "--items", "q*", "--missing-code", "-9999", "--range", "0:4",
 		"--method", "fa", "--factors", "2", "--out", fa)
@@ -64,8 +64,8 @@ func TestQuestionnaireNorms(t *testing.T) {
 		[]string{"questionnaire", "norms", "--model", dir, "--scores", other, "--out", out, "--least", "10"}, "fa.csv",
 		"line", "scores of another model: the score is not in 0 to 1")
 
-	fail(t, cli.ExitUsage, norms("--people", path), "--people needs")
-	fail(t, cli.ExitUsage, norms("--sex", "sex"), "--people needs")
+	fail(t, cli.ExitUsage, norms("--people", path), "--people requires")
+	fail(t, cli.ExitUsage, norms("--sex", "sex"), "--people requires")
 	fail(t, cli.ExitUsage, norms("--age", "age", "--people", path), "--bins")
 	fail(t, cli.ExitUsage, norms("--least", "0"), "--least is 0")
 	fail(t, cli.ExitUsage,
@@ -122,7 +122,7 @@ func TestQuestionnaireNorms(t *testing.T) {
 		}
 	}
 
-	// A score that is no measurement has no norm: a single answer tells of one factor at most.
+	// A score that is not a measurement has no norm: a single answer informs about one factor at most.
 	hardly := strings.Split(strings.SplitN(string(clitest.Read(t, path)), "\n", 6)[4], ",")
 	for j := 2; j <= 6; j++ {
 		hardly[j] = ""
@@ -131,11 +131,11 @@ func TestQuestionnaireNorms(t *testing.T) {
 	scored := wardcast(t, "", "questionnaire", "score", one, "--model", dir, "--norms", out)
 	single, err := csv.NewReader(strings.NewReader(scored.Stdout)).ReadAll()
 	if err != nil || len(single) != 2 || single[1][1] == "" || single[1][3] != "" && single[1][5] != "" ||
-		!strings.Contains(scored.Stderr, "scores are no measurements") {
+		!strings.Contains(scored.Stderr, "scores are not measurements") {
 		t.Errorf("a single answer gives %q, %v, with the log\n%s", single, err, scored.Stderr)
 	}
 
-	// Who gave too few answers has no norm, and is told by line. The others keep theirs.
+	// Participants with too few answers have no norm, and are logged by line. The others keep theirs.
 	few := wardcast(t, "", "questionnaire", "score", changed, "--model", dir, "--norms", out, "--min-answers", "6")
 	kept, err := csv.NewReader(strings.NewReader(few.Stdout)).ReadAll()
 	if err != nil || len(kept) < 2 || len(kept) > 60 || !strings.Contains(few.Stderr, fmt.Sprintf(
@@ -193,7 +193,7 @@ func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 		t.Errorf("the log names an id:\n%s", r.Stderr)
 	}
 	if strings.Count(r.Stderr, "more than two values") != 1 {
-		t.Errorf("the log tells of the other values of one label against all, and of no other:\n%s", r.Stderr)
+		t.Errorf("the log does not name exactly the other values of the label of one against all:\n%s", r.Stderr)
 	}
 	if r.Code != 0 {
 		t.Errorf("%s", r.Stderr)
@@ -202,6 +202,6 @@ func TestQuestionnaireWarnsOfGroups(t *testing.T) {
 		t.Errorf("the labels do not say their values:\n%s", r.Stdout)
 	}
 	if !regexp.MustCompile(`missing  80 % +48 +-  +-  +1.000 \(0.000\) `).MatchString(r.Stdout) {
-		t.Errorf("the missing scale does not tell the group by itself:\n%s", r.Stdout)
+		t.Errorf("the missing scale alone does not reveal the group:\n%s", r.Stdout)
 	}
 }

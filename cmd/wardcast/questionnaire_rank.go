@@ -22,7 +22,7 @@ type questionnaireRankCmd struct {
 	method
 	learning
 	cli.Output
-	Out string `help:"Folder for rank.html, with a scree plot and the cross-validated errors, and for scree.svg. It is made if missing." placeholder:"DIR"`
+	Out string `help:"Folder for rank.html, with a scree plot and the cross-validated errors, and for scree.svg. Created if missing." placeholder:"DIR"`
 }
 
 func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {

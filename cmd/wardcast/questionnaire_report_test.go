@@ -40,7 +40,7 @@ func TestQuestionnaireReport(t *testing.T) {
 	fail(t, cli.ExitFailed, write("--evaluation", evaluation("items.json", "q1,q2,q3", "2")), "items.json",
 		"not an evaluation of this questionnaire")
 	fail(t, cli.ExitFailed, write("--evaluation", evaluation("factors.json", "q*", "3")),
-		"of 3 factors, the model has 2")
+		"it has 3 factors, the model has 2")
 	fail(t, cli.ExitFailed, write("--evaluation", filepath.Join(dir, model.ResultFile)),
 		"not an evaluation of this questionnaire")
 	fail(t, cli.ExitFailed, write("--codebook", file("other.csv", "item,text\nq99,Another\n")), "other.csv",

@@ -23,13 +23,13 @@ import (
 )
 
 type questionnaireScoreCmd struct {
-	Input          string `arg:"" help:"Answers of new participants, with the columns of those of the fit." type:"existingfile" name:"file"`
+	Input          string `arg:"" help:"Answers of new participants, with the same columns as in the fit." type:"existingfile" name:"file"`
 	Model          string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
 	Out            string `help:"File for the scores: ${formats} (default: CSV on standard output)." placeholder:"FILE"`
 	ID             string `name:"id" help:"Column of the participants' ids (default: that of the fit)." placeholder:"NAME"`
-	MissingCode    codes  `help:"Code of a missing entry, besides those of the fit." placeholder:"CODE"`
+	MissingCode    codes  `help:"Code of a missing entry, in addition to those of the fit." placeholder:"CODE"`
 	OmitIncomplete bool   `help:"Leave out participants who lack a confound; otherwise they are an error."`
-	Norms          string `help:"Norms, as questionnaire norms writes them: adds percentiles and T scores. The file of answers needs their columns of age and sex." type:"existingfile" placeholder:"FILE"`
+	Norms          string `help:"Output file of norms; adds percentiles and T scores. The file of answers needs the columns of age and sex by which the norms were made." type:"existingfile" placeholder:"FILE"`
 	scoreFlags
 }
 
@@ -57,13 +57,13 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	c.warn(d, c.Input, scores.TooFew)
 	for t, lines := range scores.Vague {
 		if len(lines) > 0 {
-			d.Log.Warn("scores are no measurements, since the answers hold less than a quarter of the information "+
+			d.Log.Warn("scores are not measurements: the answers hold less than a quarter of the information "+
 				"that is usual in the fit", "file", c.Input, "factor", t+1, "participants", len(lines),
 				"lines", firstLines(lines))
 		}
 	}
 	for _, b := range scores.Beyond {
-		d.Log.Warn("values outside the range of training count as its nearest end", "file", c.Input,
+		d.Log.Warn("values outside the range of training are replaced by its nearest end", "file", c.Input,
 			"column", b.Confound, "participants", b.Participants, "first_line", b.Line)
 	}
 	if n != nil {
@@ -79,25 +79,25 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 type questionnaireNormsCmd struct {
 	cli.Output
 	Model       string   `help:"Output folder of the fit that made the scores." required:"" placeholder:"DIR"`
-	Scores      string   `help:"Scores of the reference sample, as score writes them." required:"" type:"existingfile" placeholder:"FILE"`
+	Scores      string   `help:"Scores of the reference sample: the output of score." required:"" type:"existingfile" placeholder:"FILE"`
 	People      string   `help:"Table with age and sex of the participants, matched to the scores by their ids; it may be the file of their answers." type:"existingfile" placeholder:"FILE"`
 	ID          string   `name:"id" help:"Column of the ids in the table of people (default: id or participant_id, in capitals or not)." placeholder:"NAME"`
-	Age         string   `help:"Column of age in the table of people; needs --bins (default: one norm for all ages)." placeholder:"NAME"`
+	Age         string   `help:"Column of age in the table of people; requires --bins (default: one norm for all ages)." placeholder:"NAME"`
 	Bins        []string `help:"Edges of the bands of age: 6,9,12 means 6 to below 9, and 9 to 12." placeholder:"LIST"`
 	Sex         string   `help:"Column of sex in the table of people (default: one norm for all)." placeholder:"NAME"`
-	MissingCode codes    `help:"Code of a missing entry in the table of people, besides those of the fit." placeholder:"CODE"`
-	Least       int      `help:"Least number of people of an age band and sex; if there are fewer, that cell has no norms." default:"${leastNormed}"`
+	MissingCode codes    `help:"Code of a missing entry in the table of people, in addition to those of the fit." placeholder:"CODE"`
+	Least       int      `help:"Minimum number of people of an age band and sex; a cell with fewer has no norms." default:"${leastNormed}"`
 	Out         string   `help:"File for the norms, in JSON." required:"" placeholder:"FILE"`
 }
 
-// by returns what the norms go by.
+// by returns the variables by which norms are made.
 func (c *questionnaireNormsCmd) by() (by norms.By, err error) {
 	by.Sex = c.Sex
 	switch {
 	case (c.Age == "") != (len(c.Bins) == 0):
-		return by, cli.Usagef("--age and --bins need each other")
+		return by, cli.Usagef("--age requires --bins, and --bins requires --age")
 	case (c.Age == "" && c.Sex == "") != (c.People == ""):
-		return by, cli.Usagef("--people needs --age or --sex, and these need --people")
+		return by, cli.Usagef("--people requires --age or --sex, and each of these requires --people")
 	case c.Least < 1:
 		return by, cli.Usagef("--least is %d, must be 1 or more", c.Least)
 	case c.Age != "":
@@ -120,7 +120,8 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	}
 	if m.Visits != nil {
 		return cli.Usagef(
-			"%q is a model of several visits, whose scores have no one age: norms need another one", c.Model)
+			"%q was fitted to several visits of each participant, so a score has no single age; fit norms on a model "+
+				"of one visit", c.Model)
 	}
 	columns := model.FactorNames(m.Loadings())
 	withErrors, err := c.withErrors()
@@ -180,7 +181,7 @@ func (c *questionnaireNormsCmd) withErrors() (bool, error) {
 }
 
 // checkScores returns an error for the scores of another fit, and for those of the factorization, which a fit of ICQF
-// writes unless it is told otherwise: score gives others, so norms of the former would not hold for them.
+// writes without --standard-errors: the scores of the score command differ, so such norms would not apply to them.
 func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) error {
 	own := folder.Same(c.Scores, filepath.Join(c.Model, model.ScoresFile))
 	if dir := filepath.Dir(c.Scores); !own && filepath.Base(c.Scores) == model.ScoresFile {
@@ -189,7 +190,7 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 		case err != nil:
 			return err
 		case sum != m.SHA256:
-			return cli.Usagef("--scores %q are those of the fit in %q, not of --model %q", c.Scores, dir, c.Model)
+			return cli.Usagef("--scores %q belongs to the fit in %q, not to --model %q", c.Scores, dir, c.Model)
 		default:
 			own = true // a copy of the model
 		}
@@ -197,8 +198,8 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 	if !own || withErrors || m.Summary.Method != model.MethodICQF {
 		return nil
 	}
-	return cli.Usagef("--scores %q holds the scores of the factorization, not those that score gives: use "+
-		"the output of questionnaire score, or fit with --standard-errors", c.Scores)
+	return cli.Usagef("--scores %q holds the scores of the factorization, not those of questionnaire score: "+
+		"use its output, or fit with --standard-errors", c.Scores)
 }
 
 // warnOutside logs which participants have no norms.
@@ -209,7 +210,7 @@ func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
 	}
 }
 
-// norms returns the norms and the people whom they are for; nil without --norms.
+// norms returns the norms, and age and sex of the people to score; nil without --norms.
 func (c *questionnaireScoreCmd) norms(m *model.Model) (*norms.Norms, *answers.Sheet, error) {
 	if c.Norms == "" {
 		return nil, nil, nil
@@ -224,9 +225,9 @@ func (c *questionnaireScoreCmd) norms(m *model.Model) (*norms.Norms, *answers.Sh
 
 type questionnaireTableCmd struct {
 	Model  string  `help:"Output folder of the fit whose loadings to print." required:"" xor:"what" placeholder:"DIR"`
-	Scores string  `help:"Table of the scores to print, as fit and score write it." required:"" xor:"what" type:"existingfile" placeholder:"FILE"`
-	Format string  `help:"markdown and latex are for a paper: two digits, and items sorted by their factor. csv and json have all numbers in full." enum:"markdown,latex,csv,json" default:"markdown"`
-	Cut    float64 `help:"Least loading, in absolute value, that markdown and latex show (default: a tenth of the largest)." placeholder:"LOADING"`
+	Scores string  `help:"Table of the scores to print: the output of fit or score." required:"" xor:"what" type:"existingfile" placeholder:"FILE"`
+	Format string  `help:"markdown and latex are for a paper: two digits, and items sorted by their factor. csv and json have full precision." enum:"markdown,latex,csv,json" default:"markdown"`
+	Cut    float64 `help:"Smallest loading, in absolute value, that markdown and latex show (default: a tenth of the largest)." placeholder:"LOADING"`
 }
 
 func (c *questionnaireTableCmd) Run(d *cli.Deps) error {

@@ -28,7 +28,7 @@ func TestQuestionnaireTable(t *testing.T) {
 	}
 	if got := succeed(t, "", "questionnaire", "table", "--model", dir, "--cut", "0.75"); !strings.Contains(got,
 		"Loadings below 0.75 are not shown") {
-		t.Errorf("--cut is not told:\n%s", got)
+		t.Errorf("--cut is not stated:\n%s", got)
 	}
 	scores := filepath.Join(dir, "scores.csv")
 	if got, want := succeed(t, "", "questionnaire", "table", "--scores", scores, "--format", "csv"),

@@ -143,7 +143,7 @@ func TestQuestionnaire(t *testing.T) {
 		filepath.Join(dir, "again"))
 	page, err := os.ReadFile(filepath.Join(dir, "again", report.File))
 	if err != nil || !strings.Contains(string(page), "Held-out participants") {
-		t.Errorf("the report tells nothing of the evaluation: %v", err)
+		t.Errorf("the report lacks the evaluation: %v", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestQuestionnaireRefuses(t *testing.T) {
 		return slices.Concat([]string{"questionnaire", "fit", path, "--out", out}, more)
 	}
 	fail(t, cli.ExitUsage, fit("--factors", "2"), "--items")
-	fail(t, cli.ExitUsage, fit("--items", "!q1", "--factors", "2"), "only takes some out")
+	fail(t, cli.ExitUsage, fit("--items", "!q1", "--factors", "2"), "only excludes")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "two"), "--factors", "two")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "5:3"), "--factors")
 	fail(t, cli.ExitUsage, fit("--items", "q*", "--factors", "2:10001"), "--factors", "from 1 to 10000")

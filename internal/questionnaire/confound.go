@@ -61,7 +61,7 @@ func (c *Confound) Width() int {
 	return len(c.Levels)
 }
 
-// EncodeTo writes the two columns of a number into dst, and reports whether it had to be cut.
+// EncodeTo writes the two columns of a number into dst, and reports whether it was clipped.
 func (c *Confound) EncodeTo(dst []float64, x float64) (cut bool) {
 	a := (x - c.Range.Low) / (c.Range.High - c.Range.Low)
 	within := min(max(a, 0), 1)
@@ -96,7 +96,7 @@ func ParseConfounds(list []string) ([]Confound, error) {
 }
 
 // Label is a column of outcomes, and the value that counts as positive. Negative, if not empty, is the only other value
-// that counts: participants with a third one are left out of this label.
+// that counts: participants with a third value are left out of this label.
 type Label struct {
 	Name     string `json:"label"`
 	Positive string `json:"positive"`
@@ -138,10 +138,10 @@ func ParseLabels(list []string) ([]Label, error) {
 	return all, nil
 }
 
-// Visits tells the rows of one participant apart: by the time in a column, which falls into one of several bins.
+// Visits distinguishes the rows of one participant by the time in a column, which falls into one of several bins.
 type Visits struct {
 	Time string `json:"time"`
-	// Edges part the time: bin b runs from Edges[b] to below Edges[b+1], the last one to its upper edge.
+	// Edges separate the bins: bin b runs from Edges[b] to below Edges[b+1], the last one to its upper edge.
 	Edges []float64 `json:"edges"`
 }
 
@@ -158,7 +158,7 @@ func ParseVisits(time string, edges []string) (*Visits, error) {
 	return v, v.Check()
 }
 
-// Check returns an error for bins without meaning.
+// Check returns an error for invalid bins.
 func (v *Visits) Check() error {
 	ok := v.Time != "" && len(v.Edges) >= 2
 	for b, e := range v.Edges {

@@ -1,8 +1,8 @@
 // Package questionnaire holds what all its rooms share: items, confounds, labels, visits, codes of missing entries, and
 // reasons to refuse a file.
 //
-// n participants answer m items on a bounded scale: M is n×m, with NaN for a missing answer. What else is known about
-// them is C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, scores W n×k in [0,1], loadings Q m×k, Qc m×c.
+// n participants answer m items on a bounded scale: M is n×m, with NaN for a missing answer. Known variables about them
+// are C, n×c. Package solver/icqf finds k factors, M ≈ W·Qᵀ + C·Qcᵀ, scores W n×k in [0,1], loadings Q m×k, Qc m×c.
 //
 //	answers    a file of answers and its codebook → a table
 //	fit        a table → a model; the number of factors; new answers → scores
@@ -17,5 +17,5 @@
 // The solver gets the participants in the order of their answers, so no bit depends on the order of the file.
 //
 // It stands in internal because questionnaires are a second product on the same solvers and the same ingest, with
-// models of their own: neither classifier nor models knows it, and its ways in are commands and messages.
+// models of their own: neither classifier nor models knows it, and its interfaces are commands and messages.
 package questionnaire

@@ -2,7 +2,7 @@ package questionnaire
 
 import "errors"
 
-// The reasons of a *table.Error about the files of a questionnaire, besides those of package table.
+// The reasons of a *table.Error about the files of a questionnaire, in addition to those of package table.
 var (
 	ErrNoItem         = errors.New("no column matches the items")
 	ErrNoAnswers      = errors.New("no participant with answers")
@@ -15,7 +15,7 @@ var (
 	ErrNegative       = errors.New("the range begins below 0: --from-low counts answers from its low end")
 	ErrBelow          = errors.New("the lowest answer is below 0. If it means missing, name it with --missing-code; " +
 		"otherwise use --from-low")
-	ErrNeverAnswered = errors.New("nobody answered this item")
+	ErrNeverAnswered = errors.New("no participant answered this item")
 	ErrConstant      = errors.New("a constant item: all answers are the same")
 	ErrFewItems      = errors.New("fewer than two items vary; reliability needs two")
 	ErrNoID          = errors.New("no id")
@@ -29,7 +29,7 @@ var (
 	ErrTwoRoles      = errors.New("a column with two roles")
 	ErrNoValue       = errors.New("no participant with answers has this value")
 	ErrOneClass      = errors.New("the label has only one class")
-	ErrNumbered      = errors.New("its participants have no ids to match those of other files")
+	ErrNumbered      = errors.New("its participants have no ids to match with other files")
 	ErrNotShared     = errors.New("no participant in common with the other questionnaires")
 	ErrNoOwnAnswers  = errors.New("a second stage has no answers to choose a compact set from: name the fits that it " +
 		"was made from")
@@ -37,5 +37,5 @@ var (
 	ErrOtherAnswers = errors.New("not the answers that the model was fitted to: the SHA-256 differs")
 )
 
-// ErrOptions is returned for options without meaning.
+// ErrOptions is returned for invalid options.
 var ErrOptions = errors.New("option out of range")

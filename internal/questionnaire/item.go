@@ -23,8 +23,8 @@ type Item struct {
 	Reversed bool `json:"reversed,omitempty"`
 }
 
-// Orient returns an answer as it counts: turned if the item is reversed, and counted from the low end of the range if
-// asked.
+// Orient returns an answer as it is scored: turned if the item is reversed, and counted from the low end of the range
+// if requested.
 func (i *Item) Orient(v float64, fromLow bool) float64 {
 	if i.Reversed {
 		v = i.Range.Low + i.Range.High - v
@@ -35,19 +35,19 @@ func (i *Item) Orient(v float64, fromLow bool) float64 {
 	return v
 }
 
-// Scales returns the names of the scales that the item counts in; alone for an item of none.
+// Scales returns the names of the item's scales; alone for an item without a scale.
 func (i *Item) Scales(alone string) []string {
 	return append([]string{cmp.Or(i.Subscale, alone)}, i.Others...)
 }
 
-// Scale is a scale with the places of its items among all.
+// Scale is a scale with the indices of its items.
 type Scale struct {
 	Name  string
 	Items []int
 }
 
-// ScalesOf groups the items at these places by their scales, in the order in which the scales appear. Those of no scale
-// are one, without a name, or if alone each is its own.
+// ScalesOf groups the items at these indices by their scales, in the order in which the scales appear. Items without a
+// scale form one without a name or, if alone, each its own.
 func ScalesOf(all []Item, at []int, alone bool) (scales []Scale) {
 	place := map[string]int{}
 	for _, j := range at {
@@ -97,7 +97,7 @@ func (f *Figure) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(f))
 }
 
-// Interval is an interval of confidence.
+// Interval is a confidence interval.
 type Interval struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -136,7 +136,8 @@ func NewRange(low, high string) (*Range, error) {
 	return &Range{a, b}, nil
 }
 
-// Number reads a finite decimal number. It refuses what else is a number in Go: underscores and hexadecimal digits.
+// Number reads a finite decimal number. It refuses the other forms of a number in Go: underscores and hexadecimal
+// digits.
 func Number(s string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	switch {
@@ -148,8 +149,7 @@ func Number(s string) (float64, error) {
 	return v, nil
 }
 
-// Missing tells which cells are missing entries. In every file these are an empty cell, NA, NaN and a dot; a file may
-// have codes of its own.
+// Missing recognizes missing entries: an empty cell, NA, NaN, a dot, and the codes of the file.
 type Missing struct {
 	codes   []string
 	numbers []float64 // the codes that are numbers
@@ -188,7 +188,7 @@ func (m *Missing) Value(cell string) (float64, error) {
 	return v, err
 }
 
-// Spelled returns a cell in the one spelling of its value, so that 1 and 1.0 are the same; "" for a missing entry.
+// Spelled returns a cell in a canonical spelling, so that 1 and 1.0 are the same; "" for a missing entry.
 func (m *Missing) Spelled(cell string) string {
 	switch v, err := m.Value(cell); {
 	case err != nil:
@@ -200,7 +200,7 @@ func (m *Missing) Spelled(cell string) string {
 	}
 }
 
-// Quantile returns the value of rank share·(B+1) of B sorted values, between two ranks on the line.
+// Quantile returns the value of rank share·(B+1) of B sorted values, interpolated linearly between ranks.
 func Quantile(sorted []float64, share float64) float64 {
 	at := min(max(share*float64(len(sorted)+1)-1, 0), float64(len(sorted)-1))
 	low := int(at)

@@ -19,11 +19,11 @@ import (
 // Codebook describes items.
 type Codebook struct {
 	Items []questionnaire.Item
-	// Ignored are columns without a meaning, NoItems the fields of a data dictionary that are no items.
+	// Ignored are columns that no codebook has, NoItems the fields of a data dictionary that are not items.
 	Ignored, NoItems []string
 }
 
-// codebookItem is the column of a codebook that must be there.
+// codebookItem is the required column of a codebook.
 const codebookItem = "item"
 
 // ReadCodebook reads the description of items from one of three kinds of files.
@@ -122,7 +122,7 @@ func codebookColumns(header []string) (at map[string]int, ignored []string, err 
 			"subscale, min, max and reverse; or it is a data dictionary of REDCap, or a .json file with keys of psych",
 			table.ErrNoColumn))
 	}
-	const shortest = 3 // letters of a name's beginning that tell it
+	const shortest = 3 // letters at the beginning that identify a name
 	for _, name := range ignored {
 		lower := strings.ToLower(name)
 		for _, k := range known {
@@ -164,7 +164,7 @@ var dictionaryNames = map[string]string{
 	"text validation max": "max", "text_validation_max": "max",
 }
 
-// dictionaryColumns finds the columns of a data dictionary; nil for a file that is none.
+// dictionaryColumns finds the columns of a data dictionary; nil if the file is not a data dictionary.
 func dictionaryColumns(header []string) map[string]int {
 	at := map[string]int{}
 	for i, name := range header {
@@ -187,7 +187,7 @@ func plain(label string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(label, " "))), " ")
 }
 
-// describeField returns the items of a field in a data dictionary, none for a field of another kind.
+// describeField returns the items of a field in a data dictionary, if its kind has any.
 func describeField(cells map[string]string, missing *questionnaire.Missing) ([]questionnaire.Item, error) {
 	item := questionnaire.Item{Name: cells[codebookItem], Text: plain(cells["text"]), Subscale: cells["subscale"]}
 	choices := splitChoices(cells["choices"])
@@ -200,7 +200,7 @@ func describeField(cells map[string]string, missing *questionnaire.Missing) ([]q
 		item.Range = &questionnaire.Range{Low: 0, High: 100} // REDCap's, unless the limits are given
 		fallthrough
 	case "text":
-		// dates have limits too, and are no numbers
+		// dates have limits too, but are not numbers
 		if r, err := questionnaire.NewRange(cells["min"], cells["max"]); err == nil {
 			item.Range = r
 		}
@@ -220,7 +220,7 @@ func describeField(cells map[string]string, missing *questionnaire.Missing) ([]q
 	return []questionnaire.Item{item}, nil
 }
 
-// choice is an answer that a field offers.
+// choice is a possible answer of a field.
 type choice struct{ code, label string }
 
 // splitChoices reads "1, Never | 2, Often".
@@ -261,7 +261,7 @@ func exported(code string) string {
 	}, strings.ToLower(code))
 }
 
-// readKeys reads keys as psych has them; nil for JSON that is something else.
+// readKeys reads the keys of psych; nil for any other JSON.
 func readKeys(path string) (*Codebook, error) {
 	data, err := os.ReadFile(path)
 	switch {
@@ -298,7 +298,7 @@ func readKeys(path string) (*Codebook, error) {
 			return fail(scale, errors.New("must be a list of the names of items"))
 		}
 		if scales[scale] == nil {
-			return fail(scale, errors.New("the file has it twice"))
+			return fail(scale, errors.New("the file has this scale twice"))
 		}
 		delete(scales, scale)
 		for _, name := range names {

@@ -82,7 +82,7 @@ func TestReadCodebookOfPsych(t *testing.T) {
 	for content, say := range map[string]string{
 		`{"agree":[-1,2]}`:                      `scale "agree": must be a list of the names`,
 		`{"a":["A1"],"b":["-A1"]}`:              `item "A1" is reversed in one scale`,
-		`{"a":["A1"],"a":["A2"]}`:               `scale "a": the file has it twice`,
+		`{"a":["A1"],"a":["A2"]}`:               `scale "a": the file has this scale twice`,
 		`{"a":["-"]}`:                           "without a name",
 		"{\"a\":[\"J\xe4ger\"]}":                "UTF-8",
 		`{"a":["A1"]`:                           "",

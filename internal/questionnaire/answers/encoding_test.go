@@ -59,7 +59,7 @@ func TestReadRefusesLinesOfCarriageReturns(t *testing.T) {
 	}
 }
 
-// Labels of more than two values are told, numbers by what they are and not as they are spelled.
+// Labels of more than two values are reported; numbers are compared by value, not by spelling.
 func TestReadReportsOtherValues(t *testing.T) {
 	t.Parallel()
 	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,ill,job,smoke\na,0,1,x,never\nb,1,0,y,often\n"+

@@ -19,11 +19,11 @@ const (
 
 // Columns says what the columns of a file of answers mean.
 type Columns struct {
-	// Items are patterns of the names of the items: * stands for any characters, ? for one. A leading ! takes items out
-	// again; if all patterns have it, of the codebook's items, which empty means too.
+	// Items are patterns of the items' names: * stands for any characters, ? for one. A leading ! excludes items; if
+	// all patterns have it, they exclude from the codebook's items. Empty means all items of the codebook.
 	Items []string
-	// ID names the column of ids. "" means DefaultID, in other capitals if need be, else ParticipantID in the same way;
-	// without any, participants are numbered from 1.
+	// ID names the column of ids. "" means DefaultID, else ParticipantID, each in capitals or not; without such a
+	// column, participants are numbered from 1.
 	ID string
 	// Confounds are known variables that answers may depend on.
 	Confounds []questionnaire.Confound
@@ -31,24 +31,24 @@ type Columns struct {
 	OmitIncomplete bool
 	// Labels are outcomes to predict. They are never items.
 	Labels []questionnaire.Label
-	// Groups are columns of groups, such as a diagnosis, for the remark on scales that a whole group lacks. They are
-	// never items. Labels and categorical confounds count as groups too.
+	// Groups are columns of groups, such as a diagnosis, for the warning about scales that a whole group lacks. They
+	// are never items. Labels and categorical confounds count as groups too.
 	Groups []string
-	// Visits, when not nil, lets a file have several rows for one participant, each at another time.
+	// Visits, when not nil, allows several rows for one participant, each at a different time.
 	Visits *questionnaire.Visits
-	// Missing are codes of missing entries besides those of every file: an empty cell, NA, NaN and a dot.
+	// Missing are codes of missing entries, in addition to an empty cell, NA, NaN and a dot.
 	Missing []string
 	// Range is that of items without one in the codebook; nil is the least and the largest answer to any of them.
 	Range *questionnaire.Range
-	// FromLow counts answers from the low end of their range: 1 to 5 as 0 to 4. A range that begins below 0 needs it.
+	// FromLow counts answers from the low end of their range: 1 to 5 as 0 to 4. Required if a range begins below 0.
 	FromLow bool
-	// Reversed are patterns of items that are scored from the other end of their range, besides those of the codebook.
+	// Reversed are patterns of items to score in reverse, in addition to those of the codebook.
 	Reversed []string
 	// Codebook describes items by their names. Descriptions of columns that are not items are ignored.
 	Codebook []questionnaire.Item
 }
 
-// OnlyExclude reports whether the patterns of items, if any, only take some out.
+// OnlyExclude reports whether all patterns of items exclude. True without patterns.
 func (c *Columns) OnlyExclude() bool {
 	return !slices.ContainsFunc(c.Items,
 		func(pattern string) bool { return !strings.HasPrefix(strings.TrimSpace(pattern), "!") })
@@ -60,8 +60,8 @@ func expression(pattern string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.NewReplacer(`\*`, `.*`, `\?`, `.`).Replace(quoted) + "$")
 }
 
-// pick marks which of the names the patterns take, or take out again. A pattern that matches no name is an error,
-// unless it takes out a column of the file: a column may become a label and stay in the patterns.
+// pick marks the names that the patterns select. A pattern that matches no name is an error, unless it excludes a
+// column of the file: a column may become a label and still be in the patterns.
 func pick(taken []bool, patterns, names, columns []string) error {
 	for _, pattern := range patterns {
 		p, out := strings.CutPrefix(strings.TrimSpace(pattern), "!")
@@ -96,32 +96,32 @@ type layout struct {
 	labels    []questionnaire.Label
 	labelAt   []int
 	groupAt   []int  // of Groups, labels and categorical confounds
-	foundID   string // the column of ids if its name told it
+	foundID   string // the column of ids if it was found by its name
 	omit      bool   // participants who lack a confound
 }
 
 const none = -1
 
-// defaultID returns the column of ids by its usual names, in other capitals if it is the only such one; "" for none.
+// defaultID finds the column of ids by its usual names, in other capitals if that is unique; "" if not found.
 func (s *source) defaultID() (string, error) {
 	for _, usual := range []string{DefaultID, ParticipantID} {
 		if s.Index(usual) >= 0 {
 			return usual, nil
 		}
-		alike := slices.DeleteFunc(slices.Clone(s.Header),
+		matching := slices.DeleteFunc(slices.Clone(s.Header),
 			func(name string) bool { return !strings.EqualFold(name, usual) })
-		switch len(alike) {
+		switch len(matching) {
 		case 0:
 		case 1:
-			return alike[0], nil
+			return matching[0], nil
 		default:
-			return "", inColumn(alike[1], table.ErrColumnTwice)
+			return "", inColumn(matching[1], table.ErrColumnTwice)
 		}
 	}
 	return "", nil
 }
 
-// idColumn returns the place of the column of ids, none without one. found is its name if it was not given.
+// idColumn returns the index of the column of ids, none without one. found is its name if it was not given.
 func (s *source) idColumn(given string) (at int, found string, err error) {
 	if given == "" {
 		if found, err = s.defaultID(); found == "" {
@@ -178,7 +178,7 @@ func (s *source) roles(c *Columns) (*layout, error) {
 	return l, err
 }
 
-// layout finds the columns of a file. Given items are taken as they are; nil means those that the columns describe.
+// layout finds the columns of a file. nil items means those that the columns describe.
 func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error) {
 	l, err := s.roles(c)
 	if err == nil && items == nil {
@@ -192,7 +192,7 @@ func (c *Columns) layout(s *source, items []questionnaire.Item) (*layout, error)
 	return l, err
 }
 
-// items returns the items that patterns and codebook pick among the columns that are not taken.
+// items returns the items that patterns and codebook select among the columns without another role.
 func (c *Columns) items(s *source, taken []int) ([]questionnaire.Item, error) {
 	var candidates []string
 	for i, name := range s.Header {

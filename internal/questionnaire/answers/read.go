@@ -20,9 +20,9 @@ import (
 
 // Read reads the answers in a file that package table reads. It ignores spaces around cells and columns without a role.
 //
-// The error is a *table.Error: those of package table, a cell that is no finite number, an answer out of its range, an
-// id that is missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a label
-// that nobody has, and a file without answers.
+// The error is a *table.Error: those of package table, a cell that is not a finite number, an answer out of its range,
+// an id that is missing or comes twice, a missing confound, a column that is missing or has two roles, a value of a
+// label that no participant has, and a file without answers.
 func Read(path string, columns *Columns) (*Table, error) {
 	t, err := ReadItems(path, columns, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func Read(path string, columns *Columns) (*Table, error) {
 	return t, nil
 }
 
-// ReadItems is Read for the items of a model: all of them must be there, and the columns' patterns, codebook and range
-// do not count. Items that do not vary stay.
+// ReadItems is Read for the items of a model: all of them are required; the columns' patterns, codebook and range are
+// ignored. Items that do not vary are kept.
 func ReadItems(path string, columns *Columns, items []questionnaire.Item) (*Table, error) {
 	src, err := open(path)
 	if err != nil {
@@ -153,7 +153,7 @@ func (t *Table) recordLeftOut(rows []leftOut) {
 	}
 }
 
-// add adds a participant who is not left out, and tells whether some item is answered.
+// add adds a participant unless they are left out. some reports whether any item is answered.
 func (r *reader) add(record []string) (added, some bool, err error) {
 	fail := func(column string, err error) (bool, bool, error) { return false, false, inColumn(column, err) }
 	maybeMissing := func(err error) error {
@@ -209,7 +209,7 @@ func (r *reader) add(record []string) (added, some bool, err error) {
 	return true, true, nil
 }
 
-// class returns 1 for the positive value, 0 for the negative one, which may be any other, or else Unknown.
+// class returns 1 for the positive value, 0 for the negative one (any other value if none is given), else Unknown.
 func (l *layout) class(label questionnaire.Label, cell string) int8 {
 	switch value := l.Spelled(cell); {
 	case value == "":
@@ -234,7 +234,7 @@ func open(path string) (s *source, err error) {
 	return s, err
 }
 
-// at names the place in an error.
+// at adds file and line to an error.
 func (s *source) at(line int, err error) error {
 	at, ok := errors.AsType[*table.Error](err)
 	if !ok {
@@ -246,7 +246,7 @@ func (s *source) at(line int, err error) error {
 
 func inColumn(column string, err error) error { return &table.Error{Column: column, Err: err} }
 
-// find returns the place of a column.
+// find returns the index of a column.
 func (s *source) find(name string) (int, error) {
 	at := s.Index(name)
 	if at < 0 {
@@ -274,14 +274,14 @@ type SheetColumns struct {
 	ID      string   // as in Columns
 	Numbers []string // such as an age or scores
 	Levels  []string // such as a sex
-	Missing []string // codes of missing entries besides those of every file
+	Missing []string // further codes of missing entries
 }
 
 // Sheet is a table with one row for each participant.
 type Sheet struct {
 	File     string
 	Rows     []SheetRow
-	Numbered bool // there is no column of ids: participants are numbered from 1, as by Read
+	Numbered bool // no column of ids: participants are numbered from 1, like in Read
 }
 
 // SheetRow is a participant of a Sheet, with the columns in the order of SheetColumns.
@@ -293,7 +293,7 @@ type SheetRow struct {
 }
 
 // ReadSheet reads a table about participants. The error is a *table.Error: those of package table, a missing column, a
-// cell that is no finite number, an id that is missing or comes twice.
+// cell that is not a finite number, an id that is missing or comes twice.
 func ReadSheet(path string, c SheetColumns) (*Sheet, error) {
 	src, err := open(path)
 	if err != nil {

@@ -166,7 +166,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Participants without answers are left out, and their lines are told, whatever is known of them besides.
+// Participants without answers are left out, and their lines are reported, even if their confounds are known.
 func TestReadLeavesOutWhoAnsweredNothing(t *testing.T) {
 	t.Parallel()
 	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,q2,age\na,1,0,7\nb,NA,,8\nc,0,1,9\nd,,,\n"),
@@ -479,7 +479,7 @@ func TestConfounds(t *testing.T) {
 
 func second[A, B any](_ A, _ B, err error) error { return err }
 
-// A range that is taken from the answers is told, and so are answers far from all others.
+// A range that is taken from the answers is reported, and so are answers far from all others.
 func TestInferred(t *testing.T) {
 	t.Parallel()
 	far := func(low, high float64, count, line int, column string) *answers.Apart {

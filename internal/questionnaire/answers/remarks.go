@@ -8,31 +8,31 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Remarks are what a reader of the results should know about the file.
+// Remarks are warnings and information about the file.
 type Remarks struct {
 	// Unanswered and Incomplete are the first lines of participants who have no row: those without any answer, and
 	// those who lack a confound. Visits are lines of the latter kind whose participants have other rows.
 	Unanswered, Incomplete, Visits []int
-	// Dropped are items of visits that are left out because nobody answered them, or everybody alike.
+	// Dropped are items of visits that are left out because no answers were given or all were the same.
 	Dropped  []string
 	Inferred *Inferred // nil if no range was inferred
 	Merged   []Merged
 	Lacking  []Lacking
 	// Single are items to which all but one gave the same answer: they do not vary once that one is held out.
 	Single []string
-	// Opposed and Warnings, which say what may spoil the factors, are filled in by package fit, before a study begins.
+	// Opposed and Warnings, about input that may distort the factors, are filled in by package fit.
 	Opposed  []Opposed
 	Warnings []string
-	// FoundID is the column of ids if its name told it, "" if it was given or there is none.
+	// FoundID is the column of ids if it was found by its name, "" if it was given or is missing.
 	FoundID string
 	// Repeated counts the participants with several visits in a bin; Unlinked: none has visits in two bins.
 	Repeated int
 	Unlinked bool
-	// Numbered participants have the numbers of their rows for ids, which match nobody in another file.
+	// Numbered: the ids are row numbers, which cannot be matched with another file.
 	Numbered bool
 }
 
-// Lacking are groups of which nobody answered any item of some scales, the same for all of them, that others answered.
+// Lacking are groups that never answered the Scales, which other participants answered.
 type Lacking struct {
 	Column       string
 	Groups       []string
@@ -40,16 +40,16 @@ type Lacking struct {
 	Scales       []string // an item without a subscale is its own scale
 }
 
-// Opposed are items that run against the other items of their scale, "" for the items without one.
+// Opposed are items that correlate negatively with their scale, "" for items without one.
 type Opposed struct {
 	Scale string
 	Items []string
 }
 
-// LeastGroup is the least size of a group that is looked at: a smaller one lacks scales by chance, or tells who it is.
+// LeastGroup is the minimum size of a group to report: a smaller one may lack scales by chance, or identify a person.
 const LeastGroup = 5
 
-// lack remarks on the groups that lack whole scales.
+// lack records the groups that lack whole scales.
 func (t *Table) lack(g Grouping) {
 	people := map[string]map[string]bool{} // by group
 	for i, group := range g.Values {
@@ -102,7 +102,7 @@ type Inferred struct {
 	Apart *Apart // nil if no answers are apart
 }
 
-// Apart are answers far from all others: they look like codes of missing entries that nobody named.
+// Apart are answers far from all others: they look like unnamed codes of missing entries.
 type Apart struct {
 	questionnaire.Range
 	Answers int
@@ -110,7 +110,7 @@ type Apart struct {
 	Column  string
 }
 
-// findSingle remarks on items to which all participants but one gave the same answer.
+// findSingle records items to which all participants but one gave the same answer.
 func (t *Table) findSingle() {
 	for j, item := range t.Items {
 		counts, all := map[float64]int{}, 0

@@ -22,7 +22,7 @@ type Table struct {
 	File  string
 	IDs   []string
 	Lines []int // of each participant in the file
-	// Items are the items that were taken, in the order of the file, with their ranges.
+	// Items are the selected items, in the order of the file, with their ranges.
 	Items []questionnaire.Item
 	// Answers is n×m, with NaN for a missing answer; reversed items are turned.
 	Answers *mat.Dense
@@ -31,9 +31,9 @@ type Table struct {
 	Labels [][]int8
 	// Groups are those of Columns.Groups, labels and categorical confounds; none in a table of visits.
 	Groups []Grouping
-	// SHA256 is that of the file, "" for a table that comes from none.
+	// SHA256 is that of the file, "" for a table without a file.
 	SHA256 string
-	// VisitItems are the items of Columns.Visits as they stand in the file.
+	// VisitItems are the items of a table of visits as named in the file.
 	VisitItems []questionnaire.Item
 
 	confounds [][]known // of each confound and participant
@@ -53,7 +53,7 @@ type known struct {
 // Unknown is the class of a participant whose label is missing.
 const Unknown = -1
 
-// ends returns the least and the largest answer to an item among these participants, low above high if there is none.
+// ends returns the least and the largest answer to an item among these participants, low > high without answers.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
 	return linalg.Extremes(folds.Take(mat.Col(nil, item, t.Answers), rows))
 }
@@ -84,7 +84,7 @@ func (t *Table) AnswersOf(rows, items []int) *mat.Dense {
 	return linalg.SelectColumns(linalg.SelectRows(t.Answers, rows), items)
 }
 
-// CheckTraining returns an error for a table that nothing can be learnt from, which names all items that do not vary.
+// CheckTraining returns an error for a table from which nothing can be learnt; it names all items that do not vary.
 func (t *Table) CheckTraining() error {
 	if len(t.IDs) < 2 {
 		return &table.Error{File: t.File, Line: t.Lines[0], Err: questionnaire.ErrOneParticipant}
@@ -153,7 +153,7 @@ func (t *Table) Keep(names []string) error {
 
 func answered(v float64) bool { return !math.IsNaN(v) }
 
-// infer gives items without a range that of all answers to them.
+// infer gives items without a range the common range of the answers to them.
 func (t *Table) infer() {
 	var items []int
 	var all []float64
@@ -182,7 +182,7 @@ func (t *Table) infer() {
 	}
 }
 
-// inferredWithin counts the answers of inferred range that lie within r, and returns the place of the first.
+// inferredWithin counts the answers of inferred range that lie within r, and returns the position of the first.
 func (t *Table) inferredWithin(r questionnaire.Range) (line int, column string, count int) {
 	for i, at := range t.Lines {
 		for j, item := range t.Items {
@@ -225,8 +225,8 @@ func ends(sorted []float64) questionnaire.Range {
 	return questionnaire.Range{Low: sorted[0], High: sorted[len(sorted)-1]}
 }
 
-// orient turns the answers to reversed items, and counts from the low end of the range if asked. If an inferred range
-// begins below 0, its lowest answer may be a code of missing entries: the error names the first one.
+// orient turns the answers to reversed items, and counts from the low end of the range if requested. If an inferred
+// range begins below 0, its lowest answer may be a code of missing entries: the error names the first one.
 func (t *Table) orient(fromLow bool) error {
 	for j, item := range t.Items {
 		switch {
@@ -294,7 +294,7 @@ type Beyond struct {
 }
 
 // Encode returns the known matrix C, n×c with the columns of questionnaire.Columns, by the confounds as they were
-// learnt; nil without confounds. It also returns what was cut. A level that is not known is an error.
+// learnt; nil without confounds. It also returns the values that were clipped. An unknown level is an error.
 func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond []Beyond, err error) {
 	if len(confounds) == 0 {
 		return nil, nil, nil
@@ -334,8 +334,8 @@ func (t *Table) Encode(confounds []questionnaire.Confound) (c *mat.Dense, beyond
 
 // widen returns the table with one row for each participant, in the order of their first visits, and an item for each
 // item and bin, bin by bin: missing if there was no visit, the mean of the answers if there were several. It returns an
-// error for a time outside all bins, and for a confound that changes from visit to visit. It remarks on participants
-// with several visits in a bin, and on bins that no participant links.
+// error for a time outside all bins, and for a confound that changes from visit to visit. It records participants with
+// several visits in a bin, and bins that no participant links.
 func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	last := len(t.confounds) - 1 // the time
 	m := len(t.Items)
@@ -395,7 +395,7 @@ func (t *Table) widen(v *questionnaire.Visits) (*Table, error) {
 	return w, nil
 }
 
-// keepVarying drops the items that do not vary, and those of visits that vary in no bin.
+// keepVarying drops the items that do not vary, and items of visits that vary in no bin.
 func (t *Table) keepVarying() {
 	varying := t.Varying(t.All())
 	for j, item := range t.Items {
@@ -412,7 +412,7 @@ func (t *Table) keepVarying() {
 			visits = append(visits, j)
 		}
 	}
-	_ = t.Keep(questionnaire.Names(folds.Take(t.Items, varying))) // all of them are there
+	_ = t.Keep(questionnaire.Names(folds.Take(t.Items, varying))) // all of these names exist
 	t.VisitItems = folds.Take(t.VisitItems, visits)
 }
 
@@ -438,7 +438,7 @@ func (t *Table) checkLabels(c *Columns) error {
 // mostValues is the largest number of values that an error names.
 const mostValues = 10
 
-// list says which values there are. It names those that are frequent enough to tell nobody.
+// list lists the values that are frequent enough not to identify a person.
 func (g *Grouping) list() string {
 	counts := map[string]int{}
 	for _, v := range g.Values {

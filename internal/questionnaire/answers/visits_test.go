@@ -106,7 +106,7 @@ func TestVisitsRefuse(t *testing.T) {
 	}
 }
 
-// Who is left out is counted by participants, not by visits; of who stays, visits with answers are told.
+// Participants left out are counted, not their visits; for the others, visits with answers are reported.
 func TestVisitsLeftOut(t *testing.T) {
 	t.Parallel()
 	columns := visitColumns()

@@ -76,7 +76,7 @@ func TestReadReportsScalesThatAGroupLacks(t *testing.T) {
 	}
 }
 
-// One group against another leaves out all other values, and so tells nothing of them.
+// One group against another leaves out all other values, so no warning concerns them.
 func TestReadOneGroupAgainstAnother(t *testing.T) {
 	t.Parallel()
 	read, err := answers.Read(questionnairetest.File(t, "x.csv", "id,q1,dx\na,0,2\nb,1,1.0\nc,2,3\nd,1,NA\ne,0,x\n"),

@@ -21,28 +21,28 @@ import (
 )
 
 const (
-	// level is that of the intervals.
+	// level is the level of the intervals.
 	level = 0.95
-	// LeastReplicates is the least number of replicates with something beyond both ends of an interval.
+	// LeastReplicates is the least number of replicates with values beyond both ends of an interval.
 	LeastReplicates = 40
 	// scored is the largest number of participants whom a replicate scores. The same loadings change the scores of all,
-	// so that few tell enough; and with missing answers, factor analysis inverts the correlations for each of them.
+	// so few are enough; and with missing answers, factor analysis inverts the correlations for each of them.
 	scored = 200
 
 	bootstrapStream = 0x626f_6f74
 )
 
 // Bootstrap fits the Replicates: each draws n of the n participants of the fit with replacement, and learns from them
-// by the same method, number of factors and β. The factors of a replicate take the places of those of the fit to which
-// their loadings are most alike, by align.Topics, and for factor analysis by align.Factors, which turns signs.
+// by the same method, number of factors and β. The factors of a replicate are matched to those of the fit with the most
+// similar loadings, by align.Topics, and for factor analysis by align.Factors, which turns signs.
 //
 // The standard error of a loading is the standard deviation of its replicates. An item that does not vary in a
-// replicate has no loading there, and the others count. A replicate that cannot be learned from does not count: too few
-// participants may be left for maximum likelihood, for instance.
+// replicate has no loading there, and only the other replicates count. A replicate that cannot be fitted does not
+// count: for example, it may hold too few different participants for maximum likelihood.
 //
 // Each replicate also scores participants of the fit, at most 200 at equal distances, for model.Bootstrap.Scores: the
 // root mean square of the changes of the scores that are measurements and that the fit does not have at their bounds.
-// Sources of error in scores of a fitted model are set apart in this way by J. S. Yang, M. Hansen and L. Cai,
+// The sources of error in scores of a fitted model are separated like in J. S. Yang, M. Hansen and L. Cai,
 // "Characterizing sources of uncertainty in IRT scale scores", 2012.
 //
 // The cost is that of the fits. If fewer than LeastReplicates are left, it returns the first error of
@@ -82,7 +82,7 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 	b.all = slices.DeleteFunc(all, func(r *replicate) bool { return r == nil })
 	if len(b.all) < LeastReplicates {
 		first := slices.IndexFunc(failed, func(err error) bool { return err != nil })
-		return nil, fmt.Errorf("the method can learn from %d of %d replicates of the bootstrap, at least %d are "+
+		return nil, fmt.Errorf("the method can fit %d of %d replicates of the bootstrap, at least %d are "+
 			"needed: replicate %d: %w", len(b.all), s.Replicates, LeastReplicates, first+1, failed[first])
 	}
 	out := b.summary()
@@ -95,10 +95,10 @@ func draw(rows []int, seed, number uint64) []int {
 	return folds.Take(rows, folds.Resample(rand.New(rand.NewPCG(seed, bootstrapStream+number)), len(rows)))
 }
 
-// parts are what a fit has learned about its items.
+// parts holds what a fit has learned about its items.
 type parts struct {
 	items               []int
-	loadings, confounds *mat.Dense // confounds is nil without
+	loadings, confounds *mat.Dense // confounds is nil if there are none
 	stretched           *mat.Dense // the loadings as those of items whose ranges are stretched to the same width
 	weights             []float64  // of the squared errors of the items, nil if all are 1
 	phi                 *mat.Dense // nil unless factors correlate
@@ -115,7 +115,7 @@ func partsOf(l *fit.Learnt) parts {
 	return p
 }
 
-// places returns which factor of a later fit takes the place of each factor, and their congruences.
+// places returns the match of each factor among the factors of a later fit, and their congruences.
 func (p parts) places(later parts) (order []int, congruences []float64) {
 	loadings := linalg.SelectRows(p.stretched, later.items)
 	if p.phi != nil {
@@ -128,7 +128,7 @@ type bootstrap struct {
 	fit    parts
 	items  int
 	rows   []int      // participants whom all replicates score
-	scores *mat.Dense // theirs by the fit
+	scores *mat.Dense // their scores in the fit
 	counts [][]bool   // which of these count, for each factor: measured, and not at a bound
 	all    []*replicate
 }
@@ -141,7 +141,7 @@ type replicate struct {
 	unconverged   bool
 }
 
-// match puts the factors of a replicate into the places of those of the fit.
+// match orders the factors of a replicate like those of the fit.
 func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 	now := partsOf(l)
 	r := &replicate{unconverged: l.Status.Early()}
@@ -182,7 +182,7 @@ func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 	return r, nil
 }
 
-// change returns the mean square of how far the scores of a replicate, times the sign, are from those of the fit.
+// change returns the mean squared difference between the scores of a replicate, times the sign, and those of the fit.
 func (b *bootstrap) change(factor int, scores []float64, sign float64) (mean float64) {
 	count := 0
 	for i, now := range scores {
@@ -265,9 +265,9 @@ func percentiles(sorted []float64) (low, high float64) {
 	return questionnaire.Quantile(sorted, (1-level)/2), questionnaire.Quantile(sorted, (1+level)/2)
 }
 
-// widened returns the ends of the percentile interval of a correlation, of which one is moved by twice as much as the
-// mean of the replicates is off what the fit has, away from it, on the scale of Fisher's z. Rotations make correlations
-// of a sample too small, oblimin most, and of a replicate again, so that percentile intervals end too low.
+// widened returns the ends of the percentile interval of a correlation, of which one is moved by twice the difference
+// between the fit and the mean of the replicates, away from that mean, on the scale of Fisher's z. Rotations make
+// correlations too small in a sample, oblimin most, and again in a replicate, so percentile intervals end too low.
 func widened(seen float64, sorted []float64) (low, high float64) {
 	low, high = percentiles(sorted)
 	var mean float64
@@ -278,9 +278,9 @@ func widened(seen float64, sorted []float64) (low, high float64) {
 	return math.Tanh(math.Atanh(low) + min(0, off)), math.Tanh(math.Atanh(high) + max(0, off))
 }
 
-// Settings says how much to find out. Zero values mean what the fields say.
+// Settings are the options of the bootstrap. Zero values mean what the fields say.
 type Settings struct {
-	// Replicates is the number of fits of the bootstrap, at least LeastReplicates; 0 is none, nor a cross-validation.
+	// Replicates is the number of bootstrap fits, at least LeastReplicates; 0: none, and no cross-validation.
 	Replicates int
 	// Progress, when not nil, is called after each fit, one call at a time.
 	Progress func(done, total int)
@@ -314,7 +314,7 @@ func (s Settings) assess(ctx context.Context, o *fit.Options, of *fit.Outcome) (
 	}
 	if b := summary.Bootstrap; b.Failed > 0 {
 		summary.Warnings = append(summary.Warnings, fmt.Sprintf(
-			"%d of %d samples of the bootstrap could not be learned from, and do not count", b.Failed, b.Replicates))
+			"%d of %d bootstrap samples could not be fitted and are not counted", b.Failed, b.Replicates))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// top is the largest answer, and each planted factor has perFactor items: item j is of factor j mod k.
+// top is the largest answer, and each planted factor has perFactor items: item j belongs to factor j mod k.
 const (
 	top       = 4.0
 	perFactor = 3

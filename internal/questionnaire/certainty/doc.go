@@ -1,8 +1,8 @@
-// Package certainty says how sure the loadings of a fit are, and how much each factor explains.
+// Package certainty estimates the precision of the loadings of a fit, and the variance that each factor explains.
 //
-// A fit is n participants × p items, with k factors and c columns of confounds. Bootstrap fits participants who are
-// drawn anew with replacement, again and again, and reads standard errors and intervals from how the loadings vary.
-// Explain divides the explained variance among the factors and the confounds, of the fit and of others.
+// A fit is n participants × p items, with k factors and c columns of confounds. Bootstrap fits samples of the
+// participants, drawn with replacement, for standard errors and intervals of the loadings. Explain divides the
+// explained variance among factors and confounds, and CrossValidate does so for participants outside the fit.
 //
 // Equal input, options and seed give equal bits for any number of threads.
 //

@@ -26,17 +26,17 @@ const (
 //	E = 1 − Σ (m − r)² / Σ (m − m̄)²,  r − m̄ = Σ_t z_t,
 //
 // among the players t: each factor with z = (w − w̄)·q, the confounds with z = (c − c̄)·Qcᵀ, and the items' means with
-// what is left. The sums are over the observed answers, each with the weight of its item, and bars are means over
-// participants. With S of the players at work and the others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S
+// the rest. The sums are over the observed answers, each with the weight of its item, and bars are means over
+// participants. With the players in S active and the others at 0, the share is E(S) = (2Σ_S ⟨m − m̄, z_t⟩ − Σ_S Σ_S
 // ⟨z_s, z_t⟩)/Σ (m − m̄)². So
 //
 //	alone  E({t})            = (2⟨m − m̄, z_t⟩ − ⟨z_t, z_t⟩) / Σ (m − m̄)²,
 //	lost   E(all) − E(all∖t) = alone − 2 Σ_{s≠t} ⟨z_s, z_t⟩ / Σ (m − m̄)²,
 //	share  (alone + lost)/2,
 //
-// where share is the mean of what t adds over all orders in which the players may come (L. S. Shapley, 1953), and adds
-// up to E. Alone and lost do not: they differ if factors correlate. Each of the three may be negative for a player that
-// makes the prediction worse. The cost is n·p·k².
+// where share is the mean contribution of t over all orders of the players (L. S. Shapley, 1953); shares add up to E.
+// Alone and lost do not: they differ if factors correlate. Each of the three may be negative for a player that makes
+// the prediction worse. The cost is n·p·k².
 func Explain(of *fit.Outcome) (*model.ExplainedBy, error) {
 	p, err := newPrediction(of.Study, of.Learnt, of.Scores)
 	if err != nil {
@@ -53,8 +53,8 @@ func Explain(of *fit.Outcome) (*model.ExplainedBy, error) {
 // CrossValidate is Explain for participants and answers that nothing was learned from. Participants are dealt to 10
 // folds. The method learns from all but one fold, and the scores of those in it come from nine tenths of their answers
 // to the items; the predictions of the other tenth are compared with the answers, for each tenth in turn. Means are
-// those of the participants learned from, and the factors of each fold are matched with those of the fit, as Bootstrap
-// does it. Progress may be nil.
+// those of the participants learned from, and the factors of each fold are matched with those of the fit, like in
+// Bootstrap. Progress may be nil.
 //
 // A fold without which the method cannot learn is not predicted: failed counts these. If all fail it returns the first
 // error of (*fit.Options).Learn. It returns the cause of ctx if that ends first. The cost is that of ten fits.
@@ -132,7 +132,7 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 		}
 		for i := range n {
 			if !slices.ContainsFunc(x.RawRowView(i), func(v float64) bool { return v == v }) {
-				copy(scores.RawRowView(i), p.scores) // the mean, of somebody who answered nothing else
+				copy(scores.RawRowView(i), p.scores) // the mean, for a participant without other answers
 			}
 		}
 		if err := d.add(p, held, scores, hidden, places); err != nil {
@@ -142,20 +142,20 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 	return d, nil
 }
 
-// prediction tells what a fit makes of scores and confounds: base + Σ_t w_t·q_t + what the confounds add.
+// prediction predicts answers from scores and confounds: base + Σ_t w_t·q_t + the effect of the confounds.
 type prediction struct {
 	study *fit.Study
 	parts
 	model fit.Factors
-	// base is what nothing makes of each item, and loadings, k×p, what each factor adds to it if its score is 1.
+	// base is the prediction for each item if all scores are 0, and loadings, k×p, what a score of 1 adds to it.
 	base     []float64
 	loadings *mat.Dense
-	// Means over those learned from: of the answers to each item, of the scores, and of what the confounds add.
+	// Means over the training participants: of the answers to each item, of the scores, and of the confounds' effects.
 	answers, scores, added []float64
 	regression             *mat.Dense // coefficients of the answers on the confounds alone, p×c; nil without confounds
 }
 
-// newPrediction returns that of a fit with these scores, a row for each of its Rows.
+// newPrediction returns the prediction of a fit with these scores, a row for each of its Rows.
 func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction, error) {
 	_, k := scores.Dims()
 	given := s.AnswersOf(l.Rows, l.Items)
@@ -163,13 +163,13 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 		study: s, parts: partsOf(l), model: l.Factors(), answers: linalg.ColumnMeans(given),
 		scores: linalg.ColumnMeans(scores),
 	}
-	units, nobody := mat.NewDense(k+1, k, nil), (*mat.Dense)(nil) // the first row stays 0
+	units, none := mat.NewDense(k+1, k, nil), (*mat.Dense)(nil) // the first row stays 0
 	units.Slice(1, k+1, 0, k).(*mat.Dense).Copy(linalg.Identity(k))
 	if p.confounds != nil {
 		_, c := p.confounds.Dims()
-		nobody = mat.NewDense(k+1, c, nil)
+		none = mat.NewDense(k+1, c, nil)
 	}
-	made, err := p.model.Reconstruct(units, nobody)
+	made, err := p.model.Reconstruct(units, none)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 	return p, err
 }
 
-// known returns the confounds of participants as the method takes them.
+// known returns the confounds of participants in the form that the method uses.
 func (p *prediction) known(rows []int) *mat.Dense {
 	if p.confounds == nil {
 		return nil
@@ -206,7 +206,7 @@ func (p *prediction) addedTo(rows []int) (*mat.Dense, error) {
 // division holds the sums for each player: the k factors, then the confounds, then the items' means.
 type division struct {
 	variance float64 // Σ (m − m̄)²
-	left     float64 // the squares that the regression on the confounds alone leaves
+	left     float64 // residual squares of the regression on the confounds alone
 	with     *mat.VecDense
 	between  *mat.SymDense
 }
@@ -221,7 +221,7 @@ func (d *division) merge(other *division) {
 	d.between.AddSym(d.between, other.between)
 }
 
-// add takes the observed answers of these participants to these items. The factor places[t] is the player t.
+// add adds the observed answers of these participants to these items. The factor places[t] is the player t.
 func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, places []int) error {
 	added, err := p.addedTo(rows)
 	if err != nil {
@@ -241,7 +241,7 @@ func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, plac
 				above += p.scores[c] * q
 				if w := scores.At(i, c); w == w {
 					z.SetVec(t, (w-p.scores[c])*q)
-				} else { // of somebody without answers
+				} else { // a participant without answers
 					z.SetVec(t, 0)
 				}
 			}
@@ -290,7 +290,7 @@ func (d *division) shares(confounds bool) *model.ExplainedBy {
 	return e
 }
 
-// ratio returns a/b, 0 if b is too small to tell.
+// ratio returns a/b, 0 if that is not finite.
 func ratio(a, b float64) float64 {
 	if r := a / b; r-r == 0 {
 		return r

@@ -15,17 +15,17 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// The baselines: what a label is predicted from instead of factors. None of them uses the confounds.
+// The baselines, which predict labels without factors. None of them uses the confounds.
 const (
-	// MethodItems takes the answers to all items, with the mean of those trained on for a missing one.
+	// MethodItems uses the answers to all items, with the training mean for a missing one.
 	MethodItems = "items"
-	// MethodPCA takes the first k principal components of the standardized items, with 0 for a missing answer.
+	// MethodPCA uses the first k principal components of the standardized items, with 0 for a missing answer.
 	MethodPCA = "pca"
-	// MethodSums takes the mean answer to each subscale, the sum score over the number of answers; all items are one
-	// subscale if none has one. Who answered nothing of a subscale has the mean of those trained on.
+	// MethodSums uses the mean answer to each subscale, the sum score over the number of answers; all items are one
+	// subscale if none has one. A subscale without answers has the training mean.
 	MethodSums = "sums"
-	// MethodMissing takes no answer at all, but the share of missing answers in each subscale; an item without a
-	// subscale is its own. What it predicts, the pattern of missing answers tells alone.
+	// MethodMissing uses no answers, only the share of missing answers in each subscale; an item without a subscale is
+	// its own. It measures how far missing answers alone predict a label.
 	MethodMissing = "missing"
 )
 
@@ -39,15 +39,15 @@ func HasFactors(method string) bool {
 	return method == MethodPCA || slices.Contains(model.Methods(), method)
 }
 
-// signed reports whether the signs of the factors are not arbitrary.
+// signed reports whether the signs of the factors are determined.
 func signed(method string) bool { return method == model.MethodICQF || method == model.MethodL1 }
 
-// trained is what a method learned from some participants.
+// trained is a method fitted to some participants.
 type trained struct {
-	rows, items []int      // that it learned from, by their numbers in the study
+	rows, items []int      // used for the fit, by their numbers in the study
 	loadings    *mat.Dense // a row for each item, comparable between items of different ranges; nil without factors
 	early       bool       // the updates ended at MaxIter
-	// features returns what predicts the labels of participants, a row for each.
+	// features returns the predictors of the participants' labels, a row for each.
 	features func(rows []int) (*mat.Dense, error)
 }
 
@@ -136,7 +136,7 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 	return nil
 }
 
-// average returns the mean of the answers of each participant to each scale, NaN without any.
+// average returns the mean of the answers of each participant to each scale, NaN without answers.
 func average(answers *mat.Dense, rows []int, scales []questionnaire.Scale) *mat.Dense {
 	return summarized(rows, scales, func(i int, items []int) float64 {
 		sum, count := 0.0, 0.0
@@ -162,7 +162,7 @@ func missing(answers *mat.Dense, rows []int, scales []questionnaire.Scale) *mat.
 	})
 }
 
-// summarized returns a matrix with the value of each participant for each scale.
+// summarized returns a matrix with a value for each participant and scale.
 func summarized(rows []int, scales []questionnaire.Scale, value func(i int, items []int) float64) *mat.Dense {
 	out := mat.NewDense(len(rows), len(scales), nil)
 	out.Apply(func(r, c int, _ float64) float64 { return value(rows[r], scales[c].Items) }, out)

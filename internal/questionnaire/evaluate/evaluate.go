@@ -1,5 +1,5 @@
-// Package evaluate tells how good the factors of a questionnaire are: how well their scores predict labels of held-out
-// participants, and how stable their loadings are when fewer participants are learnt from.
+// Package evaluate measures how well the scores of factors predict labels of held-out participants, and how stable the
+// loadings are with fewer training participants.
 package evaluate
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// leastTrained is the least number of participants to learn from: with one, no item varies.
+	// leastTrained is the least number of training participants: with one, no item varies.
 	leastTrained = 2
 	// heldOut is the share of the participants that each repeat holds out.
 	heldOut = 0.2
@@ -51,9 +51,9 @@ const DefaultRepeats = 10
 // Evaluation is the outcome of Run.
 type Evaluation struct {
 	Items []string `json:"items"` // names, in the order of the file
-	// The candidate is that of the fits to all participants.
+	// The candidate of the fits to all participants.
 	model.Candidate
-	// Choices are the candidates of the repeats, chosen without those held out; none if there was nothing to choose.
+	// Choices are the candidates of the repeats, chosen without the held-out participants; empty if nothing was chosen.
 	Choices      []model.Candidate `json:"choices,omitempty"`
 	Participants int               `json:"participants"`
 	Repeats      int               `json:"repeats"`
@@ -63,7 +63,7 @@ type Evaluation struct {
 	Disjoint     []Halves          `json:"disjoint"` // of the methods with factors
 	// Unconverged counts the fits that ended at MaxIter, those of the cross-validation and to all participants too.
 	Unconverged int `json:"unconverged"`
-	// Warnings tell of choices, on all participants or in a repeat, at an end of the candidates.
+	// Warnings report choices at an end of the candidates, on all participants or in a repeat.
 	Warnings []string `json:"warnings"`
 }
 
@@ -72,13 +72,13 @@ type Share struct {
 	Method       string  `json:"method"`
 	Share        float64 `json:"train_share"`
 	Participants int     `json:"participants"`
-	// Stability is the correlation with the loadings of all participants, those trained on among them.
+	// Stability is the correlation with the loadings of all participants, including those trained on.
 	Stability Measure   `json:"stability"`
 	AUROC     []Measure `json:"auroc"` // in the order of the labels
 	// Differences are those of the AUROC less that of the first method on the same split; nil for the first method.
 	Differences []Measure `json:"auroc_difference,omitempty"`
 	// EmptyFactors counts, over the repeats, the factors whose loadings are all 0, and EmptyInWhole those of the fit to
-	// all participants. They have no correlation with any other, and do not count for the stability.
+	// all participants. They have no correlation, and are excluded from the stability.
 	EmptyFactors int `json:"empty_factors"`
 	EmptyInWhole int `json:"empty_factors_in_whole"`
 	// ItemsLeftOut are those that in some repeat did not vary among the participants trained on.
@@ -86,7 +86,7 @@ type Share struct {
 	Unconverged  int      `json:"unconverged"` // fits that ended at MaxIter
 }
 
-// Run holds a fifth of the participants out, again and again, learns factors from shares of the others, and measures
+// Run repeatedly holds out a fifth of the participants, learns factors from shares of the others, and measures
 //
 //   - for each label, the area under the receiver operating characteristic of a ridge logistic regression of the label
 //     on the scores. The regression learns, with balanced weights, from the participants that the factors were learnt
@@ -94,21 +94,19 @@ type Share struct {
 //     compared with the first on the same splits;
 //   - the stability with the whole: the correlation over the items of each factor's loadings with those learnt from all
 //     participants, best match for best match (Lam et al., sections 4.2.4 and 4.2.5), over all factors and repeats.
-//     Those trained on are among all, so it is the larger the larger the share, and says little of how loadings would
-//     differ in a new sample;
+//     All participants include those trained on, so it grows with the share, and says little about a new sample;
 //   - the stability of disjoint halves: the same, and Tucker's congruence, of the loadings of two halves of the
-//     participants with nobody in both, at the candidate of all participants. Each half is as good as a new sample of
-//     its size.
+//     participants, at the candidate of all participants. Each half is equivalent to a new sample of its size.
 //
 // Factors of fa and pca have arbitrary signs: they are matched by the absolute value of the congruence, and a match of
 // negative congruence is turned.
 //
 // If there are several candidates for factors and β, cross-validation chooses among them: on all participants for the
-// loadings that the stability compares with, and in each repeat on those who are not held out, so that the area depends
-// on nobody held out. Scores of training and held-out participants come from the loadings alone, in the same way.
+// loadings that the stability compares with, and in each repeat on those who are not held out, so that the area does
+// not depend on the latter. Scores of training and held-out participants come from the loadings alone, in the same way.
 //
-// An item that does not vary among those trained on is left out there as if it were not in the file, and does not count
-// for the stability. A participant who answered only such items is neither trained on nor held out.
+// An item that does not vary among the training participants is left out there as if it were not in the file, and is
+// excluded from the stability. A participant who answered only such items is neither trained on nor held out.
 //
 // The smallest share must have two participants, and as many as factors; larger default candidates are not tried.
 func Run(ctx context.Context, o Options) (*Evaluation, error) {
@@ -153,7 +151,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 		p.fits--
 		p.set(0, 0)
 	}
-	wholes := make([]*trained, len(o.Methods)) // first, so that a method that cannot learn fails before hours of others
+	wholes := make([]*trained, len(o.Methods)) // first, so that a method that cannot learn fails at the start
 	for i, method := range o.Methods {
 		if wholes[i], err = o.learn(ctx, s, method, s.Order, e.Candidate); err != nil {
 			return nil, fmt.Errorf("evaluating %s on all participants: %w", method, err)
@@ -185,7 +183,7 @@ func Run(ctx context.Context, o Options) (*Evaluation, error) {
 	return e, nil
 }
 
-// Compared returns what the largest share gave for all methods that were compared with the first one.
+// Compared returns the outcomes of the largest share for all methods that were compared with the first one.
 func (e *Evaluation) Compared() []Share {
 	most := e.Shares[len(e.Shares)-1].Share
 	var all []Share
@@ -239,12 +237,12 @@ func (e *Evaluation) FactorsInside() string {
 	return inside
 }
 
-// progress adds up the fits. How many a cross-validation to come takes is not known: it counts as the one that runs.
+// progress adds up the fits. A future cross-validation is assumed to have as many as the current one.
 type progress struct {
 	report func(done, total int) // may be nil
-	done   int                   // fits of what has ended
+	done   int                   // fits that have ended
 	rounds int                   // cross-validations that have not ended
-	fits   int                   // to come after them
+	fits   int                   // that follow them
 }
 
 func (p *progress) set(done, total int) {
@@ -259,7 +257,7 @@ func (p *progress) next(fits int) {
 	p.rounds--
 }
 
-// check fills in the defaults. β is icqf's alone, and a number of factors that no method has needs no choice.
+// check fills in the defaults. Only icqf has β, and without a method with factors their number need not be chosen.
 func (o *Options) check() error {
 	if len(o.Methods) == 0 {
 		o.Methods = []string{model.MethodICQF}
@@ -355,7 +353,8 @@ func (o *Options) split(s *fit.Study, repeat int) (test, others []int) {
 	return shuffled[:held], shuffled[held:]
 }
 
-// Chooser returns the method that chooses for all of these: icqf, or without it the first that a fit can take, if any.
+// Chooser returns the method that chooses for all of these: icqf if given, else the first that a fit can use, else
+// icqf.
 func Chooser(methods []string) string {
 	fits := func(m string) bool { return slices.Contains(model.Methods(), m) }
 	if at := slices.IndexFunc(methods, fits); at >= 0 && !slices.Contains(methods, model.MethodICQF) {
@@ -372,7 +371,7 @@ func (o *Options) chooseInside(ctx context.Context, s *fit.Study, repeat int) (*
 	return o.Choose(ctx, &inside)
 }
 
-// share evaluates a method on a share of the participants. areas has those of each label and repeat, NaN for none.
+// share evaluates a method on a share of the participants. areas holds the AUROC of each label and repeat, or NaN.
 func (o *Options) share(ctx context.Context, s *fit.Study, whole *trained, e *Evaluation, method string, share float64,
 	step func(*trained),
 ) (r *Share, areas [][]float64, err error) {
@@ -470,7 +469,7 @@ func (o *Options) predict(ctx context.Context, m *trained, labels []int8,
 	if err != nil {
 		return 0, false, err
 	}
-	// The best penalty of many items can be far below the last of glmnet's, and that of scores is found sooner.
+	// The best penalty for many items can be far below the last of glmnet's; for scores it is found sooner.
 	ridge := elasticnet.Settings{Alpha: 0, Standardize: true, Turn: true, Threads: o.Threads}
 	cv, err := elasticnet.CrossValidate(ctx, elasticnet.Problem{Design: x, Y: y, Weights: weights}, folds, ridge)
 	if err != nil {

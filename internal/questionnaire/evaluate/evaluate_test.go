@@ -54,7 +54,7 @@ func TestEvaluate(t *testing.T) {
 		switch s.Method {
 		case MethodSums: // of all items: the illness comes with a third of them
 			least = 0.6
-		case MethodMissing: // nothing to tell
+		case MethodMissing: // nothing to check
 			least = 0.2
 		}
 		if s.AUROC[0].Count != o.Repeats || s.AUROC[0].Mean < least || s.Method == MethodMissing &&
@@ -66,7 +66,7 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s, share %v: differences %+v", s.Method, s.Share, d)
 		}
 		if s.AUROC[1].Mean > 0.75 {
-			t.Errorf("%s, share %v: AUROC %+v of what no factor tells", s.Method, s.Share, s.AUROC[1])
+			t.Errorf("%s, share %v: AUROC %+v without information in any factor", s.Method, s.Share, s.AUROC[1])
 		}
 		if !HasFactors(s.Method) {
 			if s.Stability.Count > 0 {
@@ -97,8 +97,8 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// leastStability is the least mean that planted factors are found again with. The planted ones vary alike, and so
-// principal components, which are not rotated, mix them in every sample in another way.
+// leastStability is the least mean that planted factors are found again with. The planted ones have the same variance,
+// and so principal components, which are not rotated, mix them in every sample in another way.
 func leastStability(method string) float64 {
 	if method == MethodPCA {
 		return 0.8
@@ -148,7 +148,7 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 		t.Errorf("the choice depends on those held out:\n%s", diff)
 	}
 	if cmp.Equal(allBefore, allAfter) {
-		t.Error("the choice on all participants does not depend on these answers, so the test tells nothing")
+		t.Error("the choice on all participants does not depend on these answers, so the test proves nothing")
 	}
 }
 
@@ -274,7 +274,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 			row[3] = "" // q3 is answered by six
 		}
 		if i >= 3 {
-			row[6] = "1" // q6 is answered by three as they like, by the others alike
+			row[6] = "1" // q6 is answered differently by three only
 		}
 	}
 	o := Options{
@@ -308,7 +308,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		}
 	}
 
-	// The answers to q3 and q6 are of no account where they do not vary.
+	// The answers to q3 and q6 are ignored where they do not vary.
 	s, err := o.Begin()
 	if err != nil {
 		t.Fatal(err)
@@ -494,7 +494,7 @@ func TestEvaluateCancelled(t *testing.T) {
 	}
 }
 
-// A fifth of a public questionnaire of few participants has items that all of them answer alike.
+// A fifth of a public questionnaire of few participants has items that all of them answer the same.
 func TestEvaluateSharedData(t *testing.T) {
 	t.Parallel()
 	shared := os.Getenv("WARDCAST_SHARED")

@@ -20,7 +20,7 @@ import (
 
 const half = 0.5
 
-// Halves compares what a method learned from two halves of the participants, with nobody in both.
+// Halves compares the loadings of a method between two disjoint halves of the participants.
 type Halves struct {
 	Method       string  `json:"method"`
 	Share        float64 `json:"train_share"`  // of each half
@@ -28,7 +28,7 @@ type Halves struct {
 	// Stability is the correlation, Congruence that of Tucker, of the loadings of matched factors.
 	Stability  Measure `json:"stability"`
 	Congruence Measure `json:"congruence"`
-	// EmptyFactors counts those of both halves, over the repeats. They match none.
+	// EmptyFactors counts those of both halves, over the repeats. They have no match.
 	EmptyFactors int `json:"empty_factors"`
 	// ItemsLeftOut are those that in some half did not vary.
 	ItemsLeftOut []string `json:"items_left_out"`
@@ -84,10 +84,10 @@ func (l leftOut) names(s *fit.Study) []string {
 	return names
 }
 
-// match tells how the factors of two fits agree.
+// match is the agreement between the factors of two fits.
 type match struct {
 	correlations, congruences []float64 // of the loadings of each pair
-	empty                     [2]int    // factors of either fit that have no loadings
+	empty                     [2]int    // number of factors of each fit without loadings
 }
 
 // compare matches the factors of two fits by the items that both have; without any, all factors are empty.
@@ -107,8 +107,8 @@ func compare(a, b *trained, signed bool) match {
 // matched pairs the columns of two matrices of loadings so that the sum of their correlations is largest; the sum of
 // the absolute values of their congruences if the signs are arbitrary, and a pair of negative congruence then counts
 // with the opposite sign. The absolute value of a correlation would not do: factors with different items correlate
-// negatively. Columns that are all 0 match none. The cosine of two columns is Tucker's congruence, that of two centred
-// columns their correlation.
+// negatively. Columns that are all 0 have no match. The cosine of two columns is Tucker's congruence, that of two
+// centred columns their correlation.
 func matched(a, b *mat.Dense, signed bool) match {
 	first, second := filled(a), filled(b)
 	_, k := a.Dims()
@@ -138,7 +138,7 @@ func matched(a, b *mat.Dense, signed bool) match {
 	return m
 }
 
-// cosine returns that of column s of a and column t of b, 0 if one of them is 0.
+// cosine returns the cosine of column s of a and column t of b, 0 if one of them is 0.
 func cosine(a, b *mat.Dense, s, t int) float64 {
 	f, g := a.ColView(s), b.ColView(t)
 	if lengths := mat.Norm(f, 2) * mat.Norm(g, 2); lengths > 0 {
@@ -163,11 +163,11 @@ type Measure struct {
 	Count     int     `json:"count"`              // of the values
 	Mean      float64 `json:"mean"`               // null without values
 	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
-	// Interval is that of resampled, for an AUROC or a difference whose values differ.
+	// Interval is set by resampled, for an AUROC or a difference whose values differ.
 	Interval *eval.Interval `json:"interval_95,omitempty"`
 }
 
-// MarshalJSON writes null for what too few values do not define.
+// MarshalJSON writes null for undefined figures.
 func (m Measure) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"count": m.Count, "mean": nil, "standard_deviation": nil}
 	if m.Count > 0 {
@@ -193,14 +193,14 @@ func measure(values []float64) Measure {
 	return m
 }
 
-// resampled is measure for the values of repeated splits, n₂/n₁ of whose held-out and training participants is the
-// ratio. Its interval is the corrected resampled t interval over those that are not NaN,
+// resampled is measure for the values of repeated splits; ratio is n₂/n₁, held-out over training participants. Its
+// interval is the corrected resampled t interval over those that are not NaN,
 //
 //	mean ± t·√(1/J + n₂/n₁)·deviation,  t the 97.5 % quantile of Student's distribution with J − 1 degrees of freedom,
 //
 // within low to 1. The J splits share participants, so the variance of their mean is more than 1/J of theirs: C. Nadeau
-// and Y. Bengio, "Inference for the generalization error", 2003, section 3. It takes the correlation of two splits for
-// n₂/(n₁ + n₂), which nothing estimates without bias.
+// and Y. Bengio, "Inference for the generalization error", 2003, section 3. It assumes the correlation n₂/(n₁ + n₂)
+// between two splits; this has no unbiased estimator.
 func resampled(values []float64, ratio, low float64) Measure {
 	m := measure(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 	if m.Count > 1 && m.Deviation > 0 {

@@ -103,7 +103,7 @@ func TestCompareTakesItemsOfBoth(t *testing.T) {
 }
 
 // Of two factors with different items, each correlates with the opposite of the other, since the items of one lack
-// loadings on the other. That does not make them the same factor: the congruence tells which are.
+// loadings on the other. That does not make them the same factor: the congruence shows which are.
 func TestMatchedTakesTheSameItems(t *testing.T) {
 	t.Parallel()
 	a := mat.NewDense(6, 2, []float64{.8, 0, .7, 0, .6, 0, 0, .8, 0, .7, 0, .6})

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// heaviest is how many items a factor is found by, labelItems how many name it.
+	// heaviest is the number of items by which a factor is found, labelItems the number of items in its name.
 	heaviest   = 40
 	labelItems = 3
 )
 
-// Source returns what reads the models in output folders of fits. Its error names those that cannot be read.
+// Source returns a function that reads the models in output folders of fits. Its error names the unreadable ones.
 func Source(folders []string) func(context.Context) ([]*topicindex.Version, error) {
 	return func(context.Context) ([]*topicindex.Version, error) {
 		var all []*topicindex.Version

@@ -20,7 +20,7 @@ import (
 
 const firstBeta = 0.1
 
-// firstMost is the most factors that the search begins with.
+// firstMost is the largest number of factors that the search begins with.
 const firstMost = 20
 
 // DefaultFactors are first candidates for the number of factors: 1, 2, 3, 4, 6, 9, 13 and 19, at most half the items.
@@ -38,7 +38,7 @@ func fewer(k int) int { return k - max(1, k/3) }
 
 func mostFactors(items int) int { return max(1, items/2) }
 
-// DefaultBetas are the candidates for the weight of the penalties that Choose tries on its way to the best.
+// DefaultBetas are the candidates for the weight of the penalties among which Choose searches.
 func DefaultBetas() []float64 {
 	return []float64{0, 0.001, 0.003, 0.01, 0.03, firstBeta, 0.3, 1, 3, 10, 30, 100}
 }
@@ -51,13 +51,13 @@ type Choice struct {
 	OneStandardErrorFactors int           `json:"one_standard_error_factors"`
 	OneStandardErrorBeta    float64       `json:"one_standard_error_beta"`
 	Curve                   []model.Point `json:"curve"`
-	// Partitions is how often the answers were dealt to folds.
+	// Partitions is the number of times that the answers were dealt to folds.
 	Partitions int `json:"partitions"`
-	// Unconverged counts the Fits that ended at MaxIter; RelTol is what ended the others.
+	// Unconverged counts the Fits that ended at MaxIter; RelTol ended the others.
 	Fits        int     `json:"fits"`
 	Unconverged int     `json:"unconverged"`
 	RelTol      float64 `json:"rel_tol"`
-	// Warnings tell if the candidates end where the error is lowest.
+	// Warnings report a lowest error at an end of the candidates.
 	Warnings []string `json:"warnings"`
 	Seconds  float64  `json:"seconds"`
 }
@@ -86,11 +86,11 @@ type Ranking struct {
 	*Choice
 	Parallel *Parallel `json:"parallel"`
 	MAP      *MAP      `json:"map"`
-	// FitFactors is the number of factors that a fit of factor analysis takes without candidates; 0 if there is none.
+	// FitFactors is the number of factors of a factor analysis without candidates; 0 if undetermined.
 	FitFactors int `json:"fit_factors,omitempty"`
 }
 
-// Lines returns the outcome of each criterion as a line, and for factor analysis what a fit takes.
+// Lines returns the outcome of each criterion as a line, and for factor analysis the number of factors of a fit.
 func (r *Ranking) Lines() []string {
 	lines := []string{r.Parallel.String(), r.MAP.String(), r.String()}
 	if r.Method != model.MethodFA {
@@ -172,12 +172,12 @@ func (o *Options) Choose(ctx context.Context, s *Study) (*Choice, error) {
 	return c, nil
 }
 
-// next returns the candidates to try after these, none if the search is over.
+// next returns the next candidates to try, none if the search is over.
 func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 	best := c.Lowest.Candidate
 	betas = o.Betas
 	if o.searchBeta {
-		// At a β that is not the best, a search for the number of factors would be lost: untried β come first.
+		// A search for the number of factors would be wasted at a β that is not the best: untried β come first.
 		if betas = o.nextBetas(c, false); len(betas) > 0 {
 			return []int{best.Factors}, betas
 		}
@@ -197,7 +197,7 @@ func (o *Options) next(c *rank.Choice) (factors []int, betas []float64) {
 	return factors, betas
 }
 
-// point returns that of a candidate, nil if it was not tried.
+// point returns the Point of a candidate, nil if it was not tried.
 func point(c *rank.Choice, k int, beta float64) *rank.Point {
 	if at := slices.IndexFunc(c.Curve,
 		func(p rank.Point) bool { return p.Candidate == rank.Candidate{Factors: k, Beta: beta} }); at >= 0 {
@@ -206,12 +206,12 @@ func point(c *rank.Choice, k int, beta float64) *rank.Point {
 	return nil
 }
 
-// nextBetas returns the β next to the best that are to be tried with the best number of factors: those that were tried
-// with no number, or all that may be better.
+// nextBetas returns the neighbours of the best β to try with the best number of factors: those not tried at all and, if
+// all, those that may still be better.
 func (o *Options) nextBetas(c *rank.Choice, all bool) (betas []float64) {
 	at := slices.Index(o.Betas, c.Lowest.Beta)
 	for _, beta := range o.Betas[max(0, at-1):min(at+2, len(o.Betas))] {
-		var nearest *rank.Point // the one with this β whose number of factors is next to the best
+		var nearest *rank.Point // of this β, with the number of factors nearest to the best
 		distance := func(k int) int { return max(k-c.Lowest.Factors, c.Lowest.Factors-k) }
 		for i, p := range c.Curve {
 			if p.Beta == beta && (nearest == nil || distance(p.Factors) < distance(nearest.Factors)) {
@@ -233,7 +233,7 @@ func (o *Options) nextBetas(c *rank.Choice, all bool) (betas []float64) {
 
 // nextFactors returns the numbers of factors to try at the best β.
 func (o *Options) nextFactors(c *rank.Choice) (factors []int) {
-	// around returns the nearest numbers below and above k that were tried at the best β, 0 and none if there are none.
+	// around returns the nearest numbers below and above k that were tried at the best β, else 0.
 	none := o.MostFactors + 1
 	around := func(k int) (below, above int) {
 		above = none
@@ -279,7 +279,7 @@ func (o *Options) nextFactors(c *rank.Choice) (factors []int) {
 	return factors
 }
 
-// edges warns if the lowest error is at an end of the candidates beyond which there are more, up to most factors.
+// edges warns if the lowest error is at an end of the candidates and values beyond it are possible, up to most factors.
 func edges(c *rank.Choice, most int) []string {
 	warnings := []string{}
 	best := c.Lowest.Candidate
@@ -354,7 +354,7 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 			if err != nil {
 				return nil, false, err
 			}
-			// An item that does not vary in training is left out there, and its mean is the prediction.
+			// An item that does not vary in training is left out there, and predicted by its mean.
 			whole := mat.NewDense(rows, len(means), nil)
 			whole.Apply(func(_, j int, _ float64) float64 { return means[j] }, whole)
 			for column, j := range l.Items {
@@ -367,7 +367,7 @@ func (o *Options) validated(s *Study, data icqf.Data) rank.Method {
 	}
 }
 
-// reconstruct returns the answers of these participants to the Items as predicted, by scores of 0 of who answered none.
+// reconstruct predicts the answers of these participants to the Items; scores are 0 for participants without answers.
 func (l *Learnt) reconstruct(rows []int) (*mat.Dense, error) {
 	scores, err := l.Score(rows)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// A parallel analysis makes about drawnAnswers random answers, to be quick, in fewestDraws to rank.DefaultDraws draws.
+// A parallel analysis draws about drawnAnswers random answers, to be quick, in fewestDraws to rank.DefaultDraws draws.
 const (
 	drawnAnswers = 1_000_000
 	fewestDraws  = 20
 )
 
-// mostReduced is the most items whose factors parallel analysis counts; draws of more take long: it counts components.
+// mostReduced is the number of items above which parallel analysis counts components instead of factors, for speed.
 const mostReduced = 150
 
 // What a parallel analysis counts.
@@ -34,24 +34,24 @@ const (
 
 // Parallel is the outcome of a parallel analysis.
 type Parallel struct {
-	// Of is what the eigenvalues are of: "component", or "factor" for those with communalities on the diagonal.
+	// Of names the matrix of the eigenvalues: "component", or "factor" with communalities on the diagonal.
 	Of string `json:"of"`
-	// Suggested is the number of factors; nil if there is none, for the Reason.
+	// Suggested is the number of factors; nil if undefined, and Reason says why.
 	Suggested *int `json:"suggested"`
 	// Eigenvalues are those of the correlations, Reference the 95 % quantiles of those of random answers; descending.
 	Eigenvalues []float64 `json:"eigenvalues"`
 	Reference   []float64 `json:"reference"`
 	Draws       int       `json:"draws"`
 	Reason      string    `json:"reason,omitempty"`
-	// Correlation is the kind of the correlations if polychoric ones were asked for.
+	// Correlation is the kind of the correlations if polychoric ones were requested.
 	Correlation factoranalysis.Kind `json:"correlation,omitempty"`
 }
 
 // MAP is the outcome of Velicer's minimum average partial test.
 type MAP struct {
-	// Suggested is the number of components with the least mean; nil if there is none, for the Reason.
+	// Suggested is the number of components with the least mean; nil if undefined, and Reason says why.
 	Suggested *int `json:"suggested"`
-	// Curve holds the mean squared correlation that is left after 0, 1, 2 … components.
+	// Curve holds the mean squared partial correlation after 0, 1, 2 … components.
 	Curve  []float64 `json:"curve"`
 	Reason string    `json:"reason,omitempty"`
 	// Correlation is as in Parallel.
@@ -76,7 +76,7 @@ func (m *MAP) String() string {
 		wording.Count(*m.Suggested, "component"), m.Curve[*m.Suggested])
 }
 
-// of names the correlations that a criterion rests on.
+// of names the correlations that a criterion uses.
 func of(kind factoranalysis.Kind) string {
 	if kind == "" {
 		return ""
@@ -84,7 +84,7 @@ func of(kind factoranalysis.Kind) string {
 	return fmt.Sprintf(" of %s correlations", kind)
 }
 
-// taken returns the number of factors that a factor analysis takes unless it is given one; 0 if none is suggested.
+// taken returns the number of factors of a factor analysis if none is given; 0 if none is suggested.
 func (p *Parallel) taken(s *Study) int {
 	if p.Suggested == nil {
 		return 0
@@ -93,7 +93,7 @@ func (p *Parallel) taken(s *Study) int {
 }
 
 // Parallel compares the eigenvalues of the answers' correlations with those of random answers. The correlations are
-// those of the options, but Pearson's for components. If there is no outcome, it tells the reason; the error is the
+// those of the options, but Pearson's for components. If the outcome is undefined, Reason says why; the error is the
 // context's, or a *table.Error for an item without polychoric correlations.
 func (o *Options) Parallel(ctx context.Context, s *Study) (*Parallel, error) {
 	n, p := s.Answers.Dims()
@@ -141,7 +141,7 @@ func (o *Options) kind() factoranalysis.Kind {
 }
 
 // MAP computes the test on the pairwise correlations of the answers, up to half as many components as items or
-// participants. If there is no outcome, it tells the reason.
+// participants. If the outcome is undefined, Reason says why.
 func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	out := &MAP{}
 	if o.kind() == factoranalysis.Polychoric {
@@ -162,7 +162,7 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	case err != nil:
 		out.Curve, out.Reason = []float64{}, err.Error()
 	default:
-		// With fewer participants than items, what many components leave is rounding.
+		// With fewer participants than items, the rest after many components is rounding.
 		n, p := s.Answers.Dims()
 		out.Curve = out.Curve[:min(len(out.Curve), mostFactors(min(n, p))+1)]
 		least := floats.MinIdx(out.Curve)
@@ -171,7 +171,7 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 	return out, nil
 }
 
-// correlated returns the answers to correlate, for factor analysis less what the confounds add.
+// correlated returns the answers to correlate, for factor analysis less the confounds' effects.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	x := s.Data(s.Order).Answers
 	if o.Method != model.MethodFA || s.Known == nil {

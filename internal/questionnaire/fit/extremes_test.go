@@ -19,7 +19,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 )
 
-// A penalty that leaves nothing of some or all factors, and a range that looks like no range, are told with the result.
+// A penalty that empties some or all factors, and an implausible range, cause warnings in the result.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -63,8 +63,8 @@ func TestWarnings(t *testing.T) {
 		[]string{"2 of 3 factors are empty", "999", "those of 22 participants on factor1"})
 }
 
-// Scores of people who were not asked the items of a factor are no measurements: they do not count for what is said of
-// the factor, and are told with the group that lacks the scale.
+// Scores of people who were not asked the items of a factor are not measurements: they are excluded from the statistics
+// of the factor, and a warning names the group that lacks the scale.
 func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 	t.Parallel()
 	for _, method := range model.Methods() {
@@ -109,7 +109,7 @@ func TestScoresOfPeopleWhoWereNotAsked(t *testing.T) {
 					t.Fatal(err)
 				}
 				if n := len(scored.Vague[some]); n != f.Summary.Participants-got.Participants {
-					t.Errorf("%+v: score tells of %d participants, fit of %d", o, n,
+					t.Errorf("%+v: score reports %d participants, fit %d", o, n,
 						f.Summary.Participants-got.Participants)
 				}
 			}
@@ -150,7 +150,7 @@ func checkWarnings(t *testing.T, f *model.Fitted, words []string) {
 	}
 }
 
-// Answers and confounds of any size are fitted and stored, or refused: no number of a model is none.
+// Answers and confounds of any size are fitted and stored, or refused: no number of a model is NaN or infinite.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

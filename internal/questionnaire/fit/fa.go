@@ -11,17 +11,17 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Factors scores participants by what a method has learned.
+// Factors scores participants with the fit of a method.
 type Factors interface {
 	// Score returns the scores, n×k, from answers, n×p with NaN for a missing one, and confounds, n×c or nil.
 	Score(answers, confounds *mat.Dense) (*mat.Dense, error)
-	// StandardErrors returns those of the scores, n×k, from the answers.
+	// StandardErrors returns the standard errors of the scores, n×k, from the answers.
 	StandardErrors(answers *mat.Dense) (*mat.Dense, error)
-	// Reconstruct returns the answers that scores and confounds make, n×p.
+	// Reconstruct predicts answers from scores and confounds, n×p.
 	Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error)
 }
 
-// FactorsOf returns what scores by the model.
+// FactorsOf returns the Factors of a model.
 func FactorsOf(m *model.Model) Factors {
 	if m.FA != nil {
 		return &FA{FA: *m.FA}
@@ -29,7 +29,7 @@ func FactorsOf(m *model.Model) Factors {
 	return &m.ICQF
 }
 
-// scoreErrors returns the scores of FactorsOf and their standard errors, n×k, with those of the loadings.
+// scoreErrors returns the scores of FactorsOf and their standard errors, n×k, including the errors of the loadings.
 func scoreErrors(m *model.Model, answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
 	if m.FA != nil {
 		scores, errs, err = (&FA{FA: *m.FA}).ScoreErrors(answers, confounds)
@@ -63,14 +63,14 @@ func (f *FA) accounted() (all []model.Accounted) {
 }
 
 // Score returns the regression scores of participants, n×k, from their answers, n×p with NaN for a missing one, less
-// what the confounds, n×c, add. It returns the errors of (*factoranalysis.Scorer).ScoresErrors, and one that wraps
-// solver.ErrShape for confounds that do not fit.
+// the effects of the confounds, n×c. It returns the errors of (*factoranalysis.Scorer).ScoresErrors, and one that wraps
+// solver.ErrShape for confounds of other shapes.
 func (f *FA) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	scores, _, err := f.ScoreErrors(answers, confounds)
 	return scores, err
 }
 
-// ScoreErrors returns the scores of Score and their standard errors, each n×k. It costs no more than either.
+// ScoreErrors returns the scores of Score and their standard errors, each n×k. It costs no more than one of them.
 func (f *FA) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense, err error) {
 	rest, err := f.without(answers, confounds)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *FA) ScoreErrors(answers, confounds *mat.Dense) (scores, errs *mat.Dense
 	return f.scorer().ScoresErrors(rest)
 }
 
-// without returns the answers less what the confounds add.
+// without returns the answers less the confounds' effects.
 func (f *FA) without(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	if (f.ConfoundLoadings == nil) != (confounds == nil) {
 		return nil, fmt.Errorf("%w: confounds %t, but %t in the model", solver.ErrShape, confounds != nil,
@@ -100,7 +100,7 @@ func (f *FA) without(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return rest, nil
 }
 
-// WithoutConfounds returns the answers, n×p, less what the confounds, n×c, add, and B of confoundEffects.
+// WithoutConfounds returns the answers, n×p, less the effects of the confounds, n×c, and B of confoundEffects.
 func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, err error) {
 	if effects, err = confoundEffects(answers, confounds); err != nil {
 		return nil, nil, err
@@ -111,7 +111,7 @@ func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, 
 	return rest, effects, err
 }
 
-// clearRounding sets to 0 what is left of answers to an item that the confounds explain but for rounding.
+// clearRounding sets the residuals of an item to 0 if the confounds explain its answers up to rounding.
 func clearRounding(rest, answers *mat.Dense) {
 	const rounding = 1e-20 // of the sum of squares
 	n, p := rest.Dims()
@@ -166,7 +166,7 @@ func confoundEffects(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return effects, nil
 }
 
-// Reconstruct returns the answers that scores, n×k, and confounds, n×c, make: n×p. NaN scores count as 0, the mean.
+// Reconstruct predicts answers, n×p, from scores, n×k, and confounds, n×c. NaN scores count as 0, the mean.
 func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	n, k := scores.Dims()
 	items, factors := f.Loadings.Dims()
@@ -185,7 +185,7 @@ func (f *FA) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
-// StandardErrors returns those of the scores, n×k; they depend only on which items were answered.
+// StandardErrors returns the standard errors of the scores, n×k; they depend only on which items were answered.
 func (f *FA) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {
 	_, errs, err := f.scorer().ScoresErrors(answers)
 	return errs, err

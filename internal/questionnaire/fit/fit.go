@@ -30,26 +30,26 @@ type Options struct {
 	Columns answers.Columns
 	// Method is one of model.Methods; "" means model.MethodICQF.
 	Method string
-	// Compared are the methods that learn instead, if there are several. They matter for warnings alone.
+	// Compared are the methods if several are compared. They are used for warnings only.
 	Compared []string
 	// Factors and Betas are the candidates of a cross-validation, or just one. Empty means a search among
-	// DefaultFactors and DefaultBetas, as Choose says; factor analysis then takes the number that parallel analysis
+	// DefaultFactors and DefaultBetas, as Choose says; factor analysis then uses the number that parallel analysis
 	// suggests. Only ICQF has Betas.
 	Factors []int
 	Betas   []float64
-	// MostFactors is how many factors a search may come to. Begin fills it in; it is 0 if Factors are given.
+	// MostFactors is the largest number of factors of a search. Begin fills it in; it is 0 if Factors are given.
 	MostFactors int
-	// Fewest takes the fewest factors within one standard error of the lowest error instead of the lowest.
+	// Fewest chooses the fewest factors within one standard error of the lowest error instead of the lowest.
 	Fewest bool
 	model.Learning
-	// Table says what the scores hold. With standard errors they are those of Score, each participant by themselves;
-	// otherwise those of the factorization. Participants with too few answers for scores are learnt from too.
+	// Table says what the scores hold. With standard errors they are those of Score, which depend on the participant
+	// alone; otherwise those of the factorization. Participants with too few answers for scores are learnt from too.
 	Scores Table
-	// Trace asks for the objective of each iterate in the summary.
+	// Trace adds the objective after each update to the summary.
 	Trace bool
 	// Version is the program's version, for the summary.
 	Version string
-	// Remark, when not nil, gets what a user should know about the input once it is read.
+	// Remark, when not nil, receives the remarks about the input once it is read.
 	Remark func(answers.Remarks)
 	// Progress, if not nil, is called after each fit of a cross-validation; Recorder sees the iterates of a single fit.
 	Progress func(done, total int)
@@ -65,14 +65,14 @@ type Outcome struct {
 	*Learnt
 	Study     *Study
 	Candidate model.Candidate
-	// Scores are those of the factorization, for the Rows, and Measured which of them count, for each factor; nil: all.
+	// Scores are those of the factorization, for the Rows. Measured says which are measurements; nil: all.
 	Scores   *mat.Dense
 	Measured []Measured
 	Model    *model.Model
 }
 
 // CheckCorrelation returns an error that wraps questionnaire.ErrOptions if factor analysis cannot use the correlations:
-// what confounds leave of the answers has no categories for polychoric ones.
+// answers less the confounds' effects have no categories for polychoric ones.
 func (o *Options) CheckCorrelation() error {
 	if o.Correlation == model.Polychoric && len(o.Columns.Confounds) > 0 {
 		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: "+
@@ -201,7 +201,7 @@ func (o *Options) Begin() (*Study, error) {
 	return s, o.complete(s)
 }
 
-// Fit factorizes the answers. When ctx ends before it is done, it returns an error that wraps the context's.
+// Fit factorizes the answers. When ctx ends before, it returns an error that wraps the context's.
 func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	begin := time.Now()
 	s, err := o.Begin()
@@ -282,7 +282,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 		nil
 }
 
-// model returns that of a fit, whose numbers are still to come.
+// model returns the model of a fit, without its numbers.
 func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate) model.Model {
 	m := model.Model{
 		Format: model.Format, Items: s.Items, ID: o.Columns.ID, Numbered: s.Numbered, Missing: o.Columns.Missing,
@@ -306,8 +306,8 @@ func (o *Options) model(s *Study, l *Learnt, choice *Choice, of model.Candidate)
 
 func lacking(all []answers.Lacking) (warnings []string) {
 	for _, l := range all {
-		warnings = append(warnings, fmt.Sprintf("nobody of the %d participants with %s %s answered %s, which others "+
-			"answered: missing answers alone may tell the group",
+		warnings = append(warnings, fmt.Sprintf("none of the %d participants with %s %s answered %s, which others "+
+			"answered: missing answers alone reveal the group",
 			l.Participants, l.Column, strings.Join(l.Groups, ", "), strings.Join(l.Scales, ", ")))
 	}
 	return warnings
@@ -375,7 +375,7 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 		return fmt.Errorf("describing the fit: %w", err)
 	}
 	n, p := data.Answers.Dims()
-	var left, weighed, all, missing float64 // squares, of these two by the weights of the items, and answers
+	var left, weighed, all, missing float64 // squares: residual, weighted residual, weighted
 	m.Summary.Items = make([]model.ItemFit, p)
 	for j, mean := range linalg.ColumnMeans(data.Answers) {
 		var seen, residual, variance float64
@@ -402,7 +402,7 @@ func describe(m *model.Model, data icqf.Data, scores *mat.Dense) error {
 	return nil
 }
 
-// explained returns 1 − residual/variance, 0 if the variance is too small to tell.
+// explained returns 1 − residual/variance, 0 if that is not finite.
 func explained(residual, variance float64) float64 {
 	if e := 1 - residual/variance; !math.IsNaN(e) && !math.IsInf(e, 0) {
 		return e

@@ -80,7 +80,7 @@ func TestWrittenTablesGiveTheObjective(t *testing.T) {
 	var squares, seen, scores float64
 	for i, row := range rows[1:] {
 		if ids[i] != row[0] {
-			t.Fatalf("row %d of the scores is of another participant than that of the answers", i)
+			t.Fatalf("row %d of the scores and of the answers belong to different participants", i)
 		}
 		a := (questionnairetest.Number(t, row[1+questionnairetest.Items]) - low) / (high - low)
 		known := []float64{1 - a, a, 0, 0, 1}
@@ -296,7 +296,7 @@ func TestChooseLeavesTheOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(first.Curve); n <= len(o.Factors) && n < o.MostFactors {
-		t.Fatalf("the search ended after %d candidates, so the test tells nothing", n)
+		t.Fatalf("the search ended after %d candidates, so the test proves nothing", n)
 	}
 	second, err := o.Choose(t.Context(), s)
 	if diff := cmp.Diff(first, second); err != nil || diff != "" {

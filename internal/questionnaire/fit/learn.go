@@ -21,27 +21,27 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// Learnt is what a method has learned from some participants of a Study.
+// Learnt is a method fitted to some participants of a Study.
 type Learnt struct {
-	// Rows are the participants, who answered some of the Items, that it learned from, by their numbers in the study.
+	// Rows are the training participants, by their numbers in the study. All answered some of the Items.
 	Rows, Items []int
 	// Loadings has a row for each of the items.
 	Loadings *mat.Dense
-	// Status tells why the updates ended.
+	// Status says why the updates ended.
 	Status solver.Status
 
 	study      *Study
 	iterations int
 	objective  float64 // with all penalties, that of an intercept too
-	// What a method leaves: for l1-nmf without Scores, which are those of the model.
+	// The fit of the method; for l1-nmf without Scores, which are those of the model.
 	icqf      *icqf.Result
 	fa        *FA
 	fit       *factoranalysis.GoodnessOfFit
 	confounds []questionnaire.Confound // that it uses
 }
 
-// Learn lets the method of the options learn from these participants, in this order, with the items that vary among
-// them. Others, or for factor analysis those of which the confounds leave nothing, are left out.
+// Learn fits the method of the options to these participants, in this order, and the items that vary among them. For
+// factor analysis, items that the confounds explain fully are left out too.
 //
 // It returns the cause of ctx if that ends first, and a questionnaire.ErrOptions for more factors than items.
 func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candidate) (*Learnt, error) {
@@ -93,7 +93,7 @@ func (o *Options) Each(ctx context.Context, count int, progress func(done, total
 	})
 }
 
-// Factors returns what scores participants by their answers to the Items.
+// Factors returns the Factors that score participants by their answers to the Items.
 func (l *Learnt) Factors() Factors {
 	if l.fa != nil {
 		return l.fa
@@ -114,7 +114,7 @@ func (l *Learnt) Score(rows []int) (*mat.Dense, error) {
 	return l.Factors().Score(l.study.AnswersOf(rows, l.Items), l.known(rows))
 }
 
-// known returns the confounds of these participants as the method takes them.
+// known returns the confounds of these participants in the form that the method uses.
 func (l *Learnt) known(rows []int) *mat.Dense {
 	if l.confounds == nil {
 		return nil
@@ -122,7 +122,7 @@ func (l *Learnt) known(rows []int) *mat.Dense {
 	return linalg.SelectRows(l.study.Known, rows)
 }
 
-// data returns what a fit learns from, with stretched answers.
+// data returns the training data, with stretched answers.
 func (l *Learnt) data() icqf.Data {
 	data := l.study.Data(l.Rows)
 	if len(l.Items) < len(l.study.Items) {
@@ -161,7 +161,7 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 	return penalty
 }
 
-// learnFA analyses the factors of the answers less what the confounds add.
+// learnFA analyses the factors of the answers less the confounds' effects.
 func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
 	l.fa = &FA{threads: o.Threads}
 	x, regressed := l.study.AnswersOf(l.Rows, l.Items), 0
@@ -170,7 +170,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 			return err
 		}
 		regressed = independent(known) - 1 // the intercept is a mean
-		var left []int                     // the items that the confounds leave something of
+		var left []int                     // the items that the confounds do not explain fully
 		for column, j := range l.Items {
 			if slices.ContainsFunc(mat.Col(nil, column, x), func(v float64) bool { return v == v && v != 0 }) {
 				left = append(left, j)
@@ -178,7 +178,7 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 		switch {
 		case len(left) <= factors:
-			return fmt.Errorf("%w: %d factors for the %d items of which the confounds leave something among %d "+
+			return fmt.Errorf("%w: %d factors for the %d items that the confounds do not explain fully, among %d "+
 				"participants", questionnaire.ErrOptions, factors, len(left), len(l.Rows))
 		case len(left) < len(l.Items):
 			l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
@@ -193,13 +193,13 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 	if at, ok := errors.AsType[*factoranalysis.ItemError](err); ok {
 		reason := errors.New(at.Reason)
 		if l.fa.ConfoundLoadings != nil {
-			reason = fmt.Errorf("%w, once what the confounds add is subtracted", reason)
+			reason = fmt.Errorf("%w, once the confounds' effects are subtracted", reason)
 		}
 		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
 	}
 	if err == nil && math.IsNaN(m.Fit.RMSR) {
-		err = fmt.Errorf("%w: no two items have a correlation, since nobody answered both, or those who did answered "+
-			"one of them alike", questionnaire.ErrOptions)
+		err = fmt.Errorf("%w: no correlation can be computed: no pair of items has two participants who answered both "+
+			"differently", questionnaire.ErrOptions)
 	}
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func independent(a *mat.Dense) int {
 	return svd.Rank(rounding)
 }
 
-// learnL1 runs the non-negative factorization with ℓ1 penalties, whose weights come from the scale of the answers, with
+// learnL1 runs the non-negative factorization with ℓ1 penalties, whose weights depend on the scale of the answers, with
 // the mean of the item for each missing answer. Its factors are scaled so that the largest score is 1. Participants are
 // then scored by their own answers, as by ICQF.
 func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
@@ -264,7 +264,7 @@ func (o *Options) learnL1(ctx context.Context, l *Learnt, factors int) error {
 	return nil
 }
 
-// describe completes a model. It returns the scores of the factorization and those of Score, which are others for ICQF.
+// describe completes a model. It returns the scores of the factorization and those of Score, which differ for ICQF.
 func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense, err error) {
 	m.Confounds, m.Summary.Iterations, m.Summary.Objective = l.confounds, l.iterations, l.objective
 	if l.fa != nil {

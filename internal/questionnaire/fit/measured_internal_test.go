@@ -24,7 +24,7 @@ func TestMeasuredBy(t *testing.T) {
 		{"a tenth has a long form", bounded, append([]float64{0.047}, slices.Repeat([]float64{0.106}, 9)...), nil},
 		{"most were not asked", bounded, []float64{0.1, 0.1, 0.11, 0.347, 0.4, 0.5, 0.49}, []int{3, 4, 5, 6}},
 		{"a weak factor of factor analysis", fa, []float64{0.606, 0.606, 0.65, 0.997}, []int{3}},
-		{"all alike", fa, []float64{0.9, 0.9}, nil},
+		{"all the same", fa, []float64{0.9, 0.9}, nil},
 		{"nobody was asked", bounded, []float64{0.5, 0.5, 0.5}, nil},
 		{"no error", fa, []float64{0, 0}, nil},
 		{"one complete, the others not", fa, []float64{0.2, 0.6, 0.6, 0.6}, []int{1, 2, 3}},
@@ -67,9 +67,9 @@ func TestMeasuredWithBootstrap(t *testing.T) {
 	lines := []int{2, 3, 4, 5}
 	m.CountLoadings(errs)
 	if vague := vagueLines([]model.FactorFit{got}, lines, nil, errs); !slices.Equal(vague[0], []int{5}) {
-		t.Errorf("score tells of lines %v, want 5", vague)
+		t.Errorf("score reports lines %v, want 5", vague)
 	}
 	if vague := vagueLines([]model.FactorFit{got}, lines, []int{5}, errs); len(vague[0]) != 0 {
-		t.Errorf("score tells of lines %v, which have no scores", vague)
+		t.Errorf("score reports lines %v, which have no scores", vague)
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // Every method gives the same files from the same answers: scores with standard errors, the same for fit and for score
-// by the stored model, and loadings that tell the planted groups of items apart.
+// by the stored model, and loadings that separate the planted groups of items.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)

@@ -23,37 +23,37 @@ import (
 type Scored struct {
 	model.Scores
 	answers.Remarks
-	// Beyond tells of confounds outside the range of training, which count as its nearest end.
+	// Beyond are the confounds outside the range of training, which are replaced by its nearest end.
 	Beyond []answers.Beyond
 	// TooFew are the lines of the participants with fewer answers than Table.MinAnswers.
 	TooFew []int
-	// Vague are the lines, for each factor, of those whose scores are no measurements; see Scoring.Judge.
+	// Vague are the lines, for each factor, of participants whose scores are not measurements; see Scoring.Judge.
 	Vague [][]int
 }
 
 // Scoring says what Score reads and writes. Zero values mean what the fields say.
 type Scoring struct {
-	// ID names the column of ids if it is not that of the fit; Missing are more codes of missing entries.
+	// ID names the column of ids if it differs from that of the fit; Missing are further codes of missing entries.
 	ID      string
 	Missing []string
 	// OmitIncomplete leaves out participants who lack a confound; otherwise they are an error.
 	OmitIncomplete bool
-	// Judge asks for Scored.Vague by the standard errors of all. Otherwise, unless the table has them, those are taken
-	// for measurements who answered half of every factor.
+	// Judge computes all standard errors for Scored.Vague. Otherwise, unless the table has them, the scores of
+	// participants who answered half of every factor count as measurements without computing.
 	Judge bool
 	Table
 }
 
 // Table says what a table of scores holds.
 type Table struct {
-	// StandardErrors asks for those and the numbers of answers, which methods other than ICQF always have.
+	// StandardErrors adds them and the numbers of answers. Methods other than ICQF always have both.
 	StandardErrors bool
 	// MinAnswers is the fewest answers of a participant with scores; 0 is 1.
 	MinAnswers int
 }
 
-// Score scores the participants in a file like the one that the model was fitted to: every item and confound must be
-// there, and other columns may be. A participant's scores depend on that participant's row alone.
+// Score scores the participants in a file like that of the fit: every item and confound is required, other columns are
+// ignored. A participant's scores depend on that participant's row alone.
 //
 // The errors are those of answers.ReadItems, and a level of a confound that was not in training.
 func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
@@ -86,8 +86,8 @@ func Score(m *model.Model, path string, o Scoring) (*Scored, error) {
 	return s, nil
 }
 
-// errorsOfFew returns the standard errors of the scores of those who answered less than half of some factor, by the
-// squares of its loadings as the fit weighs them, and 0 for others: all errors would take longer than the scores.
+// errorsOfFew returns the standard errors of the scores of participants who answered less than half of some factor, by
+// its squared loadings with the weights of the fit, and 0 for others: all errors would take longer than the scores.
 func errorsOfFew(m *model.Model, answers *mat.Dense) (*mat.Dense, error) {
 	n, p := answers.Dims()
 	_, k := m.Loadings().Dims()
@@ -135,7 +135,7 @@ func (o *Table) errors(m *model.Model) bool {
 	return o.StandardErrors || m.Summary.Method != model.MethodICQF
 }
 
-// scores returns the table of these scores, with their standard errors if any, and the lines of those left out of it.
+// scores returns the table of these scores, with their standard errors if any, and the lines of omitted participants.
 func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Scores, few []int, err error) {
 	var rows, counts []int
 	for i := range t.IDs {
@@ -147,7 +147,7 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Score
 		rows, counts, s.IDs = append(rows, i), append(counts, n), append(s.IDs, t.IDs[i])
 	}
 	if len(rows) == 0 {
-		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: nobody answered %d items",
+		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: no participant answered %d items",
 			questionnaire.ErrOptions, o.MinAnswers)}
 	}
 	s.Values = linalg.SelectRows(values, rows)
@@ -157,7 +157,7 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Score
 	return s, few, nil
 }
 
-// Answers reads the items and confounds of the model, which fills in what the columns leave out.
+// Answers reads the items and confounds of the model, which completes the columns.
 func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Table, error) {
 	items := m.Items
 	if m.Visits != nil {
@@ -172,19 +172,19 @@ func Answers(m *model.Model, path string, columns answers.Columns) (*answers.Tab
 	return t, t.Keep(questionnaire.Names(m.Items))
 }
 
-// Measured says whose score is a measurement: its standard error, with loadings that count as known, is at most Limit.
+// Measured says which scores are measurements: the standard error, for known loadings, is at most Limit.
 type Measured struct {
 	Participants []bool
 	Limit        float64
 }
 
-// measuredBy returns that of each factor from the standard errors e of the participants, n×k. The answers of a
+// measuredBy returns the Measured of each factor from the standard errors e of the participants, n×k. The answers of a
 // participant hold the information
 //
 //	I = 1/e² − 1/e₀²,
 //
-// where e₀ is the standard error without answers. They tell enough if I is at least a quarter of the median of those
-// who have a tenth of the largest I or more: the others were hardly asked, and may be most of them.
+// where e₀ is the standard error without answers. A score is a measurement if I is at least a quarter of the median
+// among those who have a tenth of the largest I or more: the others were hardly asked, and may be the majority.
 func measuredBy(m *model.Model, errs *mat.Dense) []Measured {
 	const enough, asked = 1. / 4, 1. / 10
 	nothing := 1 / (m.LargestError() * m.LargestError())
@@ -250,7 +250,7 @@ func factorFits(m *model.Model, scores, errs *mat.Dense, measured []Measured) []
 	return fits
 }
 
-// vague warns of factors that the answers of more than a hundredth of the participants tell too little of.
+// vague warns of factors for which more than 1 % of the participants' scores are not measurements.
 func vague(fits []model.FactorFit, participants int) []string {
 	var factors []string
 	for t, f := range fits {
@@ -261,12 +261,12 @@ func vague(fits []model.FactorFit, participants int) []string {
 	if factors == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("some scores are no measurements, since their answers hold less than a quarter of "+
+	return []string{fmt.Sprintf("some scores are not measurements: their answers hold less than a quarter of "+
 		"the usual information: %s. They do not count for the mean, the shares and the reliability of the factor; "+
 		"their standard errors are large", strings.Join(factors, ", "))}
 }
 
-// unreliable warns of factors, but for empty ones, whose scores hold more error than differences between people.
+// unreliable warns of factors, except empty ones, whose scores hold more error than differences between people.
 func unreliable(fits []model.FactorFit) (warnings []string) {
 	const least = 0.5
 	for t, f := range fits {
@@ -278,7 +278,7 @@ func unreliable(fits []model.FactorFit) (warnings []string) {
 	return warnings
 }
 
-// vagueLines returns, for each factor, the lines of those with scores that are no measurements.
+// vagueLines returns, for each factor, the lines of participants whose scores are not measurements.
 func vagueLines(fits []model.FactorFit, lines, without []int, errs *mat.Dense) [][]int {
 	all, out := make([][]int, len(fits)), map[int]bool{}
 	for _, line := range without {

@@ -17,7 +17,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Study is a table that is ready to be learnt from.
+// Study is a table prepared for fitting.
 type Study struct {
 	*answers.Table
 	Known *mat.Dense // C, n×c, nil without confounds
@@ -34,7 +34,7 @@ type Study struct {
 // The largest answer lies between these: sums of squares of answers are finite then, and do not vanish.
 const leastScale, mostScale = 1e-100, 1e100
 
-// newStudy checks that something can be learnt from the table.
+// newStudy checks that the table can be fitted.
 func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) {
 	if err := t.CheckTraining(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func newStudy(t *answers.Table, columns *answers.Columns) (s *Study, err error) 
 	return s, nil
 }
 
-// scaleOf returns the widest range of the items, as the answers count.
+// scaleOf returns the widest range of the items, as they are scored.
 func scaleOf(items []questionnaire.Item, fromLow bool) questionnaire.Range {
 	r := questionnaire.Range{Low: math.Inf(1), High: math.Inf(-1)}
 	for _, item := range items {
@@ -67,7 +67,7 @@ func scaleOf(items []questionnaire.Item, fromLow bool) questionnaire.Range {
 	return r
 }
 
-// stretches returns by how much each item's range is narrower than the widest, 0 to most; nil if all are as wide.
+// stretches returns the ratio of the widest range to that of each item; nil if all are equal.
 func stretches(items []questionnaire.Item, fromLow bool, most float64) []float64 {
 	all, some := make([]float64, len(items)), false
 	for j := range items {
@@ -93,8 +93,8 @@ func (s *Study) Data(order []int) icqf.Data {
 	return d
 }
 
-// unstretch turns the loadings of stretched answers to these items into those of the answers, and lets the model weigh
-// the items as the fit did.
+// unstretch turns the loadings of stretched answers to these items into those of the answers, and gives the model the
+// weights that the items had in the fit.
 func (s *Study) unstretch(m *icqf.Model, items []int) {
 	if s.stretches == nil {
 		return
@@ -111,7 +111,7 @@ func (s *Study) unstretch(m *icqf.Model, items []int) {
 	floats.Mul(m.Weights, m.Weights) // the squared error is that of stretched answers
 }
 
-// without ends a message with the items that are not among these; "" if none is missing.
+// without returns the end of a message that names the items not among these; "" if there are none.
 func (s *Study) without(items []int) string {
 	names := s.others(items)
 	if len(names) == 0 {

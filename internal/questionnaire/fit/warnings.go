@@ -23,7 +23,7 @@ const (
 	leastOfLevel = 5
 )
 
-// warnings says what in the table may spoil what is learned from it.
+// warnings returns warnings about properties of the table that may distort the factors.
 func (o *Options) warnings(t *answers.Table) (warnings []string) {
 	methods := o.Compared
 	if len(methods) == 0 {
@@ -53,12 +53,12 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 	}
 	if t.Unlinked {
 		warnings = append(warnings, "no participant has answers in two bins of time, so nothing links the bins: a "+
-			"factor may hold the items of one bin only, or different things in different bins")
+			"factor may hold the items of one bin only, or have different meanings in different bins")
 	}
 	return warnings
 }
 
-// levelWarning returns a warning for a categorical confound with many or small levels, none for another one.
+// levelWarning returns a warning for a categorical confound with many or small levels, otherwise none.
 func levelWarning(name string, of []string) []string {
 	participants, numbers := map[string]int{}, true
 	for _, level := range of {
@@ -95,14 +95,14 @@ func (o *Options) UnusedConfounds() string {
 	return ""
 }
 
-// tuned is below how many participants for each item regression scores are tuned to the sample so much that the
-// variance of their errors is about 1.4 times what they say, or more. docs/results.md has the measurement.
+// tuned is the number of participants for each item below which regression scores overfit: the variance of their errors
+// is about 1.4 times the estimate, or more. docs/results.md has the measurement.
 const tuned = 2
 
 // approximated is the share of missing answers from which on chi-square is far from its distribution: docs/results.md.
 const approximated = 0.02
 
-// approximate says why chi-square, and what is computed from it, may not have its distribution.
+// approximate says why chi-square, and measures derived from it, may not have the assumed distribution.
 func (l *Learnt) approximate(kind string, missing float64) (doubts []string) {
 	if missing >= approximated {
 		doubts = append(doubts, fmt.Sprintf("%.0f %% of the answers are missing, but chi-square counts all %d "+
@@ -129,14 +129,14 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 		doubts = append(doubts, fmt.Sprintf("the number of factors, %d, is too large for %d items (%d degrees of "+
 			"freedom): other loadings fit as well", factors, items, df))
 	case math.IsNaN(l.fit.ChiSquare):
-		doubts = append(doubts, "the correlations have no inverse, so of the fit only RMSR is given: participants "+
-			"are few, items repeat others, or many answers are missing")
+		doubts = append(doubts, "the correlations have no inverse, so RMSR is the only measure of fit: participants "+
+			"are few, items repeat other items, or many answers are missing")
 	}
 	if l.fit.DF > 0 && !math.IsNaN(l.fit.ChiSquare) {
 		doubts = append(doubts, l.approximate(kind, missing)...)
 	}
 	if n := len(l.Rows); l.fa.ScoreCorrelations != nil && n < tuned*items {
-		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores are tuned to these "+
+		doubts = append(doubts, fmt.Sprintf("%d participants are few for %d items: the scores overfit these "+
 			"participants, so their standard errors are too small and their reliabilities too high", n, items))
 	}
 	var heywood []string
@@ -153,7 +153,7 @@ func (l *Learnt) doubts(kind string, missing float64) (doubts []string) {
 	return doubts
 }
 
-// unstable warns of factors, but for the empty last ones, that most samples of a bootstrap, which may be nil, lack.
+// unstable warns of factors, except the empty last ones, that most bootstrap samples lack. The bootstrap may be nil.
 func unstable(b *model.Bootstrap, empty int) (warnings []string) {
 	const least = 0.5
 	if b == nil {
@@ -170,14 +170,14 @@ func unstable(b *model.Bootstrap, empty int) (warnings []string) {
 	return warnings
 }
 
-// leastScaleItems is the least number of items of a scale that is looked at: of two, nothing tells which is opposed.
+// leastScaleItems is the least number of items of a scale to check: of two, either may be the opposed one.
 const leastScaleItems = 3
 
 // Opposed returns, for each scale in the order of its first item, the items that correlate negatively with the first
 // principal component of the scale's correlations (of pairwise complete answers), and on average with the other items.
 // The component's sign is that of the sum of its weights. The first is the rule by which alpha(check.keys=TRUE) of R's
-// package psych reverses items (Revelle, psych 2.2.9). The second spares items of a scale that holds several groups of
-// unrelated items, whose signs in the component are those of chance. Items without a subscale are one scale.
+// package psych reverses items (Revelle, psych 2.2.9). The second exempts items of a scale that holds several groups of
+// unrelated items, whose signs in the component are random. Items without a subscale are one scale.
 func Opposed(t *answers.Table, threads int) (all []answers.Opposed) {
 	rows := t.All()
 	for _, scale := range questionnaire.ScalesOf(t.Items, t.Varying(rows), false) {

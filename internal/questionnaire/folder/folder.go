@@ -23,7 +23,7 @@ import (
 // stagingPrefix begins the name of the folder where a fit is written first, on the same file system.
 const stagingPrefix = ".fit-"
 
-// names lists everything that some fit writes; those that vouch for others come first.
+// names lists all files that a fit may write; files that validate others come first.
 func names() []string {
 	return []string{
 		model.ResultFile, model.SumsFile, model.ModelFile, model.LoadingsFile, model.ScoresFile, model.TableFile,
@@ -69,10 +69,10 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// Write puts a fit and its report into a folder, which it makes if missing. It writes next to the older fit first, so
-// that an error leaves the older one as it was. Then it removes all of the older fit before the new files come, so that
-// wherever the process ends, no file stands next to those of another fit. It waits for another writer. The summary's
-// path of the input becomes that from the folder.
+// Write puts a fit and its report into a folder, which it creates if missing. It writes next to the older fit first, so
+// that an error leaves the older one unchanged. Then it removes all of the older fit before the new files, so that
+// files of two fits are never mixed, even if the process is killed. It waits for another writer. The summary's path of
+// the input becomes that from the folder.
 func Write(ctx context.Context, dir string, f *model.Fitted) error {
 	if err := makeFolder(dir); err != nil {
 		return err
@@ -89,7 +89,7 @@ func Write(ctx context.Context, dir string, f *model.Fitted) error {
 		return err
 	}
 	maps.Copy(contents, drawn)
-	// whoever may write into the folder may lock it
+	// everyone with write access to the folder may lock it
 	place := files.Folder{Path: dir, Folders: 0o700, Files: 0o644, Lock: 0o644}
 	return place.Locked(ctx, "", stagingPrefix, func() error {
 		staging, err := place.Stage(ctx, "", stagingPrefix, contents)
@@ -107,7 +107,7 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// WriteFiles writes files into a folder, which it makes if missing: those of a report, for instance.
+// WriteFiles writes files into a folder, which it creates if missing: those of a report, for instance.
 func WriteFiles(dir string, contents map[string][]byte) error {
 	if err := makeFolder(dir); err != nil {
 		return err
@@ -120,7 +120,7 @@ func WriteFiles(dir string, contents map[string][]byte) error {
 	return nil
 }
 
-// swap replaces all files of an older fit: those that vouch for others go first and come last.
+// swap replaces all files of an older fit. Files that validate others are removed first and written last.
 func swap(dir, staging string) error {
 	for _, name := range names() {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +136,7 @@ func swap(dir, staging string) error {
 	return nil
 }
 
-// from returns the path as seen from the folder, both without links; the path as it was if there is no such way.
+// from returns the path as seen from the folder, both without links; the path itself if there is no relative one.
 func from(dir, path string) string {
 	whole := func(path string) (string, error) {
 		absolute, err := filepath.Abs(path)
@@ -153,7 +153,7 @@ func from(dir, path string) string {
 	return path
 }
 
-// WriteScores writes a file of scores, complete or not there, in the format that its name tells: see table.CheckName.
+// WriteScores writes a file of scores, complete or not there, in the format of its extension: see table.CheckName.
 func WriteScores(path string, s *model.Scores) error {
 	return write(path, func(f *table.File) error { return f.WriteNumbers(s.Header(), s.IDs, s.Row) })
 }

@@ -175,7 +175,7 @@ func TestWriteThatFailsLeavesTheOlder(t *testing.T) {
 	}
 }
 
-// What a killed writer left is cleared away by the next one; files of others stay.
+// The next writer removes the files of a killed one, and keeps all other files.
 func TestWriteClearsWhatAKilledOneLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

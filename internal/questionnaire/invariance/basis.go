@@ -12,23 +12,23 @@ import (
 // basis holds the columns of a linear regression made orthonormal, in their order.
 type basis struct{ columns [][]float64 }
 
-// dependent is the share of a column's length below which the columns before it explain it.
+// dependent is the share of a column's length below which the residual counts as 0: earlier columns explain the column.
 const dependent = 1e-8
 
-// add adds a column, unless the others explain it.
+// add adds a column, unless the other columns explain it.
 func (b *basis) add(x []float64) bool {
 	rest := b.residual(x)
 	length := floats.Norm(rest, 2)
 	if !(length > dependent*floats.Norm(x, 2)) {
 		return false
 	}
-	rest = b.residual(rest) // a second time takes off what rounding left
+	rest = b.residual(rest) // the second time removes rounding errors
 	floats.Scale(1/floats.Norm(rest, 2), rest)
 	b.columns = append(b.columns, rest)
 	return true
 }
 
-// residual returns what the columns do not explain.
+// residual returns the part that the columns do not explain.
 func (b *basis) residual(x []float64) []float64 {
 	rest := slices.Clone(x)
 	for _, q := range b.columns {
@@ -41,12 +41,12 @@ func (b *basis) residual(x []float64) []float64 {
 type wald struct {
 	effects    []float64
 	covariance *mat.SymDense // of the effects, HC3
-	squares    float64       // that the columns explain
+	squares    float64       // sum of squares that the columns explain
 	p          float64
 }
 
 // test tests the columns from one on, against all before them. The p value is that of effectsᵀ·covariance⁻¹·effects / q
-// under F with q and n − (all columns) degrees of freedom; NaN if that is not defined.
+// under F with q and n − (all columns) degrees of freedom; NaN if undefined.
 func (b *basis) test(y []float64, from int) wald {
 	last := b.columns[from:]
 	e := b.residual(y)

@@ -11,14 +11,13 @@ import (
 )
 
 // configural compares the factors. The p values are those of a bootstrap under the hypothesis that the factors are the
-// same: the direction of each factor, a in the first group and b in the second, is replaced by that between them, m,
-// with the errors a* − a and b* − b of a bootstrap sample,
+// same: the direction of each factor, a in the first group and b in the second, is replaced by the direction between
+// them, m, with the errors a* − a and b* − b of a bootstrap sample,
 //
 //	φ₀* = cos(m + a* − a, m + b* − b),  m = (a + b)/‖a + b‖.
 //
-// So each group keeps the errors of its own size and of the variance of its own factors. Random splits of all
-// participants do not: if the factors of one group vary more, such a split takes equal factors for different ones far
-// too often.
+// So each group keeps the errors that follow from its size and from the variance of its factors. Random splits of all
+// participants would not: if the factors of one group vary more, they reject equal factors far too often.
 func (r *run) configural(seen *pair, samples []*pair) {
 	congruences := seen.congruences()
 	a, b := directions(seen.loadings[0]), directions(seen.loadings[1])
@@ -54,10 +53,10 @@ func (r *run) configural(seen *pair, samples []*pair) {
 	r.Configural.P = p(least, func(v float64) bool { return v <= worst })
 }
 
-// metric compares the loadings. The p values are those of a bootstrap: the share of samples in which the error |d* − d|
-// is as large as the difference |d|. The adjusted ones are those of the single-step procedure of Westfall and Young
-// (1993), by the largest error in each sample. They control the family-wise error as Holm's do, but do not need a p
-// value of .05/(p·k) from a few hundred samples.
+// metric compares the loadings. The p values are the share of bootstrap samples in which the error |d* − d| is at least
+// the difference |d|. The adjusted ones follow the single-step procedure of Westfall and Young (1993), by the largest
+// error in each sample. They control the family-wise error as Holm's do, but do not need a p value of .05/(p·k) from a
+// few hundred samples.
 func (r *run) metric(seen *pair, samples []*pair) {
 	first, second := seen.equated()
 	difference := seen.differences()
@@ -130,15 +129,15 @@ func quantile(q float64, values []float64) float64 {
 	return questionnaire.Quantile(slices.Sorted(slices.Values(values)), q)
 }
 
-// percentiles returns the interval of the percentile bootstrap, widened to hold what is seen: factors that are matched
-// with another one in most samples have it elsewhere.
+// percentiles returns the percentile bootstrap interval, widened to hold the observed value, which it may miss if a
+// factor is matched with another one in most samples.
 func percentiles(seen float64, values []float64) questionnaire.Interval {
 	return questionnaire.Interval{Low: min(seen, quantile(.025, values)), High: max(seen, quantile(.975, values))}
 }
 
-// basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the error of the sample
-// twice, so its congruences are too low; this interval takes the difference off again. It is widened to hold what is
-// seen, and cut at −1 and 1.
+// basic returns the basic bootstrap interval, 2·seen less the quantiles. A bootstrap sample has the sampling error
+// twice, so its congruences are too low; this interval corrects for it. It is widened to hold seen, and clipped to [−1,
+// 1].
 func basic(seen float64, values []float64) questionnaire.Interval {
 	i := questionnaire.Interval{Low: 2*seen - quantile(.975, values), High: 2*seen - quantile(.025, values)}
 	return questionnaire.Interval{Low: max(-1, min(i.Low, seen)), High: min(1, max(i.High, seen))}

@@ -42,7 +42,7 @@ func near(a, b questionnaire.Interval) bool {
 	return max(a.Low-b.Low, b.Low-a.Low, a.High-b.High, b.High-a.High) < rounding
 }
 
-// A low congruence that is to be expected of groups of these sizes with the same factor tells nothing.
+// A low congruence that is to be expected for groups of these sizes with the same factor is no evidence.
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -18,21 +18,21 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// DIF tells which items participants with the same scores answer differently in the groups.
+// DIF holds the items that participants with the same scores answer differently in the groups.
 type DIF struct {
 	Items []ItemDIF `json:"items"`
-	// Anchors are the items that the scores rest on, Rounds how often they were chosen.
+	// Anchors are the items of the scores, Rounds the number of times that they were chosen.
 	Anchors []string `json:"anchors"`
 	Rounds  int      `json:"rounds"`
 }
 
-// figure is NaN, and null in JSON, where something could not be tested.
+// figure is NaN, and null in JSON, if it could not be computed.
 type figure = questionnaire.Figure
 
-// ItemDIF tells how an item differs.
+// ItemDIF is the difference of an item between the groups.
 type ItemDIF struct {
 	Item         string `json:"item"`
-	Reversed     bool   `json:"reversed,omitempty"` // scored from the other end
+	Reversed     bool   `json:"reversed,omitempty"` // reversed
 	Participants int    `json:"participants"`       // who answered it
 	// Difference is the mean answer of the first group less that of the second if their factors are the same, and Low
 	// and High are the ends of its 95 % interval.
@@ -54,8 +54,8 @@ type ItemDIF struct {
 }
 
 // The classes of DIF by Jodoin and Gierl (2001): below .035, below .07, and from there on. An item whose adjusted p
-// value is .05 or above has none. DIF cannot be tested in an item that is nearly all of its own scores, and if scores
-// and confounds explain the group or leave no degree of freedom.
+// value is .05 or above has none. DIF cannot be tested for an item that alone determines its scores, or if scores and
+// confounds explain the group or leave no degree of freedom.
 const (
 	UntestableDIF = "untestable"
 
@@ -66,13 +66,13 @@ const (
 )
 
 const (
-	// level is that of the adjusted p values.
+	// level is the significance level of the adjusted p values.
 	level = .05
 	// mostRounds ends the choice of anchors.
 	mostRounds = 10
-	// leastUnique is the least share of an item's variance that is taken to be its own.
+	// leastUnique is the lower bound of an item's uniqueness, as a share of its variance.
 	leastUnique = .05
-	// mostOwn is the largest share of an item in its own scores for which DIF can be told.
+	// mostOwn is the largest share of an item in its own scores for which DIF can be tested.
 	mostOwn = .999
 )
 
@@ -104,9 +104,9 @@ func (d *ItemDIF) Change() float64 {
 func (d *ItemDIF) Found() bool { return d.Class != NoDIF && d.Class != UntestableDIF }
 
 // dif regresses each item on the scores, the group, and their product. The scores rest on the anchors and the item
-// itself: items without DIF, found by repeating the regressions until the anchors stay the same. At most half of the
-// items are not anchors; these have the least p values. Items that cannot be tested are anchors: an item that is nearly
-// all of its own scores is what tells of a factor.
+// itself: items without DIF, found by repeating the regressions until the anchors no longer change. At most half of the
+// items are not anchors; these have the least p values. Items that cannot be tested are anchors: an item that alone
+// determines its scores is the only measure of a factor.
 func (m *matcher) dif(ctx context.Context) (err error) {
 	r := m.run
 	anchors, seen := r.items(), map[string]bool{}
@@ -143,15 +143,15 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 // matcher scores the participants of both groups by any of the items.
 type matcher struct {
 	run *run
-	// rest are the answers less their means and what the confounds add, n×p; answers are those themselves.
+	// rest are the answers less their means and the confounds' effects, n×p; answers are the original ones.
 	answers, rest *mat.Dense
 	first         []float64  // 1 for the first group, otherwise 0
 	known         *mat.Dense // the confounds, n×c, or nil
 	loadings      *mat.Dense // p×k, for factors of variance 1
-	unique        []float64  // the variance of each item that is its own
+	unique        []float64  // the unique variance of each item
 }
 
-// newMatcher takes loadings and variances of the factors, but for empty ones, from what was learned from both groups.
+// newMatcher uses the loadings and variances of the factors of both groups together, except empty ones.
 func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	m := &matcher{
 		run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both),
@@ -160,7 +160,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		m.first = append(m.first, float64(r.study.Labels[0][i]))
 	}
 	if b := m.confounds(); !b.add(m.first) {
-		return nil, fmt.Errorf("%w: the confounds tell the groups of %q apart by themselves",
+		return nil, fmt.Errorf("%w: the confounds determine the groups of %q",
 			questionnaire.ErrOptions, r.Group)
 	}
 	var err error
@@ -217,7 +217,7 @@ func (m *matcher) confounds() *basis {
 	return b
 }
 
-// factorCovariance returns that of factor analysis, otherwise that of the scores, k×k.
+// factorCovariance returns the covariance of the factors for factor analysis, otherwise of the scores, k×k.
 func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
 	if fa, ok := both.Factors().(*fit.FA); ok {
 		return fa.Phi, nil
@@ -231,8 +231,8 @@ func (r *run) factorCovariance(both *fit.Learnt) (*mat.Dense, error) {
 	return mat.DenseCopyOf(&covariance), nil
 }
 
-// own returns the share of a difference between the groups in one item that goes into the scores by these items and so
-// is not seen at equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
+// own returns the share of a group difference in one item that enters the scores by these items, and so vanishes at
+// equal scores: Lⱼ(LᵀΨ⁻¹L)⁻¹Lⱼᵀ/ψⱼ, in [0, 1].
 func (m *matcher) own(j int, items []int) float64 {
 	_, k := m.loadings.Dims()
 	gram, along := mat.NewSymDense(k, nil), &mat.VecDense{}
@@ -314,7 +314,7 @@ func (m *matcher) test(ctx context.Context, anchors []int) ([]ItemDIF, error) {
 }
 
 // adjust fills in the p values of Benjamini and Hochberg (1995), which control the share of false ones among the items
-// with DIF. Items that cannot be tested do not count.
+// with DIF. Items that cannot be tested are ignored.
 func adjust(items []ItemDIF) {
 	// NaN comes first
 	order := linalg.Order(len(items), func(a, b int) int { return cmp.Compare(items[a].P, items[b].P) })
@@ -334,10 +334,10 @@ func adjust(items []ItemDIF) {
 //
 //	y ~ 1 + s + s² + c,  then + g,  then + g·u.
 //
-// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, what s
-// and s² explain of y: one degree of freedom for any number of factors (after Tukey 1949). The p values are of Wald
-// tests with standard errors HC3 (MacKinnon and White 1985), which hold if the variance differs between groups or
-// scores. The effect of g, divided by 1 − own, is the difference.
+// The scores s, with their squares, and the confounds c come first, then the group g, then its product with u, the part
+// of y that s and s² explain: one degree of freedom for any number of factors (after Tukey 1949). The p values are
+// those of Wald tests with standard errors HC3 (MacKinnon and White 1985), which hold if the variance differs between
+// groups or scores. The effect of g, divided by 1 − own, is the difference.
 func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 	var rows []int
 	for i := range m.first {

@@ -1,6 +1,6 @@
-// Package invariance tells whether a questionnaire measures the same in two groups of participants: whether the same
+// Package invariance tests whether a questionnaire measures the same in two groups of participants: whether the same
 // factors are found in each (configural), whether the items have the same loadings (metric), and whether participants
-// with the same scores answer an item alike (differential item functioning, DIF).
+// with the same scores give the same answers to an item (no differential item functioning, DIF).
 //
 // With p items and k factors, Λ₁ and Λ₂ are p×k: the loadings that a method learns in each group by itself. They are in
 // units of the standard deviation of each item among both groups together. Factor t of the second group is the match of
@@ -31,18 +31,18 @@ import (
 const (
 	// DefaultBootstrap is the number of bootstrap samples.
 	DefaultBootstrap = 200
-	// LeastBootstrap is the least number of them with something beyond both ends of an interval of 95 %.
+	// LeastBootstrap is the least number of samples with values beyond both ends of a 95 % interval.
 	LeastBootstrap = 40
-	// unequalMissing is the difference of the groups' shares of missing answers that makes nonuniform DIF doubtful.
+	// unequalMissing is the difference of the missing shares from which nonuniform DIF is unreliable.
 	unequalMissing = 0.1
-	// leastGroup is the least number of participants of a group: a bootstrap of fewer says nothing.
+	// leastGroup is the least number of participants of a group: a bootstrap of fewer is meaningless.
 	leastGroup = 20
 	// fewParticipants is the number below which a group gets a warning: the usual least number for DIF.
 	fewParticipants = 200
 )
 
-// Options says what to compare. The first of Columns.Labels tells the groups apart: class 1 is the first group, class 0
-// the second, and other participants are left out.
+// Options says what to compare. The first of Columns.Labels defines the groups: class 1 is the first group, class 0 the
+// second, and other participants are left out.
 type Options struct {
 	fit.Options
 	// Bootstrap is the number of bootstrap samples of the participants within each group; 0 means DefaultBootstrap.
@@ -66,7 +66,7 @@ type Result struct {
 	Method       string   `json:"method"`
 	model.Candidate
 	Bootstrap int `json:"bootstrap"`
-	// Failed counts the samples that the method could not learn from. They do not count for anything else.
+	// Failed counts the samples that the method could not fit. They are not used.
 	Failed int `json:"failed"`
 	// Fits counts all of them, and Unconverged those that ended at MaxIter.
 	Fits        int        `json:"fits"`
@@ -127,7 +127,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: the groups must be a column with two values, as in sex=F:M", questionnaire.ErrOptions)
 	case slices.ContainsFunc(o.Columns.Confounds,
 		func(c questionnaire.Confound) bool { return c.Name == labels[0].Name }):
-		return fmt.Errorf("%w: %q tells the groups apart, so it cannot be a confound too",
+		return fmt.Errorf("%w: %q defines the groups, so it cannot be a confound too",
 			questionnaire.ErrOptions, labels[0].Name)
 	case o.Columns.Visits != nil:
 		return fmt.Errorf("%w: groups cannot be compared for participants with several visits",
@@ -139,12 +139,12 @@ func (o *Options) check() error {
 	return nil
 }
 
-// run is a comparison on its way.
+// run is the state of a comparison.
 type run struct {
 	Result
 	o     *Options
 	study *fit.Study
-	// groups hold the rows of each group, and both those of both, in the order of the study.
+	// groups holds the rows of each group, and both the rows of both, in the order of the study.
 	groups     [2][]int
 	both       []int
 	deviations []float64 // of the items, among both groups
@@ -229,7 +229,7 @@ func (r *run) warn() {
 		}
 	}
 	if missing := [2]float64{r.missing(0), r.missing(1)}; math.Abs(missing[0]-missing[1]) >= unequalMissing {
-		say("the groups miss %.0f and %.0f %% of their answers: the more is missing, the more does each answer shape "+
+		say("the groups miss %.0f and %.0f %% of their answers: the fewer answers, the more each one affects "+
 			"the score, which may look like nonuniform DIF", 100*missing[0], 100*missing[1])
 	}
 	if len(r.ItemsLeftOut) > 0 {
@@ -245,7 +245,7 @@ func (r *run) warn() {
 		say("factors without a match, because they are empty in one of the groups: %s", strings.Join(empty, ", "))
 	}
 	if r.Failed > 0 {
-		say("%d of %d bootstrap samples could not be learned from, and do not count", r.Failed, r.Bootstrap)
+		say("%d of %d bootstrap samples could not be fitted and are not counted", r.Failed, r.Bootstrap)
 	}
 	var untestable []string
 	found := 0

@@ -70,7 +70,7 @@ func TestPlantedDIFIsFound(t *testing.T) {
 	})
 }
 
-// An item that alone tells of a factor, and one that hardly anybody answered, cannot be tested, which is said. They
+// An item that alone measures a factor, and one that hardly anybody answered, cannot be tested; a warning says so. They
 // count neither as free of DIF nor as having it.
 func TestUntestableItems(t *testing.T) {
 	t.Parallel()
@@ -304,11 +304,11 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// alike are groups without any planted DIF: with factors whose means and variances differ, answers that pile up at the
-// lowest, and missing answers.
-func alike() map[string]*planted {
+// withoutDIF are groups without any planted DIF: with factors whose means and variances differ, answers that pile up at
+// the lowest, and missing answers.
+func withoutDIF() map[string]*planted {
 	return map[string]*planted{
-		"alike":    {groups: [2]int{250, 250}, factors: 2},
+		"same":     {groups: [2]int{250, 250}, factors: 2},
 		"impact":   {groups: [2]int{250, 250}, factors: 2, impact: .7},
 		"variance": {groups: [2]int{300, 150}, factors: 2, spread: 1.4, missing: .1},
 		"floor":    {groups: [2]int{250, 250}, factors: 2, impact: .5, low: 1},
@@ -342,7 +342,7 @@ func TestHalfWithDIF(t *testing.T) {
 	}
 }
 
-// Confounds are taken off, and may differ between the groups; but they must not tell the groups apart by themselves.
+// The effects of confounds are subtracted, and may differ between the groups; but they must not determine the group.
 func TestConfounds(t *testing.T) {
 	t.Parallel()
 	rows := questionnairetest.Rows(1)
@@ -372,7 +372,7 @@ func TestConfounds(t *testing.T) {
 	}
 	_, err := invariance.Run(t.Context(),
 		options(age, questionnaire.Confound{Name: "gender", Kind: questionnaire.Categorical}))
-	if err == nil || !strings.Contains(err.Error(), "tell the groups") {
+	if err == nil || !strings.Contains(err.Error(), "determine the groups") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -380,7 +380,7 @@ func TestConfounds(t *testing.T) {
 // Without DIF, 3 to 7 % of the items have p values below .05, but for chance.
 func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
 	replications := long(t)
-	for name, p := range alike() {
+	for name, p := range withoutDIF() {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, method string) {
 				var uniform, nonuniform, joint, items float64
@@ -415,7 +415,7 @@ func TestNoDIFIsFoundWhereThereIsNone(t *testing.T) {
 // more are allowed for chance. The tests may be stricter than they say.
 func TestEqualLoadingsAreNotFoundDifferent(t *testing.T) {
 	replications := float64(long(t))
-	for name, p := range alike() {
+	for name, p := range withoutDIF() {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(t *testing.T, method string) {
 				var configural, metric, largest float64
@@ -461,7 +461,7 @@ func TestVarianceOfFactorsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// The intervals of congruences and of differences of loadings cover the truth, which a sample of 40,000 tells, in 90 to
+// The intervals of congruences and of differences of loadings cover the truth, known from a sample of 40,000, in 90 to
 // 99 % of the samples, but for chance: those of congruences are widened to hold what is seen.
 func TestIntervalsCover(t *testing.T) {
 	replications := long(t)

@@ -19,17 +19,17 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// bootstrapStream, plus the number of the sample, sets the generators apart from others of the same seed.
+// bootstrapStream, plus the number of the sample, distinguishes the generators from others of the same seed.
 const bootstrapStream = 0x626f_6f74_0000_0000 // "boot"
 
-// Configural tells whether the same factors are found in both groups.
+// Configural compares the factors of the groups.
 type Configural struct {
 	Factors []Factor `json:"factors"`
 	// P is the p value of the least congruence.
 	P float64 `json:"p"`
 }
 
-// Factor compares a factor of the first group with its match in the second, numbered as the nearest of both together.
+// Factor compares a factor of the first group with its match in the second, numbered like that of both groups together.
 type Factor struct {
 	Factor string `json:"factor"`
 	// Numbers are those of the factor among the factors of each group, from 1 on, by size.
@@ -37,7 +37,7 @@ type Factor struct {
 	// Congruence is that of Tucker, φ = λ₁ᵀλ₂ / (‖λ₁‖·‖λ₂‖), in [−1, 1]; 0 for an empty factor.
 	Congruence             float64 `json:"congruence"`
 	questionnaire.Interval         // 95 %
-	// Reference is the 5 % quantile of congruences if the factor is the same, and P the share of those that are as low.
+	// Reference is the 5 % quantile of congruences if the factor is the same, and P the share that is as low.
 	Reference float64 `json:"reference"`
 	P         float64 `json:"p"`
 	// Reading is EqualFactor, FairFactor, OtherFactor or UnclearFactor.
@@ -46,7 +46,7 @@ type Factor struct {
 }
 
 // The readings of a congruence: from model.EqualCongruence on, from model.SimilarCongruence on, and below. If groups of
-// these sizes may be as far apart by chance, one below tells nothing.
+// these sizes may differ as much by chance, a congruence below is UnclearFactor.
 const (
 	EqualFactor   = "equal"
 	FairFactor    = "fair"
@@ -54,7 +54,7 @@ const (
 	UnclearFactor = "cannot tell"
 )
 
-// reading returns that of a congruence with this p value.
+// reading returns the reading of a congruence with this p value.
 func reading(congruence, p float64) string {
 	switch {
 	case congruence >= model.EqualCongruence:
@@ -67,10 +67,10 @@ func reading(congruence, p float64) string {
 	return OtherFactor
 }
 
-// Metric tells whether the loadings are the same in both groups.
+// Metric compares the loadings of the groups.
 type Metric struct {
-	// RMS is the root of the mean squared difference of loadings, Largest the largest one without its sign. The p
-	// values are the shares of bootstrap samples whose errors alone are as large.
+	// RMS is the root of the mean squared difference of loadings, Largest the largest absolute one. The p values are
+	// the shares of bootstrap samples whose errors alone are as large.
 	RMS      float64   `json:"rms"`
 	RMSP     float64   `json:"rms_p"`
 	Largest  float64   `json:"largest"`
@@ -83,7 +83,7 @@ type Loading struct {
 	Item     string `json:"item"`
 	Reversed bool   `json:"reversed,omitempty"` // scored from the other end
 	Factor   string `json:"factor"`
-	// First and Second are in units of the item's standard deviation, for factors that are as long in both groups.
+	// First and Second are in units of the item's standard deviation, for factors of equal length in both groups.
 	First                  float64 `json:"first"`
 	Second                 float64 `json:"second"`
 	Difference             float64 `json:"difference"`
@@ -96,7 +96,7 @@ type Loading struct {
 // pair holds the loadings of two groups, p×k. Column t of both is the same factor.
 type pair struct {
 	loadings [2]*mat.Dense
-	columns  [2][]int // where the factors stood
+	columns  [2][]int // the former indices of the factors
 }
 
 // congruences returns Tucker's congruence of each factor; 0 if it is empty in a group.
@@ -112,8 +112,8 @@ func (p *pair) congruences() []float64 {
 	return all
 }
 
-// equated returns the loadings for factors that are as long in both groups: of length √(‖λ₁‖·‖λ₂‖). The variance of a
-// factor may differ between groups with the same loadings, and only the lengths depend on it.
+// equated returns the loadings for factors of equal length in both groups: √(‖λ₁‖·‖λ₂‖). The variance of a factor may
+// differ between groups with the same loadings, and only the lengths depend on it.
 func (p *pair) equated() (first, second *mat.Dense) {
 	rows, k := p.loadings[0].Dims()
 	first, second = mat.NewDense(rows, k, nil), mat.NewDense(rows, k, nil)
@@ -138,7 +138,7 @@ func (p *pair) differences() *mat.Dense {
 	return first
 }
 
-// directions returns the loadings with factors of length 1, those that are empty as 0.
+// directions returns the loadings with factors of length 1, or 0 for empty ones.
 func directions(loadings *mat.Dense) *mat.Dense {
 	_, k := loadings.Dims()
 	lengths := make([]float64, k)
@@ -152,7 +152,7 @@ func directions(loadings *mat.Dense) *mat.Dense {
 	return out
 }
 
-// arrange puts factor t nearest to factor t of the reference, with its sign. It returns where the factors stood.
+// arrange matches order and signs of the factors to those of the reference. It returns their former indices.
 func arrange(loadings, reference *mat.Dense) (arranged *mat.Dense, from []int) {
 	from, cosines := align.Factors(reference, loadings)
 	arranged = linalg.SelectColumns(loadings, from)
@@ -187,7 +187,7 @@ func match(first, second, both *mat.Dense) *pair {
 	return p
 }
 
-// learn returns what is learned from these rows, and its loadings on all items; an item that does not vary has none.
+// learn returns the fit to these rows, and its loadings on all items; an item that does not vary has none.
 func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learnt, *mat.Dense, error) {
 	l, err := o.Learn(ctx, r.study, rows, r.Candidate)
 	if err != nil {
@@ -206,8 +206,8 @@ func (r *run) learn(ctx context.Context, o *fit.Options, rows []int) (*fit.Learn
 	return l, all, nil
 }
 
-// units returns what makes the loadings on the items those of the answers: for factor analysis the standard deviation
-// of the answers less what the confounds add. Polychoric loadings, of no answers, get that of both groups.
+// units returns the factors that turn loadings into those of the answers: for factor analysis the standard deviation of
+// the answers less the confounds' effects; for polychoric loadings that of both groups.
 func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	units := make([]float64, len(l.Items))
 	_, ok := l.Factors().(*fit.FA)
@@ -230,7 +230,7 @@ func (r *run) units(l *fit.Learnt) ([]float64, error) {
 	return units, nil
 }
 
-// rest returns the answers of these rows less what the confounds add.
+// rest returns the answers of these rows less the confounds' effects.
 func (r *run) rest(rows, items []int) (*mat.Dense, error) {
 	x := r.study.AnswersOf(rows, items)
 	if r.study.Known == nil {
@@ -276,7 +276,7 @@ func (r *run) count(l *fit.Learnt) {
 	}
 }
 
-// resample returns the loadings of the bootstrap samples that can be learned from, with factors as they are seen.
+// resample returns the loadings of the bootstrap samples that can be fitted, with matched factors.
 func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	samples := make([]*pair, r.Bootstrap)
 	var mu sync.Mutex

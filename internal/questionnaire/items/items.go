@@ -1,4 +1,4 @@
-// Package items says how each item was answered and belongs to its scale, and how reliable the scales are.
+// Package items computes the distribution of each item, its relation to its scale, and the reliability of scales.
 //
 // A scale is p items that n participants answered, X n×p, NaN for a missing answer. Reversed items are turned.
 //
@@ -8,8 +8,8 @@
 //	R       p×p    correlations over the participants who answered both items, variances too
 //	V       1      Σ_ij C_ij, the variance of the sum of the items
 //
-// S and R are the same unless answers are missing. Both are in use as R's package psych uses them, whose version 2.2.9
-// the tests compare with. What cannot be computed is nil, and Reliability.Warnings says why.
+// S and R are the same unless answers are missing. Each is used where R's package psych uses it; the tests compare with
+// its version 2.2.9. Undefined figures are nil, and Reliability.Warnings says why.
 //
 // Equal input and seed give equal bits, for any order of the participants and any number of threads.
 package items
@@ -43,15 +43,15 @@ type Options struct {
 	Columns answers.Columns
 	// Factors is the number of group factors of omega; 0 means DefaultFactors.
 	Factors int
-	// Seed draws split halves where there are too many to try all.
+	// Seed of random split halves, if there are too many to try all.
 	Seed uint64
 	// Threads is the number of threads; 0 means one for each processor.
 	Threads int
-	// Remark, when not nil, gets what a user should know about the input once it is read.
+	// Remark, when not nil, receives the remarks about the input once it is read.
 	Remark func(answers.Remarks)
 }
 
-// Analysis is what there is to say about the items of a file.
+// Analysis is the outcome of Run.
 type Analysis struct {
 	N     int    `json:"n"` // participants with answers
 	Items []Item `json:"items"`
@@ -63,7 +63,7 @@ type Analysis struct {
 	Groups    []Group    `json:"groups"`
 }
 
-// Item is how an item was answered. Answers count as they are scored: reversed items are turned.
+// Item is the distribution of the answers to an item. Reversed items are turned.
 type Item struct {
 	Name     string   `json:"item"`
 	Subscale string   `json:"subscale,omitempty"`
@@ -80,7 +80,7 @@ type Item struct {
 	Part                // of all items as one scale
 }
 
-// Part is what an item is to its scale. All are nil for an item that does not vary.
+// Part is the relation of an item to its scale. All fields are nil for an item that does not vary.
 type Part struct {
 	// ItemRest is the correlation with the sum of the others, r.drop of psych, and ItemTotal that with the sum of all:
 	//
@@ -105,7 +105,7 @@ type SubscaleItem struct {
 	Part
 }
 
-// Group is how many answers a group lacks.
+// Group is the missing shares of a group.
 type Group struct {
 	Column       string             `json:"column"`
 	Group        string             `json:"group"`
@@ -180,7 +180,7 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	return a, nil
 }
 
-// describe returns how item j was answered.
+// describe returns the distribution of item j.
 func describe(t *answers.Table, j int, fromLow bool) Item {
 	item := &t.Items[j]
 	known := slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)
@@ -213,7 +213,7 @@ func describe(t *answers.Table, j int, fromLow bool) Item {
 	return d
 }
 
-// groups returns what the groups lack, but for a missing one and those smaller than answers.LeastGroup.
+// groups returns the missing shares of the groups, except of a missing value and of groups below answers.LeastGroup.
 func groups(t *answers.Table) []Group {
 	all := []Group{}
 	for _, column := range t.Groups {
@@ -259,7 +259,7 @@ func (o *Options) scale(ctx context.Context, t *answers.Table, items []int) (*sc
 	return s, nil
 }
 
-// finite returns a pointer to v, nil if it is no finite number.
+// finite returns a pointer to v, nil if it is not a finite number.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -96,7 +96,7 @@ func TestOrientation(t *testing.T) {
 	off(t, "alpha", turned.Alpha, *straight.Alpha, 1e-14)
 }
 
-// Items that do not vary are told, and belong to no scale. With fewer than two others there is nothing to say.
+// Items that do not vary are reported, and belong to no scale. Fewer than two others are an error.
 func TestConstantItems(t *testing.T) {
 	t.Parallel()
 	const content = "q1,q2,q3,q4,q5\n1,2,0,3,\n2,4,3,3,\n3,3,,3,\n4,5,4,,\n"
@@ -230,7 +230,7 @@ func planted(participants, count int) [][]string {
 	return rows
 }
 
-// No bit hangs on the order of the participants or on the number of threads. The drawn splits are of 17 items and more,
+// No bit depends on the order of the participants or on the number of threads. Splits are drawn for 17 items and more,
 // and another seed draws others.
 func TestSameBits(t *testing.T) {
 	t.Parallel()
@@ -255,7 +255,7 @@ func TestSameBits(t *testing.T) {
 	off(t, "mean split half", &other.SplitHalf.Mean, *first.AlphaStandardized, 1e-3)
 }
 
-// Omega has as many group factors as the items tell, and says so if these are fewer, or if it is unreliable.
+// Omega has as many group factors as the items identify, and warns if these are fewer, or if it is unreliable.
 func TestFactorsOfOmega(t *testing.T) {
 	t.Parallel()
 	rows := planted(300, 6)

@@ -18,10 +18,10 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// confidence is that of the intervals.
+// confidence is the level of the intervals.
 const confidence = 0.95
 
-// Reliability is what the items of a scale tell as one.
+// Reliability holds the coefficients of a scale.
 type Reliability struct {
 	// Alpha is that of Cronbach (1951), from covariances, for p items:
 	//
@@ -37,8 +37,8 @@ type Reliability struct {
 	// variance of item i that the others explain.
 	Lambda6   *float64   `json:"lambda6"`
 	SplitHalf *SplitHalf `json:"split_half"`
-	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if there is
-	// no omega. With one factor nothing tells a general one apart, and OmegaHierarchical is nil.
+	// OmegaTotal and OmegaHierarchical are those of factoranalysis.Omega with OmegaFactors group factors, 0 if omega is
+	// undefined. With one factor the general factor is not identified, and OmegaHierarchical is nil.
 	OmegaTotal        *float64 `json:"omega_total"`
 	OmegaHierarchical *float64 `json:"omega_hierarchical"`
 	OmegaFactors      int      `json:"omega_factors"`
@@ -50,7 +50,7 @@ type Reliability struct {
 	KMO      *float64            `json:"kmo"`
 	KMOItems map[string]*float64 `json:"kmo_items"`
 	Bartlett *Bartlett           `json:"bartlett"`
-	// Warnings say why something is nil, or not what was asked for.
+	// Warnings say why a figure is nil or was computed differently than requested.
 	Warnings []string `json:"warnings"`
 }
 
@@ -64,9 +64,9 @@ type Bartlett struct {
 // The warnings.
 const (
 	unknownPairs = "no coefficients: for some pairs of items, fewer than two participants answered both, or all who " +
-		"did gave one answer"
-	singular = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse, as items repeat others, " +
-		"participants are few, or many answers are missing"
+		"did gave the same answer"
+	singular = "no lambda 6, KMO or Bartlett's test: the correlations have no inverse: items repeat other " +
+		"items, participants are few, or many answers are missing"
 	noVariance   = "the sum of the items has no variance"
 	approximated = "answers are missing, but Bartlett's test counts all participants as complete: its P is too small"
 	noOmega      = "no omega: %d items are too few"
@@ -166,7 +166,7 @@ func feldt(alpha, n float64, p int) *questionnaire.Interval {
 	return &questionnaire.Interval{Low: 1 - (1-alpha)*f.Quantile(1-tail), High: 1 - (1-alpha)*f.Quantile(tail)}
 }
 
-// reliability returns what the items tell as one.
+// reliability returns the coefficients of the scale.
 func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error) {
 	r := Reliability{KMOItems: map[string]*float64{}, OmegaReversed: []string{}, Warnings: []string{}}
 	if len(s.r.Unknown) > 0 {
@@ -184,7 +184,7 @@ func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error
 	r.AlphaStandardized = alpha(p, float64(p), all)
 	r.MeanCorrelation = finite((all - float64(p)) / float64(p*(p-1)))
 	r.SplitHalf = splitHalf(standardized, o.Seed, s.threads)
-	if s.r.Smoothed() { // an eigenvalue of R is 0, or below: its inverse tells nothing
+	if s.r.Smoothed() { // an eigenvalue of R is 0 or below: its inverse is meaningless
 		r.Warnings = append(r.Warnings, singular)
 	} else {
 		s.inverse(&r, standardized)
@@ -192,7 +192,7 @@ func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error
 	return r, s.omega(ctx, &r, o.Factors)
 }
 
-// omega fills in omega, with fewer factors than asked for if the items allow no more.
+// omega fills in omega, with fewer factors than requested if the items allow no more.
 func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 	p := len(s.names)
 	most := min(factors, p)
@@ -230,13 +230,13 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 	return nil
 }
 
-// A group factor of fewer items with loadings of at least this is not there: a factor needs three items, and .3 is the
-// usual least loading that counts (Costello and Osborne, "Best practices in exploratory factor analysis", 2005).
+// A group factor with fewer than leastItems such loadings is weak: a factor needs three items, and .3 is the usual
+// threshold (Costello and Osborne, "Best practices in exploratory factor analysis", 2005).
 const leastItems, leastLoading = 3, 0.3
 
-// weakFactors counts the group factors that are not there. Where items share one factor only, the others are chance:
-// the correlations of all factors are then anything, and so is what is called general. On six items of one factor, made
-// by synth questionnaire, omega hierarchical of three factors is .02 to .96, and .01 to .94 in psych.
+// weakFactors counts the weak group factors. If items share one factor only, the others are chance: the correlations of
+// all factors, and so the general factor, are then arbitrary. On six items of one factor, made by synth questionnaire,
+// omega hierarchical of three factors is .02 to .96, and .01 to .94 in psych.
 func weakFactors(group *mat.Dense) (weak int) {
 	_, k := group.Dims()
 	for t := range k {
@@ -261,7 +261,7 @@ func (s *scale) standardized() *mat.SymDense {
 	return out
 }
 
-// inverse fills in what comes from the inverses of S and R.
+// inverse fills in the figures that need the inverses of S and R.
 func (s *scale) inverse(r *Reliability, standardized *mat.SymDense) {
 	r.Lambda6 = lambda6(standardized)
 	overall, each := factoranalysis.KMO(s.r.R)
@@ -294,7 +294,7 @@ func lambda6(s *mat.SymDense) *float64 {
 	return finite(1 - unique/mat.Sum(s))
 }
 
-// part returns what item i is to the scale.
+// part returns the relation of item i to the scale.
 func (s *scale) part(i int) Part {
 	if len(s.r.Unknown) > 0 {
 		return Part{}
@@ -310,20 +310,20 @@ func (s *scale) part(i int) Part {
 // Of up to mostSplitItems items all splits are tried, 6,435, of more randomSplits are drawn; both are those of psych.
 const mostSplitItems, randomSplits = 16, 10000
 
-// SplitHalf is the reliability of the whole by what its halves have in common. For halves A and B of the items, of
-// sizes that differ by at most one,
+// SplitHalf is the reliability of the scale by the covariance of its halves. For halves A and B of the items, of sizes
+// that differ by at most one,
 //
 //	reliability = p²/(|A|·|B|)·Σ_{i∈A, j∈B} S_ij / Σ_ij S_ij
 //
 // With equal sizes the factor is 4 (Rulon 1939; Guttman 1945), and for halves of equal variance too, this is their
 // correlation after the correction of Spearman and Brown. For unequal sizes it is the coefficient of Raju (1970); psych
-// keeps the factor 4 there, which lets three items of reliability .92 have .83. The mean of all splits is the
+// keeps the factor 4 there, which gives .83 for three items of reliability .92. The mean of all splits is the
 // standardized α.
 type SplitHalf struct {
 	Lowest  float64 `json:"lowest"` // β of Revelle (1979)
 	Mean    float64 `json:"mean"`
 	Highest float64 `json:"highest"` // λ4 of Guttman (1945)
-	// All: these Splits are all. Of random ones, the lowest of all may be lower, and the highest higher.
+	// All: every split was tried. The extremes of all splits may lie beyond those of random ones.
 	Splits int  `json:"splits"`
 	All    bool `json:"all"`
 }

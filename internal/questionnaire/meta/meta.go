@@ -28,11 +28,11 @@ import (
 
 // Options says what to factorize in a second stage.
 type Options struct {
-	// Options are those of the second stage; Input, Table and Columns do not count.
+	// Options are those of the second stage; Input, Table and Columns are ignored.
 	fit.Options
-	// Models are output folders of fits, each of another questionnaire. Participants are matched by their ids.
+	// Models are output folders of fits, each of a different questionnaire. Participants are matched by their ids.
 	Models []string
-	// Compact is the number of items to choose, 0 for none. It needs the answers of the fits where they were.
+	// Compact is the number of items to choose, 0 for none. It needs the files of answers at their paths in the fits.
 	Compact int
 }
 
@@ -46,8 +46,8 @@ type stage struct {
 // with scores from 0 to 1, missing if a participant did not answer a questionnaire (Lam et al., section 5).
 //
 // The compact set is chosen one by one among the items of all questionnaires on a random half of the participants: each
-// time the item that, with those before, leaves the least of the squared scores of the second stage; missing answers
-// are the item's mean. The other half tells how well it does.
+// time the item that, with those before, minimizes the residual squares of the second stage's scores; missing answers
+// are the item's mean. The accuracy is measured on the other half.
 func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 	if len(o.Models) < 2 {
 		return nil, fmt.Errorf("%w: a second stage needs the output folders of two fits or more, not %d",
@@ -67,8 +67,8 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
 		}
 		if s.FA != nil {
-			return nil, fmt.Errorf("%w: the model in %q is of factor analysis, whose scores have no bounds; meta "+
-				"takes %s and %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
+			return nil, fmt.Errorf("%w: the model in %q was fitted by factor analysis, whose scores have no bounds; "+
+				"meta needs %s or %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
 		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
 			return nil, fmt.Errorf("%w: two models are in folders with the name %q", questionnaire.ErrOptions, s.name)
@@ -123,7 +123,7 @@ func join(stages []stage) (*answers.Table, error) {
 		}
 		for r, id := range scores.IDs {
 			if !slices.ContainsFunc(scores.Values.RawRowView(r), func(v float64) bool { return v == v }) {
-				continue // no score of theirs is a measurement
+				continue // none of their scores is a measurement
 			}
 			to, ok := row[id]
 			if !ok {
@@ -139,7 +139,7 @@ func join(stages []stage) (*answers.Table, error) {
 	return t, checkShared(t)
 }
 
-// readScores reads a table that Scores.CSV gave for these factors. A score that is no measurement is NaN.
+// readScores reads a table written by Scores.CSV for these factors. A score that is not a measurement is NaN.
 func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 	factors := len(fits)
 	r, err := table.Open(path, table.Options{})
@@ -189,7 +189,7 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 // missing returns so many missing answers.
 func missing(count int) []float64 { return slices.Repeat([]float64{math.NaN()}, count) }
 
-// theme names the items that load on a factor most.
+// theme names the items with the largest loadings on a factor.
 func theme(items []model.Loading) string {
 	const words = 3
 	var texts []string
@@ -200,7 +200,7 @@ func theme(items []model.Loading) string {
 }
 
 // checkShared returns an error for a questionnaire, the subscale of its items, that no chain of shared participants
-// links to the first: nothing would tell how its factors go with the others.
+// links to the first: the relation of its factors to the others would be unknown.
 func checkShared(t *answers.Table) error {
 	reached := map[string]bool{t.Items[0].Subscale: true}
 	for before := 0; before < len(reached); {
@@ -271,7 +271,7 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 		}
 		at += len(t.Items)
 	}
-	rows := linalg.RowOrder(scores.Values, x) // so that the order of a file decides nothing
+	rows := linalg.RowOrder(scores.Values, x) // so that the order of a file has no effect
 	y, x := linalg.SelectRows(scores.Values, rows), linalg.SelectRows(x, rows)
 	order := rand.New(rand.NewPCG(seed, 0)).Perm(n)
 	learn, test := order[:n/2], order[n/2:]
@@ -290,9 +290,9 @@ func compact(scores model.Scores, items []model.CompactItem, parts []*answers.Ta
 	return out
 }
 
-// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², up to count or until none tells more.
+// forward chooses columns of x, each time the one that leaves the least of ‖Y‖², up to count or while one helps.
 func forward(x, y *mat.Dense, count int) (chosen []int) {
-	const nothing = 1e-9 // of squares: a column that was chosen, or adds nothing of its own
+	const nothing = 1e-9 // of squares: a column that was chosen, or depends on others
 	rest, left := linalg.Centred(x, nil), linalg.Centred(y, nil)
 	_, p := rest.Dims()
 	_, k := left.Dims()
@@ -328,14 +328,14 @@ func forward(x, y *mat.Dense, count int) (chosen []int) {
 	return chosen
 }
 
-// estimation is how well scores are predicted for participants whom the prediction has not seen.
+// estimation is the accuracy of predicted scores for participants whom the prediction has not seen.
 type estimation struct {
-	// of each participant, the squared scores about the means of those learnt from: what the prediction leaves, and all
+	// of each participant, the squared scores about the training means: the residual, and all
 	left, all    []float64
 	correlations []float64 // of each score with its prediction
 }
 
-// estimate measures the linear regression of y on x in testX and testY. What is undefined is 0.
+// estimate measures the linear regression of y on x in testX and testY. Undefined figures are 0.
 func estimate(x, y, testX, testY *mat.Dense) estimation {
 	n, k := testY.Dims()
 	e := estimation{make([]float64, n), make([]float64, n), make([]float64, k)}
@@ -378,7 +378,7 @@ func (e *estimation) explained(rows []int) float64 {
 // draws is the number of samples of the participants for an interval.
 const draws = 1000
 
-// interval returns the ends of the 95 % percentile interval of what is explained, from participants drawn with
+// interval returns the ends of the 95 % percentile interval of the explained share, from participants drawn with
 // replacement (B. Efron, "Nonparametric standard errors and confidence intervals", 1981).
 func (e *estimation) interval(seed uint64) (low, high float64) {
 	random, shares := rand.New(rand.NewPCG(seed, 1)), make([]float64, draws)

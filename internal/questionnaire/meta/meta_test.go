@@ -51,7 +51,7 @@ func metaOptions(dirs []string) meta.Options {
 }
 
 // The two questionnaires share their constructs: each factor of the second stage is one factor of either, and one item
-// of each construct tells most of it.
+// of each construct explains most of it.
 func TestMeta(t *testing.T) {
 	t.Parallel()
 	f, err := meta.Run(t.Context(), metaOptions(twoFits(t)))
@@ -126,7 +126,7 @@ func TestMetaRefuses(t *testing.T) {
 	}
 }
 
-// The compact set is of the answers that were fitted: of others under their name there is none.
+// The compact set belongs to the fitted answers: if the file has changed, there is no compact set.
 func TestCompactWantsTheAnswersOfTheFits(t *testing.T) {
 	t.Parallel()
 	dirs := twoFits(t)
@@ -267,7 +267,7 @@ func TestCompactRefusesASecondStage(t *testing.T) {
 	}
 }
 
-// The path of the answers is told from the folder of the model, so that both may move, and nothing above them is told.
+// The path of the answers is relative to the folder of the model, so that both may move; no parent folder is stored.
 func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 	t.Parallel()
 	study := filepath.Join(t.TempDir(), "study")
@@ -291,7 +291,7 @@ func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := filepath.Join("..", "..", "answers.csv"); f.Summary.Settings.Input != want {
-			t.Errorf("the summary tells of %q, want %q", f.Summary.Settings.Input, want)
+			t.Errorf("the summary names %q, want %q", f.Summary.Settings.Input, want)
 		}
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -301,7 +301,7 @@ func TestWritePrintsThePathFromTheFolder(t *testing.T) {
 			name := e.Name()
 			if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil ||
 				strings.Contains(string(data), filepath.Dir(study)) {
-				t.Errorf("%s tells where the study is: %v", name, err)
+				t.Errorf("%s reveals where the study is: %v", name, err)
 			}
 		}
 		dirs = append(dirs, filepath.Join(study+"2", "models", strconv.Itoa(i)))

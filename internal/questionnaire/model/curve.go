@@ -8,7 +8,7 @@ import (
 	"github.com/wardcast/wardcast/internal/chart"
 )
 
-// Choices returns the candidate of the lowest error, and the one with the fewest factors within its standard error.
+// Choices returns the candidate with the lowest error, and the one with the fewest factors within its standard error.
 func (s *Summary) Choices() (lowest, fewest Point) {
 	less := func(a, b Point) int { return cmp.Compare(a.Error, b.Error) }
 	of := slices.DeleteFunc(slices.Clone(s.BCV), func(p Point) bool { return p.Factors != s.OneStandardErrorFactors })
@@ -16,7 +16,7 @@ func (s *Summary) Choices() (lowest, fewest Point) {
 }
 
 // Curve draws the cross-validated error over the number of factors: a line for each β with standard errors, the
-// choices, and the model if there is one. There must be candidates.
+// choices, and the model, if not nil. There must be candidates.
 func (s *Summary) Curve(width float64) *chart.Chart {
 	c := &chart.Chart{
 		Title: "Cross-validated error over the number of factors", Width: width, Height: 300,

@@ -4,9 +4,9 @@
 //
 //	model.json          a Model: items, confounds, Summary
 //	model.safetensors   float64 tensors "loadings" [m,k] and "confound_loadings" [m,c]
-//	SHA256SUMS          of these two; Load refuses what does not match
+//	SHA256SUMS          of these two; Load refuses other files
 //	scores.csv          id, factor1 … factork
 //	loadings.csv        item, factor1 … factork, the columns of the confounds, intercept
-//	compact.csv         of a second stage: items that estimate its scores
+//	compact.csv         for a second stage: items that estimate its scores
 //	result.json         the Summary
 package model

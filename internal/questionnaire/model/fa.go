@@ -9,8 +9,8 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix/safetensors"
 )
 
-// FA is a solution of factor analysis, plain data with the fields of factoranalysis.Scorer, which package fit scores
-// by. It is immutable and safe for concurrent use.
+// FA is a solution of factor analysis: plain data with the fields of factoranalysis.Scorer, which package fit uses. It
+// is immutable and safe for concurrent use.
 type FA struct {
 	Loadings, Phi     *mat.Dense // p×k, k×k
 	Uniquenesses      []float64
@@ -20,7 +20,7 @@ type FA struct {
 	ConfoundLoadings *mat.Dense
 }
 
-// The tensors of FA besides those of every model.
+// The tensors of FA in addition to those of every model.
 const (
 	tensorPhi          = "factor_correlations"
 	tensorUniquenesses = "uniquenesses"
@@ -29,7 +29,7 @@ const (
 	tensorCorrelations = "item_correlations"
 )
 
-// tensors returns what Loadings and ConfoundLoadings leave out.
+// tensors returns everything but Loadings and ConfoundLoadings.
 func (f *FA) tensors() safetensors.Tensors {
 	all := safetensors.Tensors{tensorPhi: tensor(f.Phi)}
 	for name, values := range map[string][]float64{

@@ -48,21 +48,21 @@ const (
 	tensorCalibration = "score_calibration"
 )
 
-// ErrModel is wrapped by every error about a stored model that is damaged or not what it should be.
+// ErrModel is wrapped by every error about a damaged or invalid stored model.
 var ErrModel = errors.New("malformed model of a questionnaire")
 
 // ErrOtherCodebook is returned by Describe.
 var ErrOtherCodebook = errors.New("describes none of the items of the model")
 
-// Model scores participants, and holds what a report shows.
+// Model is a stored fit: it scores participants and is the source of a report.
 type Model struct {
 	Format    string                   `json:"format"`
 	Items     []questionnaire.Item     `json:"items"`
 	Confounds []questionnaire.Confound `json:"confounds"`
 	// column of the ids, "" for the default one if it is there
 	ID       string   `json:"id,omitempty"`
-	Numbered bool     `json:"numbered,omitempty"`      // there was no such column: participants were numbered
-	Missing  []string `json:"missing_codes,omitempty"` // besides those of every file
+	Numbered bool     `json:"numbered,omitempty"`      // without a column of ids
+	Missing  []string `json:"missing_codes,omitempty"` // further codes of missing entries
 	FromLow  bool     `json:"from_low,omitempty"`      // answers count from the low end of their range
 	// Visits means that the items are those of VisitItems at several times.
 	Visits     *questionnaire.Visits `json:"visits,omitempty"`
@@ -70,14 +70,14 @@ type Model struct {
 	Summary    Summary               `json:"summary"`
 	CreatedAt  time.Time             `json:"created_at"`
 
-	// ICQF is what MethodICQF and MethodL1 learn, and FA, nil for these, what MethodFA does. Their numbers stand in
-	// LoadingsFile. SHA256 is that of SumsFile once the model is loaded.
+	// ICQF is the fit of MethodICQF and MethodL1, and FA, nil for these, that of MethodFA. LoadingsFile holds their
+	// numbers. SHA256 is that of SumsFile once the model is loaded.
 	ICQF   icqf.Model `json:"-"`
 	FA     *FA        `json:"-"`
 	SHA256 string     `json:"-"`
 }
 
-// CountLoadings turns standard errors of scores, n×k, which count loadings as known, into those of WithLoadings.
+// CountLoadings turns standard errors of scores for known loadings, n×k, into those of WithLoadings.
 func (m *Model) CountLoadings(errs *mat.Dense) {
 	errs.Apply(func(_, t int, e float64) float64 { return m.WithLoadings(t, e) }, errs)
 }
@@ -90,8 +90,8 @@ func (m *Model) WithLoadings(factor int, e float64) float64 {
 	return e
 }
 
-// LargestError is the standard error of a score of which nothing is known, with loadings that count as known: half of
-// ScoreRange, or for factor analysis 1, the standard deviation of a factor.
+// LargestError is the standard error of a score without answers, for known loadings: half of ScoreRange, or for factor
+// analysis 1, the standard deviation of a factor.
 func (m *Model) LargestError() float64 {
 	if m.FA != nil {
 		return 1
@@ -120,8 +120,8 @@ type Fitted struct {
 	Model
 	Scores Scores
 	TooFew []int    // lines of the participants with too few answers for scores
-	Edges  []string // of the Warnings those about the candidates of the cross-validation
-	Doubts []string // of the Warnings those about loadings and scores that may mean little
+	Edges  []string // the Warnings about the candidates of the cross-validation
+	Doubts []string // the Warnings about unreliable loadings and scores
 	Input  string   // path of the answers
 }
 
@@ -138,7 +138,7 @@ const (
 // Methods lists the methods.
 func Methods() []string { return []string{MethodICQF, MethodFA, MethodL1} }
 
-// ScoreRange is the range of the scores that the method gives: without ends for factor analysis, [0,1] for the others.
+// ScoreRange is the range of the method's scores: unbounded for factor analysis, [0,1] for the others.
 func (m *Model) ScoreRange() questionnaire.Range {
 	if m.Summary.Method == MethodFA {
 		return questionnaire.Range{Low: math.Inf(-1), High: math.Inf(1)}
@@ -146,7 +146,7 @@ func (m *Model) ScoreRange() questionnaire.Range {
 	return questionnaire.Range{Low: 0, High: 1}
 }
 
-// Files returns the files of the model and their contents; CompactFile and IntervalsFile only if it has such.
+// Files returns the files of the model and their contents; CompactFile and IntervalsFile only if the model has them.
 func (m *Model) Files() (map[string][]byte, error) {
 	manifest, err := indented(m)
 	if err != nil {
@@ -201,7 +201,7 @@ func indented(v any) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// sumLine is a line as sha256sum writes it.
+// sumLine is a line in the format of sha256sum.
 func sumLine(name string, data []byte) string { return digest(data) + "  " + name + "\n" }
 
 func tensor(m *mat.Dense) safetensors.Tensor {
@@ -212,8 +212,8 @@ func tensor(m *mat.Dense) safetensors.Tensor {
 // modelLimit bounds each file of a model: 10,000 items with 100 factors take 8 MB.
 const modelLimit = 1 << 28
 
-// Load reads the model in the output folder of a fit. It refuses, by name, a file whose SHA-256 is not that in
-// SHA256SUMS, and a model that no fit can have written; the error then wraps ErrModel.
+// Load reads the model in the output folder of a fit. It refuses a file whose SHA-256 is not that in SHA256SUMS, and
+// names it, and a model that no fit can have written; the error then wraps ErrModel.
 func Load(dir string) (*Model, error) {
 	files := map[string][]byte{}
 	for _, name := range []string{SumsFile, ModelFile, LoadingsFile} {
@@ -238,7 +238,7 @@ func Load(dir string) (*Model, error) {
 	return m, nil
 }
 
-// ReadSHA256 returns the SHA-256, in hexadecimal, of SHA256SUMS of the model in a folder, and reads nothing else.
+// ReadSHA256 returns the SHA-256, in hexadecimal, of SHA256SUMS of the model in a folder, and reads no other file.
 func ReadSHA256(dir string) (string, error) {
 	sums, err := readBounded(filepath.Join(dir, SumsFile))
 	if err != nil {
@@ -305,7 +305,7 @@ func Parse(manifest, tensors []byte) (*Model, error) {
 	if m.ICQF.Noise, err = all.Float64(tensorNoise, p); err != nil {
 		return nil, fmt.Errorf("%w: fit the model again", err)
 	}
-	if _, ok := all[tensorWeights]; ok { // there are none if all items have one range
+	if _, ok := all[tensorWeights]; ok { // absent if all items have one range
 		if m.ICQF.Weights, err = all.Float64(tensorWeights, p); err != nil {
 			return nil, err
 		}
@@ -332,10 +332,10 @@ func matrix(all safetensors.Tensors, name string, r, c int) (*mat.Dense, error) 
 	return mat.NewDense(r, c, values), nil
 }
 
-// mostError is above every squared error of answers that a fit takes. An axis that goes much further has no ticks.
+// mostError is above every squared error of valid answers. A chart's axis that goes much further has no ticks.
 const mostError = 1e300
 
-// check returns an error for what no fit can have written.
+// check returns an error for a model that no fit can have written.
 func (m *Model) check() error {
 	s := &m.Summary
 	if len(m.Items) == 0 || s.Factors < 1 || s.Factors > len(m.Items) || !(s.Beta >= 0) || !(s.Settings.Ridge >= 0) ||
@@ -389,7 +389,7 @@ func (b *Bootstrap) check(m *Model) error {
 	columns := s.Factors + len(questionnaire.Columns(m.Confounds))
 	for _, table := range [][][]float64{b.Loadings.Errors, b.Loadings.Low, b.Loadings.High} {
 		if !shaped(table, len(m.Items), columns) {
-			return fmt.Errorf("intervals of other loadings than those of %d items on %d columns", len(m.Items), columns)
+			return fmt.Errorf("intervals do not match the loadings of %d items on %d columns", len(m.Items), columns)
 		}
 	}
 	if len(b.Factors) != s.Factors {
@@ -401,12 +401,12 @@ func (b *Bootstrap) check(m *Model) error {
 	return nil
 }
 
-// shaped reports whether a table has so many rows and columns.
+// shaped reports whether a table has this number of rows and columns.
 func shaped(table [][]float64, rows, columns int) bool {
 	return len(table) == rows && !slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns })
 }
 
-// checkFactors returns an error for descriptions of another number of factors than the model has.
+// checkFactors returns an error if the number of described factors is not that of the model.
 func (s *Summary) checkFactors() error {
 	var squares [][][]float64
 	if s.FactorCorrelations != nil {
@@ -417,7 +417,7 @@ func (s *Summary) checkFactors() error {
 	}
 	for _, a := range squares {
 		if !shaped(a, s.Factors, s.Factors) {
-			return fmt.Errorf("correlations of other factors than the %d of the model", s.Factors)
+			return fmt.Errorf("correlations do not match the %d factors of the model", s.Factors)
 		}
 	}
 	accounted := 0
@@ -441,8 +441,8 @@ func (s *Summary) checkFactors() error {
 	return nil
 }
 
-// Describe takes the texts and subscales of the items from a codebook; for a model of visits only the texts, because
-// its subscales are the bins. It returns ErrOtherCodebook for a codebook without any of the items.
+// Describe replaces texts and subscales of the items by those of a codebook; for a model of visits only the texts,
+// because its subscales are the bins. It returns ErrOtherCodebook for a codebook without any of the items.
 func (m *Model) Describe(codebook []questionnaire.Item) error {
 	names, found := questionnaire.Names(codebook), false
 	for j := range m.Items {

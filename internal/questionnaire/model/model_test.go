@@ -177,7 +177,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// A model is told from another by the sums of its files.
+// Models are distinguished by the sums of their files.
 func TestModelSHA256(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()

@@ -19,11 +19,11 @@ type Summary struct {
 	Penalties Penalties `json:"penalties"`
 	// ReconstructionError is the mean squared error of the observed answers. Explained is the share of their variance
 	// about the items' means that the model explains, with the weights that items of different ranges have in the fit.
-	// OutsideRange is how far the reconstruction leaves the range in its worst cell.
+	// OutsideRange is the largest distance of the reconstruction from the range.
 	ReconstructionError float64 `json:"reconstruction_error"`
 	Explained           float64 `json:"explained"`
 	OutsideRange        float64 `json:"outside_range"`
-	// ExplainedBy tells what explains it, and Bootstrap how sure the loadings are; nil if nobody asked.
+	// ExplainedBy divides Explained, and Bootstrap holds the precision of the loadings; nil if not requested.
 	ExplainedBy *ExplainedBy `json:"explained_by,omitempty"`
 	Bootstrap   *Bootstrap   `json:"bootstrap,omitempty"`
 	Factors     int          `json:"factors"`
@@ -51,15 +51,15 @@ type Summary struct {
 	Fit                *GoodnessOfFit `json:"fit,omitempty"`
 	// Parallel is the number of factors that parallel analysis suggests, if that chose it; nil otherwise.
 	Parallel *int `json:"parallel,omitempty"`
-	// Warnings are sentences for whoever reads the result.
+	// Warnings are sentences for readers of the result.
 	Warnings []string            `json:"warnings"`
 	Compact  []CompactItem       `json:"compact,omitempty"` // of a second stage
-	Trace    []solver.TracePoint `json:"trace"`             // empty unless asked for
+	Trace    []solver.TracePoint `json:"trace"`             // empty unless requested
 	Settings Settings            `json:"settings"`
 	Version  string              `json:"version"`
 }
 
-// MethodInFull names the method with what a reader needs to repeat it.
+// MethodInFull names the method and the settings that a reader needs to reproduce the fit.
 func (s *Summary) MethodInFull() string {
 	switch s.Method {
 	case MethodFA:
@@ -88,7 +88,7 @@ type Penalties struct {
 	ScoresRidge   float64 `json:"scores_ridge"`
 	LoadingsRidge float64 `json:"loadings_ridge"`
 	// Answers is the mean number of answers of a participant of the fit. The penalties of a participant who gave a
-	// answers weigh a/Answers as much, or less as icqf.Model.Score says; if it is 0, as much for any number.
+	// answers are multiplied by a/Answers, or less, see icqf.Model.Score; 0 means the same penalties for any number.
 	Answers float64 `json:"answers"`
 }
 
@@ -120,8 +120,8 @@ type ItemFit struct {
 // FactorFit describes a factor's scores: their mean and standard deviation and, if they lie in [0,1], the shares of
 // participants in whom the factor is absent (0) and more than half present.
 type FactorFit struct {
-	// Participants counts those whom the figures are about: whose score has a standard error of at most Limit. The
-	// answers of others hold less than a quarter of the usual information: their scores are no measurements.
+	// Participants counts those whose score has a standard error of at most Limit; the other fields are about them. The
+	// other participants' answers hold less than a quarter of the usual information: their scores are not measurements.
 	Participants int     `json:"participants"`
 	Limit        float64 `json:"standard_error_limit"`
 
@@ -188,14 +188,14 @@ type CompactItem struct {
 	// Explained is the share of the variance of the second stage's scores that a linear prediction from the items so
 	// far explains, in participants whom neither the choice nor the prediction has seen.
 	Explained float64 `json:"explained"`
-	// Low and High are the ends of its 95 % interval, from those participants drawn anew.
+	// Low and High are the ends of its 95 % interval, by a bootstrap over those participants.
 	Low  float64 `json:"explained_low"`
 	High float64 `json:"explained_high"`
 	// Correlations are those of each score with its prediction, in the same participants.
 	Correlations []float64 `json:"correlations"`
 }
 
-// The correlations that factor analysis may rest on.
+// The correlations that factor analysis may use.
 const (
 	Pearson    = "pearson"
 	Polychoric = "polychoric"
@@ -216,50 +216,49 @@ type Settings struct {
 // icqf.DefaultMaxIter.
 type Learning struct {
 	// Extraction, Rotation and Correlation are those of factor analysis.
-	Extraction    string  `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
-	Rotation      string  `json:"rotation,omitempty" help:"Rotation of fa: ${rotations}." enum:"${rotations}" default:"promax" usedby:"fa"`
-	Correlation   string  `json:"correlation,omitempty" help:"Correlation that fa rests on: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
-	Ridge         float64 `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
-	BoundLoadings bool    `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
-	// PenalizeIntercept gives the loadings of the intercept the penalty of the others.
-	PenalizeIntercept bool       `json:"penalize_intercept" help:"Penalize the loadings of icqf on the intercept, which there is with confounds, like all others." usedby:"icqf"`
-	EqualRanges       bool       `json:"equal_ranges" help:"Let items of different ranges weigh alike: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,l1-nmf,cross-validation"`
+	Extraction        string     `json:"extraction,omitempty" help:"How fa finds factors: minres (least squared residual correlations) or ml (maximum likelihood)." enum:"minres,ml" default:"minres" usedby:"fa"`
+	Rotation          string     `json:"rotation,omitempty" help:"Rotation of fa: ${rotations}." enum:"${rotations}" default:"promax" usedby:"fa"`
+	Correlation       string     `json:"correlation,omitempty" help:"Correlation for fa: pearson, or polychoric for few ordered answers." enum:"pearson,polychoric" default:"pearson" usedby:"fa"`
+	Ridge             float64    `json:"ridge" help:"Weight of half the squares of scores and loadings of icqf, in addition to beta." default:"0" placeholder:"WEIGHT" usedby:"icqf"`
+	BoundLoadings     bool       `json:"bound_loadings" help:"Keep loadings of icqf within the largest answer." usedby:"icqf"`
+	PenalizeIntercept bool       `json:"penalize_intercept" help:"Apply the penalty to the intercept's loadings too (icqf with confounds)." usedby:"icqf"`
+	EqualRanges       bool       `json:"equal_ranges" help:"Give items of different ranges equal weight: stretch each item's range to the widest for the fit." negatable:"" default:"true" usedby:"icqf,l1-nmf,cross-validation"`
 	Inner             icqf.Inner `json:"inner" help:"Algorithm within an update of icqf: cd (coordinate descent) or fista." enum:"cd,fista" default:"cd" usedby:"icqf"`
 	Seed              uint64     `json:"seed" help:"Seed of the start and of the cross-validation." default:"1"`
 	Partitions        int        `json:"partitions" help:"Number of times that the cross-validation deals answers to folds; from 2 on, its standard errors are between these partitions." default:"1" usedby:"cross-validation"`
-	MaxIter           int        `json:"max_iter" help:"Largest number of updates of a fit by icqf or l1-nmf." default:"${icqfMaxIter}" usedby:"icqf,l1-nmf"`
-	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective; 0 is off. Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}" usedby:"icqf,l1-nmf"`
-	Threads           int        `json:"threads" help:"Number of threads, at most 1024; 0 is one for each processor." default:"0"`
+	MaxIter           int        `json:"max_iter" help:"Maximum number of updates of a fit by icqf or l1-nmf." default:"${icqfMaxIter}" usedby:"icqf,l1-nmf"`
+	RelTol            float64    `json:"rel_tol" help:"End a fit at this relative change of the objective (0: never). Fits of a cross-validation end at ${cvRelTol} if that is larger." default:"${relTol}" usedby:"icqf,l1-nmf"`
+	Threads           int        `json:"threads" help:"Number of threads, at most 1024 (0: one for each processor)." default:"0"`
 }
 
-// Bootstrap tells how sure the loadings are: how they vary between fits to participants drawn anew.
+// Bootstrap is the precision of the loadings: how they vary between fits to bootstrap samples of the participants.
 type Bootstrap struct {
 	Replicates int `json:"replicates"`
-	// Failed counts the replicates that the method could not learn from. They do not count for anything else.
+	// Failed counts the replicates that the method could not fit. They are not used.
 	Failed      int `json:"failed"`
 	Unconverged int `json:"unconverged"` // replicates that ended at MaxIter
 	// Level is the share of samples in which an interval holds the loading that the method has in the population.
 	Level float64 `json:"level"`
-	// Factors tells how often each factor was found again.
+	// Factors says how often each factor was found again.
 	Factors []Again `json:"factors"`
 	// Loadings has a row for each item, with the factors and then the columns of the confounds.
 	Loadings Intervals `json:"loadings"`
-	// FactorCorrelations is k×k, nil unless the model has any.
+	// FactorCorrelations is k×k, nil unless the model has them.
 	FactorCorrelations *Intervals `json:"factor_correlations,omitempty"`
-	// Scores says for each factor how far a participant's score in a replicate is from that in the fit (root mean
-	// square): what the loadings, which are learned from a sample, add to the error of a score.
+	// Scores is, for each factor, the root mean squared difference between a participant's scores in a replicate and in
+	// the fit: the error of a score due to the sampling error of the loadings.
 	Scores []float64 `json:"scores"`
 }
 
-// The congruence of loadings, their cosine, from which on two factors are fairly similar, and equal: U. Lorenzo-Seva
+// The congruence of loadings, their cosine, from which on two factors count as similar, and as equal: U. Lorenzo-Seva
 // and J. M. F. ten Berge, "Tucker's congruence coefficient as a meaningful index of factor similarity", 2006.
 const (
 	SimilarCongruence = 0.85
 	EqualCongruence   = 0.95
 )
 
-// Again tells how like a factor is to its match in the replicates: the mean of the congruence, and the shares of
-// replicates where it is at least SimilarCongruence and EqualCongruence.
+// Again is the similarity of a factor to its match in the replicates: the mean congruence, and the shares of replicates
+// where it is at least SimilarCongruence and EqualCongruence.
 type Again struct {
 	Congruence float64 `json:"congruence"`
 	Similar    float64 `json:"similar"`
@@ -273,22 +272,22 @@ type Intervals struct {
 	High   [][]float64 `json:"high"`
 }
 
-// ExplainedBy tells what explains the answers, as shares of the variance about the items' means.
+// ExplainedBy divides the variance of the answers about the items' means, in shares.
 type ExplainedBy struct {
 	// Explained is the share that factors and confounds explain together. ConfoundsAlone is what a linear regression on
 	// the confounds explains, and AddedByFactors the difference of the two.
 	Explained      float64 `json:"explained"`
 	ConfoundsAlone float64 `json:"confounds_alone"`
 	AddedByFactors float64 `json:"added_by_factors"`
-	// Factors, Confounds and Means, what the fit loses by missing the items' means, add up to Explained by their Share.
+	// Factors, Confounds and Means, the loss from missing the items' means, add up to Explained by their Share.
 	Factors   []Share `json:"factors"`
 	Confounds *Share  `json:"confounds,omitempty"` // nil without confounds
 	Means     float64 `json:"means"`
-	// CrossValidated is the same for participants and answers that the fit has not seen, nil unless asked for.
+	// CrossValidated is the same for participants and answers that the fit has not seen, nil unless requested.
 	CrossValidated *ExplainedBy `json:"cross_validated,omitempty"`
 }
 
-// Share is what a factor explains: Alone, if all else were at its mean; Lost, if only this one were; and their mean.
+// Share is what a factor explains: Alone, if all others were at their means; Lost, if only it were; and the mean.
 type Share struct {
 	Share float64 `json:"share"`
 	Alone float64 `json:"alone"`

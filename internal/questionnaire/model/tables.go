@@ -21,7 +21,7 @@ type Scores struct {
 	// Errors are the standard errors of the scores, n×k, or nil. With them Answered counts each participant's answers.
 	Errors   *mat.Dense
 	Answered []int
-	// Norms are columns behind all others, n×len(NormNames), with NaN for an empty cell; nil without norms.
+	// Norms are further columns at the end, n×len(NormNames), with NaN for an empty cell; nil without norms.
 	Norms     *mat.Dense
 	NormNames []string
 }
@@ -90,7 +90,7 @@ func (m *Model) AllStretched() *mat.Dense {
 	return m.ICQF.Stretch(all) // which has no weights if FA scores
 }
 
-// Strongest returns, for each item, the first column on which it loads most, whatever the sign, and how much.
+// Strongest returns, for each item, the first column with the largest absolute loading, and that loading's size.
 func Strongest(loadings mat.Matrix) (columns []int, sizes []float64) {
 	p, k := loadings.Dims()
 	columns, sizes = make([]int, p), make([]float64, p)
@@ -140,7 +140,7 @@ func (m *Model) intervalsCSV() []byte {
 	return CSV(rows)
 }
 
-// Cell writes a number in full precision, nothing for NaN.
+// Cell writes a number in full precision, an empty cell for NaN.
 func Cell(v float64) string {
 	if math.IsNaN(v) {
 		return ""
@@ -160,7 +160,7 @@ func Cells(words []string, numbers ...float64) []string {
 // CSV writes rows.
 func CSV(rows [][]string) []byte {
 	var b bytes.Buffer
-	_ = csv.NewWriter(&b).WriteAll(rows) // a buffer takes everything
+	_ = csv.NewWriter(&b).WriteAll(rows) // a buffer returns no errors
 	return b.Bytes()
 }
 
@@ -173,7 +173,7 @@ type Column struct {
 	Top       []Loading
 }
 
-// Loading is what an item has on a Column.
+// Loading is the loading of an item on a Column.
 type Loading struct {
 	questionnaire.Item
 	Loading float64
@@ -181,21 +181,21 @@ type Loading struct {
 	Sure    *questionnaire.Interval // of the loading, nil without a bootstrap
 }
 
-// Columns list at most topItems items. The AllStretched loading of each, whatever its sign, is at least TopShare of the
-// column's largest, and leastLoading of the largest answer.
+// Columns list at most topItems items. The absolute AllStretched loading of each is at least TopShare of the column's
+// largest, and leastLoading of the largest answer.
 const (
 	topItems     = 12
 	TopShare     = 0.1
 	leastLoading = 0.01
 )
 
-// Columns returns the factors and the confounds with the items that load on them most.
+// Columns returns the factors and the confounds with their largest loadings.
 func (m *Model) Columns() []Column {
 	all, names := m.AllLoadings()
 	sizes := m.AllStretched()
 	_, k := m.Loadings().Dims()
 	if m.FA == nil {
-		_, k = all.Dims() // what confounds add is on the scale of factors
+		_, k = all.Dims() // the confounds' loadings are on the scale of factors
 	}
 	within := sizes.Slice(0, len(m.Items), 0, k)
 	longest := max(mat.Max(within), -mat.Min(within))

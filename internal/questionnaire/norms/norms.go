@@ -35,7 +35,7 @@ const DefaultLeast = 50
 // ErrNorms is wrapped by every error about norms that are damaged or do not belong to the model.
 var ErrNorms = errors.New("not norms of this model")
 
-// By says what the cells differ by. Without both there is one cell.
+// By holds the variables that define the cells. Without both there is one cell.
 type By struct {
 	Age *questionnaire.Visits `json:"age,omitempty"` // column and bands
 	Sex string                `json:"sex,omitempty"` // column
@@ -75,11 +75,11 @@ func (b By) place(r *answers.SheetRow) (band int, sex string, why Reason) {
 // Norms are the scores of a reference sample, as a file holds them.
 type Norms struct {
 	Format      string `json:"format"`
-	Method      string `json:"method"` // the formulas, for who reads the file
+	Method      string `json:"method"` // the formulas, for readers of the file
 	ModelSHA256 string `json:"model_sha256"`
 	By
 	Least int `json:"least"` // number of people in a cell with norms
-	// Participants are those in a cell, Outside those of the sample that are in none.
+	// Participants are those in a cell, Outside those in no cell.
 	Participants int      `json:"participants"`
 	Outside      int      `json:"outside"`
 	Factors      []string `json:"factors"`
@@ -98,9 +98,8 @@ type Cell struct {
 	Scores []Distribution `json:"scores,omitempty"`
 }
 
-// Distribution tells how many people of a cell score below each of some scores, and how many just that. The scores
-// ascend. They are all that occur, or mostScores of them at equal distances in rank; each that at least 1 in mostScores
-// people have is there.
+// Distribution counts the people of a cell below and at each of some scores. The scores ascend. They are all that
+// occur, or mostScores of them at equal distances in rank, including each score of at least 1 in mostScores people.
 type Distribution struct {
 	Scores []float64 `json:"scores"`
 	Below  []int     `json:"below"`
@@ -110,7 +109,7 @@ type Distribution struct {
 // mostScores bounds the file: interpolated between two scores, the people below are off by less than 1 in mostScores.
 const mostScores = 200
 
-// Reason says why somebody has no norms.
+// Reason says why a participant has no norms.
 type Reason string
 
 // The reasons.
@@ -122,7 +121,7 @@ const (
 	NoSex    Reason = "no sex"
 	OtherSex Reason = "a sex that the reference sample lacks"
 	Few      Reason = "too few people of this age and sex in the reference sample"
-	Vague    Reason = "answers that tell too little of a factor, whose score is left out"
+	Vague    Reason = "answers with too little information about a factor, whose score is left out"
 )
 
 // Outside are participants without norms, by their lines in a file.
@@ -131,7 +130,7 @@ type Outside struct {
 	Lines  []int
 }
 
-// tally collects who is outside.
+// tally collects the participants outside.
 type tally []Outside
 
 func (t *tally) add(why Reason, line int) {
@@ -151,10 +150,10 @@ type Options struct {
 }
 
 // Make makes norms of the scores of a reference sample, whose numbers are the factors of the model, and then their
-// standard errors if the table has them. Scores that model.FactorFit.Measures refuses do not count. The sample holds
-// what Read reads; nil if the norms go by nothing. Outside are those of the scores, by line, who are in no cell, or of
-// whom a score does not count. It is an error if the sample has no ids, if no cell has enough people, or if a score is
-// outside Model.ScoreRange, and so of another model.
+// standard errors if the table has them. Scores that model.FactorFit.Measures refuses are excluded. The sample is the
+// output of Read; nil without age and sex. Outside are the lines of participants who are in no cell or have an excluded
+// score. It is an error if the sample has no ids, if no cell has enough people, or if a score is outside
+// Model.ScoreRange, and so from another model.
 func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 	o.Least = cmp.Or(o.Least, DefaultLeast)
 	n := &Norms{
@@ -296,10 +295,10 @@ func T(percentile float64) float64 { return 50 + 10*math.Sqrt2*math.Erfinv(2*per
 const z = 1.959963984540054
 
 // Apply adds the norms to scores of the model: for each factor its percentile and T score, and, if the scores have
-// standard errors s, the T scores of score ± 1.96·s within the range of the method's scores, between which the T score
-// lies with 95 % as far as the answers tell. The error of the norms themselves is not in it. People, read by Read, must
-// have the ids of the scores. Whoever is in no cell with norms has NaN there, and is told by line. Vague holds, for
-// each factor, the lines of people whose scores are no measurements: they have NaN too.
+// standard errors s, the T scores of score ± 1.96·s within the range of the method's scores, which hold the T score
+// with 95 % in view of the error of measurement. The error of the norms themselves is not included. People, read by
+// Read, must have the ids of the scores. Participants in no cell with norms have NaN, and are returned by line. Vague
+// holds, for each factor, the lines of people whose scores are not measurements: they have NaN too.
 func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet, vague [][]int) []Outside {
 	unmeasured := make([]map[int]bool, len(n.Factors))
 	for t, lines := range vague {
@@ -341,7 +340,7 @@ func (n *Norms) Apply(m *model.Model, s *model.Scores, people *answers.Sheet, va
 	return outside
 }
 
-// cell returns the cell of a participant, or why there is none with norms.
+// cell returns the cell of a participant, or why it has no norms.
 func (n *Norms) cell(person *answers.SheetRow) (*Cell, Reason) {
 	band, sex, why := n.place(person)
 	if why != "" {
@@ -357,7 +356,7 @@ func (n *Norms) cell(person *answers.SheetRow) (*Cell, Reason) {
 	return &n.Cells[at], ""
 }
 
-// Load reads a file of norms. The error wraps ErrNorms if they are damaged or of another model.
+// Load reads a file of norms. The error wraps ErrNorms if they are damaged or belong to another model.
 func Load(path string, m *model.Model) (*Norms, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -373,7 +372,7 @@ func Load(path string, m *model.Model) (*Norms, error) {
 	return n, nil
 }
 
-// check returns an error for what Make cannot have written.
+// check returns an error for norms that Make cannot have written.
 func (n *Norms) check(m *model.Model) error {
 	switch {
 	case n.Format != Format:

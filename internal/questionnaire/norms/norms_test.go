@@ -246,7 +246,7 @@ func TestIntervalEnds(t *testing.T) {
 	}
 }
 
-// Whoever is outside the reference has empty cells, and is told by line and reason.
+// Participants outside the reference have empty cells, and are reported by line and reason.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	file := func(content string) string { return questionnairetest.File(t, "x.csv", content) }

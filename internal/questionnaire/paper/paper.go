@@ -1,4 +1,4 @@
-// Package paper lays out loadings and scores as tables: in full as CSV and JSON, rounded as Markdown and LaTeX.
+// Package paper writes tables of loadings and scores: in full precision as CSV and JSON, rounded as Markdown and LaTeX.
 package paper
 
 import (
@@ -20,13 +20,13 @@ import (
 // Table is a table of words and numbers.
 type Table struct {
 	Caption string   // a sentence without its stop
-	Notes   []string // sentences for below the table
+	Notes   []string // sentences below the table
 	Columns []Column
 	Rows    []Row
 	Foot    []Row // on whole columns, below a rule
 }
 
-// Column is a column of a Table. Those of words come first.
+// Column is a column of a Table. Columns of words come first.
 type Column struct {
 	Name  string // as in a file
 	Title string // as in a paper

@@ -70,7 +70,8 @@ type markup struct {
 	minus string
 }
 
-// inMarkdown and inLaTeX escape markup. In LaTeX, [ or * behind the end of a row is some too, and pdfLaTeX lacks signs.
+// inMarkdown and inLaTeX escape markup. In LaTeX, [ or * after the end of a row is markup, and pdfLaTeX lacks
+// characters.
 var (
 	inMarkdown = markup{strings.NewReplacer(`\`, `\\`, `|`, `\|`, `*`, `\*`, `_`, `\_`, "`", "\\`", `<`, `\<`,
 		`[`, `\[`, `~`, `\~`, `$`, `\$`), "-"}
@@ -158,7 +159,7 @@ const (
 	leastWidth, mostWidth = 0.25, 0.6
 )
 
-// alignment returns that of the columns for a longtable. Texts wrap.
+// alignment returns the column specification of a longtable. Texts wrap.
 func (t *Table) alignment() string {
 	longest, numbers := 0, 0
 	for _, r := range slices.Concat(t.Rows, t.Foot) {

@@ -22,7 +22,7 @@ import (
 	"github.com/wardcast/wardcast/solver/icqf"
 )
 
-// What Rows plants.
+// The planted values of Rows.
 const (
 	Participants = 150
 	Items        = 9
@@ -66,7 +66,7 @@ func Rows(seed uint64) [][]string {
 // CSV returns rows as CSV.
 func CSV(rows [][]string) string { return string(model.CSV(rows)) }
 
-// File puts a file into a folder of the test's own, and returns its path.
+// File writes a file into a temporary folder of the test, and returns its path.
 func File(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -103,7 +103,7 @@ func Fit(t testing.TB, rows [][]string, change func(*fit.Options)) *model.Fitted
 	return f
 }
 
-// Store writes the files of a model into a folder of the test's own.
+// Store writes the files of a model into a temporary folder of the test.
 func Store(t testing.TB, m *model.Model) (dir string) {
 	t.Helper()
 	files, err := m.Files()
@@ -119,7 +119,7 @@ func Store(t testing.TB, m *model.Model) (dir string) {
 	return dir
 }
 
-// Reload returns the model as it is once stored and loaded.
+// Reload returns the model after storing and loading it.
 func Reload(t testing.TB, m *model.Model) *model.Model {
 	t.Helper()
 	m, err := model.Load(Store(t, m))
@@ -166,7 +166,7 @@ func Golden(t testing.TB, name string, got []byte) {
 	}
 }
 
-// Model returns a model of two factors of four items in two subscales, with all that a report may show.
+// Model returns a model of two factors of four items in two subscales, with everything that a report may show.
 func Model() *model.Model {
 	r := questionnaire.Range{High: 2}
 	return &model.Model{

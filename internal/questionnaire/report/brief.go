@@ -10,16 +10,16 @@ import (
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
-// The first page names a factor by briefItems items.
+// The first page names a factor by its first briefItems items.
 const briefItems = 5
 
-// Scores serve to compare groups from this reliability on, a rule of thumb.
+// By a rule of thumb, scores with at least this reliability can compare groups.
 const groups = 0.70
 
-// brief is a factor as the first page tells of it.
+// brief describes a factor on the first page.
 type brief struct {
 	Name   string
-	Theme  string // what its items share, "" if nothing is known but their names
+	Theme  string // what its items share, "" if only their names are known
 	Items  []model.Loading
 	Scores string // a sentence on them
 }
@@ -56,14 +56,14 @@ func theme(items []model.Loading) string {
 	return strings.TrimRight(chart.Shorten(items[0].Text, longestText), ".")
 }
 
-// spread tells how the scores of a factor are spread, and how sure a single one is.
+// spread describes the distribution of a factor's scores, and the error of a single one.
 func (m sheet) spread(f *model.FactorFit) string {
 	how := fmt.Sprintf("Present to %.2f on average. It is absent in %s of the participants, and more than half "+
 		"present in %s.", f.Mean, percent(f.Absent), percent(f.High))
 	if m.FA != nil {
 		how = fmt.Sprintf("The standard deviation of the scores is %.2f.", f.Deviation)
 	}
-	if f.StandardError == 0 { // of no score
+	if f.StandardError == 0 { // no score is a measurement
 		return how
 	}
 	const normal = 1.96
@@ -77,7 +77,7 @@ func (m sheet) spread(f *model.FactorFit) string {
 	}
 	how += "."
 	if few := m.Summary.Participants - f.Participants; f.Participants > 0 && few > 0 {
-		how += fmt.Sprintf(" This is about %s; %s answered too little of it.",
+		how += fmt.Sprintf(" This is about %s; %s gave too few answers about it.",
 			wording.Count(f.Participants, "participant"), wording.Count(few, "other"))
 	}
 	return how
@@ -88,7 +88,7 @@ func (m sheet) Title() string {
 	return fmt.Sprintf("%s of %s", wording.Count(m.Summary.Factors, "factor"), wording.Count(len(m.Items), "item"))
 }
 
-// Words tells in short what was found.
+// Words summarizes the fit.
 func (m sheet) Words() string {
 	s := &m.Summary
 	factors, verb := wording.Count(s.Factors, "factor"), "explain"
@@ -113,7 +113,7 @@ func (m sheet) Words() string {
 		percent(s.Explained), unseen)
 }
 
-// Sure lists how sure the numbers are.
+// Sure lists the precision of the numbers.
 func (m sheet) Sure() []string {
 	s := &m.Summary
 	var all []string
@@ -125,8 +125,8 @@ func (m sheet) Sure() []string {
 	}
 	if lowest <= highest {
 		all = append(all, fmt.Sprintf("Scores: the reliability of the factors is %.2f to %.2f. It is the share of "+
-			"the scores' variance that is not error of measurement. From %.2f on scores serve to compare groups, "+
-			"from 0.90 on to judge a single person.", lowest, highest, groups))
+			"the scores' variance that is not error of measurement. From %.2f on, scores can compare groups; "+
+			"from 0.90 on, they can judge a single person.", lowest, highest, groups))
 	}
 	if b := s.Bootstrap; b != nil {
 		least := 0
@@ -135,9 +135,9 @@ func (m sheet) Sure() []string {
 				least = t
 			}
 		}
-		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d samples of these "+
-			"participants, drawn anew. Least well found again was factor%d, with a mean congruence of %.2f with its "+
-			"match; from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
+		all = append(all, fmt.Sprintf("Loadings: the brackets are %.0f %% intervals from %d bootstrap samples "+
+			"of these participants. The least stable factor is factor%d, with a mean congruence of %.2f with its match; "+
+			"from 0.95 on two factors count as equal, from 0.85 on as similar.", 100*b.Level, b.Replicates,
 			least+1, b.Factors[least].Congruence))
 	} else {
 		all = append(all, "Loadings: their intervals were not asked for (--bootstrap).")

@@ -35,7 +35,7 @@ type group struct {
 	first, size int
 }
 
-// arrange orders the items by subscale as in the file, then by factor and size of their largest loading.
+// arrange orders the items by subscale in the order of the file, then by factor and size of their largest loading.
 func (m sheet) arrange() (order []int, groups []group) {
 	subscale := map[string]int{}
 	for _, item := range m.Items {
@@ -58,13 +58,13 @@ func (m sheet) arrange() (order []int, groups []group) {
 	return order, groups
 }
 
-// heatMap is what a drawing of loadings shows: a row for each item, a column for each factor and confound.
+// heatMap is the content of a drawing of loadings: a row for each item, a column for each factor and confound.
 type heatMap struct {
 	loadings *mat.Dense
 	columns  []string
 	order    []int
 	groups   []group // empty if there is only one
-	largest  float64 // loading, whatever its sign, the darkest
+	largest  float64 // absolute loading, the darkest
 	unit     string  // what the colours mean
 }
 
@@ -73,7 +73,7 @@ func (m sheet) heatMap() (h heatMap) {
 	h.loadings = m.AllStretched()
 	_, h.columns = m.AllLoadings()
 	h.unit = fmt.Sprintf("loading, on the scale of the answers, %v to %v", scale.Low, scale.High)
-	if m.FA != nil { // what confounds add is on another scale
+	if m.FA != nil { // the confounds' loadings are on another scale
 		h.loadings, h.columns = m.Loadings(), h.columns[:m.Summary.Factors]
 		h.unit = "loading, between standardized answers and factors; a minus marks those below 0"
 	}
@@ -208,7 +208,7 @@ func rasterize(c *chart.Chart) ([]byte, error) {
 			continue
 		case p.Filled:
 			last = p.Points[2]
-		default: // as thick as a pixel of the chart
+		default: // the width of a pixel of the chart
 			at = at.Sub(image.Pt(zoom/2, zoom/2))
 			last = chart.At(last.X+0.5, last.Y+0.5)
 		}
@@ -227,7 +227,7 @@ func rasterize(c *chart.Chart) ([]byte, error) {
 
 func dot(pixel float64) int { return int(math.Round(pixel * zoom)) }
 
-// upright draws on a picture from a place on, turned to the left.
+// upright draws on a picture from a point on, turned to the left.
 type upright struct {
 	picture draw.Image
 	origin  image.Point

@@ -21,7 +21,7 @@ func newPlot(title string) *chart.Chart {
 	return &chart.Chart{Title: title, Width: plotWidth, Height: 320, Left: 56, Right: 12, Top: 30, Bottom: 44}
 }
 
-// stability draws how well loadings from a share of the participants agree with those from all, a line for each method.
+// stability draws the agreement of loadings from a share of the participants with those from all, by method.
 func stability(e *evaluate.Evaluation) *chart.Chart {
 	c := newPlot("Stability of the loadings over the share of participants")
 	var all []chart.Series
@@ -97,7 +97,7 @@ func (m sheet) agesTable() []byte {
 	return model.CSV(rows)
 }
 
-// AgePanels returns a plot for each factor: the curves of the items that load on it most, all on the same scale.
+// AgePanels returns a plot for each factor: the curves of the items with its largest loadings, all on the same scale.
 func (m sheet) AgePanels() (panels []*chart.Chart) {
 	bins := m.Visits.Bins()
 	var ticks []chart.Tick
@@ -137,7 +137,7 @@ func (m sheet) AgePanels() (panels []*chart.Chart) {
 	return panels
 }
 
-// Compact draws how much of the scores the items of the compact set explain, over their number, with intervals.
+// Compact draws the share of the scores that the compact set explains, over the number of items, with intervals.
 func (m sheet) Compact() *chart.Chart {
 	c := newPlot("Variance explained over the number of items")
 	line := chart.Series{Name: "explained"}

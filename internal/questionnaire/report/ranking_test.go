@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
 )
 
-// The page has both plots, names every candidate and escapes what it is told; the scree plot needs no color.
+// The page has both plots, names every candidate and escapes its input; the scree plot needs no color.
 func TestRankingFiles(t *testing.T) {
 	t.Parallel()
 	r := &fit.Ranking{

@@ -28,7 +28,7 @@ var reportTemplate string
 // mostMissing is the largest number of items that a report names for their missing answers.
 const mostMissing = 10
 
-// page is what the template of a report shows, with the methods of its sheet.
+// page is the data of the report's template, with the methods of its sheet.
 type page struct {
 	sheet
 	Lowest, Fewest   model.Point // of the cross-validation
@@ -49,11 +49,11 @@ const (
 	// AgesFile and AgesPlot are written for a model of visits: the loadings of each item over the bins of time.
 	AgesFile = "ages.csv"
 	AgesPlot = "ages.svg"
-	// CompactPlot is written for a model with a compact set: what its items explain, over their number.
+	// CompactPlot is written for a model with a compact set: the explained share over the number of its items.
 	CompactPlot = "compact.svg"
 )
 
-// Files returns the files of a report, of which File is one page that asks for nothing else. The evaluation may be nil.
+// Files returns the files of a report, of which File is one page that loads nothing else. The evaluation may be nil.
 func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	s := sheet{m}
 	heatMap := s.HeatMap()
@@ -73,7 +73,7 @@ func Files(m *model.Model, e *evaluate.Evaluation) (map[string][]byte, error) {
 	return files, err
 }
 
-// sheet draws a model, and says in words what it is. The template calls its exported methods.
+// sheet draws and describes a model. The template calls its exported methods.
 type sheet struct{ *model.Model }
 
 // Penalized reports whether the fit had β.
@@ -103,7 +103,7 @@ func ReadEvaluation(m *model.Model, path string) (*evaluate.Evaluation, error) {
 	return e, nil
 }
 
-// admit returns an error for an evaluation of other items or another number of factors, or for what is none at all.
+// admit returns an error for an evaluation of other items or another number of factors, or an invalid one.
 func admit(m *model.Model, e *evaluate.Evaluation) error {
 	names := func(all []string) []string { return slices.Sorted(slices.Values(all)) }
 	switch {
@@ -112,7 +112,7 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 	case !slices.Equal(names(e.Items), names(questionnaire.Names(m.Items))):
 		return fmt.Errorf("its %d items are not the %d of the model", len(e.Items), len(m.Items))
 	case e.Factors != m.Summary.Factors:
-		return fmt.Errorf("of %d factors, the model has %d", e.Factors, m.Summary.Factors)
+		return fmt.Errorf("it has %d factors, the model has %d", e.Factors, m.Summary.Factors)
 	}
 	for _, s := range e.Shares {
 		if !(s.Share > 0 && s.Share < 1) || len(s.AUROC) != len(e.Labels) {
@@ -133,7 +133,7 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 	return nil
 }
 
-// correlations returns an error for a measure of what are none.
+// correlations returns an error for a measure of values that cannot be correlations.
 func correlations(m evaluate.Measure) error {
 	const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
 	if !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
@@ -175,7 +175,7 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
-// few writes a number of participants. Fewer than five are not told apart, since a page may be passed on.
+// few writes a number of participants. Numbers below five are not shown, since a page may be passed on.
 func few(n int) string {
 	const least = 5
 	if n < least {
@@ -184,7 +184,7 @@ func few(n int) string {
 	return strconv.Itoa(n)
 }
 
-// number writes a number to three digits, a dash if there is none.
+// number writes a number to three digits, a dash if undefined.
 func number(v questionnaire.Figure) string {
 	if !v.Defined() {
 		return "–"
@@ -208,9 +208,9 @@ const (
 	ScreeFile   = "scree.svg"
 )
 
-// RankingFiles returns the files of a report on the number of factors and their contents: one page that asks for
-// nothing else and runs nothing and, if there are eigenvalues, the scree plot. The title says what was ranked, and
-// regressed that what the confounds explain was subtracted before.
+// RankingFiles returns the files of a report on the number of factors and their contents: one page that loads and runs
+// nothing else and, if there are eigenvalues, the scree plot. The title names the input; regressed says that the
+// confounds' effects were subtracted before.
 func RankingFiles(title string, r *fit.Ranking, regressed bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	choice := model.Summary{BCV: r.Curve, OneStandardErrorFactors: r.OneStandardErrorFactors}

@@ -110,7 +110,7 @@ func TestPlainReport(t *testing.T) {
 		"confound", "Lowest", "Held-out", "Compact", "over age", "Warning", ">text<", ">subscale<",
 	} {
 		if strings.Contains(page, word) {
-			t.Errorf("the report tells of %s", word)
+			t.Errorf("the report mentions %s", word)
 		}
 	}
 	if err := wellFormed(svg); err != nil {
@@ -195,7 +195,7 @@ func TestReadEvaluation(t *testing.T) {
 	f("other items", func(e *evaluate.Evaluation) { e.Items[0] = "q5" }, "items are not")
 	f("fewer items", func(e *evaluate.Evaluation) { e.Items = e.Items[:3] }, "its 3 items are not the 4 of the model")
 	f("of an earlier version", func(e *evaluate.Evaluation) { e.Items = nil }, "no items")
-	f("other factors", func(e *evaluate.Evaluation) { e.Factors = 3 }, "of 3 factors, the model has 2")
+	f("other factors", func(e *evaluate.Evaluation) { e.Factors = 3 }, "it has 3 factors, the model has 2")
 	f("no shares", func(e *evaluate.Evaluation) { e.Shares = nil }, "no shares")
 	f("a label too many", func(e *evaluate.Evaluation) { e.Labels = append(e.Labels, "sex") }, "2 areas of 3 labels")
 	f("a share of everybody", func(e *evaluate.Evaluation) { e.Shares[0].Share = 1.5 }, "share of 1.5")
@@ -308,7 +308,7 @@ func TestCurve(t *testing.T) {
 			}
 		}
 		if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
-			t.Errorf("%s: a number that is none", name)
+			t.Errorf("%s: not a number", name)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestStabilityOfNothing(t *testing.T) {
 	}
 	if page := rendered(t, questionnairetest.Model(), e); strings.Contains(page, "NaN") ||
 		strings.Contains(page, "Inf") {
-		t.Error("a number that is none")
+		t.Error("a number is NaN or infinite")
 	}
 }
 
@@ -359,8 +359,8 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// The first page tells what the factors are, whom they are from and how sure the numbers are, with intervals if there
-// are any.
+// The first page describes the factors, the participants and the precision of the numbers, with intervals if there are
+// any.
 func TestFirstPage(t *testing.T) {
 	t.Parallel()
 	m := questionnairetest.Model()
@@ -393,9 +393,9 @@ func TestFirstPage(t *testing.T) {
 		"mean 11.5, standard deviation 3.25, 6 to 17", "<bdi>F</bdi>: 97, <bdi>M</bdi>: fewer than 5",
 		"explain 62.5 % of the differences", "2.50 (0.75 to 2.75)", "It explains 50.0 % of the differences.",
 		"known to about ±0.20 (95 %); reliability 0.85", "reliability of the factors is 0.60 to 0.85",
-		"37.5 % in participants and answers that the fit has not seen", "from 200 samples", "mean congruence of 0.84",
-		fmt.Sprintf("This is about %d participants; 1 other answered too little of it.", s.Participants-1),
-		fmt.Sprintf("This is about %d participants; 7 others answered too little of it.", s.Participants-7),
+		"37.5 % in participants and answers that the fit has not seen", "from 200 bootstrap samples", "mean congruence of 0.84",
+		fmt.Sprintf("This is about %d participants; 1 other gave too few answers about it.", s.Participants-1),
+		fmt.Sprintf("This is about %d participants; 7 others gave too few answers about it.", s.Participants-7),
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the first page lacks %q", want)
@@ -442,6 +442,6 @@ func TestReportOfFactorAnalysis(t *testing.T) {
 		}
 	}
 	if strings.Contains(page, "β") || strings.Contains(page, "NaN") || strings.Contains(page, "absent in") {
-		t.Error("the report tells of penalties or presence, which factor analysis does not have, or of NaN")
+		t.Error("the report mentions penalties or presence, which factor analysis does not have, or NaN")
 	}
 }

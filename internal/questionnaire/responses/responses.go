@@ -1,5 +1,5 @@
-// Package responses scores the responses to a questionnaire one by one, as messages bring them. It links what scoring
-// needs, and nothing of reading, fitting or drawing.
+// Package responses scores the responses to a questionnaire one by one, as messages arrive. It links only the code for
+// scoring, not for reading files, fitting or drawing.
 package responses
 
 import (
@@ -26,12 +26,12 @@ var ErrUnbounded = errors.New("a model of factor analysis, from `questionnaire f
 // Instrument is a questionnaire whose responses are scored by a model. It is safe for concurrent use.
 type Instrument struct {
 	Model *model.Model
-	// names it in the scores: by the instrument, its version, its method and the SHA-256 of its SHA256SUMS
+	// the name of the model in the scores: instrument, version, method and the SHA-256 of its SHA256SUMS
 	Info msg.Model
 
 	items     map[string]int // by their names
 	confounds map[string]int
-	levels    [][]float64 // of each confound as numbers, NaN for a level that is none
+	levels    [][]float64 // of each confound as numbers, NaN for a level that is not a number
 	missing   *questionnaire.Missing
 	scores    []msg.Score // without the scores themselves
 }
@@ -72,7 +72,7 @@ func New(name, version string, m *model.Model, items int) (*Instrument, error) {
 	return in, nil
 }
 
-// loadings returns the items that load on a factor most.
+// loadings returns the items with the largest loadings on a factor.
 func (in *Instrument) loadings(factor, most int) []msg.Loading {
 	all := []msg.Loading{}
 	for j, item := range in.Model.Items {
@@ -103,7 +103,7 @@ func (in *Instrument) Scorer() *Scorer {
 type Scorer struct {
 	*Instrument
 	factors *icqf.Scorer
-	answers []float64 // as they count, NaN for a missing one
+	answers []float64 // as they are scored, NaN for a missing one
 	given   []msg.Confound
 	known   []float64 // the columns of questionnaire.Columns
 	values  []float64
@@ -112,14 +112,14 @@ type Scorer struct {
 }
 
 // Score writes the scores of a response into s. They are those of fit.Score for a row with the same answers and
-// confounds, to the last bit. Items are found by their names; answers to other items do not matter. An item without an
+// confounds, to the last bit. Items are found by their names; answers to other items are ignored. An item without an
 // answer is missing, and so is a code of missing entries. A number is the level of a categorical confound that reads as
 // that number. s holds strings of r, and shares its lists with the scorer until the next response. Score allocates
 // nothing in the steady state.
 //
 // The error is a *msg.Error that names the model's item or confound: WrongType and OutOfRange; NoAnswers if no item of
-// the model is answered; MissingField, WrongType and UnknownLevel of a confound. What the model does not use may be of
-// any type.
+// the model is answered; MissingField, WrongType and UnknownLevel of a confound. Fields that the model does not use may
+// have any type.
 func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 	answered, unknown, err := sc.read(r.Answers)
 	if err == nil {
@@ -143,7 +143,7 @@ func (sc *Scorer) Score(r *msg.Response, scoredAt string, s *msg.Scores) error {
 	return nil
 }
 
-// read fills in the answers. It returns how many items have one, and how many answers belong to no item.
+// read fills in the answers. It returns the number of items with an answer, and of answers to unknown items.
 func (sc *Scorer) read(answers []msg.Answer) (answered, unknown int, err error) {
 	for j := range sc.answers {
 		sc.answers[j] = math.NaN()

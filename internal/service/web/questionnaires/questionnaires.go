@@ -34,11 +34,11 @@ type Questionnaire struct {
 }
 
 const (
-	// printed is the loading from which a cell of the heat map stands out.
+	// printed is the loading from which a cell of the heat map is highlighted.
 	printed = 0.3
-	// topItems is how many items describe a factor.
+	// topItems is the number of items that describe a factor.
 	topItems = 6
-	// least is what loadings are compared with if all are 0.
+	// least is the largest loading to assume if all are 0.
 	least = 1e-9
 )
 
@@ -49,7 +49,7 @@ type room struct {
 	view *frame.Template
 }
 
-// New returns the routes of the page, for those that all returns by name.
+// New returns the routes of the page, for the questionnaires that all returns by name.
 func New(p *frame.Page, all func() []Questionnaire) []httpapi.Route {
 	h := &room{Page: p, all: all, view: p.Template(html)}
 	return []httpapi.Route{
@@ -57,9 +57,9 @@ func New(p *frame.Page, all func() []Questionnaire) []httpapi.Route {
 	}
 }
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
-	*Questionnaire // nil if there is none
+	*Questionnaire // nil without questionnaires
 	Choices        []frame.Choice
 	Switches       []frame.Choice
 
@@ -75,7 +75,7 @@ type point struct {
 	Is string
 }
 
-// column is a factor or a confound with the items that load on it most.
+// column is a factor or a confound with the items that have the largest loadings on it.
 type column struct {
 	model.Column
 	Class string
@@ -92,7 +92,7 @@ type cell struct {
 	Class   string
 }
 
-// Strong reports whether the loading stands out.
+// Strong reports whether the loading is highlighted.
 func (c cell) Strong() bool { return c.Loading >= printed }
 
 // Text returns the loading with two decimals.
@@ -134,7 +134,7 @@ func (h *room) page(r *http.Request) http.Handler {
 	return h.view.View(data)
 }
 
-// questionnaire returns the one that is asked for, else the first, or the answer that there is none.
+// questionnaire returns the requested one, else the first, or the response that none exists.
 func (h *room) questionnaire(r *http.Request) (*Questionnaire, http.Handler) {
 	all, name := h.all(), r.URL.Query().Get("name")
 	for i := range all {
@@ -174,7 +174,7 @@ func (data *view) fill(factor int) {
 	data.heat()
 }
 
-// heat fills in the table of loadings: items in the order of the factor that they load on most.
+// heat fills in the table of loadings: items are ordered by the factor of their largest loading.
 func (data *view) heat() {
 	m := data.Model
 	all, _ := m.AllLoadings()
@@ -226,7 +226,7 @@ func (data *view) cross(s *model.Summary) {
 	}
 }
 
-// csv answers with the loadings of a questionnaire, in full precision.
+// csv responds with the loadings of a questionnaire, in full precision.
 func (h *room) csv(r *http.Request) http.Handler {
 	q, missing := h.questionnaire(r)
 	if missing != nil {
@@ -240,7 +240,7 @@ func (h *room) csv(r *http.Request) http.Handler {
 	return out
 }
 
-// json answers with the same as JSON, and the texts of the items.
+// json responds with the same as JSON, and the texts of the items.
 func (h *room) json(r *http.Request) http.Handler {
 	q, missing := h.questionnaire(r)
 	if missing != nil {

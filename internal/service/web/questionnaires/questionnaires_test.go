@@ -51,8 +51,8 @@ func someQuestionnaires() []Questionnaire {
 	}
 }
 
-// TestPage: a questionnaire's loadings are there in full, only under its own name, and tell nothing about where the
-// answers are from.
+// TestPage: a questionnaire's loadings are there in full, only under its own name, and do not reveal where the answers
+// are from.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
@@ -65,7 +65,7 @@ func TestPage(t *testing.T) {
 	page := string(p.Template(html).Part("page", data))
 	webtest.Golden(t, "questionnaires", page)
 	if strings.Contains(page, webtest.Secret) || strings.Contains(page, "<b>sleeping") {
-		t.Error("the page tells where the answers are from, or shows a text as it came")
+		t.Error("the page reveals where the answers are from, or shows a text without escaping")
 	}
 	s.Check(map[string]webtest.Case{
 		"CSV": {
