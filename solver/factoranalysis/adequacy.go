@@ -9,7 +9,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// KMO returns the Kaiser-Meyer-Olkin measure of how well correlations R, p×p, suit factors, over all pairs and of each
+// KMO returns the Kaiser-Meyer-Olkin measure of sampling adequacy of correlations R, p×p, over all pairs and of each
 // item, in [0, 1]. With the partial correlations q of two items given the others, from R⁻¹,
 //
 //	Σ r_ij²/(Σ r_ij² + Σ q_ij²),  over i ≠ j, or over the pairs of item j.
@@ -41,7 +41,7 @@ func KMO(r *mat.SymDense) (overall float64, items []float64) {
 }
 
 // Bartlett returns the chi-square that tests whether items with correlations R, p×p, of n participants are
-// uncorrelated, its p(p−1)/2 degrees of freedom, and the probability of a larger one if they are:
+// uncorrelated, its p(p−1)/2 degrees of freedom, and the p value:
 //
 //	χ² = −(n − 1 − (2p+5)/6)·log det R.
 //

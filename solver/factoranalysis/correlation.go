@@ -26,10 +26,10 @@ const (
 type Correlations struct {
 	// R is p×p, positive definite.
 	R *mat.SymDense
-	// LeastEigenvalue is that before smoothing, which users should be warned of: R was smoothed if it is below 1e-8.
+	// LeastEigenvalue is the least one before smoothing. Below 1e-8, R was smoothed, and users should be warned.
 	LeastEigenvalue float64
-	// Unknown lists the pairs without a correlation, in ascending order: nobody answered both items, or one of them
-	// does not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the
+	// Unknown lists the pairs without a correlation, in ascending order: no participant answered both items, or one of
+	// them does not vary among those who did. Before smoothing, R holds 0 for them in the result of Correlate, and the
 	// correlations that the factors imply in a Model.
 	Unknown [][2]int
 
@@ -45,7 +45,7 @@ const leastDeviation = 1e-150
 // leastEigenvalue replaces smaller eigenvalues: far above rounding, far below anything visible in a correlation.
 const leastEigenvalue = 1e-8
 
-// ItemError tells the first item, counted from 0, that cannot be correlated, and why.
+// ItemError names the first item, counted from 0, that cannot be correlated, and says why.
 type ItemError struct {
 	Item   int
 	Reason string
@@ -173,7 +173,7 @@ func pearson(x mat.Matrix, threads linalg.Threads) (r *mat.SymDense, unknown [][
 	return r, unknown
 }
 
-// within1 cuts a correlation to [−1, 1], which rounding can leave.
+// within1 clips a correlation to [−1, 1], which rounding can leave.
 func within1(r float64) float64 { return min(1, max(-1, r)) }
 
 // smoothed returns the nearest correlation matrix with eigenvalues from about leastEigenvalue on, and the least of r.

@@ -1,6 +1,6 @@
-// Package factoranalysis fits the exploratory factor analysis that is common for questionnaires: correlations, factors
-// by minimum residuals or maximum likelihood, a rotation, measures of fit and regression scores with their errors.
-// Numbers agree with those of R's psych. Package rank chooses the number of factors.
+// Package factoranalysis fits exploratory factor analysis as is usual for questionnaires: correlations, factors by
+// minimum residuals or maximum likelihood, a rotation, measures of fit and regression scores with their errors. Numbers
+// agree with those of R's psych. Package rank chooses the number of factors.
 //
 // X is n×p, rows are participants, columns are items, NaN is a missing answer. For k factors
 //

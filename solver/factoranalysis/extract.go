@@ -9,19 +9,19 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Extraction is a choice of what the unrotated factors make small.
+// Extraction is the criterion that the unrotated factors minimize.
 type Extraction string
 
 // The extractions.
 const (
-	// Minres makes the sum of squared residual correlations least, see Fit.
+	// Minres minimizes the sum of squared residual correlations, see Fit.
 	Minres Extraction = "minres"
-	// MaximumLikelihood makes normally distributed answers with these correlations most probable, see Fit.
+	// MaximumLikelihood maximizes the likelihood of normally distributed answers with these correlations, see Fit.
 	MaximumLikelihood Extraction = "ml"
 )
 
-// LeastUniqueness keeps factors from explaining an item completely, as Harman and Fukuda's bound on communalities does.
-// Its value is the usual one.
+// LeastUniqueness keeps factors from explaining an item completely, like Harman and Fukuda's bound on communalities.
+// The value is the usual one.
 const LeastUniqueness = 0.005
 
 const (
@@ -31,13 +31,13 @@ const (
 	// gradientTol ends the search if no derivative of a free item is larger.
 	gradientTol = 1e-9
 
-	// roundingTol replaces gradientTol if no step lowers f: f is known to 1e-16, so its minimum is known to about 1e-8.
+	// roundingTol replaces gradientTol if no step lowers f: f is exact to 1e-16, so its minimum to about 1e-8.
 	roundingTol = 1e-6
 
 	// sufficientDecrease is the share of the promised decrease that a step must keep (Armijo).
 	sufficientDecrease = 1e-4
 	maxHalvings        = 40
-	// rounding is the share of f that its sum of up to p² terms may be off by.
+	// rounding is the relative rounding error of f, a sum of up to p² terms.
 	rounding = 1e-14
 
 	// gaussRidge makes the approximate Hessian definite.
@@ -202,7 +202,7 @@ func descent(gradient []float64, free []int) []float64 {
 }
 
 // search returns f at the first of x + step, x + step/2 …, each clipped to the bounds, that lowers f enough, or nil. A
-// change of f below its rounding tells nothing: the largest derivative must then fall.
+// change of f below its rounding error is ignored: the largest derivative must then fall.
 func search(f criterion, at position, step, gradient []float64) (position, error) {
 	length, start := 1.0, at.objective()
 	low, high := f.bounds()

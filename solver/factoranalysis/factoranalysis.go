@@ -59,11 +59,11 @@ type Settings struct {
 	Factors int
 	// Correlation is the kind of correlation; "" means Pearson.
 	Correlation Kind
-	// Extraction is what the factors make small; "" means Minres.
+	// Extraction is the criterion of the factors; "" means Minres.
 	Extraction Extraction
 	// Rotation is the choice of axes; "" means RotatePromax.
 	Rotation Rotation
-	// Regressed is the number of coefficients of a regression whose residuals x is: so many participants count less.
+	// Regressed is the number of coefficients of the regression whose residuals are x. It reduces n in Fit.
 	Regressed int
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
@@ -71,11 +71,11 @@ type Settings struct {
 
 // Model is a factor solution.
 type Model struct {
-	// Scorer holds the solution itself, and what scores rest on.
+	// Scorer holds the solution, and everything that scores need.
 	Scorer
-	// Fit tells how well the factors reproduce the correlations.
+	// Fit measures how well the factors reproduce the correlations.
 	Fit GoodnessOfFit
-	// Converged is whether the extraction ended at a minimum.
+	// Converged reports whether the extraction ended at a minimum.
 	Converged bool
 	// Correlations are the factored ones.
 	Correlations *Correlations
@@ -88,10 +88,10 @@ const (
 )
 
 // Fit factors the correlations of x, n×p, where NaN is a missing answer, and rotates the factors. Uniquenesses are at
-// least 0.005. Minres makes the sum of squared residuals off the diagonal least. MaximumLikelihood weighs a residual by
-// how little the items vary besides the factors; it needs correlations with an inverse.
+// least 0.005. Minres minimizes the sum of squared residuals off the diagonal. MaximumLikelihood gives residuals more
+// weight the smaller the items' uniquenesses are; it needs correlations with an inverse.
 //
-// Pairs of items that nobody answered together, as in designs with planned missing answers, do not count. Their
+// Pairs of items that no participant answered together, as in designs with planned missing answers, are ignored. Their
 // correlations are filled in from the solution, which is computed again until none of them changes by more than 1e-7.
 //
 // Errors are those of Correlate, and one that wraps solver.ErrSettings for a number of factors outside 1 … p−1, an
@@ -103,10 +103,10 @@ func Fit(ctx context.Context, x mat.Matrix, s Settings) (*Model, error) {
 	s.Correlation, s.Extraction, s.Rotation = cmp.Or(s.Correlation, Pearson), cmp.Or(s.Extraction, Minres),
 		cmp.Or(s.Rotation, RotatePromax)
 	if !slices.Contains(Rotations(), string(s.Rotation)) {
-		return nil, fmt.Errorf("%w: rotation %q is none of %v", solver.ErrSettings, s.Rotation, Rotations())
+		return nil, fmt.Errorf("%w: rotation %q is not one of %v", solver.ErrSettings, s.Rotation, Rotations())
 	}
 	if !slices.Contains(extractions, s.Extraction) {
-		return nil, fmt.Errorf("%w: extraction %q is none of %v", solver.ErrSettings, s.Extraction, extractions)
+		return nil, fmt.Errorf("%w: extraction %q is not one of %v", solver.ErrSettings, s.Extraction, extractions)
 	}
 	n, p := x.Dims()
 	if s.Factors < 1 || s.Factors >= p {

@@ -180,7 +180,7 @@ func TestFitPlannedMissing(t *testing.T) {
 			t.Errorf("pair %v: %v from what the factors say", pair, d)
 		}
 	}
-	// The residuals are of the 50 pairs that somebody answered, whose correlations are recomputed here.
+	// The residuals are those of the 50 pairs with answers, whose correlations are recomputed here.
 	var squares, pairs float64
 	for i := range 12 {
 		for j := range i {
@@ -328,12 +328,12 @@ func TestFitRefuses(t *testing.T) {
 		"rotation": {
 			x,
 			factoranalysis.Settings{Factors: 1, Rotation: "oblimax"},
-			solver.ErrSettings, `rotation "oblimax" is none of [promax oblimin varimax none]`,
+			solver.ErrSettings, `rotation "oblimax" is not one of [promax oblimin varimax none]`,
 		},
 		"extraction": {
 			x,
 			factoranalysis.Settings{Factors: 1, Extraction: "pa"},
-			solver.ErrSettings, `extraction "pa" is none of [minres ml]`,
+			solver.ErrSettings, `extraction "pa" is not one of [minres ml]`,
 		},
 		"threads": {x, factoranalysis.Settings{Factors: 1, Threads: -1}, solver.ErrSettings, "-1 threads"},
 		"kind": {

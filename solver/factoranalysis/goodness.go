@@ -7,19 +7,19 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// GoodnessOfFit tells how well k factors reproduce the correlations R of p items that n participants answered. With
+// GoodnessOfFit measures how well k factors reproduce the correlations R of p items that n participants answered. With
 //
 //	F = tr(Σ⁻¹R) − log det(Σ⁻¹R) − p,  Σ = ΛΦΛᵀ with a diagonal of ones,
 //
-// the discrepancy of maximum likelihood, whatever the extraction, the chi-square is (n − 1 − (2p+5)/6 − 2k/3)·F: M. S.
+// the discrepancy of maximum likelihood for every extraction, the chi-square is (n − 1 − (2p+5)/6 − 2k/3)·F: M. S.
 // Bartlett, "A note on the multiplying factors for various χ² approximations", 1954. F₀ and χ₀² are those of
 // uncorrelated items, with df₀ = p(p−1)/2, k = 0 and Σ = I. The definitions are those of R's psych, and CFI, which it
 // lacks, is Bentler's.
 //
-// What is not defined is NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or
-// if pairs of items have no correlation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
+// Undefined figures are NaN: all but RMSR and DF if R was smoothed, so that its determinant is arbitrary, or if pairs
+// of items have no correlation; all that need df > 0 otherwise. RMSR is NaN if no pair has a correlation.
 type GoodnessOfFit struct {
-	// ChiSquare and P test whether k factors suffice; P is the probability of a larger chi-square if they do.
+	// ChiSquare and P test whether k factors suffice.
 	ChiSquare, P float64
 	// DF is p(p−1)/2 − pk + k(k−1)/2, which may be negative.
 	DF int
@@ -38,7 +38,7 @@ type GoodnessOfFit struct {
 // Interval is a value with the bounds of its confidence interval.
 type Interval struct{ Value, Low, High float64 }
 
-// rmseaLevel is the confidence of the interval of RMSEA, the usual one.
+// rmseaLevel is the usual confidence level of the interval of RMSEA.
 const rmseaLevel = 0.9
 
 // goodness returns the fit of k factors that imply these correlations.
@@ -101,7 +101,7 @@ func (c *Correlations) residual(implied *mat.SymDense) float64 {
 	return mat.Norm(&off, 2) / math.Sqrt(float64(p*(p-1)-2*len(c.Unknown)))
 }
 
-// noncentrality returns the λ for which noncentral is this probability at x, or 0 if it is smaller for every λ.
+// noncentrality returns the λ for which noncentral at x is this probability, or 0 if it is smaller for every λ.
 func noncentrality(x, df, probability float64) float64 {
 	if !(noncentral(x, df, 0) > probability) {
 		return 0

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// krylovBlocks is the number of blocks of a Krylov space, and krylovExtra the number of vectors in a block beyond
-	// those sought. More vectors find close eigenvalues in fewer cycles, each of which costs more.
+	// krylovBlocks is the number of blocks of a Krylov space, and krylovExtra the number of vectors in a block in
+	// addition to those sought. More vectors find close eigenvalues in fewer cycles, each of which costs more.
 	krylovBlocks = 5
 	krylovExtra  = 8
 
@@ -19,7 +19,7 @@ const (
 	krylovTol    = 1e-12
 	krylovCycles = 100
 
-	// dependent is the share of the length of a vector below which what is left of it is rounding.
+	// dependent is the share of the length of a vector below which its residual is rounding.
 	dependent = 1e-12
 )
 
@@ -37,7 +37,7 @@ type leading struct {
 }
 
 // newLeading returns the largest eigenvalues of A above the least one, at most k. The search begins at the rows of
-// start, if they are not nil, and leaves there those to begin at for a similar matrix.
+// start, if they are not nil, and stores there a start for a similar matrix.
 func newLeading(a *mat.SymDense, point []float64, k int, least float64, start **mat.Dense) (*leading, error) {
 	p := a.SymmetricDim()
 	d := &leading{parameters: point, k: k, rest: mat.DenseCopyOf(a)}
@@ -67,7 +67,7 @@ func newLeading(a *mat.SymDense, point []float64, k int, least float64, start **
 
 func (d *leading) point() []float64 { return d.parameters }
 
-// manyItems reports whether k eigenvalues of p are found sooner than all, by measurement.
+// manyItems reports whether k eigenvalues of p are found faster than all, by measurement.
 func manyItems(p, k int) bool { return 4*krylovBlocks*(k+krylovExtra) <= p }
 
 // weighted returns Σ w(l)·u_l·u_lᵀ, p×p. The cost is p²·k.
@@ -181,13 +181,13 @@ func krylov(a *mat.Dense, k int, start *mat.Dense) (values []float64, vectors *m
 	return nil, nil, false
 }
 
-// orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. Dependent ones are drawn anew.
+// orthonormalize makes rows [from, to) orthonormal, and orthogonal to those before. It redraws dependent rows.
 func orthonormalize(rows *mat.Dense, from, to int, random *rand.Rand) {
 	for e := from; e < to; e++ {
 		row := rows.RawRowView(e)
 		for {
 			length := floats.Norm(row, 2)
-			// A row that lost nearly all of its length has errors along the others, which the second pass takes out.
+			// A row that lost nearly all of its length has errors along the others, which the second pass removes.
 			for range 2 {
 				for other := range e {
 					earlier := rows.RawRowView(other)

@@ -13,10 +13,10 @@ import (
 //
 //	F = log det Σ + tr(Σ⁻¹R) − log det R − p,  Σ = ΛΛᵀ + diag(ψ),  0.005 ≤ ψ ≤ 1,
 //
-// where (n−1)/2·F is what the log-likelihood of n normal answers lacks of that of R itself (D. N. Lawley and A. E.
-// Maxwell, "Factor analysis as a statistical method", 1971). For given ψ the best Λ is known, from the k largest
-// eigenvalues θ of Ψ^−½RΨ^−½ and their vectors ω: its column t is Ψ^½·ω_t·√(θ_t−1). Over the others F is Σ(θ − log θ −
-// 1), and for xᵢ = log ψᵢ
+// where (n−1)/2·F is the difference between the log-likelihood of n normal answers under R and under Σ (D. N. Lawley
+// and A. E. Maxwell, "Factor analysis as a statistical method", 1971). For given ψ the best Λ is known, from the k
+// largest eigenvalues θ of Ψ^−½RΨ^−½ and their vectors ω: its column t is Ψ^½·ω_t·√(θ_t−1). Over the others F is Σ(θ −
+// log θ − 1), and for xᵢ = log ψᵢ
 //
 //	∂F/∂xᵢ = Σ (1−θ_m)·ω_im²
 //	∂²F/∂xᵢ∂xⱼ = Σ θ_m·ω_im·ω_jm · Σ ω_im·ω_jm
@@ -61,7 +61,7 @@ func (f *likelihood) scaled(logs []float64) *mat.SymDense {
 	return a
 }
 
-// whole is at by all eigenvalues.
+// whole is at with all eigenvalues.
 func (f *likelihood) whole(a *mat.SymDense, logs []float64) (position, error) {
 	d, err := newSpectrum(a, logs, f.k, 1)
 	if err == nil && d.values[0] <= 0 {

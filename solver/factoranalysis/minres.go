@@ -56,7 +56,7 @@ func less(r *mat.SymDense, psi []float64) *mat.SymDense {
 	return a
 }
 
-// whole is at by all eigenvalues of R − diag(ψ).
+// whole is at with all eigenvalues of R − diag(ψ).
 func (f *residuals) whole(a *mat.SymDense, psi []float64) (position, error) {
 	d, err := newSpectrum(a, psi, f.k, 0)
 	return reduced{d}, err

@@ -14,7 +14,7 @@ const (
 	obliqueTol   = 1e-10
 	// maxProjectedHalvings bounds the steps tried for one direction.
 	maxProjectedHalvings = 30
-	// betterMinimum is by how much a second minimum must be lower, as a share of the first, to be another one.
+	// betterMinimum is the share of the first minimum by which a second one must be lower to count as different.
 	betterMinimum = 1e-6
 )
 
@@ -24,9 +24,9 @@ const (
 //	Σ_{s<t} Σⱼ p_js²·p_jt²/2,  P = A·T⁻ᵀ,  Φ = TᵀT with a diagonal of ones,
 //
 // direct quartimin, which is oblimin with γ = 0: R. I. Jennrich and P. F. Sampson, "Rotation for simple loadings",
-// 1966. Rows are not normalized. The minimum is found by the projected gradient from T = I, as programs do, and from
-// the varimax rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of both minima
-// is taken, for each is local, and factors of equal size have no axes of their own to begin from.
+// 1966. Rows are not normalized. The minimum is found by the projected gradient from T = I, like in other programs, and
+// from the varimax rotation: R. I. Jennrich, "A simple general method for oblique rotation", 2002. The lower of both
+// minima is returned: each is local, and factors of equal size have no unique principal axes to start from.
 func Oblimin(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	_, k := loadings.Dims()
 	best := obliqueFrom(loadings, linalg.Identity(k))
@@ -69,7 +69,7 @@ func obliqueFrom(loadings, axes *mat.Dense) *oblique {
 			}
 			length /= 2
 		}
-		if next == nil { // what is left to gain is lost in rounding
+		if next == nil { // the remaining gain is below rounding
 			break
 		}
 		at = next

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Reliability is that of the sum of p items, from the factors behind them.
+// Reliability is the reliability of the sum of p items by their factors.
 type Reliability struct {
 	// Total is ω_t, the share of the variance of the sum that common factors explain.
 	Total float64

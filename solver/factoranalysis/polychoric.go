@@ -18,7 +18,7 @@ const (
 	// maxPolychoric bounds |ρ|: the likelihood of a table with empty corners may rise up to 1.
 	maxPolychoric = 0.9999
 
-	// polychoricTol ends the search for ρ; the error is then far below it, and below any standard error.
+	// polychoricTol ends the search for ρ; the error is then far below it and any standard error.
 	polychoricTol = 1e-9
 
 	// maxScoring bounds the steps; a step that leaves the bracket is a bisection.

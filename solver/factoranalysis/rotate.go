@@ -22,7 +22,7 @@ const (
 //
 //	Σ_t [ Σⱼ b_jt⁴/p − (Σⱼ b_jt²/p)² ],  B = H⁻¹ΛT, H the lengths of the rows of Λ,
 //
-// the variance of the squared loadings of each factor, where every item counts alike (Kaiser normalization). The
+// the variance of the squared loadings of each factor, where every item has equal weight (Kaiser normalization). The
 // loadings returned are ΛT.
 //
 // Pairs of columns are rotated in their plane by the angle that is best for them, until none turns by more than 1e-10:
@@ -92,8 +92,8 @@ func turn(b *mat.Dense, s, t int, angle float64) {
 //	U = argmin ‖BU − B∘|B|³‖,  scaled so that the diagonal of Φ = (UᵀU)⁻¹ is 1;  P = HBU.
 //
 // A. E. Hendrickson and P. O. White, "Promax: a quick method for rotation to oblique simple structure", 1964, with the
-// power 4. As in varimax, every item counts alike, which is how R's psych rotates. If B has dependent columns, the
-// varimax rotation is returned with Φ = I.
+// power 4. As in varimax and R's psych, every item has equal weight. If B has dependent columns, the varimax rotation
+// is returned with Φ = I.
 func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 	p, k := loadings.Dims()
 	pattern, _ = Varimax(loadings)

@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Scorer scores participants with a factor solution. It is plain data: saved and read back, it gives the same bits.
+// Scorer scores participants with a factor solution. It is plain data: a saved copy gives the same bits.
 type Scorer struct {
 	// Loadings is the pattern Λ, p×k, by descending variance that factors account for. Each column sums to 0 or more.
 	Loadings *mat.Dense
@@ -23,8 +23,8 @@ type Scorer struct {
 	Uniquenesses []float64
 	// Means and Deviations (divisor n−1) are those of the items in the fitted sample, p.
 	Means, Deviations []float64
-	// ScoreCorrelations are the correlations R of the items, p×p. If they are nil, those of the solution, ΛΦΛᵀ + Ψ,
-	// take their place: if R had to be smoothed, its inverse would weigh noise.
+	// ScoreCorrelations are the correlations R of the items, p×p. If nil, those of the solution, ΛΦΛᵀ + Ψ, are used
+	// instead: if R had to be smoothed, its inverse would amplify noise.
 	ScoreCorrelations *mat.SymDense
 	// Threads is the largest number of goroutines; 0 means GOMAXPROCS. The bits do not depend on it.
 	Threads int
@@ -60,12 +60,12 @@ func (m *Scorer) Transform(x mat.Matrix) (*mat.Dense, error) {
 //	f = (ΛΦ)ₒᵀ·Rₒₒ⁻¹·zₒ,  errors² = diag(Φ − (ΛΦ)ₒᵀ·Rₒₒ⁻¹·(ΛΦ)ₒ),
 //
 // the best linear prediction of the factors, which have variance 1, from the items o that the participant answered.
-// Missing answers are not imputed; a score rests on fewer items, is closer to 0 and has a larger error. Both are NaN
-// for a participant without any answer. The errors leave out that the solution itself is estimated.
+// Missing answers are not imputed; a score of fewer items is closer to 0 and has a larger error. Both are NaN for a
+// participant without any answer. The errors do not include the estimation error of the solution.
 //
-// A score does not depend on who else is in x. The error returned wraps solver.ErrShape for another number of items and
-// is a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and for each pattern of missing answers p³/3,
-// or p·k² if the scores rest on the correlations of the solution.
+// A score does not depend on the other rows of x. The error returned wraps solver.ErrShape for another number of items
+// and is a *solver.NonFiniteError for an infinite answer. The cost is n·p·k, and for each pattern of missing answers
+// p³/3, or p·k² with the correlations of the solution.
 func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error) {
 	n, p := x.Dims()
 	items, k := m.Loadings.Dims()

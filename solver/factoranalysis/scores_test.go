@@ -13,7 +13,7 @@ import (
 )
 
 // Scores that rest on the correlations of the solution, and their errors, are those by these correlations as a matrix:
-// the inverse of a k×k matrix tells the same as that of one with a row for each item.
+// the inverse of a k×k matrix gives the same result as that of one with a row for each item.
 func TestScoresOfTheSolution(t *testing.T) {
 	t.Parallel()
 	const n, p = 40, 9

@@ -12,21 +12,21 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// chunkRows is the number of rows that are taken through an update together: the reconstruction of so many stays in the
-// cache. It is fixed, so that sums do not depend on the number of threads.
+// chunkRows is the number of rows that are updated together: their reconstruction fits into the cache. It is fixed, so
+// that sums do not depend on the number of threads.
 const chunkRows = 128
 
 const (
-	// firstBalance is the update, a power of two, after which ρ is adapted first; then after as many again each time.
+	// firstBalance is the update, a power of two, after which ρ is first adapted; then after each doubling.
 	firstBalance = 32
-	// imbalance is the ratio of the residuals that moves ρ, rhoFactor by how much (Boyd et al. 2011, section 3.4.1).
+	// imbalance is the ratio of the residuals from which ρ is changed, by rhoFactor (Boyd et al. 2011, section 3.4.1).
 	imbalance, rhoFactor = 10, 2
 )
 
 type admm struct {
 	problem  *Problem
 	settings Settings
-	// Results of the end of the run, next to the factors.
+	// Results of the run in addition to the factors.
 	confoundLoadings         *mat.Dense
 	residualSquared, outside float64
 }
@@ -36,10 +36,10 @@ func (*admm) Name() string { return "icqf" }
 // state is one run: the ADMM of section 3.2 in the letters of the paper, with D = [W, C] and B = [Q, Qc].
 //
 // An update is W, B (equations 1 and 2), then R = D·Bᵀ, Z, A (3 and 4) and V = Z + A/ρ, the matrix that the next W and
-// B fit. All but B is done row by row. measure takes a chunk of rows from R to the next W, which it keeps apart, and
-// DᵀV for the next B, so that the rows pass the cache once. R and Z are never held as a whole. A, V and the DᵀV of
-// every chunk are: 2·n·p numbers and e/128 of n·p more, beside the copies of the answers in Problem. Measured with 100
-// items and 8 factors, a fit holds 3.6·n·p numbers.
+// B fit. All but B is done row by row. measure computes, for a chunk of rows, everything from R to the next W, which it
+// stores separately, and DᵀV for the next B, so that the rows pass the cache once. R and Z are never stored as a whole.
+// A, V and the DᵀV of every chunk are: 2·n·p numbers and e/128 of n·p more, beside the copies of the answers in
+// Problem. Measured with 100 items and 8 factors, a fit holds 3.6·n·p numbers.
 type state struct {
 	*admm
 	threads    linalg.Threads
@@ -55,11 +55,11 @@ type state struct {
 	watched    bool // the residuals of the last update are known
 
 	scores, loadings *inner // the problems of W and of B
-	// What bt and right are columns of: they have a multiple of linalg.BoxColumns.
+	// The matrices of which bt and right are columns, with a multiple of linalg.BoxColumns.
 	wideBt, wideRight *mat.Dense
 }
 
-// chunk is what belongs to a range of rows.
+// chunk is the state of a range of rows.
 type chunk struct {
 	answers, a []float64
 	d, next    *mat.Dense // rows×e, of those of the state
@@ -142,14 +142,14 @@ func (s *state) Update() solver.Status {
 	return solver.NotTerminated
 }
 
-// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not cut, z = m − a, and the
-// ratio of the residuals is 1/ρ². So ρ rises if the range is violated, and falls to MinRho otherwise.
+// balance adapts ρ to the residuals of the last update. At an observed answer whose z is not clipped, z = m − a, and
+// the ratio of the residuals is 1/ρ². So ρ rises if the range is violated, and falls to MinRho otherwise.
 //
 // This replaces the spectral rule of Xu et al. 2017. That rule estimates two curvatures; the curvature of the data term
 // is known here: 1 or 0.
 //
-// A fit of many factors with light penalties takes thousands of updates with its residuals in balance: W and B follow a
-// flat valley by turns (docs/questionnaires.md, "Number of factors and β").
+// A fit of many factors with small penalties takes thousands of updates with balanced residuals: W and B alternate
+// along a flat valley (docs/questionnaires.md, "Number of factors and β").
 func (s *state) balance() {
 	var primal, dual float64
 	for i := range s.chunks {
@@ -165,7 +165,7 @@ func (s *state) balance() {
 	}
 }
 
-// measure takes Z, A and V from the present factors, sums the squared error, and computes the next W and DᵀV.
+// measure computes Z, A and V from the current factors, sums the squared error, and computes the next W and DᵀV.
 func (s *state) measure() {
 	transposeTo(s.loads, s.bt, s.k)
 	s.threads.InnerTo(s.scores.box.Gram, s.loads, s.loads)
@@ -188,7 +188,7 @@ func (s *state) measure() {
 	}
 }
 
-// pass is measure for a chunk. Equation 3 is cut to the range after the division.
+// pass is measure for a chunk. Equation 3 is clipped to the range after the division.
 func (s *state) pass(c *chunk) {
 	const serial = linalg.Threads(1)
 	data := &s.problem.data
@@ -229,7 +229,7 @@ func surrogate(c *chunk, rho float64) []float64 {
 	return z
 }
 
-// transposeTo stores Aᵀ in the first columns of dst; A has as many rows. Further columns of A are left out.
+// transposeTo stores Aᵀ in the first columns of dst; A has as many rows. Further columns of A are ignored.
 func transposeTo(dst, a *mat.Dense, rows int) {
 	raw := dst.RawMatrix()
 	count := min(raw.Rows, a.RawMatrix().Cols)

@@ -66,8 +66,8 @@ func TestInnerAlgorithmsAgree(t *testing.T) {
 // (proposition 3.1), with missing answers and confounds in all cases, and holds that scores and loadings lie within
 // their bounds, and Z within the range, at each. Far below MinRho the Lagrangian does rise.
 //
-// The proof is of cells whose Z is not cut: there the new multiplier costs ρ(z − r)² and the new z gains as much. A
-// cell that is cut has the cost alone, so that this bounds the rise where some are.
+// The proof covers cells whose Z is not clipped: there the new multiplier costs ρ(z − r)² and the new z gains as much.
+// A cell that is cut has the cost alone, so that this bounds the rise where some are.
 func TestLagrangianNeverRises(t *testing.T) {
 	t.Parallel()
 	wide, _, _ := questionnaire(6, 80, 16, 3)

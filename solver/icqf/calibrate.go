@@ -13,9 +13,9 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// Calibration adapts the penalty of a score to how much the answers tell of it, so that the mean score stays the same
-// when answers are missing at random. Noise is cut off at the bounds of a score, and the fewer answers, the more noise:
-// without it, low scores rise and high ones fall.
+// Calibration adapts the penalty of a score to the information in the answers, so that missing answers at random do not
+// change the mean score. Fewer answers mean more noise, which is clipped at the bounds of a score: without calibration,
+// low scores rise and high ones fall.
 type Calibration struct {
 	// Information is the mean over the participants of the fit of Σ vⱼqⱼₜ² over their answers, for each factor.
 	Information []float64
@@ -27,35 +27,35 @@ const (
 	// complete is the share of the mean information of the fit from which on answers count as complete: people who
 	// leave out a tenth at random are between 0.8 and 1.2, and have the penalties of the fit.
 	complete = 0.8
-	// negligible is the share of the mean information of the fit below which answers tell nothing. The error of a score
-	// that has one of .07 in the fit, which is common, is .5 there.
+	// negligible is the share of the mean information of the fit below which information is ignored. A score with an
+	// error of .07 in the fit, which is common, has one of .5 there.
 	negligible = 0.02
 	// calibrated is the largest number of participants from whom shifts are learnt. The errors of the scores of two
-	// halves of the same answers nearly cancel, so that few are enough.
+	// halves of the same answers nearly cancel, so few are enough.
 	calibrated = 250
 	// calibrationCells bounds the memory for their problems, in float64.
 	calibrationCells = 1 << 23
-	// dealings is how often the answers of each are dealt; once leaves twice the error of three times.
+	// dealings is the number of times that the answers of each are dealt; one has twice the error of three.
 	dealings = 3
 	// calibrationSteps bounds the steps of Newton's method; three to five are the rule.
 	calibrationSteps = 12
-	// balanced is a change of a mean score that counts as none.
+	// balanced is the change of a mean score below which it counts as 0.
 	balanced = 1e-4
 	// calibrationGroups is the number of groups of participants whose sums are added up in their order.
 	calibrationGroups = 8
-	// leastSlope keeps the slopes of factors without any from being singular, relative to the steepest.
+	// leastSlope keeps the matrix of slopes regular if a factor has none, relative to the steepest.
 	leastSlope = 1e-6
 	// calibrationSeed starts the generator that deals the answers.
 	calibrationSeed = 1
 )
 
-// dealt holds the numbers of parts that answers are dealt to. Eighths of most questionnaires tell next to nothing.
+// dealt holds the numbers of parts that answers are dealt to. Eighths usually hold too little information.
 var dealt = [...]int{2, 4}
 
 // problems is the number of problems of a participant: all of the answers, and the parts.
 const problems = 1 + dealings*(2+4)
 
-// share returns s of Model.Score for the information of a participant's answers, 0 if they tell nothing of the factor.
+// share returns s of Model.Score for the information of a participant's answers about a factor, 0 if it is negligible.
 func (c *Calibration) share(factor int, information float64) float64 {
 	switch mean := c.Information[factor]; {
 	case information < negligible*mean:
@@ -66,14 +66,14 @@ func (c *Calibration) share(factor int, information float64) float64 {
 	return 1
 }
 
-// rise returns by how much the penalty of a score rises with the shift, at a share.
+// rise returns the change of a score's penalty per unit of the shift, at a share.
 func rise(share float64) float64 { return math.Sqrt(share) - share }
 
-// Calibrate sets the Calibration from the participants of the fit, n×p answers and n×c confounds, of which it takes at
+// Calibrate sets the Calibration from the participants of the fit, n×p answers and n×c confounds, of whom it uses at
 // most 250 at equal distances. It deals the answers of each to halves and to quarters, three times, and finds the
-// shifts with which the mean of each factor's scores over these parts is that of the scores of all answers. A part that
-// tells nothing of a factor does not count there. The search is Newton's: scores are piecewise linear in the shifts. If
-// no shifts keep the mean, those of the step with the least change stay.
+// shifts with which the mean of each factor's scores over these parts is that of the scores of all answers. A part with
+// negligible information about a factor is ignored there. The search is Newton's: scores are piecewise linear in the
+// shifts. If no shifts keep the mean, those with the least change are used.
 //
 // The same data give the same bits for any number of threads. It returns the errors of Score. It scores about 20,000
 // rows.
@@ -138,10 +138,10 @@ func (m *Model) information(answers *mat.Dense) []float64 {
 type part struct {
 	gram, linear, shares []float64
 	given                float64   // as Scorer.given
-	weights              []float64 // what each score counts in the change of the mean
+	weights              []float64 // weight of each score in the change of the mean
 }
 
-// sums are the changes of the mean scores, and the k×k derivatives by the shifts.
+// sums are the changes of the mean scores, and the k×k derivatives with respect to the shifts.
 type sums struct {
 	changes []float64
 	slopes  *mat.Dense
@@ -155,7 +155,7 @@ type balance struct {
 	sums    [calibrationGroups]sums
 }
 
-// each calls work for every participant i, on several goroutines, but for those of a group g one after the other.
+// each calls work for every participant i, on several goroutines, sequentially within a group g.
 func (b *balance) each(work func(g, i int) error) error {
 	var failed [calibrationGroups]error
 	k := len(b.Shifts)
@@ -211,7 +211,7 @@ func (b *balance) deal(s *Scorer, answers, confounds []float64, random *rand.Ran
 	return append(all, whole)
 }
 
-// search takes Newton's steps, and half of a step that led farther away.
+// search takes Newton's steps, and halves a step that increased the change.
 func (b *balance) search() error {
 	k := len(b.Shifts)
 	best, at, step := math.Inf(1), slices.Clone(b.Shifts), make([]float64, k)
@@ -238,7 +238,7 @@ func (b *balance) search() error {
 	return nil
 }
 
-// measure sums up the changes by the present shifts.
+// measure sums up the changes with the current shifts.
 func (b *balance) measure() (*sums, error) {
 	k := len(b.Shifts)
 	err := b.each(func(g, i int) error {
@@ -280,8 +280,8 @@ func (b *balance) measure() (*sums, error) {
 	return all, nil
 }
 
-// newton stores the step to where the changes are 0 by their slopes. It reports whether there is one. The slopes of a
-// factor by its own shift are negative: a larger penalty lowers a score.
+// newton stores the step at which the linearized changes are 0, and reports whether it exists. The slopes of a factor
+// by its own shift are negative: a larger penalty lowers a score.
 func (s *sums) newton(step []float64) bool {
 	var steepest float64
 	for t := range step {

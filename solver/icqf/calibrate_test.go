@@ -112,7 +112,7 @@ func TestDeletedAnswersLeaveTheMeans(t *testing.T) {
 	}
 }
 
-// informs reports whether the answers tell anything of a factor.
+// informs reports whether the answers hold information about a factor.
 func informs(m *Model, answers []float64, factor int) bool {
 	var some, all float64
 	for j, v := range answers {
@@ -125,7 +125,7 @@ func informs(m *Model, answers []float64, factor int) bool {
 	return some >= negligible*all
 }
 
-// worst returns by how much the mean score of a factor changes at most, among people with answers that tell of it:
+// worst returns the largest change of a factor's mean score, among people whose answers hold information about it:
 // relative to the mean, and in standard errors for n participants.
 func worst(t *testing.T, m *Model, all, some *mat.Dense, n int) (share, standardErrors float64) {
 	t.Helper()
@@ -181,7 +181,7 @@ func TestCalibratedPenalty(t *testing.T) {
 		}
 	}
 	// The first factor cannot explain the answer. The second must not make up for it if that is next to nothing of what
-	// tells of it.
+	// holds information about it.
 	for _, beta := range []float64{0, 0.5} {
 		nothing := &Model{
 			Loadings: mat.NewDense(2, 2, []float64{2, 0.01, 0, 2}), L1: beta, Answers: 2,

@@ -49,12 +49,12 @@ func TestSettingsAndData(t *testing.T) {
 		"negative, no range": {
 			with(func(d *Data, _ *Settings) { d.Answers.Set(3, 4, -1); d.Max = 0 }), solver.ErrSettings,
 		},
-		"all alike, no range": {with(func(d *Data, _ *Settings) {
+		"all the same, no range": {with(func(d *Data, _ *Settings) {
 			d.Answers.Apply(func(_, _ int, _ float64) float64 { return 1 }, d.Answers)
 			d.Max = 0
 		}), solver.ErrSettings},
 		"range of nothing": {with(func(d *Data, _ *Settings) { d.Min = 4 }), solver.ErrSettings},
-		"confounds of others": {
+		"other confounds": {
 			with(func(d *Data, _ *Settings) { d.Confounds = mat.NewDense(29, 3, nil) }), solver.ErrShape,
 		},
 		"confound missing":            {with(func(d *Data, _ *Settings) { d.Confounds.Set(3, 1, nan) }), ErrConfounds},

@@ -1,6 +1,6 @@
-// Package icqf factorizes questionnaires: answers on a bounded scale, some of them missing, and confounds that are
-// known, into factors that are present to a degree in [0, 1] and loadings that read as answer patterns
-// (interpretability constrained questionnaire factorization; Lam, Mahony, Raznahan and Pereira).
+// Package icqf factorizes questionnaires: answers on a bounded scale, some of them missing, and known confounds, into
+// factors that are present to a degree in [0, 1] and loadings that read as answer patterns (interpretability
+// constrained questionnaire factorization; Lam, Mahony, Raznahan and Pereira).
 //
 //	paper    here                            shape
 //	M, 𝓜     Data.Answers, NaN where 𝓜 = 0   n×p (paper: n×m)
@@ -21,9 +21,9 @@
 //
 //	β·(p/120)(max/2)²‖W‖₁ + β·(n/120)·max·‖[Q, Qc]‖₁ + ½β₂·(p/120)(max/2)²‖W‖² + ½β₂·(n/120)·2·‖[Q, Qc]‖²,
 //
-// which are those above for 120 items answered 0 to 2. If answers and range are multiplied by c, every term is by c²,
-// with the same W and with c·Q; and all terms grow with n·p as the squared error does. So β means the same on every
-// questionnaire. The loadings of an intercept (Data.Intercept) have no penalty.
+// which are those above for 120 items answered 0 to 2. If answers and range are multiplied by c, every term is
+// multiplied by c², with the same W and with c·Q; and all terms are proportional to n·p like the squared error. So β
+// means the same on every questionnaire. The loadings of an intercept (Data.Intercept) have no penalty.
 //
 // Departures from the paper, and from the code that its authors published:
 //
@@ -43,9 +43,9 @@
 //   - New participants are scored by the exact minimum of their own problem, not by updates of all at once from a
 //     neighbour's scores.
 //
-// Problem.Fit runs the factorization through solver.Solve, with its stopping rules, statuses and trace. It has a Fit of
-// its own because solver.Solve takes no matrix with missing cells.
+// Problem.Fit runs the factorization through solver.Solve, with its stopping rules, statuses and trace. It has its own
+// Fit because solver.Solve does not accept missing cells.
 //
-// A missing cell is NaN; no other value of it is read. Equal input and settings give equal bits for any number of
-// threads, as package solver promises. Nothing given is modified.
+// A missing cell is NaN. Equal input and settings give equal bits for any number of threads. Arguments are never
+// modified.
 package icqf

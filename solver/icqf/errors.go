@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
-// deviation is the standard deviation of a score of which nothing is known: no number in [0, 1] has a larger one.
+// deviation is the standard deviation of a score without information: no variable in [0, 1] has a larger one.
 const deviation = 0.5
 
 // Residuals returns the variance of each item's answers about the reconstruction by Score, for Model.Noise:
@@ -20,12 +20,11 @@ const deviation = 0.5
 //
 // the sums over participants who answered the item and more items than they have scores off the bounds, kᵢ of aᵢ
 // answers: a score that fits an answer takes away a part of its residual. An item without such a participant has the
-// mean of the others; 0 if there is none.
+// mean of the other items; 0 if none has one.
 //
-// Where an answer can hardly be lower, or higher, noise is cut off. So the sums are over those participants only for
-// whom rᵢⱼ is at least a tenth of the way from the lowest to the highest answer away from both, if that variance is
-// larger. If these are few, σⱼ² is that of all of them, times how much larger the one is than the other for all items
-// together. It returns the errors of Score.
+// Noise is clipped at the ends of the range. So, if their variance is larger, the sums are only over participants for
+// whom rᵢⱼ is at least a tenth of the range away from both ends. If these are few, σⱼ² is the variance over all
+// participants times the ratio of the two variances for all items together. It returns the errors of Score.
 func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, variances []float64, err error) {
 	if scores, err = m.Score(answers, confounds); err != nil {
 		return nil, nil, err
@@ -61,7 +60,7 @@ func (m *Model) Residuals(answers, confounds *mat.Dense) (scores *mat.Dense, var
 	return scores, variancesOf(all, inside), nil
 }
 
-// residuals sums up squares, and how many they are less those that the scores take away.
+// residuals sums up squares, and their number less the degrees of freedom of the scores.
 type residuals struct{ squares, left float64 }
 
 func (r *residuals) add(residual, part float64) {
@@ -69,7 +68,7 @@ func (r *residuals) add(residual, part float64) {
 	r.left += part
 }
 
-// variance returns the mean square, 0 of none.
+// variance returns the mean square, 0 without squares.
 func (r residuals) variance() float64 {
 	if r.left == 0 {
 		return 0
@@ -77,7 +76,7 @@ func (r residuals) variance() float64 {
 	return r.squares / r.left
 }
 
-// variancesOf returns those of Residuals from all residuals of each item and those of the participants inside.
+// variancesOf returns the variances of Residuals from all residuals of each item and those of the participants inside.
 func variancesOf(all, inside []residuals) []float64 {
 	const few = 20
 	var total residuals
@@ -114,9 +113,8 @@ func answered(row []float64) int { return floats.Count(func(v float64) bool { re
 //	H⁻¹(A + δ²τ²·I)H⁻¹, H = Σ vⱼqⱼqⱼᵀ + δ·I, A = Σ vⱼ²σⱼ²qⱼqⱼᵀ, δ = mean(vⱼσⱼ²)/τ², τ = 0.5,
 //
 // the sums and the mean over the answered items. That is the sandwich (White 1982) of the least squares of Score
-// without bounds, with as little known beforehand as that a score is in [0, 1]: where the answers tell nothing of a
-// score its error is τ. Loadings count as known. The bounds are left out, which is right for scores off them, and too
-// wide for scores at them.
+// without bounds, with only the prior knowledge that a score is in [0, 1]: a score without information has the error τ.
+// Loadings count as known. Bounds are ignored, which is right for scores off them, and too wide for scores at them.
 //
 // It returns an error that wraps solver.ErrShape for a model without Noise and for sizes that do not fit it.
 func (m *Model) StandardErrors(answers *mat.Dense) (*mat.Dense, error) {

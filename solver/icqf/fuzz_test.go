@@ -9,7 +9,7 @@ import (
 )
 
 // fitProperty fits small questionnaires of any answers on a scale, most cells missing in some: what every result
-// promises holds, and each participant is scored alike alone and beside others.
+// promises holds, and each participant has the same scores alone and next to others.
 func fitProperty(t *rapid.T) {
 	n, p := rapid.IntRange(1, 140).Draw(t, "n"), rapid.IntRange(1, 12).Draw(t, "p")
 	c := rapid.IntRange(0, 2).Draw(t, "c")

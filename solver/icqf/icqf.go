@@ -13,7 +13,7 @@ import (
 	"github.com/wardcast/wardcast/solver"
 )
 
-// MinRho is the least ρ for which the augmented Lagrangian is proved not to rise if Z is not cut (proposition 3.1).
+// MinRho is the least ρ for which the augmented Lagrangian provably never rises without clipping Z (proposition 3.1).
 const MinRho = math.Sqrt2
 
 var (
@@ -29,27 +29,27 @@ var (
 type Data struct {
 	// Answers is n×p, a row per participant; NaN is a missing answer.
 	Answers *mat.Dense
-	// Confounds is n×c in [0, 1], nil for none. Mirrored columns and an intercept are the caller's.
+	// Confounds is n×c in [0, 1], nil for none. The caller adds mirrored columns and an intercept.
 	Confounds *mat.Dense
 	// Intercept means that the last of the confounds is an intercept, whose loadings have no penalty.
 	Intercept bool
-	// Min and Max are the range of the answers, 0 ≤ Min < Max; those observed where both are 0.
+	// Min and Max are the range of the answers, 0 ≤ Min < Max; if both are 0, the observed range.
 	Min, Max float64
 }
 
 // Inner names the algorithm for the two lasso problems of an update.
 type Inner string
 
-// The inner algorithms. Both go on to the same minimum.
+// The inner algorithms. Both have the same minimum.
 const (
-	// CoordinateDescent takes one entry at a time to its best value (appendix B).
+	// CoordinateDescent sets one entry at a time to its best value (appendix B).
 	CoordinateDescent Inner = "cd"
 	// FISTA takes accelerated proximal gradient steps (algorithm 1, with the whole weight of the penalty).
 	FISTA Inner = "fista"
 )
 
-// DefaultMaxIter is the largest number of updates unless told otherwise. An update takes milliseconds, and many factors
-// with a small penalty may need thousands of them.
+// DefaultMaxIter is the default limit of updates. An update takes milliseconds, and many factors with a small penalty
+// may need thousands of them.
 const DefaultMaxIter = 5000
 
 // Settings controls a fit. Zero values mean the defaults that the fields name.
@@ -64,12 +64,12 @@ type Settings struct {
 	MaxLoading float64
 	// Inner chooses the inner algorithm; "" means CoordinateDescent.
 	Inner Inner
-	// Rho is ρ ≥ MinRho of every update; 0 means that it is adapted, never below MinRho.
+	// Rho is ρ ≥ MinRho of every update; 0 means adapted, never below MinRho.
 	Rho float64
 	// MaxIter is the largest number of updates; 0 means DefaultMaxIter.
 	MaxIter int
 	// RelTol ends the fit when the objective changes by no more than RelTol of it for three updates in a row. 0 means
-	// solver.DefaultRelTol, 1e-6; a negative one is off.
+	// solver.DefaultRelTol, 1e-6; a negative one disables it.
 	RelTol float64
 	// Seed starts the generator of the randomized singular vectors; 0 means solver.DefaultSeed.
 	Seed uint64
@@ -79,8 +79,8 @@ type Settings struct {
 	Recorder solver.Recorder
 }
 
-// The questionnaire on which scaled penalties are those of the paper: 120 items answered 0 to 2, as the Child Behavior
-// Checklist has, to which the paper applies the method.
+// The questionnaire on which scaled penalties are those of the paper: 120 items answered 0 to 2, like the Child
+// Behavior Checklist, to which the paper applies the method.
 const (
 	ScaledItems = 120
 	ScaledMax   = 2
@@ -92,10 +92,10 @@ type Model struct {
 	Loadings, ConfoundLoadings *mat.Dense
 	// L1 and L2 weigh the scores.
 	L1, L2 float64
-	// Answers is the number of answers for which L1 and L2 are meant: the penalties of a participant with a answers
-	// weigh a/Answers as much. 0 means that they weigh the same for any number.
+	// Answers is the number of answers to which L1 and L2 refer: the penalties of a participant with a answers are
+	// multiplied by a/Answers. 0 means the same penalties for any number.
 	Answers float64
-	// Calibration, if not nil, adapts the penalties to how much the answers tell of each score.
+	// Calibration, if not nil, adapts the penalties to the information about each score.
 	Calibration *Calibration
 	// Weights holds the weight of the squared error of each item; nil means 1 for all.
 	Weights []float64
@@ -116,13 +116,13 @@ type Result struct {
 	LoadingsL1, LoadingsL2 float64
 	// ReconstructionError is the mean of (M − R)² over the observed answers.
 	ReconstructionError float64
-	// Outside is how far R leaves the range of the answers in its worst cell, 0 for not at all.
+	// Outside is the largest distance of R from the range of the answers, 0 if it is within.
 	Outside float64
-	// Iterations counts the updates, Status tells why they ended, Trace holds the objectives from the start on.
+	// Iterations counts the updates, Status says why they ended, Trace holds the objectives from the start on.
 	Iterations int
 	Status     solver.Status
 	Trace      []solver.TracePoint
-	// Seconds tells where the time went.
+	// Seconds is the time of the parts of a fit.
 	Seconds solver.Seconds
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// rounds is the number of rounds of coordinate descent of an update: from four on, the following updates gain no
-	// more from the minimum itself.
+	// rounds is the number of rounds of coordinate descent of an update: with four or more, even the exact minimum
+	// would not help the following updates further.
 	rounds = 4
 	// steps is the number of accelerated gradient steps of an update.
 	steps = 30
@@ -41,7 +41,7 @@ func newInner(kind Inner, k int, w weights, upper float64) *inner {
 	}
 }
 
-// penalty returns that of a matrix of penalized unknowns, rows or columns.
+// penalty returns the penalty of a matrix of penalized unknowns, rows or columns.
 func (p *inner) penalty(a *mat.Dense) float64 {
 	var sum, squares float64
 	for i := range a.RawMatrix().Rows {
@@ -62,7 +62,7 @@ func (p *inner) prepare(rho float64) {
 	}
 }
 
-// improve improves the first count columns of X, each by itself, for those of C, which it overwrites.
+// improve improves the first count columns of X, each separately, for those of C, which it overwrites.
 func (p *inner) improve(x, c *mat.Dense, count int) {
 	shift := p.l1 / p.rho
 	for t := range p.penalized {
@@ -84,7 +84,7 @@ func (p *inner) improve(x, c *mat.Dense, count int) {
 //
 //	xᵢ = cut(yᵢ − (G·yᵢ − c)/L), tᵢ₊₁ = (1 + √(1+4tᵢ²))/2, yᵢ₊₁ = xᵢ + (tᵢ − 1)/tᵢ₊₁·(xᵢ − xᵢ₋₁).
 //
-// The ℓ1 norm of entries ≥ 0 is linear and stands in c, so that its proximal step is the cut. The value may rise from
+// The ℓ1 norm of entries ≥ 0 is linear and part of c, so its proximal step is the clipping. The value may rise from
 // step to step, but never above that of x₀: plus ½L‖xᵢ − xᵢ₋₁‖², it never rises (Chambolle and Dossal 2015).
 func (p *inner) accelerate(x, c *mat.Dense) {
 	var y, gradient mat.Dense

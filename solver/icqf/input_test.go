@@ -41,10 +41,10 @@ func TestModelRefuses(t *testing.T) {
 		"answers too large to square": {
 			model(same), with(data.Answers, 3, 4, math.MaxFloat64), data.Confounds, solver.ErrNonFinite,
 		},
-		"no confounds":        {model(same), data.Answers, nil, ErrConfounds},
-		"empty confounds":     {model(same), data.Answers, &mat.Dense{}, solver.ErrShape},
-		"confounds of others": {model(same), data.Answers, mat.NewDense(5, 3, nil), solver.ErrShape},
-		"a confound missing":  {model(same), data.Answers, with(data.Confounds, 3, 1, nan), ErrConfounds},
+		"no confounds":       {model(same), data.Answers, nil, ErrConfounds},
+		"empty confounds":    {model(same), data.Answers, &mat.Dense{}, solver.ErrShape},
+		"other confounds":    {model(same), data.Answers, mat.NewDense(5, 3, nil), solver.ErrShape},
+		"a confound missing": {model(same), data.Answers, with(data.Confounds, 3, 1, nan), ErrConfounds},
 		"confounds the model has not": {
 			model(func(m *Model) { m.ConfoundLoadings = nil }), data.Answers, data.Confounds, ErrConfounds,
 		},
@@ -52,7 +52,7 @@ func TestModelRefuses(t *testing.T) {
 		"an empty model": {
 			&Model{Loadings: &mat.Dense{}}, data.Answers, data.Confounds, solver.ErrShape,
 		},
-		"confounds' loadings of others": {
+		"other loadings of confounds": {
 			model(func(m *Model) { m.ConfoundLoadings = mat.NewDense(9, 3, nil) }),
 			data.Answers, data.Confounds, solver.ErrShape,
 		},
@@ -89,7 +89,7 @@ func TestModelRefuses(t *testing.T) {
 		"empty scores":            {model(same), &mat.Dense{}, data.Confounds, solver.ErrShape},
 		"scores of other factors": {model(same), mat.NewDense(6, 3, nil), data.Confounds, solver.ErrShape},
 		"no confounds":            {model(same), scores, nil, ErrConfounds},
-		"confounds of others":     {model(same), scores, mat.NewDense(5, 3, nil), solver.ErrShape},
+		"other confounds":         {model(same), scores, mat.NewDense(5, 3, nil), solver.ErrShape},
 		"no model":                {&Model{}, scores, data.Confounds, solver.ErrShape},
 		"confounds' loadings of none": {
 			model(func(m *Model) { m.ConfoundLoadings = mat.NewDense(9, 3, nil) }), scores,

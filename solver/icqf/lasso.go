@@ -14,8 +14,9 @@ import (
 const (
 	// unit is the rounding of one operation, 2⁻⁵².
 	unit = 0x1p-52
-	// slack is by how much more than k+1 units of rounding a gradient may differ from 0, and a column from its fit by
-	// others: solving two triangles leaves up to 3k+1 of them (Higham 2002, theorem 10.4), and the gradient itself k+1.
+	// slack times k+1 units of rounding bounds a gradient that counts as 0, and the distance of a column from its fit
+	// by others: solving two triangles leaves up to 3k+1 of them (Higham 2002, theorem 10.4), and the gradient itself
+	// k+1.
 	slack = 4
 	// stepsPerFactor bounds the steps of a search; no nearly singular problem of 100,000 took more than 2k+4.
 	stepsPerFactor = 100
@@ -27,7 +28,7 @@ const (
 //	minimize f(w) = ½wᵀGw − lᵀw subject to 0 ≤ w ≤ 1,
 //
 // the ℓ1 norm of scores ≥ 0 being their sum. G is positive semi-definite, and singular for fewer answers than factors
-// or factors that answer alike.
+// or for dependent loadings.
 //
 // The method is that of active sets (Lawson and Hanson 1974, chapter 23; Stark and Parker 1995 with both bounds), from
 // w = 0. Free scores are off their bounds, and their columns of Q are independent, so that their minimum for given
@@ -40,12 +41,12 @@ const (
 //
 // A score that meets its bound is held there. Each step lowers f, so that no set of free scores is at its minimum
 // twice: the search is finite, and ends where no gradient leads inside, which for a convex f is the minimum. Scores
-// start from 0, so that what a row scores depends on no other.
+// start from 0, so that the scores of a row do not depend on other rows.
 type boxLasso struct {
 	gram, linear []float64 // k×k and k, set by the user
 
 	gradient []float64 // l − G·w
-	tol      []float64 // what counts as 0 in it
+	tol      []float64 // below which an entry of it counts as 0
 	free     []int
 	isFree   []bool
 	// factor is the triangle L of the free columns of G = LLᵀ in their order, with rows of k. Where the last column
@@ -108,8 +109,8 @@ func (b *boxLasso) minimize(w []float64) error {
 	return ErrNotOptimal
 }
 
-// response returns by how much the free scores of a minimum rise when the linear term of the free score at this
-// position rises by 1: a column of the inverse of their G, in their order. It is valid until the next call.
+// response returns the change of the free scores of a minimum if the linear term of the free score at this position
+// rises by 1: a column of the inverse of their G, in their order. It is valid until the next call.
 func (b *boxLasso) response(position int) []float64 {
 	size := len(b.free)
 	column := b.direction[:size]
@@ -132,7 +133,7 @@ func (b *boxLasso) settled() bool {
 	return true
 }
 
-// steepest returns the held score whose gradient leads inside by the most of its tolerance, or −1.
+// steepest returns the held score whose gradient, relative to its tolerance, leads inside most, or −1.
 func (b *boxLasso) steepest(w []float64) int {
 	best, most := -1, 1.0
 	for t, g := range b.gradient {

@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	// startPowerIterations is for singular vectors that are a start only.
+	// startPowerIterations is small because the singular vectors are only a start.
 	startPowerIterations = 2
 	// startRank rounds the number of singular vectors up. Randomized vectors depend on their number: so the start of k
-	// factors depends on k, and not on how many a problem was prepared for.
+	// factors depends on k, and not on the rank of Prepare.
 	startRank = 20
 )
 
-// Problem is a questionnaire that is ready to be fitted, by several settings at a time: it is safe for concurrent use.
+// Problem is a questionnaire prepared for fits with different settings. It is safe for concurrent use.
 type Problem struct {
 	data     Data
 	observed int
 	// answers is a copy of the answers, row by row.
 	answers []float64
-	// filled holds the answers, and at missing cells the mean of the item's.
+	// filled holds the answers, with the item's mean in missing cells.
 	filled *mat.Dense
 	rank   int // the most factors
 	// svds hold the singular vectors for up to startRank factors, for up to twice as many and so on.
 	svds []*linalg.TruncatedSVD
 }
 
-// Prepare checks the data and computes what every fit of up to s.Rank factors starts from: the singular vectors of the
-// answers, where a missing one is the mean of the item's. Of the settings it reads Rank, Seed and Threads.
+// Prepare checks the data and computes the start of fits with up to s.Rank factors: the singular vectors of the
+// answers, with the item's mean for missing ones. Of the settings it reads Rank, Seed and Threads.
 //
-// Rows and columns without answers, which a training part of a cross-validation may have, are taken: their scores and
-// loadings are what the penalties make of the start.
+// Rows and columns without answers, as in the training part of a cross-validation, are allowed: their scores and
+// loadings depend on start and penalties only.
 //
-// It returns an error that wraps solver.ErrShape or solver.ErrRank for sizes without meaning, solver.ErrSettings for a
-// range without meaning, ErrNoAnswers if there is none at all, ErrConfounds for confounds outside [0, 1], and a
-// *solver.NonFiniteError or a *solver.DomainError for an answer that is infinite or outside the range.
+// It returns an error that wraps solver.ErrShape or solver.ErrRank for invalid sizes, solver.ErrSettings for an invalid
+// range, ErrNoAnswers without any answer, ErrConfounds for confounds outside [0, 1], and a *solver.NonFiniteError or a
+// *solver.DomainError for an answer that is infinite or outside the range.
 func Prepare(data Data, s Settings) (*Problem, error) {
 	p := &Problem{data: data}
 	if err := p.check(); err != nil {
@@ -107,7 +107,7 @@ func (p *Problem) check() error {
 	return nil
 }
 
-// Range returns Min and Max, or if both are 0 the least and the greatest answer; +Inf and −Inf if there is none.
+// Range returns Min and Max, or if both are 0 the least and the greatest answer; +Inf and −Inf without answers.
 func (d Data) Range() (least, greatest float64) {
 	if d.Min != 0 || d.Max != 0 {
 		return d.Min, d.Max
@@ -138,8 +138,8 @@ func checkConfounds(confounds *mat.Dense, n int) error {
 
 // Fit returns the factors. When ctx ends, it returns the iterate that it has reached with Status Cancelled.
 //
-// It returns an error that wraps solver.ErrRank for more factors than were prepared, and solver.ErrSettings for a
-// setting without meaning.
+// It returns an error that wraps solver.ErrRank for more factors than were prepared, and solver.ErrSettings for an
+// invalid setting.
 func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	if err := p.checkSettings(&s); err != nil {
 		return nil, fmt.Errorf("fitting a questionnaire: %w", err)
@@ -162,7 +162,7 @@ func (p *Problem) Fit(ctx context.Context, s Settings) (*Result, error) {
 	}, nil
 }
 
-// model returns what scores participants by the penalties of the fit.
+// model returns the Model with the penalties of the fit.
 func (p *Problem) model(s *Settings, loadings, confounds *mat.Dense) Model {
 	scores, _ := p.weights(s)
 	m := Model{Loadings: loadings, ConfoundLoadings: confounds, L1: scores.l1, L2: scores.l2, Threads: s.Threads}
@@ -192,7 +192,7 @@ func (p *Problem) checkSettings(s *Settings) error {
 	s.Inner = cmp.Or(s.Inner, CoordinateDescent)
 	switch {
 	case s.Inner != CoordinateDescent && s.Inner != FISTA:
-		return fmt.Errorf("%w: inner algorithm %q is none of cd, fista", solver.ErrSettings, s.Inner)
+		return fmt.Errorf("%w: inner algorithm %q is not one of cd, fista", solver.ErrSettings, s.Inner)
 	case !(s.L1 >= 0) || !(s.L2 >= 0) || math.IsInf(s.L1, 1) || math.IsInf(s.L2, 1):
 		return fmt.Errorf("%w: penalties %v and %v", solver.ErrSettings, s.L1, s.L2)
 	case !(s.MaxLoading >= 0):

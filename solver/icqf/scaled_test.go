@@ -193,7 +193,7 @@ func TestMissingAnswersDoNotShrinkScores(t *testing.T) {
 			t.Errorf("%.0f %% missing: the mean is off by %v with a standard error of %v", 100*missing, bias, se)
 		}
 		if before > -10*se {
-			t.Errorf("%.0f %% missing: without weights the mean is off by %v only, so the test tells nothing",
+			t.Errorf("%.0f %% missing: without weights the mean is off by %v only, so the test proves nothing",
 				100*missing, before)
 		}
 	}
@@ -283,7 +283,7 @@ func TestStandardErrorsCover(t *testing.T) {
 }
 
 // The variance of an item is that of the answers away from the ends if that is larger; if these are few, all items
-// together tell by how much.
+// together show the amount.
 func TestVariancesOf(t *testing.T) {
 	t.Parallel()
 	all := []residuals{{100, 100}, {50, 100}, {}, {200, 100}}
@@ -328,7 +328,7 @@ func estimated(t *testing.T, answers, truth *mat.Dense) (*Model, []int) {
 	return &r.Model, match
 }
 
-// Of a score that no answer tells of the error is the largest there is; a model without variances has none.
+// A score without information has the largest possible error; a model without variances has no errors.
 func TestStandardErrorsOfNothing(t *testing.T) {
 	t.Parallel()
 	m := &Model{Loadings: mat.NewDense(2, 2, []float64{2, 0, 0, 2}), Noise: []float64{0.04, 0.04}}

@@ -18,20 +18,20 @@ import (
 //	uₜ = min(a/ā, sₜ), sₜ = min(1, Iₜ/(0.8·Īₜ)), Iₜ = Σ vqₜ²,
 //
 // the sums over the a observed answers, with β = L1, β₂ = L2, the items' Weights v, ā = Answers, and Īₜ and cₜ of the
-// Calibration. Without one λₜ = βuₜ and uₜ = a/ā. Divided by a/ā, the sum of squares stands for as many answers as the
-// fit had of a participant, so that the penalties do not weigh more if answers are missing. cₜ is for the noise, which
-// grows, and which the bounds cut off on one side. It may be negative.
+// Calibration. Without one λₜ = βuₜ and uₜ = a/ā. uₜ keeps the weight of the penalties relative to the sum of squares
+// if answers are missing. cₜ corrects for the noise, which is then larger, and which the bounds clip on one side. It
+// may be negative.
 //
-// A factor with Iₜ below 0.02·Īₜ, of which the answers tell next to nothing, is left out: its score is 0. It would
-// otherwise explain what the other factors cannot, and easily at its upper bound. A row without answers scores 0.
+// A factor with Iₜ below 0.02·Īₜ is left out for lack of information: its score is 0. Otherwise it would fit the
+// residuals of the other factors, easily at its upper bound. A row without answers scores 0.
 //
 // A row's scores depend on that row alone, to the last bit. Answers and confounds may be of any size: a participant may
 // be older than all of the sample. The cost is n·p·k² multiply-adds.
 //
 // It returns an error that wraps solver.ErrShape for nil and for sizes that do not fit the model, solver.ErrSettings
-// for a penalty without meaning, solver.ErrNonFinite for an infinite answer, for a loading that is not finite and for a
-// row whose squares overflow, and ErrConfounds for a confound that is not finite; one that wraps ErrNotOptimal should
-// rounding ever keep a row from its minimum.
+// for an invalid penalty, solver.ErrNonFinite for an infinite answer, for a loading that is not finite and for a row
+// whose squares overflow, and ErrConfounds for a confound that is not finite; and ErrNotOptimal if rounding errors keep
+// a row from its minimum.
 func (m *Model) Score(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	if err := m.checkRows(answers, confounds); err != nil {
 		return nil, fmt.Errorf("scoring: %w", err)
@@ -77,7 +77,7 @@ type Scorer struct {
 	shares []float64 // s of Model.Score; 0 without a Calibration
 }
 
-// NewScorer returns a Scorer of a model that Score takes, which must not change from then on.
+// NewScorer returns a Scorer of a valid model, which must not change from then on.
 func (m *Model) NewScorer() *Scorer {
 	_, k := m.Loadings.Dims()
 	return &Scorer{model: m, lasso: newBoxLasso(k), shares: make([]float64, k)}
@@ -114,7 +114,7 @@ func (s *Scorer) ScoreTo(dst, answers, confounds []float64) error {
 	return nil
 }
 
-// Reconstruct returns R = W·Qᵀ + C·Qcᵀ, n×p, for scores n×k and confounds n×c. It is not cut to the range of the
+// Reconstruct returns R = W·Qᵀ + C·Qcᵀ, n×p, for scores n×k and confounds n×c. It is not clipped to the range of the
 // answers. It returns the errors of Score.
 func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	if scores == nil {
@@ -136,7 +136,7 @@ func (m *Model) Reconstruct(scores, confounds *mat.Dense) (*mat.Dense, error) {
 	return r, nil
 }
 
-// checkRows returns what is wrong with the model, or with rows to be scored.
+// checkRows returns an error for an invalid model or invalid rows.
 func (m *Model) checkRows(answers, confounds *mat.Dense) error {
 	if answers == nil {
 		return fmt.Errorf("%w: no answers", solver.ErrShape)
@@ -151,7 +151,7 @@ func (m *Model) checkRows(answers, confounds *mat.Dense) error {
 	return solver.CheckAnswers(answers)
 }
 
-// check returns what is wrong with the model, or with the confounds of n participants.
+// check returns an error for an invalid model or invalid confounds of n participants.
 func (m *Model) check(confounds *mat.Dense, n int) error {
 	if m.Loadings == nil || m.Loadings.IsEmpty() {
 		return fmt.Errorf("%w: a model without loadings", solver.ErrShape)
@@ -194,7 +194,7 @@ func (m *Model) check(confounds *mat.Dense, n int) error {
 	return nil
 }
 
-// set makes the problem of a row and reports whether it has answers.
+// set sets up the problem of a row and reports whether it has answers.
 func (s *Scorer) set(answers, confounds []float64) bool {
 	gram, linear, all := s.lasso.gram, s.lasso.linear, s.model.Loadings.RawMatrix()
 	k := len(linear)

@@ -58,7 +58,7 @@ func TestScoreIsOptimal(t *testing.T) {
 			data.Answers.Set(1, j, math.NaN()) // fewer answers than factors
 		}
 		for j := range 30 {
-			m.Loadings.Set(j, 5, m.Loadings.At(j, 4)) // two factors alike
+			m.Loadings.Set(j, 5, m.Loadings.At(j, 4)) // two equal factors
 		}
 		w, err := m.Score(data.Answers, data.Confounds)
 		if err != nil {
@@ -92,7 +92,7 @@ func TestScoreIsOptimal(t *testing.T) {
 	}
 }
 
-// TestScoreIsOptimalInValleys: where the answers do not tell nearly parallel factors apart, coordinate descent alone
+// TestScoreIsOptimalInValleys: if the answers do not distinguish nearly parallel factors, coordinate descent alone
 // would need a million rounds.
 func TestScoreIsOptimalInValleys(t *testing.T) {
 	t.Parallel()

@@ -146,7 +146,7 @@ func TestScoresOfNewParticipants(t *testing.T) {
 	}
 }
 
-// TestLagrangianOnSharedCases tells how often, and by how much, the augmented Lagrangian rises at MinRho on the
+// TestLagrangianOnSharedCases reports how often, and how far, the augmented Lagrangian rises at MinRho on the
 // questionnaires of the paper's table 1, whose answers are at the ends of their range in many cells, and holds that it
 // is by no more than the cells that are cut cost.
 func TestLagrangianOnSharedCases(t *testing.T) {
