@@ -70,7 +70,7 @@ func (o *RankOptions) rankTopics(ctx context.Context, x mat.Matrix, r *RankRepor
 	return nil
 }
 
-// fit runs the method once. Given threads are spent on runs at a time.
+// fit runs the method once, on one thread if their number is given: fits then run in parallel.
 func (c *ranking) fit(ctx context.Context, x mat.Matrix, factors int,
 	seed uint64,
 ) (topics, scores *mat.Dense, err error) {
@@ -118,7 +118,7 @@ func (c *ranking) bic(ctx context.Context) error {
 	squares, err := rank.SquaredResiduals(ctx, c.x, c.fit, rank.RunSettings{Factors: c.ranks, Jobs: c.options.jobs()})
 	n, p := c.x.Dims()
 	for i, v := range squares {
-		// Residuals that are only rounding count as equal, and no residual gives −∞.
+		// Residuals that are only rounding count as equal, so none gives −∞.
 		v = max(v, rounding*linalg.OperatorOf(c.x, 0).NormSquared(), math.SmallestNonzeroFloat64)
 		c.Curve = append(c.Curve, RankPoint{Rank: c.ranks[i], Value: rank.BIC1(v, n, p, c.ranks[i])})
 	}

@@ -1,5 +1,5 @@
-// Package factorize does the work of `wardcast factorize` and `wardcast rank`. It reads a matrix file. The first
-// command writes two factors and a report; the second chooses the number of topics by a criterion.
+// Package factorize implements `wardcast factorize` and `wardcast rank`. It reads a matrix file. The first command
+// writes two factors and a report; the second chooses the number of topics by a criterion.
 //
 // Run writes into the output folder
 //
@@ -9,6 +9,6 @@
 //
 // Each file is written completely or not at all, result.json last: if it exists, it describes the factors next to it.
 //
-// It stands in internal because it is two commands, files in and files out: solver never sees a file, and cmd holds
-// flags alone.
+// It stands in internal because it implements two commands that read and write files: solver does no file access, and
+// cmd holds only flags.
 package factorize

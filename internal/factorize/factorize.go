@@ -26,7 +26,7 @@ const (
 	TermsByDocuments Orientation = "terms-by-documents"
 )
 
-// ErrOptions is returned for options without meaning.
+// ErrOptions is returned for invalid options.
 var ErrOptions = errors.New("option out of range")
 
 // Options says what Run does. Fields with help are flags. Fields with a JSON name are written to the report, with their
@@ -36,7 +36,7 @@ var ErrOptions = errors.New("option out of range")
 type Options struct {
 	Method      string      `json:"-" help:"${methods}." enum:"${methods}" default:"sonmf"`
 	Input       string      `json:"input" help:"Matrix: ${matrixFormats}." required:"" type:"existingfile" placeholder:"FILE"`
-	Orientation Orientation `json:"input_orientation" name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Orientation Orientation `json:"input_orientation" name:"input-orientation" help:"Meaning of the input's rows and columns." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Documents   int         `json:"documents" kong:"-"`
 	Terms       int         `json:"terms" kong:"-"`
 	Rank        int         `json:"rank" help:"Number of topics." required:"" placeholder:"K"`
@@ -44,12 +44,12 @@ type Options struct {
 	Init        solver.Init `json:"init" help:"Start: svd, random or kmeans. Method svd and runs with both start factors ignore it." enum:"svd,random,kmeans" default:"svd"`
 	Seed        uint64      `json:"seed" help:"Seed of the start; ignored whenever --init is." default:"1"`
 	SeedKept    uint64      `json:"seed_kept" kong:"-"`
-	Restarts    int         `json:"-" help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 needs --init random or kmeans." default:"1"`
+	Restarts    int         `json:"-" help:"Number of starts, with consecutive seeds; the result with the least objective is kept. More than 1 requires --init random or kmeans." default:"1"`
 	MaxIter     int         `json:"max_iter" help:"Stop after this many updates." default:"${maxIter}"`
-	RelTol      float64     `json:"rel_tol" help:"Stop at this relative change of the objective; 0 is off." default:"${relTol}"`
-	AbsTol      float64     `json:"abs_tol" help:"Stop at this absolute change of the mean objective; 0 is off." default:"0"`
-	Threads     int         `json:"threads" help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
-	Trace       bool        `json:"-" help:"Write the objective of every iterate into result.json."`
+	RelTol      float64     `json:"rel_tol" help:"Stop at this relative change of the objective (0: never)." default:"${relTol}"`
+	AbsTol      float64     `json:"abs_tol" help:"Stop at this absolute change of the mean objective (0: never)." default:"0"`
+	Threads     int         `json:"threads" help:"Threads, at most 1024 (0: one for each processor)." default:"0"`
+	Trace       bool        `json:"-" help:"Write the objective after every update to result.json."`
 	StartTopics string      `json:"start_topics,omitempty" help:"Start from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
 	StartScores string      `json:"start_scores,omitempty" help:"Start from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
 	Step        string      `json:"step,omitempty" help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For smf-w and smf-h: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
@@ -60,7 +60,7 @@ type Options struct {
 	Version     string `json:"-" kong:"-"` // of the program, for the report
 }
 
-// Report is the outcome of a run as it stands in result.json.
+// Report is the outcome of a run, the content of result.json.
 type Report struct {
 	Method                string   `json:"method"`
 	Status                string   `json:"status"`
@@ -71,10 +71,10 @@ type Report struct {
 	// nil for methods without labels; smf-h uses the codes that predictions derive
 	TrainAccuracy *float64 `json:"train_accuracy"`
 	TestAccuracy  *float64 `json:"test_accuracy,omitempty"`
-	// nil for more than two classes, and if all documents are of one class
+	// nil for more than two classes, and if all documents have the same class
 	TestAUROC *float64            `json:"test_auroc,omitempty"`
 	Seconds   Seconds             `json:"seconds"`
-	Trace     []solver.TracePoint `json:"trace"` // empty unless asked for
+	Trace     []solver.TracePoint `json:"trace"` // empty unless requested
 	Settings  Settings            `json:"settings"`
 	Version   string              `json:"version"`
 }
@@ -151,8 +151,8 @@ func Run(ctx context.Context, o Options, recorder solver.Recorder) (*Report, err
 	return report, nil
 }
 
-// best returns the result with the least objective of all starts, the first of several, with the seconds of all, and
-// sets SeedKept. Starts that end without a finite objective are skipped, unless there is no other.
+// best returns the result with the least objective of all starts, the first if several are equal, with the seconds of
+// all, and sets SeedKept. Starts that end without a finite objective are skipped, unless there is no other.
 func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settings,
 	method solver.Method,
 ) (best *solver.Result, err error) {
@@ -189,7 +189,7 @@ func (o *Options) best(ctx context.Context, x mat.Matrix, settings solver.Settin
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// solve runs the method once. An error about an entry of the matrix names its place in the input.
+// solve runs the method once. An error about an entry of the matrix names its row and column in the input.
 func (o *Options) solve(ctx context.Context, x mat.Matrix, settings solver.Settings,
 	method solver.Method,
 ) (*solver.Result, error) {
@@ -216,7 +216,7 @@ func (o *Options) report(x mat.Matrix, method solver.Method, result *solver.Resu
 		topics, scores := l1.Weights(x, o.Rank)
 		settings.L1Topics, settings.L1Scores = &topics, &scores
 	}
-	// These stand elsewhere in the report, or not at all.
+	// These fields are elsewhere in the report, or omitted.
 	settings.Method, settings.Supervised, settings.Restarts, settings.Trace, settings.Out, settings.Version = "",
 		Supervised{}, 0, false, "", ""
 	report := &Report{
@@ -294,9 +294,9 @@ func (o *Options) load(recorder solver.Recorder) (mat.Matrix, solver.Settings, e
 	return x, settings, o.checkSigns(&settings)
 }
 
-// checkSigns refuses starts of methods with non-negative factors: negative entries of a factor that stays non-negative,
-// and factors of zeros only, which no update changes. A single column of zeros is an unused topic, with which a run may
-// end.
+// checkSigns refuses starts of methods with non-negative factors: negative entries of a non-negative factor, and
+// factors of zeros only, which no update changes. A single column of zeros is an unused topic, which a finished run may
+// have.
 func (o *Options) checkSigns(s *solver.Settings) error {
 	topics, scores := methods.NonNegative(o.Method)
 	for _, start := range []struct {
@@ -335,7 +335,7 @@ func (o *Options) read(path string) (mat.Matrix, error) {
 	return x, err
 }
 
-// readFactor reads a dense rows×cols matrix, nil for no path. If line is true, a line may stand for a single column.
+// readFactor reads a dense rows×cols matrix, nil for no path. If line is true, a single column may be one line.
 func readFactor(path string, rows, cols int, line bool) (*mat.Dense, error) {
 	if path == "" {
 		return nil, nil

@@ -19,7 +19,7 @@ import (
 	"github.com/wardcast/wardcast/solver/rank"
 )
 
-// FactorAnalysis is a method that Rank takes in addition to those of package methods.
+// FactorAnalysis is a method of Rank in addition to those of package methods.
 const FactorAnalysis = "fa"
 
 // Criterion compares ranks.
@@ -47,27 +47,27 @@ const (
 )
 
 // RankOptions says what Rank does. A field with help is a flag, and its zero value means the flag's default. RelTol 0
-// is off. Fields with a JSON name are written to the report if the criterion uses them, with their defaults filled in.
-// Rank sets Documents and Terms.
+// means no tolerance. Fields with a JSON name are written to the report if the criterion uses them, with their defaults
+// filled in. Rank sets Documents and Terms.
 type RankOptions struct {
 	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
 	Input       string      `json:"input" help:"Matrix: ${matrixFormats}. For fa, cells of a table may be empty, NA, NaN or a dot." required:"" type:"existingfile" placeholder:"FILE"`
-	Orientation Orientation `json:"-" name:"input-orientation" help:"What rows and columns of the input are." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
+	Orientation Orientation `json:"-" name:"input-orientation" help:"Meaning of the input's rows and columns." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Documents   int         `json:"documents" kong:"-"`
 	Terms       int         `json:"terms" kong:"-"`
 	// Criterion is one of Criteria(Method), or Auto for the first of them.
-	Criterion Criterion `json:"-" help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that the method has). If values are equal, bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
+	Criterion Criterion `json:"-" help:"bcv and bic for least squares, ccc and dispersion for scores that are never negative, parallel and map for fa (default: the first that applies to the method). If values are equal, bcv, bic and map choose the fewest topics, ccc and dispersion the most." enum:"auto,bcv,bic,ccc,dispersion,parallel,map" default:"auto"`
 	Ranks     []int     `json:"-" help:"Numbers of topics to try, as 2:20 or 5,10,30; auto is 2 to 20, or fewer if the matrix is small. For fa they select the lines of the table; parallel decides by all." type:"ranks" default:"auto" placeholder:"\"auto\""`
 	Seed      uint64    `json:"seed" help:"Seed of starts, groups and draws." default:"1"`
 	// Init is the start of bcv and bic, "" means solver.InitSVD; ccc and dispersion begin at random.
 	Init        solver.Init         `json:"init,omitempty" help:"Start for bcv and bic: svd, random or kmeans. ccc and dispersion start at random." enum:"svd,random,kmeans" default:"svd"`
 	MaxIter     int                 `json:"max_iter,omitempty" help:"Stop a run after this many updates." default:"${maxIter}"`
-	RelTol      float64             `json:"rel_tol,omitempty" help:"Stop a run at this relative change of the objective; 0 is off." default:"${relTol}"`
+	RelTol      float64             `json:"rel_tol,omitempty" help:"Stop a run at this relative change of the objective (0: never)." default:"${relTol}"`
 	Runs        int                 `json:"runs,omitempty" help:"Runs for each number of topics, for ccc and dispersion." default:"${runs}"`
 	Folds       int                 `json:"folds,omitempty" help:"Groups of rows and groups of columns for bcv; each pair is held out once." default:"${folds}"`
 	Correlation factoranalysis.Kind `json:"correlation,omitempty" help:"Correlations for fa: pearson or polychoric." enum:"pearson,polychoric" default:"pearson"`
 	Draws       int                 `json:"draws,omitempty" help:"Random data sets for parallel." default:"${draws}"`
-	Threads     int                 `json:"-" help:"Threads, at most 1024; 0 is one for each processor." default:"0"`
+	Threads     int                 `json:"-" help:"Threads, at most 1024 (0: one for each processor)." default:"0"`
 	// Progress, when not nil, is called with the number of runs that are done, one call at a time.
 	Progress func(done, total int) `json:"-" kong:"-"`
 	Version  string                `json:"-" kong:"-"` // of the program, for the report
@@ -188,7 +188,7 @@ func (o *RankOptions) check() error {
 	}
 	switch {
 	case !slices.Contains(known, o.Method):
-		return fail("method %q is none of %s", o.Method, strings.Join(known, ", "))
+		return fail("method %q is not one of %s", o.Method, strings.Join(known, ", "))
 	case len(criteria) == 0:
 		return fail("method %q has no criterion: its scores may be negative, and it does not minimize squares",
 			o.Method)
@@ -214,8 +214,7 @@ func (o *RankOptions) check() error {
 	return nil
 }
 
-// choose takes the rank with the least value, the first of several, or with the largest value, the last of several. It
-// warns if there are several.
+// choose returns the first rank with the least value, or the last with the largest. It warns if values are equal.
 func (r *RankReport) choose(largest bool) RankPoint {
 	compare := func(a, b RankPoint) int {
 		if largest {

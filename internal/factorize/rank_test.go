@@ -315,7 +315,7 @@ func TestRankRefuses(t *testing.T) {
 		want    string
 	}{
 		"method": {
-			factorize.RankOptions{Method: "lda", Input: documents, Criterion: "bcv"}, `method "lda" is none of sonmf`,
+			factorize.RankOptions{Method: "lda", Input: documents, Criterion: "bcv"}, `method "lda" is not one of sonmf`,
 		},
 		"criterion": {
 			factorize.RankOptions{Method: "svd", Input: documents, Criterion: "ccc"},

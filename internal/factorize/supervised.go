@@ -24,8 +24,8 @@ const Auto = "auto"
 
 // Supervised holds the options of the methods of methods.Supervised, with their flags. A report has the fields without
 // flags filled in; XiGiven and RidgeGiven are empty there. Paths name matrix files, as Input does; "" means none.
-// Labels are 0 … κ, and every class must occur. XiGiven and RidgeGiven are ξ and ν, each a number or Auto, as "" is
-// too. Start coefficients belong to StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and ""
+// Labels are 0 … κ, and every class must occur. XiGiven and RidgeGiven are ξ and ν, each a number or Auto; "" means
+// Auto. Start coefficients belong to StartTopics and StartScores; for κ = 1 those and StartAux may be a line, and ""
 // means zeros.
 type Supervised struct {
 	Labels       string           `json:"labels" help:"Labels 0, 1 … of the documents, in one line or one column." type:"existingfile" placeholder:"FILE"`
@@ -37,7 +37,7 @@ type Supervised struct {
 	Ridge        float64          `json:"ridge" kong:"-"`
 	Update       smf.Update       `json:"update" kong:"-"`
 	ClassWeights smf.ClassWeights `json:"class_weights" help:"Weights of documents in the label loss: all equal (none, the default), or the same total for each class (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
-	// CrossValidation tells how Xi and Ridge were chosen; nil if both were given.
+	// CrossValidation is the choice of Xi and Ridge; nil if both were given.
 	CrossValidation   *CrossValidation `json:"cross_validation,omitempty" kong:"-"`
 	TestInput         string           `json:"test_input,omitempty" help:"Documents to predict, in the orientation of the input." type:"existingfile" placeholder:"FILE"`
 	TestLabels        string           `json:"test_labels,omitempty" help:"Their labels." type:"existingfile" placeholder:"FILE"`
@@ -48,7 +48,7 @@ type Supervised struct {
 	Tried func(done, total int) `json:"-" kong:"-"`
 }
 
-// CrossValidation tells how weights were chosen: by the least log loss of the candidates.
+// CrossValidation is the choice of weights by the least log loss of the candidates.
 type CrossValidation struct {
 	Folds      int             `json:"folds"`
 	Chosen     []string        `json:"chosen"` // "xi", "ridge" or both
@@ -202,7 +202,7 @@ func (o *Options) readData(input string, n int, labels, aux string) (d smf.Data,
 	return d, nil
 }
 
-// maxLabel bounds labels, so that a file with something else is refused before each class is counted.
+// maxLabel bounds labels, so that a wrong file is refused before classes are counted.
 const maxLabel = 1 << 20
 
 // readLabels reads the labels in a line or a column.
@@ -252,12 +252,12 @@ func classes(path string, labels []int) (int, error) {
 			missing, count-1)
 	}
 	if count < 2 {
-		return 0, fmt.Errorf("reading %q: %w: every document is of class 0", path, smf.ErrLabels)
+		return 0, fmt.Errorf("reading %q: %w: every document has class 0", path, smf.ErrLabels)
 	}
 	return count, nil
 }
 
-// startHead reads the coefficients to begin from, nil for none.
+// startHead reads the start coefficients, nil for none.
 func (o *Options) startHead(data smf.Data) (*solver.Head, error) {
 	if o.StartCoefficients == "" && o.StartAux == "" {
 		return nil, nil
@@ -330,7 +330,7 @@ func (t *task) describe(report *Report, o *Options, x mat.Matrix, result *solver
 	s := o.Supervised
 	s.Classes, s.Xi, s.Ridge, s.Update, s.CrossValidation = t.data.Classes, t.settings.Xi, t.settings.Ridge,
 		t.settings.Update(), t.validation
-	s.XiGiven, s.RidgeGiven, s.Tried = "", "", nil // these are options alone
+	s.XiGiven, s.RidgeGiven, s.Tried = "", "", nil // these are options only
 	report.Settings.Supervised = &s
 	model := t.method.Model(result)
 	train, err := model.Predict(x, t.data.Aux)

@@ -442,13 +442,13 @@ func TestSupervisedRefuses(t *testing.T) {
 			"1e+300 is above"},
 		"missing class": {labels("0\n2\n0\n2\n0\n2\n"), false, "no document of class 1, the largest label is 2"},
 		"from 1":        {labels("1\n2\n1\n2\n1\n2\n"), false, "no document of class 0, the largest label is 2"},
-		"one class":     {labels("0\n0\n0\n0\n0\n0\n"), false, "every document is of class 0"},
+		"one class":     {labels("0\n0\n0\n0\n0\n0\n"), false, "every document has class 0"},
 		"too few":       {labels("0\n1\n0\n"), false, "3 labels,"},
 		"words":         {labels("admitted\nyes\n"), false, `y.csv, line 2, column 1`},
 		"table":         {labels("0,1\n0,1\n0,1\n"), false, "one line or one column, not 3×2"},
 		"no labels":     {func(o *factorize.Options) { o.Labels = "" }, true, "smf-w needs labels"},
 		"no file":       {func(o *factorize.Options) { o.Labels += ".gz" }, false, "no such file"},
-		"aux of others": {func(o *factorize.Options) { o.Aux = fewer }, false, "auxiliary features of 5 " +
+		"fewer aux": {func(o *factorize.Options) { o.Aux = fewer }, false, "auxiliary features of 5 " +
 			"documents (documents-by-terms)"},
 		"no xi":          {func(o *factorize.Options) { o.XiGiven = "0" }, true, "xi is 0"},
 		"negative xi":    {func(o *factorize.Options) { o.XiGiven = "-1" }, true, `xi "-1" is neither`},

@@ -95,7 +95,7 @@ func TestAUROCOfCertainDocuments(t *testing.T) {
 	}
 }
 
-// Runs of a cross-validation are told, the last one that all are done.
+// Runs of a cross-validation are reported; the last report says that all are done.
 func TestTried(t *testing.T) {
 	t.Parallel()
 	o := supervisedExample(30, 1, 0, 1).options(t, "smf-w")

@@ -22,7 +22,7 @@ const (
 	ResultFile  = "result.json"
 )
 
-// makeFolder makes a folder and its missing parents. The function it returns removes those that are still empty.
+// makeFolder creates a folder and its missing parents. The returned function removes those that are still empty.
 func makeFolder(path string) (undo func(), err error) {
 	var made []string
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {

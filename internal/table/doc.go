@@ -2,12 +2,12 @@
 // (.jsonl, .ndjson, .json) and Parquet (.parquet). Text may be compressed (.gz, .zst).
 //
 // Every format gives the same cells: texts as they stand, numbers in their shortest spelling, true and false, times as
-// RFC 3339. A missing cell is the empty string, because separated values know no other: JSON's null, an absent field, a
-// list, and Parquet's null. Fields of nested objects are columns with dots in their names, as in vitals.hr.
+// RFC 3339. A missing cell is the empty string, the only form in separated values; so are JSON's null, an absent field,
+// a list, and Parquet's null. Fields of nested objects are columns with dots in their names, as in vitals.hr.
 //
 // Text must be UTF-8; a byte order mark is dropped. Rows are read one at a time, and a row of text is at most 16 MiB,
 // so that memory stays bounded whatever a file holds. No error quotes a cell.
 //
-// It stands in internal because notes, answers, matrices and what commands write are all tables: it knows what none of
-// them means, so that it belongs to none.
+// It stands in internal because notes, answers, matrices and the output of commands are all tables: it belongs to none
+// of them, since it does not interpret the cells.
 package table

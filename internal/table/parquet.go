@@ -17,7 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// batchRows is how many rows are decoded at once.
+// batchRows is the number of rows that are decoded at once.
 const batchRows = 128
 
 // parquetRows is rows of a Parquet file.
@@ -31,13 +31,13 @@ type parquetRows struct {
 	cells   []string
 }
 
-// parquetColumn says where a leaf's values go and how they are spelled.
+// parquetColumn maps a leaf's values to a cell and its spelling.
 type parquetColumn struct {
 	cell  int // -1 for a list, whose cells are missing
 	spell func(parquet.Value) string
 }
 
-// openParquet opens a file, which stays the caller's to close.
+// openParquet opens a file, which the caller must close.
 func openParquet(f *os.File) (rows *parquetRows, err error) {
 	defer rescue(&err)
 	info, err := f.Stat()
@@ -52,7 +52,7 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, ErrParquet // the library's own words quote the file
+		return nil, ErrParquet // the library's errors quote the file
 	}
 	// its reader fails
 	groups := slices.DeleteFunc(file.RowGroups(), func(g parquet.RowGroup) bool { return g.NumRows() == 0 })
@@ -73,7 +73,7 @@ func openParquet(f *os.File) (rows *parquetRows, err error) {
 	return rows, nil
 }
 
-// hasFooter reports whether the file holds all of its footer. The library would find memory for a larger one.
+// hasFooter reports whether the file holds all of its footer. The library would allocate memory for a larger one.
 func hasFooter(f io.ReaderAt, size int64) bool {
 	const magic = "PAR1"
 	var end [8]byte // the footer's size and the magic number

@@ -19,9 +19,9 @@ type Options struct {
 	// the columns are named 1, 2, 3.
 	IsHeader func(first []string) bool
 	// Ahead reads JSON lines up to the first bad row when the file is opened, so that Header is complete; each row then
-	// has a cell for every column, and Next does not go on behind the bad row.
+	// has a cell for every column, and Next does not continue after the bad row.
 	Ahead bool
-	// Hash, if not nil, has seen every stored byte of the file when Next returns io.EOF.
+	// Hash, if not nil, has received every stored byte of the file when Next returns io.EOF.
 	Hash hash.Hash
 }
 
@@ -30,11 +30,11 @@ type Row struct {
 	// Line is where the row begins in the file, from 1; in Parquet it is the number of the row.
 	Line int
 	// Cells are in the order of Reader.Header and as many. They are valid until the next call of Next; their strings
-	// stay.
+	// stay valid.
 	Cells []string
 }
 
-// Error is bad input at a place. It quotes no cell.
+// Error is invalid input at a place. It quotes no cell.
 type Error struct {
 	File   string
 	Line   int    // of the row, or of the header; 0 for the file as a whole
@@ -92,7 +92,7 @@ type Reader struct {
 	format  fileFormat
 	rows    interface{ next() (Row, error) }
 	ahead   []Row // read by Open, not yet returned
-	behind  error // what follows them, if not nil
+	behind  error // the error after them, if not nil
 	any     bool  // a row was read, or found bad
 	raw     io.Reader
 	closers []func() error
@@ -107,8 +107,7 @@ const (
 	parquetFormat
 )
 
-// formats are what tables are read from and written to: the endings of a file's name, the first of them the one that
-// Formats names.
+// formats are the formats of tables: the endings of a file's name; Formats lists the first one.
 var formats = [...]struct {
 	name    string
 	endings []string
@@ -129,13 +128,13 @@ func Formats() string {
 	return strings.Join(named[:last], ", ") + " or " + named[last] + "; text may be compressed (.gz, .zst)"
 }
 
-// IsName reports whether a file's name ends as that of a table, compressed or not.
+// IsName reports whether a file's name has the ending of a table, compressed or not.
 func IsName(name string) bool {
 	ext, _ := Extensions(name)
 	return slices.Contains(formats[formatOf(name)].endings, ext)
 }
 
-// formatOf returns the format that a file's name has, compressed or not.
+// formatOf returns the format of a file's name, compressed or not.
 func formatOf(name string) fileFormat {
 	ext, _ := Extensions(name)
 	for f := range formats {
@@ -146,8 +145,8 @@ func formatOf(name string) fileFormat {
 	return separatedFormat
 }
 
-// Extensions returns the end of a file's name in lower case, without that of a compression, and that of the
-// compression, "" if there is none.
+// Extensions returns the extension of a file's name in lower case, without that of a compression, and the extension of
+// the compression, "" without one.
 func Extensions(name string) (ext, compression string) {
 	name = strings.ToLower(filepath.Base(name))
 	if compression = filepath.Ext(name); compression == ".gz" || compression == ".zst" {
@@ -188,7 +187,7 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 	return r, r.setHeader(rows.header)
 }
 
-// New is Open for a reader of text that stands for a file of that name.
+// New is Open for a reader of the text of a file of that name.
 func New(in io.Reader, name string, o Options) (*Reader, error) {
 	r := &Reader{File: name, format: formatOf(name), raw: in}
 	if r.format == parquetFormat {
@@ -266,10 +265,10 @@ func (r *Reader) addColumn(name string) int {
 	return i
 }
 
-// Grows reports whether later rows may bring columns, as those of JSON lines do.
+// Grows reports whether later rows may add columns, as in JSON lines.
 func (r *Reader) Grows() bool { return r.format == objectFormat }
 
-// Index returns the place of a column in the header, -1 if there is no such column.
+// Index returns the index of a column in the header, -1 if not found.
 func (r *Reader) Index(column string) int {
 	if i, ok := r.index[column]; ok {
 		return i
@@ -277,9 +276,8 @@ func (r *Reader) Index(column string) int {
 	return -1
 }
 
-// NoColumn returns the error for a column that the table lacks. It says what a user may have meant instead; of the
-// header it names only a column that differs in capitals, since the first line of a file without a header is a
-// patient's.
+// NoColumn returns the error for a column that the table lacks. It suggests what a user may have meant; of the header
+// it names only a column that differs in capitals, since the first line of a file without a header is patient data.
 func (r *Reader) NoColumn(column string) error {
 	err := ErrNoColumn
 	for _, name := range r.Header {
@@ -294,8 +292,8 @@ func (r *Reader) NoColumn(column string) error {
 	return &Error{File: r.File, Line: r.HeaderLine, Column: column, Err: err}
 }
 
-// Next returns the next row, and io.EOF behind the last one. An *Error with a Line concerns that row alone, and Next
-// goes on behind it; with Options.Ahead it is final. So is any other error: one of reading, or ErrNoRows for a table
+// Next returns the next row, and io.EOF after the last one. An *Error with a Line concerns that row only, and Next
+// continues after it; with Options.Ahead it is final. So is any other error: one of reading, or ErrNoRows for a table
 // without rows.
 func (r *Reader) Next() (Row, error) {
 	switch {
@@ -312,7 +310,7 @@ func (r *Reader) Next() (Row, error) {
 		r.any = true
 		return row, nil
 	}
-	if errors.Is(err, io.EOF) && r.raw != nil { // what follows compressed data is part of the file too
+	if errors.Is(err, io.EOF) && r.raw != nil { // bytes after the compressed data are part of the file too
 		if _, e := io.Copy(io.Discard, r.raw); e != nil {
 			err = e
 		}
@@ -328,7 +326,7 @@ func (r *Reader) Next() (Row, error) {
 	return Row{}, r.at(err)
 }
 
-// Rows yields the rows that are left, and last the error of Next if that is not io.EOF.
+// Rows yields the remaining rows, and last the error of Next if that is not io.EOF.
 func (r *Reader) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for {

@@ -22,7 +22,7 @@ const (
 	maxRow = 16 << 20
 	// readBuffer is the unit of reading. The header's separator and line end are looked for in the first one.
 	readBuffer = 1 << 16
-	// maxWindow bounds what a decoder of zstd keeps: what zstd itself reads without --long.
+	// maxWindow bounds the memory of a zstd decoder: the limit of zstd itself without --long.
 	maxWindow = 128 << 20
 )
 
@@ -54,7 +54,7 @@ func Decompress(r io.Reader, name string) (io.ReadCloser, error) {
 	return io.NopCloser(r), nil
 }
 
-// plain is the bytes behind a compression. It says so if they end too early.
+// plain is the decompressed bytes. It returns ErrCutOff if they end too early.
 type plain struct{ compressed io.Reader }
 
 func (p plain) Read(b []byte) (int, error) {
@@ -69,13 +69,13 @@ func cutOff(err error) error {
 	return err
 }
 
-// input is plain text behind a byte order mark. The buffer reads from bounded.
+// input is plain text after a byte order mark. The buffer reads from bounded.
 type input struct {
 	*bufio.Reader
 	*bounded
 }
 
-// bounded reads text and counts what a row takes.
+// bounded reads text and counts the bytes of a row.
 type bounded struct {
 	r    io.Reader
 	left int // bytes that may be read until the row ends
@@ -94,7 +94,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newInput drops a byte order mark, and refuses UTF-16 and files that are no text.
+// newInput drops a byte order mark, and refuses UTF-16 and binary files.
 func newInput(r io.Reader) (*input, error) {
 	in := &input{bounded: &bounded{r: r, left: maxRow}}
 	in.Reader = bufio.NewReaderSize(in.bounded, readBuffer)
@@ -148,8 +148,8 @@ func newSeparated(in *input, f fileFormat) (*separated, error) {
 	return s, nil
 }
 
-// separator returns the commonest of comma, tab and semicolon outside quotes in the first line that is not blank; the
-// first of those that are equally common, and so a comma if there is none.
+// separator returns the most frequent of comma, tab and semicolon outside quotes in the first line that is not blank;
+// the first of those that are equally frequent, so a comma by default.
 func separator(head []byte) rune {
 	const candidates = ",\t;"
 	var count [len(candidates)]int
@@ -241,8 +241,7 @@ func (o *objects) fail(column string, err error) error {
 	return &Error{Line: o.line, Column: strings.ToValidUTF8(column, "\ufffd"), Err: err}
 }
 
-// object reads an object that stands depth levels deep; prefix stands before the names of its fields. It returns false
-// for what is no JSON.
+// object reads an object at a depth; prefix precedes the names of its fields. It returns false for invalid JSON.
 func (o *objects) object(prefix string, depth int) bool {
 	return o.scan.Object(func(name string) (ok bool) {
 		if prefix != "" {

@@ -20,10 +20,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// ErrName is returned for the name of an output file that does not say its format.
+// ErrName is returned for the name of an output file without the ending of a format.
 var ErrName = errors.New("the name must say the format: " + Formats())
 
-// File is a file that appears under its name once it is complete. Text is compressed as the name says.
+// File is a file that appears under its name once it is complete. Text is compressed according to the name.
 type File struct {
 	name   string
 	file   *renameio.PendingFile
@@ -32,7 +32,7 @@ type File struct {
 	io.Writer
 }
 
-// CheckName returns an error that wraps ErrName unless the name of an output file says its format.
+// CheckName returns an error that wraps ErrName unless the name of an output file has the ending of a format.
 func CheckName(path string) error {
 	if _, compression := Extensions(path); !IsName(path) || formatOf(path) == parquetFormat && compression != "" {
 		return fmt.Errorf("%s: %w", path, ErrName)
@@ -79,8 +79,7 @@ func CreateAny(path string) (*File, error) {
 // IsLines reports whether the file's name says JSON lines.
 func (f *File) IsLines() bool { return formatOf(f.name) == objectFormat }
 
-// Commit completes the file and gives it its name. After an error there is no such file, or still the one that was
-// there.
+// Commit completes the file and gives it its name. After an error the file is absent or unchanged.
 func (f *File) Commit() error {
 	var err error
 	if f.coder != nil {
@@ -92,7 +91,7 @@ func (f *File) Commit() error {
 	return Cause(f.file.CloseAtomicallyReplace())
 }
 
-// Cause returns the reason alone of an error of the file system that names a path.
+// Cause returns an error of the file system without the path.
 func Cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -103,7 +102,7 @@ func Cause(err error) error {
 	return err
 }
 
-// Abort removes what was written. It does nothing after Commit.
+// Abort removes the written data. It does nothing after Commit.
 func (f *File) Abort() error { return f.file.Cleanup() }
 
 // WriteNumbers writes rows of numbers to the file, each behind its name; NaN is an empty cell. The header names the
@@ -208,7 +207,7 @@ func (w *Writer[T]) writeText(row any) error {
 	return w.csv.Write(w.cells)
 }
 
-// Close writes what is left; the File is then ready for Commit.
+// Close writes the remaining rows; the File is then ready for Commit.
 func (w *Writer[T]) Close() error {
 	switch {
 	case w.parquet != nil:

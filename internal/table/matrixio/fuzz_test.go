@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
-// checkRead fails unless x is a sound matrix or err an *Error that says why there is none.
+// checkRead fails unless x is a sound matrix or err an *Error with a reason.
 func checkRead(t *testing.T, x mat.Matrix, err error) {
 	t.Helper()
 	if err != nil {

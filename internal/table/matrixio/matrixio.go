@@ -17,13 +17,13 @@ import (
 )
 
 var (
-	// ErrFormat is wrapped by the errors of files that are not in the format that their name says.
+	// ErrFormat is wrapped by errors about files that are not in the format of their name.
 	ErrFormat = errors.New("malformed matrix")
-	// ErrUnsupported is wrapped by the errors of well-formed files of a kind that is not read.
+	// ErrUnsupported is wrapped by errors about well-formed files of an unsupported kind.
 	ErrUnsupported = errors.New("unsupported matrix")
 )
 
-// Error says where in a file reading ended.
+// Error is an error at a place in a file.
 type Error struct {
 	Path   string // "" when the input was a reader
 	Line   int    // from 1; 0 in .npy files, and when the place is unknown
@@ -31,7 +31,7 @@ type Error struct {
 	Err    error
 }
 
-// Error returns, for instance, `x.csv, line 3, column 2: malformed matrix: not a number`, as *table.Error does.
+// Error returns, for instance, `x.csv, line 3, column 2: malformed matrix: not a number`, like *table.Error.
 func (e *Error) Error() string {
 	place := cmp.Or(e.Path, "matrix")
 	if e.Line > 0 {
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return place + ": " + e.Err.Error()
 }
 
-// Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or what the file system said.
+// Unwrap returns the cause: ErrFormat, ErrUnsupported, linalg.ErrNonFinite or an error of the file system.
 func (e *Error) Unwrap() error { return e.Err }
 
 // malformed returns an *Error that wraps ErrFormat.
@@ -102,8 +102,8 @@ func (c cells) openAny(path string) (mat.Matrix, error) {
 	return decode(input)
 }
 
-// Transposed returns Xᵀ: from a matrix of documents by terms, the one of terms by documents. A *matrix.CSR is shared,
-// not copied; others are copied once.
+// Transposed returns Xᵀ: terms by documents for a matrix of documents by terms. A *matrix.CSR is shared, not copied;
+// others are copied once.
 func Transposed(x mat.Matrix) mat.Matrix {
 	if sparse, ok := x.(*matrix.CSR); ok {
 		return sparse.Transpose()
@@ -122,7 +122,7 @@ type cells struct {
 
 func (c cells) options() table.Options { return table.Options{IsHeader: c.isHeader} }
 
-// missing reports whether a field stands for an answer that was not given.
+// missing reports whether a field is a missing answer.
 func (c cells) missing(field string) bool {
 	return field == "" || c.gaps && (field == "." || strings.EqualFold(field, "NA") || strings.EqualFold(field, "NaN"))
 }
@@ -177,8 +177,8 @@ func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
 	}
 }
 
-// LineOf returns the line, from 1, on which a row, from 0, of the matrix in a table stands; 0 for other files and rows.
-// It reads the file once more: it is for messages.
+// LineOf returns the line, from 1, of a row, from 0, of the matrix in a table; 0 for other files and rows. It reads the
+// file again: it is for messages.
 func LineOf(path string, row int) int {
 	if !table.IsName(path) {
 		return 0
@@ -199,7 +199,7 @@ func LineOf(path string, row int) int {
 	}
 }
 
-// tableError returns the error of a table as one of a matrix. What the file system and decompression say stays.
+// tableError returns the error of a table as one of a matrix. Errors of the file system and decompression are kept.
 func tableError(err error) error {
 	at, ok := errors.AsType[*table.Error](err)
 	switch {

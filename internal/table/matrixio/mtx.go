@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// bufferSize is the unit of reading, and so the longest line of an .mtx file; its authors allow 1,024 bytes.
+	// bufferSize is the unit of reading, and so the longest line of an .mtx file; the format allows 1,024 bytes.
 	bufferSize = 1 << 16
-	// maxEmptyDim is how many rows or columns a header may claim for a matrix without entries, and maxDimPerEntry
-	// how many more for each entry. A row costs 8 bytes whether it has entries or not.
+	// maxEmptyDim is the number of rows or columns that a header may claim for a matrix without entries, and
+	// maxDimPerEntry the number of further ones for each entry. A row costs 8 bytes whether it has entries or not.
 	maxEmptyDim    = 1 << 20
 	maxDimPerEntry = 8
 )
 
 // ReadMTX reads a MatrixMarket file (Boisvert, Pozo and Remington 1996, "The Matrix Market exchange formats"): matrix,
 // coordinate or array; real, integer or pattern (ones); general or symmetric. A coordinate matrix becomes a
-// *matrix.CSR, with the zeros that are written out kept; an array becomes a *mat.Dense.
+// *matrix.CSR, with explicit zeros kept; an array becomes a *mat.Dense.
 //
 // It returns an *Error that wraps ErrFormat for a malformed file: indices out of range, a repeated entry, an
 // entry above the diagonal of a symmetric matrix, fewer or more entries than the size line says, more rows or

@@ -20,7 +20,7 @@ const (
 	npyMagic = "\x93NUMPY"
 	// maxNPYHeader is far above the 118 bytes that NumPy writes for a matrix.
 	maxNPYHeader = 1 << 12
-	// chunkEntries is how many entries are read at once.
+	// chunkEntries is the number of entries that are read at once.
 	chunkEntries = 1 << 13
 )
 
