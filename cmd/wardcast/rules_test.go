@@ -146,7 +146,7 @@ func TestTrainOnFewAdmissions(t *testing.T) {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}
 	if out := succeed(t, "", "models", "history", "--model-dir", dir, "--output", "json"); !strings.Contains(out,
-		"a trial (served by --force, the gate said refuse: a model of ") {
+		"a trial (served by --force, the gate said refuse: too few notes: ") {
 		t.Errorf("history: %s", out)
 	}
 }
