@@ -131,7 +131,7 @@ func TestClassUsage(t *testing.T) {
 		"unknown admission": {train("--classes", "home,ward", "--method", "smf-w", "--positive-label",
 			"bed"), []string{"--classes", `"bed"`}, cli.ExitUsage},
 		"label outside": {train("--classes", "home,ward", "--method",
-			"smf-w"), []string{"notes.csv, line ", `column "label"`, "none of the classes"}, cli.ExitFailed},
+			"smf-w"), []string{"notes.csv, line ", `column "label"`, "not one of the classes"}, cli.ExitFailed},
 		"rare": {train("--classes", `home,ward,moved\, elsewhere,died`, "--method",
 			"smf-w"), []string{"notes.csv", `column "label"`, `"died" has 0`}, cli.ExitFailed},
 		"isotonic": {train("--classes", "home,ward,moved", "--method", "smf-w", "--calibration",

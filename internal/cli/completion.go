@@ -8,13 +8,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Completion prints the script that makes a shell complete the command line of the program. A grammar has it as its
-// command completion, next to Complete.
+// Completion is the command completion, which prints a shell's script. It needs the command Complete.
 type Completion struct {
 	Shell string `arg:"" help:"Shell that the script is for: ${enum}." enum:"bash,zsh,fish"`
 }
 
-// scripts ask the program itself (%[1]s) what can stand at the cursor. If it has no answer, shells complete files.
+// scripts ask the program itself (%[1]s) for completions. If there are none, shells complete files.
 var scripts = map[string]string{
 	"bash": `_%[1]s() {
   local IFS=$'\n'
@@ -43,13 +42,13 @@ func (c *Completion) Run(d *Deps, command *kong.Context) error {
 	return err
 }
 
-// Complete prints what can stand in place of the last of the words of a command line, a line each. The scripts of
-// Completion call it. A grammar has it as its hidden command __complete.
+// Complete is the hidden command __complete, which the scripts of Completion call. It prints the completions of the
+// last word of a command line, one per line.
 type Complete struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run prints the words that begin as the last one does.
+// Run prints the candidates that begin with the last word.
 func (c *Complete) Run(d *Deps, command *kong.Context) error {
 	last := ""
 	if n := len(c.Words); n > 0 && c.Words[n-1] != "=" {
@@ -67,10 +66,10 @@ func (c *Complete) Run(d *Deps, command *kong.Context) error {
 	return nil
 }
 
-// candidates returns the words that can follow the words before on the command line of node: values of a flag, flags,
-// commands, or values of an argument. It returns none for what only the user knows, such as files.
+// candidates returns the words that can follow before: values of a flag, flags, commands, or values of an argument. It
+// returns none for free values such as file names.
 func candidates(node *kong.Node, before []string, last string) (found []string) {
-	var waiting *kong.Flag // for its value
+	var waiting *kong.Flag // the flag whose value comes next
 	for _, w := range before {
 		switch {
 		case waiting != nil:
@@ -103,7 +102,7 @@ func candidates(node *kong.Node, before []string, last string) (found []string) 
 	return found
 }
 
-// flag returns the flag of this spelling if a value must follow it, else nil.
+// flag returns the flag that word names if it requires a value, otherwise nil.
 func flag(node *kong.Node, word string) *kong.Flag {
 	for _, f := range slices.Concat(node.AllFlags(false)...) {
 		if !f.IsBool() && (word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short)) {
@@ -113,7 +112,7 @@ func flag(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// enum returns the values that are allowed, nil if any is.
+// enum returns the allowed values, or nil if any value is allowed.
 func enum(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil

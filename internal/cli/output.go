@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 )
 
 // Format is how data is printed: table or json.
@@ -29,7 +31,7 @@ const (
 	JSON  Format = "json"
 )
 
-// errFormat is returned for another value of --output, such as a path.
+// errFormat is returned for any other value of --output, such as a path.
 var errFormat = errors.New("--output is a format (table or json)")
 
 // Decode implements kong.MapperValue.
@@ -50,10 +52,10 @@ type Output struct {
 	Output Format `help:"Print a table or JSON." enum:"table,json" default:"table" short:"o"`
 }
 
-// JSON reports whether data goes out as JSON.
+// JSON reports whether data is printed as JSON.
 func (o Output) JSON() bool { return o.Output == JSON }
 
-// Print prints v as JSON, or the grids, which empty lines separate.
+// Print prints v as JSON, or the grids.
 func (o Output) Print(d *Deps, v any, grids ...*Grid) error {
 	if o.JSON() {
 		return PrintJSON(d.Out, v)
@@ -70,15 +72,15 @@ func PrintJSON(w io.Writer, v any) error {
 
 // Grid is a table for people: rows of cells under a header.
 type Grid struct {
-	Title, Footer string // lines before and behind the table, each with its line end
+	Title, Footer string // lines before and after the table, each with its newline
 	Header        []string
 	rows          [][]string
 }
 
-// NewGrid returns a grid of these columns.
+// NewGrid returns a grid with these columns.
 func NewGrid(header ...string) *Grid { return &Grid{Header: header} }
 
-// Add adds a row. Times are in RFC 3339, a float64 has three decimals (Digits gives it others), nil and NaN are "-".
+// Add adds a row: times in RFC 3339, float64 values with three decimals (see Digits), nil and NaN as "-".
 func (g *Grid) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, v := range cells {
@@ -96,8 +98,8 @@ func (g *Grid) Add(cells ...any) {
 // Sort sorts the rows by their cells.
 func (g *Grid) Sort() { slices.SortFunc(g.rows, slices.Compare) }
 
-// PrintGrids writes grids with an empty line between two. Of a grid without rows it writes no more than the title; the
-// first one has its header if it has no title.
+// PrintGrids writes grids, separated by empty lines. A grid without rows is only its title; the first grid is its
+// header if it has no title either.
 func PrintGrids(w io.Writer, grids ...*Grid) error {
 	var b bytes.Buffer
 	for i, g := range grids {
@@ -128,8 +130,7 @@ func PrintTable(w io.Writer, header []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// Digits formats a number of any type of float64, or what points to one, with this many decimals; "-" if it is nil or
-// NaN.
+// Digits formats a float64, or a pointer to one, with this many decimals; nil and NaN are "-".
 func Digits(v any, decimals int) string {
 	number := reflect.Indirect(reflect.ValueOf(v))
 	if !number.IsValid() || math.IsNaN(number.Float()) {
@@ -138,22 +139,22 @@ func Digits(v any, decimals int) string {
 	return strconv.FormatFloat(number.Float(), 'f', decimals, 64)
 }
 
-// Progress is a progress bar on a terminal, and elsewhere a line in the log every minute. The zero value shows nothing.
-// It is safe for concurrent use.
+// Progress is a progress bar on a terminal, otherwise a log line every minute. The zero value shows nothing. It is safe
+// for concurrent use.
 type Progress struct {
-	mu     sync.Mutex // the bar's own lock does not cover the whole of its Set
+	mu     sync.Mutex // the bar's own lock does not cover all of its Set
 	bar    *progressbar.ProgressBar
 	log    *slog.Logger
 	what   string
 	logged time.Time
 
-	done, total int // when it was last set
+	done, total int // arguments of the last Set
 }
 
-// logEvery is the time between two lines in the log.
+// logEvery is the time between two log lines.
 const logEvery = time.Minute
 
-// NewProgress returns a bar on d.Err if that is a terminal, otherwise one for d.Log.
+// NewProgress returns a bar on d.Err if it is a terminal, otherwise log lines in d.Log.
 func NewProgress(d *Deps, what string) *Progress {
 	if !Terminal(d.Err) {
 		return &Progress{log: d.Log, what: what, logged: time.Now()}
@@ -161,15 +162,15 @@ func NewProgress(d *Deps, what string) *Progress {
 	return NewBar(d.Err, what)
 }
 
-// NewBar returns a bar on w, even if that is not a terminal.
+// NewBar returns a bar on w, even if w is not a terminal.
 func NewBar(w io.Writer, what string) *Progress {
 	return &Progress{bar: progressbar.NewOptions(-1, progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetPredictTime(true))}
 }
 
-// Set shows how much of the total is done; a total of 0 is unknown. Another total, or one that begins again at 0 or 1,
-// is a new stage, of which the bar begins anew.
+// Set shows how much of the total is done; a total of 0 is unknown. The bar starts over for a new stage: if the total
+// changes, or done falls back to 0 or 1.
 func (p *Progress) Set(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +186,7 @@ func (p *Progress) Set(done, total int) {
 	if total > 0 && p.bar.GetMax() != total {
 		p.bar.ChangeMax(total)
 	}
-	_ = p.bar.Set(done) // a bar that cannot be drawn is no reason to stop
+	_ = p.bar.Set(done) // failing to draw a bar is no reason to stop
 }
 
 func (p *Progress) logLine(done, total int) {
@@ -215,4 +216,33 @@ func (p *Progress) Finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 	}
+}
+
+// NewLogger returns a logger for lines at this level (debug, info, warn or error) and above: text if w is a terminal,
+// otherwise JSON.
+func NewLogger(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("reading log level %q: %w", level, err)
+	}
+	return slog.New(newHandler(w, l, Terminal(w))), nil
+}
+
+func newHandler(w io.Writer, l slog.Level, text bool) slog.Handler {
+	if !text {
+		return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})
+	}
+	return slog.NewTextHandler(w,
+		&slog.HandlerOptions{Level: l, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && a.Key == slog.TimeKey {
+				return slog.String(a.Key, a.Value.Time().Format(time.TimeOnly))
+			}
+			return a
+		}})
+}
+
+// Terminal reports whether w is a terminal.
+func Terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

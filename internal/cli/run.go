@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -23,26 +25,26 @@ const (
 	ExitRefused = 3
 )
 
-// Process is what stands for the process around a command line, which may be a test.
+// Process is the environment of a command line: the operating system's process, or a test.
 type Process struct {
 	Args     []string // without the name of the program
 	In       io.Reader
 	Out, Err io.Writer
-	// Own is true for a process of the operating system that runs this command line alone: it may change settings of
-	// the runtime and of libraries.
+	// Own is true if the process runs this command line alone, so that it may change settings of the runtime and of
+	// libraries.
 	Own bool
 }
 
-// Deps is what commands work with.
+// Deps is what commands use.
 type Deps struct {
 	Process
 	Log *slog.Logger
 }
 
-// ErrReported ends a command with ExitFailed after it has said why.
+// ErrReported ends a command with ExitFailed if it has already reported the reason.
 var ErrReported = errors.New("reported")
 
-// InterruptedError wraps the error of a command that a signal ended, and tells what that leaves.
+// InterruptedError wraps the error of a command that a signal ended. Leaves describes the state that it leaves behind.
 type InterruptedError struct {
 	Err    error
 	Leaves string
@@ -53,7 +55,7 @@ func (e *InterruptedError) Error() string { return e.Err.Error() + ": " + e.Leav
 // Unwrap returns the error.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// ErrRefused ends a command with ExitRefused after it has said why the gate let nothing through.
+// ErrRefused ends a command with ExitRefused if it has already reported why the gate refused the models.
 var ErrRefused = errors.New("refused")
 
 // UsageError is a mistake on the command line that is found after parsing.
@@ -62,13 +64,13 @@ type UsageError struct{ error }
 // Usage returns err as a UsageError.
 func Usage(err error) UsageError { return UsageError{err} }
 
-// Usagef returns a UsageError in these words.
+// Usagef returns a UsageError with this message.
 func Usagef(format string, args ...any) UsageError { return Usage(fmt.Errorf(format, args...)) }
 
-// Unwrap returns the mistake itself.
+// Unwrap returns the wrapped error.
 func (e UsageError) Unwrap() error { return e.error }
 
-// Logging is the flag for the level of the log.
+// Logging is the flag that sets the log level.
 type Logging struct {
 	LogLevel string `help:"Log debug, info, warn or error lines and above." enum:"debug,info,warn,error" default:"info" env:"WARDCAST_LOG_LEVEL"`
 }
@@ -76,19 +78,16 @@ type Logging struct {
 // Program is a command line.
 type Program struct {
 	Name, Description string
-	// Grammar is a pointer to a struct for kong. Each command has Run(context.Context, *Deps) error, or with fewer
-	// parameters.
+	// Grammar is a pointer to a struct for kong. Commands have the method Run(context.Context, *Deps) error, or one
+	// with fewer parameters.
 	Grammar any
-	// Logging points into Grammar.
-	Logging *Logging
-	// Vars are values for help texts and flags, from the packages that own them: texts, numbers, or lists of texts.
-	Vars map[string]any
-	// Usage lists the sentinels of errors that are mistakes on the command line.
-	Usage []error
+	Logging *Logging       // a field of Grammar
+	Vars    map[string]any // values for the tags of Grammar: strings, numbers, or lists of strings
+	Usage   []error        // errors that are mistakes on the command line
 }
 
-// Main runs the command line of this process and returns its exit code. The first signal ends the context that run
-// gets; a second one has its default effect.
+// Main runs the command line of this process and returns its exit code. The first signal cancels the context of run; a
+// second one has its default effect.
 func Main(run func(context.Context, *Process) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -96,11 +95,10 @@ func Main(run func(context.Context, *Process) int) int {
 	return run(ctx, &Process{Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Own: true})
 }
 
-// Run runs a command line and returns its exit code. It uses nothing of the process but what it is given, so that
-// several may run at a time.
+// Run runs a command line and returns its exit code. It keeps no global state, so several can run at the same time.
 func (p *Program) Run(ctx context.Context, process *Process) int {
 	fail := func(err error, code int) int {
-		_, _ = fmt.Fprintf(process.Err, "%s: %v\n", p.Name, err) // nobody is left to hear of it
+		_, _ = fmt.Fprintf(process.Err, "%s: %v\n", p.Name, err) // there is nowhere to report a failure
 		return code
 	}
 	done := false // after --help
@@ -134,7 +132,7 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 	case errors.Is(err, ErrRefused):
 		return ExitRefused
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		cause := context.Cause(ctx) // name the signal, not the loop that it ended
+		cause := context.Cause(ctx) // names the signal, unlike err
 		if i, ok := errors.AsType[*InterruptedError](err); ok {
 			cause = fmt.Errorf("%w: %s", cause, i.Leaves)
 		}
@@ -146,8 +144,8 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 	}
 }
 
-// Variables returns an option that puts the values of variables into the tags of a grammar. kong.Vars do that too, but
-// kong expands all variables anew for each of hundreds of flags, which takes longer than most commands.
+// Variables returns an option that expands variables in the tags of a grammar. kong.Vars expands all of them again for
+// each of hundreds of flags, which takes longer than most commands.
 func Variables(vars map[string]any) kong.Option {
 	var pairs []string
 	for name, value := range vars {
@@ -173,8 +171,8 @@ func Variables(vars map[string]any) kong.Option {
 	})
 }
 
-// withHelpHint adds where the commands are listed to an error before any command is named, as in "help" and
-// "--version", unless the error suggests what was meant.
+// withHelpHint adds "--help lists the commands" to an error that comes before any command, as for "help" and
+// "--version", unless the error already suggests a command.
 func withHelpHint(err error, program string) error {
 	parsing, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || parsing.Context.Command() != "" || strings.Contains(err.Error(), "did you mean") {
@@ -183,7 +181,7 @@ func withHelpHint(err error, program string) error {
 	return fmt.Errorf("%w; \"%s --help\" lists the commands", err, program)
 }
 
-// withFileHint adds to an error of --output how to write a file, which is what a user who gave it a path meant to do.
+// withFileHint adds to an error of --output how to write a file: the user may have given it a path.
 func withFileHint(err error) error {
 	parsing, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || !errors.Is(err, errFormat) {
@@ -197,8 +195,7 @@ func withFileHint(err error) error {
 	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
 }
 
-// jargon is what kong says of values and files that are missing or of another kind, as regular expressions, and the
-// same in plain words.
+// jargon maps kong's messages about missing or malformed values and files, as regular expressions, to plain words.
 var jargon = []struct {
 	kong, plain string
 }{
@@ -216,7 +213,7 @@ var jargon = []struct {
 	{`^expected "(<.*)"`, "$1 is missing"},
 }
 
-// plain returns an error of kong in plain words, with the values that a missing argument may have.
+// plain returns an error of kong in plain words, with the allowed values of a missing argument.
 func plain(err error) error {
 	parsing, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
@@ -236,7 +233,7 @@ func plain(err error) error {
 	return errors.New(text)
 }
 
-// Example is the tag of a command in the grammar that holds a command line to try. Help ends with it.
+// Example is the tag that holds an example of a command, printed at the end of its help.
 const Example = "example"
 
 // help prints the help of a command, and its example.
@@ -248,7 +245,7 @@ func help(options kong.HelpOptions, command *kong.Context) error {
 	if node == nil {
 		node = command.Model.Node
 	}
-	for len(node.Children) > 0 { // a group has the example of its first command
+	for len(node.Children) > 0 { // a group shows the example of its first command
 		node = node.Children[0]
 	}
 	if !node.Tag.Has(Example) {
@@ -263,8 +260,8 @@ func (p *Program) usage(err error) bool {
 	return errors.As(err, new(UsageError)) || slices.ContainsFunc(p.Usage, is)
 }
 
-// refuseRepeated returns an error for a second file after a flag that takes one, because --input of other commands may
-// be repeated. For other flags the last value counts.
+// refuseRepeated returns an error if a flag for one file is repeated, because --input of other commands may be. For
+// other flags the last value counts.
 func refuseRepeated(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, p := range command.Path {
@@ -276,4 +273,57 @@ func refuseRepeated(command *kong.Context) error {
 		}
 	}
 	return nil
+}
+
+// Auto is the value of a flag that leaves the choice to the command; no list of factors may go beyond maxFactors.
+const (
+	Auto       = "auto"
+	maxFactors = 10_000
+)
+
+// lists are the kong types for lists of numbers, in which auto is the empty list.
+var lists = []kong.Option{kong.NamedMapper("ranks", list(parseRanks)), kong.NamedMapper("weights", list(parseWeights))}
+
+func list[T any](parse func(string) ([]T, error)) kong.MapperFunc {
+	return func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("string", &text); err != nil || text == Auto {
+			return err
+		}
+		all, err := parse(text)
+		target.Set(reflect.ValueOf(all))
+		return err
+	}
+}
+
+// parseWeights reads "0.1" and "0.1,0.5".
+func parseWeights(s string) (all []float64, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		w, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is neither auto nor a list of numbers", s)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// parseRanks reads "5", "2:20" and "3,5,8".
+func parseRanks(s string) (all []int, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		first, last, isRange := strings.Cut(part, ":")
+		if !isRange {
+			last = first
+		}
+		low, errLow := strconv.Atoi(strings.TrimSpace(first))
+		high, errHigh := strconv.Atoi(strings.TrimSpace(last))
+		if errLow != nil || errHigh != nil || low < 1 || high < low || high > maxFactors {
+			return nil, fmt.Errorf("%q is neither auto nor numbers of factors from 1 to %d, as in 5, 2:20 or 3,5,8", s,
+				maxFactors)
+		}
+		for k := low; k <= high; k++ {
+			all = append(all, k)
+		}
+	}
+	return all, nil
 }

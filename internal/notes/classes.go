@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 )
 
-// maxClasses bounds the number of classes, and minVisits is the least number of visits that a class needs.
+// Limits on the number of classes and on the visits of each class.
 const (
 	maxClasses = 100
 	minVisits  = 10
@@ -49,7 +49,7 @@ func (c *Columns) admission(classes []string) ([]bool, error) {
 	for _, name := range c.Admission {
 		i := indexLabel(classes, name)
 		if i < 0 {
-			return nil, fmt.Errorf("class %q, which counts as admitted, is none of the classes", name)
+			return nil, fmt.Errorf("class %q, which counts as admitted, is not one of the classes", name)
 		}
 		admitted[i] = true
 	}
@@ -59,12 +59,12 @@ func (c *Columns) admission(classes []string) ([]bool, error) {
 	return admitted, nil
 }
 
-// indexLabel returns where a label stands among others, -1 for nowhere.
+// indexLabel returns the index of a label, or -1.
 func indexLabel(all []string, y string) int {
 	return slices.IndexFunc(all, func(other string) bool { return sameLabel(other, y) })
 }
 
-// settleClasses orders the classes that were found, says which rows count as admitted, and refuses rare classes.
+// settleClasses orders the classes found, sets which rows count as admitted, and rejects rare classes.
 func (t *Table) settleClasses(columns *Columns) error {
 	if columns.auto() {
 		found := t.Classes
@@ -80,7 +80,7 @@ func (t *Table) settleClasses(columns *Columns) error {
 	if t.Admission, err = columns.admission(t.Classes); err != nil {
 		return err
 	}
-	visits := make([]map[any]bool, len(t.Classes)) // by id; a row without one is a visit of its own
+	visits := make([]map[any]bool, len(t.Classes)) // by id; a row without an id is a separate visit
 	for i := range visits {
 		visits[i] = map[any]bool{}
 	}
@@ -105,22 +105,21 @@ func (t *Table) settleClasses(columns *Columns) error {
 	return nil
 }
 
-// commoner compares labels: that of more rows comes first.
+// commoner orders labels by their number of rows, the most common first.
 func (t *Table) commoner(a, b string) int {
 	return cmp.Or(cmp.Compare(t.Labels[b], t.Labels[a]), cmp.Compare(a, b))
 }
 
-// maxLabels and longestLabel bound the number and the bytes of the labels that a log line names. A column beyond them
-// holds something other than outcomes, perhaps the words of patients. A column that the user named as one of classes
-// may have longer names.
+// maxLabels and longestLabel limit the labels in a log line and their bytes: a column that exceeds them may hold text
+// of patients. longestClass applies to a column that the user has declared to hold classes.
 const (
 	maxLabels    = 12
 	longestLabel = 24
 	longestClass = 64
 )
 
-// LabelCounts returns the labels and their numbers of rows for a log line, the commonest first, or how many labels
-// there are.
+// LabelCounts returns each label and its number of rows for a log line, the most common first, or only the number of
+// labels.
 func (t *Table) LabelCounts() string {
 	names := slices.SortedFunc(maps.Keys(t.Labels), t.commoner)
 	if len(names) > maxLabels ||

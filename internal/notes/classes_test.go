@@ -101,7 +101,7 @@ func TestClassErrors(t *testing.T) {
 		columns       Columns
 		is            error
 	}{
-		"not in the list": {three + "x," + secret + "\n", `FILE, line 35, column "label": the label is none of ` +
+		"not in the list": {three + "x," + secret + "\n", `FILE, line 35, column "label": the label is not one of ` +
 			`the classes`, Columns{Classes: []string{"home", "ward", "moved"}}, ErrNotClass},
 		"no label": {
 			three + "x,\n", `FILE, line 35, column "label": no label`, Columns{Classes: auto}, ErrNoLabel,
@@ -109,7 +109,7 @@ func TestClassErrors(t *testing.T) {
 		"rare": {three + "x,died\nx,died\n", `FILE, column "label": too few visits of a class: "died" ` +
 			`has 2 and needs 10: leave its rows out and name the other classes, or give them the label of another ` +
 			`class`, Columns{Classes: auto}, ErrRareClass},
-		"rare, not told": {three + "x," + strings.Repeat(secret, 7) + "\n", `FILE, column "label": too few ` +
+		"rare, not shown": {three + "x," + strings.Repeat(secret, 7) + "\n", `FILE, column "label": too few ` +
 			`visits of a class: the one whose name has 70 bytes has 1 and needs 10: leave its rows out and name the ` +
 			`other classes, or give them the label of another class`, Columns{Classes: auto}, ErrRareClass},
 		"not there": {three, `FILE, column "label": too few visits of a class: "died" has 0 and needs 10: ` +
@@ -133,7 +133,7 @@ func TestClassErrors(t *testing.T) {
 			`class with a control character`, Columns{Classes: auto}, bundle.ErrClassName},
 		"a whole note": {three + "x," + strings.Repeat(secret, 30) + "\n", `FILE, line 35, column "label": a ` +
 			`name of a class of 300 bytes, must be 1 to 256`, Columns{Classes: auto}, bundle.ErrClassName},
-		"admission unknown": {three, `FILE, column "label": class "bed", which counts as admitted, is none of the ` +
+		"admission unknown": {three, `FILE, column "label": class "bed", which counts as admitted, is not one of the ` +
 			`classes`, Columns{Classes: auto, Admission: []string{"bed"}}, nil},
 		"everybody admitted": {three, `FILE, column "label": all classes count as ` +
 			`admitted`, Columns{Classes: auto, Admission: []string{"ward", "home", "moved"}}, nil},

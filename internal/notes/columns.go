@@ -3,6 +3,8 @@ package notes
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -12,12 +14,11 @@ import (
 // DefaultPositive is the label of the admitted unless another is given.
 const DefaultPositive = "1"
 
-// siteColumn is the column, if there is one, that tells the subgroups by site apart.
+// siteColumn is the optional column of the site, for the subgroups by site.
 const siteColumn = "site"
 
-// Columns says what the columns of a table mean. An empty name stands for the default: text, label, complaint,
-// arrived_at, visit_id, patient_id. The default complaint, time, id and patient columns may be absent; a column that is
-// named must be there.
+// Columns names the columns of a table by their roles. An empty name is the default: text, label, complaint,
+// arrived_at, visit_id, patient_id. The last four may be absent, unless they are named here.
 type Columns struct {
 	Text      string `json:"text,omitempty"`
 	Label     string `json:"label,omitempty"`
@@ -27,10 +28,10 @@ type Columns struct {
 	ID        string `json:"id,omitempty"`
 	Patient   string `json:"patient,omitempty"`
 	Aux       []Aux  `json:"aux,omitempty"`
-	// Classes are the label's values that are outcomes of their own, the reference first. The single value AutoClasses
-	// stands for all values, the commonest first. Without Classes there are two outcomes, Positive and all else.
+	// Classes are the outcomes, the reference first, or AutoClasses for all values of the label, the most common first.
+	// Without Classes there are two outcomes: Positive and all other values.
 	Classes []string `json:"classes,omitempty"`
-	// Admission are those of the Classes that count as admitted; none means all but the reference.
+	// Admission are the Classes that count as admitted; if empty, all except the reference.
 	Admission []string `json:"admission,omitempty"`
 }
 
@@ -41,7 +42,7 @@ type Aux struct {
 	Name   string         `json:"name"`
 }
 
-// Features returns what the Aux of the rows are.
+// Features returns the names and kinds of the rows' Aux values.
 func (c *Columns) Features() []train.Aux {
 	var all []train.Aux
 	for _, a := range c.Aux {
@@ -50,8 +51,8 @@ func (c *Columns) Features() []train.Aux {
 	return all
 }
 
-// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and the note's field, unless that is the column's name
-// in lower case.
+// ParseAux reads "Age:numeric=age,sex:categorical": column, kind and the note's field, by default the column's name in
+// lower case.
 func ParseAux(list string) ([]Aux, error) {
 	var all []Aux
 	seen := map[string]bool{}
@@ -73,8 +74,7 @@ func ParseAux(list string) ([]Aux, error) {
 				"field has another name", item, bundle.Numeric, bundle.Categorical)
 		}
 		if a.Name == bundle.ComplaintColumn {
-			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints knows the complaint without it",
-				item)
+			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints already uses the complaint", item)
 		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)
@@ -85,7 +85,7 @@ func ParseAux(list string) ([]Aux, error) {
 	return all, nil
 }
 
-// named returns the columns with a name for each role.
+// named returns the columns with their default names filled in.
 func (c Columns) named() Columns {
 	c.Text = cmp.Or(c.Text, "text")
 	c.Label = cmp.Or(c.Label, "label")
@@ -95,4 +95,58 @@ func (c Columns) named() Columns {
 	c.ID = cmp.Or(c.ID, "visit_id")
 	c.Patient = cmp.Or(c.Patient, "patient_id")
 	return c
+}
+
+// ColumnFlags are the flags that name the columns of notes.
+type ColumnFlags struct {
+	TextColumn      string `help:"Column of the note's text (default: text)." placeholder:"NAME"`
+	ComplaintColumn string `help:"Column of the presenting complaint (default: complaint, if present)." placeholder:"NAME"`
+	TimeColumn      string `help:"Column of the arrival (default: arrived_at, if present)." placeholder:"NAME"`
+	IDColumn        string `name:"id-column" help:"Column of the visit (default: visit_id, if present)." placeholder:"NAME"`
+	PatientColumn   string `help:"Column of the patient (default: patient_id, if present), for counts, folds and splits by patient. No model stores it." placeholder:"NAME"`
+	AuxColumns      string `help:"Auxiliary columns, as in age:numeric,Gender:categorical=sex: column, kind, and the note's field if its name differs." placeholder:"LIST"`
+}
+
+// Columns returns the columns that the flags name.
+func (c *ColumnFlags) Columns() (Columns, error) {
+	aux, err := ParseAux(c.AuxColumns)
+	return Columns{
+		Text: c.TextColumn, Complaint: c.ComplaintColumn, Time: c.TimeColumn, ID: c.IDColumn, Patient: c.PatientColumn,
+		Aux: aux,
+	}, err
+}
+
+// Flags are the flags for files of labelled notes and their columns.
+type Flags struct {
+	Input []string `help:"Labelled notes: ${formats}." required:"" placeholder:"FILE" sep:"none"`
+	ColumnFlags
+	LabelColumn   string   `help:"Column of the outcome (default: label)." placeholder:"NAME"`
+	PositiveLabel string   `help:"Outcome that counts as admitted (default: 1)." placeholder:"VALUE"`
+	More          []string `arg:"" optional:"" name:"file" help:"More input files."`
+}
+
+// Files returns all files to read.
+func (f *Flags) Files() []string { return slices.Concat(f.Input, f.More) }
+
+// Columns returns the columns that the flags name.
+func (f *Flags) Columns() (Columns, error) {
+	columns, err := f.ColumnFlags.Columns()
+	columns.Label, columns.Positive = f.LabelColumn, f.PositiveLabel
+	return columns, err
+}
+
+// Read returns the labelled notes of the files, and warns of rows without text and of more than two outcomes.
+func (f *Flags) Read(log *slog.Logger, columns Columns, files []string) (*Table, error) {
+	read, err := Read(files, columns)
+	if err != nil {
+		return nil, err
+	}
+	if read.Empty > 0 {
+		log.Warn("rows without text are left out", "rows", read.Empty)
+	}
+	if len(read.Labels) > 2 && columns.Classes == nil {
+		log.Warn("more than two outcomes: all but one count as not admitted",
+			"admitted", cmp.Or(columns.Positive, DefaultPositive), "rows", read.LabelCounts())
+	}
+	return read, nil
 }

@@ -2,6 +2,6 @@
 // (Read), without them for scoring (Open). Every error names file, line and column; none quotes a note or an
 // identifier.
 //
-// It stands in internal because its rows are what models/train and classifier take: an outsider trains and scores rows
-// of their own, without our formats of files.
+// It stands in internal because its rows are the input of models/train and classifier: other programs train on and
+// score their own rows, without our file formats.
 package notes

@@ -296,16 +296,16 @@ func TestReadErrors(t *testing.T) {
 		},
 		"one class": {
 			file: "a.csv", content: "text,label\n" + secret + ",1\nx,1\n",
-			want: `FILE, column "label": only one class among the labels: all are the positive label "1"`,
+			want: `FILE, column "label": only one class among the labels: all rows have the positive label "1"`,
 			is:   ErrOneClass,
 		},
 		"other class": {
 			file: "a.csv", content: "text,y\n" + secret + ",1\nx,0\n", columns: Columns{Label: "y", Positive: "yes"},
-			want: `FILE, column "y": only one class among the labels: none is the positive label "yes"`,
+			want: `FILE, column "y": only one class among the labels: no row has the positive label "yes"`,
 			is:   ErrOneClass,
 		},
 		"all texts empty": {file: "a.csv", content: "text,label\n ,1\n ,0\n", want: `FILE, column "label": only ` +
-			`one class among the labels: none is the positive label "1"`, is: ErrOneClass},
+			`one class among the labels: no row has the positive label "1"`, is: ErrOneClass},
 		"too few cells": {
 			file: "a.csv", content: "text,label\nx,1\n" + secret + "\n",
 			want: `FILE, line 3: wrong number of cells: 1; the header has 2`,

@@ -20,28 +20,24 @@ type Row = train.Row
 
 // Table is the rows of one or more files, in their order.
 type Table struct {
-	Rows []Row
-	// Empty counts the rows that were left out because they have no text.
-	Empty int
-	// Ends holds, for each file, the number of rows up to its end.
-	Ends []int
-	// Labels counts the rows by the value of their label; numbers are in their shortest spelling. All values but the
-	// positive one mean that the patient was not admitted.
-	Labels map[string]int
-	// Classes are the names of the outcomes, the reference first, and Admission tells which of them count as admitted.
-	// Both are nil if Columns.Classes is.
+	Rows   []Row
+	Empty  int            // rows left out because they have no text
+	Ends   []int          // number of rows up to the end of each file
+	Labels map[string]int // rows by label; numbers in their shortest form
+	// Classes are the outcomes, the reference first; Admission marks those that count as admitted. Both are nil if
+	// Columns.Classes is.
 	Classes   []string
 	Admission []bool
 }
 
-// The reasons of a *table.Error, beside those of package table.
+// The reasons of a *table.Error, in addition to those of package table.
 var (
 	ErrNoLabel   = errors.New("no label")
 	ErrNotNumber = errors.New("not a number")
 	ErrNotTime   = errors.New("not a time: write it as 2006-01-02 or as in RFC 3339")
 	ErrOneClass  = errors.New("only one class among the labels")
-	ErrNotClass  = errors.New("the label is none of the classes")
-	// ErrManyClasses is returned for a column that seems to hold something other than outcomes.
+	ErrNotClass  = errors.New("the label is not one of the classes")
+	// ErrManyClasses is returned for a column that probably does not hold outcomes.
 	ErrManyClasses = fmt.Errorf("more than %d different labels: name the classes, or another column", maxClasses)
 	// ErrRareClass is returned for a class with too few visits to learn from.
 	ErrRareClass = errors.New("too few visits of a class")
@@ -49,10 +45,9 @@ var (
 	ErrLabelAsFeature = errors.New("the label cannot be an auxiliary column, the complaint or the text")
 )
 
-// Read reads files in their order, in any format of package table. Columns that are not named are ignored. Rows without
-// text are counted and left out. A file without rows is an error, and so are files whose labels are all of one class.
-// With Columns.Classes, a label that is none of the classes is an error, and so is a class of fewer than ten visits.
-// Errors are *table.Error.
+// Read reads files in order, in any format of package table, and ignores other columns. Rows without text are counted
+// and left out. It is an error if a file has no rows or if all labels have one class; with Columns.Classes also if a
+// label is not a class, or a class has fewer than ten visits. Errors are *table.Error.
 func Read(paths []string, columns Columns) (*Table, error) {
 	t := &Table{}
 	named := columns.named()
@@ -70,7 +65,13 @@ func Read(paths []string, columns Columns) (*Table, error) {
 		return nil, whole(ErrLabelAsFeature)
 	}
 	for _, path := range paths {
-		if err := t.readFile(path, &columns); err != nil {
+		in, err := table.Open(path, table.Options{})
+		if err != nil {
+			return nil, err
+		}
+		err = t.read(in, &columns)
+		_ = in.Close() // only read
+		if err != nil {
 			return nil, err
 		}
 		t.Ends = append(t.Ends, len(t.Rows))
@@ -86,20 +87,11 @@ func Read(paths []string, columns Columns) (*Table, error) {
 	}
 	switch {
 	case !has(true):
-		return nil, whole(fmt.Errorf("%w: none is the positive label %q", ErrOneClass, named.Positive))
+		return nil, whole(fmt.Errorf("%w: no row has the positive label %q", ErrOneClass, named.Positive))
 	case !has(false):
-		return nil, whole(fmt.Errorf("%w: all are the positive label %q", ErrOneClass, named.Positive))
+		return nil, whole(fmt.Errorf("%w: all rows have the positive label %q", ErrOneClass, named.Positive))
 	}
 	return t, nil
-}
-
-func (t *Table) readFile(path string, columns *Columns) error {
-	in, err := table.Open(path, table.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // only read
-	return t.read(in, columns)
 }
 
 func (t *Table) read(in *table.Reader, columns *Columns) error {
@@ -117,7 +109,7 @@ func (t *Table) read(in *table.Reader, columns *Columns) error {
 
 func (t *Table) add(r *records) error {
 	row := Row{Patient: r.value(r.Patient), Visit: r.cell(r.ID), Text: r.cell(r.Text)}
-	if r.Complaint != r.Label { // a complaint that is the label would give it away
+	if r.Complaint != r.Label { // otherwise the complaint would reveal the label
 		row.Complaint = strings.TrimSpace(r.cell(r.Complaint))
 	}
 	if r.Label != siteColumn {
@@ -182,12 +174,12 @@ func (t *Table) add(r *records) error {
 	return nil
 }
 
-// numeric reports whether the note's field of this name is a number, so that its levels are numbers too.
+// numeric reports whether the note's field is a number, so that the levels of a categorical column are numbers too.
 func (a *Aux) numeric() bool {
 	return a.Name == "age" || a.Name == "acuity" || strings.HasPrefix(a.Name, "vitals.")
 }
 
-// sameLabel compares labels as numbers if both are numbers, else as text: some programs write 1 as 1.0.
+// sameLabel compares labels as numbers if both are numbers (some programs write 1 as 1.0), otherwise as text.
 func sameLabel(a, b string) bool {
 	if a == b {
 		return true

@@ -1,5 +1,4 @@
-// Package clitest runs command lines of a program of cmd, for their tests: in the test's process, or in one of their
-// own.
+// Package clitest runs the command lines of a program in its tests: in the test's process, or in one of their own.
 package clitest
 
 import (
@@ -17,20 +16,20 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 )
 
-// Patience is how long anything may take before a test gives up.
+// Patience is how long a test waits before it gives up.
 const Patience = 2 * time.Minute
 
-// asProgram is the variable in whose presence the test binary is the program itself.
+// asProgram is the environment variable that makes the test binary run the program itself.
 const asProgram = "CLITEST_PROGRAM"
 
-// Program is the program in the folder of the test.
+// Program is the program under test.
 type Program struct {
 	Name string
 	Run  func(context.Context, *cli.Process) int
 }
 
-// Main runs the tests of a package, or the program if this is a process of Command, and returns the exit code. Tests
-// fail if a command leaves something in the temporary folder.
+// Main runs the tests of a package, or the program in a process of Command, and returns the exit code. The tests fail
+// if a command leaves files in the temporary folder.
 func (p *Program) Main(m *testing.M) int {
 	if os.Getenv(asProgram) != "" {
 		return cli.Main(p.Run)
@@ -52,7 +51,7 @@ func (p *Program) Main(m *testing.M) int {
 	return code
 }
 
-// Command returns the program as a process of its own, to be started: the binary of the test.
+// Command returns the program as a separate process, which runs the test binary.
 func (p *Program) Command(ctx context.Context, t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := os.Executable()
@@ -60,11 +59,11 @@ func (p *Program) Command(ctx context.Context, t *testing.T, args ...string) *ex
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(ctx, binary, args...)
-	c.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+t.TempDir()) // where a killed process may leave something
+	c.Env = append(os.Environ(), asProgram+"=1", "TMPDIR="+t.TempDir()) // a killed process may leave files there
 	return c
 }
 
-// Ran is what a command left.
+// Ran is the result of a command.
 type Ran struct {
 	Stdout, Stderr string
 	Code           int
@@ -93,7 +92,7 @@ func (p *Program) Succeed(t *testing.T, stdin string, args ...string) string {
 	return r.Stdout
 }
 
-// Fail runs the command, which must exit so, print no data and name what is wrong.
+// Fail runs the command, which must exit with code, print no data, and name every want in its error.
 func (p *Program) Fail(t *testing.T, code int, args []string, want ...string) {
 	t.Helper()
 	r := p.Call(t, "", args...)

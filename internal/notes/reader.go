@@ -1,0 +1,191 @@
+package notes
+
+import (
+	"errors"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/table"
+)
+
+// Reader reads unlabelled notes for scoring, in any format of package table. It is not safe for concurrent use.
+type Reader struct {
+	rows   *records
+	fields []field
+	known  int // number of header columns when fields was set
+}
+
+// field is a field of a note and its column.
+type field struct{ name, column string }
+
+// Open opens a file of notes; the caller must close it. The columns are those of Read, without the label. A field that
+// has no auxiliary column is read from the column with its name, or else from one that differs only in case. Errors are
+// *table.Error.
+func Open(path string, columns Columns) (*Reader, error) {
+	in, err := table.Open(path, table.Options{})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := newRecords(in, &columns, false)
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	return &Reader{rows: rows}, nil
+}
+
+// Close releases the file.
+func (r *Reader) Close() error { return r.rows.in.Close() }
+
+// Next reads the next note into n and returns its line, or io.EOF after the last note. After a *table.Error with a Line
+// it can be called again for the next row; n then holds at most the visit. Any other error is final. Without a column
+// of visits, the visit is the line; without a schema version, it is msg.SchemaVersion. Next checks neither the lengths
+// of texts nor required fields.
+func (r *Reader) Next(n *msg.Note) (line int, err error) {
+	*n = msg.Note{SchemaVersion: msg.SchemaVersion}
+	rows := r.rows
+	if err := rows.next(); err != nil {
+		return 0, err
+	}
+	if len(rows.in.Header) != r.known {
+		r.find()
+	}
+	n.VisitID, n.Text, n.Complaint, n.ArrivedAt = rows.cell(rows.ID), rows.cell(rows.Text),
+		strings.TrimSpace(rows.cell(rows.Complaint)), rfc3339(rows.value(rows.Time))
+	if rows.in.Index(rows.ID) < 0 {
+		n.VisitID = strconv.Itoa(rows.row.Line)
+	}
+	if v := rows.value("schema_version"); v != "" {
+		n.SchemaVersion = v
+	}
+	for _, f := range r.fields {
+		if word := n.Word(f.name); word != nil {
+			*word = rows.value(f.column)
+		} else if *n.Number(f.name), err = rows.number(f.column); err != nil {
+			return 0, err
+		}
+	}
+	return rows.row.Line, nil
+}
+
+// rfc3339 returns a time in the format of messages, and anything else unchanged: the scorer warns about it.
+func rfc3339(s string) string {
+	if t, err := ParseTime(s); err == nil {
+		return t.Format(time.RFC3339Nano)
+	}
+	return s
+}
+
+// find finds the column of each field in the header, text fields first.
+func (r *Reader) find() {
+	r.known, r.fields = len(r.rows.in.Header), nil
+	for _, name := range append(msg.WordNames(), msg.NumberNames()...) {
+		if column := r.column(name); column != "" {
+			r.fields = append(r.fields, field{name, column})
+		}
+	}
+}
+
+// Lacks reports whether the rows read so far have no column for this field of a note.
+func (r *Reader) Lacks(name string) bool { return r.column(name) == "" }
+
+// column returns the column of a field, or "".
+func (r *Reader) column(name string) string {
+	for _, a := range r.rows.Aux {
+		if a.Name == name {
+			return a.Column
+		}
+	}
+	if r.rows.in.Index(name) >= 0 {
+		return name
+	}
+	for _, column := range r.rows.in.Header {
+		if strings.EqualFold(column, name) {
+			return column
+		}
+	}
+	return ""
+}
+
+// records reads the rows of a file by the roles of its columns.
+type records struct {
+	Columns // all named
+	in      *table.Reader
+	row     table.Row
+	wanted  []string // columns that a growing table must have in some row
+}
+
+// newRecords returns the rows of a table. It must have the text, the label if labels is set, and the columns that are
+// named; a growing table must have the named ones in some row.
+func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, error) {
+	r := &records{Columns: columns.named(), in: in}
+	required := []string{r.Text, r.Label}
+	if !labels {
+		required = required[:1]
+	}
+	always := len(required)
+	required = append(required, columns.Complaint, columns.Time, columns.ID, columns.Patient)
+	for _, a := range columns.Aux {
+		required = append(required, a.Column)
+	}
+	for i, name := range required {
+		switch {
+		case name == "" || in.Index(name) >= 0:
+		case in.Grows() && i >= always:
+			r.wanted = append(r.wanted, name)
+		default:
+			return nil, in.NoColumn(name)
+		}
+	}
+	return r, nil
+}
+
+// next reads the next row. After the last one it returns io.EOF, or an error for a column that no row had.
+func (r *records) next() (err error) {
+	if r.row, err = r.in.Next(); errors.Is(err, io.EOF) {
+		for _, name := range r.wanted {
+			if r.in.Index(name) < 0 {
+				return &table.Error{File: r.in.File, Column: name, Err: table.ErrNoColumn}
+			}
+		}
+	}
+	return err
+}
+
+func (r *records) fail(column string, err error) error {
+	return &table.Error{File: r.in.File, Line: r.row.Line, Column: column, Err: err}
+}
+
+// cell returns an unchanged cell of the row, or "" if there is no such column.
+func (r *records) cell(column string) string {
+	if i := r.in.Index(column); i >= 0 && i < len(r.row.Cells) {
+		return r.row.Cells[i]
+	}
+	return ""
+}
+
+// value returns a cell without surrounding spaces, or "" for any spelling of a missing value.
+func (r *records) value(column string) string {
+	s := strings.TrimSpace(r.cell(column))
+	switch strings.ToLower(s) {
+	case "na", "n/a", "nan", "null", ".":
+		return ""
+	}
+	return s
+}
+
+// number returns the number in a cell, unset for a missing value.
+func (r *records) number(column string) (msg.Optional, error) {
+	s := r.value(column)
+	if s == "" {
+		return msg.Optional{}, nil
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return msg.Optional{}, r.fail(column, ErrNotNumber)
+	}
+	return msg.Some(v), nil
+}
