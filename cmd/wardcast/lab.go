@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -50,7 +49,7 @@ func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, 
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		bar := cli.NewProgress(d, "training")
-		_, err := sample.Train(ctx, g, models.OpenDir(dir), sample.Options{Progress: bar.Set})
+		_, err := sample.Train(ctx, g, models.OpenDir(dir), 0, bar.Set)
 		bar.Finish()
 		if err != nil {
 			return nil, nil, err
@@ -176,32 +175,14 @@ type synthCmd struct {
 }
 
 type synthNotesCmd struct {
-	Count       int           `short:"n" help:"Number of notes." default:"1000"`
-	Seed        uint64        `help:"Seed: equal seeds give equal notes." default:"1"`
-	Format      string        `help:"JSON lines or CSV." enum:"jsonl,csv" default:"jsonl"`
-	Start       time.Time     `help:"Earliest arrival." format:"2006-01-02" default:"2026-01-01"`
-	Interval    time.Duration `help:"Mean time between arrivals." default:"10m"`
-	Misspelling float64       `help:"Probability of a typing error in a word of five letters or more." default:"${misspelling}"`
-
-	Outcomes    string        `help:"Also write the outcomes of the notes as messages, in the order in which they are recorded, to this file of JSON lines." placeholder:"FILE"`
-	LabelDelay  time.Duration `help:"Mean time from a decision to the record of its outcome." default:"0s"`
-	Revised     float64       `help:"Share of outcomes that are wrong at first, and later corrected or cancelled." default:"0"`
-	BadLabels   time.Time     `help:"Day whose visits get the outcomes of other visits (default: none)." format:"2006-01-02" placeholder:"DATE"`
-	BaseRate    float64       `help:"Add this to the log-odds of all admissions every 30 days." default:"0"`
-	Shift       float64       `help:"Add this to the log-odds of all admissions from --shift-from on: a ward opens or closes." default:"0"`
-	ShiftFrom   time.Time     `help:"Day from which --shift counts (default: none)." format:"2006-01-02" placeholder:"DATE"`
-	Wording     float64       `help:"Share of the shorthand that other words replace every 30 days." default:"0"`
-	NewTemplate time.Time     `help:"Day from which notes come in capitals, under a header (default: none)." format:"2006-01-02" placeholder:"DATE"`
+	Count    int    `short:"n" help:"Number of notes." default:"1000"`
+	Format   string `help:"JSON lines or CSV." enum:"jsonl,csv" default:"jsonl"`
+	Outcomes string `help:"Also write the outcomes of the notes as messages, in the order of recording, to this file of JSON lines." placeholder:"FILE"`
+	synth.Settings
 }
 
 func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
-	g, err := synth.New(synth.Settings{
-		Seed: c.Seed, Start: c.Start, Interval: c.Interval, Misspelling: c.Misspelling,
-		Changes: synth.Changes{
-			BaseRate: c.BaseRate, Shift: c.Shift, ShiftFrom: c.ShiftFrom, Wording: c.Wording, Template: c.NewTemplate,
-		},
-		Labels: synth.Labels{Delay: c.LabelDelay, Revised: c.Revised, BadDay: c.BadLabels},
-	})
+	g, err := synth.New(c.Settings)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package bench measures the product's speed and that of a reference in the same run, so that their ratio carries over
-// to other machines. The reference for the stream is a bare kafka-go loop that writes messages of the same mean size,
-// uncompressed. The reference for the scorer is encoding/json, which reads and writes the same messages.
+// Package bench measures the product's speed and that of a reference in the same run, so that their ratio is comparable
+// across machines. The reference of the stream is a bare kafka-go loop that writes uncompressed messages of the same
+// mean size; that of the scorer is encoding/json, which reads and writes the same messages.
 package bench
 
 import (
@@ -25,11 +25,10 @@ type ScoreReport struct {
 	Ratio          float64 `json:"ratio"` // of json_per_second to encoding_json_per_second
 }
 
-// passes is how often each measurement is made. The fastest counts: other work on the machine only slows it.
+// passes is the number of repetitions. The fastest one counts, since other work on the machine only slows it.
 const passes = 3
 
-// Score scores messages on one goroutine, several times, and reports the rates. The reference reads the same notes and
-// writes the same predictions with encoding/json, without scoring.
+// Score scores messages on one goroutine, several times, and reports the rates. The reference does not score.
 func Score(ctx context.Context, set *scoring.Set, limits classifier.Limits, messages [][]byte) (*ScoreReport, error) {
 	r := &ScoreReport{Notes: len(messages)}
 	decoded := make([]msg.Note, len(messages))

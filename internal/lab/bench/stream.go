@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"sync"
@@ -26,8 +28,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 )
 
-// StreamSettings says what to stream. Those with help are flags of the command. Without a rate, all notes are sent
-// before the first is scored.
+// StreamSettings are the settings of Stream. Without a rate, all notes are sent before the first is scored.
 type StreamSettings struct {
 	Rate        float64           `help:"Notes per second; 0 is as fast as possible." default:"0"`
 	Brokers     []string          `help:"Kafka brokers (default: an embedded one)." placeholder:"HOST:PORT"`
@@ -35,8 +36,8 @@ type StreamSettings struct {
 	Compression string            `help:"Compression of the predictions: ${enum}. The bare loop compresses nothing." enum:"${compressions}" default:"${compression}"`
 	Logger      *slog.Logger      `kong:"-"`
 	Limits      classifier.Limits `kong:"-"`
-	// Progress may be nil.
-	Progress func(done, total int) `kong:"-"`
+
+	Progress func(done, total int) `kong:"-"` // may be nil
 }
 
 // StreamReport compares the product's stream with the bare loop.
@@ -45,27 +46,25 @@ type StreamReport struct {
 	Lost        int `json:"lost"`     // notes with neither prediction nor dead letter
 	Repeated    int `json:"repeated"` // predictions beyond one for each note
 	DeadLetters int `json:"dead_letters"`
-	// PerSecond counts answered notes. Without a rate, the time runs from the first note read to the last prediction
-	// acknowledged; at a rate, from the start of sending to the last prediction read.
+	// PerSecond counts answered notes. Its time ends at the last prediction acknowledged, and begins at the first note
+	// read; with a rate it ends at the last prediction read, and begins when sending begins.
 	PerSecond     float64 `json:"per_second"`
 	EchoPerSecond float64 `json:"echo_per_second"`
 	Ratio         float64 `json:"ratio"`
-	// A latency runs from sending a note (without a rate, from the start of the scorer) until a reader of the
-	// predictions has its answer.
+	// A latency is the time from sending a note (without a rate: from the first note read) to reading its answer.
 	LatencyMS     sample.Latency `json:"latency_ms"`
 	EchoLatencyMS sample.Latency `json:"echo_latency_ms"`
-	Rate          float64        `json:"rate"`          // asked for; 0 is as fast as possible
-	MessageBytes  float64        `json:"message_bytes"` // mean of a prediction, and of the echo's message
+	Rate          float64        `json:"rate"`          // as set; 0 is as fast as possible
+	MessageBytes  float64        `json:"message_bytes"` // mean size of a prediction and of the echo's message
 	Broker        string         `json:"broker"`        // embedded or kafka
 	Partitions    int            `json:"partitions"`
-	// MemoryBytes is the most memory that the stream took beyond what the process had before: the models, the notes
-	// and, if it is embedded, the broker with them.
+	// MemoryBytes is the peak growth of the process's memory while it streams, which includes an embedded broker.
 	MemoryBytes     uint64 `json:"memory_bytes"`
 	EchoMemoryBytes uint64 `json:"echo_memory_bytes"`
 }
 
-// Stream sends the messages through the scorer and then through the bare loop, each on topics of its own, which it
-// deletes at the end. The visits of the notes are their positions.
+// Stream sends the messages through the scorer and then through the bare loop, with separate topics, which it deletes
+// at the end. The visit id of a note is its index.
 func Stream(ctx context.Context, set *scoring.Set, messages [][]byte,
 	s StreamSettings,
 ) (report *StreamReport, err error) {
@@ -121,7 +120,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte,
 	return report, nil
 }
 
-// firstNote calls started for every note; only the first call has an effect.
+// firstNote calls started for every note, of which only the first call has an effect.
 type firstNote struct {
 	ingest.Handler
 	started func()
@@ -151,7 +150,7 @@ type streamRun struct {
 	offsets    *kafka.Client
 }
 
-// quiet is how long nothing may come before the rest counts as lost.
+// quiet is the time without an answer after which the remaining notes count as lost.
 const quiet = 30 * time.Second
 
 // pass sends the messages through one consumer and reports the answers, without the fields that compare two passes.
@@ -173,7 +172,6 @@ func (r *streamRun) pass(ctx context.Context, name string,
 		return nil, err
 	}
 	defer func() {
-		// Also if the run was stopped.
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, r.client.DeleteTopics(bounded, t.in, t.out, t.dead))
@@ -201,12 +199,11 @@ func (r *streamRun) pass(ctx context.Context, name string,
 	})
 	answers := newAnswers(n)
 	if r.Rate > 0 {
-		// The group has joined once the first notes are answered. These do not count.
+		// Once these notes, which do not count, are answered, the group has joined.
 		if err := r.warm(ctx, t); err != nil {
 			return nil, err
 		}
-		// The time runs from here and not from the first note: if that is sent late, the others catch up, faster than
-		// the rate.
+		// Not from the first note: if it is sent late, the others catch up, faster than the rate.
 		began := time.Now()
 		parts.Go(func() {
 			if err := r.send(ctx, t.in, sent); err != nil {
@@ -233,7 +230,7 @@ func (r *streamRun) pass(ctx context.Context, name string,
 	return answers.result(sent, end.Sub(first), memory), err
 }
 
-// send sends the messages, at the rate if there is one, and records in sent when.
+// send sends the messages, at the rate if there is one, and records their times in sent.
 func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) error {
 	stream := sample.Stream{Topic: topic, Count: len(r.messages), Rate: r.Rate, Message: func(i int) *ingest.Output {
 		sent[i] = time.Now()
@@ -242,7 +239,7 @@ func (r *streamRun) send(ctx context.Context, topic string, sent []time.Time) er
 	return stream.Send(ctx, ingest.NewProducer(r.client, r.Logger))
 }
 
-// warm sends notes that do not count, and waits until they are answered.
+// warm sends notes that are not measured, and waits until they are answered.
 func (r *streamRun) warm(ctx context.Context, t topics) error {
 	p := ingest.NewProducer(r.client, r.Logger)
 	for i := range r.Partitions {
@@ -256,8 +253,7 @@ func (r *streamRun) warm(ctx context.Context, t topics) error {
 	return err
 }
 
-// await waits until n answers are acknowledged, and returns when it saw the last. It also returns if their number stays
-// the same for a while.
+// await waits until n answers are acknowledged, or none has come for a while, and returns the time of the last one.
 func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, error) {
 	last, since := 0, time.Now()
 	for {
@@ -284,7 +280,7 @@ func (r *streamRun) await(ctx context.Context, t topics, n int) (time.Time, erro
 	}
 }
 
-// answers is what came back, by position.
+// answers holds the answers, by the index of the note.
 type answers struct {
 	mu             sync.Mutex
 	at             []time.Time
@@ -298,7 +294,7 @@ func newAnswers(n int) *answers {
 	return &answers{at: make([]time.Time, n), seen: make([]bool, n), left: n}
 }
 
-// read reads predictions and dead letters until every note is answered, or nothing has come for a while.
+// read reads predictions and dead letters until every note is answered, or none has come for a while.
 func (a *answers) read(ctx context.Context, r *streamRun, t topics) error {
 	reading, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -307,7 +303,7 @@ func (a *answers) read(ctx context.Context, r *streamRun, t topics) error {
 	err := sample.Read(reading, r.Brokers, func(m *kafka.Message) error {
 		stalled.Reset(quiet)
 		left := a.take(m, m.Topic == t.dead, r.Rate > 0)
-		if r.Rate > 0 && r.Progress != nil { // otherwise it has been shown already
+		if r.Rate > 0 && r.Progress != nil { // otherwise await has shown it
 			r.Progress(len(a.at)-left, len(a.at))
 		}
 		if left == 0 {
@@ -321,8 +317,7 @@ func (a *answers) read(ctx context.Context, r *streamRun, t topics) error {
 	return err
 }
 
-// take records one answer and returns how many are missing. The time of an answer is now if the reader keeps up,
-// otherwise the message's own.
+// take records an answer and returns how many are missing. Its time is now if live, otherwise that of the message.
 func (a *answers) take(m *kafka.Message, dead, live bool) int {
 	at := m.Time
 	if live {
@@ -347,12 +342,12 @@ func (a *answers) take(m *kafka.Message, dead, live bool) int {
 	return a.left
 }
 
-// result reports what came back, how long that took, and the most memory.
+// result reports the answers. took is the time for all of them.
 func (a *answers) result(sent []time.Time, took time.Duration, memory uint64) *StreamReport {
 	var ms []float64
 	for i, ok := range a.seen {
 		if ok {
-			// The times of messages are whole milliseconds, rounded down.
+			// Times of messages are rounded down to milliseconds, so a difference may be 0 or less.
 			ms = append(ms, max(float64(a.at[i].Sub(sent[i]))/float64(time.Millisecond), math.SmallestNonzeroFloat32))
 		}
 	}
@@ -391,8 +386,8 @@ const (
 	echoTimeout = 5 * time.Millisecond
 )
 
-// echo is the bare loop: kafka-go's own reader and writer, one loop per partition. It answers every message with the
-// payload under the message's key, waits until all in-sync replicas have it, and commits. It runs until ctx ends.
+// echo is the bare loop: kafka-go's reader and writer, one loop per partition. It answers every message with the
+// payload under the same key, waits until all in-sync replicas have it, and commits. It runs until ctx ends.
 func echo(ctx context.Context, brokers []string, t topics, payload []byte, started func()) error {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID: t.group, Brokers: brokers, Topics: []string{t.in}, StartOffset: kafka.FirstOffset,
@@ -401,14 +396,14 @@ func echo(ctx context.Context, brokers []string, t topics, payload []byte, start
 	if err != nil {
 		return fmt.Errorf("making a group: %w", err)
 	}
-	defer func() { _ = group.Close() }() // its offsets are committed as it goes
+	defer func() { _ = group.Close() }() // offsets are committed already
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
 	writer := &kafka.Writer{
 		Addr: kafka.TCP(brokers...), Topic: t.out, Balancer: &kafka.Murmur2Balancer{},
 		RequiredAcks: kafka.RequireAll, BatchSize: echoBatch, BatchTimeout: echoTimeout, Transport: transport,
 	}
-	defer func() { _ = writer.Close() }() // every write was waited for
+	defer func() { _ = writer.Close() }() // every write is acknowledged already
 	for ctx.Err() == nil {
 		generation, err := group.Next(ctx)
 		if err != nil {
@@ -445,7 +440,7 @@ func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.Part
 		started()
 		batch = batch[:0]
 		next := m.Offset
-		// And all that comes within a moment.
+		// Add all messages that come within echoTimeout.
 		soon, cancel := context.WithTimeout(ctx, echoTimeout)
 		for err == nil {
 			batch = append(batch, kafka.Message{Key: m.Key, Value: payload})
@@ -465,4 +460,37 @@ func echoPartition(ctx context.Context, brokers []string, t topics, a kafka.Part
 			return fmt.Errorf("committing: %w", err)
 		}
 	}
+}
+
+// memoryTick is the time between two measurements of the memory.
+const memoryTick = 20 * time.Millisecond
+
+// watchMemory measures the memory of the process until the returned function is called, which returns its peak growth
+// in bytes.
+func watchMemory() func() uint64 {
+	debug.FreeOSMemory()
+	before, stop, peak := taken(), make(chan struct{}), make(chan uint64)
+	go func() {
+		tick := time.NewTicker(memoryTick)
+		defer tick.Stop()
+		for most := before; ; most = max(most, taken()) {
+			select {
+			case <-tick.C:
+			case <-stop:
+				peak <- max(most, taken())
+				return
+			}
+		}
+	}()
+	return sync.OnceValue(func() uint64 {
+		close(stop)
+		return <-peak - before
+	})
+}
+
+// taken returns the bytes that the process has obtained from the system.
+func taken() uint64 {
+	all := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(all)
+	return all[0].Value.Uint64() - all[1].Value.Uint64()
 }

@@ -42,7 +42,7 @@ func newSite(t *testing.T, c *cluster) *site {
 		t.Fatal(err)
 	}
 	if _, err := sample.Train(t.Context(), s.notes, models.OpenDir(filepath.Join(s.folder, "models")),
-		sample.Options{}); err != nil {
+		0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(s.folder, "password"), []byte(password), 0o600); err != nil {

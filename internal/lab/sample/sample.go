@@ -1,5 +1,5 @@
-// Package sample holds what the demo and the benchmarks share: models trained on generated notes, notes sent at a rate,
-// and reading the answers.
+// Package sample is shared by the demo and the benchmarks: it trains models on generated notes, sends messages at a
+// rate, and reads the answers.
 package sample
 
 import (
@@ -33,7 +33,7 @@ func Aux() []train.Aux {
 	}
 }
 
-// Rows returns the first n notes of the generator in the form that training reads.
+// Rows returns the first n notes of the generator as rows to train on.
 func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 	rows := make([]train.Row, 0, n)
 	for i := range n {
@@ -54,58 +54,48 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 	return rows, nil
 }
 
-// Notes is how many generated notes the models are usually trained on.
+// Notes is the usual number of generated notes to train on.
 const Notes = 6000
 
-// Options say how many notes to train on, and who hears of the progress, if anybody.
-type Options struct {
-	Notes    int
-	Progress train.Progress
-}
-
-// Train trains on the first notes of the generator, saves the models in the store and promotes them: first that for
-// all complaints alone, then all of them. The settings are the defaults, but for the text, which is that of single
-// words: trying phrases too doubles the wait for the first prediction.
-func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Options) (*train.Trained, error) {
-	rows, err := Rows(g, cmp.Or(o.Notes, Notes))
+// Train trains on the first notes of the generator (0: Notes), saves the models in the store and promotes them: first
+// the model of all complaints alone, so that there is a generation to go back to, then all of them. The settings are
+// the defaults without phrases, which would double the time to the first prediction. progress may be nil.
+func Train(ctx context.Context, g *synth.Generator, store *models.Store, notes int,
+	progress train.Progress,
+) (*train.Trained, error) {
+	rows, err := Rows(g, cmp.Or(notes, Notes))
 	if err != nil {
 		return nil, err
 	}
 	settings := train.Default()
 	settings.ChooseText = false
 	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
-		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
+		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
 	if err != nil {
 		return nil, err
 	}
+	const by = "sample"
 	generation, err := trained.Save(ctx, store, by)
 	if err != nil {
 		return nil, err
 	}
-	before, err := promoteFirst(ctx, store, generation)
-	if err != nil {
-		return nil, err
+	change := models.Change{To: generation.Name, By: by, Why: "generated notes"}
+	if len(generation.Models) > 1 {
+		first := &models.Generation{
+			CreatedAt: generation.CreatedAt.Add(-time.Second), By: by,
+			Models: map[string]models.Member{bundle.Other: generation.Models[bundle.Other]},
+		}
+		if err := store.AddGeneration(ctx, first); err != nil {
+			return nil, err
+		}
+		change.From = first.Name
+		if err := store.Promote(ctx, models.Change{
+			To: first.Name, By: by, Why: "generated notes: the model for all complaints alone",
+		}); err != nil {
+			return nil, err
+		}
 	}
-	return trained, store.Promote(ctx, models.Change{To: generation.Name, From: before, By: by, Why: "generated notes"})
-}
-
-// by is who made the models.
-const by = "sample"
-
-// promoteFirst serves, before a generation, the model for all complaints alone, so that there is one to go back to. It
-// returns its name, "" if that model is all there is.
-func promoteFirst(ctx context.Context, store *models.Store, g *models.Generation) (name string, err error) {
-	if len(g.Models) == 1 {
-		return "", nil
-	}
-	first := &models.Generation{CreatedAt: g.CreatedAt.Add(-time.Second), By: by, Models: map[string]models.Member{
-		bundle.Other: g.Models[bundle.Other],
-	}}
-	if err := store.AddGeneration(ctx, first); err != nil {
-		return "", err
-	}
-	return first.Name, store.Promote(ctx,
-		models.Change{To: first.Name, By: by, Why: "generated notes: the model for all complaints alone"})
+	return trained, store.Promote(ctx, change)
 }
 
 // Pause waits for d, or returns the error of ctx if that ends first.
@@ -118,23 +108,22 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// batch is how many messages go out at once without a rate.
-const batch = 1000
+const (
+	batch = 1000            // messages sent at once without a rate
+	grace = 5 * time.Second // for messages to arrive after the context has ended
+)
 
-// grace is how long messages may take to arrive after the context has ended.
-const grace = 5 * time.Second
-
-// Stream is messages to send.
+// Stream describes messages to send.
 type Stream struct {
 	Topic   string
 	Count   int
-	Rate    float64                    // messages per second; 0 is as fast as it goes
+	Rate    float64                    // messages per second; 0 is as fast as possible
 	Message func(i int) *ingest.Output // called with 0 to Count-1 when the message is due
 }
 
 // Send produces the messages. It returns when all are acknowledged, or with the error of ctx.
 func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
-	// Messages that were asked for still go out after ctx has ended, so the caller knows whether to expect an answer.
+	// A message that was made is still sent after ctx has ended, since the caller expects an answer to it.
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, abandon) })()
@@ -142,7 +131,7 @@ func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
 	for from := 0; from < s.Count; {
 		to := min(from+batch, s.Count)
 		if s.Rate > 0 {
-			// All that is due now, at least one message.
+			// All messages that are due now, at least one.
 			to = min(max(from+1, int(time.Since(began).Seconds()*s.Rate)), s.Count)
 			due := began.Add(time.Duration(float64(to) / s.Rate * float64(time.Second)))
 			if err := Pause(ctx, time.Until(due)); err != nil {
@@ -161,7 +150,7 @@ func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
 	return nil
 }
 
-// Read passes every message of the topics to take until ctx ends. It calls take from several goroutines.
+// Read calls take, from several goroutines, with every message of the topics until ctx ends.
 func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) error, topics ...string) error {
 	transport := &kafka.Transport{}
 	defer transport.CloseIdleConnections()
@@ -197,14 +186,14 @@ func Read(ctx context.Context, brokers []string, take func(m *kafka.Message) err
 	return readers.Wait()
 }
 
-// Latency is quantiles in milliseconds.
+// Latency holds quantiles in milliseconds.
 type Latency struct {
 	P50  float64 `json:"p50"`
 	P99  float64 `json:"p99"`
 	P999 float64 `json:"p999"`
 }
 
-// Quantiles returns the quantiles of latencies in milliseconds, which it sorts. They are 0 without latencies.
+// Quantiles sorts latencies in milliseconds and returns their quantiles, 0 if there are none.
 func Quantiles(ms []float64) Latency {
 	if len(ms) == 0 {
 		return Latency{}

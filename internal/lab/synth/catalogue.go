@@ -13,7 +13,7 @@ import (
 //go:embed catalogue.yaml
 var catalogueYAML []byte
 
-// catalogue is catalogue.yaml, which explains the fields.
+// catalogue is the content of catalogue.yaml, which explains the fields.
 type catalogue struct {
 	Durations, Denials, Fillers, Leads, Joints []string
 	Shared                                     []theme
@@ -31,7 +31,7 @@ type presentation struct {
 	Themes           []theme
 }
 
-// theme is a topic: its phrases and what a mention of it does.
+// theme is a topic: its phrases and the effects of a mention.
 type theme struct {
 	Name        string
 	Who         ages
@@ -44,7 +44,7 @@ type theme struct {
 // shift is what a mention of a topic adds to the vital signs.
 type shift struct{ HR, SBP, RR, Temp, SpO2 float64 }
 
-// ages says which patients a theme suits: children, adults, or everybody if it is empty.
+// ages are the patients that a theme applies to: children, adults, or everybody if empty.
 type ages string
 
 func (a ages) suits(age float64) bool {
@@ -54,7 +54,7 @@ func (a ages) suits(age float64) bool {
 // phrase is a sequence of parts, each with its alternatives.
 type phrase [][]string
 
-// UnmarshalText reads a phrase as the catalogue writes it.
+// UnmarshalText reads "fixed text (one|another)".
 func (p *phrase) UnmarshalText(b []byte) error {
 	for text := string(b); text != ""; {
 		fixed, rest, found := strings.Cut(text, "(")
@@ -62,22 +62,22 @@ func (p *phrase) UnmarshalText(b []byte) error {
 			*p = append(*p, []string{fixed})
 		}
 		if found {
-			var choice string
-			choice, rest, _ = strings.Cut(rest, ")")
-			*p = append(*p, strings.Split(choice, "|"))
+			var alternatives string
+			alternatives, rest, _ = strings.Cut(rest, ")")
+			*p = append(*p, strings.Split(alternatives, "|"))
 		}
 		text = rest
 	}
 	return nil
 }
 
-// readCatalogue returns the catalogue, which is not to be modified.
+// readCatalogue returns the catalogue. Do not modify it.
 var readCatalogue = sync.OnceValues(func() (*catalogue, error) {
 	c := &catalogue{}
 	return c, readYAML(catalogueYAML, c)
 })
 
-// readYAML reads an embedded file, in which every key must be known.
+// readYAML reads an embedded file and rejects unknown keys.
 func readYAML(data []byte, v any) error {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)

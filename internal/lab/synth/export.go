@@ -11,10 +11,10 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// WriteJSONL writes the next n notes, an object per line: the message's fields, label (0 or 1) and true_probability.
+// WriteJSONL writes the first n notes as JSON lines: the message's fields, label (0 or 1) and true_probability.
 func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
-	return export(ctx, w, n, func(_ int, dst []byte) []byte {
-		note := g.Next()
+	return export(ctx, w, n, func(i int, dst []byte) []byte {
+		note := g.At(i)
 		dst = note.AppendJSON(dst)
 		dst = fmt.Appendf(dst[:len(dst)-1], `,"label":%c,"true_probability":`, label(&note))
 		dst = strconv.AppendFloat(dst, note.Probability, 'g', -1, 64)
@@ -22,8 +22,7 @@ func WriteJSONL(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	})
 }
 
-// WriteOutcomes writes the outcomes of the first n notes, an object per line, in the order in which they were recorded.
-// It holds them all in memory.
+// WriteOutcomes writes the outcomes of the first n notes as JSON lines, in the order of recording.
 func WriteOutcomes(ctx context.Context, w io.Writer, g *Generator, n int) error {
 	all, err := g.Log(ctx, n)
 	if err != nil {
@@ -32,25 +31,18 @@ func WriteOutcomes(ctx context.Context, w io.Writer, g *Generator, n int) error 
 	return export(ctx, w, len(all), func(i int, dst []byte) []byte { return append(all[i].AppendJSON(dst), '\n') })
 }
 
-// csvHeader names the columns of WriteCSV: first those that training reads by default, then the vital signs, which are
-// nested in the message.
-func csvHeader() string {
-	return "visit_id,patient_id,arrived_at,site,complaint,text,age,sex,acuity,vitals." +
-		strings.Join(msg.VitalNames(), ",vitals.") + ",label,true_probability\n"
-}
-
-// WriteCSV writes a line of column names and the next n notes, one per line. A missing number is an empty cell.
+// WriteCSV writes a header and the first n notes, one per line. A missing number is an empty cell.
 func WriteCSV(ctx context.Context, w io.Writer, g *Generator, n int) error {
-	if _, err := io.WriteString(w, csvHeader()); err != nil {
+	if _, err := io.WriteString(w, "visit_id,patient_id,arrived_at,site,complaint,text,age,sex,acuity,vitals."+
+		strings.Join(msg.VitalNames(), ",vitals.")+",label,true_probability\n"); err != nil {
 		return fmt.Errorf("writing notes: %w", err)
 	}
-	return export(ctx, w, n, func(_ int, dst []byte) []byte {
-		note := g.Next()
+	return export(ctx, w, n, func(i int, dst []byte) []byte {
+		note := g.At(i)
 		for _, s := range []string{note.VisitID, note.PatientID, note.ArrivedAt, note.Site, note.Complaint} {
 			dst = append(append(dst, s...), ',')
 		}
-		dst = append(dst, '"') // no text holds a quotation mark
-		dst = append(dst, note.Text...)
+		dst = append(append(dst, '"'), note.Text...) // no text holds a quotation mark
 		dst = append(dst, '"', ',')
 		dst = appendCell(dst, note.Age)
 		dst = append(append(dst, note.Sex...), ',')

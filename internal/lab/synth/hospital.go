@@ -12,30 +12,22 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Changes are what drifts in a hospital from Settings.Start on. The zero value changes nothing.
+// Changes describe how a hospital drifts after Settings.Start. The zero value changes nothing.
 type Changes struct {
-	// BaseRate adds to the log-odds of every admission for each 30 days.
-	BaseRate float64
-	// Shift adds to the log-odds of every admission from ShiftFrom on, as when a ward closes; a zero ShiftFrom is
-	// never.
-	Shift     float64
-	ShiftFrom time.Time
-	// Wording is the share of shorthand that each 30 days replace by other words, up to all of it.
-	Wording float64
-	// Template is when an interface changes: notes of later arrivals come in capitals, under a header that names the
-	// complaint. Zero is never.
-	Template time.Time
+	BaseRate  float64   `help:"Add this to the log-odds of all admissions every 30 days." default:"0"`
+	Shift     float64   `help:"Add this to the log-odds of all admissions from --shift-from on: a ward opens or closes." default:"0"`
+	ShiftFrom time.Time `help:"Day from which --shift counts (default: never)." format:"2006-01-02" placeholder:"DATE"`
+	Wording   float64   `help:"Share of the shorthand that is replaced by other words every 30 days." default:"0"`
+	Template  time.Time `name:"new-template" help:"Day from which notes are in capitals, under a header (default: never)." format:"2006-01-02" placeholder:"DATE"`
 }
 
-// Labels say how outcomes reach the topic of outcomes. The zero value tells the truth as soon as it is decided.
+// Labels describe how outcomes are recorded. The zero value records the truth without delay. The delay is exponentially
+// distributed. Of the revised outcomes a third is corrected, a third cancelled and decided again, and a third cancelled
+// for good, hours to days later. The outcomes of a bad day stay wrong.
 type Labels struct {
-	// Delay is the mean time from a decision to its record, exponentially distributed.
-	Delay time.Duration
-	// Revised is the share of visits whose first outcome is wrong: a third of them is corrected, a third is cancelled
-	// and decided again, and a third is cancelled for good. Hours to days pass until then.
-	Revised float64
-	// BadDay is a day (in UTC) whose visits have the outcome of the next visit, for good. Zero is none.
-	BadDay time.Time
+	Delay   time.Duration `name:"label-delay" help:"Mean time from a decision to the record of its outcome." default:"0s"`
+	Revised float64       `help:"Share of outcomes that are wrong at first, and later corrected or cancelled." default:"0"`
+	BadDay  time.Time     `name:"bad-labels" help:"Day (UTC) whose visits get the outcome of the next visit (default: none)." format:"2006-01-02" placeholder:"DATE"`
 }
 
 const (
@@ -43,12 +35,12 @@ const (
 	month = 30 * day
 )
 
-// months returns the time from the start in units of 30 days.
+// months returns the time since the start in units of 30 days.
 func (g *Generator) months(t time.Time) float64 {
 	return float64(t.Sub(g.settings.Start)) / float64(month)
 }
 
-// policy returns what the time of an arrival adds to the log-odds of an admission.
+// policy returns the change of the log-odds of an admission at this time.
 func (g *Generator) policy(arrival time.Time) float64 {
 	c := &g.settings.Changes
 	shift := c.BaseRate * g.months(arrival)
@@ -58,19 +50,19 @@ func (g *Generator) policy(arrival time.Time) float64 {
 	return shift
 }
 
-// random returns the random numbers of note i for a use, each of which has other ones.
+// random returns the random numbers of note i for one use; they differ between uses.
 func (g *Generator) random(i int, use uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(g.settings.Seed+use, (uint64(i)+1)*golden))
 }
 
-// Uses of random: forNote is the note itself, the others are what a hospital adds to it.
+// Uses of random: forNote for the note itself, the others for what the hospital adds.
 const (
 	forNote    = 0
 	forWording = 0x776f7264
 	forOutcome = 0x6f757463
 )
 
-// newWords are what takes the place of shorthand.
+// newWords replaces shorthand.
 var newWords = strings.NewReplacer(
 	" c/o ", " reports ", " w/ ", " with ", " pt ", " patient ", " hx ", " history ", " s/p ", " post ",
 	" sob", " short of breath", " abd ", " abdominal ",
@@ -78,7 +70,7 @@ var newWords = strings.NewReplacer(
 	" denies ", " negative for ", " since ", " onset ", " x ", " for ",
 )
 
-// reword returns the text in the words and the form of its time.
+// reword applies the changes of wording and template at the arrival.
 func (g *Generator) reword(i int, arrival time.Time, text, complaint string) string {
 	c := &g.settings.Changes
 	if c.Wording > 0 && g.random(i, forWording).Float64() < c.Wording*g.months(arrival) {
@@ -90,7 +82,7 @@ func (g *Generator) reword(i int, arrival time.Time, text, complaint string) str
 	return text
 }
 
-// Hours from arrival to decision are log-normal: medians and spreads of the admitted and of all others.
+// The hours from arrival to decision are log-normal, with these medians and spreads.
 const (
 	admittedMedian, admittedSpread = 3.4, 0.55
 	otherMedian, otherSpread       = 2.4, 0.60
@@ -99,22 +91,22 @@ const (
 // revisedAfter is the mean time from a wrong outcome to its revision.
 const revisedAfter = 20 * time.Hour
 
-// Shares of the visits that end in something other than a discharge, among those that are not admitted.
+// Dispositions of patients who are not admitted, as shares; the others are discharged.
 const (
 	leaves      = 0.05
 	transferred = 0.03
 	dies        = 0.005
 )
 
-// Outcome is an outcome as it is recorded.
+// Outcome is a recorded outcome.
 type Outcome struct {
 	msg.Outcome
 	Visit    int       // number of the note
 	Recorded time.Time // as in RecordedAt
 }
 
-// Outcomes returns the events of note i, in the order in which they are recorded. The last is the truth, unless it is a
-// cancellation, or of Labels.BadDay.
+// Outcomes returns the events of note i in the order of recording. The last one is the truth, except for a cancellation
+// and on Labels.BadDay.
 func (g *Generator) Outcomes(i int) []Outcome {
 	v := g.visit(i)
 	arrived, err := time.Parse(time.RFC3339, v.n.ArrivedAt)
@@ -128,7 +120,7 @@ func (g *Generator) Outcomes(i int) []Outcome {
 		admitted = g.At(i + 1).Admitted
 	}
 	var all []Outcome
-	// add adds an event that is known at a time, and recorded some delay later.
+	// add adds an event that is known at a time and recorded after the delay.
 	add := func(d msg.Disposition, status msg.OutcomeStatus, decided, known time.Time) {
 		recorded := known.Add(time.Duration(r.ExpFloat64() * float64(l.Delay))).Truncate(time.Second)
 		if n := len(all); n > 0 && !recorded.After(all[n-1].Recorded) {
@@ -172,7 +164,7 @@ func decision(r *rand.Rand, admitted bool) time.Duration {
 	return time.Duration(median * math.Exp(spread*r.NormFloat64()) * float64(time.Hour)).Truncate(time.Second)
 }
 
-// disposition draws how a visit ends.
+// disposition draws the disposition of a visit.
 func disposition(r *rand.Rand, admitted bool) msg.Disposition {
 	u := r.Float64()
 	switch {
@@ -188,7 +180,7 @@ func disposition(r *rand.Rand, admitted bool) msg.Disposition {
 	return msg.Discharged
 }
 
-// Log returns the events of the first n notes in the order in which they are recorded.
+// Log returns the events of the first n notes in the order of recording.
 func (g *Generator) Log(ctx context.Context, n int) (all []Outcome, err error) {
 	for i := range n {
 		if err := ctx.Err(); err != nil {
@@ -199,4 +191,41 @@ func (g *Generator) Log(ctx context.Context, n int) (all []Outcome, err error) {
 	slices.SortStableFunc(all,
 		func(a, b Outcome) int { return cmp.Or(a.Recorded.Compare(b.Recorded), cmp.Compare(a.Visit, b.Visit)) })
 	return all, nil
+}
+
+// childhood is the age below which everybody is admitted to PAED.
+const childhood = 16
+
+// shares are the wards of a complaint's admitted adults; the rest goes to MED.
+var shares = map[string][]struct {
+	ward  string
+	share float64
+}{
+	"Chest Pain":                     {{"CARD", .62}, {"ICU", .06}},
+	"Shortness of Breath":            {{"CARD", .22}, {"ICU", .12}},
+	"Abdominal Pain":                 {{"SURG", .66}, {"ICU", .03}},
+	"Back Pain":                      {{"ORTHO", .40}, {"SURG", .10}},
+	"General Weakness":               {{"CARD", .08}, {"ICU", .03}},
+	"Lower Extremity Injury":         {{"ORTHO", .86}, {"SURG", .05}},
+	"Upper Extremity Injury":         {{"ORTHO", .84}, {"SURG", .08}},
+	"Fever":                          {{"ICU", .07}, {"SURG", .05}},
+	"Altered Level of Consciousness": {{"ICU", .22}},
+	"Stroke Symptoms":                {{"ICU", .10}},
+	"Head Injury":                    {{"SURG", .60}, {"ICU", .14}},
+	"Allergic Reaction":              {{"ICU", .12}},
+}
+
+// Ward draws the ward of an admitted patient.
+func Ward(r *rand.Rand, n *msg.Note) string {
+	u := r.Float64()
+	if n.Age.Set && n.Age.Value < childhood {
+		return "PAED"
+	}
+	for _, s := range shares[n.Complaint] {
+		if u < s.share {
+			return s.ward
+		}
+		u -= s.share
+	}
+	return "MED"
 }

@@ -13,31 +13,30 @@ import (
 	"slices"
 )
 
-// MatrixSettings describe a document-term matrix of any size, without words. Notes of the Generator have only a few
-// hundred terms.
+// MatrixSettings describe a document-term matrix of any size; the Generator has only a few hundred terms.
 type MatrixSettings struct {
 	Documents int `help:"Rows." default:"13084"`
 	Terms     int `help:"Columns." default:"5876"`
 	Topics    int `help:"Topics that terms are drawn from." default:"200"`
-	// MinTokens is the least number of tokens of a document; the largest is about three times that. 0 means 12.
+	// MinTokens is the smallest number of tokens in a document; the largest is about three times as many. 0 means 12.
 	MinTokens int    `kong:"-"`
 	Seed      uint64 `help:"Seed: equal seeds give equal matrices." default:"1"`
 }
 
-// The tokens of a document come from one to three topics, or from words that all share. Both follow Zipf's law.
+// The tokens of a document come from one to three topics and from common words. Both follow Zipf's law.
 const (
-	topicTerms   = 120  // terms of a topic, which topics may share
+	topicTerms   = 120  // terms of a topic; topics may share terms
 	ownTokens    = 0.6  // share of the tokens that come from the document's topics
-	zipfExponent = 1.05 // of the frequency against the rank
+	zipfExponent = 1.05 // of frequency as a function of rank
 	zipfOffset   = 5
 	minTokens    = 12
 )
 
 const matrixStream = 0x6d61_7472_6978 // "matrix"
 
-// WriteMatrix writes a matrix of tf-idf rows of length 1, documents by terms, in the MatrixMarket format: tf is the
-// count in the document, idf = ln((1+n)/(1+df)) + 1. Equal settings give equal bytes. It returns an error if the
-// settings make no sense, when ctx ends, and when w fails.
+// WriteMatrix writes a document-term matrix of tf-idf rows with norm 1 in the MatrixMarket format: tf is the count in
+// the document, idf = ln((1+n)/(1+df)) + 1. Equal settings give equal bytes. It returns an error for invalid settings,
+// when ctx ends, and when w fails.
 func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 	if s.Documents < 1 || s.Terms < 1 || s.Topics < 1 || s.MinTokens < 0 {
 		return errors.New("documents, terms and topics must be at least 1, tokens not negative")

@@ -20,15 +20,13 @@ type QuestionnaireSettings struct {
 	Participants int     `name:"count" short:"n" help:"Number of participants." default:"500"`
 	Seed         uint64  `help:"Seed: equal seeds give equal answers." default:"1"`
 	Missing      float64 `help:"Probability that an answer is missing." default:"0.05"` // in [0, 1)
-	// Visits: the constructs stay equally present. 0 means 1.
-	Visits int `help:"Rows per participant, three years apart." default:"1"`
+	Visits       int     `help:"Rows per participant, three years apart." default:"1"`  // with the same scores; 0 means 1
 }
 
 // QuestionnairePart is one of the tables of a questionnaire.
 type QuestionnairePart string
 
-// The tables: the answers with age, sex and diagnoses; the description of the items; the true loadings; the true
-// scores.
+// The tables: answers with age, sex and diagnoses; descriptions of the items; true loadings; true scores.
 const (
 	QuestionnaireAnswers  QuestionnairePart = "answers"
 	QuestionnaireCodebook QuestionnairePart = "codebook"
@@ -36,15 +34,15 @@ const (
 	QuestionnaireScores   QuestionnairePart = "scores"
 )
 
-// QuestionnaireTop is the largest answer, "always"; the least is 0, "never".
+// QuestionnaireTop is the largest answer, "always"; the smallest is 0, "never".
 const QuestionnaireTop = 4
 
-// How answers come about.
+// Parameters of the model of WriteQuestionnaire.
 const (
 	questionnaireStream = 0x6974_656d_73 // "items"
 
-	absent    = 0.4  // probability that a construct is not present at all
-	comorbid  = 0.35 // share of mood that comes from anxiety: worry and low mood go together
+	absent    = 0.4  // probability that a construct is absent
+	comorbid  = 0.35 // share of mood that comes from anxiety
 	answerSD  = 0.45 // of the noise in an answer
 	youngest  = 6
 	oldest    = 17
@@ -89,9 +87,9 @@ var readConstructs = sync.OnceValues(func() (all []construct, err error) {
 //
 //	round(own·w + cross·w′ + older·(age − 6)/11 + boys + noise), cut at 0 and 4
 //
-// where w and w′ in [0, 1] say how far the constructs are present; a reversed item has 4 less that. Participant i is a
-// function of the seed and of i. Equal settings give equal bytes. It returns an error if the settings make no sense,
-// when ctx ends, and when w fails.
+// where w and w′ in [0, 1] are the scores of the constructs; for a reversed item it is 4 minus that. Participant i is a
+// function of the seed and i. Equal settings give equal bytes. It returns an error for invalid settings, when ctx ends,
+// and when w fails.
 func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart, s QuestionnaireSettings) error {
 	if s.Participants < 1 || !(s.Missing >= 0 && s.Missing < 1) || s.Visits < 0 {
 		return errors.New("participants must be at least 1, the probability of missing answers from 0 to below 1, " +
@@ -102,7 +100,7 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 		return err
 	}
 	out := csv.NewWriter(w)
-	row := func(first string, others ...string) { _ = out.Write(append([]string{first}, others...)) } // Error tells
+	row := func(first string, others ...string) { _ = out.Write(append([]string{first}, others...)) } // see out.Error
 	var names, diagnoses, items []string
 	for _, c := range all {
 		names, diagnoses = append(names, c.Name), append(diagnoses, c.Diagnosis)
@@ -151,7 +149,7 @@ func WriteQuestionnaire(ctx context.Context, w io.Writer, part QuestionnairePart
 	return out.Error()
 }
 
-// eachItem calls f with the items, which are named after their construct.
+// eachItem calls f with each item and its name, such as the construct's name and _1.
 func eachItem(all []construct, f func(name string, c int, item *surveyItem)) {
 	for c := range all {
 		for j := range all[c].Items {
@@ -168,7 +166,7 @@ func decimals(values []float64) []string {
 	return cells
 }
 
-// participant returns participant i's true scores and the cells of each visit: answers, age, sex and diagnoses.
+// participant returns the true scores of participant i and the cells of each visit: answers, age, sex and diagnoses.
 func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []float64, visits [][]string) {
 	random := rand.New(rand.NewPCG(s.Seed, questionnaireStream+uint64(i)))
 	scores = make([]float64, len(all))
@@ -195,7 +193,7 @@ func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []fl
 	return scores, visits
 }
 
-// answers returns the cells of answers, age and sex.
+// answers returns the cells of the answers, age and sex.
 func (s *QuestionnaireSettings) answers(random *rand.Rand, all []construct, scores []float64,
 	age, boy int,
 ) (cells []string) {

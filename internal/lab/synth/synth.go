@@ -1,23 +1,20 @@
-// Package synth generates triage notes that a nurse could have typed, from a known topic model and admission rule.
-// Users can try the product without notes of their own. All phrases are invented; catalogue.yaml holds them.
+// Package synth generates triage notes from a known topic model and admission rule, so that users can try the product
+// without their own notes. All phrases are invented; catalogue.yaml holds them.
 //
-// A visit has one presenting complaint. Its note mentions phrases of that complaint's topics, of topics that any
-// complaint can have (transport, history, frailty, …) and, now and then, of a second complaint. The log-odds of
-// admission are linear in what the note mentions:
+// A visit has one presenting complaint. Its note holds phrases from that complaint's topics, from topics shared by all
+// complaints (transport, history, frailty, …) and sometimes from a second complaint. The log-odds of admission are
+// linear in the number of phrases:
 //
 //	logit P(admitted) = Intercept[c] + Σ_t Coefficient[t]·m[t] + Age·(age-50)/10
 //	                  + Acuity·(acuity-3) + HR·(hr-85)/10 + SpO2·(spo2-97)
 //
-// Here m[t] counts the phrases of topic t in the note. Phrases that are denied ("denies …", "no …") count for nothing.
-// Around the phrases are age and sex, durations, vital signs and empty words, in shorthand and with typing errors.
+// Here m[t] counts the phrases of topic t in the note, except denied ones ("denies …", "no …"). The rest of the text is
+// age and sex, durations, vital signs and filler words, in shorthand and with typing errors.
 //
-// Every seventh visit or so is of a patient who was there before, with the same complaint; PatientID tells.
+// About one visit in seven is a return of an earlier patient (PatientID) with the same complaint. Changes lets the
+// hospital drift, and Outcomes returns the outcomes as messages: delayed, and sometimes corrected or cancelled.
 //
-// Changes let the hospital change over time, and Outcomes tells what its outcomes would be as messages: late, and now
-// and then corrected or cancelled.
-//
-// Note i is a function of the settings and of i alone, so that generators can run in parallel. A Generator is safe for
-// concurrent use, except Next.
+// Note i is a function of the settings and i alone, and a Generator is safe for concurrent use.
 package synth
 
 import (
@@ -35,25 +32,22 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
-// Settings describe a stream of notes.
+// Settings describe a stream of notes. A zero Start means 2026-01-01, a zero Interval ten minutes.
 type Settings struct {
-	Seed uint64
-	// Start is the earliest arrival, Interval the mean time between two; zero means 2026-01-01 and ten minutes.
-	Start    time.Time
-	Interval time.Duration
-	// Misspelling is the probability that a word of at least five letters has a typing error, from 0 to 1.
-	// DefaultMisspelling is a realistic rate.
-	Misspelling float64
-	Changes     Changes
-	Labels      Labels
+	Seed        uint64        `help:"Seed: equal seeds give equal notes." default:"1"`
+	Start       time.Time     `help:"Earliest arrival." format:"2006-01-02" default:"2026-01-01"`
+	Interval    time.Duration `help:"Mean time between arrivals." default:"10m"`
+	Misspelling float64       `help:"Probability of a typing error in a word of five letters or more." default:"${misspelling}"`
+	Labels
+	Changes
 }
 
-// DefaultMisspelling is a typing error in every fortieth longer word.
+// DefaultMisspelling is a realistic rate of typing errors.
 const DefaultMisspelling = 0.025
 
 const defaultInterval = 10 * time.Minute
 
-// Note is a note with what is known about it.
+// Note is a note with its outcome.
 type Note struct {
 	msg.Note
 	Admitted    bool
@@ -68,14 +62,13 @@ type Generator struct {
 	topics     []theme // of all complaints
 	shared     []int   // indices of the topics that any complaint can have
 	pick       []float64
-	next       int
 }
 
-// complaint is a presentation with its index of topics.
+// complaint is a presentation with the indices and cumulative shares of its topics.
 type complaint struct {
 	presentation
-	topics []int     // indices of its topics
-	pick   []float64 // cumulative shares of its topics
+	topics []int
+	pick   []float64
 }
 
 // New returns a generator whose first note is number 0.
@@ -119,7 +112,7 @@ func New(s Settings) (*Generator, error) {
 	return g, nil
 }
 
-// effects are the coefficients of what is not in the text: of ten years, one level, 10/min and one percent.
+// effects are the coefficients of the values outside the text, per ten years, one level, 10/min and one percent.
 var effects = struct{ Age, Acuity, HR, SpO2 float64 }{Age: 0.16, Acuity: -0.45, HR: 0.12, SpO2: -0.1}
 
 // strength scales the coefficients of the catalogue so that the true probabilities reach an AUROC of about 0.89 over
@@ -133,16 +126,10 @@ func (g *Generator) add(t theme) int {
 	return len(g.topics) - 1
 }
 
-// Next returns one note after another. It is not safe for concurrent use.
-func (g *Generator) Next() Note {
-	g.next++
-	return g.At(g.next - 1)
-}
-
-// golden spreads the numbers of notes over the seeds: the increment of SplitMix64 (Steele, Lea & Flood 2014).
+// golden spreads the seeds of the notes: the increment of SplitMix64 (Steele, Lea & Flood 2014).
 const golden = 0x9e3779b97f4a7c15
 
-// visit is a note that is being made.
+// visit is a note under construction.
 type visit struct {
 	*rand.Rand
 	n      Note
@@ -153,11 +140,8 @@ type visit struct {
 	vitals shift
 }
 
-// said is a phrase that the note will hold.
-type said struct {
-	topic  int
-	phrase int
-}
+// said is a phrase of the note.
+type said struct{ topic, phrase int }
 
 // At returns note i, i ≥ 0.
 func (g *Generator) At(i int) Note { return g.visit(i).n }
@@ -175,7 +159,7 @@ func (g *Generator) visit(i int) *visit {
 
 	age := v.person()
 	v.n.PatientID = "P" + strconv.FormatUint(g.settings.Seed, 36) + "-" + strconv.Itoa(patient)
-	if patient != i { // the same person with the same complaint, but all else is of today
+	if patient != i { // only the person and the complaint are the same as before
 		v.Rand = g.random(i, forNote)
 	}
 	g.choose(v, age)
@@ -186,13 +170,12 @@ func (g *Generator) visit(i int) *visit {
 	return v
 }
 
-// comeback is the share of visits by patients who were there before, lately at most that many visits ago.
 const (
-	comeback = 0.15
-	lately   = 2000
+	comeback = 0.15 // share of return visits
+	lately   = 2000 // largest number of visits since the previous one
 )
 
-// patient returns the first visit of the patient of visit i.
+// patient returns the index of the first visit of visit i's patient.
 func (g *Generator) patient(i int) int {
 	for i > 0 {
 		r := rand.New(rand.NewPCG(^g.settings.Seed, (uint64(i)+1)*golden))
@@ -250,7 +233,7 @@ func (g *Generator) choose(v *visit, age float64) {
 	for _, t := range g.shared {
 		p := g.topics[t].Weight
 		if c := g.topics[t].Coefficient; c > 0 {
-			p *= 0.4 + age/70 // the old come by ambulance, with a history
+			p *= 0.4 + age/70 // older patients come by ambulance, with a history
 		} else {
 			p *= max(0.3, 1.6-age/70)
 		}
@@ -288,10 +271,10 @@ func (g *Generator) mention(v *visit, t, count int) {
 	}
 }
 
-// missing is the probability that acuity, or all vital signs, were not taken.
+// missing is the probability that acuity, or all vital signs, are missing.
 const missing = 0.03
 
-// measure draws acuity and vital signs, and returns what they add to the log-odds, even if they were not taken.
+// measure draws acuity and vital signs, and returns their effect on the log-odds, even if the note lacks them.
 func (v *visit) measure() float64 {
 	acuity := min(max(math.Round(3-0.4*v.effect+0.6*v.NormFloat64()), 1), 5)
 	around := func(mean, sd, low, high float64) float64 {
@@ -318,7 +301,7 @@ func (v *visit) measure() float64 {
 	return effects.Acuity*(acuity-3) + effects.HR*(hr-85)/10 + effects.SpO2*(spo2-97)
 }
 
-// draw returns an index; c holds the running sums of the probabilities.
+// draw draws an index; c holds cumulative probabilities.
 func draw(r *rand.Rand, c []float64) int {
 	u := r.Float64()
 	for i, x := range c {
@@ -329,7 +312,7 @@ func draw(r *rand.Rand, c []float64) int {
 	return len(c) - 1
 }
 
-// cumulate returns the running sums of the shares in the sum of the weights.
+// cumulate returns the cumulative sums of the weights, as shares of their total.
 func cumulate(weights []float64) []float64 {
 	var sum, before float64
 	for _, w := range weights {
@@ -343,7 +326,7 @@ func cumulate(weights []float64) []float64 {
 	return c
 }
 
-// Probabilities of what stands around the phrases.
+// Probabilities of the parts around the phrases.
 const (
 	saysDuration = 0.55
 	saysDenials  = 0.4
@@ -389,7 +372,7 @@ type writer struct {
 	misspelling float64
 }
 
-// person writes age and sex, in one of the ways of nurses.
+// person writes age and sex in one of several styles.
 func (w *writer) person() {
 	sex, long := "f", "female"
 	if w.n.Sex == "M" {
@@ -457,7 +440,7 @@ func (w *writer) phrase(p phrase) {
 	}
 }
 
-// shortest is the least number of letters of a word that can have a typing error.
+// shortest is the length of the shortest word that can have a typing error.
 const shortest = 5
 
 // mistype makes typing errors in the words after start.

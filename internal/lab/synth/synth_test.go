@@ -49,7 +49,7 @@ func TestNotesDependOnTheirNumberOnly(t *testing.T) {
 	first, second := generator(t, s), generator(t, s)
 	notes := make([]Note, n)
 	for i := range notes {
-		notes[i] = first.Next()
+		notes[i] = first.At(i)
 	}
 	var wg sync.WaitGroup
 	parallel := make([]Note, n)
@@ -72,8 +72,8 @@ func TestGolden(t *testing.T) {
 	t.Parallel()
 	g := generator(t, Settings{Seed: 7, Misspelling: DefaultMisspelling})
 	var got []byte
-	for range 20 {
-		n := g.Next()
+	for i := range 20 {
+		n := g.At(i)
 		got = append(n.AppendJSON(got), '\n')
 	}
 	const path = "testdata/notes.jsonl"
