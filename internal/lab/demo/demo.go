@@ -1,4 +1,4 @@
-// Package demo runs the whole product in one process on the embedded broker. It generates notes from a known topic
+// Package demo runs the whole product in one process with the embedded broker. It generates notes from a known topic
 // model and admission rule, trains on some, streams others, and compares the predictions with the truth.
 package demo
 
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -31,19 +32,19 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// Options configure a demo. Those with help are flags of the command.
+// Options configure a demo.
 type Options struct {
 	Duration time.Duration `help:"How long to stream, from the first note." default:"10m"`
 	Rate     float64       `help:"Notes per second." default:"5"`
 	Port     int           `help:"Port for the pages, the API and metrics; if it is in use, a free one." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
-	Nights   int           `help:"Simulate so many days instead, with a retraining every night and a rollback at the end." default:"0"`
+	Nights   int           `help:"Simulate this many days instead, with a retraining every night and a rollback at the end." default:"0"`
 	Training int           `kong:"-"` // number of notes to train on; 0 is sample.Notes
 	PerDay   int           `kong:"-"` // number of visits on a simulated day; 0 is perDay
 	Version  string        `kong:"-"`
 	Logger   *slog.Logger  `kong:"-"`
-	// Say takes lines for people, Show takes each prediction and its bytes, Progress takes the progress of training.
-	// Only one goroutine at a time calls them.
+	// Say prints a line, Show prints a prediction, whose JSON is value, and Progress reports the training. They are
+	// never called concurrently.
 	Say      func(format string, args ...any)      `kong:"-"`
 	Show     func(p *msg.Prediction, value []byte) `kong:"-"`
 	Progress train.Progress                        `kong:"-"`
@@ -54,8 +55,8 @@ type Summary struct {
 	Notes  int `json:"notes"` // streamed and answered
 	Lost   int `json:"lost"`
 	Models int `json:"models"`
-	// of the predictions against the outcomes; null if all outcomes are alike
-	AUROC          *float64 `json:"auroc"`
+
+	AUROC          *float64 `json:"auroc"`          // of the predictions; null if all outcomes are the same
 	TruthAUROC     *float64 `json:"truth_auroc"`    // of the true probabilities: a model can do better only by chance
 	MeanError      float64  `json:"mean_error"`     // mean |probability − true probability|
 	PerSecond      float64  `json:"per_second"`     // notes answered
@@ -68,8 +69,7 @@ type Summary struct {
 // settle is how long to wait for answers after the last note.
 const settle = 10 * time.Second
 
-// Run runs the demo until its duration is over or ctx ends, and returns its result. The result is nil if the demo ended
-// before the first prediction.
+// Run runs the demo for its duration or until ctx ends, and returns its result, or nil if there was no prediction.
 func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "wardcast-demo-")
@@ -108,7 +108,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	cfg.Beds.Available = available()
 	s := &Summary{Models: len(trained.Bundles), TrainingSecs: time.Since(began).Seconds()}
-	o.Say("Training took %.1f s: a model for all complaints, and %d more for complaints that do better with their own.",
+	o.Say("Training took %.1f s: a model of all complaints. Complaints with a separate model: %d.",
 		s.TrainingSecs, s.Models-1)
 
 	broker, err := embedded.Start(
@@ -129,7 +129,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 		Options: o, generator: g, department: newDepartment(o.Seed, o.Rate), config: &cfg, summary: s,
 		began: began, sent: map[string]sent{},
 	}
-	// The app ends after the stream has been read; the folder is deleted last.
+	// The app ends after the stream has been read, and the folder is deleted last.
 	appCtx, stopApp := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopApp()
 	parts, streamCtx := errgroup.WithContext(ctx)
@@ -144,7 +144,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	return run.result()
 }
 
-// listen listens on this loopback port, or on a free one if it is in use.
+// listen listens on this loopback port, or on a free port if it is in use.
 func listen(ctx context.Context, port int) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil && port != 0 {
@@ -179,7 +179,7 @@ type run struct {
 	first     time.Time
 }
 
-// stream sends notes until the duration is over or ctx ends, then reads predictions until all are there.
+// stream sends notes for the duration or until ctx ends, then waits for the remaining predictions.
 func (r *run) stream(ctx context.Context, a *app.App) error {
 	if a.Ready(ctx) != nil {
 		return nil // stopped while it started
@@ -190,7 +190,7 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 		return err
 	}
 	defer client.Close()
-	r.Say("Streaming %g notes/s for %v through the broker at %s, to be watched at http://%s/. Ctrl-C ends.", r.Rate,
+	r.Say("Streaming %g notes/s for %v through the broker at %s. Watch at http://%s/. Stop with Ctrl-C.", r.Rate,
 		r.Duration, brokers[0], r.config.HTTP.Listen)
 	readCtx, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopReading()
@@ -210,7 +210,7 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 	notes := sample.Stream{
 		Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note,
 	}
-	// a machine that is too slow for the rate sends fewer
+	// A machine that is too slow for the rate sends fewer notes.
 	sending, stop := context.WithTimeout(ctx, r.Duration+time.Second)
 	defer stop()
 	err = notes.Send(sending, producer)
@@ -265,7 +265,7 @@ func (r *run) result() (*Summary, error) {
 		return nil, nil
 	}
 	for i := range r.p {
-		s.MeanError += max(r.p[i]-r.truth[i], r.truth[i]-r.p[i]) / float64(s.Notes)
+		s.MeanError += math.Abs(r.p[i]-r.truth[i]) / float64(s.Notes)
 	}
 	latency := sample.Quantiles(r.latencies)
 	s.LatencyP50, s.LatencyP99 = latency.P50, latency.P99

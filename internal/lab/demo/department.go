@@ -19,12 +19,11 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// inDepartment is how many patients wait in the demo, about. At 20 notes a second they would be thousands if each had
-// arrived with the note. So notes come late: a patient has waited most of the usual hours when the note comes, and the
-// decision follows within seconds.
+// inDepartment is about the number of patients waiting in the demo. If notes came at the arrival, there would be
+// thousands. So notes come late: most of the usual waiting time is over, and the decision follows within seconds.
 const inDepartment = 40
 
-// available are beds by ward: the demo shows the probability that more are needed.
+// available returns the available beds by ward; the demo shows the probability that more are needed.
 func available() map[string]int {
 	return map[string]int{beds.All: 20, "CARD": 4, "ICU": 2, "MED": 9, "ORTHO": 4, "PAED": 3, "SURG": 4}
 }
@@ -45,7 +44,7 @@ func newDepartment(seed uint64, rate float64) *department {
 	}
 }
 
-// arrive sets when the patient of a note that comes now arrived, and keeps the outcome until it is due.
+// arrive sets the arrival time of a note that comes now, and keeps the outcome until it is due.
 func (d *department) arrive(g *synth.Generator, i int, n *msg.Note) {
 	outcome, stay := ended(g, i, n)
 	d.mu.Lock()
@@ -59,11 +58,11 @@ func (d *department) arrive(g *synth.Generator, i int, n *msg.Note) {
 	slices.SortStableFunc(d.due, func(a, b due) int { return a.at.Compare(b.at) })
 }
 
-// ended returns how the visit of note i, which is n, ends, and how long after the arrival.
+// ended returns the outcome of note i, which is n, and the time from arrival to decision.
 func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) {
 	events := g.Outcomes(i)
 	o := events[len(events)-1].Outcome
-	arrived, _ := time.Parse(time.RFC3339, n.ArrivedAt) // as the generator formatted them
+	arrived, _ := time.Parse(time.RFC3339, n.ArrivedAt) // the generator formatted both
 	decided, _ := time.Parse(time.RFC3339, o.DecidedAt)
 	if o.Disposition == msg.Admitted {
 		o.Ward = synth.Ward(rand.New(rand.NewPCG(uint64(i), math.MaxUint64)), n)
@@ -71,12 +70,9 @@ func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) 
 	return o, decided.Sub(arrived)
 }
 
-// taken is how often outcomes that are due are sent.
-const taken = 100 * time.Millisecond
-
 // send sends outcomes when they are due until ctx ends.
 func (d *department) send(ctx context.Context, topic string, producer *ingest.Producer) error {
-	for sample.Pause(ctx, taken) == nil {
+	for sample.Pause(ctx, 100*time.Millisecond) == nil {
 		if messages := d.take(time.Now()); len(messages) > 0 {
 			if err := producer.Produce(ctx, topic, messages); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("sending outcomes: %w", err)
@@ -98,21 +94,20 @@ func (d *department) take(now time.Time) (messages []*ingest.Output) {
 	return messages
 }
 
-// due is an outcome and when it is sent.
+// due is an outcome and the time to send it.
 type due struct {
 	at      time.Time
 	outcome msg.Outcome
 }
 
-// past is how long before the demo the visits came that the models were trained on: calibration needs the forecasts of
-// 67 days, after four weeks to learn from.
+// past is the time span of the training visits: calibration needs the forecasts of 67 days, after four weeks of data.
 const past = 100 * day
 
-// fitBeds learns times, wards and arrivals from the visits that the models were trained on, judges the forecasts of
-// their last weeks as a retraining does, and adds the fit to the store. The generator's visits come at an even pace;
-// here patients arrive independently of each other, as they do.
+// fitBeds learns times, wards and arrivals from the training visits, evaluates the forecasts of the last weeks like a
+// retraining, and adds the fit to the store. The generator's arrivals are evenly spaced; here they are made independent
+// of each other, as in reality.
 func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, store *models.Store) error {
-	first, _ := time.Parse(time.RFC3339, g.At(0).ArrivedAt) // as the generator formatted it
+	first, _ := time.Parse(time.RFC3339, g.At(0).ArrivedAt) // the generator formatted it
 	h := &beds.History{From: first, AsOf: first.Add(past)}
 	arrivals := rand.New(rand.NewPCG(uint64(len(trained.OutOfFold)), inDepartment))
 	for i, p := range trained.OutOfFold {
@@ -130,10 +125,10 @@ func fitBeds(ctx context.Context, g *synth.Generator, trained *train.Trained, st
 		h.Visits = append(h.Visits, v)
 	}
 	fit, err := beds.Learn(h)
-	if err != nil {
-		return fmt.Errorf("learning the bed demand: %w", err)
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(fit)
 	}
-	data, err := json.Marshal(fit)
 	if err != nil {
 		return fmt.Errorf("learning the bed demand: %w", err)
 	}

@@ -16,26 +16,25 @@ import (
 	"github.com/wardcast/wardcast/models"
 )
 
-// ledger holds every note against its predictions.
+// ledger matches notes with their predictions.
 type ledger struct {
 	mu       sync.Mutex
-	waiting  map[string]bool // visits that were sent and have no prediction yet
+	waiting  map[string]bool // visits sent without a prediction yet
 	answered map[string]bool
 	repeated int
 	by       map[version]int    // predictions
-	brought  map[version]string // the generation that brought each version
-	last     Nights             // at the last settlement
+	brought  map[version]string // first generation of each version
+	last     Nights             // at the last call of settle
 
-	// What is served since when, what of it was not served before, and the partitions without an answer by that.
-	served  map[version]bool
-	changed map[version]bool
-	since   time.Time
-	pending map[int]bool
+	served  map[version]bool // now
+	changed map[version]bool // those of served that were not served before
+	since   time.Time        // of the change
+	pending map[int]bool     // partitions without an answer by a changed version
 	took    time.Duration
 	done    chan struct{}
 }
 
-// version is one of a model.
+// version is a version of a model.
 type version struct{ model, version string }
 
 func newLedger() *ledger {
@@ -50,8 +49,7 @@ func (l *ledger) sent(visit string) {
 	l.waiting[visit] = true
 }
 
-// serve says that a generation is served since a time. Scorers may take it up before serve is called; their next
-// answers show it then.
+// serve records that a generation is served since a time. Scorers may already have loaded it.
 func (l *ledger) serve(g *models.Generation, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +71,7 @@ func (l *ledger) serve(g *models.Generation, since time.Time) {
 	}
 }
 
-// take takes a prediction. Notes and predictions have the same keys, so that a partition is that of one scorer.
+// take records a prediction. Its key is that of the note, so each partition belongs to one scorer.
 func (l *ledger) take(m *kafka.Message) error {
 	now := time.Now()
 	var p msg.Prediction
@@ -99,7 +97,7 @@ func (l *ledger) take(m *kafka.Message) error {
 	return nil
 }
 
-// total returns the sums so far.
+// total returns the current totals.
 func (l *ledger) total() *Nights {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,13 +111,13 @@ func (l *ledger) total() *Nights {
 	return n
 }
 
-// patience is how long the scorers have to take up a generation.
+// patience is the time limit for the scorers to load a generation.
 const patience = time.Minute
 
-// swapped waits until every partition has an answer by what is served now.
+// swapped waits until every partition has an answer by the generation served now.
 func (s *simulation) swapped(ctx context.Context, n *Night) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience,
-		fmt.Errorf("the scorers did not take up generation %s in %v", n.Generation, patience))
+		fmt.Errorf("the scorers did not load generation %s in %v", n.Generation, patience))
 	defer cancel()
 	select {
 	case <-s.ledger.done:
@@ -131,7 +129,7 @@ func (s *simulation) swapped(ctx context.Context, n *Night) error {
 	return nil
 }
 
-// settle waits for the predictions of all notes that were sent, and reports the night.
+// settle waits for the predictions of all notes sent, and reports the night.
 func (s *simulation) settle(ctx context.Context, n *Night) error {
 	for deadline := time.Now().Add(settle); s.ledger.total().Lost > 0 && time.Now().Before(deadline); {
 		if err := sample.Pause(ctx, 10*time.Millisecond); err != nil {

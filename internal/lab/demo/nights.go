@@ -25,25 +25,23 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// perDay is the number of visits a day, of a group of hospitals: what a retraining needs must come in three days.
-const perDay = 2000
-
-// scorers is how many scorers share the notes.
-const scorers = 2
+const (
+	perDay  = 2000 // visits, as in a group of hospitals: three days must be enough for a retraining
+	scorers = 2
+	day     = 24 * time.Hour
+)
 
 // begin is the day before the first simulated one.
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-const day = 24 * time.Hour
-
-// built says what is built into each day. All that follows comes from the notes, the outcomes and the gate.
+// built describes the change that is built into each day. Everything else follows from the notes, outcomes and gate.
 var built = []string{
 	1: "a new interface: notes come in capitals, under a header",
 	2: "a bad day: every visit of the day gets the outcome of the next visit",
 	3: "a ward has closed: the log-odds of every admission fall by 1",
 }
 
-// changing returns the settings of the generator.
+// changing returns the settings of the generator for the changes in built.
 func changing(seed uint64, perDay int) synth.Settings {
 	return synth.Settings{
 		Seed: seed, Start: begin, Interval: day / time.Duration(perDay), Misspelling: synth.DefaultMisspelling,
@@ -52,31 +50,29 @@ func changing(seed uint64, perDay int) synth.Settings {
 	}
 }
 
-// Night is what a night of the demo came to. The first, number 0, makes the first models; the last is the rollback.
+// Night is the result of a night. Night 0 makes the first models; the last one is the rollback.
 type Night struct {
 	Night    int           `json:"night"`
 	Date     string        `json:"date"` // of the day before
 	BuiltIn  string        `json:"built_in,omitempty"`
 	Decision gate.Decision `json:"decision,omitempty"` // none for the rollback
 	Reason   string        `json:"reason"`
-	// Later counts the notes that the gate judged on, Events the admissions among them.
-	Later      int    `json:"later_notes,omitempty"`
-	Events     int    `json:"later_admissions,omitempty"`
-	Champion   *Worth `json:"champion,omitempty"`
-	Challenger *Worth `json:"challenger,omitempty"`
-	// Alignment counts the topics of the challenger that keep their number.
-	Alignment *train.Alignment `json:"alignment,omitempty"`
-	// Generation is served from then on. SwapSeconds is the time from the change in the store to the first answer by it
-	// on each partition; null if nothing changed, or no scorer ran yet.
-	Generation  string   `json:"generation"`
+	// Later counts the notes that the gate judged by, Events the admissions among them.
+	Later      int              `json:"later_notes,omitempty"`
+	Events     int              `json:"later_admissions,omitempty"`
+	Champion   *Worth           `json:"champion,omitempty"`
+	Challenger *Worth           `json:"challenger,omitempty"`
+	Alignment  *train.Alignment `json:"alignment,omitempty"` // topics of the challenger that keep their number
+	Generation string           `json:"generation"`          // served from now on
+	// SwapSeconds is the time from the change in the store until every partition has an answer by the new generation;
+	// null if nothing changed or no scorer ran yet.
 	SwapSeconds *float64 `json:"swap_seconds"`
-	// Notes were sent since the night before, Lost of them have no prediction, Repeated have more than one.
-	Notes    int `json:"notes"`
-	Lost     int `json:"lost"`
-	Repeated int `json:"repeated"`
+	Notes       int      `json:"notes"`    // sent since the night before
+	Lost        int      `json:"lost"`     // notes without a prediction
+	Repeated    int      `json:"repeated"` // predictions beyond one for each note
 }
 
-// Worth is what models are worth on the later notes.
+// Worth is the quality of models on the later notes.
 type Worth struct {
 	LogLoss float64  `json:"log_loss"`
 	AUROC   *float64 `json:"auroc"`
@@ -92,10 +88,9 @@ type Nights struct {
 	Seconds  float64        `json:"seconds"`
 }
 
-// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker,
-// two scorers answer, and each night a retraining reads both topics while notes keep coming. At the end the last change
-// is rolled back. onNight is called after each night; its error ends the run. The result is nil if ctx ended before the
-// last night.
+// RunNights simulates o.Nights days of a hospital in one process: notes and outcomes go through the embedded broker, two
+// scorers answer, and every night a retraining reads both topics. At the end the last change is rolled back. An error of
+// onNight, called after each night, ends the run. The result is nil if ctx ended before.
 func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (_ *Nights, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "wardcast-demo-")
@@ -153,7 +148,7 @@ type simulation struct {
 	outcomes  []synth.Outcome
 }
 
-// run makes the first models of the day before, then starts the scorers and lives through the days.
+// run makes the first models from the day before, starts the scorers and simulates the days.
 func (s *simulation) run(ctx context.Context) (err error) {
 	topics := s.config.Kafka.Topics
 	if err := s.client.CreateTopics(ctx, ingest.Topic{Name: topics.Notes}, ingest.Topic{Name: topics.Outcomes},
@@ -171,7 +166,7 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	if _, err := s.retrain(ctx, first); err != nil {
 		return err
 	}
-	// The scorers and the reader end after the last night; the broker is closed after them.
+	// The scorers and the reader end after the last night, before the broker.
 	partsCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	parts, nightsCtx := errgroup.WithContext(ctx)
@@ -191,7 +186,7 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	return parts.Wait()
 }
 
-// start starts the scorers and what reads their predictions.
+// start starts the scorers and the reader of their predictions.
 func (s *simulation) start(ctx context.Context, parts *errgroup.Group) (all []*app.App, err error) {
 	for range scorers {
 		a, err := app.New(ctx,
@@ -230,7 +225,7 @@ func (s *simulation) nights(ctx context.Context, first *Night) error {
 	return s.awake(ctx, func() (bool, error) { return s.rollback(ctx, last) }, last)
 }
 
-// day sends what is left of the day's notes, and the outcomes that are recorded until midnight.
+// day sends the remaining notes of the day, and the outcomes recorded until midnight.
 func (s *simulation) day(ctx context.Context, n *Night) error {
 	midnight := begin.Add(time.Duration(n.Night+1) * day)
 	n.Date = midnight.Add(-day).Format(time.DateOnly)
@@ -252,7 +247,7 @@ func (s *simulation) day(ctx context.Context, n *Night) error {
 	return nil
 }
 
-// send sends the next notes at a rate; 0 is as fast as it goes. It ends early with ctx.
+// send sends the next notes at a rate (0: as fast as possible). It ends early with ctx.
 func (s *simulation) send(ctx context.Context, count int, rate float64) error {
 	stream := sample.Stream{
 		Topic: s.config.Kafka.Topics.Notes, Count: count, Rate: rate, Message: func(int) *ingest.Output {
@@ -265,8 +260,8 @@ func (s *simulation) send(ctx context.Context, count int, rate float64) error {
 	return stream.Send(ctx, s.producer)
 }
 
-// awake lets notes of the next day, or days on a slow machine, come while change runs and until the scorers have taken
-// it up. change reports whether another generation is served.
+// awake sends notes of the next day, or days on a slow machine, while change runs and until the scorers have loaded the
+// result. change reports whether another generation is served.
 func (s *simulation) awake(ctx context.Context, change func() (bool, error), n *Night) error {
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
@@ -288,7 +283,7 @@ func (s *simulation) awake(ctx context.Context, change func() (bool, error), n *
 	return s.settle(ctx, n)
 }
 
-// retrain runs the retraining that `wardcast retrain` runs, and reports whether another generation is served.
+// retrain retrains like `wardcast retrain`, and reports whether another generation is served.
 func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err error) {
 	topics := s.config.Kafka.Topics
 	if err := s.store.Create(ctx); err != nil {
@@ -306,12 +301,6 @@ func (s *simulation) retrain(ctx context.Context, n *Night) (changed bool, err e
 	if err != nil {
 		return false, fmt.Errorf("night %d: %w", n.Night, err)
 	}
-	n.judged(r)
-	return r.Promotion.Served != nil, s.serving(ctx, n)
-}
-
-// judged takes the verdict and its figures.
-func (n *Night) judged(r *retrain.Result) {
 	v := r.Promotion.Verdict
 	n.Decision, n.Reason, n.Alignment = v.Decision, v.Reason, r.Trained.Outcomes[0].Alignment
 	if c := v.Figures.Challenger; c != nil {
@@ -320,9 +309,10 @@ func (n *Night) judged(r *retrain.Result) {
 	if c := v.Figures.Champion; c != nil {
 		n.Champion = worth(c)
 	}
+	return r.Promotion.Served != nil, s.serving(ctx, n)
 }
 
-// rollback takes the last change back, if there was one, and reports whether there was.
+// rollback takes the last change back and reports whether there was one.
 func (s *simulation) rollback(ctx context.Context, n *Night) (changed bool, err error) {
 	err = s.store.Rollback(ctx, models.Change{From: s.served, By: "demo", Why: n.Reason, Command: "wardcast demo"})
 	if errors.Is(err, models.ErrNotFound) {
@@ -333,7 +323,7 @@ func (s *simulation) rollback(ctx context.Context, n *Night) (changed bool, err 
 	return err == nil, s.serving(ctx, n)
 }
 
-// serving records in the night and, if it changed, in the ledger which generation is served.
+// serving records the served generation in the night and, if it changed, in the ledger.
 func (s *simulation) serving(ctx context.Context, n *Night) error {
 	g, err := s.store.Champion(ctx)
 	if err != nil {
