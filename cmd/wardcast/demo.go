@@ -34,7 +34,7 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	bar := cli.NewProgress(d, "training")
 	say := func(format string, args ...any) {
 		bar.Finish()
-		_, _ = fmt.Fprintf(d.Err, format+"\n", args...) // talk, not data
+		_, _ = fmt.Fprintf(d.Err, format+"\n", args...) // progress, not data
 	}
 	out := bufio.NewWriter(d.Out) // keeps the first error
 	show := func(_ *msg.Prediction, value []byte) { line(out, "%s\n", value) }
@@ -59,25 +59,21 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.JSON() {
 		return cli.PrintJSON(d.Out, map[string]any{"summary": s})
 	}
-	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (half of them), %.1f ms (99 %%).\n",
+	line(out, "\n%d notes answered at %.1f notes/s, %d lost; latency %.1f ms (median), %.1f ms (99th percentile).\n",
 		s.Notes, s.PerSecond, s.Lost, s.LatencyP50, s.LatencyP99)
-	line(out, "AUROC %s; the rule that made the notes reaches %s. Mean distance from the true probability: %.3f.\n",
+	line(out, "AUROC %s, of the true probabilities %s. Mean absolute error of the probabilities: %.3f.\n",
 		cli.Digits(s.AUROC, 3), cli.Digits(s.TruthAUROC, 3), s.MeanError)
 	line(out, "Training took %.1f s, the first prediction came after %.1f s.\n", s.TrainingSecs, s.FirstAfterSecs)
 	return out.Flush()
 }
 
-// line writes without delay, so that each prediction is seen as it comes.
+// line writes without buffering, so that each prediction appears at once.
 func line(w *bufio.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format, args...) // the writer keeps its error for Flush at the end
+	_, _ = fmt.Fprintf(w, format, args...) // the last Flush returns the error
 	_ = w.Flush()
 }
 
-// shownWords is how many parts of a note the table names.
-const shownWords = 4
-
-// words returns the parts of a note that moved its prediction most, as the nurse wrote them. What she wrote twice
-// stands once.
+// words returns the four parts of a note that moved its prediction most, as typed. A repeated part is listed once.
 func words(p *msg.Prediction) string {
 	var parts []summand
 	for _, e := range p.Evidence {
@@ -93,13 +89,13 @@ func words(p *msg.Prediction) string {
 	}
 	sortLargest(parts)
 	var texts []string
-	for _, s := range parts[:min(len(parts), shownWords)] {
+	for _, s := range parts[:min(len(parts), 4)] {
 		texts = append(texts, fmt.Sprintf("%s %+.2f", s.what, s.contribution))
 	}
 	return strings.Join(texts, ", ")
 }
 
-// nights runs the demo of a hospital's nights and reports each as it ends.
+// nights simulates the nights of a hospital and reports each one.
 func (c *demoCmd) nights(ctx context.Context, d *cli.Deps, o demo.Options) error {
 	out := bufio.NewWriter(d.Out)
 	report := func(n *demo.Night) error {
@@ -124,7 +120,7 @@ func (c *demoCmd) nights(ctx context.Context, d *cli.Deps, o demo.Options) error
 	return out.Flush()
 }
 
-// describe writes what a night came to.
+// describe writes the result of a night.
 func describe(out *bufio.Writer, n *demo.Night) {
 	switch {
 	case n.Decision == "":

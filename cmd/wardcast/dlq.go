@@ -21,22 +21,22 @@ import (
 type dlqCmd struct {
 	List   dlqListCmd   `cmd:"" help:"List dead letters, the newest last." example:"wardcast dlq list --config wardcast.yaml --by-reason"`
 	Show   dlqShowCmd   `cmd:"" help:"Show one dead letter." example:"wardcast dlq show 0/17 --config wardcast.yaml"`
-	Replay dlqReplayCmd `cmd:"" help:"Send dead letters back to where they came from." example:"wardcast dlq replay --reason no_model --dry-run --config wardcast.yaml"`
+	Replay dlqReplayCmd `cmd:"" help:"Send dead letters back to the topic that they came from." example:"wardcast dlq replay --reason no_model --dry-run --config wardcast.yaml"`
 }
 
-// deadLetterFlags say of which of the two streams the dead letters are.
+// deadLetterFlags choose the stream of the dead letters.
 type deadLetterFlags struct {
 	Config string `help:"Configuration file of serve." required:"" type:"existingfile" placeholder:"FILE"`
 	Of     string `help:"Whose dead letters: notes or responses (to questionnaires)." enum:"notes,responses" default:"notes"`
 }
 
-// deadLetterBox holds the dead letters of a stream. Who gets them closes the client.
+// deadLetterBox holds the dead letters of a stream. The command closes the client.
 type deadLetterBox struct {
 	deadletter.Box
-	source string // the KafkaTopic where they came from
+	source string // the topic that they came from
 }
 
-// ProvideDeadLetters returns the dead letters. Commands have them as a parameter of Run.
+// ProvideDeadLetters returns the dead letters as a parameter of the commands' Run.
 func (f *deadLetterFlags) ProvideDeadLetters(d *cli.Deps) (*deadLetterBox, error) {
 	c, err := config.Load(f.Config)
 	if err != nil {
@@ -57,11 +57,11 @@ func (f *deadLetterFlags) ProvideDeadLetters(d *cli.Deps) (*deadLetterBox, error
 	return &deadLetterBox{Box: deadletter.Box{Client: client, Topic: dead, Logger: d.Log}, source: source}, nil
 }
 
-// filterFlags say which dead letters.
+// filterFlags choose dead letters.
 type filterFlags struct {
 	Reason []msg.Reason `help:"Only these reasons, such as no_model,scoring_failed." placeholder:"REASON"`
-	Since  time.Time    `help:"Only what died then or later." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
-	Until  time.Time    `help:"Only what died before." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
+	Since  time.Time    `help:"Only dead letters from this time on." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
+	Until  time.Time    `help:"Only dead letters before this time." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`
 }
 
 // Validate is called by the command line's parser.
@@ -85,8 +85,8 @@ type dlqListCmd struct {
 	deadLetterFlags
 	filterFlags
 	cli.Output
-	ByReason bool `help:"Count them by reason instead."`
-	Limit    int  `help:"List the newest so many; 0 lists all." default:"50"`
+	ByReason bool `help:"Count the dead letters by reason instead."`
+	Limit    int  `help:"Maximum number to list, the newest; 0 lists all." default:"50"`
 }
 
 func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) error {
@@ -97,7 +97,7 @@ func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 	all := []deadletter.Letter{}
 	foreign, err := box.Read(ctx, c.filter(), func(l *deadletter.Letter, _ *ingest.Record) error {
 		all = append(all, *l)
-		// partitions come one after another, so that the newest are known at the end
+		// Partitions are read one after another, so the newest are known only at the end.
 		if c.Limit > 0 && len(all) >= 2*c.Limit+1000 {
 			all = newestLetters(all, c.Limit)
 		}
@@ -139,18 +139,18 @@ func newestLetters(all []deadletter.Letter, limit int) []deadletter.Letter {
 
 func warnForeign(d *cli.Deps, n int) {
 	if n > 0 {
-		d.Log.Warn("records of the dead letter topic are no dead letters", "records", n)
+		d.Log.Warn("records of the dead letter topic are not dead letters", "records", n)
 	}
 }
 
 type dlqShowCmd struct {
 	deadLetterFlags
 	cli.Output
-	Place deadletter.Place `arg:"" help:"PARTITION/OFFSET, as list prints it."`
-	Text  bool             `help:"Also show the message: its key and its value, which hold what a patient's note says."`
+	Place deadletter.Place `arg:"" help:"PARTITION/OFFSET, as printed by list."`
+	Text  bool             `help:"Also show the message: its key and its value, with the patient's note."`
 }
 
-// shown is a dead letter with its message, if that was asked for.
+// shown is a dead letter, with --text also its message.
 type shown struct {
 	deadletter.Letter
 	Key   *string `json:"key,omitempty"`
@@ -199,7 +199,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 	return c.Print(d, found, grid)
 }
 
-// safe returns text that no terminal takes for commands: others may write to the topic of dead letters.
+// safe quotes text that may contain commands for the terminal, since other programs can write to the topic.
 func safe(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl) {
 		return s
@@ -211,29 +211,28 @@ type dlqReplayCmd struct {
 	deadLetterFlags
 	filterFlags
 	cli.Output
-	All         bool              `help:"Send all of them; else give --reason, --since, --until or --place."`
+	All         bool              `help:"Send all of them, instead of those chosen by --reason, --since, --until or --place."`
 	Place       *deadletter.Place `help:"Send only this one." placeholder:"PARTITION/OFFSET"`
-	DryRun      bool              `help:"Count what would be sent, and send nothing."`
-	Rate        float64           `help:"Messages per second; 0 is without a limit." default:"100"`
-	MaxAttempts int               `help:"Leave out what has died so often." default:"${maxAttempts}"`
+	DryRun      bool              `help:"Count the messages that would be sent, and send nothing."`
+	Rate        float64           `help:"Messages per second; 0 is no limit." default:"100"`
+	MaxAttempts int               `help:"Leave out messages that have failed this many times." default:"${maxAttempts}"`
 }
 
-// Help says what a replay does.
+// Help describes a replay.
 func (*dlqReplayCmd) Help() string {
 	return "Writes a copy of the message, without the headers of the dead letter, to the topic that it came from. " +
-		"A dead letter that has not its message, since that was too large to be read, is left out. " +
-		"The dead letter stays where it is: a second replay sends it again, and its prediction has the same id as " +
-		"the first. " +
-		"A message that dies again becomes another dead letter, with one attempt more."
+		"A dead letter without its message, which was too large to be read, is left out. " +
+		"The dead letter is kept: a second replay sends it again, and its prediction has the same id as the first. " +
+		"A message that fails again becomes another dead letter, with one more attempt."
 }
 
 // Validate is called by the command line's parser.
 func (c *dlqReplayCmd) Validate() error {
 	switch chosen := len(c.Reason) > 0 || !c.Since.IsZero() || !c.Until.IsZero() || c.Place != nil; {
 	case chosen == c.All:
-		return errors.New("give either --all or which ones: --reason, --since, --until, --place")
+		return errors.New("say which dead letters: --reason, --since, --until or --place, or --all for every one")
 	case c.Rate < 0:
-		return errors.New("--rate is below 0")
+		return errors.New("--rate is negative")
 	case c.MaxAttempts < 1:
 		return errors.New("--max-attempts is below 1")
 	}
@@ -263,6 +262,6 @@ func (c *dlqReplayCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox)
 		DryRun bool `json:"dry_run"`
 	}{sent, c.DryRun}
 	return c.Print(d, report, &cli.Grid{Title: fmt.Sprintf(
-		"%s to %s: %d. Left where they are: %d that died %d times or more, %d from other topics, %d without their "+
-			"message.\n", verb, box.source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)})
+		"%s to %s: %d. Left out: %d that failed %d times or more, %d from other topics, %d without their message.\n",
+		verb, box.source, sent.Sent, sent.Exhausted, c.MaxAttempts, sent.Elsewhere, sent.Lost)})
 }

@@ -23,16 +23,16 @@ type evaluateCmd struct {
 	labelled
 	head
 	cli.Output
-	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to topics, as in sonmf+words (not for bow, which is words alone, smf-w and smf-h). Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
+	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to the topics, for example sonmf+words. Not available for bow (words only), smf-w and smf-h. Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
 	Ranks        []int                `help:"Numbers of topics." default:"10,30,50,100,150"`
 	Weightings   []textproc.Weighting `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
 	Folds        int                  `help:"Folds of the cross-validation." default:"5"`
 	Repeats      int                  `help:"Repetitions of the cross-validation." default:"1"`
 	Test         []string             `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
-	SplitTime    string               `help:"Train on notes before this time, or on the earliest share of them, as in 80%; test on the others." placeholder:"TIME"`
-	PerComplaint string               `help:"Compare on each complaint with enough notes too (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
-	MinDocuments int                  `help:"Notes that a complaint needs for a comparison of its own." default:"${minDocuments}"`
-	Config       string               `help:"Configuration file, whose section input says which values count." type:"existingfile" placeholder:"FILE"`
+	SplitTime    string               `help:"Train on the notes before this time, or on the earliest share, such as 80%; test on the others." placeholder:"TIME"`
+	PerComplaint string               `help:"Also compare on each complaint with enough notes (always or auto), or only on all notes together (never)." enum:"auto,always,never" default:"never"`
+	MinDocuments int                  `help:"Notes that a complaint needs for a separate comparison." default:"${minDocuments}"`
+	Config       string               `help:"Configuration file, whose section input sets the plausible ranges and the spellings of values." type:"existingfile" placeholder:"FILE"`
 }
 
 func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -77,7 +77,7 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 			bar.Finish()
 		}
 		if (errors.Is(err, eval.ErrOneClass) || errors.Is(err, smf.ErrLabels)) && g.Complaint != "" {
-			d.Log.Warn("a complaint is left out: some part of its notes has only one outcome",
+			d.Log.Warn("complaint left out: all notes of a training or test set have the same outcome",
 				"model", bundle.Slug(g.Complaint))
 			continue
 		}
@@ -97,11 +97,11 @@ func (c *evaluateCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return c.Print(d, map[string]any{"scores": scores}, scoreGrid(scores, t.Classes != nil))
 }
 
-// comparison returns what the flags say about the comparison, without the splits.
-func (c *evaluateCmd) comparison() (train.Comparison, error) {
+// comparison returns the comparison that the flags describe, without the splits.
+func (c *evaluateCmd) comparison() (made train.Comparison, err error) {
 	s := train.Default()
 	if err := c.apply(&s); err != nil {
-		return train.Comparison{}, err
+		return made, err
 	}
 	if c.Methods == nil {
 		c.Methods = []string{"majority", "bow", "sonmf", "sonmf+words"}
@@ -111,40 +111,37 @@ func (c *evaluateCmd) comparison() (train.Comparison, error) {
 	}
 	candidates, err := train.Configurations(c.Methods, c.Weightings, c.Ranks)
 	if err != nil {
-		return train.Comparison{}, err
+		return made, err
 	}
 	var supervised, elastic, l1 bool
-	for _, of := range candidates {
-		supervised = supervised || of.Method.Supervised()
-		elastic = elastic || !of.Method.Supervised() && of.Method != train.Majority
-		l1 = l1 || of.Method == train.L1NMF
+	for _, x := range candidates {
+		supervised = supervised || x.Method.Supervised()
+		elastic = elastic || !x.Method.Supervised() && x.Method != train.Majority
+		l1 = l1 || x.Method == train.L1NMF
 	}
 	switch {
 	case c.only(true) != "" && !supervised:
-		return train.Comparison{},
-			cli.Usagef("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true))
+		return made, cli.Usagef("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true))
 	case c.only(false) != "" && !elastic:
-		return train.Comparison{},
-			cli.Usagef("%s applies only to the elastic net, which none of the --methods uses", c.only(false))
+		return made, cli.Usagef("%s applies only to the elastic net, which none of the --methods uses", c.only(false))
 	}
 	if err := train.CheckClasses(candidates, len(c.Classes), s); err != nil {
-		return train.Comparison{}, err
+		return made, err
 	}
 	if (s.L1Topics != nil || s.L1Scores != nil) && !l1 {
-		return train.Comparison{},
-			cli.Usagef("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods")
+		return made, cli.Usagef("--l1-topics and --l1-scores are weights of l1-nmf, which is not among the --methods")
 	}
 	return train.Comparison{Configurations: candidates, Settings: s}, nil
 }
 
-// scoreGrid shows what was measured. Of several outcomes, the AUROC of each against the others comes last.
+// scoreGrid shows the scores; for several outcomes the last columns are the AUROC of each against the others.
 func scoreGrid(scores []train.Evaluation, classes bool) *cli.Grid {
 	grid := cli.NewGrid("COMPLAINT", "METHOD", "ROWS", "RANK", "NOTES", "ACCURACY")
 	if classes {
 		grid.Header = append(grid.Header, "BALANCED", "BRIER", "LOG LOSS", "AUROC ADMITTED", "MEAN AUROC")
 		if len(scores) > 0 {
-			for _, of := range scores[0].Classes.Classes {
-				grid.Header = append(grid.Header, of.Class)
+			for _, class := range scores[0].Classes.Classes {
+				grid.Header = append(grid.Header, class.Class)
 			}
 		}
 	} else {
@@ -156,8 +153,8 @@ func scoreGrid(scores []train.Evaluation, classes bool) *cli.Grid {
 		if m := sc.Classes; classes {
 			row = append(row, four(m.Accuracy), four(m.BalancedAccuracy), four(m.Brier), four(m.LogLoss),
 				four(sc.AUROC), four(m.AUROC))
-			for _, of := range m.Classes {
-				row = append(row, four(of.AUROC))
+			for _, class := range m.Classes {
+				row = append(row, four(class.AUROC))
 			}
 		} else {
 			interval := "-"
@@ -172,7 +169,7 @@ func scoreGrid(scores []train.Evaluation, classes bool) *cli.Grid {
 	return grid
 }
 
-// named returns the name of a group of notes in messages.
+// named returns the name of a complaint in messages.
 func named(complaint string) string {
 	if complaint == "" {
 		return "all complaints"
@@ -180,8 +177,7 @@ func named(complaint string) string {
 	return fmt.Sprintf("complaint %q", complaint)
 }
 
-// repeats returns how the rows of a group are split. Rows before trainRows in the whole table come from the training
-// files.
+// repeats returns the splits of a group. Rows of the whole table before trainRows come from the training files.
 func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train.Repeats, error) {
 	if len(c.Test) == 0 && c.SplitTime == "" {
 		repeats, err := train.CrossValidation(g.Rows, c.Folds, c.Repeats, c.Seed)
@@ -205,7 +201,7 @@ func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train
 	}
 	repeats, dropped, err := train.Holdout(g.Rows, inTraining)
 	if dropped > 0 {
-		d.Log.Warn("test notes of patients who are also in training are left out", "notes", dropped)
+		d.Log.Warn("test notes of patients who are also in the training set are left out", "notes", dropped)
 	}
 	return repeats, err
 }
@@ -215,7 +211,7 @@ func (c *evaluateCmd) cut(rows []notes.Row) (time.Time, error) {
 	times := make([]time.Time, len(rows))
 	for i := range rows {
 		if times[i] = rows[i].Arrived; times[i].IsZero() {
-			return time.Time{}, errors.New("--split-time needs a time in every row")
+			return time.Time{}, errors.New("--split-time requires a time in every row")
 		}
 	}
 	share, ok := strings.CutSuffix(c.SplitTime, "%")

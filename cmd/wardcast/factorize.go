@@ -18,7 +18,7 @@ type factorizeCmd struct {
 }
 
 func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
-	// In factorize.Options 0 means the default, but not in these flags.
+	// In factorize.Options 0 means the default, in these flags it is an error.
 	if err := cmp.Or(atLeast(1, "max-iter", c.MaxIter), atLeast(1, "restarts", c.Restarts)); err != nil {
 		return err
 	}
@@ -54,16 +54,10 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 		add("XI", fmt.Sprintf("%.4g", s.Xi))
 		add("RIDGE", fmt.Sprintf("%.4g", s.Ridge))
 	}
-	for _, measure := range []struct {
-		name  string
-		value *float64
-	}{
-		{"TRAIN ACCURACY", report.TrainAccuracy},
-		{"TEST ACCURACY", report.TestAccuracy},
-		{"TEST AUROC", report.TestAUROC},
-	} {
-		if measure.value != nil {
-			add(measure.name, measure.value)
+	measures := []*float64{report.TrainAccuracy, report.TestAccuracy, report.TestAUROC}
+	for i, name := range []string{"TRAIN ACCURACY", "TEST ACCURACY", "TEST AUROC"} {
+		if measures[i] != nil {
+			add(name, measures[i])
 		}
 	}
 	grid.Add(row...)
@@ -73,7 +67,7 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 // significant formats a number with six digits.
 func significant(v float64) string { return fmt.Sprintf("%.6g", v) }
 
-// atLeast returns an error for a flag whose value is less.
+// atLeast returns an error if the value of a flag is below least.
 func atLeast(least int, flag string, value int) error {
 	if value < least {
 		return cli.Usagef("--%s is %d, must be %d or more", flag, value, least)
@@ -81,7 +75,7 @@ func atLeast(least int, flag string, value int) error {
 	return nil
 }
 
-// iterations shows the updates of a solver and their objectives as they come.
+// iterations shows the progress of a solver: updates and objective.
 type iterations struct {
 	*cli.Progress
 	max int
@@ -120,9 +114,6 @@ func (c *rankCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return c.print(d, report)
 }
 
-// linesBeyond is how many lines after the chosen one the table of factor analysis has; JSON has all.
-const linesBeyond = 6
-
 // print prints the curve and marks the choice.
 func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
 	grid := cli.NewGrid("RANK", string(r.Criterion))
@@ -136,12 +127,12 @@ func (c *rankCmd) print(d *cli.Deps, r *factorize.RankReport) error {
 	}
 	grid.Header = append(grid.Header, "CHOICE")
 	curve := r.Curve
-	if r.Method == factorize.FactorAnalysis { // it has a line for every item
-		curve = curve[:min(len(curve), r.Rank+linesBeyond)]
+	if r.Method == factorize.FactorAnalysis { // one line per item: six after the choice are enough
+		curve = curve[:min(len(curve), r.Rank+6)]
 	}
 	for _, p := range curve {
 		row := []any{p.Rank, significant(p.Value)}
-		// Each criterion has one of these at most.
+		// Each criterion has at most one of these.
 		if v := cmp.Or(p.StandardError, p.Reference, p.FourthPower); v != nil {
 			row = append(row, significant(*v))
 		}

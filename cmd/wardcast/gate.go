@@ -18,22 +18,22 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// gateFlags is the flags of commands whose models the gate judges.
+// gateFlags are the flags of commands whose models the gate judges.
 type gateFlags struct {
-	Force bool   `help:"Serve the new models whatever the gate says. Needs --why."`
-	Why   string `help:"Reason, for the history: of --force, or why there is a training at all." placeholder:"TEXT"`
-	Site  string `help:"YAML file of what the site says of its models: owner, contact, hazards, monitoring. It goes into their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
+	Force bool   `help:"Promote the new models even if the gate refuses them. Requires --why."`
+	Why   string `help:"Why you train or force this model. Recorded in the history." placeholder:"TEXT"`
+	Site  string `help:"YAML file with the site's statements about its models: owner, contact, hazards, monitoring. Printed in their cards (default: retrain.site of --config)." type:"existingfile" placeholder:"FILE"`
 }
 
 // Validate is called by the command line's parser.
 func (f *gateFlags) Validate() error {
 	if f.Force && f.Why == "" {
-		return errors.New("--force needs --why: the history tells it to those who ask later")
+		return errors.New("--force requires --why: the reason is recorded in the history")
 	}
 	return nil
 }
 
-// open returns the gatekeeper of a store. by is the command.
+// open returns the gatekeeper of a store for the command by.
 func (f *gateFlags) open(d *cli.Deps, s *models.Store, rule gate.Settings, by string) *train.Gatekeeper {
 	return &train.Gatekeeper{
 		Store: s, Gate: rule, Force: f.Force, By: operator() + ", " + by, Why: f.Why, Command: commandLine(d.Args),
@@ -41,7 +41,7 @@ func (f *gateFlags) open(d *cli.Deps, s *models.Store, rule gate.Settings, by st
 	}
 }
 
-// interrupted adds to the error of a training that a signal ended what is served now.
+// interrupted adds which models are served now to the error of a training that a signal ended.
 func interrupted(ctx context.Context, gatekeeper *train.Gatekeeper, err error) error {
 	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
 		return err
@@ -53,14 +53,14 @@ func interrupted(ctx context.Context, gatekeeper *train.Gatekeeper, err error) e
 	return &cli.InterruptedError{Err: err, Leaves: leaves}
 }
 
-// readSite reads what the site says of its models; "" is nothing.
+// readSite reads the site's statements about its models; path may be "".
 func readSite(path string) (_ *report.Site, err error) {
 	if path == "" {
 		return nil, nil
 	}
 	file, err := os.Open(path) //nolint:gosec // the operator names it
 	if err != nil {
-		return nil, fmt.Errorf("reading what the site says: %w", err)
+		return nil, fmt.Errorf("reading the site's statements: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	site, err := report.ReadSite(file)
@@ -70,7 +70,7 @@ func readSite(path string) (_ *report.Site, err error) {
 	return site, nil
 }
 
-// logPromotion logs what became of a candidate, and returns cli.ErrRefused if it changed nothing.
+// logPromotion logs the decision on a candidate, and returns cli.ErrRefused if nothing changed.
 func logPromotion(log *slog.Logger, e *train.Promotion) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
 	if report.TooGood(e.Verdict.Figures.Challenger) {
@@ -85,14 +85,14 @@ func logPromotion(log *slog.Logger, e *train.Promotion) error {
 		log.Warn("the champion was recalibrated; the new models stay in the store",
 			append(facts, "served", e.Served.Name)...)
 	case e.Verdict.Decision != gate.Promote:
-		log.Warn("the new models are served by --force although the gate did not let them through", facts...)
+		log.Warn("the new models are served by --force although the gate did not approve them", facts...)
 	default:
 		log.Info("the new models are served", facts...)
 	}
 	return nil
 }
 
-// operator returns who runs the program, for the history of a store.
+// operator returns the user's name for the history of a store.
 func operator() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
@@ -100,7 +100,7 @@ func operator() string {
 	return "uid " + strconv.Itoa(os.Getuid())
 }
 
-// commandLine returns how the program was called, for the history of a store.
+// commandLine returns the command line, quoted for a shell, for the history of a store.
 func commandLine(args []string) string {
 	words := []string{"wardcast"}
 	for _, arg := range args {

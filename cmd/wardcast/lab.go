@@ -25,7 +25,7 @@ type benchCmd struct {
 	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker. The reference is a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
 }
 
-// benchInput is the flags for the notes and the models.
+// benchInput are the flags for the notes and the models.
 type benchInput struct {
 	classifier.Limits
 	Notes    int    `help:"Number of notes." default:"100000"`
@@ -67,7 +67,7 @@ func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, 
 	return set, messages, err
 }
 
-// messages returns notes with numbered visits, so that each answer can be assigned to its note.
+// messages returns notes with numbered visits, so that each answer can be matched to its note.
 func (c *benchInput) messages(g *synth.Generator) ([][]byte, error) {
 	var given []msg.Note
 	if c.Input != "" {
@@ -170,7 +170,7 @@ func (c *benchStreamCmd) Run(ctx context.Context, d *cli.Deps) error {
 
 type synthCmd struct {
 	Notes         synthNotesCmd         `cmd:"" help:"Generate triage notes with outcomes from a known topic model and admission rule." example:"wardcast synth notes --count 2000 --format csv > notes.csv"`
-	Matrix        synthMatrixCmd        `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket). By default it has the size of the largest set of notes in the SONMF paper." example:"wardcast synth matrix --documents 500 --terms 300 --topics 10 > notes.mtx"`
+	Matrix        synthMatrixCmd        `cmd:"" help:"Generate a document-term matrix of tf-idf rows (MatrixMarket). The default is the size of the largest set of notes in the SONMF paper." example:"wardcast synth matrix --documents 500 --terms 300 --topics 10 > notes.mtx"`
 	Questionnaire synthQuestionnaireCmd `cmd:"" help:"Generate answers to an invented questionnaire of five constructs (CSV), or the truth behind them." example:"wardcast synth questionnaire > answers.csv"`
 }
 
@@ -197,7 +197,7 @@ func (c *synthNotesCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return synth.WriteJSONL(ctx, d.Out, g, c.Count)
 }
 
-// writeOutcomes writes the file of outcomes, whole or not at all.
+// writeOutcomes writes the file of outcomes atomically.
 func (c *synthNotesCmd) writeOutcomes(ctx context.Context, g *synth.Generator) error {
 	f, err := table.CreateAny(c.Outcomes)
 	if err != nil {

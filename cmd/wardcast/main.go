@@ -7,7 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	_ "time/tzdata" // containers without time zones know them too
+	_ "time/tzdata" // for containers without time zone files
 
 	"github.com/segmentio/kafka-go/compress"
 	"github.com/segmentio/kafka-go/compress/snappy"
@@ -47,18 +47,18 @@ type grammar struct {
 	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped." example:"wardcast serve --config wardcast.yaml --embedded-broker broker --create-topics"`
 	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone." example:"wardcast broker --dir broker"`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
-	Retrain       retrainCmd       `cmd:"" help:"Learn from past notes and outcomes, and serve the new models if the gate lets them through." example:"wardcast retrain --notes notes.jsonl --outcomes outcomes.jsonl --model-dir models"`
+	Retrain       retrainCmd       `cmd:"" help:"Train on past notes and outcomes, and serve the new models if the gate approves them." example:"wardcast retrain --notes notes.jsonl --outcomes outcomes.jsonl --model-dir models"`
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation, or on held-out notes." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`
 	Predict       predictCmd       `cmd:"" help:"Score notes: a file, standard input or a text." example:"wardcast predict --model-dir models --complaint 'Lower Extremity Injury' --text '78F glf at home, L hip pain, leg shortened + rotated' --age 78 --sex F --acuity 2 --output table"`
-	Tokens        tokensCmd        `cmd:"" help:"Show what the program makes of notes: terms, positions and status." example:"wardcast tokens --text '78F c/o sob x3 days, denies cp, SpO2 88% RA'"`
-	Dlq           dlqCmd           `cmd:"" help:"Look at dead letters, and send them back."`
-	Models        modelsCmd        `cmd:"" help:"Look at the model store."`
-	Topics        topicsCmd        `cmd:"" help:"Look at the topics of the models."`
+	Tokens        tokensCmd        `cmd:"" help:"Show how notes are read: terms, positions and status." example:"wardcast tokens --text '78F c/o sob x3 days, denies cp, SpO2 88% RA'"`
+	Dlq           dlqCmd           `cmd:"" help:"List, show and replay dead letters."`
+	Models        modelsCmd        `cmd:"" help:"Inspect the model store, and promote or roll back models."`
+	Topics        topicsCmd        `cmd:"" help:"List, show and search the topics of the models."`
 	Factorize     factorizeCmd     `cmd:"" help:"Factorize a matrix." example:"wardcast factorize --input notes.mtx --rank 10 --out factors"`
 	Rank          rankCmd          `cmd:"" help:"Choose the number of topics or factors of a matrix." example:"wardcast rank --input notes.mtx --ranks 2:6"`
 	Questionnaire questionnaireCmd `cmd:"" help:"Find and score the factors of questionnaires, with missing answers and confounds."`
-	Synth         synthCmd         `cmd:"" help:"Generate labelled data with known truth."`
-	Bench         benchCmd         `cmd:"" help:"Measure this product's speed against a reference."`
+	Synth         synthCmd         `cmd:"" help:"Generate labelled data with a known truth."`
+	Bench         benchCmd         `cmd:"" help:"Measure the speed against a reference."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Check a configuration file and the models that it names." example:"wardcast check-config wardcast.yaml"`
 	Version       versionCmd       `cmd:"" help:"Print the version." example:"wardcast version"`
 	Completion    cli.Completion   `cmd:"" help:"Print the script that completes commands and flags in a shell." example:"source <(wardcast completion bash)"`
@@ -72,8 +72,7 @@ func main() { os.Exit(cli.Main(run)) }
 // run runs a command line and returns its exit code.
 func run(ctx context.Context, process *cli.Process) int {
 	if process.Own {
-		// kafka-go keeps its codecs in process-wide variables. Its default level of snappy takes about twice as long as
-		// this one.
+		// kafka-go keeps its codecs in global variables. Its default level of snappy takes about twice as long.
 		compress.SnappyCodec.Compression = snappy.FasterCompression
 	}
 	var g grammar
@@ -92,7 +91,7 @@ func run(ctx context.Context, process *cli.Process) int {
 	return program.Run(ctx, process)
 }
 
-// defaults are values for help texts and flags, from the packages that own them.
+// defaults returns the variables of the grammar.
 func defaults() map[string]any {
 	s, c := train.Default(), config.Default()
 	return map[string]any{

@@ -25,19 +25,19 @@ type modelsCmd struct {
 	List     modelsListCmd     `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
 	Show     modelsShowCmd     `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
 	Card     modelsCardCmd     `cmd:"" help:"Print the model card of one version." example:"wardcast models card --model-dir models _other"`
-	Diff     modelsDiffCmd     `cmd:"" help:"Compare two generations: which models changed, how each did, which words entered or left." example:"wardcast models diff --model-dir models"`
+	Diff     modelsDiffCmd     `cmd:"" help:"Compare two generations: changed models, their performance, and words that entered or left." example:"wardcast models diff --model-dir models"`
 	Promote  modelsPromoteCmd  `cmd:"" help:"Serve another generation: all its models at once, within seconds." example:"wardcast models promote 2026-11-20T02-00-41Z-3f9c1a --model-dir models --why 'reviewed by the triage board'"`
-	Rollback modelsRollbackCmd `cmd:"" help:"Serve a generation again that was served before." example:"wardcast models rollback --model-dir models --why 'too many admissions predicted since noon'"`
+	Rollback modelsRollbackCmd `cmd:"" help:"Serve an earlier generation again." example:"wardcast models rollback --model-dir models --why 'too many admissions predicted since noon'"`
 	History  modelsHistoryCmd  `cmd:"" help:"Show who promoted, refused or rolled back what, when and why." example:"wardcast models history --model-dir models"`
-	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Print the bad ones, and exit with code 1 if there are any." example:"wardcast models verify --model-dir models"`
+	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Prints the bad ones; the exit code is then 1." example:"wardcast models verify --model-dir models"`
 }
 
-// store is the flag of commands that look at a model store.
+// store is the flag of commands that read a model store.
 type store struct {
 	ModelDir string `help:"Model store: a folder, or a bucket (${stores})." required:"" placeholder:"DIR"`
 }
 
-// ProvideStore returns the store, which must be there if it is a folder. Commands have it as a parameter of Run.
+// ProvideStore returns the store as a parameter of the commands' Run. A folder must exist.
 func (s *store) ProvideStore(ctx context.Context) (*models.Store, error) {
 	if !blobstore.IsURL(s.ModelDir) {
 		if info, err := os.Stat(s.ModelDir); err != nil || !info.IsDir() {
@@ -68,14 +68,14 @@ func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 	for _, v := range versions {
 		grid.Add(v.Model, v.Version, v.Status, v.Generation, v.CreatedAt, v.Reason)
 	}
-	// Damage must not hide the other models, and must be reported.
+	// Print the other models, and report the damage.
 	return errors.Join(c.Print(d, versions, grid), damage)
 }
 
-// oneVersion is the flags that choose a version.
+// oneVersion are the flags that choose a version.
 type oneVersion struct {
 	store
-	Version string `help:"Version, or the generation that has it (default: the champion)."`
+	Version string `help:"Version, or a generation that contains it (default: the champion)."`
 }
 
 func (c *oneVersion) load(ctx context.Context, model string) (*bundle.Bundle, error) {
@@ -93,7 +93,7 @@ type modelsShowCmd struct {
 	oneVersion
 	cli.Output
 	Model string `arg:"" help:"Name of the model."`
-	Which string `arg:"" name:"which" optional:"" help:"The same as --version."`
+	Which string `arg:"" name:"which" optional:"" help:"Same as --version."`
 }
 
 func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
@@ -132,7 +132,7 @@ type modelsCardCmd struct {
 
 func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.HTML && c.JSON() {
-		return cli.Usagef("--html and --output=json exclude each other: give one of them")
+		return cli.Usagef("--html and --output=json exclude each other")
 	}
 	b, err := c.load(ctx, c.Model)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 	}
 	if c.HTML {
 		if b.Page == nil {
-			return fmt.Errorf("version %s of model %q was made before there were reports", b.Version, c.Model)
+			return fmt.Errorf("version %s of model %q has no report: an earlier wardcast made it", b.Version, c.Model)
 		}
 		_, err := d.Out.Write(b.Page)
 		return err
@@ -153,7 +153,7 @@ func (c *modelsCardCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return err
 }
 
-// withoutTables returns text settings without concepts, stop words and pieces of words, which are thousands of lines.
+// withoutTables returns text settings without their longest tables: concepts, stop words and pieces of words.
 func withoutTables(text json.RawMessage) (json.RawMessage, error) {
 	if text == nil {
 		return nil, nil
@@ -168,7 +168,7 @@ func withoutTables(text json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(settings)
 }
 
-// loadBundle returns a version of a model; "" is the champion, and the name of a generation the version that it has.
+// loadBundle returns a version of a model: the champion for "", or the version in a generation.
 func loadBundle(ctx context.Context, s *models.Store, name, version string) (*bundle.Bundle, error) {
 	var g *models.Generation
 	var err error
@@ -185,7 +185,7 @@ func loadBundle(ctx context.Context, s *models.Store, name, version string) (*bu
 	}
 	m, ok := g.Models[name]
 	if !ok {
-		return nil, fmt.Errorf("generation %q has no model %q, but %q: %w", g.Name, name,
+		return nil, fmt.Errorf("generation %q has no model %q, only %q: %w", g.Name, name,
 			slices.Sorted(maps.Keys(g.Models)), models.ErrNotFound)
 	}
 	return s.Load(ctx, name, m.Version)
@@ -227,15 +227,15 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store)
 	return err
 }
 
-// changeFlags is the flags of commands that change what is served.
+// changeFlags are the flags of commands that change the served generation.
 type changeFlags struct {
 	store
 	cli.Output
 	Why    string `help:"Reason, for the history." placeholder:"TEXT"`
-	DryRun bool   `help:"Check everything and say what would change, and change nothing."`
+	DryRun bool   `help:"Check everything and print the change, without making it."`
 }
 
-// change is what a command that changes what is served prints.
+// change is the output of commands that change the served generation.
 type change struct {
 	From   string            `json:"from"`
 	To     string            `json:"to"`
@@ -243,14 +243,14 @@ type change struct {
 	DryRun bool              `json:"dry_run"`
 }
 
-// request returns what the flags ask for.
+// request returns the change that the flags request.
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
 	return &serving.Request{
 		To: to, By: operator(), Why: c.Why, Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log,
 	}
 }
 
-// print says what was changed, or would be.
+// print prints the change, or with --dry-run the planned one.
 func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
 	g, verb, before := made.To, "serving", "nothing"
 	if c.DryRun {
@@ -282,7 +282,7 @@ func (c *modelsPromoteCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store
 
 type modelsRollbackCmd struct {
 	changeFlags
-	To string `help:"Generation (default: the one that was served before; a second rollback goes back one more)." placeholder:"G"`
+	To string `help:"Generation (default: the one served before; a second rollback goes back one more)." placeholder:"G"`
 }
 
 func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
@@ -300,7 +300,7 @@ func (c *modelsRollbackCmd) Run(ctx context.Context, d *cli.Deps, s *models.Stor
 type modelsDiffCmd struct {
 	store
 	cli.Output
-	From string `arg:"" optional:"" help:"Generation (default: the one that is served, or the one before it if that is the newest)."`
+	From string `arg:"" optional:"" help:"Generation (default: the served one, or the one before it if that is the newest)."`
 	To   string `arg:"" optional:"" help:"Generation (default: the newest)."`
 }
 
@@ -322,17 +322,16 @@ func (c *modelsDiffCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 	return c.Print(d, map[string]any{"from": from.Name, "to": to.Name, "models": all}, grid)
 }
 
-// diffWords is how many words a cell of a table shows; --output=json has all.
-const diffWords = 4
-
+// some joins the first words; --output=json has all of them.
 func some(words []string) string {
-	if len(words) > diffWords {
-		words = append(slices.Clone(words[:diffWords]), "…")
+	const most = 4
+	if len(words) > most {
+		words = append(slices.Clone(words[:most]), "…")
 	}
 	return strings.Join(words, ", ")
 }
 
-// measures returns the admissions, the log loss and the AUROC of a model, of which there may be none.
+// measures returns the admissions, the log loss and the AUROC of a model, or dashes for nil.
 func measures(s *compare.Side) [3]string {
 	if s == nil {
 		return [3]string{"-", "-", "-"}
@@ -340,7 +339,7 @@ func measures(s *compare.Side) [3]string {
 	return [3]string{strconv.Itoa(s.Events), cli.Digits(s.LogLoss, 4), cli.Digits(s.AUROC, 3)}
 }
 
-// generations returns the two to compare.
+// generations returns the generations to compare.
 func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps,
 	s *models.Store,
 ) (from, to *models.Generation, err error) {
@@ -390,20 +389,20 @@ func (c *modelsHistoryCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store
 		}
 		grid.Add(e.Time, action, e.From, e.To, e.By, short(e.Why), short(e.Command))
 	}
-	// A damaged line must not hide the others, and must be reported.
+	// Print the other lines, and report the damage.
 	return errors.Join(c.Print(d, events, grid), damage)
 }
 
-// short cuts what a table shows of a text; --output=json has all of it.
+// short truncates a text for a table; --output=json has all of it.
 func short(text string) string {
 	const width = 60
-	if letters := []rune(text); len(letters) > width {
-		return string(letters[:width-1]) + "…"
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
 	}
 	return text
 }
 
-// served prints what was served at a time.
+// served prints the generation that was served at a time.
 func (c *modelsHistoryCmd) served(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	g, err := s.ServedAt(ctx, c.At)
 	if err != nil {

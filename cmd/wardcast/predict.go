@@ -34,27 +34,26 @@ type predictCmd struct {
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
 	classifier.Limits
 	Class  string `help:"Outcome to explain, for models of several outcomes (default: the most probable one of each note)." placeholder:"NAME"`
-	Config string `help:"Configuration file of serve, whose section input says which values count." type:"existingfile" placeholder:"FILE"`
+	Config string `help:"Configuration file of serve, whose section input sets the plausible ranges and the spellings of values." type:"existingfile" placeholder:"FILE"`
 
 	intake *intake.Intake
 }
 
-// oneNote is the flags of a note on the command line.
+// oneNote are the flags for a note on the command line.
 type oneNote struct {
 	Text      *string           `help:"Score this text." xor:"notes"`
 	Complaint string            `help:"Presenting complaint of --text."`
 	Age       *float64          `help:"Age of the patient of --text, in years." placeholder:"YEARS"`
-	Sex       string            `help:"Sex of the patient of --text: as the training notes spell it, or as the configuration maps it."`
+	Sex       string            `help:"Sex of the patient of --text, in the spelling of the training notes or of the configuration."`
 	Acuity    *float64          `help:"Triage level of --text; 1 is the most urgent." placeholder:"LEVEL"`
-	Vitals    map[string]string `help:"Vitals of --text, as in hr=110,spo2=91: ${vitals}." mapsep:"," placeholder:"NAME=NUMBER,..."`
+	Vitals    map[string]string `help:"Vitals of --text, such as hr=110,spo2=91: ${vitals}." mapsep:"," placeholder:"NAME=NUMBER,..."`
 }
 
-// note returns the note, nil if there is none. The error is a cli.UsageError.
+// note returns the note of --text, or nil. The error is a cli.UsageError.
 func (o *oneNote) note() (*msg.Note, error) {
 	if o.Text == nil {
 		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil {
-			return nil, cli.Usagef("--complaint, --age, --sex, --acuity and --vitals describe the note of " +
-				"--text and go with --text only")
+			return nil, cli.Usagef("--complaint, --age, --sex, --acuity and --vitals require --text")
 		}
 		return nil, nil
 	}
@@ -73,8 +72,7 @@ func (o *oneNote) note() (*msg.Note, error) {
 			return nil, cli.Usagef("--vitals: unknown vital %q: the known ones are %s", name,
 				strings.Join(msg.VitalNames(), ", "))
 		case err != nil || v-v != 0:
-			return nil, cli.Usagef("--vitals: %s=%s is not a number: write it as in hr=110; the vitals are "+
-				"%s", name, o.Vitals[name], strings.Join(msg.VitalNames(), ", "))
+			return nil, cli.Usagef("--vitals: %s=%s is not a number, such as hr=110", name, o.Vitals[name])
 		}
 		*field = msg.Some(v)
 	}
@@ -143,24 +141,23 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return err
 }
 
-// check returns an error for flags that do not go together.
+// check returns an error for flags that exclude each other.
 func (c *predictCmd) check(note *msg.Note) error {
 	if c.Output == cli.Table && (note == nil || c.Out != "") {
-		return errors.New("--output=table explains the note of --text; it cannot be used with --input or --out")
+		return errors.New("--output=table works with --text only")
 	}
 	if c.Input == "" && c.ColumnFlags != (notes.ColumnFlags{}) {
-		return errors.New("the flags of columns go with --input; standard input holds the fields of a note by their " +
-			"names")
+		return errors.New("column flags require --input; standard input names the fields of a note itself")
 	}
 	in, errIn := os.Stat(c.Input)
 	out, errOut := os.Stat(c.Out)
 	if errIn == nil && errOut == nil && os.SameFile(in, out) {
-		return errors.New("--out is the file of --input")
+		return errors.New("--out and --input are the same file")
 	}
 	return nil
 }
 
-// toFile writes the predictions of a batch to --out, which appears once all are there.
+// toFile writes the predictions of a batch to --out, which appears when all are written.
 func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
 	file, err := table.Create(c.Out)
 	if errors.Is(err, table.ErrName) {
@@ -195,7 +192,7 @@ func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, 
 // predict scores a batch. It returns cli.ErrReported if some notes could not be scored.
 func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
 	bar := &cli.Progress{}
-	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal are the progress
+	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal show the progress
 		bar = cli.NewProgress(d, "predictions")
 	}
 	b.Progress = func(done int) { bar.Set(done, 0) }
@@ -214,7 +211,7 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 		d.Log.Error("lines could not be scored", "lines", counts.Refused, "scored", counts.Scored,
 			"first_line", counts.Line, "reason", counts.Why)
 		if counts.Scored == 0 && strings.HasPrefix(counts.Why, string(msg.NotJSON)) {
-			d.Log.Warn("standard input takes notes as JSON lines only; --input takes files of other formats")
+			d.Log.Warn("standard input must be JSON lines; --input reads other formats")
 		}
 	} else {
 		d.Log.Error("rows could not be scored", "file", c.Input, "rows", counts.Refused, "scored", counts.Scored,
@@ -223,13 +220,13 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 	return cli.ErrReported
 }
 
-// explain prints why a note has its probability, for people.
+// explain prints the explanation of a prediction as a table.
 func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) error {
 	if err := msg.DecodeOwnNote(note.AppendJSON(nil), note); err != nil {
 		return fmt.Errorf("reading --text: %w", err)
 	}
 	var p msg.Prediction
-	everything := classifier.Options{Intake: c.intake, Class: c.Class} // so that the sums over topics are whole
+	everything := classifier.Options{Intake: c.intake, Class: c.Class} // without Limits, so that sums are complete
 	if err := set.Scorer(everything).Score(note, "", &p); err != nil {
 		return fmt.Errorf("scoring --text: %w", err)
 	}
@@ -246,8 +243,7 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	fmt.Fprintf(&head, "Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version,
 		100*p.KnownTermShare)
 	if p.Abstained {
-		head.WriteString("The note has no word that the model knows: only the patient's values count. Programs get " +
-			"abstained = true.\n")
+		head.WriteString("The model knows no word of the note: only the patient's values count (abstained = true).\n")
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(&head, "Warning: %s.\n", w)
@@ -283,13 +279,13 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	return cli.PrintGrids(out, grid)
 }
 
-// summand is what a part of a note adds to the logit.
+// summand is the contribution of a part of a note to the logit.
 type summand struct {
 	what         string
 	contribution float64
 }
 
-// places returns what each part of a note adds, in the words of the note, the largest first.
+// places returns the contribution of each part of a note, in the words of the note, the largest first.
 func places(p *msg.Prediction, text string) []summand {
 	runes := []rune(text)
 	var all []summand

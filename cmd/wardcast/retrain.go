@@ -24,20 +24,20 @@ import (
 )
 
 type retrainCmd struct {
-	Once         bool      `help:"Retrain once. The default." xor:"when"`
-	Schedule     string    `help:"Retrain at the times of a cron expression, such as '30 2 * * *', until stopped. A night that fails does not end it." placeholder:"CRON" xor:"when"`
+	Once         bool      `help:"Retrain once (the default)." xor:"when"`
+	Schedule     string    `help:"Retrain at the times of a cron expression, such as '30 2 * * *', until stopped. A failed run does not end it." placeholder:"CRON" xor:"when"`
 	TimeZone     string    `help:"Time zone of --schedule, and of the midnight of --shard, such as Europe/Berlin." default:"Local" placeholder:"ZONE"`
-	Shard        string    `help:"Share the training with n-1 other processes, of which this is number i, from 0. The last one to finish brings the models of all to the gate. From Kafka, the cut-off is the latest midnight." placeholder:"i/n"`
-	Config       string    `help:"Configuration file of serve: notes and outcomes come from its Kafka topics, and its store takes the models." type:"existingfile" placeholder:"FILE" xor:"source"`
+	Shard        string    `help:"Be process i (from 0) of n that share the training. The last one to finish submits the models of all to the gate. With --config the default cut-off is the latest midnight." placeholder:"i/n"`
+	Config       string    `help:"Configuration file of serve: read notes and outcomes from its Kafka topics, and save the models in its store." type:"existingfile" placeholder:"FILE" xor:"source"`
 	Notes        []string  `help:"Notes as JSON lines, instead of --config." type:"existingfile" placeholder:"FILE" sep:"none" xor:"source"`
 	Outcomes     []string  `help:"Outcomes as JSON lines, with --notes." type:"existingfile" placeholder:"FILE" sep:"none"`
 	ModelDir     string    `help:"Model store, with --notes: a folder, or a bucket (${stores})." placeholder:"DIR"`
-	AsOf         time.Time `help:"Cut-off: what was decided later is not known (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
-	WindowDays   *int      `help:"Days before the cut-off whose notes count (default: ${windowDays}). This and the next three override the section retrain of --config." placeholder:"N"`
+	AsOf         time.Time `help:"Cut-off: ignore everything decided later (default: the newest outcome)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
+	WindowDays   *int      `help:"Train on the notes of this many days before the cut-off (default: ${windowDays}). This and the next three flags override the section retrain of --config." placeholder:"N"`
 	Rank         *int      `help:"Number of topics (default: ${rank})." placeholder:"K"`
 	MinDocuments *int      `help:"Notes that a complaint needs for a separate model (default: ${minDocuments})." placeholder:"N"`
 	MinEvents    *int      `help:"Notes of each outcome that a complaint needs for a separate model (default: ${minEvents})." placeholder:"N"`
-	MetricsFile  string    `help:"Write the result as metrics to this file, FILE.prom, in the folder of node_exporter's textfile collector." placeholder:"FILE"`
+	MetricsFile  string    `help:"Write metrics of the run to this file, FILE.prom, in the folder of node_exporter's textfile collector." placeholder:"FILE"`
 	AuxColumns   string    `help:"Auxiliary fields of the notes, as name:numeric or name:categorical. Fields that no note has are left out." default:"${noteColumns}" placeholder:"NAME:KIND"`
 	gateFlags
 	cli.Output
@@ -52,13 +52,13 @@ func (c *retrainCmd) Validate() error {
 	case c.Config == "" && !files:
 		return errors.New("give --config, or --notes with --outcomes and --model-dir")
 	case files && (len(c.Outcomes) == 0 || c.ModelDir == ""):
-		return errors.New("--notes needs --outcomes and --model-dir")
+		return errors.New("--notes requires --outcomes and --model-dir")
 	case !files && (len(c.Outcomes) > 0 || c.ModelDir != ""):
-		return errors.New("--outcomes and --model-dir go with --notes; --config names the topics and the store")
+		return errors.New("--outcomes and --model-dir require --notes; --config names the topics and the store")
 	case c.Schedule != "" && c.Shard != "":
-		return errors.New("--shard is for jobs that end: it does not go with --schedule")
+		return errors.New("--shard cannot be used with --schedule: shards are jobs that end")
 	case c.Schedule != "" && !c.AsOf.IsZero():
-		return errors.New("--as-of would be the same every night: it does not go with --schedule")
+		return errors.New("--as-of cannot be used with --schedule: it would be the same every night")
 	}
 	return nil
 }
@@ -81,14 +81,14 @@ func (c *retrainCmd) Run(ctx context.Context, d *cli.Deps) error {
 	times.Run(ctx, d.Log, func(ctx context.Context) error {
 		err := c.once(ctx, d, zone)
 		if errors.Is(err, cli.ErrRefused) {
-			return nil // which is logged already
+			return nil // logged already
 		}
 		return err
 	})
 	return nil
 }
 
-// once retrains once. It reads the configuration and the files anew each time.
+// once retrains once, with the current configuration and files.
 func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location) error {
 	holdLess(d)
 	began := time.Now()
@@ -96,15 +96,15 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	result, err := c.retrain(ctx, d, job, began.In(zone))
 	took := time.Since(began)
 	err = interrupted(ctx, &job.Gatekeeper, err)
-	if c.MetricsFile != "" && ctx.Err() == nil { // a run that somebody stops has not failed
+	if c.MetricsFile != "" && ctx.Err() == nil { // a stopped run has not failed
 		m := textfile.Retraining{Ended: time.Now(), Took: took, Shard: c.Shard, Result: result, Err: err}
 		if err := m.WriteFile(c.MetricsFile); err != nil {
-			d.Log.Error("the metrics are not written", "err", err)
+			d.Log.Error("cannot write the metrics", "err", err)
 		}
 	}
 	if result != nil {
 		for _, w := range result.Counts.Warnings() {
-			d.Log.Warn("the notes need a look", "what", w)
+			d.Log.Warn("check the notes", "what", w)
 		}
 	}
 	if err != nil {
@@ -120,9 +120,15 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 // retrain fills in a job and runs it.
 func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	now time.Time,
-) (*retrain.Result, error) {
-	if err := c.cutOff(job, now); err != nil {
-		return nil, err
+) (_ *retrain.Result, err error) {
+	job.Settings.AsOf = c.AsOf
+	if c.Shard != "" {
+		if job.Shard, err = retrain.ParseShard(c.Shard); err != nil {
+			return nil, cli.Usage(err)
+		}
+		if c.Config != "" && c.AsOf.IsZero() { // the same for all shards, whenever they start
+			job.Settings.AsOf = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+		}
 	}
 	cfg, err := configured(c.Config)
 	if err != nil {
@@ -172,7 +178,7 @@ func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	return job.Run(ctx)
 }
 
-// configured returns the configuration of a file, or the default one for "".
+// configured returns the configuration in a file, or the default configuration if path is "".
 func configured(path string) (*config.Config, error) {
 	if path == "" {
 		cfg := config.Default()
@@ -181,23 +187,7 @@ func configured(path string) (*config.Config, error) {
 	return config.Load(path)
 }
 
-// cutOff sets the shard and the cut-off.
-func (c *retrainCmd) cutOff(job *retrain.Job, now time.Time) (err error) {
-	job.Settings.AsOf = c.AsOf
-	if c.Shard == "" {
-		return nil
-	}
-	if job.Shard, err = retrain.ParseShard(c.Shard); err != nil {
-		return cli.Usage(err)
-	}
-	if c.Config != "" && c.AsOf.IsZero() {
-		// What all shards agree on, however long one of them waits for its start.
-		job.Settings.AsOf = time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	}
-	return nil
-}
-
-// rules sets which notes count, how they are trained on and what the site says, as r says unless a flag does.
+// rules sets the notes, the training and the site's statements by the flags, or else by r.
 func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 	for _, flag := range []struct{ given, key *int }{
 		{c.WindowDays, &r.WindowDays},
@@ -209,7 +199,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 			*flag.key = *flag.given
 		}
 	}
-	if errs := r.Check(); errs != nil { // of the flags: those of the file are checked
+	if errs := r.Check(); errs != nil { // in the flags, since the file is checked already
 		for i, err := range errs {
 			key, why, _ := strings.Cut(strings.TrimPrefix(err.Error(), "retrain."), ": ")
 			errs[i] = fmt.Errorf("--%s: %s", strings.ReplaceAll(key, "_", "-"), why)
@@ -229,7 +219,7 @@ func (c *retrainCmd) rules(job *retrain.Job, r *config.Retrain) error {
 	return err
 }
 
-// retrained is what the command prints. The JSON names are stable.
+// retrained is the command's output. The JSON names are stable.
 type retrained struct {
 	Promoted     []judged       `json:"promoted"`
 	Refused      []judged       `json:"refused"`
@@ -238,19 +228,18 @@ type retrained struct {
 	Generation   string         `json:"generation"` // of the new models, served or not
 	Counts       retrain.Counts `json:"counts"`
 	Seconds      float64        `json:"seconds"`
-	// Beds is what forecasts of beds rest on from now on; absent for a shard that was not the last.
-	Beds *retrain.BedsFit `json:"beds,omitempty"`
-	// Missing are the shards whose models are not there yet, of a shard that was not the last.
-	Missing []string `json:"missing_shards,omitempty"`
+
+	Beds    *retrain.BedsFit `json:"beds,omitempty"`           // fit for the bed forecasts; only from the last shard
+	Missing []string         `json:"missing_shards,omitempty"` // unfinished shards
 }
 
-// judged is a version that was judged.
+// judged is a version that the gate judged.
 type judged struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
 }
 
-// print prints what became of the models. A shard that was not the last leaves the gate to others.
+// print prints the decision on the models, or for a shard that was not the last, which ones are missing.
 func (c *retrainCmd) print(d *cli.Deps, shard retrain.Shard, r *retrain.Result, took time.Duration) error {
 	out := retrained{
 		Promoted: []judged{}, Refused: []judged{}, Recalibrated: []judged{}, Counts: r.Counts, Seconds: took.Seconds(),
@@ -260,7 +249,7 @@ func (c *retrainCmd) print(d *cli.Deps, shard retrain.Shard, r *retrain.Result, 
 		for _, m := range r.Missing {
 			out.Missing = append(out.Missing, m.String())
 		}
-		out.Reason = fmt.Sprintf("shard %s is done; not there yet: %s", shard, strings.Join(out.Missing, ", "))
+		out.Reason = fmt.Sprintf("shard %s is done; waiting for %s", shard, strings.Join(out.Missing, ", "))
 		if r.Joined {
 			out.Reason = "the models of all shards are served already"
 		}

@@ -19,7 +19,7 @@ type serveCmd struct {
 	Config         string `help:"Configuration file. --log-level overrides its log.level." required:"" type:"existingfile" placeholder:"FILE"`
 	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first address of kafka.brokers, with its data in this folder." placeholder:"DIR"`
 	CreateTopics   bool   `help:"Create missing topics, ${partitions} partitions each."`
-	ShowNotes      bool   `help:"Show the text of notes on the pages to everybody who may see predictions; otherwise only the words that the model knows."`
+	ShowNotes      bool   `help:"Show the text of notes on the pages to everybody who may see predictions (default: only words that the model knows)."`
 	Insecure       bool   `help:"Allow non-loopback addresses without TLS and tokens. Callers without a token can then only read."`
 }
 
@@ -44,7 +44,7 @@ func (c *serveCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) 
 	return a.Run(ctx)
 }
 
-// logLevelGiven reports whether --log-level is on the command line or in the environment.
+// logLevelGiven reports whether --log-level is set on the command line or in the environment.
 func logLevelGiven(command *kong.Context) bool {
 	return slices.ContainsFunc(command.Flags(), func(f *kong.Flag) bool {
 		set := func(name string) bool { _, ok := os.LookupEnv(name); return ok }
@@ -55,8 +55,8 @@ func logLevelGiven(command *kong.Context) bool {
 
 type brokerCmd struct {
 	Dir      string `help:"Folder for the data, created if missing." required:"" placeholder:"DIR"`
-	Listen   string `help:"Address to listen on; clients are told to connect to it." default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
-	Sync     bool   `help:"Wait for the disk at every write, so that acknowledged records survive a power failure."`
+	Listen   string `help:"Address to listen on, also advertised to clients." default:"127.0.0.1:9092" placeholder:"HOST:PORT"`
+	Sync     bool   `help:"Sync every write to disk, so that acknowledged records survive a power failure."`
 	Insecure bool   `help:"Allow a non-loopback address, although it has no TLS or login."`
 }
 

@@ -17,25 +17,25 @@ import (
 
 type tokensCmd struct {
 	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)."`
-	Concepts string     `help:"File of concepts that add to the built-in ones or replace those of their names; none reads words alone." placeholder:"FILE|none" xor:"settings"`
-	ModelDir string     `help:"Model store: read the text with the settings of a champion." placeholder:"DIR" xor:"settings"`
+	Concepts string     `help:"File of concepts that extend or, with the same name, replace the built-in ones; none: single words only." placeholder:"FILE|none" xor:"settings"`
+	ModelDir string     `help:"Model store: read the text like its champion." placeholder:"DIR" xor:"settings"`
 	Model    string     `help:"Model of --model-dir." default:"_other" placeholder:"NAME"`
-	Output   cli.Format `help:"Format: table for people, or json for one line a note." enum:"table,json" default:"table" short:"o"`
+	Output   cli.Format `help:"Format: table, or json with one line per note." enum:"table,json" default:"table" short:"o"`
 }
 
-// tokens is what the program makes of one note.
+// tokens are the tokens of one note.
 type tokens struct {
 	Tokens []token `json:"tokens"`
 }
 
-// token is a part of the note that means something.
+// token is a part of the note with a meaning.
 type token struct {
-	Start  int      `json:"start"` // in code points
+	Start  int      `json:"start"` // in Unicode code points
 	End    int      `json:"end"`
 	Text   string   `json:"text"`
 	Terms  []string `json:"terms"`
 	Status string   `json:"status"`
-	Known  *bool    `json:"known,omitempty"` // with a model
+	Known  *bool    `json:"known,omitempty"` // nil without a model
 }
 
 // maxNote bounds a line of standard input, in bytes.
@@ -68,7 +68,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		var note struct{ Text *string }
 		if err := json.Unmarshal(lines.Bytes(), &note); err != nil || note.Text == nil {
-			return errors.Join(out.Flush(), fmt.Errorf("line %d is no JSON object with a text field", number))
+			return errors.Join(out.Flush(), fmt.Errorf("line %d is not a JSON object with a text field", number))
 		}
 		if err := write(*note.Text); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return out.Flush()
 }
 
-// reader returns what reads the notes: a champion's vectorizer, or the built-in settings.
+// reader returns the transformer of a champion, or one with the default settings.
 func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 	if c.ModelDir != "" {
 		store, err := blobstore.Open(ctx, c.ModelDir)
@@ -101,7 +101,7 @@ func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 	return textproc.Reader(s)
 }
 
-// concepts returns the built-in concepts with those of a file, nil for no file.
+// concepts returns the built-in concepts extended by a file, or nil without a file.
 func concepts(path string) (*textproc.Concepts, error) {
 	switch path {
 	case "":
@@ -121,7 +121,7 @@ func concepts(path string) (*textproc.Concepts, error) {
 	return c, nil
 }
 
-// read returns what the program makes of a note.
+// read returns the tokens of a note.
 func (c *tokensCmd) read(text string, reader *textproc.Transformer) tokens {
 	note := tokens{Tokens: []token{}}
 	var positions []int

@@ -19,8 +19,8 @@ import (
 )
 
 type topicsCmd struct {
-	List   topicsListCmd   `cmd:"" help:"List the topics of the champions, one on each line." example:"wardcast topics list --model-dir models"`
-	Show   topicsShowCmd   `cmd:"" help:"Show a model's topics by the words with the largest positive and the largest negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
+	List   topicsListCmd   `cmd:"" help:"List the topics of the champions, one per line." example:"wardcast topics list --model-dir models"`
+	Show   topicsShowCmd   `cmd:"" help:"Show a model's topics: the words with the largest positive and negative weights." example:"wardcast topics show --model-dir models _other --topic 1"`
 	Search topicsSearchCmd `cmd:"" help:"Find topics by words, in all versions of all models." example:"wardcast topics search --model-dir models shortness of breath"`
 }
 
@@ -30,7 +30,7 @@ type topicsListCmd struct {
 	Model string `help:"Only this model." placeholder:"NAME"`
 }
 
-// topicLine is one topic of a list, which has it without its terms.
+// topicLine is one topic of a list, without its terms.
 type topicLine struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`
@@ -60,7 +60,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 			return err
 		}
 		if err != nil {
-			// Damage must not hide the other models, and must be reported.
+			// Print the other models, and report the damage.
 			damage = errors.Join(damage, err)
 			continue
 		}
@@ -83,7 +83,7 @@ func (c *topicsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 	return errors.Join(c.Print(d, lines, grid), damage)
 }
 
-// byOutcome returns the coefficients of several outcomes against the reference.
+// byOutcome formats the coefficients of several outcomes against the reference.
 func byOutcome(all []classifier.ClassCoefficient) string {
 	parts := make([]string, len(all))
 	for i, c := range all {
@@ -98,7 +98,7 @@ type topicsShowCmd struct {
 	Model   string `arg:"" help:"Name of the model."`
 	Version string `help:"Version (default: the champion)."`
 	Topic   *int   `help:"Only this topic, counted from 1." placeholder:"N"`
-	Terms   int    `help:"Words to show from each end of a topic." default:"15"`
+	Terms   int    `help:"Words to show of each sign." default:"15"`
 }
 
 func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) error {
@@ -132,7 +132,7 @@ var ends = map[classifier.Direction][2]string{
 	classifier.TowardDischarge: {"POSITIVE: TOWARD DISCHARGE", "NEGATIVE: TOWARD ADMISSION"},
 }
 
-// topicGrid shows the two ends of a topic side by side, as the paper's tables 8 and 9 do.
+// topicGrid shows the two ends of a topic side by side, like tables 8 and 9 of the paper.
 func topicGrid(t *classifier.Topic) *cli.Grid {
 	heads := ends[t.Direction]
 	grid := cli.NewGrid(cmp.Or(heads[0], "POSITIVE"), "TERM", "WEIGHT", cmp.Or(heads[1], "NEGATIVE"), "TERM", "WEIGHT")
@@ -173,21 +173,21 @@ func loadModel(ctx context.Context, s *models.Store, name, version string) (*cla
 type topicsSearchCmd struct {
 	store
 	cli.Output
-	Query         []string `arg:"" optional:"" help:"Words, as a nurse would write them. Without any, all topics are found."`
-	Like          string   `help:"Find the topics most like this one instead." placeholder:"MODEL/TOPIC"`
-	SinceWord     string   `help:"Tell instead since which version each model knows this word." placeholder:"WORD"`
+	Query         []string `arg:"" optional:"" help:"Words, as in a note (default: all topics)."`
+	Like          string   `help:"Find the topics most similar to this one instead." placeholder:"MODEL/TOPIC"`
+	SinceWord     string   `help:"Show instead the first version of each model that knows this word." placeholder:"WORD"`
 	Complaint     string   `help:"Only topics for this complaint." placeholder:"NAME"`
 	Model         string   `help:"Only topics of this model." placeholder:"NAME"`
 	Version       string   `help:"Only topics of this version."`
 	Direction     string   `help:"Only topics whose positive scores move predictions this way: admission, discharge or none." placeholder:"WAY" enum:",admission,discharge,none" default:""`
 	Method        string   `help:"Only topics of this method." placeholder:"NAME"`
-	Served        bool     `help:"Only topics of the models that are served."`
+	Served        bool     `help:"Only topics of served models."`
 	Questionnaire []string `help:"Also search the factors of a questionnaire: the output folder of questionnaire fit." placeholder:"DIR" sep:"none"`
-	Limit         int      `help:"Topics to print." default:"10"`
-	Index         string   `help:"Folder of the index (default: one in the user's folder for caches)." placeholder:"DIR"`
+	Limit         int      `help:"Maximum number of topics to print." default:"10"`
+	Index         string   `help:"Folder of the index (default: in the user's cache folder)." placeholder:"DIR"`
 }
 
-// Help says what the index is.
+// Help describes the index.
 func (*topicsSearchCmd) Help() string {
 	return "Searches the topics of all versions of all models. The first search makes an index of them; later ones " +
 		"bring it up to date."
@@ -218,7 +218,7 @@ func (c *topicsSearchCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	}
 	found, err := x.Search(ctx, q)
 	if errors.Is(err, topicindex.ErrQuery) {
-		err = fmt.Errorf("--like %s: %w", c.Like, err) // the other parts are checked above
+		err = fmt.Errorf("--like %s: %w", c.Like, err) // the other flags are checked above
 		return errors.Join(cli.Usage(err), damage)
 	}
 	if err != nil {
@@ -235,11 +235,11 @@ func (c *topicsSearchCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	if more := found.Total - len(found.Results); more > 0 {
 		grid.Footer = fmt.Sprintf("and %d more\n", more)
 	}
-	// Damage must not hide the other versions, and must be reported.
+	// Print the other versions, and report the damage.
 	return cmp.Or(c.Print(d, found, grid), damage)
 }
 
-// index returns the index of the store, up to date. The error damage names what could not be read.
+// index returns the updated index of the store. The error damage names the versions that cannot be read.
 func (c *topicsSearchCmd) index(ctx context.Context, d *cli.Deps) (x *topicindex.Index, damage, err error) {
 	s, err := c.ProvideStore(ctx)
 	if err != nil {
@@ -265,7 +265,7 @@ func (c *topicsSearchCmd) index(ctx context.Context, d *cli.Deps) (x *topicindex
 	return x, damage, nil
 }
 
-// since prints since when each model knows a word.
+// since prints the first version of each model that knows a word.
 func (c *topicsSearchCmd) since(ctx context.Context, d *cli.Deps, x *topicindex.Index) error {
 	all, err := x.FirstSeen(ctx, c.SinceWord)
 	if err != nil {

@@ -30,13 +30,13 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// labelled is the flags for the notes of commands that learn.
+// labelled are the flags for labelled notes.
 type labelled struct {
 	notes.Flags
 	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME"`
 }
 
-// columns returns what the flags say of the columns.
+// columns returns the columns that the flags name.
 func (l *labelled) columns() (notes.Columns, error) {
 	columns, err := l.Columns()
 	if err != nil {
@@ -55,7 +55,7 @@ func (l *labelled) columns() (notes.Columns, error) {
 	return columns, nil
 }
 
-// cleaned returns the notes of a table with the values that count by the configuration, and logs what does not.
+// cleaned returns the notes of a table without implausible values, and warns of these.
 func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Config) (train.Data, error) {
 	in, err := intake.New(cfg.Input)
 	data := train.Data{Rows: t.Rows, Aux: columns.Features(), Intake: in, Classes: t.Classes, Admission: t.Admission}
@@ -64,12 +64,12 @@ func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Co
 	}
 	implausible := data.Clean()
 	for _, field := range slices.Sorted(maps.Keys(implausible)) {
-		d.Log.Warn("values that cannot be count as missing", "field", field, "rows", implausible[field])
+		d.Log.Warn("implausible values count as missing", "field", field, "rows", implausible[field])
 	}
 	return data, nil
 }
 
-// trimmed returns names without surrounding space, as labels are read.
+// trimmed returns names without surrounding space, like the labels.
 func trimmed(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -78,34 +78,34 @@ func trimmed(names []string) []string {
 	return out
 }
 
-// head is the flags for text rows and classifiers that training and evaluation share.
+// head are the flags for text and classifiers that training and evaluation share.
 type head struct {
-	MinDF       int      `name:"min-df" help:"Drop terms of fewer patients than this; 0 is 5, or 10 where there are 5,000 notes." default:"0"`
-	MaxDF       float64  `name:"max-df" help:"Drop terms in a greater share of patients than this." default:"1"`
+	MinDF       int      `name:"min-df" help:"Drop terms that fewer patients have; 0 is 5, or 10 from 5,000 notes on." default:"0"`
+	MaxDF       float64  `name:"max-df" help:"Drop terms that a larger share of the patients has." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
-	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 lets cross-validation choose, with --stop-words." default:"0"`
-	Concepts    string   `help:"File of concepts that add to the built-in ones or replace those of their names: concept, surfaces, kind and note, separated by tabs; none reads words alone." placeholder:"FILE|none"`
-	Status      bool     `help:"Make what is denied, possible, past or another person's a term of its own." default:"true" negatable:""`
-	Numbers     bool     `help:"Make vital signs, scores, doses and durations in the text terms." default:"true" negatable:""`
-	Spelling    bool     `help:"Read misspelled words of the concepts as they were meant." default:"true" negatable:""`
-	StopWords   string   `help:"Drop function words, keep them as terms, or let cross-validation choose between neither them nor phrases, and both." enum:"auto,drop,keep" default:"auto"`
-	Pieces      bool     `help:"Let pieces of words count next to words, so that rare and misspelled ones count too." default:"true" negatable:""`
+	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; with 0 cross-validation chooses this and --stop-words." default:"0"`
+	Concepts    string   `help:"File of concepts that extend or, with the same name, replace the built-in ones: concept, surfaces, kind and note, separated by tabs; none: single words only." placeholder:"FILE|none"`
+	Status      bool     `help:"Use separate terms for findings that are denied, possible, past or another person's." default:"true" negatable:""`
+	Numbers     bool     `help:"Use vital signs, scores, doses and durations in the text as terms." default:"true" negatable:""`
+	Spelling    bool     `help:"Correct misspelled words of the concepts." default:"true" negatable:""`
+	StopWords   string   `help:"Drop function words, keep them as terms, or let cross-validation choose: with or without both function words and phrases (auto)." enum:"auto,drop,keep" default:"auto"`
+	Pieces      bool     `help:"Also use pieces of words as features, for rare and misspelled words." default:"true" negatable:""`
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
-	Standardize bool     `help:"Scale features to unit variance before they are penalized, as R's glmnet does. For smf-w and smf-h: centre terms and scale them to equal variance."`
+	Standardize bool     `help:"Scale features to unit variance before the penalty, like R's glmnet. For smf-w and smf-h: centre terms and scale them to equal variance."`
 	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
-	Lambda      string   `help:"Weight of the penalty, by cross-validation: the best (min, the default), or the largest within one standard error of it (1se). Not for smf-w and smf-h." enum:"min,1se," default:"" placeholder:"min|1se"`
+	Lambda      string   `help:"Weight of the penalty: the best in cross-validation (min, the default), or the largest within one standard error of it (1se). Not for smf-w and smf-h." enum:"min,1se," default:"" placeholder:"min|1se"`
 	Calibration string   `help:"Map from logit to probability: platt, isotonic (only without --classes) or none." enum:"platt,isotonic,none" default:"platt"`
 	Threshold   string   `help:"Choose the decision's threshold by accuracy or by Youden's index." enum:"accuracy,youden" default:"accuracy"`
 	Seed        uint64   `help:"Seed of all random numbers." default:"1"`
 	L1Topics    *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
 	L1Scores    *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
 
-	Xi           string `help:"Weight of the text against the outcome in smf-w and smf-h: a number, or auto for cross-validation (default: auto)." placeholder:"WEIGHT"`
+	Xi           string `help:"Weight of the text relative to the outcome in smf-w and smf-h: a number, or auto for cross-validation (default: auto)." placeholder:"WEIGHT"`
 	Ridge        string `help:"Weight of the squared coefficients in smf-w and smf-h: a number or auto (default: auto)." placeholder:"WEIGHT"`
-	ClassWeights string `help:"Weights in smf-w and smf-h: the same for each note (none, the default), or the same total for each outcome (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
+	ClassWeights string `help:"Weights in smf-w and smf-h: equal for each note (none, the default), or an equal total for each outcome (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
 }
 
-// apply writes the flags into settings.
+// apply copies the flags into settings.
 func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, cmp.Or(h.NGrams, 1)
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
@@ -141,8 +141,8 @@ func weight(flag, value string) (*float64, error) {
 	return &v, nil
 }
 
-// only returns the name of a flag that was given for the supervised factorizations only, or for the elastic net only;
-// "" if there is none.
+// only returns the name of a flag in use that applies only to the supervised factorizations, or only to the elastic
+// net, or else "".
 func (h *head) only(supervised bool) string {
 	for _, flag := range []struct {
 		name              string
@@ -162,7 +162,7 @@ func (h *head) only(supervised bool) string {
 	return ""
 }
 
-// warnRidge warns of coefficients without a penalty.
+// warnRidge warns of a ridge of 0.
 func warnRidge(log *slog.Logger, s *train.Settings) {
 	if s.Ridge != nil && *s.Ridge == 0 {
 		log.Warn("a ridge of 0: coefficients grow without bound if the notes separate the outcomes")
@@ -174,20 +174,20 @@ type trainCmd struct {
 	labelled
 	head
 	cli.Output
-	Method       string `help:"How topics are fitted: ${fitMethods}. bow uses single words without topics." enum:"${fitMethods}" default:"sonmf"`
+	Method       string `help:"Method that fits the topics: ${fitMethods}. bow uses single words without topics." enum:"${fitMethods}" default:"sonmf"`
 	Rank         []int  `help:"Number of topics. For smf-w and smf-h also several: cross-validation chooses one." default:"${rank}"`
 	Words        string `help:"Use single words in addition to topics (beside), or not (none). Default: beside; smf-w and smf-h allow only none." enum:"beside,none," default:"" placeholder:"beside|none"`
 	Weighting    string `help:"Rows of tf-idf, or of 0 and 1 (binary). Default: tf-idf; sonmf-binary and log-nmf allow only binary." enum:"tf-idf,binary," default:"" placeholder:"tf-idf|binary"`
-	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. With or without this flag, each topic takes the number of the champion's topic nearest to it."`
+	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. In any case, each topic gets the number of the champion's most similar topic."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
-	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model, and all notes together for the gate to serve one." default:"${minEvents}"`
-	Config       string `help:"Configuration file, of whose section retrain the gate's rule and the site's file are taken, and of whose section input which values count." type:"existingfile" placeholder:"FILE"`
+	MinEvents    int    `help:"Notes of each outcome that a complaint needs for a separate model, and that the gate requires of all notes together." default:"${minEvents}"`
+	Config       string `help:"Configuration file: section retrain sets the gate's rule and --site, section input the plausible ranges and the spellings of values." type:"existingfile" placeholder:"FILE"`
 	gateFlags
 }
 
-// holdLess makes the garbage collector run twice as often, unless GOGC says how often. Training holds large arrays
-// without pointers, which cost it little time, and would wait for as much garbage again.
+// holdLess makes the garbage collector run twice as often, unless GOGC is set. Training holds large arrays without
+// pointers, which are cheap to collect, and would otherwise accumulate as much garbage again.
 func holdLess(d *cli.Deps) {
 	const percent = 50
 	if d.Own && os.Getenv("GOGC") == "" {
@@ -251,13 +251,13 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	return errors.Join(c.print(d, trained), logPromotion(d.Log, promotion))
 }
 
-// settings returns what the flags say about the models.
+// settings returns the settings that the flags describe.
 func (c *trainCmd) settings() (train.Settings, error) {
 	s := train.Default()
 	s.Method, s.WarmStart = train.Method(c.Method), c.WarmStart
 	s.Words = c.Words == "beside" || c.Words == "" && !s.Method.Supervised()
 	if len(c.Rank) == 0 {
-		return s, cli.Usagef("--rank needs a number of topics")
+		return s, cli.Usagef("--rank requires a number of topics")
 	}
 	if s.Rank = c.Rank[0]; len(c.Rank) > 1 {
 		s.Ranks = c.Rank
@@ -276,7 +276,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 	return s, s.Check(len(c.Classes))
 }
 
-// data returns the notes to train on, and what reports say of them.
+// data returns the notes to train on, and their description for the reports.
 func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about report.Data, _ error) {
 	columns, err := c.columns()
 	if err != nil {
@@ -284,7 +284,7 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 	}
 	for _, a := range columns.Aux {
 		if !scoring.HasField(a.Name) {
-			d.Log.Warn("notes have no such field: the auxiliary column counts as missing when notes are scored",
+			d.Log.Warn("notes have no such field: the auxiliary column will be missing when notes are scored",
 				"column", a.Column, "field", a.Name)
 		}
 	}
@@ -299,14 +299,14 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 		about.Exclusions = []report.Exclusion{{Reason: "no text", Notes: t.Empty}}
 	}
 	if slices.ContainsFunc(t.Rows, func(r notes.Row) bool { return r.Patient == "" && r.Visit == "" }) {
-		d.Log.Warn("rows without a patient or visit id count as separate patients: words that several notes of one " +
-			"patient share may become terms")
+		d.Log.Warn("rows without a patient or visit id count as separate patients: words that only one patient's notes " +
+			"share may become terms")
 	}
 	recurring := train.CountRecurring(t.Rows)
 	about.Counts = train.CountAttenders(t.Rows).Counts(recurring)
 	if recurring.Many() {
-		d.Log.Warn("many of the longer notes recur, but for numbers, under other patients: if they are of the same "+
-			"patients, give --patient-column; otherwise every figure is too good",
+		d.Log.Warn("many of the longer notes occur, except for numbers, under several patients: if these are the same "+
+			"patient, use --patient-column; otherwise every figure is too good",
 			"share", recurring.Share, "notes", recurring.Notes)
 	}
 	data, err := cleaned(d, t, &columns, cfg)
@@ -332,7 +332,7 @@ func (c *trainCmd) print(d *cli.Deps, t *train.Trained) error {
 		grid.Add(row...)
 	}
 	if n := t.RareComplaints; n > 0 {
-		d.Log.Info("complaints of too few patients to be named have no model of their own", "complaints", n)
+		d.Log.Info("complaints of too few patients are not named and get no separate model", "complaints", n)
 	}
 	return c.Print(d, map[string]any{"models": outcomes, "rare_complaints": t.RareComplaints}, grid)
 }
