@@ -100,7 +100,7 @@ func TestDlq(t *testing.T) {
 		want string
 	}{
 		{cli.ExitUsage, []string{"replay"}, "--all"},
-		{cli.ExitUsage, []string{"replay", "--all", "--reason", "no_model"}, "either --all"},
+		{cli.ExitUsage, []string{"replay", "--all", "--reason", "no_model"}, "say which dead letters"},
 		{cli.ExitUsage, []string{"replay", "--reason", "secret"}, "not_json"},
 		{cli.ExitUsage, []string{"replay", "--all", "--rate", "-1"}, "--rate"},
 		{cli.ExitUsage, []string{"replay", "--all", "--max-attempts", "0"}, "--max-attempts"},

@@ -254,7 +254,7 @@ func TestCheckConfig(t *testing.T) {
 		},
 		"no file of the site": {
 			"kafka: {brokers: [127.0.0.1:9092]}\nretrain: {site: nowhere.yaml}\n",
-			[]string{"what the site says", "nowhere.yaml"},
+			[]string{"the site's statements", "nowhere.yaml"},
 		},
 		"no YAML": {"kafka: [", []string{"bad.yaml"}},
 		"unset password": {"kafka: {brokers: [127.0.0.1:9092], sasl: {mechanism: plain, username: u, password_env: " +

@@ -258,7 +258,7 @@ func TestPredictRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		"input is output": {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out is the file of --input"},
+		"input is output": {[]string{"--input", in, "--out", in}, cli.ExitUsage, "--out and --input are the same file"},
 		"an unknown format": {
 			[]string{"--input", in, "--out", out + ".xlsx"}, cli.ExitUsage, "out.csv.xlsx: the name must say the format: CSV (.csv)",
 		},
@@ -269,11 +269,11 @@ func TestPredictRefuses(t *testing.T) {
 			"(table or json); to write a file use --out"},
 		"a table of many notes": {
 			[]string{"--input", in, "--output", "table"},
-			cli.ExitUsage, "--output=table explains the note of --text; it cannot be used with --input or --out",
+			cli.ExitUsage, "--output=table works with --text only",
 		},
 		"a text and a file":    {[]string{"--input", in, "--text", "fall"}, cli.ExitUsage, "can't be used together"},
-		"an age without text":  {[]string{"--age", "7"}, cli.ExitUsage, "go with --text"},
-		"columns without file": {[]string{"--text-column", "x"}, cli.ExitUsage, "go with --input"},
+		"an age without text":  {[]string{"--age", "7"}, cli.ExitUsage, "require --text"},
+		"columns without file": {[]string{"--text-column", "x"}, cli.ExitUsage, "require --input"},
 		"an unknown vital": {
 			[]string{"--text", "fall", "--vitals", "hr=90,pulse=90"},
 			cli.ExitUsage, `unknown vital "pulse": the known ones are sbp, dbp, hr, rr, temp_c, spo2`,
@@ -317,7 +317,7 @@ func TestPredictTableOnStandardInput(t *testing.T) {
 	t.Parallel()
 	ran := wardcast(t, "visit_id,text\nv1,fall\n", "predict", "--model-dir", trained(t))
 	if ran.Code != cli.ExitFailed || !strings.Contains(ran.Stderr, `"first_line":1,"reason":"not_json: `) ||
-		!strings.Contains(ran.Stderr, "--input takes files of other formats") {
+		!strings.Contains(ran.Stderr, "--input reads other formats") {
 		t.Errorf("exit code %d, log %s", ran.Code, ran.Stderr)
 	}
 }
@@ -353,7 +353,7 @@ func TestPredictOneNote(t *testing.T) {
 	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--age", "999", "--sex", "zebra",
 		"--output", "table")
 	for _, part := range []string{
-		"sex zebra (unknown to the model)\n", "age unknown\n", "no word that the model knows",
+		"sex zebra (unknown to the model)\n", "age unknown\n", "knows no word of the note",
 		"\nWarning: the model does not know the value of sex.\nWarning: age is out of range and counts as missing.\n",
 	} {
 		if !strings.Contains(text, part) {
@@ -418,7 +418,7 @@ func TestTrainInput(t *testing.T) {
 		{[]string{"evaluate", "--methods", "bow", "--config", config}, old},
 	} {
 		r := wardcast(t, "", append(c.args, "--input", in, "--aux-columns", "age:numeric,sex:categorical")...)
-		if want := fmt.Sprintf(`"msg":"values that cannot be count as missing","field":"age","rows":%d`,
+		if want := fmt.Sprintf(`"msg":"implausible values count as missing","field":"age","rows":%d`,
 			c.rows); r.Code != 0 || !strings.Contains(r.Stderr, want) {
 			t.Errorf("%s ends with %d: %s; want %s", c.args[0], r.Code, r.Stderr, want)
 		}
