@@ -187,7 +187,7 @@ func TestTriggersOnce(t *testing.T) {
 			key += " acts"
 		}
 		if seen[key] {
-			t.Errorf("trigger %q stands twice", trigger.Surface)
+			t.Errorf("trigger %q appears twice", trigger.Surface)
 		}
 		seen[key] = true
 		if !strings.Contains(statusFile, "\n# "+trigger.Effect) {

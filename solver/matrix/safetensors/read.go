@@ -65,13 +65,13 @@ func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 	err := members(dec, "header is not a JSON object", func(name string) error {
 		if name == metadataKey {
 			if metadata != nil {
-				return malformed("metadata stands twice")
+				return malformed("metadata appears twice")
 			}
 			metadata = map[string]string{}
 			return parseMetadata(dec, metadata)
 		}
 		if _, ok := entries[name]; ok {
-			return malformed("tensor %q stands twice", name)
+			return malformed("tensor %q appears twice", name)
 		}
 		var e entry
 		if err := dec.Decode(&e); err != nil {
@@ -89,7 +89,7 @@ func parseHeader(head []byte) (map[string]entry, map[string]string, error) {
 func parseMetadata(dec *json.Decoder, metadata map[string]string) error {
 	return members(dec, "metadata is not an object", func(name string) error {
 		if _, ok := metadata[name]; ok {
-			return malformed("metadata %q stands twice", name)
+			return malformed("metadata %q appears twice", name)
 		}
 		value, err := dec.Token()
 		text, ok := value.(string)

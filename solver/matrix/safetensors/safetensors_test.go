@@ -126,7 +126,7 @@ func TestReadRefuses(t *testing.T) {
 		"second value":      {file(`{`+a+`}{}`, 16), "trailing"},
 		"truncated":         {file(`{`+a+`}`, 15), `tensor "a": offsets`},
 		"trailing bytes":    {file(`{`+a+`}`, 17), "1 bytes behind"},
-		"twice":             {file(`{`+a+`,`+a+`}`, 16), `tensor "a" stands twice`},
+		"twice":             {file(`{`+a+`,`+a+`}`, 16), `tensor "a" appears twice`},
 		"unknown field":     {file(`{"a":{"dtype":"F64","shape":[2],"data_offsets":[0,16],"x":1}}`, 16), `tensor "a"`},
 		"unknown type": {
 			file(`{"a":{"dtype":"F99","shape":[2],"data_offsets":[0,16]}}`, 16), `tensor "a": unknown type`,
@@ -164,8 +164,8 @@ func TestReadRefuses(t *testing.T) {
 		"metadata number":    {file(`{"__metadata__":{"k":1},`+a+`}`, 16), `metadata "k" is not a string`},
 		"metadata nested":    {file(`{"__metadata__":{"k":{}},`+a+`}`, 16), `metadata "k" is not a string`},
 		"metadata array":     {file(`{"__metadata__":[],`+a+`}`, 16), `metadata is not an object`},
-		"metadata twice":     {file(`{"__metadata__":{},"__metadata__":{}}`, 0), `metadata stands twice`},
-		"metadata key twice": {file(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `metadata "k" stands twice`},
+		"metadata twice":     {file(`{"__metadata__":{},"__metadata__":{}}`, 0), `metadata appears twice`},
+		"metadata key twice": {file(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `metadata "k" appears twice`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
