@@ -71,7 +71,8 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	tallies, patients := countPatients(docs, draft)
+	tallies, patients := gather(docs, merge,
+		func(texts iter.Seq2[int, string]) map[string]*tally { return countTerms(draft, texts) })
 	vocabulary := choose(tallies, patients, s)
 	if len(vocabulary) == 0 {
 		return nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
@@ -85,19 +86,7 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	return draft, draft.setVocabulary(vocabulary, idf, nil)
 }
 
-// countPatients returns, for every term of docs and each of its surface forms, the number of distinct patients that
-// have it, and the number of patients.
-func countPatients(docs []Document, v *Vectorizer) (map[string]*tally, int) {
-	byPatient := inOrder(docs)
-	shares := make([]map[string]*tally, len(byPatient.shares))
-	byPatient.each(func(share int, each iter.Seq2[int, string]) { shares[share] = countTerms(v, each) })
-	all := shares[0]
-	for _, more := range shares[1:] {
-		merge(all, more)
-	}
-	return all, byPatient.patients
-}
-
+// countTerms returns, for every term of texts and each of its surface forms, the number of distinct patients.
 func countTerms(v *Vectorizer, texts iter.Seq2[int, string]) map[string]*tally {
 	tallies := make(map[string]*tally)
 	draft := *v
@@ -139,7 +128,6 @@ func countTerms(v *Vectorizer, texts iter.Seq2[int, string]) map[string]*tally {
 
 // ordered is documents in the order of their patients, in shares that goroutines read; no patient is in two shares.
 type ordered struct {
-	docs     []Document
 	order    []int // of docs
 	patient  []int // of each document
 	patients int   // how many there are
@@ -148,7 +136,7 @@ type ordered struct {
 
 func inOrder(docs []Document) *ordered {
 	number := make(map[string]int, len(docs))
-	o := &ordered{docs: docs, order: make([]int, len(docs)), patient: make([]int, len(docs))}
+	o := &ordered{order: make([]int, len(docs)), patient: make([]int, len(docs))}
 	for i, d := range docs {
 		n, seen := number[d.Patient]
 		if !seen || d.Patient == "" {
@@ -170,14 +158,17 @@ func inOrder(docs []Document) *ordered {
 	return o
 }
 
-// each calls work for each share with the patients and texts in it, on a goroutine of its own.
-func (o *ordered) each(work func(share int, texts iter.Seq2[int, string])) {
+// gather calls count with the patients and texts of each share of docs, on a goroutine each, and merges the results. It
+// returns the number of patients too.
+func gather[T any](docs []Document, merge func(all, more T), count func(iter.Seq2[int, string]) T) (T, int) {
+	o := inOrder(docs)
+	results := make([]T, len(o.shares))
 	var wg sync.WaitGroup
 	for s, bounds := range o.shares {
 		wg.Go(func() {
-			work(s, func(yield func(int, string) bool) {
+			results[s] = count(func(yield func(int, string) bool) {
 				for _, i := range o.order[bounds[0]:bounds[1]] {
-					if !yield(o.patient[i], o.docs[i].Text) {
+					if !yield(o.patient[i], docs[i].Text) {
 						return
 					}
 				}
@@ -185,6 +176,10 @@ func (o *ordered) each(work func(share int, texts iter.Seq2[int, string])) {
 		})
 	}
 	wg.Wait()
+	for _, more := range results[1:] {
+		merge(results[0], more)
+	}
+	return results[0], o.patients
 }
 
 // choose returns the vocabulary by MinDF, MaxDF and MaxTerms.

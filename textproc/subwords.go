@@ -182,18 +182,12 @@ func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 // patients, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
 // TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
-	o := inOrder(docs)
-	shares := make([]pieceCount, len(o.shares))
-	o.each(func(share int, each iter.Seq2[int, string]) { shares[share] = countPieces(v, each) })
-	all := shares[0]
-	for _, more := range shares[1:] {
-		merge(all.pieces, more.pieces)
-		maps.Copy(all.words, more.words)
-	}
+	all, patients := gather(docs, pieceCount.add,
+		func(texts iter.Seq2[int, string]) pieceCount { return countPieces(v, texts) })
 	var pieces []Piece
 	for g, c := range all.pieces {
 		if c.patients >= v.settings.MinDF {
-			pieces = append(pieces, Piece{g, SmoothIDF.value(o.patients, c.patients)})
+			pieces = append(pieces, Piece{g, SmoothIDF.value(patients, c.patients)})
 		}
 	}
 	slices.SortFunc(pieces, func(a, b Piece) int { return strings.Compare(a.Text, b.Text) })
@@ -208,6 +202,11 @@ func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 type pieceCount struct {
 	words  map[wordUse]struct{}
 	pieces map[string]*tally
+}
+
+func (c pieceCount) add(more pieceCount) {
+	merge(c.pieces, more.pieces)
+	maps.Copy(c.words, more.words)
 }
 
 func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
