@@ -49,7 +49,7 @@ func (c *benchInput) prepare(ctx context.Context, d *cli.Deps) (_ *scoring.Set, 
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		bar := cli.NewProgress(d, "training")
-		_, err := sample.Train(ctx, g, models.OpenDir(dir), 0, bar.Set)
+		_, err := sample.Train(ctx, g, models.OpenDir(dir), sample.Options{Progress: bar.Set})
 		bar.Finish()
 		if err != nil {
 			return nil, nil, err

@@ -31,7 +31,7 @@ func BenchmarkPredictFiles(b *testing.B) {
 		b.Fatal(err)
 	}
 	store := models.OpenDir(b.TempDir())
-	if _, err := sample.Train(b.Context(), g, store, 0, nil); err != nil {
+	if _, err := sample.Train(b.Context(), g, store, sample.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	set, err := scoring.Load(b.Context(), store, nil)

@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 		cfg.HTTP.Listen)
 	store, notes := models.OpenDir(cfg.Models.Store), cmp.Or(o.Training, sample.Notes)
 	o.Say("Training on %d generated notes.", notes)
-	trained, err := sample.Train(ctx, g, store, notes, o.Progress)
+	trained, err := sample.Train(ctx, g, store, sample.Options{Notes: notes, Progress: o.Progress})
 	if ctx.Err() != nil {
 		return nil, nil // stopped before the first prediction
 	}

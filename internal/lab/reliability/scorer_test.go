@@ -41,8 +41,8 @@ func newSite(t *testing.T, c *cluster) *site {
 	if s.notes, err = synth.New(synth.Settings{Seed: 7, Misspelling: synth.DefaultMisspelling}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sample.Train(t.Context(), s.notes, models.OpenDir(filepath.Join(s.folder, "models")),
-		0, nil); err != nil {
+	store := models.OpenDir(filepath.Join(s.folder, "models"))
+	if _, err := sample.Train(t.Context(), s.notes, store, sample.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(s.folder, "password"), []byte(password), 0o600); err != nil {

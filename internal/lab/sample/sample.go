@@ -57,20 +57,24 @@ func Rows(g *synth.Generator, n int) ([]train.Row, error) {
 // Notes is the usual number of generated notes to train on.
 const Notes = 6000
 
-// Train trains on the first notes of the generator (0: Notes), saves the models in the store and promotes them: first
+// Options controls Train.
+type Options struct {
+	Notes    int            // to train on; 0: Notes
+	Progress train.Progress // may be nil
+}
+
+// Train trains on the first notes of the generator, saves the models in the store and promotes them: first
 // the model of all complaints alone, so that there is a generation to go back to, then all of them. The settings are
-// the defaults without phrases, which would double the time to the first prediction. progress may be nil.
-func Train(ctx context.Context, g *synth.Generator, store *models.Store, notes int,
-	progress train.Progress,
-) (*train.Trained, error) {
-	rows, err := Rows(g, cmp.Or(notes, Notes))
+// the defaults without phrases, which would double the time to the first prediction.
+func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Options) (*train.Trained, error) {
+	rows, err := Rows(g, cmp.Or(o.Notes, Notes))
 	if err != nil {
 		return nil, err
 	}
 	settings := train.Default()
 	settings.ChooseText = false
 	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
-		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: progress})
+		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}

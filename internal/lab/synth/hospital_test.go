@@ -22,7 +22,7 @@ func TestChangesLeaveTheRestAlone(t *testing.T) {
 	template := hospitalStart.AddDate(0, 0, 10)
 	s := Settings{Seed: 4, Start: hospitalStart, Interval: 15 * time.Minute}
 	plain := generator(t, s)
-	s.Changes.Template = template
+	s.Template = template
 	form := generator(t, s)
 	s.Changes = Changes{Wording: 1}
 	reworded := generator(t, s)
@@ -59,7 +59,7 @@ func TestBaseRateDrifts(t *testing.T) {
 	t.Parallel()
 	s := Settings{Seed: 4, Start: hospitalStart, Interval: time.Hour}
 	plain := generator(t, s)
-	s.Changes.BaseRate = 0.7
+	s.BaseRate = 0.7
 	drifting := generator(t, s)
 	logit := func(p float64) float64 { return math.Log(p / (1 - p)) }
 	for _, i := range []int{0, 360, 720, 1440} {
