@@ -68,7 +68,7 @@ func TestTrainCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	store := models.OpenDir(filepath.Join(t.TempDir(), "store"))
-	if _, err := Train(ctx, generator(t), store, 0, nil); !errors.Is(err, context.Canceled) {
+	if _, err := Train(ctx, generator(t), store, Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if names, err := store.Models(t.Context()); !errors.Is(err, models.ErrNotFound) {
