@@ -3,7 +3,6 @@ package matrixio
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -159,12 +158,12 @@ func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 	if m.pattern {
 		want = 2
 	}
-	var entries []entry
+	var e coordinates
 	for fields, err := range m.lines {
 		switch {
 		case err != nil:
 			return nil, err
-		case len(entries) == m.entries:
+		case len(e.values) == m.entries:
 			return nil, malformed(m.line, 0, "more than the %d entries of the size line", m.entries)
 		case len(fields) != want:
 			return nil, malformed(m.line, 0, "%d fields, want %d", len(fields), want)
@@ -186,40 +185,19 @@ func (m *mtxReader) readCoordinate() (mat.Matrix, error) {
 				return nil, err
 			}
 		}
-		entries = append(entries, entry{row: int32(i - 1), column: int32(j - 1), line: int32(m.line), value: v})
+		e.rows, e.columns = append(e.rows, int32(i-1)), append(e.columns, int32(j-1))
+		e.values, e.lines = append(e.values, v), append(e.lines, int32(m.line))
 	}
-	if len(entries) < m.entries {
-		return nil, malformed(m.line, 0, "the file ends after %d of %d entries", len(entries), m.entries)
+	if len(e.values) < m.entries {
+		return nil, malformed(m.line, 0, "the file ends after %d of %d entries", len(e.values), m.entries)
 	}
-	if limit := max(maxEmptyDim, maxDimPerEntry*len(entries)); m.rows > limit || m.columns > limit {
-		return nil, malformed(0, 0, "%d×%d for %d entries", m.rows, m.columns, len(entries))
-	}
-	slices.SortStableFunc(entries,
-		func(a, b entry) int { return cmp.Or(cmp.Compare(a.column, b.column), cmp.Compare(a.row, b.row)) })
-	for e := 1; e < len(entries); e++ {
-		if a, b := entries[e-1], entries[e]; a.row == b.row && a.column == b.column {
-			return nil, malformed(int(b.line), 0, "row %d, column %d for the second time", b.row+1, b.column+1)
-		}
+	if limit := max(maxEmptyDim, maxDimPerEntry*len(e.values)); m.rows > limit || m.columns > limit {
+		return nil, malformed(0, 0, "%d×%d for %d entries", m.rows, m.columns, len(e.values))
 	}
 	if m.symmetric {
-		for _, e := range entries {
-			if e.row != e.column {
-				entries = append(entries, entry{row: e.column, column: e.row, value: e.value})
-			}
-		}
+		e.mirror()
 	}
-	slices.SortFunc(entries,
-		func(a, b entry) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.column, b.column)) })
-	indptr := make([]int, m.rows+1)
-	indices, values := make([]int32, len(entries)), make([]float64, len(entries))
-	for to, e := range entries {
-		indices[to], values[to] = e.column, e.value
-		indptr[e.row+1] = to + 1
-	}
-	for i := range m.rows { // rows without entries
-		indptr[i+1] = max(indptr[i+1], indptr[i])
-	}
-	return matrix.NewCSR(m.rows, m.columns, indptr, indices, values)
+	return e.csr(m.rows, m.columns)
 }
 
 // readArray reads values in the order of columns; in a symmetric matrix each column begins at the diagonal.
@@ -284,8 +262,56 @@ func number(field string, line, column int) (float64, error) {
 	return v, nil
 }
 
-// entry is an entry of a sparse matrix, row and column from 0, and its line in the file.
-type entry struct {
-	row, column, line int32
-	value             float64
+// coordinates holds the entries of a sparse matrix in file order, rows and columns from 0.
+type coordinates struct {
+	rows, columns []int32
+	values        []float64
+	lines         []int32 // of the file, before mirror
+}
+
+// mirror adds the entry (j, i) for every (i, j) off the diagonal.
+func (c *coordinates) mirror() {
+	for e, i := range c.rows {
+		if j := c.columns[e]; i != j {
+			c.rows = append(c.rows, j)
+			c.columns = append(c.columns, i)
+			c.values = append(c.values, c.values[e])
+		}
+	}
+}
+
+// csr returns the n×p matrix of the entries, or an error with the line of the first that is a repeat. It sorts by
+// counting, on columns and then on rows, at O(n + p + nnz).
+func (c *coordinates) csr(n, p int) (*matrix.CSR, error) {
+	next := starts(c.columns, p)
+	order := make([]int, len(c.values)) // the entries by column
+	for e, j := range c.columns {
+		order[next[j]] = e
+		next[j]++
+	}
+	indptr := starts(c.rows, n)
+	next = append(next[:0], indptr...)
+	indices, values := make([]int32, len(c.values)), make([]float64, len(c.values))
+	for _, e := range order {
+		i, j := c.rows[e], c.columns[e]
+		to := next[i]
+		if to > indptr[i] && indices[to-1] == j {
+			return nil, malformed(int(c.lines[e]), 0, "row %d, column %d for the second time", i+1, j+1)
+		}
+		indices[to], values[to] = j, c.values[e]
+		next[i]++
+	}
+	return matrix.NewCSR(n, p, indptr, indices, values)
+}
+
+// starts returns where each of n keys begins when the keys are sorted, and their number at the end.
+func starts(keys []int32, n int) []int {
+	s := make([]int, n+1)
+	for _, k := range keys {
+		s[k+1]++
+	}
+	for i := range n {
+		s[i+1] += s[i]
+	}
+	return s
 }
