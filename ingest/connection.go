@@ -15,9 +15,6 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Mechanisms returns the names of the SASL mechanisms.
-func Mechanisms() []string { return []string{"plain", "scram-sha-256", "scram-sha-512"} }
-
 // Connection says how to reach a Kafka cluster. With only Brokers set, it is plain text without a login.
 type Connection struct {
 	Brokers []string // host:port addresses to start from; the cluster names the others

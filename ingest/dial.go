@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -143,6 +144,30 @@ func (d *dialer) tls(address string) (_ *tls.Config, err error) {
 	return c, nil
 }
 
+// logins are the SASL mechanisms.
+var logins = []struct {
+	name string
+	with func(user, password string) (sasl.Mechanism, error)
+}{
+	{"plain", func(user, password string) (sasl.Mechanism, error) {
+		return plain.Mechanism{Username: user, Password: password}, nil
+	}},
+	{"scram-sha-256", func(user, password string) (sasl.Mechanism, error) {
+		return scram.Mechanism(scram.SHA256, user, password)
+	}},
+	{"scram-sha-512", func(user, password string) (sasl.Mechanism, error) {
+		return scram.Mechanism(scram.SHA512, user, password)
+	}},
+}
+
+// Mechanisms returns the names of the SASL mechanisms.
+func Mechanisms() (names []string) {
+	for _, l := range logins {
+		names = append(names, l.name)
+	}
+	return names
+}
+
 // mechanism returns how to log in with the current password.
 func (d *dialer) mechanism() (sasl.Mechanism, error) {
 	s := d.conn.SASL
@@ -153,11 +178,6 @@ func (d *dialer) mechanism() (sasl.Mechanism, error) {
 			return nil, err
 		}
 	}
-	switch s.Mechanism { // one of Mechanisms, as Check has verified
-	case "plain":
-		return plain.Mechanism{Username: s.User, Password: password}, nil
-	case "scram-sha-256":
-		return scram.Mechanism(scram.SHA256, s.User, password)
-	}
-	return scram.Mechanism(scram.SHA512, s.User, password)
+	i := slices.Index(Mechanisms(), s.Mechanism) // Check has verified it
+	return logins[i].with(s.User, password)
 }
