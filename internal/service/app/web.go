@@ -162,17 +162,14 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		options.Triage = &httpapi.Triage{
 			Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: notes.hint,
 		}
-		options.Routes, err = pages.Routes(pages.Options{
+		options.Routes = pages.Routes(pages.Options{
 			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
 			Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
 			Topics: w.topics.Index, Changed: notes.hint, Logger: w.log,
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
-	w.api, err = httpapi.New(options)
-	return w, err
+	w.api = httpapi.New(options)
+	return w, nil
 }
 
 // readiness is the content of /readyz: why notes are not scored, and remarks on waiting streams and on models or a fit

@@ -120,10 +120,7 @@ func newSite(tb testing.TB, change func(*httpapi.Options)) *site {
 	if change != nil {
 		change(&s.options)
 	}
-	var err error
-	if s.api, err = httpapi.New(s.options); err != nil {
-		tb.Fatal(err)
-	}
+	s.api = httpapi.New(s.options)
 	server := httptest.NewUnstartedServer(s.api)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.NewJSONHandler(s.log, nil), slog.LevelWarn)
 	server.Start()

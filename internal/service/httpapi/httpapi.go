@@ -8,7 +8,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -56,10 +55,7 @@ type API struct {
 }
 
 // New returns the handler.
-func New(o Options) (*API, error) {
-	if o.Logger == nil || o.Gatherer == nil || o.Metrics == nil || o.Ready == nil {
-		return nil, errors.New("http: a logger, metrics and readiness are required")
-	}
+func New(o Options) *API {
 	a := &API{
 		options: o, gate: newGate(o.Access), mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(),
 		watched: watched{by: map[string]int{}}, metrics: newMetrics(o.Metrics),
@@ -80,7 +76,7 @@ func New(o Options) (*API, error) {
 		a.mux.Handle(route.Pattern, a.guarded(route))
 		a.metrics.expect(route)
 	}
-	return a, nil
+	return a
 }
 
 // Patterns lists the patterns of all routes.

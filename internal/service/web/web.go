@@ -5,8 +5,6 @@
 package web
 
 import (
-	"cmp"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -32,8 +30,8 @@ type Options struct {
 	Store   *models.Store
 	Set     func() *scoring.Set // the generation in use
 	Explain classifier.Options
-	Demand  httpapi.BedDemand                  // forecasts beds; nil if this process does not
-	Zone    *time.Location                     // of the times on the page Beds; nil is that of this machine
+	Demand  httpapi.BedDemand                  // forecasts beds
+	Zone    *time.Location                     // of the times on the page Beds
 	Ready   func() (remarks string, err error) // that of httpapi.Options
 	Health  func() *health.Snapshot            // returns the state of the process
 	Replay  healthroom.Replay                  // sends dead letters back
@@ -68,12 +66,7 @@ func Pages() []Page {
 }
 
 // Routes returns the routes of all pages.
-func Routes(o Options) ([]httpapi.Route, error) {
-	if o.Feed == nil || o.Store == nil || o.Set == nil || o.Ready == nil || o.Health == nil || o.Replay == nil ||
-		o.Questionnaires == nil || o.Changed == nil || o.Topics == nil || o.Logger == nil {
-		return nil, errors.New("web: all options are required")
-	}
-	o.Zone = cmp.Or(o.Zone, time.Local)
+func Routes(o Options) []httpapi.Route {
 	f := frame.New(frame.Options{
 		State:      func() frame.State { return live.State(o.Feed, o.Ready) },
 		Generation: func() string { return o.Set().Generation },
@@ -83,5 +76,5 @@ func Routes(o Options) ([]httpapi.Route, error) {
 	for _, p := range Pages() {
 		routes = append(routes, p.open(f.Add(p.Path, p.Title), &o)...)
 	}
-	return routes, nil
+	return routes
 }

@@ -41,28 +41,35 @@ type room struct {
 	cache  cache
 }
 
-// New returns the routes of the page. Without demand it says so. The zone is that of the site's wall clock.
+// New returns the routes of the page. The zone is that of the site's wall clock.
 func New(p *frame.Page, demand httpapi.BedDemand, zone *time.Location) []httpapi.Route {
 	h := &room{Page: p, demand: demand, zone: zone, view: p.Template(html)}
 	return []httpapi.Route{p.Route(h.page), frame.Get("/beds.csv", h.csv)}
 }
 
 type query struct {
+	asked
+	free   map[string]int
+	typed  map[string]string // the fields as they were typed
+	Errors map[string]string // by field
+}
+
+// asked is the part of a query on which its forecasts depend.
+type asked struct {
 	Window  time.Duration
 	At      time.Time // zero for now
 	Ward    string    // that the first panel is about
 	Waiting bool      // leave out those who arrive later
-	free    map[string]int
-	typed   map[string]string // the fields as they were typed
-	Errors  map[string]string // by field
 }
 
 // readQuery reads the address of the page. What is wrong is in Errors, and left out.
 func readQuery(values url.Values, zone *time.Location) *query {
 	q := &query{
-		Window: httpapi.DefaultWindow, Ward: cmp.Or(values.Get("ward"), msg.AllWards),
-		Waiting: values.Get("include") == "waiting",
-		free:    map[string]int{}, typed: map[string]string{}, Errors: map[string]string{},
+		asked: asked{
+			Window: httpapi.DefaultWindow, Ward: cmp.Or(values.Get("ward"), msg.AllWards),
+			Waiting: values.Get("include") == "waiting",
+		},
+		free: map[string]int{}, typed: map[string]string{}, Errors: map[string]string{},
 	}
 	if text := values.Get("window"); text != "" {
 		if d, err := time.ParseDuration(text); err != nil || d < httpapi.MinWindow || d > httpapi.MaxWindow {
@@ -141,17 +148,9 @@ func spelled(d time.Duration) string {
 	return strings.NewReplacer("h", " hours", "m", " minutes").Replace(short(d))
 }
 
-// linkTo returns the address of the page with one of its parameters changed, or left out if the value is empty.
-func (q *query) linkTo(path, name, value string) string {
-	v := q.address()
-	v.Del(name)
-	if value != "" {
-		v.Set(name, value)
-	}
-	if len(v) == 0 {
-		return path
-	}
-	return path + "?" + v.Encode()
+// LinkTo returns the address of the page with one of its parameters changed, or left out if the value is empty.
+func (q *query) LinkTo(name, value string) string {
+	return frame.Address("/beds", q.address(), name, value)
 }
 
 func (q *query) api() string {
@@ -186,23 +185,15 @@ type demanded struct {
 // cache keeps forecasts for shownFor, so that many viewers cost as much as one.
 type cache struct {
 	mu      sync.Mutex
-	entries map[key]*demanded
-}
-
-type key struct {
-	window  time.Duration
-	at      time.Time
-	ward    string
-	waiting bool
+	entries map[asked]*demanded
 }
 
 // of returns the forecasts of a query. Only one is made at a time.
 func (c *cache) of(ctx context.Context, demand httpapi.BedDemand, q *query) (*demanded, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	own := key{window: q.Window, at: q.At, ward: q.Ward, waiting: q.Waiting}
 	now := time.Now()
-	if d := c.entries[own]; d != nil && now.Sub(d.read) < shownFor {
+	if d := c.entries[q.asked]; d != nil && now.Sub(d.read) < shownFor {
 		return d, nil
 	}
 	d, err := ask(ctx, demand, q)
@@ -210,11 +201,11 @@ func (c *cache) of(ctx context.Context, demand httpapi.BedDemand, q *query) (*de
 		return nil, err
 	}
 	d.read = now
-	maps.DeleteFunc(c.entries, func(_ key, d *demanded) bool { return now.Sub(d.read) >= shownFor })
+	maps.DeleteFunc(c.entries, func(_ asked, d *demanded) bool { return now.Sub(d.read) >= shownFor })
 	if c.entries == nil || len(c.entries) == maxEntries {
-		c.entries = map[key]*demanded{}
+		c.entries = map[asked]*demanded{}
 	}
-	c.entries[own] = d
+	c.entries[q.asked] = d
 	return d, nil
 }
 
@@ -267,11 +258,6 @@ func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQ
 }
 
 func (h *room) page(r *http.Request) http.Handler {
-	if h.demand == nil {
-		return h.Text(frame.Text{
-			Heading: "Beds", Message: "This process forecasts no bed demand.", Back: "/", BackTo: "Back to Live",
-		})
-	}
 	q := readQuery(r.URL.Query(), h.zone)
 	d, err := h.cache.of(r.Context(), h.demand, q)
 	data := &view{query: q, zone: h.zone, now: time.Now()}
@@ -303,9 +289,6 @@ func (h *room) failed(r *http.Request, err error) {
 }
 
 func (h *room) csv(r *http.Request) http.Handler {
-	if h.demand == nil {
-		return httpapi.Problem{Status: http.StatusNotFound}
-	}
 	q := readQuery(r.URL.Query(), h.zone)
 	if len(q.Errors) > 0 {
 		const detail = "a value in the address is wrong; the page Beds says which"

@@ -220,7 +220,6 @@ func TestStates(t *testing.T) {
 		has     []string
 		lacks   []string
 	}{
-		"no forecasts": {nil, "/beds", 200, []string{"forecasts no bed demand"}, nil},
 		"no free beds": {
 			demand(t), "/beds", 200, []string{"most likely"}, []string{"being short", "Tightest", `class="ring"`},
 		},
@@ -369,7 +368,8 @@ func TestCache(t *testing.T) {
 		}
 	}
 	for i := range maxEntries + 2 {
-		of(&query{Window: time.Hour, Ward: msg.AllWards, At: ward.now.Add(-time.Duration(i) * time.Minute)})
+		at := ward.now.Add(-time.Duration(i) * time.Minute)
+		of(&query{asked: asked{Window: time.Hour, Ward: msg.AllWards, At: at}})
 	}
 	if n := len(c.entries); n > maxEntries {
 		t.Errorf("%d entries are kept", n)
@@ -396,8 +396,7 @@ func TestCSV(t *testing.T) {
 			&fixed{err: &httpapi.QueryError{Detail: "beds names a ward without forecasts"}},
 			"/beds.csv?free.NOWHERE=1", 400, `"beds names a ward`,
 		},
-		"failed":            {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service Unavailable"},
-		"without forecasts": {nil, "/beds.csv", 404, "Not Found"},
+		"failed": {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service Unavailable"},
 	} {
 		if status, body := visit(t, c.demand, c.address); status != c.status || !strings.Contains(body, c.has) {
 			t.Errorf("%s: %d, want %d with %q:\n%s", name, status, c.status, c.has, body)

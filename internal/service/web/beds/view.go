@@ -90,7 +90,7 @@ func (page *view) by(window time.Duration) string {
 }
 
 func (page *view) fill(d *demanded) {
-	page.CSV, page.JSON = page.linkTo("/beds.csv", "", ""), page.api()
+	page.CSV, page.JSON = frame.Address("/beds.csv", page.address()), page.api()
 	if len(d.wards) == 0 {
 		page.Failed = "There is no forecast yet."
 		return
@@ -160,7 +160,7 @@ func (page *view) windows() {
 			value = ""
 		}
 		page.Windows = append(page.Windows,
-			frame.Choice{Name: page.linkTo("/beds", "window", value), Label: page.by(d), Current: d == page.Window})
+			frame.Choice{Name: page.LinkTo("window", value), Label: page.by(d), Current: d == page.Window})
 	}
 	spans := []time.Duration{page.Window}
 	for _, hours := range []int{1, 2, 4, 6, 8, 12, 16, 24, 48} {
@@ -215,7 +215,7 @@ func (page *view) table(all *outlook, wards []outlook) {
 
 func (page *view) row(o *outlook) wardRow {
 	w := wardRow{
-		Name: o.Ward, Href: page.linkTo("/beds", "ward", o.Ward), Here: wording.Fixed(o.Waiting.Mean, 1),
+		Name: o.Ward, Href: page.LinkTo("ward", o.Ward), Here: wording.Fixed(o.Waiting.Mean, 1),
 		Expect: wording.Fixed(o.Total.Mean, 1), Likely: frame.Unknown, Chance: frame.Unknown,
 		Typed: page.typed[o.Ward], Error: page.Errors["free."+o.Ward], Selected: o.Ward == page.Ward,
 		Strip: page.strip(o), chance: -1, mean: o.Total.Mean, line: page.line(o),
@@ -270,7 +270,7 @@ func (page *view) lead(o *outlook) {
 		Counted: page.clock(page.asOf) + " " + page.asOf.In(page.zone).Format("MST"), At: page.asOf.UnixMilli(),
 	}
 	if o.Ward != msg.AllWards {
-		l.Where, page.AllWards = o.Ward, page.linkTo("/beds", "ward", "")
+		l.Where, page.AllWards = o.Ward, page.LinkTo("ward", "")
 	}
 	if o.UsualMean.Set {
 		l.Usual = wording.Short(o.UsualMean.Value, 0)
@@ -314,9 +314,6 @@ func (page *view) tightest() (tight []wardRow) {
 	}
 	return tight
 }
-
-// LinkTo returns the address of the page with one of its parameters changed, or left out if the value is empty.
-func (page *view) LinkTo(name, value string) string { return page.linkTo("/beds", name, value) }
 
 // Moment returns the chosen moment as the browser's field writes it, "" for now.
 func (page *view) Moment() string {

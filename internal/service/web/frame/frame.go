@@ -15,7 +15,9 @@ import (
 	"encoding/hex"
 	"html/template"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,6 +120,21 @@ func Get(path string, answer httpapi.Answering) httpapi.Route {
 	return httpapi.Route{Pattern: "GET " + path, Role: httpapi.Viewer, Handler: answer}
 }
 
+// Address returns the address of a path with values, and changes to them: names and values by turns, "" to take one out.
+func Address(path string, values url.Values, changes ...string) string {
+	values = maps.Clone(values)
+	for i := 0; i < len(changes); i += 2 {
+		values.Del(changes[i])
+		if changes[i+1] != "" {
+			values.Set(changes[i], changes[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
 // Choice is an entry of a menu with its value, or an address with its text.
 type Choice struct {
 	Name, Label string
@@ -136,14 +153,14 @@ type View struct {
 func (t *Template) View(data any) *View { return &View{Template: t, Title: t.page.Title, Data: data} }
 
 // Text is a page of plain text, or of a message if there is none.
-type Text struct{ Heading, Sub, Back, BackTo, Text, Message string }
+type Text struct{ Heading, Sub, Text, Message string }
 
-// Text returns a page of plain text that leads back to this page unless it leads elsewhere.
+// Text returns a page of plain text that leads back to this page.
 func (p *Page) Text(t Text) *View {
-	if t.Back == "" {
-		t.Back, t.BackTo = p.Path, "Back to "+p.Title
-	}
-	v := p.text.View(t)
+	v := p.text.View(struct {
+		Text
+		Back *Page
+	}{t, p})
 	v.Title = t.Heading
 	return v
 }

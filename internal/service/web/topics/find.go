@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -83,19 +82,9 @@ func newAsked(values url.Values) *asked {
 	return a
 }
 
-// href returns the address with other values, given as names and values by turns; "" takes a value out.
+// href returns the address with some values changed, as frame.Address does it.
 func (a *asked) href(path string, changes ...string) string {
-	values := maps.Clone(a.values)
-	for i := 0; i < len(changes); i += 2 {
-		values.Del(changes[i])
-		if changes[i+1] != "" {
-			values.Set(changes[i], changes[i+1])
-		}
-	}
-	if len(values) == 0 {
-		return path
-	}
-	return path + "?" + values.Encode()
+	return frame.Address(path, a.values, changes...)
 }
 
 // name returns the name of a topic, which topicindex.ParseRef reads.

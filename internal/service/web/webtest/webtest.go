@@ -78,10 +78,7 @@ func (s *Site) Serve(routes []httpapi.Route, options ...func(*httpapi.Options)) 
 	for _, change := range options {
 		change(&o)
 	}
-	var err error
-	if s.API, err = httpapi.New(o); err != nil {
-		s.Fatal(err)
-	}
+	s.API = httpapi.New(o)
 }
 
 // Elsewhere matches what asks another host, and unsafe what the policy forbids or a template refused.
