@@ -1,7 +1,6 @@
 package questionnaire
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"sort"
@@ -84,11 +83,11 @@ func ParseConfounds(list []string) ([]Confound, error) {
 			c.Range, err = ParseRange(limits)
 		}
 		if c.Name == "" || err != nil || c.Kind != Numeric && (c.Kind != Categorical || ranged) {
-			return nil, fmt.Errorf("%w: confound %q: must be column:%s, column:%s:low:high or column:%s", ErrOptions, s,
+			return nil, Optionf("confound %q: must be column:%s, column:%s:low:high or column:%s", s,
 				Numeric, Numeric, Categorical)
 		}
 		if slices.ContainsFunc(all, func(o Confound) bool { return o.Name == c.Name }) {
-			return nil, fmt.Errorf("%w: confound %q is given twice", ErrOptions, c.Name)
+			return nil, Optionf("confound %q is given twice", c.Name)
 		}
 		all = append(all, c)
 	}
@@ -127,11 +126,10 @@ func ParseLabels(list []string) ([]Label, error) {
 			l.Positive = defaultPositive
 		}
 		if l.Name == "" || l.Positive == "" || against && l.Negative == "" || l.Positive == l.Negative {
-			return nil, fmt.Errorf("%w: label %q: must be a column, column=positive or column=positive:negative",
-				ErrOptions, s)
+			return nil, Optionf("label %q: must be a column, column=positive or column=positive:negative", s)
 		}
 		if slices.Contains(all, l) {
-			return nil, fmt.Errorf("%w: label %q is given twice", ErrOptions, s)
+			return nil, Optionf("label %q is given twice", s)
 		}
 		all = append(all, l)
 	}
@@ -151,7 +149,7 @@ func ParseVisits(time string, edges []string) (*Visits, error) {
 	for _, s := range edges {
 		x, err := Number(s)
 		if err != nil {
-			return nil, fmt.Errorf("%w: edge %q of a bin: %w", ErrOptions, s, err)
+			return nil, Optionf("edge %q of a bin: %w", s, err)
 		}
 		v.Edges = append(v.Edges, x)
 	}
@@ -165,8 +163,7 @@ func (v *Visits) Check() error {
 		ok = ok && !math.IsNaN(e) && !math.IsInf(e, 0) && (b == 0 || e > v.Edges[b-1])
 	}
 	if !ok {
-		return fmt.Errorf("%w: edges %v of the bins of time %q: must be at least two, ascending", ErrOptions,
-			v.Edges, v.Time)
+		return Optionf("edges %v of the bins of time %q: must be at least two, ascending", v.Edges, v.Time)
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package questionnaire
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The reasons of a *table.Error about the files of a questionnaire, in addition to those of package table.
 var (
@@ -39,3 +42,8 @@ var (
 
 // ErrOptions is returned for invalid options.
 var ErrOptions = errors.New("option out of range")
+
+// Optionf returns an error that wraps ErrOptions.
+func Optionf(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrOptions, fmt.Errorf(format, args...))
+}

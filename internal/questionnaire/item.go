@@ -120,7 +120,7 @@ func ParseRange(s string) (*Range, error) {
 	low, high, _ := strings.Cut(s, ":")
 	r, err := NewRange(low, high)
 	if err != nil {
-		return nil, fmt.Errorf("%w: range %q: %w", ErrOptions, s, err)
+		return nil, Optionf("range %q: %w", s, err)
 	}
 	return r, nil
 }

@@ -289,8 +289,8 @@ type Settings struct {
 // Assess returns the function for fit.Options.Assess that completes the summary. Too few replicates are an error.
 func (s Settings) Assess() (func(context.Context, *fit.Options, *fit.Outcome) error, error) {
 	if s.Replicates != 0 && s.Replicates < LeastReplicates {
-		return nil, fmt.Errorf("%w: %d replicates of a bootstrap, must be 0 or at least %d", questionnaire.ErrOptions,
-			s.Replicates, LeastReplicates)
+		return nil, questionnaire.Optionf("%d replicates of a bootstrap, must be 0 or at least %d", s.Replicates,
+			LeastReplicates)
 	}
 	return s.assess, nil
 }

@@ -126,7 +126,7 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 				x.Set(i, j, math.NaN())
 			}
 		}
-		scores, err := l.Factors().Score(x, p.known(held))
+		scores, err := l.Factors().Score(x, p.Known(held))
 		if err != nil {
 			return nil, err
 		}
@@ -144,9 +144,9 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 
 // prediction predicts answers from scores and confounds: base + Σ_t w_t·q_t + the effect of the confounds.
 type prediction struct {
-	study *fit.Study
+	*fit.Learnt
 	parts
-	model fit.Factors
+	study *fit.Study
 	// base is the prediction for each item if all scores are 0, and loadings, k×p, what a score of 1 adds to it.
 	base     []float64
 	loadings *mat.Dense
@@ -160,7 +160,7 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 	_, k := scores.Dims()
 	given := s.AnswersOf(l.Rows, l.Items)
 	p := &prediction{
-		study: s, parts: partsOf(l), model: l.Factors(), answers: linalg.ColumnMeans(given),
+		study: s, Learnt: l, parts: partsOf(l), answers: linalg.ColumnMeans(given),
 		scores: linalg.ColumnMeans(scores),
 	}
 	units, none := mat.NewDense(k+1, k, nil), (*mat.Dense)(nil) // the first row stays 0
@@ -169,7 +169,7 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 		_, c := p.confounds.Dims()
 		none = mat.NewDense(k+1, c, nil)
 	}
-	made, err := p.model.Reconstruct(units, none)
+	made, err := p.Factors().Reconstruct(units, none)
 	if err != nil {
 		return nil, err
 	}
@@ -180,23 +180,13 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 		return nil, err
 	}
 	p.added = linalg.ColumnMeans(added)
-	if p.confounds != nil {
-		_, p.regression, err = fit.WithoutConfounds(given, p.known(l.Rows))
-	}
+	_, p.regression, err = fit.WithoutConfounds(given, p.Known(l.Rows))
 	return p, err
-}
-
-// known returns the confounds of participants in the form that the method uses.
-func (p *prediction) known(rows []int) *mat.Dense {
-	if p.confounds == nil {
-		return nil
-	}
-	return linalg.SelectRows(p.study.Known, rows)
 }
 
 func (p *prediction) addedTo(rows []int) (*mat.Dense, error) {
 	k, _ := p.loadings.Dims()
-	added, err := p.model.Reconstruct(mat.NewDense(len(rows), k, nil), p.known(rows))
+	added, err := p.Factors().Reconstruct(mat.NewDense(len(rows), k, nil), p.Known(rows))
 	if err == nil {
 		added.Apply(func(_, j int, v float64) float64 { return v - p.base[j] }, added)
 	}

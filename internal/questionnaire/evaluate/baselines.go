@@ -2,12 +2,13 @@ package evaluate
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -71,7 +72,7 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 	}
 	t := &trained{items: s.Varying(rows)}
 	if len(t.items) == 0 {
-		return nil, fmt.Errorf("%w: no item varies", questionnaire.ErrOptions)
+		return nil, questionnaire.Optionf("no item varies")
 	}
 	t.rows = s.Answering(rows, t.items)
 	means := linalg.ColumnMeans(s.AnswersOf(t.rows, t.items))
@@ -81,13 +82,15 @@ func (o *Options) learn(ctx context.Context, s *fit.Study, method string, rows [
 		return t, t.components(filled, c.Factors)
 	case MethodSums:
 		scales := questionnaire.ScalesOf(s.Items, t.items, false)
-		means := linalg.ColumnMeans(average(s.Answers, t.rows, scales))
+		means := linalg.ColumnMeans(summarized(s.Answers, t.rows, scales, average))
 		t.features = func(rows []int) (*mat.Dense, error) {
-			return linalg.Filled(average(s.Answers, rows, scales), means), nil
+			return linalg.Filled(summarized(s.Answers, rows, scales, average), means), nil
 		}
 	case MethodMissing:
 		scales := questionnaire.ScalesOf(s.Items, s.Varying(s.Order), true)
-		t.features = func(rows []int) (*mat.Dense, error) { return missing(s.Answers, rows, scales), nil }
+		t.features = func(rows []int) (*mat.Dense, error) {
+			return summarized(s.Answers, rows, scales, missing), nil
+		}
 	default:
 		t.features = func(rows []int) (*mat.Dense, error) { return filled(rows), nil }
 	}
@@ -100,7 +103,7 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 	x := filled(t.rows)
 	n, p := x.Dims()
 	if k > p {
-		return fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, k, p)
+		return questionnaire.Optionf("%d factors for %d items", k, p)
 	}
 	means, deviations := linalg.ColumnMoments(x)
 	standardized := func(x *mat.Dense) *mat.Dense {
@@ -136,35 +139,29 @@ func (t *trained) components(filled func(rows []int) *mat.Dense, k int) error {
 	return nil
 }
 
-// average returns the mean of the answers of each participant to each scale, NaN without answers.
-func average(answers *mat.Dense, rows []int, scales []questionnaire.Scale) *mat.Dense {
-	return summarized(rows, scales, func(i int, items []int) float64 {
-		sum, count := 0.0, 0.0
-		for _, j := range items {
-			if v := answers.At(i, j); !math.IsNaN(v) {
-				sum, count = sum+v, count+1
-			}
-		}
-		return sum / count
-	})
-}
-
-// missing returns the share of missing answers of each participant to each scale.
-func missing(answers *mat.Dense, rows []int, scales []questionnaire.Scale) *mat.Dense {
-	return summarized(rows, scales, func(i int, items []int) float64 {
-		count := 0.0
-		for _, j := range items {
-			if math.IsNaN(answers.At(i, j)) {
-				count++
-			}
-		}
-		return count / float64(len(items))
-	})
-}
-
-// summarized returns a matrix with a value for each participant and scale.
-func summarized(rows []int, scales []questionnaire.Scale, value func(i int, items []int) float64) *mat.Dense {
+// summarized returns a value of the answers of each participant to each scale.
+func summarized(answers *mat.Dense, rows []int, scales []questionnaire.Scale,
+	value func(answers []float64) float64,
+) *mat.Dense {
 	out := mat.NewDense(len(rows), len(scales), nil)
-	out.Apply(func(r, c int, _ float64) float64 { return value(rows[r], scales[c].Items) }, out)
+	out.Apply(func(r, c int, _ float64) float64 {
+		return value(folds.Take(answers.RawRowView(rows[r]), scales[c].Items))
+	}, out)
 	return out
+}
+
+// average returns the mean of the answers, NaN without any.
+func average(answers []float64) float64 {
+	sum, count := 0.0, 0.0
+	for _, v := range answers {
+		if !math.IsNaN(v) {
+			sum, count = sum+v, count+1
+		}
+	}
+	return sum / count
+}
+
+// missing returns the share of missing answers.
+func missing(answers []float64) float64 {
+	return float64(floats.Count(math.IsNaN, answers)) / float64(len(answers))
 }

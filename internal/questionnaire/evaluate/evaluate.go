@@ -265,19 +265,17 @@ func (o *Options) check() error {
 	o.Repeats = cmp.Or(o.Repeats, DefaultRepeats)
 	for i, m := range o.Methods {
 		if !slices.Contains(Methods(), m) {
-			return fmt.Errorf("%w: method %q must be one of %s", questionnaire.ErrOptions, m,
-				strings.Join(Methods(), ", "))
+			return questionnaire.Optionf("method %q must be one of %s", m, strings.Join(Methods(), ", "))
 		}
 		if slices.Contains(o.Methods[:i], m) {
-			return fmt.Errorf("%w: method %q is given twice", questionnaire.ErrOptions, m)
+			return questionnaire.Optionf("method %q is given twice", m)
 		}
 	}
 	switch {
 	case o.Repeats < 1:
-		return fmt.Errorf("%w: %d repeats", questionnaire.ErrOptions, o.Repeats)
+		return questionnaire.Optionf("%d repeats", o.Repeats)
 	case o.Columns.Visits != nil && len(o.Columns.Labels) > 0:
-		return fmt.Errorf("%w: labels cannot be predicted for participants with several visits",
-			questionnaire.ErrOptions)
+		return questionnaire.Optionf("labels cannot be predicted for participants with several visits")
 	}
 	if slices.Contains(o.Methods, model.MethodFA) {
 		if err := o.CheckCorrelation(); err != nil {
@@ -316,13 +314,12 @@ func (o *Options) checkShares(s *fit.Study, free bool) error {
 		o.Factors = slices.DeleteFunc(o.Factors, func(k int) bool { return k > o.MostFactors })
 	}
 	if p := len(s.Items); slices.Contains(o.Methods, model.MethodFA) && slices.Max(o.Factors) >= p {
-		return fmt.Errorf("%w: %q: %d factors for %d items, at most %d by %s", questionnaire.ErrOptions, s.File,
+		return questionnaire.Optionf("%q: %d factors for %d items, at most %d by %s", s.File,
 			slices.Max(o.Factors), p, p-1, model.MethodFA)
 	}
 	if wanted := max(leastTrained, slices.Max(o.Factors)); fewest < wanted {
-		return fmt.Errorf(
-			"%w: %q: %.0f %% of %d participants are %d, too few to learn %d factors from: at least %d are needed",
-			questionnaire.ErrOptions, s.File, 100*share, n, fewest, slices.Max(o.Factors), wanted)
+		return questionnaire.Optionf("%q: %.0f %% of %d participants are %d, too few to learn %d factors from: at "+
+			"least %d are needed", s.File, 100*share, n, fewest, slices.Max(o.Factors), wanted)
 	}
 	return nil
 }

@@ -320,8 +320,8 @@ func (o *Options) choose(ctx context.Context, s *Study) (c *Choice, parallel *in
 		case err != nil:
 			return nil, nil, err
 		case p.Suggested == nil:
-			return nil, nil, fmt.Errorf("%w: %q: parallel analysis suggests no number of factors, %s: --factors can "+
-				"give it", questionnaire.ErrOptions, o.Input, p.Reason)
+			return nil, nil, questionnaire.Optionf("%q: parallel analysis suggests no number of factors, %s: --factors "+
+				"can give it", o.Input, p.Reason)
 		}
 		parallel = p.Suggested
 		c.Factors = p.taken(s)
@@ -379,5 +379,5 @@ func (l *Learnt) reconstruct(rows []int) (*mat.Dense, error) {
 		}
 		return v
 	}, scores)
-	return l.Factors().Reconstruct(scores, l.known(rows))
+	return l.Factors().Reconstruct(scores, l.Known(rows))
 }

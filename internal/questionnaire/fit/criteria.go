@@ -174,7 +174,7 @@ func (o *Options) MAP(ctx context.Context, s *Study) (*MAP, error) {
 // correlated returns the answers to correlate, for factor analysis less the confounds' effects.
 func (o *Options) correlated(s *Study) (*mat.Dense, error) {
 	x := s.Data(s.Order).Answers
-	if o.Method != model.MethodFA || s.Known == nil {
+	if o.Method != model.MethodFA {
 		return x, nil
 	}
 	rest, _, err := WithoutConfounds(x, linalg.SelectRows(s.Known, s.Order))

@@ -100,8 +100,12 @@ func (f *FA) without(answers, confounds *mat.Dense) (*mat.Dense, error) {
 	return rest, nil
 }
 
-// WithoutConfounds returns the answers, n×p, less the effects of the confounds, n×c, and B of confoundEffects.
+// WithoutConfounds returns the answers, n×p, less the effects of the confounds, n×c, and B of confoundEffects; the
+// answers themselves and nil without confounds.
 func WithoutConfounds(answers, confounds *mat.Dense) (rest, effects *mat.Dense, err error) {
+	if confounds == nil {
+		return answers, nil, nil
+	}
 	if effects, err = confoundEffects(answers, confounds); err != nil {
 		return nil, nil, err
 	}

@@ -75,8 +75,8 @@ type Outcome struct {
 // answers less the confounds' effects have no categories for polychoric ones.
 func (o *Options) CheckCorrelation() error {
 	if o.Correlation == model.Polychoric && len(o.Columns.Confounds) > 0 {
-		return fmt.Errorf("%w: polychoric correlations cannot be used with confounds, which leave no categories: "+
-			"omit --confounds or use --correlation pearson", questionnaire.ErrOptions)
+		return questionnaire.Optionf("polychoric correlations cannot be used with confounds, which leave no " +
+			"categories: omit --confounds or use --correlation pearson")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (o *Options) check() error {
 		}
 	}
 	if wrong != "" {
-		return fmt.Errorf("%w: %s", questionnaire.ErrOptions, wrong)
+		return questionnaire.Optionf("%s", wrong)
 	}
 	if o.Method == model.MethodFA {
 		return o.CheckCorrelation()
@@ -143,9 +143,8 @@ func (o *Options) complete(s *Study) error {
 			if o.Method == model.MethodFA {
 				limit = "fewer factors than items"
 			}
-			return fmt.Errorf("%w: %q: %s for %s and %s, which allow %s",
-				questionnaire.ErrOptions, s.File, wording.Count(k, "factor"), wording.Count(len(s.Items), "item"),
-				wording.Count(len(s.IDs), "participant"), limit)
+			return questionnaire.Optionf("%q: %s for %s and %s, which allow %s", s.File, wording.Count(k, "factor"),
+				wording.Count(len(s.Items), "item"), wording.Count(len(s.IDs), "participant"), limit)
 		}
 	}
 	return nil
@@ -192,7 +191,7 @@ func (o *Options) Begin() (*Study, error) {
 		return nil, err
 	}
 	if s.Known == nil && o.PenalizeIntercept {
-		return nil, fmt.Errorf("%w: there is no intercept to penalize without confounds", questionnaire.ErrOptions)
+		return nil, questionnaire.Optionf("there is no intercept to penalize without confounds")
 	}
 	s.intercept = s.Known != nil && !o.PenalizeIntercept
 	if o.EqualRanges {
@@ -220,8 +219,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	seconds := model.Seconds{Load: loaded.Sub(begin).Seconds(), Choose: time.Since(loaded).Seconds()}
 	l, err := o.Learn(ctx, s, s.Order, best)
 	if err == nil && len(l.Items) < len(s.Items) {
-		err = fmt.Errorf("%w: the confounds explain all answers to %s", questionnaire.ErrOptions,
-			strings.Join(s.others(l.Items), ", "))
+		err = questionnaire.Optionf("the confounds explain all answers to %s", strings.Join(s.others(l.Items), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("factorizing %q: %w", o.Input, err)
@@ -234,7 +232,7 @@ func Fit(ctx context.Context, o Options) (*model.Fitted, error) {
 	}
 	answers := linalg.SelectRows(s.Answers, s.Order)
 	m.Summary.Known = s.knownOf()
-	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.known(s.Order)}, scores); err != nil {
+	if err := describe(&m, icqf.Data{Answers: answers, Confounds: l.Known(s.Order)}, scores); err != nil {
 		return nil, err
 	}
 	errs, err := FactorsOf(&m).StandardErrors(answers)
@@ -322,14 +320,12 @@ func (s *Study) knownOf() []model.Known {
 			d.Mean, d.Deviation = stat.MeanStdDev(numbers, nil)
 			d.Low, d.High = slices.Min(numbers), slices.Max(numbers)
 		}
+		participants := map[string]int{}
+		for _, level := range levels {
+			participants[level]++
+		}
 		for _, level := range c.Levels {
-			count := 0
-			for _, l := range levels {
-				if l == level {
-					count++
-				}
-			}
-			d.Levels = append(d.Levels, model.Level{Level: level, Participants: count})
+			d.Levels = append(d.Levels, model.Level{Level: level, Participants: participants[level]})
 		}
 		known = append(known, d)
 	}

@@ -56,7 +56,7 @@ func (o *Options) Learn(ctx context.Context, s *Study, rows []int, c model.Candi
 	err := error(nil)
 	switch {
 	case len(l.Items) < c.Factors:
-		err = fmt.Errorf("%w: %d factors for %d items", questionnaire.ErrOptions, c.Factors, len(l.Items))
+		err = questionnaire.Optionf("%d factors for %d items", c.Factors, len(l.Items))
 	case o.Method == model.MethodL1:
 		err = o.learnL1(ctx, l, c.Factors)
 	case o.Method == model.MethodFA:
@@ -111,11 +111,11 @@ func (l *Learnt) Stretched() *mat.Dense {
 
 // Score returns the scores of participants of the study, n×k, from their answers to the Items and the loadings alone.
 func (l *Learnt) Score(rows []int) (*mat.Dense, error) {
-	return l.Factors().Score(l.study.AnswersOf(rows, l.Items), l.known(rows))
+	return l.Factors().Score(l.study.AnswersOf(rows, l.Items), l.Known(rows))
 }
 
-// known returns the confounds of these participants in the form that the method uses.
-func (l *Learnt) known(rows []int) *mat.Dense {
+// Known returns the confounds of these participants in the form that the method uses.
+func (l *Learnt) Known(rows []int) *mat.Dense {
 	if l.confounds == nil {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (l *Learnt) interceptPenalty() (penalty float64) {
 func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err error) {
 	l.fa = &FA{threads: o.Threads}
 	x, regressed := l.study.AnswersOf(l.Rows, l.Items), 0
-	if known := l.known(l.Rows); known != nil {
+	if known := l.Known(l.Rows); known != nil {
 		if x, l.fa.ConfoundLoadings, err = WithoutConfounds(x, known); err != nil {
 			return err
 		}
@@ -178,8 +178,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		}
 		switch {
 		case len(left) <= factors:
-			return fmt.Errorf("%w: %d factors for the %d items that the confounds do not explain fully, among %d "+
-				"participants", questionnaire.ErrOptions, factors, len(left), len(l.Rows))
+			return questionnaire.Optionf("%d factors for the %d items that the confounds do not explain fully, among "+
+				"%d participants", factors, len(left), len(l.Rows))
 		case len(left) < len(l.Items):
 			l.Items, l.Rows = left, l.study.Answering(l.Rows, left)
 			return o.learnFA(ctx, l, factors)
@@ -198,8 +198,8 @@ func (o *Options) learnFA(ctx context.Context, l *Learnt, factors int) (err erro
 		return &table.Error{File: l.study.File, Column: l.study.Items[l.Items[at.Item]].Name, Err: reason}
 	}
 	if err == nil && math.IsNaN(m.Fit.RMSR) {
-		err = fmt.Errorf("%w: no correlation can be computed: no pair of items has two participants who answered both "+
-			"differently", questionnaire.ErrOptions)
+		err = questionnaire.Optionf("no correlation can be computed: no pair of items has two participants who " +
+			"answered both differently")
 	}
 	if err != nil {
 		return err
@@ -283,7 +283,7 @@ func (l *Learnt) describe(m *model.Model, o *Options) (scores, alone *mat.Dense,
 	m.Summary.Penalties = model.Penalties{
 		Scores: r.L1, Loadings: r.LoadingsL1, ScoresRidge: r.L2, LoadingsRidge: r.LoadingsL2, Answers: r.Answers,
 	}
-	answers, known := l.study.AnswersOf(l.Rows, l.Items), l.known(l.Rows)
+	answers, known := l.study.AnswersOf(l.Rows, l.Items), l.Known(l.Rows)
 	if err := m.ICQF.Calibrate(answers, known); err != nil {
 		return nil, nil, err
 	}

@@ -147,8 +147,8 @@ func (o *Table) scores(t *answers.Table, values, errs *mat.Dense) (s model.Score
 		rows, counts, s.IDs = append(rows, i), append(counts, n), append(s.IDs, t.IDs[i])
 	}
 	if len(rows) == 0 {
-		return s, few, &table.Error{File: t.File, Err: fmt.Errorf("%w: no participant answered %d items",
-			questionnaire.ErrOptions, o.MinAnswers)}
+		return s, few, &table.Error{File: t.File, Err: questionnaire.Optionf("no participant answered %d items",
+			o.MinAnswers)}
 	}
 	s.Values = linalg.SelectRows(values, rows)
 	if errs != nil {
@@ -218,23 +218,18 @@ func factorFits(m *model.Model, scores, errs *mat.Dense, measured []Measured) []
 	for t := range fits {
 		f := &fits[t]
 		var w []float64
-		var squares, absent, high float64
+		var squares float64
 		for i, ok := range measured[t].Participants {
 			if !ok {
 				continue
 			}
-			v, e := scores.At(i, t), errs.At(i, t)
-			w = append(w, v)
-			squares += e * e
-			if v == 0 {
-				absent++
-			}
-			if v > 0.5 {
-				high++
-			}
+			w = append(w, scores.At(i, t))
+			squares += errs.At(i, t) * errs.At(i, t)
 		}
 		n := float64(max(1, len(w)))
-		f.Participants, f.Mean, f.Absent, f.High = len(w), sum(w)/n, absent/n, high/n
+		f.Participants, f.Mean = len(w), sum(w)/n
+		f.Absent = float64(floats.Count(func(v float64) bool { return v == 0 }, w)) / n
+		f.High = float64(floats.Count(func(v float64) bool { return v > 0.5 }, w)) / n
 		if len(w) > 1 {
 			f.Deviation = stat.StdDev(w, nil)
 		}

@@ -160,8 +160,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		m.first = append(m.first, float64(r.study.Labels[0][i]))
 	}
 	if b := m.confounds(); !b.add(m.first) {
-		return nil, fmt.Errorf("%w: the confounds determine the groups of %q",
-			questionnaire.ErrOptions, r.Group)
+		return nil, questionnaire.Optionf("the confounds determine the groups of %q", r.Group)
 	}
 	var err error
 	if m.rest, err = r.rest(r.both, r.items()); err != nil {
@@ -185,8 +184,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 		}
 	}
 	if len(filled) == 0 {
-		return nil, fmt.Errorf("%w: all factors of both groups are empty, so there are no scores",
-			questionnaire.ErrOptions)
+		return nil, questionnaire.Optionf("all factors of both groups are empty, so there are no scores")
 	}
 	m.loadings, m.unique = mat.NewDense(p, len(filled), nil), make([]float64, p)
 	for j := range p {

@@ -107,8 +107,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	r.Candidate, r.Method = candidate, r.o.Method
 	for _, g := range r.Groups {
 		if g.Participants < max(leastGroup, candidate.Factors) {
-			return nil, fmt.Errorf("%w: %q: group %q has %d participants, at least %d are needed",
-				questionnaire.ErrOptions, r.study.File, g.Value, g.Participants, max(leastGroup, candidate.Factors))
+			return nil, questionnaire.Optionf("%q: group %q has %d participants, at least %d are needed", r.study.File,
+				g.Value, g.Participants, max(leastGroup, candidate.Factors))
 		}
 	}
 	if err := r.compare(ctx); err != nil {
@@ -124,17 +124,14 @@ func (o *Options) check() error {
 	o.Bootstrap = cmp.Or(o.Bootstrap, DefaultBootstrap)
 	switch labels := o.Columns.Labels; {
 	case len(labels) != 1 || labels[0].Negative == "":
-		return fmt.Errorf("%w: the groups must be a column with two values, as in sex=F:M", questionnaire.ErrOptions)
+		return questionnaire.Optionf("the groups must be a column with two values, as in sex=F:M")
 	case slices.ContainsFunc(o.Columns.Confounds,
 		func(c questionnaire.Confound) bool { return c.Name == labels[0].Name }):
-		return fmt.Errorf("%w: %q defines the groups, so it cannot be a confound too",
-			questionnaire.ErrOptions, labels[0].Name)
+		return questionnaire.Optionf("%q defines the groups, so it cannot be a confound too", labels[0].Name)
 	case o.Columns.Visits != nil:
-		return fmt.Errorf("%w: groups cannot be compared for participants with several visits",
-			questionnaire.ErrOptions)
+		return questionnaire.Optionf("groups cannot be compared for participants with several visits")
 	case o.Bootstrap < LeastBootstrap:
-		return fmt.Errorf("%w: %d bootstrap samples, at least %d are needed", questionnaire.ErrOptions,
-			o.Bootstrap, LeastBootstrap)
+		return questionnaire.Optionf("%d bootstrap samples, at least %d are needed", o.Bootstrap, LeastBootstrap)
 	}
 	return nil
 }

@@ -233,11 +233,7 @@ func (r *run) units(l *fit.Learnt) ([]float64, error) {
 
 // rest returns the answers of these rows less the confounds' effects.
 func (r *run) rest(rows, items []int) (*mat.Dense, error) {
-	x := r.study.AnswersOf(rows, items)
-	if r.study.Known == nil {
-		return x, nil
-	}
-	rest, _, err := fit.WithoutConfounds(x, linalg.SelectRows(r.study.Known, rows))
+	rest, _, err := fit.WithoutConfounds(r.study.AnswersOf(rows, items), linalg.SelectRows(r.study.Known, rows))
 	return rest, err
 }
 

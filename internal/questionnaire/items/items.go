@@ -25,6 +25,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -122,10 +123,9 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	o.Factors = cmp.Or(o.Factors, DefaultFactors)
 	switch {
 	case o.Factors < 1:
-		return nil, fmt.Errorf("%w: %d factors", questionnaire.ErrOptions, o.Factors)
+		return nil, questionnaire.Optionf("%d factors", o.Factors)
 	case o.Threads < 0 || o.Threads > solver.MaxThreads:
-		return nil, fmt.Errorf("%w: %d threads, must be 0 to %d", questionnaire.ErrOptions, o.Threads,
-			solver.MaxThreads)
+		return nil, questionnaire.Optionf("%d threads, must be 0 to %d", o.Threads, solver.MaxThreads)
 	}
 	t, err := answers.Read(o.Input, &o.Columns)
 	if err != nil {
@@ -229,12 +229,7 @@ func groups(t *answers.Table) []Group {
 			g := Group{Column: column.Column, Group: name, Participants: len(members), Items: map[string]float64{}}
 			total := 0
 			for j, item := range t.Items {
-				missing := 0
-				for _, i := range members {
-					if math.IsNaN(t.Answers.At(i, j)) {
-						missing++
-					}
-				}
+				missing := floats.Count(math.IsNaN, folds.Take(mat.Col(nil, j, t.Answers), members))
 				total += missing
 				g.Items[item.Name] = float64(missing) / float64(len(members))
 			}

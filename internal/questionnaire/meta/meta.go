@@ -50,11 +50,11 @@ type stage struct {
 // are the item's mean. The accuracy is measured on the other half.
 func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 	if len(o.Models) < 2 {
-		return nil, fmt.Errorf("%w: a second stage needs the output folders of two fits or more, not %d",
-			questionnaire.ErrOptions, len(o.Models))
+		return nil, questionnaire.Optionf("a second stage needs the output folders of two fits or more, not %d",
+			len(o.Models))
 	}
 	if o.Compact < 0 {
-		return nil, fmt.Errorf("%w: a compact set of %d items", questionnaire.ErrOptions, o.Compact)
+		return nil, questionnaire.Optionf("a compact set of %d items", o.Compact)
 	}
 	var stages []stage
 	for _, dir := range o.Models {
@@ -67,11 +67,11 @@ func Run(ctx context.Context, o Options) (*model.Fitted, error) {
 			return nil, &table.Error{File: dir, Err: questionnaire.ErrNumbered}
 		}
 		if s.FA != nil {
-			return nil, fmt.Errorf("%w: the model in %q was fitted by factor analysis, whose scores have no bounds; "+
-				"meta needs %s or %s", questionnaire.ErrOptions, dir, model.MethodICQF, model.MethodL1)
+			return nil, questionnaire.Optionf("the model in %q was fitted by factor analysis, whose scores have no "+
+				"bounds; meta needs %s or %s", dir, model.MethodICQF, model.MethodL1)
 		}
 		if slices.ContainsFunc(stages, func(other stage) bool { return other.name == s.name }) {
-			return nil, fmt.Errorf("%w: two models are in folders with the name %q", questionnaire.ErrOptions, s.name)
+			return nil, questionnaire.Optionf("two models are in folders with the name %q", s.name)
 		}
 		stages = append(stages, s)
 	}

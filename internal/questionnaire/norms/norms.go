@@ -241,8 +241,7 @@ func Make(scores, sample *answers.Sheet, o Options) (*Norms, []Outside, error) {
 		}
 	}
 	if largest < o.Least {
-		return nil, outside, fmt.Errorf("%w: no cell has %d people: the largest has %d", questionnaire.ErrOptions,
-			o.Least, largest)
+		return nil, outside, questionnaire.Optionf("no cell has %d people: the largest has %d", o.Least, largest)
 	}
 	return n, outside, nil
 }

@@ -146,14 +146,6 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	described := slices.ContainsFunc(m.Items, func(i questionnaire.Item) bool {
 		return i.Text != "" || i.Subscale != ""
 	})
-	t, err := template.New(File).Funcs(template.FuncMap{
-		"percent": percent, "short": short, "few": few, "number": number, "count": wording.Count,
-		"style": chart.Style, "stability": stability,
-		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
-	}).Parse(reportTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("reading the template of the report: %w", err)
-	}
 	p := page{sheet: m, Evaluation: e}
 	if len(m.Summary.BCV) > 0 {
 		p.Lowest, p.Fewest = m.Summary.Choices()
@@ -165,10 +157,17 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	p.MostMissing = slices.DeleteFunc(slices.Clone(p.All), func(i row) bool { return i.Fit.Missing == 0 })
 	slices.SortStableFunc(p.MostMissing, func(a, b row) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
 	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
+	return render(File, reportTemplate, p, template.FuncMap{
+		"percent": percent, "short": short, "few": few, "number": number, "count": wording.Count,
+		"style": chart.Style, "stability": stability,
+		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
+	})
+}
 
+func render(file, text string, data any, functions template.FuncMap) ([]byte, error) {
 	var b bytes.Buffer
-	if err := t.Execute(&b, p); err != nil {
-		return nil, fmt.Errorf("writing %q: %w", File, err)
+	if err := template.Must(template.New(file).Funcs(functions).Parse(text)).Execute(&b, data); err != nil {
+		return nil, fmt.Errorf("writing %q: %w", file, err)
 	}
 	return b.Bytes(), nil
 }
@@ -225,14 +224,7 @@ func RankingFiles(title string, r *fit.Ranking, regressed bool) (map[string][]by
 		shown.Scree = scree(r.Parallel)
 		files[ScreeFile] = shown.Scree.Document()
 	}
-	t, err := template.New(RankingFile).Funcs(template.FuncMap{"short": short}).Parse(rankingTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("reading the template of the ranking: %w", err)
-	}
-	var b bytes.Buffer
-	if err := t.Execute(&b, shown); err != nil {
-		return nil, fmt.Errorf("writing %q: %w", RankingFile, err)
-	}
-	files[RankingFile] = b.Bytes()
-	return files, nil
+	var err error
+	files[RankingFile], err = render(RankingFile, rankingTemplate, shown, template.FuncMap{"short": short})
+	return files, err
 }
