@@ -17,13 +17,11 @@ import (
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
-	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/meta"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/report"
-	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -396,16 +394,10 @@ type questionnaireFitCmd struct {
 	method
 	learning
 	result
+	visits *questionnaire.Visits // nil unless the command is longitudinal
 }
 
 func (c *questionnaireFitCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	return c.run(ctx, d, command, nil)
-}
-
-// run fits; visits is nil unless the command is longitudinal.
-func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kong.Context,
-	visits *questionnaire.Visits,
-) error {
 	parallel := c.Method == model.MethodFA && len(c.Factors) == 0 // chooses instead of a cross-validation
 	if err := checkUsed(command, []string{c.Method}, c.several(c.Method) && !parallel); err != nil {
 		return err
@@ -414,7 +406,7 @@ func (c *questionnaireFitCmd) run(ctx context.Context, d *cli.Deps, command *kon
 	if err != nil {
 		return err
 	}
-	o.Columns.Visits = visits
+	o.Columns.Visits = c.visits
 	c.choose(d, &o, c.Confounds)
 	return c.learn(ctx, d, &o, func() (*model.Fitted, error) { return fit.Fit(ctx, o) }, 0, c.Input, c.Codebook)
 }
@@ -426,11 +418,11 @@ type questionnaireLongitudinalCmd struct {
 }
 
 func (c *questionnaireLongitudinalCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
-	visits, err := questionnaire.ParseVisits(c.Time, c.Bins)
-	if err != nil {
+	var err error
+	if c.visits, err = questionnaire.ParseVisits(c.Time, c.Bins); err != nil {
 		return err
 	}
-	return c.run(ctx, d, command, visits)
+	return c.questionnaireFitCmd.Run(ctx, d, command)
 }
 
 type questionnaireMetaCmd struct {
@@ -454,40 +446,6 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		read = append(read, filepath.Join(dir, model.ScoresFile))
 	}
 	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
-}
-
-type questionnaireReportCmd struct {
-	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
-	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
-	Codebook   string `help:"Table that describes items, with the columns item, text, subscale; it replaces the descriptions in the model." type:"existingfile" placeholder:"FILE"`
-	Evaluation string `help:"Evaluation to show: the output of evaluate --output=json." type:"existingfile" placeholder:"FILE"`
-}
-
-func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
-	m, err := model.Load(c.Model)
-	if err != nil {
-		return err
-	}
-	if c.Codebook != "" {
-		items, err := readCodebook(d, c.Codebook, nil)
-		if err != nil {
-			return err
-		}
-		if err := m.Describe(items); err != nil {
-			return &table.Error{File: c.Codebook, Err: err}
-		}
-	}
-	var e *evaluate.Evaluation
-	if c.Evaluation != "" {
-		if e, err = report.ReadEvaluation(m, c.Evaluation); err != nil {
-			return err
-		}
-	}
-	files, err := report.Files(m, e)
-	if err != nil {
-		return err
-	}
-	return folder.WriteFiles(cmp.Or(c.Out, c.Model), files)
 }
 
 // The tag usedBy of a flag lists the methods that use it, and crossValidation if that does. A flag without the tag is

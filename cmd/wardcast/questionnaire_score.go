@@ -14,11 +14,13 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
+	"github.com/wardcast/wardcast/internal/questionnaire/evaluate"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/folder"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/questionnaire/norms"
 	"github.com/wardcast/wardcast/internal/questionnaire/paper"
+	"github.com/wardcast/wardcast/internal/questionnaire/report"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -268,4 +270,38 @@ func (c *questionnaireTableCmd) table(forPaper bool) (*paper.Table, error) {
 		return paper.LoadingsToPrint(m, c.Cut), nil
 	}
 	return paper.Loadings(m), nil
+}
+
+type questionnaireReportCmd struct {
+	Model      string `help:"Output folder of the fit." required:"" placeholder:"DIR"`
+	Out        string `help:"Folder for report.html, loadings.svg and loadings.png (default: that of the model)." placeholder:"DIR"`
+	Codebook   string `help:"Table that describes items, with the columns item, text, subscale; it replaces the descriptions in the model." type:"existingfile" placeholder:"FILE"`
+	Evaluation string `help:"Evaluation to show: the output of evaluate --output=json." type:"existingfile" placeholder:"FILE"`
+}
+
+func (c *questionnaireReportCmd) Run(d *cli.Deps) error {
+	m, err := model.Load(c.Model)
+	if err != nil {
+		return err
+	}
+	if c.Codebook != "" {
+		items, err := readCodebook(d, c.Codebook, nil)
+		if err != nil {
+			return err
+		}
+		if err := m.Describe(items); err != nil {
+			return &table.Error{File: c.Codebook, Err: err}
+		}
+	}
+	var e *evaluate.Evaluation
+	if c.Evaluation != "" {
+		if e, err = report.ReadEvaluation(m, c.Evaluation); err != nil {
+			return err
+		}
+	}
+	files, err := report.Files(m, e)
+	if err != nil {
+		return err
+	}
+	return folder.WriteFiles(cmp.Or(c.Out, c.Model), files)
 }

@@ -97,15 +97,14 @@ func draw(rows []int, seed, number uint64) []int {
 
 // parts holds what a fit has learned about its items.
 type parts struct {
-	items               []int
-	loadings, confounds *mat.Dense // confounds is nil if there are none
-	stretched           *mat.Dense // the loadings as those of items whose ranges are stretched to the same width
-	weights             []float64  // of the squared errors of the items, nil if all are 1
-	phi                 *mat.Dense // nil unless factors correlate
+	*fit.Learnt
+	confounds *mat.Dense // their loadings, nil if there are none
+	weights   []float64  // of the squared errors of the items, nil if all are 1
+	phi       *mat.Dense // nil unless factors correlate
 }
 
 func partsOf(l *fit.Learnt) parts {
-	p := parts{items: l.Items, loadings: l.Loadings, stretched: l.Stretched()}
+	p := parts{Learnt: l}
 	switch f := l.Factors().(type) {
 	case *icqf.Model:
 		p.confounds, p.weights = f.ConfoundLoadings, f.Weights
@@ -117,11 +116,11 @@ func partsOf(l *fit.Learnt) parts {
 
 // places returns the match of each factor among the factors of a later fit, and their congruences.
 func (p parts) places(later parts) (order []int, congruences []float64) {
-	loadings := linalg.SelectRows(p.stretched, later.items)
+	loadings := linalg.SelectRows(p.Stretched(), later.Items)
 	if p.phi != nil {
-		return align.Factors(loadings, later.stretched)
+		return align.Factors(loadings, later.Stretched())
 	}
-	return align.Topics(loadings, later.stretched)
+	return align.Topics(loadings, later.Stretched())
 }
 
 type bootstrap struct {
@@ -161,7 +160,7 @@ func (b *bootstrap) match(l *fit.Learnt) (*replicate, error) {
 	r.loadings.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, r.loadings)
 	for i, j := range l.Items {
 		for t, c := range order {
-			r.loadings.Set(j, t, signs[t]*now.loadings.At(i, c))
+			r.loadings.Set(j, t, signs[t]*now.Loadings.At(i, c))
 		}
 		for c := k; c < columns; c++ {
 			r.loadings.Set(j, c, now.confounds.At(i, c-k))
@@ -201,7 +200,7 @@ func (b *bootstrap) summary() *model.Bootstrap {
 			out.Unconverged++
 		}
 	}
-	_, k := b.fit.loadings.Dims()
+	_, k := b.fit.Loadings.Dims()
 	for t := range k {
 		congruences, changes := make([]float64, len(b.all)), make([]float64, len(b.all))
 		for i, r := range b.all {

@@ -144,7 +144,6 @@ func heldOut(of *fit.Outcome, l *fit.Learnt, held, items []int) (*division, erro
 
 // prediction predicts answers from scores and confounds: base + Σ_t w_t·q_t + the effect of the confounds.
 type prediction struct {
-	*fit.Learnt
 	parts
 	study *fit.Study
 	// base is the prediction for each item if all scores are 0, and loadings, k×p, what a score of 1 adds to it.
@@ -160,8 +159,7 @@ func newPrediction(s *fit.Study, l *fit.Learnt, scores *mat.Dense) (*prediction,
 	_, k := scores.Dims()
 	given := s.AnswersOf(l.Rows, l.Items)
 	p := &prediction{
-		study: s, Learnt: l, parts: partsOf(l), answers: linalg.ColumnMeans(given),
-		scores: linalg.ColumnMeans(scores),
+		study: s, parts: partsOf(l), answers: linalg.ColumnMeans(given), scores: linalg.ColumnMeans(scores),
 	}
 	units, none := mat.NewDense(k+1, k, nil), (*mat.Dense)(nil) // the first row stays 0
 	units.Slice(1, k+1, 0, k).(*mat.Dense).Copy(linalg.Identity(k))
@@ -221,7 +219,7 @@ func (d *division) add(p *prediction, rows []int, scores *mat.Dense, items, plac
 	z := mat.NewVecDense(k+2, nil)
 	for i, row := range rows {
 		for _, j := range items {
-			v := p.study.Answers.At(row, p.items[j])
+			v := p.study.Answers.At(row, p.Items[j])
 			if v != v {
 				continue
 			}
