@@ -4,10 +4,72 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"unicode/utf8"
 )
+
+// float64Type is the only type of the format that this package accepts; its values have float64Size bytes.
+const (
+	float64Type = "F64"
+	float64Size = 8
+)
+
+// Tensors maps names to arrays.
+type Tensors map[string]Tensor
+
+// Tensor is an array in row-major order. One without dimensions is a scalar and holds one value.
+type Tensor struct {
+	Shape []int
+	Data  []float64
+}
+
+// Float64 returns the values of the named tensor, which are not copied. It is an error if the tensor is missing, has
+// another shape (-1 stands for any size), or holds a value that is not finite.
+func (t Tensors) Float64(name string, shape ...int) ([]float64, error) {
+	x, ok := t[name]
+	if !ok {
+		return nil, fmt.Errorf("tensor %q: not found", name)
+	}
+	if !slices.EqualFunc(x.Shape, shape, func(got, want int) bool { return got == want || want == -1 }) {
+		return nil, fmt.Errorf("tensor %q: shape %v, want %v", name, x.Shape, shape)
+	}
+	for i, v := range x.Data {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("tensor %q: value %d is %v", name, i, v)
+		}
+	}
+	return x.Data, nil
+}
+
+// ErrFormat is wrapped by every error about the contents of a file.
+var ErrFormat = errors.New("malformed safetensors")
+
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))
+}
+
+// count returns the product of the dimensions, false if one is negative or the product exceeds limit.
+func count(shape []int, limit uint64) (uint64, bool) {
+	if slices.ContainsFunc(shape, func(d int) bool { return d < 0 }) {
+		return 0, false
+	}
+	if slices.Contains(shape, 0) {
+		return 0, true
+	}
+	n := uint64(1)
+	for _, d := range shape {
+		if n > limit/uint64(d) {
+			return 0, false
+		}
+		n *= uint64(d)
+	}
+	return n, true
+}
 
 // MaxHeader is the largest header in bytes that is read or written, the limit of Python's safetensors.
 const MaxHeader = 100_000_000
@@ -152,4 +214,73 @@ func checkLayout(entries map[string]entry, total uint64) error {
 		return malformed("%d bytes behind the last tensor", total-end)
 	}
 	return nil
+}
+
+// chunk is the number of bytes that Write encodes at a time.
+const chunk = 1 << 16
+
+// Write writes the tensors and the metadata, which may be nil, in the order of their names, with the same bytes as
+// Python's safetensors. A name must be UTF-8 and not "__metadata__", and the product of a shape must be the length of
+// its data. Tensors are not modified.
+func Write(w io.Writer, tensors Tensors, metadata map[string]string) error {
+	names := slices.Sorted(maps.Keys(tensors))
+	head, err := header(names, tensors, metadata)
+	if err != nil {
+		return fmt.Errorf("writing safetensors: %w", err)
+	}
+	buf := binary.LittleEndian.AppendUint64(make([]byte, 0, 8+len(head)), uint64(len(head)))
+	if _, err := w.Write(append(buf, head...)); err != nil {
+		return fmt.Errorf("writing safetensors header: %w", err)
+	}
+	for _, name := range names {
+		for values := range slices.Chunk(tensors[name].Data, chunk/float64Size) {
+			if buf, err = binary.Append(buf[:0], binary.LittleEndian, values); err == nil {
+				_, err = w.Write(buf)
+			}
+			if err != nil {
+				return fmt.Errorf("writing tensor %q: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// header returns the JSON object of the tensors, laid out one behind the other, with the metadata first.
+func header(names []string, tensors Tensors, metadata map[string]string) ([]byte, error) {
+	entries := make(map[string]entry, len(names))
+	var end uint64
+	for _, name := range names {
+		t := tensors[name]
+		if n, ok := count(t.Shape, math.MaxInt); !ok || n != uint64(len(t.Data)) {
+			return nil, malformed("tensor %q: shape %v for %d values", name, t.Shape, len(t.Data))
+		}
+		if name == metadataKey || !utf8.ValidString(name) {
+			return nil, malformed("tensor %q: name is taken or no UTF-8", name)
+		}
+		begin := end
+		end += float64Size * uint64(len(t.Data))
+		entries[name] = entry{float64Type, append([]int{}, t.Shape...), []uint64{begin, end}}
+	}
+	var members [][]byte
+	if len(metadata) > 0 {
+		members = append(members, inside(map[string]any{metadataKey: metadata}))
+	}
+	if len(entries) > 0 {
+		members = append(members, inside(entries))
+	}
+	head := slices.Concat([]byte("{"), bytes.Join(members, []byte(",")), []byte("}"))
+	head = append(head, bytes.Repeat([]byte(" "), -len(head)&7)...)
+	if len(head) > MaxHeader {
+		return nil, malformed("header of %d bytes exceeds %d", len(head), MaxHeader)
+	}
+	return head, nil
+}
+
+// inside returns the members of a JSON object in the order of their names, without its braces.
+func inside(object any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // as in Python
+	_ = enc.Encode(object)   // strings and integers
+	return b.Bytes()[1 : b.Len()-len("}\n")]
 }
