@@ -2,6 +2,7 @@ package factoranalysis
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
@@ -168,14 +169,11 @@ func noncentral(x, df, lambda float64) float64 {
 // H. F. Kaiser and J. Rice, "Little Jiffy, Mark IV", 1974. All are NaN if R has no inverse. The cost is p³.
 func KMO(r *mat.SymDense) (overall float64, items []float64) {
 	p := r.SymmetricDim()
-	items = make([]float64, p)
 	inverse := linalg.Inverse(r)
 	if inverse == nil {
-		for j := range items {
-			items[j] = math.NaN()
-		}
-		return math.NaN(), items
+		return math.NaN(), slices.Repeat([]float64{math.NaN()}, p)
 	}
+	items = make([]float64, p)
 	var all, allPartial float64
 	for j := range p {
 		var squares, partial float64

@@ -154,18 +154,17 @@ func (m *Model) errorsTo(dst, answers []float64) {
 			a.SetSym(t, t, a.At(t, t)+delta*delta*variance)
 		}
 	}
+	for t := range dst {
+		dst[t] = deviation
+	}
 	inverse := linalg.Inverse(h)
 	if inverse == nil {
-		for t := range dst {
-			dst[t] = deviation
-		}
 		return
 	}
 	var left, all mat.Dense
 	left.Mul(inverse, a)
 	all.Mul(&left, inverse)
 	for t := range dst {
-		dst[t] = deviation
 		if v := all.At(t, t); v < variance { // not if squares overflow
 			dst[t] = math.Sqrt(max(0, v))
 		}
