@@ -175,7 +175,14 @@ func (p *Progress) Set(done, total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar == nil {
-		p.logLine(done, total)
+		if p.log != nil && time.Since(p.logged) >= logEvery {
+			p.logged = time.Now()
+			line := []any{"what", p.what, "done", done}
+			if total > 0 {
+				line = append(line, "of", total)
+			}
+			p.log.Info("still at work", line...)
+		}
 		return
 	}
 	if total != p.total || done <= 1 && done < p.done {
@@ -187,18 +194,6 @@ func (p *Progress) Set(done, total int) {
 		p.bar.ChangeMax(total)
 	}
 	_ = p.bar.Set(done) // failing to draw a bar is no reason to stop
-}
-
-func (p *Progress) logLine(done, total int) {
-	if p.log == nil || time.Since(p.logged) < logEvery {
-		return
-	}
-	p.logged = time.Now()
-	line := []any{"what", p.what, "done", done}
-	if total > 0 {
-		line = append(line, "of", total)
-	}
-	p.log.Info("still at work", line...)
 }
 
 // Describe sets the text before the bar.

@@ -100,7 +100,7 @@ func TestFormat(t *testing.T) {
 		_, err := parser.Parse(strings.Fields(line))
 		got := ""
 		if err != nil {
-			got = withFileHint(err).Error()
+			got = plain(err, "").Error()
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

@@ -117,7 +117,7 @@ func (p *Program) Run(ctx context.Context, process *Process) int {
 		err = refuseRepeated(command)
 	}
 	if err != nil {
-		return fail(plain(withHelpHint(withFileHint(err), p.Name)), ExitUsage)
+		return fail(plain(err, p.Name), ExitUsage)
 	}
 	log, err := NewLogger(process.Err, p.Logging.LogLevel)
 	if err != nil {
@@ -171,30 +171,6 @@ func Variables(vars map[string]any) kong.Option {
 	})
 }
 
-// withHelpHint adds "--help lists the commands" to an error that comes before any command, as for "help" and
-// "--version", unless the error already suggests a command.
-func withHelpHint(err error, program string) error {
-	parsing, ok := errors.AsType[*kong.ParseError](err)
-	if !ok || parsing.Context.Command() != "" || strings.Contains(err.Error(), "did you mean") {
-		return err
-	}
-	return fmt.Errorf("%w; \"%s --help\" lists the commands", err, program)
-}
-
-// withFileHint adds to an error of --output how to write a file: the user may have given it a path.
-func withFileHint(err error) error {
-	parsing, ok := errors.AsType[*kong.ParseError](err)
-	if !ok || !errors.Is(err, errFormat) {
-		return err
-	}
-	for _, f := range parsing.Context.Flags() {
-		if f.Name == "out" {
-			return fmt.Errorf("%w; to write a file use --out", errFormat)
-		}
-	}
-	return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
-}
-
 // jargon maps kong's messages about missing or malformed values and files, as regular expressions, to plain words.
 var jargon = []struct {
 	kong, plain string
@@ -213,13 +189,24 @@ var jargon = []struct {
 	{`^expected "(<.*)"`, "$1 is missing"},
 }
 
-// plain returns an error of kong in plain words, with the allowed values of a missing argument.
-func plain(err error) error {
+// plain returns an error of kong in plain words. It adds the allowed values of a missing argument; how to write a file,
+// to an error of --output, which the user may have given a path; and "--help lists the commands" to an error that comes
+// before any command, as for "help" and "--version", unless it already suggests a command.
+func plain(err error, program string) error {
 	parsing, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
 		return err
 	}
+	if errors.Is(err, errFormat) {
+		if slices.ContainsFunc(parsing.Context.Flags(), func(f *kong.Flag) bool { return f.Name == "out" }) {
+			return fmt.Errorf("%w; to write a file use --out", errFormat)
+		}
+		return fmt.Errorf("%w; to write a file redirect standard output, as in > FILE", errFormat)
+	}
 	text := err.Error()
+	if parsing.Context.Command() == "" && !strings.Contains(text, "did you mean") {
+		text += fmt.Sprintf("; \"%s --help\" lists the commands", program)
+	}
 	for _, j := range jargon {
 		text = regexp.MustCompile(j.kong).ReplaceAllString(text, j.plain)
 	}

@@ -280,11 +280,9 @@ func (r *Reader) Index(column string) int {
 // it names only a column that differs in capitals, since the first line of a file without a header is patient data.
 func (r *Reader) NoColumn(column string) error {
 	err := ErrNoColumn
-	for _, name := range r.Header {
-		if name != "" && strings.EqualFold(name, column) {
-			err = fmt.Errorf("%w, but there is %q", ErrNoColumn, name)
-			break
-		}
+	isSame := func(name string) bool { return name != "" && strings.EqualFold(name, column) }
+	if i := slices.IndexFunc(r.Header, isSame); i >= 0 {
+		err = fmt.Errorf("%w, but there is %q", ErrNoColumn, r.Header[i])
 	}
 	if r.format == separatedFormat && len(r.Header) == 1 && strings.Contains(r.Header[0], "|") {
 		err = fmt.Errorf("%w: cells must be separated by commas, semicolons or tabs, not by |", ErrNoColumn)

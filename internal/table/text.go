@@ -117,14 +117,10 @@ func newInput(r io.Reader) (*input, error) {
 
 // invalid returns the first of the cells that is not UTF-8, -1 for none.
 func (in *input) invalid(cells []string) int {
-	if in.doubtful {
-		for i, cell := range cells {
-			if !utf8.ValidString(cell) {
-				return i
-			}
-		}
+	if !in.doubtful {
+		return -1
 	}
-	return -1
+	return slices.IndexFunc(cells, func(cell string) bool { return !utf8.ValidString(cell) })
 }
 
 // separated is rows of separated values, the header first.

@@ -93,7 +93,7 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte,
 	report, err = run.pass(ctx, "score", func(ctx context.Context, t topics, started func()) error {
 		c, err := ingest.New(ingest.Config{
 			Connection: run.connection, Group: t.group, Input: t.in, Output: t.out, DeadLetters: t.dead,
-			Handler: &firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression,
+			Handler: firstNote{Handler: handler, started: started}, Logger: s.Logger, Compression: s.Compression,
 		})
 		if err != nil {
 			return err
@@ -120,24 +120,22 @@ func Stream(ctx context.Context, set *scoring.Set, messages [][]byte,
 	return report, nil
 }
 
-// firstNote calls started for every note, of which only the first call has an effect.
+// firstNote is a handler, and each of its workers, that calls started for every note, of which only the first call has
+// an effect.
 type firstNote struct {
 	ingest.Handler
-	started func()
-}
-
-func (f *firstNote) NewWorker() ingest.Worker {
-	return &firstNoteWorker{Worker: f.Handler.NewWorker(), started: f.started}
-}
-
-type firstNoteWorker struct {
 	ingest.Worker
 	started func()
 }
 
-func (w *firstNoteWorker) Handle(r *ingest.Record, out *ingest.Output) error {
-	w.started()
-	return w.Worker.Handle(r, out)
+func (f firstNote) NewWorker() ingest.Worker {
+	f.Worker = f.Handler.NewWorker()
+	return f
+}
+
+func (f firstNote) Handle(r *ingest.Record, out *ingest.Output) error {
+	f.started()
+	return f.Worker.Handle(r, out)
 }
 
 type topics struct{ group, in, out, dead string }

@@ -320,8 +320,8 @@ func cumulate(weights []float64) []float64 {
 	}
 	c := make([]float64, len(weights))
 	for i, w := range weights {
-		c[i] = before + w/sum
-		before = c[i]
+		before += w / sum
+		c[i] = before
 	}
 	return c
 }

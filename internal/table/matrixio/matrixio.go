@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,7 +83,12 @@ func read(path string, c cells) (x mat.Matrix, err error) {
 
 func (c cells) openAny(path string) (mat.Matrix, error) {
 	if table.IsName(path) {
-		return c.open(path)
+		rows, err := table.Open(path, c.options())
+		if err != nil {
+			return nil, tableError(err)
+		}
+		defer rows.Close() //nolint:errcheck // nothing was written
+		return c.read(rows)
 	}
 	ext, _ := table.Extensions(path)
 	decode, ok := map[string]func(io.Reader) (mat.Matrix, error){".mtx": ReadMTX, ".npy": readNPY}[ext]
@@ -129,32 +135,18 @@ func (c cells) missing(field string) bool {
 
 // isHeader reports whether a field is neither missing nor a number.
 func (c cells) isHeader(fields []string) bool {
-	for _, field := range fields {
+	return slices.ContainsFunc(fields, func(field string) bool {
 		field = strings.TrimSpace(field)
-		if _, err := strconv.ParseFloat(field, 64); !c.missing(field) && errors.Is(err, strconv.ErrSyntax) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c cells) open(path string) (mat.Matrix, error) {
-	rows, err := table.Open(path, c.options())
-	if err != nil {
-		return nil, tableError(err)
-	}
-	defer rows.Close() //nolint:errcheck // nothing was written
-	return c.read(rows)
+		_, err := strconv.ParseFloat(field, 64)
+		return !c.missing(field) && errors.Is(err, strconv.ErrSyntax)
+	})
 }
 
 func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
 	width := len(rows.Header)
 	var values []float64
-	for {
-		row, err := rows.Next()
+	for row, err := range rows.Rows() {
 		switch {
-		case errors.Is(err, io.EOF):
-			return mat.NewDense(len(values)/width, width, values), nil
 		case err != nil:
 			return nil, tableError(err)
 		case len(row.Cells) != width:
@@ -175,6 +167,7 @@ func (c cells) read(rows *table.Reader) (mat.Matrix, error) {
 			values = append(values, v)
 		}
 	}
+	return mat.NewDense(len(values)/width, width, values), nil
 }
 
 // LineOf returns the line, from 1, of a row, from 0, of the matrix in a table; 0 for other files and rows. It reads the
