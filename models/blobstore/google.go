@@ -87,7 +87,7 @@ func (g *google) do(
 			}
 			err = refusal(answer)
 		}
-		if !mayPass(err) || pause > longestPause {
+		if ctx.Err() != nil || !mayPass(err) || pause > longestPause {
 			return nil, err
 		}
 		select {
@@ -129,7 +129,7 @@ func mayPass(err error) bool {
 			answer.code == http.StatusRequestTimeout
 	}
 	_, noToken := errors.AsType[*oauth2.RetrieveError](err)
-	return !noToken && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	return !noToken
 }
 
 func hasCode(err error, code int) bool {

@@ -1,6 +1,7 @@
 package blobstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -93,6 +96,37 @@ func TestGoogle(t *testing.T) {
 		if err := g.put(ctx, "m/1", []byte("data"), now); !errors.Is(err, want) {
 			t.Errorf("put over version %q: %v, want %v", now, err, want)
 		}
+	}
+}
+
+// TestSilentGoogle sends a request again that was not answered in time, though that is context.DeadlineExceeded too, but
+// not once the caller's own time is over.
+func TestSilentGoogle(t *testing.T) {
+	var requests atomic.Int32
+	silent := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1) == 1 || silent {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"items": [{"name": "found"}]}`)
+	}))
+	defer server.Close()
+	t.Setenv("STORAGE_EMULATOR_HOST", server.URL)
+	s, err := openGoogle(t.Context(), "b", new(options))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := s.list(short, "", true); !errors.Is(err, context.DeadlineExceeded) || requests.Load() != 1 {
+		t.Errorf("%v after %d requests, want one within the caller's time", err, requests.Load())
+	}
+	requests.Store(0)
+	silent = false
+	s.(*google).client.Transport.(*http.Transport).ResponseHeaderTimeout = 50 * time.Millisecond
+	if names, err := s.list(t.Context(), "", true); err != nil || len(names) != 1 {
+		t.Errorf("listed %v, %v", names, err)
 	}
 }
 
