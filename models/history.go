@@ -161,15 +161,19 @@ func servedLast(events []Event) (name string) {
 
 // record adds an event to the history, with the time. Lines that are there stay; one that was cut off goes.
 func (s *Store) record(ctx context.Context, e Event) error {
+	var line []byte
 	for {
 		before, err := s.bucket.Read(ctx, historyFile, historyLimit)
+		if line != nil && bytes.Contains(before, line) {
+			return nil // a write whose answer was lost, and that the bucket's client repeated, met itself
+		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("recording the history: %w", err)
 		}
 		e.Time, e.Abandoned = time.Now().UTC(), false
-		line, err := json.Marshal(e)
-		if err == nil {
-			err = s.bucket.Swap(ctx, historyFile, before, slices.Concat(wholeLines(before), line, []byte("\n")))
+		if line, err = json.Marshal(e); err == nil {
+			line = append(line, '\n')
+			err = s.bucket.Swap(ctx, historyFile, before, slices.Concat(wholeLines(before), line))
 		}
 		if !errors.Is(err, ErrConflict) {
 			if err != nil {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,23 @@ func TestRollbackGoesBackOneMore(t *testing.T) {
 	events, err := s.History(ctx)
 	if err != nil || len(events) != 9 {
 		t.Errorf("%d events, %v, want one for each step but that which changed nothing", len(events), err)
+	}
+}
+
+// repeating is a bucket whose client sends each write again, since the first answer was lost.
+type repeating struct{ Bucket }
+
+func (r repeating) Swap(ctx context.Context, name string, before, after []byte) error {
+	return errors.Join(r.Bucket.Swap(ctx, name, before, after), r.Bucket.Swap(ctx, name, before, after))
+}
+
+func TestRepeatedWriteIsRecordedOnce(t *testing.T) {
+	t.Parallel()
+	s := New(repeating{Dir(t.TempDir())})
+	g := generations(t, s, 2)
+	promoteInTurn(t, s, g...)
+	if events, err := s.History(t.Context()); err != nil || len(events) != 2 {
+		t.Errorf("%d events, %v, want one for each promotion", len(events), err)
 	}
 }
 
