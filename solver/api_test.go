@@ -34,6 +34,9 @@ func TestPublicAPINamesNoInternalTypes(t *testing.T) {
 	var public []string
 	for line := range strings.Lines(string(lines)) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if file == "" { // a package of test files only
+			continue
+		}
 		exports[path] = file
 		if strings.HasPrefix(path, module) && !isInternal(path) && !strings.HasPrefix(path, module+"cmd/") {
 			public = append(public, path)
