@@ -185,13 +185,7 @@ func (b *backlog) stale(after time.Duration) (ids []int) {
 
 // watch updates the backlog of stuck partitions and detects missing topics, until ctx ends.
 func (c *Consumer) watch(ctx context.Context) {
-	tick := time.Tick(c.client.pauses.backlog)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
-		}
+	for sleep(ctx, c.client.pauses.backlog) == nil {
 		var missing []string
 		for _, topic := range c.topics() {
 			counts, err := c.client.partitions(ctx, topic)

@@ -342,7 +342,6 @@ func (e *DeniedError) Error() string {
 	return fmt.Sprintf("the brokers deny %s on %s %q: %v", e.Operation, e.Resource, e.Name, e.Err)
 }
 
-// Unwrap returns Kafka's error.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
 // denied names the permission that a request requires, if err says that it is missing. It replaces Describe, which

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -39,9 +40,7 @@ type Follow struct {
 // records may repeat. Unreadable records are skipped as in a Replay. Memory is one response of at most 256 KiB (or one
 // larger batch) for each partition, and one record.
 func (c *Client) Follow(ctx context.Context, f Follow, each func(*Record)) error {
-	if f.Logger == nil {
-		f.Logger = slog.New(slog.DiscardHandler)
-	}
+	f.Logger = cmp.Or(f.Logger, slog.New(slog.DiscardHandler))
 	if err := c.CheckTopics(ctx, f.Topic); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -132,12 +131,10 @@ func (f *follow) hand(ctx context.Context, r *Record) (err error) {
 	}()
 	if f.Rate > 0 {
 		if f.debt += time.Second / time.Duration(f.Rate); f.debt > longestDebt {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(f.debt):
-				f.debt = 0
+			if err := sleep(ctx, f.debt); err != nil {
+				return err
 			}
+			f.debt = 0
 		}
 	}
 	f.each(r)

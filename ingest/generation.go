@@ -85,23 +85,18 @@ func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.P
 // changed waits until the number of partitions differs from the number assigned (0 if the topic is gone), and reports
 // whether that happened before ctx ended. When the leader rejoins, all members do, at the committed offsets.
 func (g *generation) changed(ctx context.Context) bool {
-	ticker := time.Tick(g.c.cfg.watchInterval)
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker:
-			counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
-			if err != nil {
-				continue // the broker is unreachable; the topic may exist
-			}
-			if n := counts[g.c.cfg.Input]; n != *g.shared {
-				g.c.log.Warn("the number of partitions of the input topic has changed: rejoining the group",
-					"before", *g.shared, "partitions", n)
-				return true
-			}
+	for sleep(ctx, g.c.cfg.watchInterval) == nil {
+		counts, err := g.c.client.partitions(ctx, g.c.cfg.Input)
+		if err != nil {
+			continue // the broker is unreachable; the topic may exist
+		}
+		if n := counts[g.c.cfg.Input]; n != *g.shared {
+			g.c.log.Warn("the number of partitions of the input topic has changed: rejoining the group",
+				"before", *g.shared, "partitions", n)
+			return true
 		}
 	}
+	return false
 }
 
 func newGeneration(c *Consumer, commit func(map[string]map[int]int64) error,

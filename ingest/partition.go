@@ -355,20 +355,16 @@ func (p *partition) writeDeadLetters(produce context.Context) error {
 		_ = sleep(produce, p.c.client.pauses.permanent) // if it ended, Produce fails
 	}
 	for i, o := range p.batch.letters {
-		v := p.batch.verdicts[i]
+		v, offset := p.batch.verdicts[i], o.record.Offset
 		p.c.metrics.deadLetter(v.Reason)
-		p.logRefusal(v, o.record.Offset)
+		// A line counts the records refused for one reason and names the first.
+		p.c.records.Add(v.Reason, func(n int) {
+			log := p.c.log.With("records", n, "reason", v.Reason)
+			if v.Field != "" {
+				log = log.With("field", v.Field)
+			}
+			log.Warn("record refused", "stage", v.Stage, "partition", p.id, "offset", offset)
+		})
 	}
 	return nil
-}
-
-// logRefusal logs a refused record. A line counts the records refused for one reason and names the first.
-func (p *partition) logRefusal(v Verdict, offset int64) {
-	p.c.records.Add(v.Reason, func(n int) {
-		log := p.c.log.With("records", n, "reason", v.Reason)
-		if v.Field != "" {
-			log = log.With("field", v.Field)
-		}
-		log.Warn("record refused", "stage", v.Stage, "partition", p.id, "offset", offset)
-	})
 }

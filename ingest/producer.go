@@ -29,7 +29,6 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a message of %d bytes is too large for topic %q: raise its max.message.bytes", e.Bytes, e.Topic)
 }
 
-// Unwrap returns Kafka's error.
 func (e *TooLargeError) Unwrap() error { return kafka.MessageSizeTooLarge }
 
 // Compressions returns the names of the compressions of messages.

@@ -54,9 +54,7 @@ type Replayed struct {
 // since its records then come from different logs. Memory is one response of at most 4 MiB (or one larger batch), and
 // one record.
 func (c *Client) Replay(ctx context.Context, r Replay, each func(*Record) error) (Replayed, error) {
-	if r.Logger == nil {
-		r.Logger = slog.New(slog.DiscardHandler)
-	}
+	r.Logger = cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
 	counts, err := c.existing(ctx, r.Topic)
 	if err != nil {
 		return Replayed{}, err

@@ -190,13 +190,8 @@ func (s *Store) ServedAt(ctx context.Context, at time.Time) (*Generation, error)
 	if err != nil {
 		return nil, err
 	}
-	name := ""
-	for _, e := range events {
-		if e.changes() && !e.Abandoned && !e.Time.After(at) {
-			name = e.To
-		}
-	}
-	if name != "" {
+	events = slices.DeleteFunc(events, func(e Event) bool { return e.Time.After(at) })
+	if name := servedLast(events); name != "" {
 		return s.Generation(ctx, name)
 	}
 	return nil, fmt.Errorf("nothing was served at %s: %w", at.UTC().Format(time.RFC3339), ErrNotFound)

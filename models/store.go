@@ -32,7 +32,6 @@ type FileError struct {
 	Err     error
 }
 
-// Error names the model, the version, the file and the reason.
 func (e *FileError) Error() string {
 	where := ""
 	if e.Model != "" {
@@ -52,7 +51,6 @@ func fileError(e FileError) error {
 	return &e
 }
 
-// Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Errors of Recognize.

@@ -24,7 +24,7 @@ func (s *Store) Load(ctx context.Context, model, version string) (*bundle.Bundle
 	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
 		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
 	}
-	b, damaged := s.read(ctx, model, version)
+	b, damaged := s.read(ctx, model, version, (*bundle.Bundle).Parse)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -40,21 +40,17 @@ func (s *Store) CheckVersion(ctx context.Context, model, version string) error {
 	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
 		return fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
 	}
-	_, damaged := s.readFiles(ctx, model, version, func(*bundle.Bundle, string, []byte) error { return nil })
+	_, damaged := s.read(ctx, model, version, func(*bundle.Bundle, string, []byte) error { return nil })
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return errors.Join(damaged...)
 }
 
-// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. If there
-// is no file at all, the error wraps ErrNotFound. It stops early when the context ends.
-func (s *Store) read(ctx context.Context, model, version string) (_ *bundle.Bundle, damaged []error) {
-	return s.readFiles(ctx, model, version, (*bundle.Bundle).Parse)
-}
-
-// readFiles does as read, with the files that are as the manifest says handed to parse.
-func (s *Store) readFiles(ctx context.Context, model, version string,
+// read reads a version and returns a *FileError for each damaged file, in which case the bundle is not whole. The files
+// that are as the manifest says are handed to parse. If there is no file at all, the error wraps ErrNotFound. It stops
+// early when the context ends.
+func (s *Store) read(ctx context.Context, model, version string,
 	parse func(b *bundle.Bundle, file string, data []byte) error,
 ) (_ *bundle.Bundle, damaged []error) {
 	bad := func(file string, err error) {

@@ -2,6 +2,7 @@ package beds
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -29,7 +30,7 @@ type Band struct {
 
 const holidayPrior = 8 // the weight, in days, of a factor of 1
 
-// fitRates counts arrivals in [from, to), and what became of the closed visits.
+// fitRates counts arrivals in [from, to), and what became of the closed visits; wards are sorted.
 func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Rates {
 	var r Rates
 	holidays := dates(h.Holidays)
@@ -51,10 +52,6 @@ func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Ra
 	}
 	r.Holiday = 1
 	r.Holiday = r.holidayFactor(h, observed, loc)
-	index := map[string]int{}
-	for i, w := range wards {
-		index[w] = i
-	}
 	for b := range r.Bands {
 		r.Bands[b].Admitted = make([]Counts, len(wards)+1)
 	}
@@ -63,7 +60,7 @@ func fitRates(h *History, closed []Visit, loc *time.Location, wards []string) Ra
 		band := &r.Bands[dayBand(v.Arrived.In(loc))]
 		band.Arrivals++
 		if v.Admitted {
-			w, known := index[v.Ward]
+			w, known := slices.BinarySearch(wards, v.Ward)
 			if !known {
 				w = len(wards)
 			}

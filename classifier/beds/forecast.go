@@ -74,8 +74,10 @@ func New(f *Fit) (*Forecaster, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	return &Forecaster{fit: f, hazards: newHazards(&f.Times), wards: newWardShares(&f.Wards), arrivals: newArrivals(
-		&f.Rates, f.Holidays, loc)}, nil
+	return &Forecaster{
+		fit: f, hazards: &hazards{curves(&f.Times.Admitted), curves(&f.Times.Others)}, wards: newWardShares(&f.Wards),
+		arrivals: newArrivals(&f.Rates, f.Holidays, loc),
+	}, nil
 }
 
 // Wards returns the wards that forecasts are made for, apart from All.

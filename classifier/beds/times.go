@@ -151,8 +151,6 @@ func curves(counts *[strata]Counts) (blended [strata]curve) {
 // hazards are the compiled times.
 type hazards struct{ admitted, others [strata]curve }
 
-func newHazards(t *Times) *hazards { return &hazards{curves(&t.Admitted), curves(&t.Others)} }
-
 // impossible is the probability of having waited so long below which the history says nothing about what comes next.
 const impossible = 1e-9
 

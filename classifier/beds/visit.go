@@ -70,18 +70,13 @@ const (
 func atNight(local time.Time) bool { return local.Hour() >= nightStart || local.Hour() < nightEnd }
 
 // dayBand groups the hours of arrival: from 0, 7, 12, 17 and 22 h.
-func dayBand(local time.Time) int {
-	switch h := local.Hour(); {
-	case h < nightEnd:
-		return 0
-	case h < 12:
-		return 1
-	case h < 17:
-		return 2
-	case h < nightStart:
-		return 3
+func dayBand(local time.Time) (band int) {
+	for _, start := range [dayBands - 1]int{nightEnd, 12, 17, nightStart} {
+		if local.Hour() >= start {
+			band++
+		}
 	}
-	return 4
+	return band
 }
 
 const dayBands = 5

@@ -372,25 +372,25 @@ func (d *descent) loss(eta []float64) float64 {
 func square(v float64) float64 { return v * v }
 
 // gather returns Σ_e values_e · y[rows_e].
-func gather(rows []int32, values, y []float64) float64 {
+func gather[V float32 | float64](rows []int32, values []V, y []float64) float64 {
 	values = values[:len(rows)]
 	var even, odd float64
 	e := 0
 	for ; e+2 <= len(rows); e += 2 {
-		even += values[e] * y[rows[e]]
-		odd += values[e+1] * y[rows[e+1]]
+		even += float64(values[e]) * y[rows[e]]
+		odd += float64(values[e+1]) * y[rows[e+1]]
 	}
 	if e < len(rows) {
-		even += values[e] * y[rows[e]]
+		even += float64(values[e]) * y[rows[e]]
 	}
 	return even + odd
 }
 
 // scatter adds a·values_e to y[rows_e].
-func scatter(a float64, rows []int32, values, y []float64) {
+func scatter[V float32 | float64](a float64, rows []int32, values []V, y []float64) {
 	values = values[:len(rows)]
 	for e, i := range rows {
-		y[i] += a * values[e]
+		y[i] += a * float64(values[e])
 	}
 }
 

@@ -82,27 +82,12 @@ func (x *Product) addFeatures(dst, s []float64) {
 // row returns the product of row i of B with coefficients of its columns.
 func (x *Product) row(i int, base []float64) float64 {
 	from, to := x.starts[i], x.starts[i+1]
-	columns, values := x.columns[from:to], x.values[from:to]
-	values = values[:len(columns)]
-	var even, odd float64
-	e := 0
-	for ; e+2 <= len(columns); e += 2 {
-		even += float64(values[e]) * base[columns[e]]
-		odd += float64(values[e+1]) * base[columns[e+1]]
-	}
-	if e < len(columns) {
-		even += float64(values[e]) * base[columns[e]]
-	}
-	return even + odd
+	return gather(x.columns[from:to], x.values[from:to], base)
 }
 
 func (x *Product) addRow(dst []float64, i int, a float64) {
 	from, to := x.starts[i], x.starts[i+1]
-	columns, values := x.columns[from:to], x.values[from:to]
-	values = values[:len(columns)]
-	for e, j := range columns {
-		dst[j] += a * float64(values[e])
-	}
+	scatter(a, x.columns[from:to], x.values[from:to], dst)
 }
 
 const (

@@ -80,15 +80,14 @@ func Measure(y []bool, p []float64, threshold float64, groups []string) (Metrics
 	var expected float64
 	for i, v := range p {
 		truth := 0.0
-		likelihood := 1 - v
 		if y[i] {
-			truth, likelihood = 1, v
+			truth = 1
 			m.Positives++
 		}
 		c.add(y[i], v >= threshold)
 		expected += v
 		m.Brier += (v - truth) * (v - truth)
-		m.LogLoss -= math.Log(min(max(likelihood, probabilityClip), 1-probabilityClip))
+		m.LogLoss += noteLoss(y[i], v)
 	}
 	m.Prevalence = float64(m.Positives) / n
 	m.Brier /= n

@@ -111,14 +111,12 @@ type Log struct {
 	b  strings.Builder
 }
 
-// Write implements io.Writer.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-// String returns what was written.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -210,7 +210,6 @@ type Error struct {
 	Field  string // our field as the contract spells it, or the model's item as answers.A1; "" if none applies
 }
 
-// Error returns the reason, and the name of the field if there is one.
 func (e *Error) Error() string {
 	if e.Field == "" {
 		return string(e.Reason)

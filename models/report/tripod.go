@@ -25,6 +25,10 @@ func (r *Report) items() []Item {
 	if len(m.Solver) > 0 {
 		solver = "factorization: " + settings(m.Solver)
 	}
+	verdict := "no gate has judged this version"
+	if r.Verdict != nil {
+		verdict = fmt.Sprintf("%s: %s", r.Verdict.Decision, r.Verdict.Reason)
+	}
 	recalibrated := "no recalibration after training; calibration of training: " + string(m.Calibration.Kind)
 	if r.Verdict != nil && r.Verdict.Figures.Recalibrated != nil {
 		recalibrated = fmt.Sprintf("a recalibration of the champion was tried: intercept %s, slope %s",
@@ -69,18 +73,11 @@ func (r *Report) items() []Item {
 		{"22", "Model specification", "SHA-256 of the vocabulary " + orElse(m.VocabularySHA256, "in `manifest.json`")},
 		{"23a", "Performance", "section Figures"},
 		{"23b", "Performance by group", "section Subgroups"},
-		{"24", "Results of updating", r.gateReason()},
+		{"24", "Results of updating", verdict},
 		{"26", "Limits", "docs/limits.md, and the warnings of this report"},
 		{"27a", "Poor or unavailable input", "an empty note, one of unknown words and one in another language are " +
 			"answered with `abstained`; English only"},
 	}
-}
-
-func (r *Report) gateReason() string {
-	if r.Verdict == nil {
-		return "no gate has judged this version"
-	}
-	return fmt.Sprintf("%s: %s", r.Verdict.Decision, r.Verdict.Reason)
 }
 
 func (r *Report) exclusions() string {

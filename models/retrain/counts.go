@@ -202,7 +202,6 @@ type TooFewError struct {
 	Counts                    Counts // of all that was read
 }
 
-// Error names what is missing.
 func (e *TooFewError) Error() string {
 	c := &e.Counts
 	left := []string{}

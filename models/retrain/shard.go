@@ -108,7 +108,6 @@ const patience = 24
 // DifferentError is returned by a waiting shard if shard 0 has made its model of different notes or settings.
 type DifferentError struct{ In string }
 
-// Error names what differs.
 func (e *DifferentError) Error() string {
 	return "shard 0 has made the model of all complaints with different " + e.In +
 		": run all shards with the same settings and notes, shard 0 first or at the same time"
@@ -117,7 +116,6 @@ func (e *DifferentError) Error() string {
 // SupersededError is returned by a shard when shard 0 works on a later retraining.
 type SupersededError struct{ AsOf time.Time }
 
-// Error names the cut-off of the later retraining.
 func (e *SupersededError) Error() string {
 	return "shard 0 already works on a later retraining, with the cut-off " + e.AsOf.UTC().Format(time.RFC3339)
 }

@@ -41,7 +41,6 @@ type Place struct {
 	Position int64  // line from 1, or offset
 }
 
-// String returns the place as source:position.
 func (p Place) String() string { return p.Source + ":" + strconv.FormatInt(p.Position, 10) }
 
 // Files is a Source of JSON lines. Files are read in their order; their names may end in .gz or .zst.

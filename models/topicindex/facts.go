@@ -118,8 +118,8 @@ func (f *facts) value(d *fact, field int) string {
 	return f.values[field][d.values[field]]
 }
 
-// find returns the number of the document of a topic, -1 if there is none.
-func (f *facts) find(r *Ref) int {
+// find returns the number of the document of a topic. The error wraps ErrQuery if there is none.
+func (f *facts) find(r *Ref) (int, error) {
 	best := -1
 	for i := range f.documents {
 		d := &f.documents[i]
@@ -131,7 +131,10 @@ func (f *facts) find(r *Ref) int {
 			best = i
 		}
 	}
-	return best
+	if best < 0 {
+		return -1, fmt.Errorf("%w: topic not found", ErrQuery)
+	}
+	return best, nil
 }
 
 // arrange makes short names of the places, in the same order.

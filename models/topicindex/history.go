@@ -34,7 +34,7 @@ func (x *Index) History(ctx context.Context, ref Ref) ([]Step, error) {
 }
 
 func (s *snapshot) history(ctx context.Context, ref *Ref) ([]Step, error) {
-	number, err := s.find(ref)
+	number, err := s.facts.find(ref)
 	if err != nil {
 		return nil, err
 	}

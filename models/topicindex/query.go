@@ -249,12 +249,3 @@ func (s *snapshot) likeQuery(number int) (query.Query, error) {
 	}
 	return anyOf(c.queries), nil
 }
-
-// find returns the number of the document of a topic. The error wraps ErrQuery if there is none.
-func (s *snapshot) find(r *Ref) (int, error) {
-	number := s.facts.find(r)
-	if number < 0 {
-		return -1, fmt.Errorf("%w: topic not found", ErrQuery)
-	}
-	return number, nil
-}

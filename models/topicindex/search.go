@@ -95,7 +95,7 @@ func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 func (s *snapshot) query(q *Query) (_ query.Query, _ []Correction, except int, _ error) {
 	switch {
 	case q.Like != nil:
-		number, err := s.find(q.Like)
+		number, err := s.facts.find(q.Like)
 		if err != nil {
 			return nil, nil, -1, err
 		}

@@ -484,15 +484,7 @@ func labels(all []Row) []bool {
 }
 
 // Positives returns the number of admitted rows.
-func Positives(all []Row) int {
-	n := 0
-	for i := range all {
-		if all[i].Positive {
-			n++
-		}
-	}
-	return n
-}
+func Positives(all []Row) int { return eval.Positives(labels(all)) }
 
 // rarer returns the number of notes of the rarer outcome.
 func rarer(rows []Row) int {
