@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -98,18 +99,13 @@ func check(x mat.Matrix) error {
 	if n < 2 || p < 2 {
 		return fmt.Errorf("%w: correlations need two items and two participants, not %d and %d", solver.ErrShape, p, n)
 	}
+	column := make([]float64, n)
 	for j := range p {
-		least, greatest := math.Inf(1), math.Inf(-1)
-		for i := range n {
-			v := x.At(i, j)
-			if math.IsInf(v, 0) {
-				return &solver.NonFiniteError{Row: i, Col: j, Value: v}
-			}
-			if v == v {
-				least, greatest = min(least, v), max(greatest, v)
-			}
+		mat.Col(column, j, x)
+		if i := slices.IndexFunc(column, func(v float64) bool { return math.IsInf(v, 0) }); i >= 0 {
+			return &solver.NonFiniteError{Row: i, Col: j, Value: column[i]}
 		}
-		if least >= greatest {
+		if least, greatest := linalg.Extremes(column); least >= greatest {
 			return &ItemError{j, "has fewer than two different answers"}
 		}
 	}

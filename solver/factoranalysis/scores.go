@@ -77,7 +77,6 @@ func (m *Scorer) ScoresErrors(x mat.Matrix) (scores, errs *mat.Dense, err error)
 	}
 	w := weigher{Scorer: m, structure: m.structure(), correlations: m.ScoreCorrelations}
 	if w.correlations == nil {
-		_, k := m.Phi.Dims()
 		if w.precision = linalg.Inverse(symmetric(m.Phi, make([]float64, k))); w.precision == nil {
 			w.correlations = m.implied()
 		}

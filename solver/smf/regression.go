@@ -170,11 +170,10 @@ func (g *regression) factorize() {
 		gram.Set(j, j, gram.At(j, j)+shift)
 	}
 	g.factor = blas64.Symmetric{N: m, Stride: m, Data: gram.RawMatrix().Data, Uplo: blas.Upper}
-	_, g.factored = lapack64.Potrf(g.factor)
-	if !g.factored { // not finite, or ν = 0 and saturated: no preconditioner
+	if _, ok := lapack64.Potrf(g.factor); !ok { // not finite, or ν = 0 and saturated: no preconditioner
 		gram.Copy(linalg.Identity(m))
-		g.factored = true
 	}
+	g.factored = true
 }
 
 // weigh stores diag(√h)·a in dst.
