@@ -50,7 +50,7 @@ func TestEvaluate(t *testing.T) {
 		if s.Share < 0.6 {
 			continue
 		}
-		least := 0.8
+		least := questionnaire.Figure(0.8)
 		switch s.Method {
 		case MethodSums: // of all items: the illness comes with a third of them
 			least = 0.6
@@ -92,14 +92,14 @@ func TestEvaluate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(e, again); diff != "" {
+	if diff := cmp.Diff(e, again, figures); diff != "" {
 		t.Errorf("a second run differs:\n%s", diff)
 	}
 }
 
 // leastStability is the least mean that planted factors are found again with. The planted ones have the same variance,
 // and so principal components, which are not rotated, mix them in every sample in another way.
-func leastStability(method string) float64 {
+func leastStability(method string) questionnaire.Figure {
 	if method == MethodPCA {
 		return 0.8
 	}
@@ -144,10 +144,10 @@ func TestEvaluateChoosesInsideTheSplit(t *testing.T) {
 		}
 	}
 	insideAfter, allAfter := curves()
-	if diff := cmp.Diff(insideBefore, insideAfter); diff != "" {
+	if diff := cmp.Diff(insideBefore, insideAfter, figures); diff != "" {
 		t.Errorf("the choice depends on those held out:\n%s", diff)
 	}
-	if cmp.Equal(allBefore, allAfter) {
+	if cmp.Equal(allBefore, allAfter, figures) {
 		t.Error("the choice on all participants does not depend on these answers, so the test proves nothing")
 	}
 }
@@ -257,7 +257,7 @@ func TestEvaluateFew(t *testing.T) {
 
 // leastArea is the least area under the curve of the planted illness: it comes with one of three factors, and so less
 // with the sum of all items.
-func leastArea(method string) float64 {
+func leastArea(method string) questionnaire.Figure {
 	if method == MethodSums {
 		return 0.6
 	}
@@ -299,7 +299,7 @@ func TestEvaluateLeavesOutWhatDoesNotVary(t *testing.T) {
 		// Of the three items of one factor, q9 alone is left. The sum of squares of icqf, l1-nmf and pca counts its
 		// variance, so it still has a factor. Correlations leave fa nothing to find it by: its third factor is any, and
 		// two of three are sure.
-		least := 0.75
+		least := questionnaire.Figure(0.75)
 		if s.Method == model.MethodFA {
 			least = 2. / 3 * 0.95
 		}
@@ -484,8 +484,8 @@ func TestEvaluateCancelled(t *testing.T) {
 		ctx.left.Store(asked)
 		e, err := Run(ctx, o)
 		switch {
-		case err == nil && !cmp.Equal(e, whole):
-			t.Fatalf("ended after %d questions: %s", asked, cmp.Diff(whole, e))
+		case err == nil && !cmp.Equal(e, whole, figures):
+			t.Fatalf("ended after %d questions: %s", asked, cmp.Diff(whole, e, figures))
 		case err != nil && !errors.Is(err, context.Canceled):
 			t.Fatalf("ended after %d questions: %v", asked, err)
 		case err == nil:

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/solver/align"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -160,37 +160,18 @@ func filled(a *mat.Dense) (columns []int) {
 
 // Measure is a mean with the standard deviation about it.
 type Measure struct {
-	Count     int     `json:"count"`              // of the values
-	Mean      float64 `json:"mean"`               // null without values
-	Deviation float64 `json:"standard_deviation"` // null for fewer than two values
+	Count int `json:"count"` // of the values
 	// Interval is set by resampled, for an AUROC or a difference whose values differ.
-	Interval *eval.Interval `json:"interval_95,omitempty"`
-}
-
-// MarshalJSON writes null for undefined figures.
-func (m Measure) MarshalJSON() ([]byte, error) {
-	out := map[string]any{"count": m.Count, "mean": nil, "standard_deviation": nil}
-	if m.Count > 0 {
-		out["mean"] = m.Mean
-	}
-	if m.Count > 1 {
-		out["standard_deviation"] = m.Deviation
-	}
-	if m.Interval != nil {
-		out["interval_95"] = m.Interval
-	}
-	return json.Marshal(out)
+	Interval  *eval.Interval       `json:"interval_95,omitempty"`
+	Mean      questionnaire.Figure `json:"mean"`               // undefined without values
+	Deviation questionnaire.Figure `json:"standard_deviation"` // undefined for fewer than two values
 }
 
 func measure(values []float64) Measure {
-	m := Measure{Count: len(values)}
-	if len(values) > 0 {
-		m.Mean = stat.Mean(values, nil)
+	return Measure{
+		Count: len(values), Mean: questionnaire.Figure(stat.Mean(values, nil)),
+		Deviation: questionnaire.Figure(stat.StdDev(values, nil)),
 	}
-	if len(values) > 1 {
-		m.Deviation = stat.StdDev(values, nil)
-	}
-	return m
 }
 
 // resampled is measure for the values of repeated splits; ratio is n₂/n₁, held-out over training participants. Its
@@ -203,10 +184,11 @@ func measure(values []float64) Measure {
 // between two splits; this has no unbiased estimator.
 func resampled(values []float64, ratio, low float64) Measure {
 	m := measure(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
-	if m.Count > 1 && m.Deviation > 0 {
+	if m.Deviation > 0 {
 		j := float64(m.Count)
-		reach := distuv.StudentsT{Sigma: 1, Nu: j - 1}.Quantile(0.975) * math.Sqrt(1/j+ratio) * m.Deviation
-		m.Interval = &eval.Interval{Low: max(low, m.Mean-reach), High: min(1, m.Mean+reach)}
+		mean := float64(m.Mean)
+		reach := distuv.StudentsT{Sigma: 1, Nu: j - 1}.Quantile(0.975) * math.Sqrt(1/j+ratio) * float64(m.Deviation)
+		m.Interval = &eval.Interval{Low: max(low, mean-reach), High: min(1, mean+reach)}
 	}
 	return m
 }

@@ -41,7 +41,7 @@ func stability(e *evaluate.Evaluation) *chart.Chart {
 		}
 		all[n].Estimates = append(all[n].Estimates, chart.Estimate{
 			X: percent + float64(n), // side by side, so that no bar hides another
-			Y: m.Mean, Low: m.Mean - m.Deviation, High: min(m.Mean+m.Deviation, 1),
+			Y: float64(m.Mean), Low: float64(m.Mean - m.Deviation), High: float64(min(m.Mean+m.Deviation, 1)),
 		})
 	}
 	c.Legend(c.Plot("% of the participants", "correlation with the whole", ticks, all...)...)

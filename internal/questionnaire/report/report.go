@@ -136,7 +136,8 @@ func admit(m *model.Model, e *evaluate.Evaluation) error {
 // correlations returns an error for a measure of values that cannot be correlations.
 func correlations(m evaluate.Measure) error {
 	const most = 1.5 // the deviation of two numbers from −1 to 1 is at most √2
-	if !(math.Abs(m.Mean) <= most && m.Deviation >= 0 && m.Deviation <= most) {
+	undefined := m.Count > 0 && !m.Mean.Defined() || m.Count > 1 && !m.Deviation.Defined()
+	if undefined || math.Abs(float64(m.Mean)) > most || m.Deviation < 0 || m.Deviation > most {
 		return fmt.Errorf("a stability of %v (%v): no correlations", m.Mean, m.Deviation)
 	}
 	return nil
