@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ func newChart(title string, x, y chart.Span) *chart.Chart {
 
 // CalibrationChart draws the share admitted against the probability: the smooth curve with its band, the tenths of the
 // notes, and below them how often each probability was given.
-func (r *Report) CalibrationChart() *chart.Chart {
+func (r *Report) CalibrationChart() template.HTML {
 	const floor, middle, room = -0.22, -0.11, 0.09 // admitted stand above the middle, others below it
 	c := newChart("Calibration", chart.Unit, chart.Span{From: floor, To: 1})
 	c.Height = 410
@@ -55,7 +56,7 @@ func (r *Report) CalibrationChart() *chart.Chart {
 	c.Label("end", chart.At(1, middle), chart.At(0, 22), "not admitted ▼")
 	c.Legend(chart.Key{Text: "smooth curve, 95 %", Line: "med"}, chart.Key{Text: "right", Line: "now"},
 		chart.Key{Text: "tenth of the notes, 95 %", Line: "whisk", Mark: "open"})
-	return c
+	return c.SVG()
 }
 
 // edges returns the lower edges of the bars.
@@ -64,7 +65,7 @@ func (h *Histogram) edges() []float64 {
 }
 
 // RiskChart draws the distribution of the predictions by outcome, with the threshold.
-func (r *Report) RiskChart() *chart.Chart {
+func (r *Report) RiskChart() template.HTML {
 	edges, top := r.Risks.edges(), 0.05
 	outline := func(counts []int) []chart.Point {
 		total := 0
@@ -90,7 +91,7 @@ func (r *Report) RiskChart() *chart.Chart {
 	c.Line("ea", admitted...)
 	r.drawThreshold(c)
 	c.Legend(chart.Key{Text: "admitted", Line: "ea"}, chart.Key{Text: "not admitted", Line: "ed"})
-	return c
+	return c.SVG()
 }
 
 func (r *Report) drawThreshold(c *chart.Chart) {
@@ -102,11 +103,11 @@ func (r *Report) drawThreshold(c *chart.Chart) {
 // assessed are ticks of a decision curve: how many patients one would assess to find one admission.
 var assessed = []float64{20, 10, 5, 4, 3, 2, 1.5, 1.2}
 
-// DecisionChart draws the net benefit at each threshold, for the model, for all and for nobody; nil without a curve.
-func (r *Report) DecisionChart() *chart.Chart {
+// DecisionChart draws the net benefit at each threshold, for the model, for all and for nobody; "" without a curve.
+func (r *Report) DecisionChart() template.HTML {
 	n := len(r.Decision)
 	if n < 2 {
-		return nil
+		return ""
 	}
 	const room, below = 1.15, -0.25 // of the share admitted: above, and where the curve of all leaves the chart
 	high := 100 * max(r.Metrics.Prevalence.Value*room, 0.02)
@@ -146,11 +147,11 @@ func (r *Report) DecisionChart() *chart.Chart {
 		"At the model's threshold of %s the net benefit is %s for 100 patients, against %s of admitting "+
 			"all and 0 of admitting nobody.",
 		wording.Percent(own), wording.Fixed(100*nearest.Model.Value, 1), wording.Fixed(100*nearest.TreatAll.Value, 1))
-	return c
+	return c.SVG()
 }
 
 // ROCChart draws sensitivity against 1 − specificity, with the thresholds.
-func (r *Report) ROCChart() *chart.Chart {
+func (r *Report) ROCChart() template.HTML {
 	c := newChart("ROC curve", chart.Unit, chart.Unit)
 	c.AxisY("of those admitted, how many are called", chart.Shares()...)
 	c.AxisX("of those not admitted, how many are called", chart.Shares()...)
@@ -159,11 +160,11 @@ func (r *Report) ROCChart() *chart.Chart {
 	area := ranged(r.Metrics.AUROC, 3)
 	c.Label("end strong", chart.At(1, 0), chart.At(-6, -12), "AUROC "+area)
 	c.Desc = "The area under the curve is " + area + "."
-	return c
+	return c.SVG()
 }
 
 // PrecisionChart draws PPV against sensitivity, with the thresholds.
-func (r *Report) PrecisionChart() *chart.Chart {
+func (r *Report) PrecisionChart() template.HTML {
 	c := newChart("Precision and recall", chart.Unit, chart.Unit)
 	c.AxisY("of those called, how many are admitted (PPV)", chart.Shares()...)
 	c.AxisX("of those admitted, how many are called", chart.Shares()...)
@@ -174,7 +175,7 @@ func (r *Report) PrecisionChart() *chart.Chart {
 	area := ranged(r.Metrics.AUPRC, 3)
 	c.Label("end strong", chart.At(1, 1), chart.At(-6, 14), "AUPRC "+area)
 	c.Desc = "The area under the curve is " + area + "."
-	return c
+	return c.SVG()
 }
 
 // drawRanking draws the ranking as a curve with the thresholds on it, the model's own full, and labels at this height.
@@ -204,12 +205,12 @@ func orNone(e *eval.Estimate) eval.Estimate {
 	return *e
 }
 
-// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup and of all notes; nil without any.
-func (r *Report) ForestChart() *chart.Chart {
+// ForestChart draws AUROC, observed to expected and sensitivity of each subgroup and of all notes; "" without any.
+func (r *Report) ForestChart() template.HTML {
 	const row, names, panel, gap = 22.0, 190.0, 170.0, 24.0
 	shown := r.shown()
 	if len(shown) == 0 {
-		return nil
+		return ""
 	}
 	rows := append([]Subgroup{{Grouping: "all notes", Metrics: r.Metrics, Threshold: &r.Thresholds[0]}}, shown...)
 	n := float64(len(rows))
@@ -249,5 +250,5 @@ func (r *Report) ForestChart() *chart.Chart {
 			c.Dot("pt", chart.At(e.Value, float64(j)), 3.5)
 		}
 	}
-	return c
+	return c.SVG()
 }

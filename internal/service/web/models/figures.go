@@ -26,8 +26,8 @@ type figuresView struct {
 	Report                     *report.Report
 	Later                      bool // they are measured on later notes
 	Measures                   []measure
-	Calibration, Decision      *chart.Chart
-	ROC, Forest                *chart.Chart
+	Calibration, Decision      template.HTML
+	ROC, Forest                template.HTML
 	Bins                       []bin
 	Benefits                   []benefit
 	Groups                     []report.Subgroup // all notes first; none if they are alone
