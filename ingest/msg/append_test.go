@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -167,6 +168,43 @@ func predictionGen() *rapid.Generator[Prediction] {
 		}
 		return p
 	})
+}
+
+// markFilled notes for each field with a JSON name, at any depth, whether it was ever filled.
+func markFilled(v reflect.Value, filled map[string]bool) {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			markFilled(v.Index(i), filled)
+		}
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if name := f.Tag.Get("json"); name == "" || name == "-" {
+				continue
+			}
+			field, name := v.FieldByIndex(f.Index), v.Type().Name()+"."+f.Name
+			filled[name] = filled[name] || !field.IsZero() && (field.Kind() != reflect.Slice || field.Len() > 0)
+			markFilled(field, filled)
+		}
+	}
+}
+
+// TestGeneratorsFillEveryField: otherwise the tests of AppendJSON would not miss a field that it forgets.
+func TestGeneratorsFillEveryField(t *testing.T) {
+	t.Parallel()
+	filled := map[string]bool{}
+	for seed := range 100 {
+		markFilled(reflect.ValueOf(predictionGen().Example(seed)), filled)
+		markFilled(reflect.ValueOf(noteGen().Example(seed)), filled)
+	}
+	for name, ok := range filled {
+		if !ok {
+			t.Errorf("no generator fills %s", name)
+		}
+	}
+	if len(filled) < 50 {
+		t.Errorf("only %d fields are there", len(filled))
+	}
 }
 
 // TestPredictionIsWhatEncodingJSONWrites also reads the prediction back.
