@@ -138,9 +138,7 @@ func newestLetters(all []deadletter.Letter, limit int) []deadletter.Letter {
 }
 
 func warnForeign(d *cli.Deps, n int) {
-	if n > 0 {
-		d.Log.Warn("records of the dead letter topic are not dead letters", "records", n)
-	}
+	warnSome(d.Log, n, "records of the dead letter topic are not dead letters", "records", n)
 }
 
 type dlqShowCmd struct {

@@ -200,9 +200,7 @@ func (c *evaluateCmd) repeats(d *cli.Deps, g *train.Group, trainRows int) (train
 		inTraining = func(i int) bool { return g.Rows[i].Arrived.Before(cut) }
 	}
 	repeats, dropped, err := train.Holdout(g.Rows, inTraining)
-	if dropped > 0 {
-		d.Log.Warn("test notes of patients who are also in the training set are left out", "notes", dropped)
-	}
+	warnSome(d.Log, dropped, "test notes of patients who are also in the training set are left out", "notes", dropped)
 	return repeats, err
 }
 

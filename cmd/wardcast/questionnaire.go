@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -100,9 +101,7 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 	if err != nil {
 		return nil, err
 	}
-	if len(b.Ignored) > 0 {
-		d.Log.Warn("columns of the codebook are ignored", "file", path, "columns", b.Ignored)
-	}
+	warnSome(d.Log, len(b.Ignored), "columns of the codebook are ignored", "file", path, "columns", b.Ignored)
 	if len(b.NoItems) > 0 {
 		d.Log.Info("fields of the data dictionary are not items", "file", path, "fields", b.NoItems)
 	}
@@ -165,36 +164,42 @@ func firstLines(lines []int) (some []any) {
 	return some
 }
 
+// warnSome logs a warning about n things, unless there are none.
+func warnSome(log *slog.Logger, n int, message string, facts ...any) {
+	if n > 0 {
+		log.Warn(message, facts...)
+	}
+}
+
+// warnLines logs a warning about participants or visits by their lines, unless there are none.
+func warnLines(log *slog.Logger, who string, lines []int, message string, facts ...any) {
+	warnSome(log, len(lines), message, append(facts, who, len(lines), "lines", firstLines(lines))...)
+}
+
+// warnEach logs each of these warnings.
+func warnEach(log *slog.Logger, message string, warnings []string) {
+	for _, w := range warnings {
+		log.Warn(message, "warning", w)
+	}
+}
+
 // warn logs the remarks about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	log := d.Log.With("file", file)
-	lines := func(who string, all []int) []any { return []any{who, len(all), "lines", firstLines(all)} }
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
 		log.Info("taking the participants' ids from a column because of its name", "column", of.FoundID)
 	}
 	if of.Numbered {
 		log.Info("no column of ids: participants are numbered by row")
 	}
-	if len(of.Unanswered) > 0 {
-		log.Warn("participants without answers are left out", lines("participants", of.Unanswered)...)
-	}
-	if len(of.Incomplete) > 0 {
-		log.Warn("participants who lack a confound are left out", lines("participants", of.Incomplete)...)
-	}
-	if len(of.Visits) > 0 {
-		log.Warn("visits that lack a confound are left out", lines("visits", of.Visits)...)
-	}
-	if of.Repeated > 0 {
-		log.Warn("participants have several visits in a bin of time: the mean of their answers is used",
-			"participants", of.Repeated)
-	}
-	if len(of.Dropped) > 0 {
-		log.Warn("items that do not vary are left out", "items", of.Dropped)
-	}
-	if len(of.Single) > 0 {
-		log.Warn("items with a single differing answer: constant in any fold that leaves that participant out",
-			"items", of.Single)
-	}
+	warnLines(log, "participants", of.Unanswered, "participants without answers are left out")
+	warnLines(log, "participants", of.Incomplete, "participants who lack a confound are left out")
+	warnLines(log, "visits", of.Visits, "visits that lack a confound are left out")
+	warnSome(log, of.Repeated, "participants have several visits in a bin of time: the mean of their answers is used",
+		"participants", of.Repeated)
+	warnSome(log, len(of.Dropped), "items that do not vary are left out", "items", of.Dropped)
+	warnSome(log, len(of.Single),
+		"items with a single differing answer: constant in any fold that leaves that participant out", "items", of.Single)
 	for _, o := range of.Opposed {
 		log := log
 		if o.Scale != "" {
@@ -211,9 +216,7 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 		log.Warn("a label has more than two values: all but one count as negative", "label", m.Name,
 			"positive", m.Positive, "other_values", m.Values)
 	}
-	for _, w := range of.Warnings {
-		log.Warn("the input may distort the factors", "warning", w)
-	}
+	warnEach(log, "the input may distort the factors", of.Warnings)
 	if r := of.Inferred; r != nil {
 		log.Info("items without a range get the lowest and highest answer as their range", "items", r.Items,
 			"low", r.Low, "high", r.High)
@@ -226,17 +229,11 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 
 // warnUnconverged logs how many fits ran out of updates.
 func warnUnconverged(d *cli.Deps, fits, maxIter int) {
-	if fits > 0 {
-		d.Log.Warn("fits have not converged", "fits", fits, "max_iter", maxIter)
-	}
+	warnSome(d.Log, fits, "fits have not converged", "fits", fits, "max_iter", maxIter)
 }
 
-// warnEdges logs that the lowest error of a cross-validation is at an end of the candidates.
-func warnEdges(d *cli.Deps, warnings []string) {
-	for _, w := range warnings {
-		d.Log.Warn("the error is lowest at an end of the candidates", "warning", w)
-	}
-}
+// lowestAtEnd is the warning about a cross-validation that might choose another candidate among more of them.
+const lowestAtEnd = "the error is lowest at an end of the candidates"
 
 // scoreFlags are the flags of the commands that write scores.
 type scoreFlags struct {
@@ -248,10 +245,8 @@ func (t *scoreFlags) table() fit.Table { return fit.Table(*t) }
 
 // warn logs the lines of the participants who are left out.
 func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
-	if n := len(lines); n > 0 {
-		d.Log.Warn("participants with fewer answers have no scores", "file", file, "min_answers", t.MinAnswers,
-			"participants", n, "lines", firstLines(lines))
-	}
+	warnLines(d.Log, "participants", lines, "participants with fewer answers have no scores", "file", file,
+		"min_answers", t.MinAnswers)
 }
 
 // result holds the flags of the commands that write a model.
@@ -298,10 +293,8 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 		return err
 	}
 	r.warn(d, fitted.Input, fitted.TooFew)
-	warnEdges(d, fitted.Edges)
-	for _, doubt := range fitted.Doubts {
-		d.Log.Warn("the fit may be unreliable", "warning", doubt)
-	}
+	warnEach(d.Log, lowestAtEnd, fitted.Edges)
+	warnEach(d.Log, "the fit may be unreliable", fitted.Doubts)
 	return r.report(d, fitted)
 }
 
@@ -340,8 +333,7 @@ func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	return r.Print(d, s, grids...)
 }
 
-// factorGrid has a line for each factor: what it explains, how reliable its scores are, and how often a bootstrap found
-// it.
+// factorGrid has a line for each factor: what it explains, how reliable it is, and how often a bootstrap found it.
 func factorGrid(s *model.Summary) *cli.Grid {
 	header, rows := []string{"FACTOR"}, make([][]any, s.Factors)
 	for t := range rows {
@@ -448,15 +440,13 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
 }
 
-// The tag usedBy of a flag lists the methods that use it, and crossValidation if that does. A flag without the tag is
-// used by all.
+// The tag usedBy of a flag lists the methods that use it, and crossValidation if that does; without it all do.
 const (
 	usedBy          = "usedby"
 	crossValidation = "cross-validation"
 )
 
-// checkUsed returns an error for a flag on the command line that is used neither by one of the methods or others nor,
-// if validated, by the cross-validation.
+// checkUsed returns an error for a given flag that no method, none of others, nor a cross-validation (validated) uses.
 func checkUsed(command *kong.Context, methods []string, validated bool, others ...string) error {
 	run := slices.Concat(methods, others)
 	if validated {
@@ -529,7 +519,7 @@ func (c *questionnaireRankCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 		}
 	}
 	warnUnconverged(d, ranked.Unconverged, c.MaxIter)
-	warnEdges(d, ranked.Warnings)
+	warnEach(d.Log, lowestAtEnd, ranked.Warnings)
 	grid := cli.NewGrid("FACTORS", "BETA", "ERROR", "STANDARD ERROR", "CHOICE")
 	grid.Title = strings.Join(ranked.Lines(), "\n") + "\n"
 	for _, p := range ranked.Curve {

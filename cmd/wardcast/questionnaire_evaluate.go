@@ -57,30 +57,23 @@ func (c *questionnaireEvaluateCmd) Run(ctx context.Context, d *cli.Deps, command
 	if err != nil {
 		return err
 	}
-	// An item that varies in the smallest share varies in all others.
-	if items := e.Shares[0].ItemsLeftOut; len(items) > 0 {
-		d.Log.Warn("items that do not vary among the training participants are left out of that fit",
-			"file", c.Input, "items", items)
-	}
+	items := e.Shares[0].ItemsLeftOut // an item that varies in the smallest share varies in all others
+	warnSome(d.Log, len(items), "items that do not vary among the training participants are left out of that fit",
+		"file", c.Input, "items", items)
+	const excluded = "empty factors are excluded from the stability"
 	for _, s := range e.Shares {
-		if s.EmptyFactors > 0 || s.EmptyInWhole > 0 {
-			d.Log.Warn("empty factors are excluded from the stability", "method", s.Method, "train_share", s.Share,
-				"empty", s.EmptyFactors, "empty_in_whole", s.EmptyInWhole)
-		}
+		warnSome(d.Log, s.EmptyFactors+s.EmptyInWhole, excluded, "method", s.Method, "train_share", s.Share,
+			"empty", s.EmptyFactors, "empty_in_whole", s.EmptyInWhole)
 	}
 	for _, h := range e.Disjoint {
-		if h.EmptyFactors > 0 {
-			d.Log.Warn("empty factors are excluded from the stability", "method", h.Method, "train_share", h.Share,
-				"empty", h.EmptyFactors)
-		}
+		warnSome(d.Log, h.EmptyFactors, excluded, "method", h.Method, "train_share", h.Share, "empty", h.EmptyFactors)
 	}
 	warnUnconverged(d, e.Unconverged, c.MaxIter)
-	warnEdges(d, e.Warnings)
+	warnEach(d.Log, lowestAtEnd, e.Warnings)
 	return c.Print(d, e, evaluationGrids(e)...)
 }
 
-// evaluationGrids returns a table of the shares, one of the differences between methods at the largest share, and one
-// of the disjoint halves.
+// evaluationGrids returns tables of the shares, of the methods' differences at the largest, and of disjoint halves.
 func evaluationGrids(e *evaluate.Evaluation) []*cli.Grid {
 	shares := cli.NewGrid("METHOD", "TRAINED ON", "PARTICIPANTS", "FACTORS", "STABILITY WITH THE WHOLE")
 	differences := cli.NewGrid("METHOD", "TRAINED ON")

@@ -47,9 +47,7 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 	if err != nil {
 		return err
 	}
-	for _, w := range r.Warnings {
-		d.Log.Warn("the comparison of the groups may be unreliable", "warning", w)
-	}
+	warnEach(d.Log, "the comparison of the groups may be unreliable", r.Warnings)
 	warnUnconverged(d, r.Unconverged, c.MaxIter)
 	return c.Print(d, r, configuralGrid(r), metricGrid(r), difGrid(r))
 }

@@ -58,11 +58,8 @@ func (c *questionnaireScoreCmd) Run(_ context.Context, d *cli.Deps) error {
 	warn(d, c.Input, scores.Remarks)
 	c.warn(d, c.Input, scores.TooFew)
 	for t, lines := range scores.Vague {
-		if len(lines) > 0 {
-			d.Log.Warn("scores are not measurements: the answers hold less than a quarter of the information "+
-				"that is usual in the fit", "file", c.Input, "factor", t+1, "participants", len(lines),
-				"lines", firstLines(lines))
-		}
+		warnLines(d.Log, "participants", lines, "scores are not measurements: the answers hold less than a quarter "+
+			"of the information that is usual in the fit", "file", c.Input, "factor", t+1)
 	}
 	for _, b := range scores.Beyond {
 		d.Log.Warn("values outside the range of training are replaced by its nearest end", "file", c.Input,
@@ -207,8 +204,7 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 // warnOutside logs which participants have no norms.
 func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
 	for _, o := range outside {
-		d.Log.Warn("participants are outside the norms", "file", file, "reason", o.Reason, "participants", len(o.Lines),
-			"lines", firstLines(o.Lines))
+		warnLines(d.Log, "participants", o.Lines, "participants are outside the norms", "file", file, "reason", o.Reason)
 	}
 }
 

@@ -141,8 +141,7 @@ func weight(flag, value string) (*float64, error) {
 	return &v, nil
 }
 
-// only returns the name of a flag in use that applies only to the supervised factorizations, or only to the elastic
-// net, or else "".
+// only returns the name of a given flag that applies only to supervised factorizations or the elastic net, or "".
 func (h *head) only(supervised bool) string {
 	for _, flag := range []struct {
 		name              string
