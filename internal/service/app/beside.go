@@ -81,17 +81,14 @@ func newBeds(client *ingest.Client, o *Options, store *models.Store) (*bedstream
 }
 
 const (
-	// labelRate is the most predictions, and outcomes, read per second, to spare the scorer's processor. Labels are
-	// hours late; a lag of minutes loses nothing.
+	// labelRate is the most predictions, and outcomes, read per second: labels are hours late, and can wait.
 	labelRate = 2000
-	// labelInterval is how often the calibration is measured, less often if that takes over a labelShare-th of the
-	// time.
+	// labelInterval is how often the calibration is measured, or less, to take at most a labelShare-th of the time.
 	labelInterval = 5 * time.Second
 	labelShare    = 100
 )
 
-// newLabels returns the tasks that join the predictions of all scorers with the outcomes of their visits, from the last
-// days on. They read the KafkaTopics independently of the scorer.
+// newLabels returns the tasks that join the predictions of all scorers, of the last days and new ones, with outcomes.
 func newLabels(client *ingest.Client, o *Options) ([]task, error) {
 	labels := watch.NewLabels(time.Now)
 	if err := o.Registry.Register(labels); err != nil {

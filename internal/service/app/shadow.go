@@ -150,8 +150,7 @@ func (s *shadow) renew(ctx context.Context) bool {
 	return true
 }
 
-// loadChallenger reads the named generation, nil if that is the latest challenger and there is none. It reuses versions
-// of the running challenger and the champion.
+// loadChallenger reads the named generation, nil if there is none yet. It reuses versions of running and served.
 func loadChallenger(ctx context.Context, store *models.Store, which string,
 	running, served *scoring.Set,
 ) (*scoring.Set, error) {

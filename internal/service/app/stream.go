@@ -87,14 +87,12 @@ func signal(c chan struct{}) {
 // failure for the same reason.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
 	pause := poll
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	refused := map[string]int{} // times in a row, by reason
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-s.wake:
 		}
 		changed, errs := s.renew(ctx)
@@ -115,7 +113,6 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 				pause = max(poll, min(2*pause, maxPause))
 			}
 		}
-		timer.Reset(pause)
 	}
 }
 

@@ -137,8 +137,7 @@ func (d *Demand) FollowPredictions(ctx context.Context) error {
 	return d.follow(ctx, &d.predictions, d.Predictions, func(r *ingest.Record) string { return d.prediction(r, &a) })
 }
 
-// FollowOutcomes reads outcomes until ctx ends, with the errors of ingest.Client.Follow. Without the KafkaTopic,
-// patients leave only after the patience of the fit.
+// FollowOutcomes does the same with outcomes. Without the KafkaTopic, patients leave after the patience of the fit.
 func (d *Demand) FollowOutcomes(ctx context.Context) error {
 	var o msg.Outcome
 	return d.follow(ctx, &d.outcomes, d.Outcomes, func(r *ingest.Record) string { return d.outcome(r, &o) })
@@ -174,8 +173,7 @@ func (d *Demand) known(ctx context.Context) error {
 	return nil
 }
 
-// lagging is how long a KafkaTopic's end may be out of reach before forecasts are dated back to the last time that it
-// was reached.
+// lagging is how long a KafkaTopic's end may be out of reach before forecasts are dated back to when it was reached.
 const lagging = 30 * time.Second
 
 // moment returns the time of a forecast for now: now, to the second, or when all was last known.

@@ -11,8 +11,7 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-// fits are the sources of forecasts: the newest fit in the store, otherwise a fit to the last weeks of messages,
-// otherwise (too few messages) typical times.
+// fits are the sources of forecasts: the store's newest fit, else one to the last weeks' messages, else typical times.
 type fits struct {
 	zone     *time.Location
 	holidays []string
@@ -126,8 +125,7 @@ func (d *Demand) forget() {
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 
-// renew adopts the newest readable fit, unless in use. logged has the versions logged as damaged, "" for the whole
-// list.
+// renew adopts the newest readable fit, unless in use. logged has the versions logged as damaged, "" for all.
 func (d *Demand) renew(ctx context.Context, logged map[string]bool) {
 	warn := func(version string, err error) {
 		if ctx.Err() == nil && !logged[version] {

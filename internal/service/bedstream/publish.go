@@ -14,8 +14,8 @@ import (
 
 const (
 	onClock = 5 * time.Minute // interval of scheduled publications, aligned to the clock
-	// lookEvery is how often means are compared with the published ones, less often if that takes more than one
-	// lookShare-th of the time; a difference of moved beds is published.
+	// lookEvery is how often means are compared with the published ones, or less, to take at most a lookShare-th of
+	// the time; a difference of moved beds is published.
 	lookEvery      = 10 * time.Second
 	lookShare      = 50
 	moved          = 0.5
@@ -23,8 +23,7 @@ const (
 )
 
 // Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
-// The error says that the KafkaTopic is missing or cannot be written. Scorers publish equal
-// forecasts under equal keys.
+// Scorers publish equal forecasts under equal keys. The error says that the KafkaTopic is missing or cannot be written.
 func (d *Demand) Publish(ctx context.Context) error {
 	if err := d.known(ctx); err != nil {
 		return ended(ctx, err)

@@ -48,8 +48,7 @@ type Kafka struct {
 	Topics         Topics        `yaml:"topics"`
 	Compression    string        `yaml:"compression"`     // of predictions: one of ingest.Compressions
 	SessionTimeout time.Duration `yaml:"session_timeout"` // 1 s to 10 s; then the partitions of a killed scorer move
-	// ReadyAfterStall is how long a partition may fail to be read or answered, or the group to be rejoined, before the
-	// scorer is not ready.
+	// ReadyAfterStall is how long reading, answering or rejoining may fail before the scorer is not ready.
 	ReadyAfterStall time.Duration `yaml:"ready_after_stall"`
 	TLS             ingest.TLS    `yaml:"tls"`
 	SASL            SASL          `yaml:"sasl"`
@@ -96,8 +95,7 @@ type Predictions struct {
 	Class string `yaml:"class"`
 }
 
-// LatestChallenger is the Shadow.Generation of the newest generation that was never served, unless the served one is
-// newer.
+// LatestChallenger is the Shadow.Generation of the newest generation never served, unless the served one is newer.
 const LatestChallenger = "latest"
 
 // Shadow says which challenger also scores the stream, only for comparison.
@@ -171,8 +169,8 @@ func Default() Config {
 	}
 }
 
-// Load reads, completes and checks the file. Relative paths in it are relative to its folder. It reports all unknown
-// keys, or all wrong values, at once.
+// Load reads, completes and checks the file. Paths in it are relative to its folder. It reports all unknown keys, or
+// all wrong values, at once.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -445,8 +443,8 @@ const (
 	leastEvents   = 10    // so that each fold of a cross-validation contains some
 )
 
-// Check returns the errors of the section, each with its key. The limits are those of packages retrain and train, where
-// 0 and an empty list mean the defaults.
+// Check returns the errors of the section, each with its key, by the limits of packages retrain and train, where 0 and
+// an empty list mean the defaults.
 func (r *Retrain) Check() []error {
 	var bad faults
 	bad.add(r.WindowDays < 1, "retrain.window_days", "%d is less than 1", r.WindowDays)

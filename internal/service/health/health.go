@@ -94,11 +94,9 @@ type Status struct {
 
 // Point is a stream at one time. Unknown values are NaN.
 type Point struct {
-	At       time.Time
-	Lag, Age float64 // number of waiting records; age in seconds of the oldest one read, 0 if none
-	// Rate is the number of answers per second since the reading before, and P99 the 99th percentile of the seconds
-	// from a record's timestamp to its answer.
-	Rate, P99 float64
+	At        time.Time
+	Lag, Age  float64 // number of waiting records; age in seconds of the oldest one read, 0 if none
+	Rate, P99 float64 // answers per second since the reading before, and seconds within which 99 % of these came
 }
 
 // Partition is a partition that this process reads.

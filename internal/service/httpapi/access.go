@@ -37,8 +37,7 @@ type Access struct {
 	// requests to a loopback name are answered, so that no other site's page reaches the API under its own name.
 	Local bool
 	TLS   bool // the address is encrypted
-	// Rate is the number of requests per second of each token, and of all others together, Burst those at once; 0: no
-	// limit.
+	// Rate bounds the requests per second of each token, and of all others together, Burst those at once; 0: no limit.
 	Rate  float64
 	Burst int
 }

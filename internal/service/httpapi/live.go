@@ -78,8 +78,7 @@ func (l *Live) Close() { close(l.closed) }
 // next returns the number of the next event.
 func (l *Live) next() uint64 { return l.last.Load() + 1 }
 
-// read appends the frames of the events from number from on, up to limit bytes. It returns the next number, and the
-// number of lost events, which a frame reports.
+// read appends frames of events, from a number on, up to limit bytes. It returns the next number and how many are lost.
 func (l *Live) read(dst []byte, from uint64, limit int) (frames []byte, next, lost uint64) {
 	for len(dst) < limit {
 		e := l.ring[from%liveEvents].Load()

@@ -40,8 +40,6 @@ const look = time.Minute
 
 // Run calls job at each time until ctx, which it passes on, ends, and logs its errors. Times during a run are missed.
 func (s *Schedule) Run(ctx context.Context, log *slog.Logger, job func(context.Context) error) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for {
 		next := s.Next(time.Now())
 		if next.IsZero() {
@@ -50,11 +48,10 @@ func (s *Schedule) Run(ctx context.Context, log *slog.Logger, job func(context.C
 		}
 		log.Info("waiting", "until", next)
 		for time.Now().Before(next) {
-			timer.Reset(min(time.Until(next), look))
 			select {
 			case <-ctx.Done():
 				return
-			case <-timer.C:
+			case <-time.After(min(time.Until(next), look)):
 			}
 		}
 		err := job(ctx)

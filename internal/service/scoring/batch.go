@@ -80,8 +80,7 @@ func (c *Counts) add(d *Counts) {
 	c.Blank += d.Blank
 }
 
-// Predict answers all notes of a batch in their order, without waiting for a full batch. It scores on GOMAXPROCS
-// goroutines, whose number does not affect the answers.
+// Predict answers all notes of a batch in order, without waiting for a full one, and the same on any GOMAXPROCS.
 func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) (Counts, error) {
 	l := &lines{workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
 	for i := range l.workers {

@@ -120,8 +120,7 @@ func (s *Set) Aux() []string {
 // ErrClass says that no model predicts a class.
 var ErrClass = errors.New("unknown class")
 
-// CheckClass returns an error that wraps ErrClass and names the known classes if no model predicts the class, unless
-// "".
+// CheckClass returns an ErrClass that names the known classes if no model predicts this one, nil for "".
 func (s *Set) CheckClass(class string) error {
 	var known []string
 	for _, name := range slices.Sorted(maps.Keys(s.Models)) {

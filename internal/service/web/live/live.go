@@ -187,8 +187,7 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 	b := v.feed.frame(v.seen, pageRows, v.renderRows)
 	v.seen = max(b.last, v.seen)
 	ok := v.out.Send(append(append(first, b.frame...), v.topBar()...))
-	tick := time.NewTicker(viewerTick)
-	defer tick.Stop()
+	tick := time.Tick(viewerTick)
 	said := time.Now()
 	for ok {
 		select {
@@ -196,7 +195,7 @@ func (v *viewer) run(gone <-chan struct{}, id string) {
 			return
 		case <-v.feed.closed:
 			return
-		case now := <-tick.C:
+		case now := <-tick:
 			out := v.catchUp(now)
 			if now.Sub(said) >= stateGap {
 				out, said = append(out, v.topBar()...), now

@@ -82,10 +82,7 @@ func newProbability(p *msg.Prediction) Probability {
 	return out
 }
 
-// Percent returns the probability as whole percent.
-func (p Probability) Percent() string { return frame.Percent(p.Value) }
-
-// Width is how much of the meter is filled, in percent, and Tick where its threshold stands.
+// Width is how much of the meter is filled, in percent.
 func (p Probability) Width() string { return fmt.Sprintf("%.1f", 100*p.Value) }
 
 // Tick is where the threshold stands, in percent.

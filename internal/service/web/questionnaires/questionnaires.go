@@ -34,15 +34,11 @@ type Questionnaire struct {
 }
 
 const (
-	// printed is the loading from which a cell of the heat map is highlighted.
-	printed = 0.3
-	// topItems is the number of items that describe a factor.
-	topItems = 6
-	// least is the largest loading to assume if all are 0.
-	least = 1e-9
+	printed  = 0.3  // loading from which a cell of the heat map is highlighted
+	topItems = 6    // number of items that describe a factor
+	least    = 1e-9 // largest loading to assume if all are 0
 )
 
-// room answers for the page.
 type room struct {
 	*frame.Page
 	all  func() []Questionnaire
@@ -57,7 +53,6 @@ func New(p *frame.Page, all func() []Questionnaire) []httpapi.Route {
 	}
 }
 
-// view is the data of the template.
 type view struct {
 	*Questionnaire // nil without questionnaires
 	Choices        []frame.Choice
@@ -75,7 +70,7 @@ type point struct {
 	Is string
 }
 
-// column is a factor or a confound with the items that have the largest loadings on it.
+// column is a factor or a confound, with its items of the largest loadings.
 type column struct {
 	model.Column
 	Class string
