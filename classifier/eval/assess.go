@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -309,10 +310,4 @@ func MeanDifference(a, b []float64, groups []string) (Estimate, error) {
 	return c.mean(minus(a, b)), nil
 }
 
-func minus(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i, v := range a {
-		out[i] = v - b[i]
-	}
-	return out
-}
+func minus(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }

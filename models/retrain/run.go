@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/intake"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
@@ -123,4 +126,79 @@ func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {
 		rows[i].Aux = folds.Take(rows[i].Aux, kept)
 	}
 	return names, rows
+}
+
+// Defaults of Settings.
+const (
+	DefaultWindow = 365 * 24 * time.Hour // a year: each season once
+	// DefaultMinDocuments and DefaultMinEvents are the least numbers of notes to train on, and of each outcome among
+	// them. Fewer than 50 admissions make coefficients that the next night contradicts.
+	DefaultMinDocuments = 200
+	DefaultMinEvents    = 50
+	DefaultJudged       = 0.25 // the share of the notes, the latest ones, on which the result is judged
+)
+
+// recordedSlack is how much earlier than its arrival, by the broker's clock, a note may have been recorded.
+const recordedSlack = 24 * time.Hour
+
+// ErrSettings is wrapped by the errors about Settings.
+var ErrSettings = errors.New("bad settings")
+
+// Settings say which notes and labels count. The zero value is the default.
+type Settings struct {
+	// AsOf is the cut-off: later arrivals are left out, and outcomes recorded later are unknown. An outcome without a
+	// time of recording counts from its decision. Zero is the time of the newest outcome that is not in the future.
+	AsOf   time.Time
+	Window time.Duration // how long before the cut-off patients may have arrived; 0 is DefaultWindow
+	// Admission are the dispositions that count as admitted, msg.Admitted alone if empty: the model predicts that a bed
+	// is needed here. A patient who is transferred, dies in the department or leaves needs none.
+	Admission               []msg.Disposition
+	Aux                     []train.Aux    // the auxiliary features, each named as the note's field
+	Intake                  *intake.Intake // which values of a note count; nil is intake.Standard
+	MinDocuments, MinEvents int            // bound the notes to train on from below; 0 is the default
+	Judged                  float64        // the share of the latest notes that are judged on; 0 is DefaultJudged
+}
+
+// DefaultFit is train.Default from the champion's topics; docs/retraining.md has figures for why.
+func DefaultFit() train.Settings {
+	s := train.Default()
+	s.WarmStart = true
+	return s
+}
+
+// Check returns an error that wraps ErrSettings if the settings are out of range.
+func (s *Settings) Check() error {
+	_, err := s.withDefaults()
+	return err
+}
+
+// withDefaults returns the settings with the defaults filled in, or what is wrong with them.
+func (s Settings) withDefaults() (Settings, error) {
+	bad := func(format string, args ...any) (Settings, error) {
+		return s, fmt.Errorf("%w: "+format, append([]any{ErrSettings}, args...)...)
+	}
+	s.Window, s.Judged = cmp.Or(s.Window, DefaultWindow), cmp.Or(s.Judged, DefaultJudged)
+	s.MinDocuments, s.MinEvents = cmp.Or(s.MinDocuments, DefaultMinDocuments), cmp.Or(s.MinEvents, DefaultMinEvents)
+	if s.Intake == nil {
+		s.Intake = intake.Standard()
+	}
+	if len(s.Admission) == 0 {
+		s.Admission = []msg.Disposition{msg.Admitted}
+	}
+	if s.Window < 0 || s.MinDocuments < 0 || s.MinEvents < 0 {
+		return bad("the window and the least numbers of notes must be positive")
+	}
+	if !(s.Judged > 0 && s.Judged < 1) {
+		return bad("the share of judged notes, %v, is not between 0 and 1", s.Judged)
+	}
+	if err := msg.CheckAdmission(s.Admission); err != nil {
+		return bad("%w", err)
+	}
+	var n msg.Note
+	for _, a := range s.Aux {
+		if n.Number(a.Name) == nil && n.Word(a.Name) == nil {
+			return bad("a note has no field %q for an auxiliary column", a.Name)
+		}
+	}
+	return s, nil
 }

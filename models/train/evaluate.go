@@ -76,13 +76,11 @@ func Configurations(names []string, weightings []textproc.Weighting, ranks []int
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: nothing to compare", ErrSettings)
 	}
-	seen := map[Configuration]bool{}
-	for _, c := range all {
-		if seen[c] {
+	for i, c := range all {
+		if slices.Contains(all[:i], c) {
 			return nil, fmt.Errorf("%w: %s, %s, rank %d would be compared with itself", ErrSettings, c,
 				c.Weighting, c.Rank)
 		}
-		seen[c] = true
 	}
 	return all, nil
 }
