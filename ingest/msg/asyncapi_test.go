@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestAsyncAPI holds docs/asyncapi.yaml against the constants and schemas of
-// this package.
+// TestAsyncAPI holds docs/asyncapi.yaml against the constants and schemas of this package.
 func TestAsyncAPI(t *testing.T) {
 	t.Parallel()
 	const docs = "../../docs/"
@@ -94,7 +93,8 @@ func TestAsyncAPI(t *testing.T) {
 		HeaderOffset, HeaderModelVersion, HeaderAttempts, HeaderDeadTime)
 	same("headers of answers", s.Answer.Required, HeaderSpecVersion, HeaderID, HeaderType, HeaderSource, HeaderTime,
 		HeaderContentType)
-	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, TypeNote, TypeOutcome, TypeResponse)
+	same("types of what comes in", s.Incoming.Properties[HeaderType].Enum, "com.wardcast.triage.note.v1",
+		"com.wardcast.triage.outcome.v1", "com.wardcast.questionnaire.response.v1")
 	p := s.Answer.Properties
 	same("values", []string{p[HeaderSpecVersion].Const, p[HeaderContentType].Const}, SpecVersion, ContentType)
 	for name, typ := range map[string]struct {

@@ -21,12 +21,9 @@ const (
 const (
 	SpecVersion    = "1.0"
 	ContentType    = "application/json"
-	TypeNote       = "com.wardcast.triage.note.v1"
-	TypeOutcome    = "com.wardcast.triage.outcome.v1"
 	TypePrediction = "com.wardcast.triage.prediction.v1"
 	TypeChampion   = "com.wardcast.triage.champion.v1"
 	TypeBedDemand  = "com.wardcast.triage.bed-demand.v1"
-	TypeResponse   = "com.wardcast.questionnaire.response.v1"
 	TypeScores     = "com.wardcast.questionnaire.scores.v1"
 )
 
