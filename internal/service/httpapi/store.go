@@ -141,7 +141,9 @@ func (a *API) change(do Action) func(*query) http.Handler {
 			return wrong
 		}
 		if named := q.PathValue("generation"); named != "" && v.To != "" {
-			return Problem{http.StatusUnprocessableEntity, codeBody, "to", "the path names the generation"}
+			return Problem{
+				Status: http.StatusUnprocessableEntity, Code: codeBody, Field: "to", Detail: "the path names the generation",
+			}
 		} else if named != "" {
 			v.To = named
 		}

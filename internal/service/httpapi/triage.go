@@ -160,7 +160,9 @@ func (t *Triage) topics(q *query) http.Handler {
 	terms := q.number("terms", defaultTerms, 1, maxTerms)
 	m := t.Set().Models[q.PathValue("model")]
 	if m == nil {
-		return Problem{http.StatusNotFound, "unknown_model", "model", "no model of that name is in use"}
+		return Problem{
+			Status: http.StatusNotFound, Code: "unknown_model", Field: "model", Detail: "no model of that name is in use",
+		}
 	}
 	return JSON(map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": m.Topics(terms)})
 }
