@@ -151,9 +151,8 @@ func missing(before, after []message) int {
 	return n
 }
 
-// TestKilledBroker kills a broker of a real cluster and brings it back, then
-// another, while a stream is answered. WARDCAST_KAFKA_CTL names a script that
-// understands "kill ID" and "up ID" for the brokers 1 to 3.
+// TestKilledBroker kills a broker of a real cluster and brings it back, then another, while a stream is answered.
+// WARDCAST_KAFKA_CTL names a script that understands "kill ID" and "up ID" for the brokers 1 to 3.
 func TestKilledBroker(t *testing.T) {
 	ctl := os.Getenv("WARDCAST_KAFKA_CTL")
 	if ctl == "" {

@@ -137,7 +137,7 @@ func (s *Store) AddGeneration(ctx context.Context, g *Generation) error {
 func (s *Store) keepGeneration(ctx context.Context, g *Generation, record func() error) error {
 	data, err := g.encode()
 	if err == nil {
-		err = s.sound(ctx, g)
+		err = s.checkVersions(ctx, g)
 	}
 	if err == nil {
 		err = record()
@@ -157,8 +157,8 @@ func (s *Store) keepGeneration(ctx context.Context, g *Generation, record func()
 	return err
 }
 
-// sound returns an error for each damaged or missing version of a generation.
-func (s *Store) sound(ctx context.Context, g *Generation) error {
+// checkVersions returns an error for each damaged or missing version of a generation.
+func (s *Store) checkVersions(ctx context.Context, g *Generation) error {
 	var errs []error
 	for _, model := range slices.Sorted(maps.Keys(g.Models)) {
 		if _, err := s.Load(ctx, model, g.Models[model].Version); err != nil {

@@ -184,7 +184,7 @@ func (s *Store) Refuse(ctx context.Context, g *Generation, c Change) error {
 func (s *Store) change(ctx context.Context, c Change) error {
 	g, err := s.Generation(ctx, c.To)
 	if err == nil {
-		err = s.sound(ctx, g)
+		err = s.checkVersions(ctx, g)
 	}
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func (b *Bundle) Encode() (map[string][]byte, error) {
 		evaluation = []byte("{}")
 	}
 	if !json.Valid(evaluation) {
-		return nil, errors.New("the evaluation is no JSON")
+		return nil, errors.New("the evaluation is not JSON")
 	}
 	files := map[string][]byte{
 		VocabularyFile: vocabulary, TensorsFile: tensors.Bytes(), EvaluationFile: evaluation, CardFile: []byte(b.Card),
@@ -109,14 +109,14 @@ func (b *Bundle) Parse(name string, data []byte) (err error) {
 		return json.Unmarshal(data, &b.Vocabulary)
 	case EvaluationFile:
 		if !json.Valid(data) {
-			return errors.New("no JSON")
+			return errors.New("not JSON")
 		}
 		b.Evaluation = data
 	case CardFile:
 		b.Card = string(data)
 	case ReportFile:
 		if !json.Valid(data) {
-			return errors.New("no JSON")
+			return errors.New("not JSON")
 		}
 		b.Report = data
 	case PageFile:

@@ -152,7 +152,7 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("must be at most")
+	errTooLarge = errors.New("too large")
 	// errUnversioned is returned if a service does not report what a conditional write needs.
 	errUnversioned = errors.New("the service does not report the version of an object")
 )
@@ -240,7 +240,7 @@ func readAll(object io.Reader, size, limit int64) ([]byte, error) {
 	case size < 0:
 		return nil, errors.New("the service does not report the size of an object")
 	case size > limit:
-		return nil, fmt.Errorf("%d bytes, %w %d", size, errTooLarge, limit)
+		return nil, fmt.Errorf("%w: %d bytes, must be at most %d", errTooLarge, size, limit)
 	}
 	data := make([]byte, size)
 	_, err := io.ReadFull(object, data)

@@ -30,7 +30,7 @@ func read[T any](ctx context.Context, x *Index, f func(*snapshot) (T, error)) (f
 		return found, err
 	}
 	defer s.users.Done()
-	err = sound(func() error {
+	err = recovered(func() error {
 		found, err = f(s)
 		return err
 	})
@@ -54,7 +54,7 @@ func (x *Index) giveUp(s *snapshot) {
 	default:
 	}
 	go func() {
-		if err := sound(s.close); err != nil {
+		if err := recovered(s.close); err != nil {
 			x.config.Logger.Warn("closing a damaged topic index", "err", err)
 		}
 	}()
@@ -63,9 +63,9 @@ func (x *Index) giveUp(s *snapshot) {
 // errPanic stands for a panic of bleve, which believes the files that it reads.
 var errPanic = errors.New("the index cannot be read")
 
-// sound returns the error of f, also if f panics or touches mapped memory whose file is gone, for which the kernel
+// recovered returns the error of f, also if f panics or touches mapped memory whose file is gone, for which the kernel
 // sends SIGBUS. The value of the panic may hold parts of a query; its type does not.
-func sound(f func() error) (err error) {
+func recovered(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {

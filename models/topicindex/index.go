@@ -100,7 +100,7 @@ func (x *Index) Close() error {
 	x.mu.Unlock()
 	var err error
 	if old != nil {
-		err = sound(old.close)
+		err = recovered(old.close)
 	}
 	if x.temporary != "" {
 		err = errors.Join(err, os.RemoveAll(x.temporary))
@@ -185,7 +185,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 	x.mu.Unlock()
 	x.tidy(next)
 	if old != nil {
-		if err := sound(old.close); err != nil {
+		if err := recovered(old.close); err != nil {
 			x.config.Logger.Warn("closing the topic index before this one", "err", err)
 		}
 	}
@@ -323,7 +323,7 @@ func (x *Index) known(ctx context.Context) map[string]*Version {
 		defer func() { _ = s.close() }() // only read
 	}
 	var known map[string]*Version
-	if err := sound(func() (err error) {
+	if err := recovered(func() (err error) {
 		known, err = s.versions(ctx)
 		return err
 	}); err != nil {

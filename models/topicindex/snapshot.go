@@ -42,7 +42,7 @@ func openSnapshot(path, key string) (s *snapshot, err error) {
 	if err := checkSums(path); err != nil {
 		return nil, err
 	}
-	err = sound(func() error {
+	err = recovered(func() error {
 		s, err = readSnapshot(path, key)
 		return err
 	})

@@ -112,7 +112,7 @@ func Object(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%q is no JSON object: %v", text, err)
+		t.Fatalf("%q is not a JSON object: %v", text, err)
 	}
 	return v
 }

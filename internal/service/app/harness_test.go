@@ -425,7 +425,7 @@ func decode(t *testing.T, value []byte) *msg.Prediction {
 	t.Helper()
 	p := &msg.Prediction{}
 	if err := json.Unmarshal(value, p); err != nil {
-		t.Fatalf("the prediction is no JSON: %v", err)
+		t.Fatalf("the prediction is not JSON: %v", err)
 	}
 	return p
 }

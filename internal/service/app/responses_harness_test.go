@@ -195,7 +195,7 @@ func readScores(t *testing.T, value []byte) (*msg.Scores, []float64) {
 	t.Helper()
 	s := &msg.Scores{}
 	if err := json.Unmarshal(value, s); err != nil {
-		t.Fatalf("the scores are no JSON: %v", err)
+		t.Fatalf("the scores are not JSON: %v", err)
 	}
 	var values []float64
 	for _, x := range s.Scores {

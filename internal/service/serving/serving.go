@@ -66,15 +66,15 @@ func Champion(ctx context.Context, s *models.Store, log *slog.Logger) (*models.G
 
 // Newest returns the name of the newest undamaged generation.
 func Newest(ctx context.Context, s *models.Store, log *slog.Logger) (string, error) {
-	names, err := sound(ctx, s, log)
+	names, err := undamaged(ctx, s, log)
 	if err != nil {
 		return "", err
 	}
 	return names[len(names)-1], nil
 }
 
-// sound returns the names of all undamaged generations, oldest first, at least one, and warns of the others.
-func sound(ctx context.Context, s *models.Store, log *slog.Logger) ([]string, error) {
+// undamaged returns the names of all undamaged generations, oldest first, at least one, and warns of the others.
+func undamaged(ctx context.Context, s *models.Store, log *slog.Logger) ([]string, error) {
 	all, err := s.Generations(ctx)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func Promote(ctx context.Context, s *models.Store, r *Request) (*Change, error) 
 	}
 	to := r.To
 	if to == "" {
-		names, err := sound(ctx, s, r.Logger)
+		names, err := undamaged(ctx, s, r.Logger)
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,7 @@ func (r *Retraining) WriteFile(path string) error {
 	if success > 0 {
 		in.Gauge(successName, "When the last retraining that did not fail ended.").Set(success)
 	}
-	in.Gauge("failed", "1 if the last retraining failed. A refusal of the gate is no failure.").
+	in.Gauge("failed", "1 if the last retraining failed. A refusal of the gate is not a failure.").
 		Set(meter.Bool(r.Err != nil))
 	in.Gauge("duration_seconds", "Time that the last retraining took.").Set(r.Took.Seconds())
 	record(in, r.Result)

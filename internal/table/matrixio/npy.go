@@ -131,7 +131,7 @@ func parseNPYHeader(header string) (*npyHeader, error) {
 	descr, order, shape := entries["descr"], entries["fortran_order"], entries["shape"]
 	switch {
 	case len(entries) != 3 || descr == "" || order != "True" && order != "False" || !strings.HasPrefix(shape, "("):
-		return nil, malformed(0, 0, "a header that is no dictionary of three keys")
+		return nil, malformed(0, 0, "a header that is not a dictionary of three keys")
 	case descr[0] == '[':
 		return nil, unsupported(0, "a structured type")
 	}
@@ -181,7 +181,7 @@ func (h *npyHeader) setShape(tuple string) error {
 		var ok bool
 		switch size[d], ok = count(strings.TrimSpace(text)); {
 		case !ok:
-			return malformed(0, 0, "a shape that is no tuple of counts")
+			return malformed(0, 0, "a shape that is not a tuple of counts")
 		case size[d] == 0:
 			return malformed(0, 0, "an array without entries")
 		}
@@ -213,7 +213,7 @@ func readBooleans(in io.Reader, order binary.ByteOrder, count int) ([]float64, e
 	values, err := readEntries[uint8](in, order, count)
 	for i, v := range values {
 		if v > 1 {
-			return nil, malformed(0, 0, "entry %d is no boolean", i+1)
+			return nil, malformed(0, 0, "entry %d is not a boolean", i+1)
 		}
 	}
 	return values, err
