@@ -74,7 +74,8 @@ func checkCalibration(c *bundle.Calibration, kappa int) error {
 	return nil
 }
 
-// sigmoid returns 1/(1+e⁻ˣ) without overflow.
+// sigmoid returns 1/(1+e⁻ˣ) without overflow. For x < 0 its last bits are not those of linalg.Sigmoid, and predictions
+// keep theirs.
 func sigmoid(x float64) float64 {
 	if x >= 0 {
 		return 1 / (1 + math.Exp(-x))

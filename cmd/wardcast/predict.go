@@ -21,6 +21,7 @@ import (
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -238,8 +239,8 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 		decision = "admit"
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "The probability of %s is %.1f %%. Decision: %s, at a threshold of %.1f %%.\n", outcome,
-		100*p.Probability, decision, 100*p.Threshold)
+	fmt.Fprintf(&head, "The probability of %s is %s. Decision: %s, at a threshold of %s.\n", outcome,
+		wording.Percent(p.Probability), decision, wording.Percent(p.Threshold))
 	fmt.Fprintf(&head, "Model %s, version %s, knows %.0f %% of the words.\n", p.Model.Name, p.Model.Version,
 		100*p.KnownTermShare)
 	if p.Abstained {

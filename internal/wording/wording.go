@@ -53,10 +53,13 @@ func Count(n int, noun string, plural ...string) string {
 	case n != 1 && len(plural) > 0:
 		noun = plural[0]
 	case n != 1:
-		noun += "s"
+		noun = Plural(noun)
 	}
 	return strconv.Itoa(n) + " " + noun
 }
+
+// Plural returns a noun with s.
+func Plural(noun string) string { return noun + "s" }
 
 // Capital returns an ASCII text with a capital first letter.
 func Capital(s string) string {

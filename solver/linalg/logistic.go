@@ -56,7 +56,8 @@ func logisticGo(dst, m []float64) (softplus float64) {
 	return softplus
 }
 
-// Sigmoid returns 1/(1+e⁻ˣ). It is 0 below −710, because e⁻ˣ overflows there.
+// Sigmoid returns 1/(1+e⁻ˣ). It is 0 below −710, because e⁻ˣ overflows there: a stable formula would change the last
+// bits of what is fitted.
 func Sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // Softplus returns log(1+eˣ) without overflow.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // QuestionnaireSettings describe the answers of invented children to an invented questionnaire.
@@ -181,7 +183,7 @@ func (s *QuestionnaireSettings) participant(i int, all []construct) (scores []fl
 	var diagnoses []string
 	for _, w := range scores {
 		ill := "0"
-		if random.Float64() < 1/(1+math.Exp(-steepness*(w-threshold))) {
+		if random.Float64() < linalg.Sigmoid(steepness*(w-threshold)) {
 			ill = "1"
 		}
 		diagnoses = append(diagnoses, ill)

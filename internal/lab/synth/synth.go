@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // Settings describe a stream of notes. A zero Start means 2026-01-01, a zero Interval ten minutes.
@@ -164,7 +165,7 @@ func (g *Generator) visit(i int) *visit {
 	}
 	g.choose(v, age)
 	logit := v.c.Base + v.effect + effects.Age*(age-50)/10 + v.measure() + g.policy(arrival)
-	v.n.Probability = 1 / (1 + math.Exp(-logit))
+	v.n.Probability = linalg.Sigmoid(logit)
 	v.n.Admitted = v.Float64() < v.n.Probability
 	v.n.Text = g.reword(i, arrival, g.write(v), v.n.Complaint)
 	return v

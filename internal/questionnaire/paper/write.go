@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 // CSV returns the table with a header, numbers in full, and an empty cell for each that is not shown.
@@ -97,7 +97,7 @@ func (m markup) text(s string) string {
 
 // number writes a number.
 func (m markup) number(v float64, digits int) string {
-	return strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", m.minus, 1)
+	return strings.Replace(wording.Fixed(v, digits), wording.Minus, m.minus, 1)
 }
 
 // Markdown returns the table in the Markdown of GitHub and Pandoc, with numbers to two digits.

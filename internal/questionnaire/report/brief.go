@@ -33,9 +33,10 @@ func (m sheet) Briefs() []brief {
 		switch e := m.Summary.ExplainedBy; {
 		case c.Accounted != nil:
 			b.Scores = fmt.Sprintf("It accounts for %s of the variance of the standardized answers. ",
-				percent(c.Accounted.Proportion)) + b.Scores
+				wording.Percent(c.Accounted.Proportion)) + b.Scores
 		case e != nil:
-			b.Scores = fmt.Sprintf("It explains %s of the differences. ", percent(e.Factors[len(all)].Share)) + b.Scores
+			b.Scores = fmt.Sprintf("It explains %s of the differences. ",
+				wording.Percent(e.Factors[len(all)].Share)) + b.Scores
 		}
 		all = append(all, b)
 	}
@@ -59,7 +60,7 @@ func theme(items []model.Loading) string {
 // spread describes the distribution of a factor's scores, and the error of a single one.
 func (m sheet) spread(f *model.FactorFit) string {
 	how := fmt.Sprintf("Present to %.2f on average. It is absent in %s of the participants, and more than half "+
-		"present in %s.", f.Mean, percent(f.Absent), percent(f.High))
+		"present in %s.", f.Mean, wording.Percent(f.Absent), wording.Percent(f.High))
 	if m.FA != nil {
 		how = fmt.Sprintf("The standard deviation of the scores is %.2f.", f.Deviation)
 	}
@@ -105,12 +106,12 @@ func (m sheet) Words() string {
 	unseen := ""
 	if e := s.ExplainedBy; e != nil && e.CrossValidated != nil {
 		unseen = fmt.Sprintf(", and %s in participants and answers that the fit has not seen",
-			percent(e.CrossValidated.Explained))
+			wording.Percent(e.CrossValidated.Explained))
 	}
 	return fmt.Sprintf(
 		"%s answered %s. %s %s %s of the differences between participants in their answers to an item%s.",
 		wording.Count(s.Participants, "participant"), wording.Count(len(m.Items), "item"), factors, verb,
-		percent(s.Explained), unseen)
+		wording.Percent(s.Explained), unseen)
 }
 
 // Sure lists the precision of the numbers.

@@ -159,7 +159,7 @@ func (m sheet) page(e *evaluate.Evaluation) ([]byte, error) {
 	slices.SortStableFunc(p.MostMissing, func(a, b row) int { return cmp.Compare(b.Fit.Missing, a.Fit.Missing) })
 	p.MostMissing = p.MostMissing[:min(len(p.MostMissing), mostMissing)]
 	return render(File, reportTemplate, p, template.FuncMap{
-		"percent": percent, "short": short, "few": few, "number": number, "count": wording.Count,
+		"percent": wording.Percent, "short": short, "few": few, "number": number, "count": wording.Count,
 		"style": chart.Style, "stability": stability,
 		"inc": func(i int) int { return i + 1 }, "described": func() bool { return described },
 	})
@@ -172,8 +172,6 @@ func render(file, text string, data any, functions template.FuncMap) ([]byte, er
 	}
 	return b.Bytes(), nil
 }
-
-func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
 // few writes a number of participants. Numbers below five are not shown, since a page may be passed on.
 func few(n int) string {

@@ -85,7 +85,7 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 	add := func(level Level, kind, format string, values ...any) {
 		all = append(all, finding{kind: kind, text: fmt.Sprintf(format, values...), level: level})
 	}
-	nouns := s.Noun + "s"
+	nouns := wording.Plural(s.Noun)
 	if err := s.Ready(); err != nil {
 		add(Failure, "ready", "No %s are being read: %v.", nouns, err)
 	}

@@ -63,7 +63,7 @@ type stream struct {
 }
 
 // Title is what its records are called.
-func (s *stream) Title() string { return frame.Capital(s.Noun) + "s" }
+func (s *stream) Title() string { return wording.Capital(wording.Plural(s.Noun)) }
 
 // trend is a measure now and in the last hour.
 type trend struct {

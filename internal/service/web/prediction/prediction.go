@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
+	"github.com/wardcast/wardcast/solver/linalg"
 )
 
 // HTML is the templates: probability, note, remarks, vitals, why and key.
@@ -175,7 +176,7 @@ func fieldName(field string) (name, suffix string) {
 	case bundle.ComplaintColumn:
 		return "Complaint", ""
 	case "age", "sex", "acuity", "site":
-		return strings.ToUpper(field[:1]) + field[1:], ""
+		return wording.Capital(field), ""
 	}
 	return field, ""
 }
@@ -313,7 +314,7 @@ func newWhy(p *msg.Prediction, note *msg.Note) Why {
 	frame.DrawBars("fa", w.Topics)
 	w.Sum = "Start " + frame.Signed(p.Intercept) + ", note " + frame.Signed(words) + ", patient " +
 		frame.Signed(patient)
-	w.Calibrated = p.Class == "" && math.Abs(1/(1+math.Exp(-p.Logit))-p.Probability) > 0.005
+	w.Calibrated = p.Class == "" && math.Abs(linalg.Sigmoid(p.Logit)-p.Probability) > 0.005
 	if p.Class != "" {
 		w.Outcome = fmt.Sprintf("The tables explain %s (%s %%) against %s: a bar to the right is toward %s.",
 			p.Class, frame.Percent(p.Probability), p.Against, p.Class)
