@@ -376,10 +376,10 @@ func TestYesNoBundleBytes(t *testing.T) {
 			t.Errorf("the manifest's hash became %s", b.SHA256)
 		}
 	}
-	check("9c542bf2a8918b260f5fbe2bec437301f67b977e68152f5bff71d91e1b6e9812")
+	check("a6f49a2529ca6cb67b5b8d19b56dbd5ddcb1463baecb805b6ebf3f6b3a25249a")
 	parts.Topics, parts.Prevalence, parts.Heads = nil, nil,
 		[]Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
-	check("65485b2ae0773cb7f0d6f5ba93674be9561e766db2e6c89defc42b3ac6e2210a")
+	check("6c86957e0012ba27f319529e8691622deb4898fdd94272b1b9a6102d4adadc40")
 }
 
 // answer is the bytes that a fresh scorer of the model sends.

@@ -26,7 +26,7 @@ type Bundle struct {
 	Tensors    Tensors
 	Evaluation json.RawMessage
 	Card       string // Markdown
-	// Report and Page are what the card is drawn from, as JSON and as a page of HTML. A version may have none.
+	// Report and Page are what the card is drawn from, as JSON and as a page of HTML.
 	Report json.RawMessage
 	Page   []byte
 
@@ -60,21 +60,17 @@ func (b *Bundle) Encode() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	evaluation := []byte(b.Evaluation)
-	if len(evaluation) == 0 {
-		evaluation = []byte("{}")
-	}
-	if !json.Valid(evaluation) {
-		return nil, errors.New("the evaluation is not JSON")
-	}
 	files := map[string][]byte{
-		VocabularyFile: vocabulary, TensorsFile: tensors.Bytes(), EvaluationFile: evaluation, CardFile: []byte(b.Card),
+		VocabularyFile: vocabulary, TensorsFile: tensors.Bytes(), CardFile: []byte(b.Card), PageFile: b.Page,
 	}
-	if len(b.Report) > 0 {
-		files[ReportFile] = b.Report
-	}
-	if len(b.Page) > 0 {
-		files[PageFile] = b.Page
+	for name, data := range map[string][]byte{EvaluationFile: b.Evaluation, ReportFile: b.Report} {
+		if len(data) == 0 {
+			data = []byte("{}")
+		}
+		if !json.Valid(data) {
+			return nil, fmt.Errorf("%s is not JSON", name)
+		}
+		files[name] = data
 	}
 	m.Format = Format
 	m.Files = map[string]File{}

@@ -137,6 +137,24 @@ func TestParseManifestNamesTheFirstFault(t *testing.T) {
 	}
 }
 
+func TestEveryFileIsRequired(t *testing.T) {
+	t.Parallel()
+	for name := range limits {
+		b := sample()
+		if _, err := b.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		delete(b.Manifest.Files, name)
+		data, err := json.Marshal(b.Manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ParseManifest(data); err == nil || !strings.Contains(err.Error(), name+" is not among its files") {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
 func FuzzManifest(f *testing.F) {
 	b := sample()
 	files, err := b.Encode()
@@ -160,7 +178,7 @@ func FuzzManifest(f *testing.F) {
 			}
 			return
 		}
-		if !ValidModel(m.Name) || len(m.Files) < len(limits)-len(optional) ||
+		if !ValidModel(m.Name) || len(m.Files) != len(limits) ||
 			strings.Split(m.Format, ".")[0] != Format {
 			t.Fatalf("accepted %+v", m)
 		}

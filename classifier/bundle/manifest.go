@@ -137,8 +137,6 @@ func Limit(file string) int64 {
 	return limits[file]
 }
 
-var optional = []string{ReportFile, PageFile}
-
 // ParseManifest reads and checks a manifest. The error wraps ErrManifest.
 func ParseManifest(data []byte) (*Manifest, error) {
 	if err := CheckFormat(data); err != nil {
@@ -153,7 +151,7 @@ func ParseManifest(data []byte) (*Manifest, error) {
 	}
 	names := slices.Sorted(maps.Keys(m.Files))
 	for name := range limits {
-		if _, ok := m.Files[name]; !ok && !slices.Contains(optional, name) {
+		if _, ok := m.Files[name]; !ok {
 			return nil, fmt.Errorf("%w: %s is not among its files %q", ErrManifest, name, names)
 		}
 	}

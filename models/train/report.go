@@ -65,7 +65,7 @@ func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, be
 			d.Pooled = false
 			d, p = d.subset(at), folds.Take(p, at)
 		}
-		if rarer(d.Rows) < report.Suppression || b.Report == nil {
+		if rarer(d.Rows) < report.Suppression {
 			continue
 		}
 		var shifts []report.Shift

@@ -67,15 +67,13 @@ func (h *room) figures(r *http.Request, b *bundle.Bundle) http.Handler {
 		Path: pathOf(b.Manifest.Name, b.Version),
 	}
 	var figures report.Report
-	switch err := json.Unmarshal(b.Report, &figures); {
-	case len(b.Report) == 0:
-		data.Missing = noReport
-	case err != nil || figures.Metrics == nil || len(figures.Thresholds) == 0:
+	err := json.Unmarshal(b.Report, &figures)
+	if err != nil || figures.Metrics == nil || len(figures.Thresholds) == 0 {
 		data.Missing = "The report of this version cannot be read by this wardcast."
-	default:
+	} else {
 		data.fill(&figures)
 	}
-	if err := data.history(r.Context(), h, b.Manifest.Name); err != nil && r.Context().Err() == nil {
+	if err = data.history(r.Context(), h, b.Manifest.Name); err != nil && r.Context().Err() == nil {
 		h.Logger.Error("the versions of a model cannot be read", "err", err)
 	}
 	v := h.figuresView.View(data)
@@ -204,9 +202,6 @@ func (data *figuresView) history(ctx context.Context, h *room, model string) (da
 }
 
 func (h *room) reportJSON(_ *http.Request, b *bundle.Bundle) http.Handler {
-	if len(b.Report) == 0 {
-		return h.Missing(noReport)
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(b.Report) // the client is gone

@@ -170,9 +170,9 @@ func TestFiguresStates(t *testing.T) {
 		status int
 		has    string
 	}{
-		plainVersion[1]:                              {200, "This version has no report."},
+		plainVersion[1]:                              {200, "cannot be read by this wardcast"},
 		plainVersion[1] + "/figures.csv":             {404, "no report that can be read"},
-		plainVersion[1] + "/report.json":             {404, "This version has no report."},
+		plainVersion[1] + "/report.json":             {200, "{}"},
 		"/models/_other/" + odd:                      {200, "cannot be read by this wardcast"},
 		"/models/_other/2026-01-01T00-00-00Z-000000": {404, "no such version"},
 	} {
