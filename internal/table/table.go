@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // Options changes how a file is read. The zero value reads a file with a header.
@@ -44,12 +46,9 @@ type Error struct {
 
 // Error returns, for instance, `answers.csv, line 13, column "q006": not a number`.
 func (e *Error) Error() string {
-	place, unit := e.File, "line"
-	if formatOf(e.File) == parquetFormat {
-		unit = "row"
-	}
+	place := e.File
 	if e.Line > 0 {
-		place += fmt.Sprintf(", %s %d", unit, e.Line)
+		place += fmt.Sprintf(", %s %d", formatOf(e.File).unit, e.Line)
 	}
 	if e.Column != "" {
 		place += fmt.Sprintf(", column %q", e.Column)
@@ -89,8 +88,8 @@ type Reader struct {
 	HeaderLine int // that of the first row in JSON lines; 0 in Parquet
 
 	index   map[string]int // of the columns with a name
-	format  fileFormat
-	rows    interface{ next() (Row, error) }
+	format  *fileFormat
+	rows    rowReader
 	ahead   []Row // read by Open, not yet returned
 	behind  error // the error after them, if not nil
 	any     bool  // a row was read, or found bad
@@ -98,24 +97,31 @@ type Reader struct {
 	closers []func() error
 }
 
-type fileFormat int
+type rowReader interface{ next() (Row, error) }
 
-const (
-	separatedFormat fileFormat = iota // any other ending
-	tabFormat
-	objectFormat
-	parquetFormat
-)
-
-// formats are the formats of tables: the endings of a file's name; Formats lists the first one.
-var formats = [...]struct {
+type fileFormat struct {
 	name    string
-	endings []string
-}{
-	separatedFormat: {"CSV", []string{".csv"}},
-	tabFormat:       {"TSV", []string{".tsv", ".tab"}},
-	objectFormat:    {"JSON lines", []string{".jsonl", ".ndjson", ".json"}},
-	parquetFormat:   {"Parquet", []string{".parquet"}},
+	endings []string // of a file's name; Formats lists the first one
+	unit    string   // which Row.Line counts
+	grows   bool     // rows name their columns, and there is no header
+	// text reads a format of text, and file one that is not.
+	text  func(*input, *Reader) (rowReader, error)
+	file  func(*os.File) (*parquetRows, error)
+	write func(io.Writer, *parquet.Schema) (rowWriter, error)
+}
+
+// formats are the formats of tables; the first one is also that of any other ending.
+var formats = [...]fileFormat{
+	{name: "CSV", endings: []string{".csv"}, unit: "line", text: readSeparated(0), write: writeSeparated(',')},
+	{
+		name: "TSV", endings: []string{".tsv", ".tab"}, unit: "line",
+		text: readSeparated('\t'), write: writeSeparated('\t'),
+	},
+	{
+		name: "JSON lines", endings: []string{".jsonl", ".ndjson", ".json"}, unit: "line", grows: true,
+		text: readObjects, write: writeObjects,
+	},
+	{name: "Parquet", endings: []string{".parquet"}, unit: "row", file: openParquet, write: writeParquet},
 }
 
 // Formats lists the formats of tables with their endings, for help texts and errors.
@@ -131,18 +137,14 @@ func Formats() string {
 // IsName reports whether a file's name has the ending of a table, compressed or not.
 func IsName(name string) bool {
 	ext, _ := Extensions(name)
-	return slices.Contains(formats[formatOf(name)].endings, ext)
+	return slices.Contains(formatOf(name).endings, ext)
 }
 
 // formatOf returns the format of a file's name, compressed or not.
-func formatOf(name string) fileFormat {
+func formatOf(name string) *fileFormat {
 	ext, _ := Extensions(name)
-	for f := range formats {
-		if slices.Contains(formats[f].endings, ext) {
-			return fileFormat(f)
-		}
-	}
-	return separatedFormat
+	i := slices.IndexFunc(formats[:], func(f fileFormat) bool { return slices.Contains(f.endings, ext) })
+	return &formats[max(0, i)]
 }
 
 // Extensions returns the extension of a file's name in lower case, without that of a compression, and the extension of
@@ -170,16 +172,16 @@ func Open(path string, o Options) (*Reader, error) {
 }
 
 func open(f *os.File, path string, o Options) (*Reader, error) {
-	if _, compression := Extensions(path); formatOf(path) != parquetFormat || compression != "" {
+	r := &Reader{File: path, format: formatOf(path)}
+	if _, compression := Extensions(path); r.format.file == nil || compression != "" {
 		return New(f, path, o)
 	}
-	r := &Reader{File: path, format: parquetFormat}
 	if o.Hash != nil {
 		if _, err := io.Copy(o.Hash, f); err != nil {
 			return nil, r.at(err)
 		}
 	}
-	rows, err := openParquet(f)
+	rows, err := r.format.file(f)
 	if err != nil {
 		return nil, r.at(err)
 	}
@@ -190,7 +192,7 @@ func open(f *os.File, path string, o Options) (*Reader, error) {
 // New is Open for a reader of the text of a file of that name.
 func New(in io.Reader, name string, o Options) (*Reader, error) {
 	r := &Reader{File: name, format: formatOf(name), raw: in}
-	if r.format == parquetFormat {
+	if r.format.text == nil {
 		return nil, r.at(fmt.Errorf("%w: it must be a plain file", ErrParquet))
 	}
 	if o.Hash != nil {
@@ -212,9 +214,7 @@ func (r *Reader) openText(o Options) error {
 	if err != nil {
 		return err
 	}
-	if r.format == objectFormat {
-		r.index, r.rows = map[string]int{}, &objects{in: in, table: r}
-	} else if r.rows, err = newSeparated(in, r.format); err != nil {
+	if r.rows, err = r.format.text(in, r); err != nil {
 		return err
 	}
 	first, err := r.Next()
@@ -223,7 +223,7 @@ func (r *Reader) openText(o Options) error {
 	}
 	r.HeaderLine = first.Line
 	first.Cells = slices.Clone(first.Cells)
-	if r.format == objectFormat {
+	if r.Grows() {
 		rows := []Row{first}
 		for o.Ahead && r.behind == nil {
 			row, err := r.Next()
@@ -266,7 +266,7 @@ func (r *Reader) addColumn(name string) int {
 }
 
 // Grows reports whether later rows may add columns, as in JSON lines.
-func (r *Reader) Grows() bool { return r.format == objectFormat }
+func (r *Reader) Grows() bool { return r.format.grows }
 
 // Index returns the index of a column in the header, -1 if not found.
 func (r *Reader) Index(column string) int {
@@ -284,7 +284,7 @@ func (r *Reader) NoColumn(column string) error {
 	if i := slices.IndexFunc(r.Header, isSame); i >= 0 {
 		err = fmt.Errorf("%w, but there is %q", ErrNoColumn, r.Header[i])
 	}
-	if r.format == separatedFormat && len(r.Header) == 1 && strings.Contains(r.Header[0], "|") {
+	if r.format == &formats[0] && len(r.Header) == 1 && strings.Contains(r.Header[0], "|") {
 		err = fmt.Errorf("%w: cells must be separated by commas, semicolons or tabs, not by |", ErrNoColumn)
 	}
 	return &Error{File: r.File, Line: r.HeaderLine, Column: column, Err: err}

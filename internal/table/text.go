@@ -3,6 +3,7 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
@@ -130,18 +131,18 @@ type separated struct {
 	header []string
 }
 
-func newSeparated(in *input, f fileFormat) (*separated, error) {
-	head, _ := in.Peek(readBuffer)
-	line, _, ends := bytes.Cut(head, []byte{'\n'})
-	if !ends && bytes.IndexByte(bytes.TrimSuffix(line, []byte{'\r'}), '\r') >= 0 {
-		return nil, &Error{Line: 1, Err: ErrLineEnds}
+// readSeparated returns a reader of rows with this separator, 0 for the one that the header shows.
+func readSeparated(comma rune) func(*input, *Reader) (rowReader, error) {
+	return func(in *input, _ *Reader) (rowReader, error) {
+		head, _ := in.Peek(readBuffer)
+		line, _, ends := bytes.Cut(head, []byte{'\n'})
+		if !ends && bytes.IndexByte(bytes.TrimSuffix(line, []byte{'\r'}), '\r') >= 0 {
+			return nil, &Error{Line: 1, Err: ErrLineEnds}
+		}
+		s := &separated{in: in, csv: csv.NewReader(in.Reader)}
+		s.csv.ReuseRecord, s.csv.Comma = true, cmp.Or(comma, separator(head))
+		return s, nil
 	}
-	s := &separated{in: in, csv: csv.NewReader(in.Reader)}
-	s.csv.ReuseRecord = true
-	if s.csv.Comma = '\t'; f != tabFormat {
-		s.csv.Comma = separator(head)
-	}
-	return s, nil
 }
 
 // separator returns the most frequent of comma, tab and semicolon outside quotes in the first line that is not blank;
@@ -207,6 +208,11 @@ type objects struct {
 	row   []int    // the number of the row, from 1, that last had each column
 	count int      // of rows
 	err   error    // of the row, if it is an object
+}
+
+func readObjects(in *input, r *Reader) (rowReader, error) {
+	r.index = map[string]int{}
+	return &objects{in: in, table: r}, nil
 }
 
 func (o *objects) next() (Row, error) {

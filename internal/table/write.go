@@ -34,7 +34,7 @@ type File struct {
 
 // CheckName returns an error that wraps ErrName unless the name of an output file has the ending of a format.
 func CheckName(path string) error {
-	if _, compression := Extensions(path); !IsName(path) || formatOf(path) == parquetFormat && compression != "" {
+	if _, compression := Extensions(path); !IsName(path) || formatOf(path).text == nil && compression != "" {
 		return fmt.Errorf("%s: %w", path, ErrName)
 	}
 	return nil
@@ -77,7 +77,7 @@ func CreateAny(path string) (*File, error) {
 }
 
 // IsLines reports whether the file's name says JSON lines.
-func (f *File) IsLines() bool { return formatOf(f.name) == objectFormat }
+func (f *File) IsLines() bool { return formatOf(f.name).grows }
 
 // Commit completes the file and gives it its name. After an error the file is absent or unchanged.
 func (f *File) Commit() error {
@@ -117,7 +117,7 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 	}
 	fields[0].Type = reflect.TypeFor[string]()
 	line := reflect.New(reflect.StructOf(fields)).Elem()
-	w, err := newWriter[any](f, line.Type())
+	w, err := f.newWriter(line.Type())
 	for i, name := range names {
 		line.Field(0).SetString(name)
 		for c, v := range row(i) {
@@ -127,7 +127,7 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 			}
 			line.Field(c + 1).Set(reflect.ValueOf(number))
 		}
-		err = errors.Join(err, w.Write([]any{line.Interface()}))
+		err = errors.Join(err, w.write(line.Interface()))
 	}
 	return errors.Join(err, w.Close())
 }
@@ -135,86 +135,75 @@ func (f *File) WriteNumbers(header, names []string, row func(i int) []float64) e
 // rowsInGroup bounds the rows that a writer of Parquet holds in memory.
 const rowsInGroup = 1 << 15
 
-// Writer writes rows of a struct T to a File. Fields of T are strings, numbers, or pointers to float64 or bool that are
-// nil for a missing cell; the tags parquet and json name their columns.
-type Writer[T any] struct {
-	parquet *parquet.GenericWriter[T]
-	json    *json.Encoder
-	csv     *csv.Writer
-	cells   []string
+// rowWriter writes rows, each a struct of the schema's type. After Close the File is ready for Commit.
+type rowWriter struct {
+	write func(row any) error
+	Close func() error
 }
 
+// Writer writes rows of a struct T to a File. Fields of T are strings, numbers, or pointers to float64 or bool that are
+// nil for a missing cell; the tags parquet and json name their columns.
+type Writer[T any] struct{ rowWriter }
+
 // NewWriter writes the header of a table to f.
-func NewWriter[T any](f *File) (*Writer[T], error) { return newWriter[T](f, reflect.TypeFor[T]()) }
+func NewWriter[T any](f *File) (Writer[T], error) {
+	w, err := f.newWriter(reflect.TypeFor[T]())
+	return Writer[T]{w}, err
+}
 
 // newWriter is NewWriter for rows of the struct t.
-func newWriter[T any](f *File, t reflect.Type) (*Writer[T], error) {
-	schema := parquet.SchemaOf(reflect.New(t).Interface())
-	w := &Writer[T]{}
-	switch formatOf(f.name) {
-	case parquetFormat:
-		w.parquet = parquet.NewGenericWriter[T](f, schema, parquet.MaxRowsPerRowGroup(rowsInGroup),
-			parquet.Compression(&parquet.Zstd))
-		return w, nil
-	case objectFormat:
-		w.json = json.NewEncoder(f)
-		return w, nil
-	case tabFormat:
-		w.csv = csv.NewWriter(f)
-		w.csv.Comma = '\t'
-	default:
-		w.csv = csv.NewWriter(f)
-	}
-	for _, path := range schema.Columns() {
-		w.cells = append(w.cells, path[0])
-	}
-	return w, w.csv.Write(w.cells)
+func (f *File) newWriter(t reflect.Type) (rowWriter, error) {
+	return formatOf(f.name).write(f, parquet.SchemaOf(reflect.New(t).Interface()))
 }
 
 // Write writes rows.
-func (w *Writer[T]) Write(rows []T) error {
-	if w.parquet != nil {
-		_, err := w.parquet.Write(rows)
-		return err
-	}
+func (w Writer[T]) Write(rows []T) error {
 	for _, row := range rows {
-		if err := w.writeText(row); err != nil {
+		if err := w.write(row); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *Writer[T]) writeText(row any) error {
-	if w.json != nil {
-		return w.json.Encode(row)
-	}
-	fields := reflect.ValueOf(row)
-	for j := range w.cells {
-		field := fields.Field(j)
-		if field.Kind() == reflect.Pointer {
-			field = field.Elem()
-		}
-		switch field.Kind() {
-		case reflect.Invalid:
-			w.cells[j] = ""
-		case reflect.Float64:
-			w.cells[j] = number(field.Float(), 64)
-		default:
-			w.cells[j] = fmt.Sprint(field)
-		}
-	}
-	return w.csv.Write(w.cells)
+func writeParquet(out io.Writer, schema *parquet.Schema) (rowWriter, error) {
+	w := parquet.NewGenericWriter[any](out, schema, parquet.MaxRowsPerRowGroup(rowsInGroup),
+		parquet.Compression(&parquet.Zstd))
+	return rowWriter{func(row any) error { _, err := w.Write([]any{row}); return err }, w.Close}, nil
 }
 
-// Close writes the remaining rows; the File is then ready for Commit.
-func (w *Writer[T]) Close() error {
-	switch {
-	case w.parquet != nil:
-		return w.parquet.Close()
-	case w.csv != nil:
-		w.csv.Flush()
-		return w.csv.Error()
+func writeObjects(out io.Writer, _ *parquet.Schema) (rowWriter, error) {
+	return rowWriter{json.NewEncoder(out).Encode, func() error { return nil }}, nil
+}
+
+func writeSeparated(comma rune) func(io.Writer, *parquet.Schema) (rowWriter, error) {
+	return func(out io.Writer, schema *parquet.Schema) (rowWriter, error) {
+		w := csv.NewWriter(out)
+		w.Comma = comma
+		var cells []string
+		for _, path := range schema.Columns() {
+			cells = append(cells, path[0])
+		}
+		write := func(row any) error {
+			fields := reflect.ValueOf(row)
+			for j := range cells {
+				cells[j] = spell(fields.Field(j))
+			}
+			return w.Write(cells)
+		}
+		return rowWriter{write, func() error { w.Flush(); return w.Error() }}, w.Write(cells)
 	}
-	return nil
+}
+
+func spell(field reflect.Value) string {
+	if field.Kind() == reflect.Pointer {
+		field = field.Elem()
+	}
+	switch field.Kind() {
+	case reflect.Invalid:
+		return ""
+	case reflect.Float64:
+		return number(field.Float(), 64)
+	}
+	return fmt.Sprint(field)
 }
