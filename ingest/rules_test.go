@@ -196,7 +196,7 @@ func testRenewal(s *secured) {
 	write(s.login.SASL.PasswordFile, "")
 	other.stop() // m joins again, by a new connection
 	s.await("a login by what the files held before",
-		func() bool { return strings.Count(m.log.String(), "stays in use") >= 2 })
+		func() bool { return strings.Count(m.log.String(), "still using its previous contents") >= 2 })
 	more()
 	before := m.metric("rebalances_total")
 	const renewed = "zzrenewed"
