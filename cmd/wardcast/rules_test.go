@@ -64,14 +64,19 @@ func TestRetrainRules(t *testing.T) {
 	}
 }
 
+// trainFast is a command line that trains in a moment: two topics and the patient's data, without words.
+func trainFast(notes, dir string) []string {
+	return []string{
+		"train", "--input", notes, "--model-dir", dir, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--words",
+		"none", "--no-pieces", "--concepts", "none", "--per-complaint", "never",
+	}
+}
+
 // TestTrainByTheConfiguredRule: a rule that no training passes refuses a model that the default rule would serve.
 func TestTrainByTheConfiguredRule(t *testing.T) {
 	t.Parallel()
 	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "500", "csv")), filepath.Join(t.TempDir(), "models")
-	flags := []string{
-		"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint",
-		"never", "--model-dir", dir, "--config",
-	}
+	flags := append(trainFast(notes, dir), "--config")
 	if got := succeed(t, "", append(flags, ruled(t, ""))...); !strings.HasPrefix(got, "MODEL ") ||
 		!strings.Contains(got, "\n_other ") {
 		t.Errorf("train prints %q, want a table with the model of all complaints", got)
@@ -131,10 +136,7 @@ func TestRetrainRefusesFlags(t *testing.T) {
 func TestTrainOnFewAdmissions(t *testing.T) {
 	t.Parallel()
 	notes, dir := clitest.File(t, "notes.csv", synthetic(t, "500", "csv")), filepath.Join(t.TempDir(), "models")
-	run := []string{
-		"train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint",
-		"never", "--model-dir", dir, "--min-events", "400",
-	}
+	run := append(trainFast(notes, dir), "--min-events", "400")
 	r := wardcast(t, "", run...)
 	if r.Code != cli.ExitRefused || !strings.Contains(r.Stderr, "needs at least 400 of each") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
@@ -170,8 +172,7 @@ func TestTrainOnLeakedOutcomes(t *testing.T) {
 		lines[i] = string(b)
 	}
 	notes, dir := clitest.File(t, "notes.jsonl", strings.Join(lines, "\n")), filepath.Join(t.TempDir(), "models")
-	r := wardcast(t, "", "train", "--input", notes, "--rank", "2", "--alpha", "0", "--n-grams", "1", "--per-complaint",
-		"never", "--model-dir", dir)
+	r := wardcast(t, "", append(trainFast(notes, dir), "--words", "beside")...)
 	if r.Code != 0 || !strings.Contains(r.Stderr, "too good to be true") {
 		t.Errorf("exits %d: %s", r.Code, r.Stderr)
 	}

@@ -185,11 +185,11 @@ func TestDemo(t *testing.T) {
 		[]string{"demo", "--output=json", "--duration", "2s", "--rate", "30", "--port", "0"}); err != nil {
 		t.Fatal(err)
 	}
-	g.Demo.Training = 1000
+	g.Demo.Training = 600
 	var out, said strings.Builder
 	d := &cli.Deps{Process: cli.Process{Out: &out, Err: &said}, Log: slog.New(slog.DiscardHandler)}
 	if err := g.Demo.Run(t.Context(), d); err != nil ||
-		!strings.Contains(said.String(), "Training on 1000 generated notes.") {
+		!strings.Contains(said.String(), "Training on 600 generated notes.") {
 		t.Fatal(err, &said)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,20 +37,36 @@ func assessed(t *testing.T, change func(*fit.Options)) *model.Summary {
 	return &f.Summary
 }
 
+// plain is what assessed returns without changes, and the loadings of the fit. It is made once.
+var plain struct {
+	sync.Mutex
+	summary  *model.Summary
+	loadings [][]float64
+}
+
+func assessedOnce(t *testing.T) (s *model.Summary, loadings [][]float64) {
+	t.Helper()
+	plain.Lock()
+	defer plain.Unlock()
+	if plain.summary == nil {
+		plain.summary = assessed(t, func(o *fit.Options) {
+			of := o.Assess
+			o.Assess = func(ctx context.Context, o *fit.Options, l *fit.Outcome) error {
+				for j := range questionnairetest.Items {
+					plain.loadings = append(plain.loadings, l.Loadings.RawRowView(j))
+				}
+				return of(ctx, o, l)
+			}
+		})
+	}
+	return plain.summary, plain.loadings
+}
+
 // The planted factors, which are plain, are found again; each interval holds its loading or is next to it, and is a few
 // standard errors wide.
 func TestBootstrap(t *testing.T) {
 	t.Parallel()
-	var loadings [][]float64
-	s := assessed(t, func(o *fit.Options) {
-		of := o.Assess
-		o.Assess = func(ctx context.Context, o *fit.Options, l *fit.Outcome) error {
-			for j := range questionnairetest.Items {
-				loadings = append(loadings, l.Loadings.RawRowView(j))
-			}
-			return of(ctx, o, l)
-		}
-	})
+	s, loadings := assessedOnce(t)
 	b := s.Bootstrap
 	if b.Replicates != certainty.LeastReplicates || len(b.Factors) != questionnairetest.Factors ||
 		b.FactorCorrelations != nil {
@@ -104,7 +121,7 @@ func TestBootstrapDoubtsNoise(t *testing.T) {
 // that another one does.
 func TestExplain(t *testing.T) {
 	t.Parallel()
-	s := assessed(t, nil)
+	s, _ := assessedOnce(t)
 	e := s.ExplainedBy
 	if math.Abs(e.Explained-s.Explained) > 1e-9 {
 		t.Errorf("%v explained, the fit says %v", e.Explained, s.Explained)
@@ -195,7 +212,7 @@ func TestRangesOfItems(t *testing.T) {
 
 func TestThreadsKeepTheBits(t *testing.T) {
 	t.Parallel()
-	want := assessed(t, nil)
+	want, _ := assessedOnce(t)
 	got := assessed(t, func(o *fit.Options) { o.Threads = 3 })
 	if diff := cmp.Diff(want.Bootstrap, got.Bootstrap); diff != "" {
 		t.Errorf("three threads give another bootstrap:\n%s", diff)

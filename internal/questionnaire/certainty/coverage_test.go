@@ -341,7 +341,7 @@ func TestCoverageScores(t *testing.T) {
 			samples, replicates, low, high := sizes()
 			switch {
 			case !long():
-				samples, low = 3, 0.91
+				samples, low = 2, 0.91
 			case test.method == model.MethodICQF:
 				if scale := scaleOf(t, test.plant(0, 40_000), beta); math.Abs(scale-test.scale) > 0.003 {
 					t.Errorf("in the population, loadings are %.4f times the planted ones, not %v", scale, test.scale)
