@@ -26,16 +26,15 @@ import (
 // visits is how many visits of the hospital are enough for models of single complaints.
 const visits = 1200
 
-// nightly returns a retraining that takes a moment. Its models of single complaints are made whether they are better or
-// not.
+// nightly returns a retraining that takes a moment. Its models are made and served whether they are better or not.
 func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
 	fit := train.Default()
 	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 80,
 		10, 3, train.Always
-	fit.ChooseText = false
+	fit.ChooseText, fit.Text.Concepts, fit.Text.Spelling = false, words, false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
-		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test"},
+		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Force: true, Why: "a test"},
 	}
 }
 

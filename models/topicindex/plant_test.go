@@ -34,6 +34,21 @@ type planted struct {
 // learned keeps what was learned from notes, since learning it takes longer than all the rest.
 var learned sync.Map
 
+// someConcepts are those that the notes of the tests speak of: compiling the whole table takes longer than all the rest.
+var someConcepts = sync.OnceValue(func() *textproc.Concepts {
+	some := &textproc.Concepts{Triggers: []textproc.Trigger{{Surface: "denies", Effect: "denies"}}}
+	for _, c := range textproc.Builtin().Concepts {
+		switch c.Name {
+		case "chest_pain":
+			c.Surfaces = c.Surfaces[:1] // others need senses
+			fallthrough
+		case "dyspnea", "cough", "wheezing", "fracture", "laceration", "sutures", "pain", "rash", "fall", "finger":
+			some.Concepts = append(some.Concepts, c)
+		}
+	}
+	return some
+})
+
 func vectorizerOf(notes []string) (*textproc.Vectorizer, error) {
 	key := strings.Join(notes, "\n")
 	if v, ok := learned.Load(key); ok {
@@ -45,6 +60,7 @@ func vectorizerOf(notes []string) (*textproc.Vectorizer, error) {
 	}
 	settings := textproc.DefaultSettings()
 	settings.MinDF, settings.MaxDF, settings.NGrams = 1, 1, 1
+	settings.Concepts = someConcepts()
 	v, _, err := textproc.Fit(docs, settings)
 	learned.Store(key, v)
 	return v, err

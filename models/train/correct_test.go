@@ -106,7 +106,7 @@ func TestCorrectLearnsNothingFromNoise(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 1200)
 	rows = split(shuffled(rows))
-	s := small()
+	s := smaller()
 	s.PerComplaint = Always
 	out := train(t, rows, s)
 	for _, o := range out.Outcomes {

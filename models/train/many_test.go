@@ -97,9 +97,9 @@ func TestManyNotesPredictAlike(t *testing.T) {
 //
 //nolint:paralleltest // it sets GOMAXPROCS
 func TestManyNotesTrain(t *testing.T) {
-	rows, _ := generated(t, 0, 1250)
+	rows, _ := generated(t, 0, 750)
 	s := small()
-	s.ChooseText, s.manyRows = true, 1000
+	s.ChooseText, s.manyRows = true, 600
 	train := func(threads int) *Fitted {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 		f, err := Fit(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)

@@ -182,8 +182,10 @@ func TestScorerIsTheHead(t *testing.T) {
 	}
 	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is too rare
 	cases := map[string]func(*Settings){
-		"topics alone":  func(s *Settings) { s.Words = false },
-		"standardized":  func(s *Settings) { s.Standardize, s.OneSE = true, true },
+		"topics alone": func(s *Settings) { s.Words = false },
+		"standardized, concepts": func(s *Settings) {
+			s.Standardize, s.OneSE, s.Text.Concepts, s.Text.Spelling = true, true, nil, true
+		},
 		"free aux":      func(s *Settings) { s.FreeAux = true },
 		"binary, lasso": func(s *Settings) { s.Text.Weighting, s.Alpha = textproc.Binary, 1 },
 	}

@@ -125,7 +125,7 @@ func TestRareNamesAreHidden(t *testing.T) {
 func TestReportCountsAllNotes(t *testing.T) {
 	t.Parallel()
 	rows, _ := generated(t, 0, 400)
-	s := small()
+	s := smaller()
 	s.PerComplaint = Never
 	j := job()
 	j.Site = &report.Site{Owner: "Head of emergency medicine"}

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -258,9 +257,7 @@ func TestSupervisedSameBits(t *testing.T) {
 		}
 		return got
 	}
-	if d := cmp.Diff(run(1), run(2), cmpopts.IgnoreFields(Outcome{}, "Seconds")); d != "" {
-		t.Error(d)
-	}
+	sameBits(t, run(1), run(2))
 }
 
 // TestSupervisedTopicsKeepTheirNumbers trains again after a version whose topics stand in another order: coefficients

@@ -17,7 +17,7 @@ import (
 // pooled trains the model of all complaints.
 func pooled(t *testing.T, rows []Row, s Settings, previous *bundle.Bundle) *bundle.Bundle {
 	t.Helper()
-	s.PerComplaint = Never
+	s.PerComplaint, s.Pieces = Never, false
 	j := job()
 	j.Previous = func(context.Context, string) (*bundle.Bundle, error) { return previous, nil }
 	trained, err := Train(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s, j)

@@ -22,6 +22,7 @@ import (
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/retrain"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // cutter is a listener whose connections break in the middle of a long answer, as often as cuts says.
@@ -115,6 +116,7 @@ func (b *broker) night(store *models.Store) *retrain.Job {
 	fit := train.Default()
 	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10,
 		false, false, train.Never
+	fit.Text.Concepts, fit.Text.Spelling = &textproc.Concepts{}, false
 	return &retrain.Job{
 		Source:   replay.New(replay.Config{Client: b.client, NoteTopic: faultNotes, OutcomeTopic: faultOutcomes}),
 		Settings: retrain.Settings{AsOf: b.end}, Fit: fit, Version: "test",
