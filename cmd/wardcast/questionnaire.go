@@ -167,7 +167,7 @@ func firstLines(lines []int) (some []any) {
 // warnSome logs a warning about n things, unless there are none.
 func warnSome(log *slog.Logger, n int, message string, facts ...any) {
 	if n > 0 {
-		log.Warn(message, facts...)
+		log.Warn(message, facts...) //nolint:sloglint // the callers have constant messages
 	}
 }
 
@@ -179,7 +179,7 @@ func warnLines(log *slog.Logger, who string, lines []int, message string, facts 
 // warnEach logs each of these warnings.
 func warnEach(log *slog.Logger, message string, warnings []string) {
 	for _, w := range warnings {
-		log.Warn(message, "warning", w)
+		log.Warn(message, "warning", w) //nolint:sloglint // the callers have constant messages
 	}
 }
 
