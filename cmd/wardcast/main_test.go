@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,7 +32,12 @@ var (
 	fail     = program.Fail
 )
 
-func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "6"); err != nil { // many wait for brokers; -parallel says otherwise
+		panic(err)
+	}
+	os.Exit(program.Main(m))
+}
 
 // long skips a test that runs commands for many seconds, or minutes under the race detector.
 func long(t *testing.T) {
