@@ -61,6 +61,10 @@ func drawSettings(t *rapid.T) Settings {
 	if rapid.Bool().Draw(t, "own words") {
 		s.StopWords = []string{}
 	}
+	// Compiling the built-in table takes most of a test's time.
+	if os.Getenv("WARDCAST_LONG") == "" && rapid.IntRange(0, 3).Draw(t, "table") > 0 {
+		s.Concepts = Builtin().WithoutConcepts()
+	}
 	return s
 }
 

@@ -184,7 +184,7 @@ func long() bool { return os.Getenv("WARDCAST_LONG") != "" }
 // bound. With 500 samples it is .01 or, over several loadings, less.
 func sizes() (samples, replicates int, low, high float64) {
 	if !long() {
-		return 12, certainty.LeastReplicates, 0.83, 1
+		return 8, certainty.LeastReplicates, 0.83, 1
 	}
 	return 500, 100, 0.93, 0.97
 }
