@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// They wait for brokers more than they compute; -parallel says otherwise.
-	if err := flag.Set("test.parallel", "10"); err != nil {
+	if err := flag.Set("test.parallel", "20"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // they wait for brokers; -parallel says otherwise
 		panic(err)
 	}
+	bedstream.LookEvery(500 * time.Millisecond)
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
 }
 

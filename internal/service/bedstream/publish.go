@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	onClock = 5 * time.Minute // interval of scheduled publications, aligned to the clock
-	// lookEvery is how often means are compared with the published ones, or less, to take at most a lookShare-th of
-	// the time; a difference of moved beds is published.
-	lookEvery      = 10 * time.Second
+	onClock        = 5 * time.Minute // interval of scheduled publications, aligned to the clock
 	lookShare      = 50
 	moved          = 0.5
 	publishTimeout = 10 * time.Second // bounds an attempt to write the forecasts
 )
+
+// lookEvery is how often means are compared with the published ones, or less, to take at most a lookShare-th of the
+// time; a difference of moved beds is published. Tests change it.
+var lookEvery = 10 * time.Second
 
 // Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
 // Scorers publish equal forecasts under equal keys. The error says that the KafkaTopic is missing or cannot be written.
