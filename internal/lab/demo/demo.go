@@ -86,7 +86,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 		return nil, err
 	}
 	defer func() { _ = listener.Close() }() // the app has closed it, unless it did not start
-	if port := listener.Addr().(*net.TCPAddr).Port; port != o.Port {
+	if port := listener.Addr().(*net.TCPAddr).Port; o.Port != 0 && port != o.Port {
 		o.Say("Port %d is in use; using %d instead.", o.Port, port)
 	}
 	cfg := config.Default()

@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	onClock        = 5 * time.Minute // interval of scheduled publications, aligned to the clock
-	lookShare      = 50
-	moved          = 0.5
+	onClock        = 5 * time.Minute  // interval of scheduled publications, aligned to the clock
+	lookShare      = 50               // comparing takes at most one part in so many of the time
+	moved          = 0.5              // beds by which a mean must differ to be published
 	publishTimeout = 10 * time.Second // bounds an attempt to write the forecasts
 )
 
-// lookEvery is how often means are compared with the published ones, or less, to take at most a lookShare-th of the
-// time; a difference of moved beds is published. Tests change it.
+// lookEvery is how often means are compared with the published ones, unless that takes too long. Tests change it.
 var lookEvery = 10 * time.Second
 
 // Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
