@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// They wait for brokers more than they compute, and a real one has work of its own; -parallel says otherwise.
-	parallel := "20"
+	parallel := "12"
 	if os.Getenv("WARDCAST_KAFKA") != "" {
 		parallel = "10"
 	}
