@@ -26,7 +26,7 @@ type Bundle struct {
 	Tensors    Tensors
 	Evaluation json.RawMessage
 	Card       string // Markdown
-	// Report and Page are what the card is drawn from, as JSON and as a page of HTML.
+	// Report and Page are what the card is drawn from, as JSON and as HTML. Encode writes {} for an absent Report.
 	Report json.RawMessage
 	Page   []byte
 
