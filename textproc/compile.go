@@ -28,6 +28,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	if err := v.insertTriggers(c, entries); err != nil {
 		return err
 	}
+	v.not = v.keep("not").node
 	for _, m := range measures {
 		for key := range strings.FieldsFuncSeq(m.keys, func(r rune) bool { return r == '|' }) {
 			if err := v.change(key, func(e *entry) { e.measure = m }); err != nil {
@@ -42,7 +43,9 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	}
 	v.speller.deletes = make(map[string][]*word, 5*len(known))
 	for _, w := range known {
-		v.speller.add(w)
+		if w.node != nil || w.class&aside == 0 { // "shows" does not mean "shots"
+			v.speller.add(w)
+		}
 	}
 	for name := range v.names {
 		for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r < 'a' || r > 'z' }) {
@@ -142,11 +145,11 @@ func (v *Vectorizer) insertTriggers(c *Concepts, entries map[string]*entry) erro
 		if effect == none {
 			return fmt.Errorf("trigger %q: unknown effect %q", s.Surface, s.Effect)
 		}
-		if effect == acts {
+		if class := effectRules[effect].class; class != 0 {
 			if !isWord(s.Surface) {
 				return fmt.Errorf("trigger %q is not a word", s.Surface)
 			}
-			v.keep(s.Surface).class |= acting
+			v.keep(s.Surface).class |= class
 			continue
 		}
 		own := entries[s.Concept]

@@ -34,7 +34,10 @@ const (
 	until
 	ends
 	stops
+	reason
+	change
 	acts // of words, not of surfaces
+	asides
 )
 
 // traits say what follows from an effect besides its change of the scope. They are copied to the events.
@@ -57,33 +60,37 @@ type effectRule struct {
 	name   string // in concepts/status.tsv
 	traits traits
 	change func(t *Transformer, s *scope, i int) // by the trigger of event i
+	class  class                                 // of an effect of words, which gives it
 }
 
 var effectRules = [...]effectRule{
-	deny:        {"deny", begins | endsItem, denyNext},
-	denies:      {"denies", begins | endsItem, denyNext},
-	not:         {"not", begins | endsItem, denyNext},
-	absent:      {"absent", begins, before(Negated, false)},
-	free:        {"free", begins, before(Negated, true)},
-	negative:    {"negative", begins, denyTested},
-	denied:      {"denied", begins, denyEither},
-	maybe:       {"maybe", begins | notAlone, func(_ *Transformer, s *scope, _ int) { s.uncertain = true }},
-	unsure:      {"unsure", begins, before(Uncertain, false)},
-	either:      {"either", begins, doubtBoth},
-	historical:  {"past", begins | aloneInPast, beginPast},
-	after:       {"after", begins | aloneInPast, beginAfter},
-	over:        {"over", begins | notAlone, pastBefore},
-	otherPerson: {"other", begins, beginOther},
-	exposed:     {"exposed", begins | precedes, exposeTested},
-	present:     {"present", 0, affirmTested},
-	kin:         {"kin", begins | keepsTerm | nearKin, nameKin},
-	has:         {"has", keepsTerm | nearKin, giveToKin},
-	tells:       {"tells", keepsTerm | nearKin, endByTelling},
-	self:        {"self", keepsTerm, returnToPatient},
-	until:       {"until", keepsTerm | precedes, affirmUntil},
-	ends:        {"end", keepsTerm | precedes, func(_ *Transformer, s *scope, _ int) { s.endClause() }},
-	stops:       {"stop", keepsTerm | precedes, endAll},
-	acts:        {name: "acts"},
+	deny:        {name: "deny", traits: begins | endsItem, change: denyNext},
+	denies:      {name: "denies", traits: begins | endsItem, change: denyNext},
+	not:         {name: "not", traits: begins | endsItem, change: denyNext},
+	absent:      {name: "absent", traits: begins, change: before(Negated, false)},
+	free:        {name: "free", traits: begins, change: before(Negated, true)},
+	negative:    {name: "negative", traits: begins, change: denyTested},
+	denied:      {name: "denied", traits: begins, change: denyEither},
+	maybe:       {name: "maybe", traits: begins | notAlone, change: doubtNext},
+	unsure:      {name: "unsure", traits: begins, change: before(Uncertain, false)},
+	either:      {name: "either", traits: begins, change: doubtBoth},
+	historical:  {name: "past", traits: begins | aloneInPast, change: beginPast},
+	after:       {name: "after", traits: begins | aloneInPast, change: beginAfter},
+	over:        {name: "over", traits: begins | notAlone, change: pastBefore},
+	otherPerson: {name: "other", traits: begins, change: beginOther},
+	exposed:     {name: "exposed", traits: begins | precedes, change: exposeTested},
+	present:     {name: "present", change: affirmTested},
+	kin:         {name: "kin", traits: begins | keepsTerm | nearKin, change: nameKin},
+	has:         {name: "has", traits: keepsTerm | nearKin, change: giveToKin},
+	tells:       {name: "tells", traits: keepsTerm | nearKin, change: endByTelling},
+	self:        {name: "self", traits: keepsTerm, change: returnToPatient},
+	until:       {name: "until", traits: keepsTerm | precedes, change: affirmUntil},
+	ends:        {name: "end", traits: keepsTerm | precedes, change: func(_ *Transformer, s *scope, _ int) { s.endClause() }},
+	stops:       {name: "stop", traits: keepsTerm | precedes, change: endAll},
+	reason:      {name: "reason", traits: keepsTerm, change: endReason},
+	change:      {name: "change", traits: begins, change: denyChange},
+	acts:        {name: "acts", class: acting},
+	asides:      {name: "aside", class: aside},
 }
 
 // effectNamed returns the effect of a name in concepts/status.tsv, or none.
@@ -105,8 +112,29 @@ type denial struct {
 	denied  int  // how many more mentions are denied
 	fresh   bool // nothing has been said since the denial
 	passes  bool // the denial passes commas
-	listing bool // it began with a word that lists: denies, negative for
+	by      effect
 	refused bool // a denial, or a surface with its own no, came earlier in the sentence
+	what    said
+}
+
+// said is what a denial has denied so far.
+type said uint8
+
+const (
+	nothingYet said = iota
+	asideOnly           // no finding: no insurance
+	aWord
+	aTest
+	aFinding
+)
+
+// and returns what is denied by a denial of s that goes on with next. A head that is no finding (covid contact) takes
+// the words before it with it; other words that are no finding do not outweigh one.
+func (s said) and(next said, head bool) said {
+	if head || next > s && (s != asideOnly || next > aWord) {
+		return next
+	}
+	return s
 }
 
 type history struct {
@@ -132,8 +160,9 @@ const maxDenied = 8
 
 // open begins a denial. If each item of a list has its own, no denial passes a comma: no fever, no cough, rash.
 func (s *scope) open(e effect) {
-	s.denied, s.fresh, s.passes, s.listing = maxDenied, true, e != not && (e == denies || !s.refused), e == denies
-	if s.listing {
+	s.denied, s.fresh, s.what, s.by = maxDenied, true, nothingYet, e
+	s.passes = e != not && (e == denies || !s.refused)
+	if e == denies {
 		s.denied = math.MaxInt
 	}
 	s.refused, s.sign = true, 0
@@ -167,6 +196,9 @@ func before(status Status, only bool) func(*Transformer, *scope, int) {
 }
 
 func denyNext(t *Transformer, s *scope, i int) {
+	if t.isLabel(i) || s.denied > 0 && t.is(int(t.events[i].lex), "nor") { // which goes on with a denial
+		return
+	}
 	if t.answers(i) {
 		t.backward(i, Negated, false)
 		return
@@ -174,8 +206,25 @@ func denyNext(t *Transformer, s *scope, i int) {
 	s.open(t.events[i].effect)
 }
 
+// endReason ends the denial of what is no finding before the reason for it: no meds for pain.
+func endReason(_ *Transformer, s *scope, _ int) {
+	if s.what == asideOnly {
+		s.denied = 0
+	}
+}
+
+// denyChange denies a change of a function of the body, or a list that ends with "or"; a finding that does not change is
+// there.
+func denyChange(t *Transformer, s *scope, i int) {
+	if i+1 < len(t.events) && t.events[i+1].kind == mentioned {
+		if t.isClass(int(t.mentions[t.events[i+1].mention].first), function) || t.endsWithOr(i+1) {
+			s.open(deny)
+		}
+	}
+}
+
 func denyEither(t *Transformer, s *scope, i int) {
-	if t.follows(i) {
+	if t.follows(i) && !t.isMark(int(t.events[i].lex)-1, ':') { // complications: none
 		s.open(denies)
 		return
 	}
@@ -189,8 +238,8 @@ func denyTested(t *Transformer, s *scope, i int) {
 	switch {
 	case t.tested(i):
 		t.backward(i, Negated, true)
-	case t.follows(i), listed:
-		s.open(deny)
+	case t.follows(i), listed, t.testFollows(i):
+		s.open(negative)
 	default:
 		t.backward(i, Negated, false)
 	}
@@ -203,12 +252,25 @@ func affirmTested(t *Transformer, s *scope, i int) {
 	}
 }
 
+// doubtNext begins a doubt about what follows in the item. If nothing does, it is about what stands straight before: pe
+// suspected.
+func doubtNext(t *Transformer, s *scope, i int) {
+	if t.endsItem(i) {
+		t.backward(i, Uncertain, true)
+	}
+	s.uncertain = true
+}
+
 func doubtBoth(t *Transformer, s *scope, i int) {
 	t.backward(i, Uncertain, false)
 	s.uncertain = true
 }
 
 func beginPast(t *Transformer, s *scope, i int) {
+	if s.denied > 0 && t.endsItem(i) { // no significant hx, chest pain
+		s.denied = 0
+		return
+	}
 	if !t.current(i) {
 		s.history = history{past: true}
 		s.kinHistory = s.another

@@ -66,6 +66,9 @@ func (t *Transformer) word(i int) int {
 	}
 	if w.node != nil {
 		if e, next := t.longest(i); e != nil {
+			if e.effect == not {
+				e, next = t.negated(e, next)
+			}
 			if end := t.surface(i, next, e); end > i {
 				return end
 			}

@@ -64,7 +64,7 @@ func (t *Transformer) answers(i int) bool {
 }
 
 func (t *Transformer) isAnswer(i int) bool {
-	return t.events[i].kind == triggered && t.is(int(t.events[i].lex), "no", "yes", "n", "y")
+	return t.events[i].kind == triggered && t.is(int(t.events[i].lex), "no", "nil", "yes", "n", "y")
 }
 
 // asks reports whether event i is the mark between a question and its answer.
@@ -176,6 +176,103 @@ func (t *Transformer) bare(i int, past bool) bool {
 		}
 	}
 	return true
+}
+
+// continuesDenial reports whether a denial goes on after the comma before event i.
+func (t *Transformer) continuesDenial(s *scope, i int) bool {
+	switch {
+	case s.by != not && t.endsWithOr(i):
+		return true
+	case !s.passes || !t.bare(i, false):
+		return false
+	case s.by == denies:
+		return true
+	case s.what == nothingYet:
+		return false
+	case s.what == asideOnly || s.what == aTest && s.by == negative:
+		return t.kindAt(i) == s.what
+	}
+	return !t.placed(i)
+}
+
+// endsWithOr reports whether the list that goes on at event i ends with "or": no vomiting, pain at the back, or fever.
+func (t *Transformer) endsWithOr(i int) bool {
+	for k := i; k < min(len(t.events), i+farthest); k++ {
+		e := &t.events[k]
+		switch {
+		case e.kind == mentioned:
+			m := &t.mentions[e.mention]
+			if m.measure != nil || t.isClass(int(m.first), acting) && !m.isTest() {
+				return false
+			}
+			if t.is(int(m.first)-1, "or", "nor") && (m.entry == nil || m.entry.kind != "anatomy") {
+				return true
+			}
+		case e.kind != comma && e.kind != joined:
+			return false
+		}
+	}
+	return false
+}
+
+// kindOf returns what a denial of m denies.
+func (t *Transformer) kindOf(m *mention) said {
+	switch {
+	case t.isClass(int(m.last)-1, aside):
+		return asideOnly
+	case m.entry == nil || m.entry.kind == "anatomy":
+		return aWord
+	case m.isTest():
+		return aTest
+	case m.entry.kind == "treatment" || m.entry.kind == "admin":
+		return asideOnly
+	}
+	return aFinding
+}
+
+// kindAt returns what a denial of the item that begins at event i denies.
+func (t *Transformer) kindAt(i int) said {
+	if i < len(t.events) && t.events[i].kind == mentioned {
+		return t.kindOf(&t.mentions[t.events[i].mention])
+	}
+	return nothingYet
+}
+
+// endsItem reports whether nothing is mentioned between event i and the end of its item.
+func (t *Transformer) endsItem(i int) bool {
+	for _, e := range t.events[i+1 : min(len(t.events), i+1+farthest)] {
+		switch e.kind {
+		case comma, ended, bracket, listOpened, listItem, listLine:
+			return true
+		case mentioned:
+			return false
+		}
+	}
+	return true
+}
+
+// testFollows reports whether a test or what it looks for follows event i, with words between: negative home covid test.
+func (t *Transformer) testFollows(i int) bool {
+	const words = 3
+	for k := i + 1; k < min(len(t.events), i+1+words) && t.events[k].kind == mentioned; k++ {
+		if t.mentions[t.events[k].mention].isTest() {
+			return true
+		}
+	}
+	return false
+}
+
+// isLabel reports whether "no" of event i means number: room no 4, NHS no. 485.
+func (t *Transformer) isLabel(i int) bool {
+	at, next := int(t.events[i].lex), int(t.events[i].end)
+	if !t.is(at, "no") {
+		return false
+	}
+	labelled := t.isClass(at-1, numbered)
+	if t.isMark(next, '.') || t.isMark(next, ':') {
+		return labelled || t.isNumber(next+1) && t.lex[next+1].glued
+	}
+	return labelled || t.isNumber(next) && t.unitAt(next+1) == noUnit && !t.isMark(next+1, '/')
 }
 
 // placed reports whether the item of a list that begins at event i says where it is: "no loc, laceration to forehead".

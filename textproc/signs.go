@@ -55,13 +55,17 @@ func (t *Transformer) sign(i int) int {
 		return end + 1
 	}
 	positive := t.lex[i].c == '+'
+	if t.touchesNext(i) && t.is(end, "ve") {
+		t.trigger(i, end+1, t.signWord(end+1, positive))
+		return end + 1
+	}
 	if positive && t.isMark(end, '/') && t.isMark(end+1, '-') { // +/- loc
 		t.trigger(i, end+2, maybe)
 		return end + 2
 	}
 	closes := end < len(t.lex) && (t.lex[end].c == ',' || t.lex[end].c == ';') ||
 		(end == len(t.lex) || t.lex[end].c == '.' || t.lex[end].c == '\n') &&
-			(t.plus || t.closing || len(t.mentions) > 0 && t.mentions[len(t.mentions)-1].isTest())
+			(t.plus || t.closing || t.takesSign())
 	before := i > 0 && t.lex[i].glued && (t.lex[i-1].kind == letters || t.lex[i-1].kind == digits)
 	after := t.touchesNext(end - 1)
 	kind := eventKind(0)
@@ -91,6 +95,28 @@ func (t *Transformer) sign(i int) int {
 	t.status = t.status || !positive
 	t.events = append(t.events, event{kind: kind, lex: int32(i)})
 	return end
+}
+
+// takesSign reports whether a minus at the end of a line denies the last mention: a test, a finding such as LOC, or a
+// symptom that is not the only word of the note.
+func (t *Transformer) takesSign() bool {
+	n := len(t.mentions)
+	if n == 0 || t.mentions[n-1].entry == nil {
+		return false
+	}
+	e := t.mentions[n-1].entry
+	return e.test || e.kind == "finding" || e.kind == "symptom" && n > 1
+}
+
+// signWord returns the effect of +ve or -ve, which end before lexeme next.
+func (t *Transformer) signWord(next int, positive bool) effect {
+	switch {
+	case positive:
+		return present
+	case t.is(next, "for"):
+		return denies
+	}
+	return negative
 }
 
 // bracketedSign reads (+) and (-), before or after the mention that they are about. It returns 0 if there is none at i.

@@ -63,7 +63,7 @@ func (t *Transformer) assignStatus() {
 		case comma:
 			s.uncertain, s.another, s.sign = false, s.another && t.continuesKin(s, i+1), 0
 			s.listed = true
-			if !s.passes || s.denied > 0 && (!t.bare(i+1, false) || !s.listing && t.placed(i+1)) {
+			if s.denied > 0 && !t.continuesDenial(s, i+1) {
 				s.denied = 0
 			}
 			if s.mechanisms || s.past && !t.bare(i+1, true) {
@@ -81,9 +81,12 @@ func (t *Transformer) assignStatus() {
 			s.sign, s.kin = 0, -1
 		case colon: // r/o cva: slurred speech, but not r/o: cva
 			s.uncertain = s.uncertain && t.events[i-1].kind == triggered
+			if s.by != denies { // not obtainable. referring diagnosis: syncope
+				s.settle()
+			}
 		case bracket: // (not her usual self) and febrile
 			s.uncertain = false
-			if !s.listing {
+			if s.by != denies {
 				s.denied = 0
 			}
 		case minusAfter:
@@ -126,7 +129,7 @@ func (t *Transformer) chronic() {
 func (t *Transformer) mention(s *scope, i int) {
 	m := &t.mentions[t.events[i].mention]
 	if m.measure != nil && m.measure != spine {
-		s.passes = s.passes && s.listing // no bm x 4 days, vomiting
+		s.passes = s.passes && s.by == denies // no bm x 4 days, vomiting
 		s.sign = 0
 		return
 	}
@@ -135,7 +138,7 @@ func (t *Transformer) mention(s *scope, i int) {
 		kind = m.entry.kind
 	}
 	if t.isClass(int(m.first), acting) {
-		if s.denied > 0 && !s.fresh && !t.isListed(int(m.first), s.listing) { // no helmet hit by car
+		if s.denied > 0 && !s.fresh && !m.isTest() && !t.isListed(int(m.first), s.by == denies) { // no helmet hit by car
 			s.denied = 0
 		}
 		s.past, s.another = s.past && !s.begun, false
@@ -161,6 +164,7 @@ func (t *Transformer) mention(s *scope, i int) {
 	}
 	if s.denied > 0 {
 		s.denied--
+		s.what = s.what.and(t.kindOf(m), t.isClass(int(m.last)-1, aside))
 	}
 	s.fresh, s.begun = false, true
 	if m.entry != nil && m.entry.denied { // afebrile

@@ -139,12 +139,26 @@ func (v *Vectorizer) join(surface string) {
 	}
 }
 
+// negated returns the surface that begins with "not" where e, which means not, ends at lexeme next: "does not rule out"
+// and "isn't consistent with" are read as "not rule out" and "not consistent with". It returns e and next if there is
+// none.
+func (t *Transformer) negated(e *entry, next int) (*entry, int) {
+	if t.v.not == nil {
+		return e, next
+	}
+	if longer, end := t.follow(t.v.not, next); end > next && longer != nil {
+		return longer, end
+	}
+	return e, next
+}
+
 // longest follows the tree of surfaces from the word at i. It returns the entry of the longest surface and the lexeme
 // after it.
-func (t *Transformer) longest(i int) (best *entry, next int) {
-	n := t.lex[i].word.node
-	next = i + 1
-	for at := i + 1; ; {
+func (t *Transformer) longest(i int) (best *entry, next int) { return t.follow(t.lex[i].word.node, i+1) }
+
+// follow is longest from the place n of the tree and the lexeme next on.
+func (t *Transformer) follow(n *node, at int) (best *entry, next int) {
+	for next = at; ; {
 		if n.entry != nil {
 			best, next = n.entry, at
 		}

@@ -34,6 +34,7 @@ type Vectorizer struct {
 	typed    [](*term) // of measures, by number
 	leftSide []*term
 	joined   map[string]*node // "chestpain"
+	not      *node            // of the surfaces that begin with "not"
 	speller  speller
 	names    map[string]bool // of concepts and measurements
 

@@ -3,12 +3,13 @@ package textproc
 import "strings"
 
 // class is a role that a word can have in forms of numbers and surfaces. A word may have several.
-type class uint16
+type class uint32
 
 const (
 	filler    class = 1 << iota // may stand between two words of a surface
 	separator                   // may stand between "pulse" and its number
 	acting                      // a verb for an event; concepts/status.tsv lists them
+	aside                       // no finding, though it is denied; concepts/status.tsv lists them
 	falling                     // of a fall from a height
 	expecting                   // about a pregnancy: weeks next to it are its age
 	labouring                   // about a birth: twenty weeks or more next to it are the age of the pregnancy
@@ -21,7 +22,9 @@ const (
 	practice                    // follows a doctor without a name: the dr office
 	shortened                   // a full stop after it does not end a sentence
 	month
-	leading // begins a form that no table of surfaces can hold
+	numbered // what has a number: "no" after it is one
+	function // of the body: its change is a finding
+	leading  // begins a form that no table of surfaces can hold
 )
 
 var classes = func() map[string]class {
@@ -42,6 +45,10 @@ var classes = func() map[string]class {
 		practice: "office ofc offices appt appointment visit order orders note clinic referral advised advises " +
 			"recommended recommends recommendation instructions refused",
 		repeating: "q every each per",
+		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice speech mood " +
+			"sleep urination urine stool stools skin strength balance memory taste smell diet energy",
+		numbered: "room rm bed bay ph phone tel telephone mobile cell nhs mrn ur urn hospital account acct chart case file " +
+			"ref flat house apt unit box ward id ic aadhaar medicare policy",
 		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
 		month:     "jan feb mar apr may jun jul aug sep sept oct nov dec",
 		leading:   "x c t l s g n v d y age aged twice mr mrs ms miss dr",
