@@ -39,6 +39,7 @@ type Concept struct {
 	Dropped  bool     `json:"dropped,omitempty"` // has no column
 	Ends     bool     `json:"ends,omitempty"`    // ends a denial
 	Now      bool     `json:"now,omitempty"`     // a state of the moment: ends a list of the past and of denials
+	Lasting  bool     `json:"lasting,omitempty"` // a symptom that a list of the past may hold
 }
 
 // Kinds are the kinds of concepts. A history is chronic: "h/o copd" is copd. A symptom ends a list of the past.
@@ -200,7 +201,7 @@ func (c *Concepts) addConcept(fields []string) error {
 		}
 		x.Surfaces = append(x.Surfaces, s)
 	}
-	flags := map[string]*bool{"test": &x.Test, "dropped": &x.Dropped, "ends": &x.Ends, "now": &x.Now}
+	flags := map[string]*bool{"test": &x.Test, "dropped": &x.Dropped, "ends": &x.Ends, "now": &x.Now, "lasting": &x.Lasting}
 	for note := fields[3]; ; {
 		directive, rest, _ := strings.Cut(note, " ")
 		directive = strings.TrimRight(directive, ".:;")

@@ -36,6 +36,8 @@ const (
 	stops
 	reason
 	change
+	ceased
+	allergy
 	acts // of words, not of surfaces
 	asides
 )
@@ -89,6 +91,8 @@ var effectRules = [...]effectRule{
 	stops:       {name: "stop", traits: keepsTerm | precedes, change: endAll},
 	reason:      {name: "reason", traits: keepsTerm, change: endReason},
 	change:      {name: "change", traits: begins, change: denyChange},
+	ceased:      {name: "ceased", traits: begins, change: endTreatment},
+	allergy:     {name: "allergy", traits: begins | keepsTerm, change: beginAllergies},
 	acts:        {name: "acts", class: acting},
 	asides:      {name: "aside", class: aside},
 }
@@ -122,7 +126,7 @@ type said uint8
 
 const (
 	nothingYet said = iota
-	asideOnly           // no finding: no insurance
+	asideOnly       // no finding: no insurance
 	aWord
 	aTest
 	aFinding
@@ -142,6 +146,9 @@ type history struct {
 	begun      bool // something has been said since the word for the past
 	mechanisms bool // belong to today in spite of past
 	listed     bool // a comma came since past
+	heading    bool // the word for the past is one: pmh: htn, dm
+	allergic   bool // in a list of allergies
+	ceased     int  // how many more mentions may be a treatment that was stopped
 }
 
 type kinship struct {
@@ -271,8 +278,13 @@ func beginPast(t *Transformer, s *scope, i int) {
 		s.denied = 0
 		return
 	}
-	if !t.current(i) {
-		s.history = history{past: true}
+	switch {
+	case t.current(i), t.headsComplaint(i):
+	case t.ownsPast(i):
+		t.backward(i, Historical, true)
+	default:
+		s.history = history{past: true, heading: s.past && s.heading ||
+			t.isMark(int(t.events[i].end), ':') || t.isMark(int(t.events[i].end), '-')}
 		s.kinHistory = s.another
 	}
 }
@@ -285,6 +297,28 @@ func beginAfter(t *Transformer, s *scope, i int) {
 func pastBefore(t *Transformer, s *scope, i int) {
 	if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
 		s.history = history{past: true}
+	}
+}
+
+// endTreatment gives to the past the treatment after the trigger, off lithium, or straight before it: warfarin on hold.
+func endTreatment(t *Transformer, s *scope, i int) {
+	const near = 2 // mentions
+	s.endClause()
+	if i > 0 && t.isTreatment(i-1) && !t.is(int(t.events[i].lex), "off", "quit", "ran", "run", "came") {
+		t.backward(i, Historical, true)
+		return
+	}
+	s.ceased = near
+}
+
+// beginAllergies gives to the past what a patient is allergic to, and the reactions to it.
+func beginAllergies(t *Transformer, s *scope, i int) {
+	next := int(t.events[i].end)
+	switch {
+	case t.is(next-1, "to"), t.isMark(next, ':'), t.isMark(next, '-'), t.isMark(next, '('):
+		s.allergic = true
+	case i > 0 && t.events[i-1].kind == mentioned && (t.isTreatment(i-1) || t.kindAt(i-1) == aWord): // penicillin allergy
+		t.backward(i, Historical, true)
 	}
 }
 
@@ -308,7 +342,7 @@ func giveToKin(t *Transformer, s *scope, i int) {
 	}
 	s.kin = -1
 	if !s.fresh {
-		s.denied, s.past = 0, s.past && !t.is(lex, "with", "w", "has")
+		s.denied, s.past = 0, s.past && (!s.begun || !t.is(lex, "with", "w", "has"))
 	}
 	if t.is(lex, "with", "w") {
 		s.uncertain = false
@@ -332,7 +366,10 @@ func affirmUntil(t *Transformer, s *scope, i int) {
 	s.denied, s.uncertain, s.kin = 0, false, -1
 }
 
-func endAll(_ *Transformer, s *scope, _ int) {
+func endAll(t *Transformer, s *scope, i int) {
 	s.endClause()
-	s.past, s.another = false, false
+	if s.heading && t.takes(int(t.events[i].lex)) { // pmh: afib on warfarin
+		return
+	}
+	s.past, s.allergic, s.another = false, false, false
 }

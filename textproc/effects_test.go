@@ -50,6 +50,9 @@ func TestEffects(t *testing.T) {
 		{reason, "no meds for pain", "not:medication,pain"},
 		{change, "no change in vision", "unchanged,not:vision"},
 		{change, "no change in cough", "unchanged,cough"},
+		{ceased, "off insulin, cough", "past:insulin,cough"},
+		{ceased, "insulin on hold, cough", "past:insulin,cough"},
+		{allergy, "allergies: penicillin (rash). cough", "past:allergi,past:penicillin,past:rash,cough"},
 		{asides, "no insurance, cough", "not:insur,cough"},
 		{asides, "no fever, cough", "not:fever,not:cough"},
 	}

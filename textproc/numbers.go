@@ -87,6 +87,11 @@ func (t *Transformer) digits(i int) int {
 	if end := t.date(i); end > 0 {
 		return end
 	}
+	if t.numbers(i) {
+		t.events = append(t.events, event{kind: ended, lex: int32(i)})
+		t.clause++
+		return i + 2
+	}
 	low, high, next := t.value(i)
 	if t.isMark(next, '/') && t.isNumber(next+1) && t.lex[next+1].value == 10 {
 		return t.fraction(i, next-1, high)
@@ -100,7 +105,7 @@ func (t *Transformer) digits(i int) int {
 	if t.is(next, "over") && t.isNumber(next+1) && isPressure(high, t.lex[next+1].value) {
 		return t.pressure(i, next+2, high, t.lex[next+1].value)
 	}
-	if l.value >= 1900 && l.value < 2100 && next == i+1 && t.is(i-1, "in") { // in 2015
+	if isYear(l.value) && next == i+1 && (t.is(i-1, "in") || t.dates(i)) { // in 2015, cva 2018
 		t.trigger(i, next, over)
 		return next
 	}
@@ -116,6 +121,32 @@ func (t *Transformer) digits(i int) int {
 		}
 	}
 	return next
+}
+
+// numbers reports whether the number at i, with the bracket after it, begins an item of a list: 1) cough 2) fever.
+func (t *Transformer) numbers(i int) bool {
+	const most, near = 20, 12 // items, and lexemes to look back
+	if !t.isMark(i+1, ')') || !t.lex[i+1].glued || t.lex[i].glued || t.lex[i].value > most {
+		return false
+	}
+	for k := i - 1; k >= max(0, i-near); k-- {
+		if t.isMark(k, '(') {
+			return false
+		}
+	}
+	return true
+}
+
+func isYear(x float64) bool { return x >= 1900 && x < 2100 }
+
+// dates reports whether a year at lexeme i is that of a disease or a treatment straight before it.
+func (t *Transformer) dates(i int) bool {
+	n := len(t.mentions)
+	if n == 0 || t.mentions[n-1].last != int32(i) || t.mentions[n-1].entry == nil {
+		return false
+	}
+	kind := t.mentions[n-1].entry.kind
+	return kind == "history" || kind == "finding" || kind == "treatment"
 }
 
 func (t *Transformer) touchesLetters(i int) bool {
@@ -137,6 +168,10 @@ func (t *Transformer) outOfTen(i int) int {
 // (7-8/10).
 func (t *Transformer) fraction(from, at int, a float64) int {
 	b, next := t.lex[at+2].value, at+3
+	if isYear(b) && a <= 12 && t.dates(from) { // cva 03/2018
+		t.trigger(from, next, over)
+		return next
+	}
 	if t.isMark(next, '/') && t.isNumber(next+1) { // a date
 		return next + 2
 	}
@@ -467,6 +502,9 @@ func (t *Transformer) vertebra(i int) int {
 		if t.isNumber(k) && t.lex[k].glued {
 			next = k + 1
 		}
+	}
+	if t.touchesLetters(next) { // T2DM
+		return i
 	}
 	return t.one(i, next, spine, float64(r))
 }

@@ -69,7 +69,7 @@ func (t *Transformer) isAnswer(i int) bool {
 
 // asks reports whether event i is the mark between a question and its answer.
 func (t *Transformer) asks(i int) bool {
-	return t.events[i].kind == colon || t.events[i].kind == triggered && t.isMark(int(t.events[i].lex), '?')
+	return t.events[i].kind == colon || t.events[i].kind == dash || t.events[i].kind == triggered && t.isMark(int(t.events[i].lex), '?')
 }
 
 // asked reports whether a finding stands straight before event i, but for a mark.
@@ -108,7 +108,7 @@ func (t *Transformer) follows(i int) bool {
 		case mentioned:
 			m := &t.mentions[e.mention]
 			return m.measure == nil && (m.entry != nil || t.events[i].effect == denied)
-		case comma, ended, listOpened, listItem, listLine:
+		case comma, dash, ended, listOpened, listItem, listLine:
 			return false
 		case triggered:
 			if e.traits&keepsTerm != 0 {
@@ -122,7 +122,7 @@ func (t *Transformer) follows(i int) bool {
 // tested reports whether a test or what it looks for stands straight before event i.
 func (t *Transformer) tested(i int) bool {
 	at := i - 1
-	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].traits&keepsTerm != 0) {
+	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].kind == dash || t.events[at].traits&keepsTerm != 0) {
 		at--
 	}
 	if at < 0 || t.events[at].kind != mentioned {
@@ -137,11 +137,126 @@ func (t *Transformer) current(i int) bool {
 	if t.is(int(t.events[i].lex), "prior") && t.is(int(t.events[i].end), "to") {
 		return true
 	}
+	if t.datedNow(i) {
+		return true
+	}
 	if i == 0 || t.events[i-1].kind != mentioned {
 		return false
 	}
 	m := &t.mentions[t.events[i-1].mention]
 	return m.measure == duration && !t.is(int(t.events[i].lex), "pmh", "pmhx", "previous", "previously")
+}
+
+// datedNow reports whether what follows the word for the past at event i has lasted up to now, or happened today:
+// history of chest pain since this morning, hx of fever x 3 days. A chronic disease is of the past all the same.
+func (t *Transformer) datedNow(i int) bool {
+	first := true
+	for _, e := range t.events[i+1 : min(len(t.events), i+1+farthest)] {
+		switch e.kind {
+		case mentioned:
+			m := &t.mentions[e.mention]
+			switch {
+			case first && m.entry != nil && m.entry.kind == "history", t.isClass(int(m.first), acting):
+				return false
+			case m.measure == duration:
+				return m.terms[0] != t.v.typed[duration.first+len(duration.limits)] // the longest
+			case t.isClass(int(m.first), recently):
+				return true
+			}
+			first = first && m.entry == nil
+		case triggered:
+			switch {
+			case t.isClass(int(e.lex), recently):
+				return true
+			case e.effect == stops, e.effect == has, e.traits&begins != 0:
+				return false
+			}
+		case comma, dash, ended, listOpened, listItem, listLine:
+			return false
+		}
+	}
+	return false
+}
+
+// headsComplaint reports whether the word for the past at event i is a heading of what has happened: hx: fell.
+func (t *Transformer) headsComplaint(i int) bool {
+	if !t.is(int(t.events[i].lex), "hx", "history") || i+2 >= len(t.events) || t.events[i+1].kind != colon ||
+		t.events[i+2].kind != mentioned {
+		return false
+	}
+	e := t.mentions[t.events[i+2].mention].entry
+	return e != nil && (e.kind == "symptom" || e.kind == "mechanism")
+}
+
+// isTreatment reports whether event i is a treatment.
+func (t *Transformer) isTreatment(i int) bool {
+	if t.events[i].kind != mentioned {
+		return false
+	}
+	e := t.mentions[t.events[i].mention].entry
+	return e != nil && e.kind == "treatment"
+}
+
+// ownsPast reports whether the word for the past at event i is about the finding straight before it: seizure hx.
+func (t *Transformer) ownsPast(i int) bool {
+	e := &t.events[i]
+	if e.end != e.lex+1 || !t.is(int(e.lex), "hx", "history") || i == 0 || t.events[i-1].kind != mentioned {
+		return false
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	if m.measure != nil || m.last != e.lex {
+		return false
+	}
+	return i+1 >= len(t.events) || t.events[i+1].kind != mentioned || t.events[i+1].lex != e.end
+}
+
+// continuesPast reports whether a list of the past goes on after the comma before event i. Under a heading it does so
+// up to a complaint or the present.
+func (t *Transformer) continuesPast(s *scope, i int) bool {
+	if !s.heading {
+		return t.bare(i, true)
+	}
+	for _, e := range t.events[i:min(len(t.events), i+farthest)] {
+		switch e.kind {
+		case comma, dash, ended, listOpened, listItem, listLine:
+			return true
+		case mentioned:
+			m := &t.mentions[e.mention]
+			if m.measure != nil && m.measure.vital || t.isClass(int(m.first), acting) {
+				return false
+			}
+		case triggered:
+			if e.effect == stops && !t.takes(int(e.lex)) || e.effect == maybe {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// takes reports whether a word for a drug that is taken stands at lexeme i. Under a heading of the past the list goes
+// on after it: pmh: afib on warfarin, dm.
+func (t *Transformer) takes(i int) bool { return t.is(i, "on", "takes", "taking") }
+
+// continuesAllergies reports whether a list of allergies goes on after the comma before event i: up to a complaint.
+func (t *Transformer) continuesAllergies(i int) bool {
+	for _, e := range t.events[i:min(len(t.events), i+farthest)] {
+		switch e.kind {
+		case comma, dash, ended, listOpened, listItem, listLine:
+			return true
+		case mentioned:
+			m := &t.mentions[e.mention]
+			if m.measure != nil || t.isClass(int(m.first), acting) || m.entry != nil &&
+				(m.entry.kind == "symptom" || m.entry.kind == "mechanism" || m.entry.kind == "history") {
+				return false
+			}
+		case triggered:
+			if e.effect == stops || e.effect == has {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // bare reports whether the item of a list that begins at event i stands alone: no duration, count, score, vital sign,
@@ -158,7 +273,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 				return false
 			}
 			said, known = true, m.entry != nil
-		case comma, ended, listOpened, listItem, listLine:
+		case comma, dash, ended, listOpened, listItem, listLine:
 			return true
 		case plusAfter, plusBefore:
 			return false
@@ -167,7 +282,7 @@ func (t *Transformer) bare(i int, past bool) bool {
 			case e.effect == self: // "sob pt has", not "shortly pt was"
 				return known && !past
 			case e.effect == stops: // "or cough but has" ends the item; "seizure today" is not in the past
-				return said && !past
+				return said && !(past && t.isClass(int(e.lex), recently))
 			case e.traits&notAlone != 0, e.traits&aloneInPast != 0 && !past:
 				return false
 			case e.traits&endsItem != 0:
@@ -242,7 +357,7 @@ func (t *Transformer) kindAt(i int) said {
 func (t *Transformer) endsItem(i int) bool {
 	for _, e := range t.events[i+1 : min(len(t.events), i+1+farthest)] {
 		switch e.kind {
-		case comma, ended, bracket, listOpened, listItem, listLine:
+		case comma, dash, ended, bracket, listOpened, listItem, listLine:
 			return true
 		case mentioned:
 			return false
@@ -369,7 +484,7 @@ func (t *Transformer) isListed(i int, listing bool) bool {
 func (t *Transformer) denyTriad(i int) {
 	for k := i - 1; k >= max(0, i-farthest); k-- {
 		switch e := &t.events[k]; e.kind {
-		case comma, joined:
+		case comma, dash, joined:
 		case mentioned:
 			m := &t.mentions[e.mention]
 			if m.entry == nil || m.measure != nil {

@@ -49,7 +49,9 @@ func (t *Transformer) cued(i, step, seen int, s *sense) bool {
 	l := &t.lex[i]
 	switch {
 	case l.kind == digits:
-		return s.cues["#"] || s.cues["#/10"] && t.slashed(i, 10) || s.cues["20/#"] && l.value == 20 && t.slashed(i, -1)
+		return s.cues["#"] || s.cues["#/10"] && t.slashed(i, 10) ||
+			s.cues["#/7"] && (t.slashed(i, 7) || t.slashed(i, 52) || t.slashed(i, 24)) ||
+			s.cues["20/#"] && l.value == 20 && t.slashed(i, -1)
 	case l.c == '+' || l.c == '-':
 		return seen == 0 && s.cues[string(rune(l.c))] && t.touches(i, step)
 	case l.c == ',' || l.c == ':':

@@ -90,6 +90,9 @@ func (t *Transformer) sign(i int) int {
 	case t.plus && end < len(t.lex) && t.lex[end].word != nil && t.lex[end].word.node != nil: // + fever - cough
 		kind = minusAfter
 	default:
+		if !positive && end == i+1 && !t.lex[i].glued && end < len(t.lex) && !t.lex[end].glued {
+			t.events = append(t.events, event{kind: dash, lex: int32(i)})
+		}
 		return end
 	}
 	t.status = t.status || !positive

@@ -28,6 +28,7 @@ type eventKind uint8
 const (
 	mentioned eventKind = iota + 1
 	comma
+	dash   // between spaces
 	ended  // a sentence
 	joined // a slash or an ampersand
 	colon
@@ -60,14 +61,21 @@ func (t *Transformer) assignStatus() {
 		switch e.kind {
 		case mentioned:
 			t.mention(s, i)
-		case comma:
+		case comma, dash:
 			s.uncertain, s.another, s.sign = false, s.another && t.continuesKin(s, i+1), 0
 			s.listed = true
 			if s.denied > 0 && !t.continuesDenial(s, i+1) {
 				s.denied = 0
 			}
-			if s.mechanisms || s.past && !t.bare(i+1, true) {
+			if e.kind == dash { // denies fever - cough today
+				s.settle()
+			}
+			if s.mechanisms || s.past && !t.continuesPast(s, i+1) {
 				s.past = false
+			}
+			s.allergic = s.allergic && t.continuesAllergies(i+1)
+			if t.kindAt(i+1) != asideOnly {
+				s.ceased = 0
 			}
 			s.kin = -1
 		case ended:
@@ -107,22 +115,6 @@ func (t *Transformer) assignStatus() {
 			t.apply(s, i)
 		}
 	}
-	t.chronic()
-}
-
-// chronic calls a chronic disease of the past affirmed in a note that affirms nothing else. Its term has no prefix
-// already.
-func (t *Transformer) chronic() {
-	for i := range t.mentions {
-		if m := &t.mentions[i]; m.status == Affirmed && m.measure == nil {
-			return
-		}
-	}
-	for i := range t.mentions {
-		if t.mentions[i].plain {
-			t.mentions[i].status = Affirmed
-		}
-	}
 }
 
 // mention gives the mention of event i its status.
@@ -144,11 +136,11 @@ func (t *Transformer) mention(s *scope, i int) {
 		s.past, s.another = s.past && !s.begun, false
 	}
 	s.refused = s.refused || m.entry != nil && t.is(int(m.first), "no") // no allergies, no meds, rash
-	if m.entry != nil && m.entry.now && (s.past || !s.fresh) {
-		s.denied, s.past, s.another = 0, false, false
+	if m.entry != nil && m.entry.now && (s.past || s.allergic || !s.fresh) {
+		s.denied, s.past, s.allergic, s.another = 0, false, false, false
 	}
-	if s.past && (s.listed && kind == "symptom" || s.mechanisms && kind == "mechanism" ||
-		s.listed && kind == "treatment") {
+	if s.past && (s.listed && kind == "symptom" && !m.entry.lasting || s.mechanisms && kind == "mechanism" ||
+		s.listed && kind == "treatment" && !s.heading) {
 		s.past = false
 	}
 	status := Affirmed
@@ -159,8 +151,13 @@ func (t *Transformer) mention(s *scope, i int) {
 		status = Negated
 	case s.uncertain:
 		status = Uncertain
-	case s.past:
+	case s.ceased > 0 && (kind == "treatment" || kind == "history"), s.allergic:
 		status = Historical
+	case s.past && !(s.refused && kind == "history"): // w/o fever, h/o dm
+		status = Historical
+	}
+	if s.ceased > 0 && kind != "treatment" {
+		s.ceased--
 	}
 	if s.denied > 0 {
 		s.denied--

@@ -28,6 +28,7 @@ type entry struct {
 	test    bool
 	ends    bool
 	now     bool
+	lasting bool
 	denied  bool // "afebrile"
 	dropped bool
 	senses  []sense // if the surface has several
@@ -154,28 +155,30 @@ func (t *Transformer) negated(e *entry, next int) (*entry, int) {
 
 // longest follows the tree of surfaces from the word at i. It returns the entry of the longest surface and the lexeme
 // after it.
-func (t *Transformer) longest(i int) (best *entry, next int) { return t.follow(t.lex[i].word.node, i+1) }
+func (t *Transformer) longest(i int) (best *entry, next int) {
+	return t.follow(t.lex[i].word.node, i+1)
+}
 
-// follow is longest from the place n of the tree and the lexeme next on.
+// follow is longest from the place n of the tree and the lexeme at on. A small word may belong to the surface or stand
+// between two words of it: "history of", "history of present illness".
 func (t *Transformer) follow(n *node, at int) (best *entry, next int) {
-	for next = at; ; {
-		if n.entry != nil {
-			best, next = n.entry, at
+	best, next = n.entry, at
+	if len(n.next) == 0 || at >= len(t.lex) {
+		return best, next
+	}
+	const between = 2 // lexemes
+	for skipped := 0; skipped <= between && at < len(t.lex); skipped++ {
+		if child := n.child(&t.lex[at]); child != nil {
+			if e, end := t.follow(child, at+1); e != nil && end > next {
+				best, next = e, end
+			}
 		}
-		if len(n.next) == 0 || at >= len(t.lex) {
-			return best, next
+		if at+1 >= len(t.lex) || !t.fills(at) {
+			break
 		}
-		child := n.child(&t.lex[at])
-		for skipped := 0; child == nil && skipped < 2 && at+1 < len(t.lex) && t.fills(at); skipped++ {
-			at++
-			child = n.child(&t.lex[at])
-		}
-		if child == nil {
-			return best, next
-		}
-		n = child
 		at++
 	}
+	return best, next
 }
 
 // fills reports whether the lexeme at i may stand between two words of a surface: a small word, a hyphen, but not the

@@ -23,6 +23,7 @@ const (
 	shortened                   // a full stop after it does not end a sentence
 	month
 	numbered // what has a number: "no" after it is one
+	recently // about today and yesterday
 	function // of the body: its change is a finding
 	leading  // begins a form that no table of surfaces can hold
 )
@@ -45,6 +46,8 @@ var classes = func() map[string]class {
 		practice: "office ofc offices appt appointment visit order orders note clinic referral advised advises " +
 			"recommended recommends recommendation instructions refused",
 		repeating: "q every each per",
+		recently: "now currently today tonight morning afternoon evening night yesterday noon lunch breakfast dinner ongoing onwards " +
+			"monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun overnight",
 		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice speech mood " +
 			"sleep urination urine stool stools skin strength balance memory taste smell diet energy",
 		numbered: "room rm bed bay ph phone tel telephone mobile cell nhs mrn ur urn hospital account acct chart case file " +
