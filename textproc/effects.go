@@ -20,6 +20,7 @@ const (
 	denied
 	maybe
 	unsure
+	precaution
 	either
 	historical
 	after
@@ -75,6 +76,7 @@ var effectRules = [...]effectRule{
 	denied:      {name: "denied", traits: begins, change: denyEither},
 	maybe:       {name: "maybe", traits: begins | notAlone, change: doubtNext},
 	unsure:      {name: "unsure", traits: begins, change: before(Uncertain, false)},
+	precaution:  {name: "precaution", traits: begins, change: before(Uncertain, true)},
 	either:      {name: "either", traits: begins, change: doubtBoth},
 	historical:  {name: "past", traits: begins | aloneInPast, change: beginPast},
 	after:       {name: "after", traits: begins | aloneInPast, change: beginAfter},
@@ -337,7 +339,8 @@ func nameKin(t *Transformer, s *scope, i int) { s.kin = int(t.events[i].end) }
 
 func giveToKin(t *Transformer, s *scope, i int) {
 	lex := int(t.events[i].lex)
-	if s.kin >= 0 && lex <= s.kin+1 {
+	both := t.is(lex, "have") && t.is(s.kin-2, "and") // pt and brother have
+	if s.kin >= 0 && lex <= s.kin+1 && !both {
 		s.another, s.family, s.kinHistory = true, false, false
 	}
 	s.kin = -1

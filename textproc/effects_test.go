@@ -27,6 +27,7 @@ func TestEffects(t *testing.T) {
 		{denied, "none fever", "not:fever"},
 		{maybe, "possible pneumonia, cough", "maybe:pneumonia,cough"},
 		{unsure, "pneumonia?", "maybe:pneumonia"},
+		{precaution, "seizure precautions, cough", "maybe:seizure,cough"},
 		{either, "stroke vs seizure, cough", "maybe:stroke,maybe:seizure,cough"},
 		{historical, "hx of copd, cough", "past:copd,cough"},
 		{historical, "hx of seizure", "past:seizure"},

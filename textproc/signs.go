@@ -24,6 +24,8 @@ func (t *Transformer) mark(i int) int {
 		if end := t.bracketedSign(i); end > 0 {
 			return end
 		}
+	case '[':
+		return t.box(i)
 	case ')':
 		t.events = append(t.events, event{kind: bracket, lex: int32(i)})
 	case '/', '&':
@@ -142,6 +144,48 @@ func (t *Transformer) bracketedSign(i int) int {
 	t.status = true
 	t.events = append(t.events, event{kind: kind, lex: int32(i)})
 	return next
+}
+
+// box reads a box at i that is ticked, [x], or not, [ ]. What follows an empty one up to the next is denied, or what
+// stands before it, if boxes stand after their words. It returns the lexeme after it.
+func (t *Transformer) box(i int) int {
+	end, empty := t.boxAt(i)
+	switch {
+	case end == i+1:
+	case t.boxesFollow(i) && empty:
+		t.trigger(i, end, absent)
+	case t.boxesFollow(i):
+	case empty:
+		t.trigger(i, end, denies)
+	default:
+		t.trigger(i, end, stops)
+	}
+	return end
+}
+
+// boxAt returns the lexeme after the box at i, and whether it is empty; i+1 if none is there.
+func (t *Transformer) boxAt(i int) (end int, empty bool) {
+	switch {
+	case t.isMark(i+1, ']'):
+		return i + 2, true
+	case t.isMark(i+2, ']') && (t.is(i+1, "x") || t.isMark(i+1, other)):
+		return i + 3, false
+	}
+	return i + 1, false
+}
+
+// boxesFollow reports whether the boxes of the line of i stand after their words: its first lexeme is a word and its
+// last one a box.
+func (t *Transformer) boxesFollow(i int) bool {
+	const most = 64 // lexemes to look at on either side
+	first, last := i, i
+	for first > max(0, i-most) && t.lex[first-1].c != '\n' {
+		first--
+	}
+	for last+1 < min(len(t.lex), i+most) && t.lex[last+1].c != '\n' {
+		last++
+	}
+	return t.lex[first].kind == letters && t.isMark(last, ']')
 }
 
 // closesItem reports whether the item of a list ends before lexeme i.
