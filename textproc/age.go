@@ -38,8 +38,12 @@ func (t *Transformer) sexFirst(i int) int {
 
 // addAge adds the age and the sex of lexemes [from,to). Only the first age of a note is the patient's.
 func (t *Transformer) addAge(from, to int, years float64, who byte) int {
-	if t.aged {
-		return to
+	if n := len(t.events); n > 0 && t.events[n-1].effect == kin && t.events[n-1].end == int32(from) { // mother 45 yo
+		t.events[n-1].end = int32(to)
+		return t.addTyped(from, to, age)
+	}
+	if t.aged || from > 0 && t.effectAt(to) == kin { // 40F with 3 yo sister
+		return t.addTyped(from, to, age)
 	}
 	t.aged = true
 	if years < adultVitals {
@@ -63,6 +67,9 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		return 0, 0, 0
 	}
 	at := i + 1
+	if t.isGauge(i, at) || t.isTemperature(at) || t.isDistance(i, at) {
+		return 0, 0, 0
+	}
 	if t.isMark(at, '-') || i == 0 && t.isMark(at, '/') && t.sexAt(at+1) { // 67/M
 		at++
 	}
@@ -77,8 +84,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		if who == 0 {
 			end = t.skipPoint(end)
 		}
-	case unit.unit >= days && unit.unit <= years || unit.raw == "m" && (t.isMark(at+1, '/') || t.isMark(at+1, '.')) &&
-		t.is(at+2, "o"):
+	case unit.unit >= days && unit.unit <= years || unit.raw == "m" && t.isMonth(at):
 		hours := hoursOf[months]
 		if unit.unit != noUnit {
 			hours = hoursOf[unit.unit]
@@ -111,6 +117,12 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		}
 	}
 	return age, who, end
+}
+
+// isMonth reports whether the m at lexeme at, after a number, is a month: 6m old, 6 m/o.
+func (t *Transformer) isMonth(at int) bool {
+	return t.is(at+1, "old") || (t.isMark(at+1, '/') || t.isMark(at+1, '.')) && t.is(at+2, "o") ||
+		t.isMark(at+1, '-') && t.is(at+2, "old")
 }
 
 // leastFever is the least number that is read as degrees Fahrenheit in "102F", not as years.

@@ -27,6 +27,7 @@ type Concepts struct {
 	Concepts []Concept `json:"concepts"`
 	Senses   []Sense   `json:"senses"`
 	Triggers []Trigger `json:"triggers"`
+	Dialect  string    `json:"dialect,omitempty"` // see Dialects; "" for none: contradictions are left to the context
 }
 
 // Concept is one column for one meaning, whatever was typed.
@@ -60,6 +61,8 @@ type Trigger struct {
 	Effect  string `json:"effect"`
 	Concept string `json:"concept,omitempty"` // its own, if it has one
 }
+
+func (c *Concepts) speaks(dialects ...string) bool { return slices.Contains(dialects, c.Dialect) }
 
 // Builtin returns the built-in concepts. They must not be changed.
 func Builtin() *Concepts { return builtin() }

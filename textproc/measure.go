@@ -30,15 +30,18 @@ const worstPain = 10
 // The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure,
 // temperature and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for
 // glucose and A1C; of Serlin (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for
-// potassium; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. The ranges of
+// potassium; of NICE's guideline on pneumonia (2014) for CRP; of
+// the AABB (2023) and WHO (2011) for hemoglobin; of the European Society of Cardiology (2020) for high-sensitivity
+// troponin T; of the European guideline on hyponatraemia (Spasovski 2014) for sodium; of the Resuscitation Council UK for
+// capillary refill; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. The ranges of
 // durations, oxygen and lactate are our own.
 var (
 	heartRate = &measure{
 		name: "hr", spoken: "HR",
 		least: 15, most: 300, limits: []float64{41, 51, 91, 111, 131}, normal: 2, child: true, vital: true,
 		ranges:   []string{"<=40", "41-50", "51-90", "91-110", "111-130", ">=131"},
-		keys:     "hr|pulse|heart rate|pulse rate|p|tachycardia|tachycardic|tachy|bradycardia|bradycardic|brady",
-		concepts: true, needs: nextToVital,
+		keys:     "hr|pulse|heart rate|pulse rate|p|pr|tachycardia|tachycardic|tachy|bradycardia|bradycardic|brady",
+		concepts: true, needs: pulsing,
 	}
 	breathing = &measure{
 		name: "rr", spoken: "RR",
@@ -81,11 +84,12 @@ var (
 	glucose = &measure{
 		name: "glucose", spoken: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
-		keys: "glucose|bg|bs|bgl|cbg|fsbs|fsbg|fs|fsg|blood sugar|blood glucose|sugar|sugars|accucheck|accu check|" +
+		keys: "glucose|bg|bs|bgl|cbg|bm|bms|bsl|grbs|rbs|rbg|fbs|ppbs|dxt|hgt|capillary glucose|cap glucose|blood sugar level|" +
+			"random blood sugar|fsbs|fsbg|fs|fsg|blood sugar|blood glucose|sugar|sugars|accucheck|accu check|" +
 			"accu|dexi|dstick|d stick|chem strip|fingerstick|finger stick|glucometer|meter|glu|bgm|poc glucose|gluc|" +
 			"high glucose|glucose high|bs high|bg high|blood sugar high|sugar high|low glucose|glucose low|bs low|" +
 			"bg low|blood sugar low|sugar low",
-		concepts: true,
+		concepts: true, needs: sugar,
 	}
 	painScore = &measure{
 		name: "pain", spoken: "pain",
@@ -111,6 +115,27 @@ var (
 		name: "lactate", spoken: "lactate",
 		least: .2, most: 30, limits: []float64{2, 4}, ranges: []string{"<2", "2-3.9", ">=4"},
 		keys: "lactate|lactic|lactic acid",
+	}
+	sodium = &measure{
+		name: "na", spoken: "sodium", least: 90, most: 190, limits: []float64{120, 130, 135, 146}, normal: 3,
+		ranges: []string{"<120", "120-129", "130-134", "135-145", ">145"}, keys: "na|na+|sodium", needs: salty,
+	}
+	hemoglobin = &measure{ // g/dL
+		name: "hb", spoken: "hemoglobin", least: 1.5, most: 25, limits: []float64{7, 10, 12}, normal: 3,
+		ranges: []string{"<7", "7-9.9", "10-11.9", ">=12"}, keys: "hb|hgb|haemoglobin|hemoglobin",
+	}
+	protein = &measure{
+		name: "crp", spoken: "CRP", least: .1, most: 900, limits: []float64{20, 100.05},
+		ranges: []string{"<20", "20-100", ">100"}, keys: "crp",
+	}
+	troponinLevel = &measure{ // ng/L
+		name: "trop", spoken: "troponin", most: 1e6, limits: []float64{14.5, 52},
+		ranges: []string{"<=14", "15-51", ">=52"},
+		keys:   "troponin|troponins|trop|trops|hs trop|tnt|tni", concepts: true,
+	}
+	refill = &measure{ // seconds
+		name: "crt", spoken: "capillary refill", least: .5, most: 20, limits: []float64{2.05},
+		ranges: []string{"<=2s", ">2s"}, keys: "crt|cap refill|capillary refill|cap refill time|capillary refill time",
 	}
 	orientation = &measure{
 		name: "orient", spoken: "oriented ×",
@@ -156,7 +181,7 @@ var (
 
 	measures = []*measure{
 		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr,
-		potassium, lactate, orientation, duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
+		potassium, lactate, sodium, hemoglobin, protein, troponinLevel, refill, orientation, duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
 	}
 	measureTerms = numberTerms(measures)
 )

@@ -58,6 +58,9 @@ func (t *Transformer) word(i int) int {
 		if next := t.date(i); next > i {
 			return next
 		}
+		if t.isClass(i-1, dating) || t.is(i-1, "in", "of", "last", "early", "mid", "late", "next", "this", "until") {
+			return i + 1
+		}
 	}
 	if w.unit != noUnit {
 		if next := t.unitAlone(i); next > i {
@@ -167,6 +170,14 @@ func (t *Transformer) isMark(i int, c byte) bool { return i >= 0 && i < len(t.le
 
 func (t *Transformer) isNumber(i int) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == digits
+}
+
+// effectAt returns the effect of the word at lexeme i, if it is a trigger by itself.
+func (t *Transformer) effectAt(i int) effect {
+	if i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.node == nil || t.lex[i].word.node.entry == nil {
+		return none
+	}
+	return t.lex[i].word.node.entry.effect
 }
 
 // trigger records that lexemes [i,next) have an effect on the mentions near them.

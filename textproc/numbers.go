@@ -115,7 +115,7 @@ func (t *Transformer) digits(i int) int {
 	if end := t.age(i); end > 0 {
 		return end
 	}
-	if next > i+1 || !t.touchesLetters(next) || t.unitAt(next) != noUnit || t.is(next, "x") {
+	if next > i+1 || !t.touchesLetters(next) || t.unitAt(next) != noUnit || t.is(next, "x", "m", "percent") {
 		if end := t.counted(i, next, low, high); end > 0 {
 			return end
 		}
@@ -175,6 +175,9 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 	if t.isMark(next, '/') && t.isNumber(next+1) { // a date
 		return next + 2
 	}
+	if end := max(t.lasted(from, at, a, b), t.weeksOfForty(from, at, a, b)); end > 0 {
+		return end
+	}
 	switch {
 	case b == worstPain && a <= b:
 		if !t.isClass(from-1, dating) {
@@ -187,6 +190,30 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 		next++
 	}
 	return next
+}
+
+// partsOf are the units of durations written as a part of a week, a year or a day: 3/7, 2/52, 6/12, 1/24.
+var partsOf = map[float64]unit{7: days, 52: weeks, 12: months, 24: hours}
+
+// lasted reads a duration a/b of lexemes [from,at+3), or an age if "old" or, at the start of the note, a sex follows. Hours
+// and months need a word that makes the fraction a duration: elsewhere it is a date or an acuity of vision. It returns 0 if
+// there is none.
+func (t *Transformer) lasted(from, at int, a, b float64) int {
+	u, end := partsOf[b], at+3
+	if u == noUnit || a < 1 || a > 2*b || t.isClass(from-1, dating) {
+		return 0
+	}
+	if after, old := t.old(end); old || from == 0 && t.sexAt(end) {
+		var who byte
+		if end = after; t.sexAt(end) {
+			who, end = t.lex[end].word.sex, end+1
+		}
+		return t.addAge(from, end, a*hoursOf[u]/hoursOf[years], who)
+	}
+	if (u == hours || u == months) && !t.isClass(end, lastingCue) && !t.isClass(from-1, lastingCue) {
+		return 0
+	}
+	return t.elapsed(from, end, a*hoursOf[u])
 }
 
 // isPressure distinguishes a blood pressure from a date and an acuity of vision.
@@ -209,6 +236,12 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	}
 	if end := t.needle(i, at, high); end > 0 {
 		return end
+	}
+	if t.isGauge(i, at) || t.isTemperature(at) {
+		return at + 1
+	}
+	if t.isDistance(i, at) {
+		return t.fallen(i, at+1, high*feetOf[metres])
 	}
 	u, end := t.unitAt(at), at+1
 	switch u {
@@ -254,7 +287,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		return 0
 	}
 	switch {
-	case t.isMark(at, '%'):
+	case t.isMark(at, '%'), t.is(at, "percent"):
 		if t.isClass(end, airing) || t.isOxygen(end) || t.isOxygen(i-2) || t.is(i-1, "sat", "sats", "spo") ||
 			t.isNumber(end) && t.unitAt(end+1) == litres || t.isMark(end, '@') && t.unitAt(end+2) == litres ||
 			t.followsVital(i) {
@@ -329,6 +362,39 @@ func (t *Transformer) needle(i, at int, x float64) int {
 	return end
 }
 
+// isGauge reports whether the letter at lexeme at, after the number i, makes it the gauge of a tube: 16F foley.
+func (t *Transformer) isGauge(i, at int) bool {
+	const near = 3 // lexemes
+	if !t.is(at, "f", "fr", "fg", "french") {
+		return false
+	}
+	for k := max(0, i-near); k < min(len(t.lex), at+1+near); k++ {
+		if t.isClass(k, tubed) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTemperature reports whether the F at lexeme at, after a number, is a degree, though the number is not one of people.
+func (t *Transformer) isTemperature(at int) bool {
+	return t.is(at, "f") && t.is(at+1, "temp", "temps", "temperature", "fever")
+}
+
+// isDistance reports whether the m at lexeme at, after the number i, is a metre: fell 3m, from 6m, walked 50m.
+func (t *Transformer) isDistance(i, at int) bool {
+	const highest, near = 15, 3 // metres that people fall from more often than they have the age, and lexemes to look at
+	if !t.is(at, "m") || t.is(at+1, "old", "o") || t.isMark(at+1, '/') && t.is(at+2, "o") {
+		return false
+	}
+	for k := i - 1; k >= max(0, i-near) && (t.lex[k].kind == letters || t.lex[k].c == '~'); k-- {
+		if t.isClass(k, moving) || t.isClass(k, falling) && t.lex[i].value <= highest {
+			return true
+		}
+	}
+	return false
+}
+
 // isOxygen reports whether "o2" begins at lexeme i.
 func (t *Transformer) isOxygen(i int) bool {
 	return t.is(i, "o") && t.isNumber(i+1) && t.lex[i+1].value == 2 && t.lex[i+1].glued || t.is(i, "oxygen")
@@ -347,13 +413,19 @@ func (t *Transformer) lasting(i, at int, x float64) int {
 	if t.isClass(i-1, repeating) {
 		return end
 	}
-	end = t.one(i, end, duration, x*hoursOf[u])
+	end = t.elapsed(i, end, x*hoursOf[u])
+	if u == years && t.is(end-1, "ago") {
+		t.trigger(end-1, end, over)
+	}
+	return end
+}
+
+// elapsed adds a duration in hours of lexemes [i,end), with "ago" behind it, and returns the lexeme after them.
+func (t *Transformer) elapsed(i, end int, x float64) int {
+	end = t.one(i, end, duration, x)
 	if t.is(end, "ago") {
 		if n := len(t.mentions); n > 0 && t.mentions[n-1].measure == duration && t.mentions[n-1].first == int32(i) {
 			t.mentions[n-1].end = t.lex[end].end
-		}
-		if u == years {
-			t.trigger(end, end+1, over)
 		}
 		end++
 	}

@@ -18,17 +18,20 @@ func (t *Transformer) measured(i, next int, e *entry) int {
 	if !t.isNumber(at) || m.needs != nil && !m.needs(t, i, at) {
 		return 0
 	}
-	if u := t.unitAt(at + 1); m != glucose && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) ||
+	if u := t.unitAt(at + 1); m != glucose && m != refill && u.isTime() && !t.is(at+1, "h") && !t.rates(at+1) ||
 		t.is(at+1, "am", "pm") || t.isClass(at+1, month) && t.lex[at+1].glued {
 		return 0
 	}
-	if t.isMark(at+1, '/') || t.is(at+1, "over") {
+	if t.isMark(at+1, '/') && !t.is(at+2, "min", "minute", "mt") || t.is(at+1, "over") {
 		if end := t.measuredFraction(i, next, at, e); end > 0 {
 			return t.changed(end, m)
 		}
 		return 0
 	}
 	low, high, end := t.scaled(m, at)
+	if m == glucose && t.inMmol(i) && high < mostMmol && !t.lex[at].point && !t.is(end-2, "mmol") {
+		low, high = low*mgOfMmol, high*mgOfMmol
+	}
 	step := t.beyond(next, at) * m.step
 	if high+step <= m.most && low+step >= m.least {
 		low, high = low+step, high+step
@@ -43,6 +46,8 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 	case heartRate:
 		if t.is(end, "bpm") {
 			end++
+		} else if t.isMark(end, '/') && t.is(end+1, "min", "minute", "mt") {
+			end += 2
 		}
 	case duration:
 		low, high = low*hoursOf[days], high*hoursOf[days]
@@ -59,18 +64,29 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 			end++
 		}
 	case glucose:
-		if t.lex[at].point && high < 36 || t.is(end, "mmol") {
-			low, high = low*18.018, high*18.018
+		if t.lex[at].point && high < mostMmol || t.is(end, "mmol", "mmols") {
+			low, high = low*mgOfMmol, high*mgOfMmol
 		}
-		if t.is(end, "mmol", "mg") {
-			end++
-			if t.isMark(end, '/') && t.is(end+1, "l", "dl") {
-				end += 2
-			}
-		}
+		end = t.concentration(end)
 	case saturation:
-		if t.isMark(end, '%') {
+		if t.isMark(end, '%') || t.is(end, "percent") {
 			end++
+		}
+	case refill:
+		if t.unitAt(end) == seconds || t.is(end, "s") {
+			end++
+		}
+	case sodium, potassium, lactate, protein:
+		end = t.concentration(end)
+	case hemoglobin:
+		end = t.concentration(end)
+		if low >= leastGramsALitre {
+			low, high = low/10, high/10
+		}
+	case troponinLevel:
+		end = t.concentration(end)
+		if t.lex[at].point && high < 10 { // ng/mL, as ng/L
+			low, high = low*1000, high*1000
 		}
 	case painScore:
 		if after := t.outOfTen(end); after > 0 {
@@ -81,6 +97,29 @@ func (t *Transformer) scaled(m *measure, at int) (low, high float64, end int) {
 		end++
 	}
 	return low, high, end
+}
+
+// Units of glucose and hemoglobin.
+const (
+	mgOfMmol         = 18.018 // mg/dL in a mmol/L of glucose
+	mostMmol         = 36     // a glucose below is in mmol/L
+	leastGramsALitre = 30     // a hemoglobin from this on is in g/L
+)
+
+// inMmol reports whether the key of a glucose at lexeme i is one of countries that measure in mmol/L.
+func (t *Transformer) inMmol(i int) bool {
+	return t.is(i, "bsl", "bm", "bms") || t.is(i, "bgl") && t.v.settings.Concepts.speaks("au", "uk")
+}
+
+// concentration returns the lexeme after a unit such as mmol/l at i, or i if there is none.
+func (t *Transformer) concentration(i int) int {
+	if !t.is(i, "g", "mg", "ng", "mmol", "mmols", "meq", "umol", "pg") {
+		return i
+	}
+	if t.isMark(i+1, '/') && t.is(i+2, "l", "dl", "ml", "liter", "litre") {
+		return i + 3
+	}
+	return i + 1
 }
 
 // meterReads reads HI or LO, which a meter shows for a glucose out of its range, after the key of lexemes [i,next) and
@@ -251,6 +290,22 @@ func nextToVital(t *Transformer, key, number int) bool {
 func warm(t *Transformer, _, number int) bool {
 	x := t.lex[number].value
 	return x >= 32 && x <= 43 || x >= 90 && x <= 113
+}
+
+// sugar distinguishes a glucose from a bowel movement: BM 14.2, BM 9 mmol; other keys have no second meaning.
+func sugar(t *Transformer, key, number int) bool {
+	return !t.is(key, "bm", "bms") || t.lex[number].point || t.is(number+1, "mmol", "mmols") || t.v.settings.Concepts.speaks("uk")
+}
+
+// salty distinguishes sodium from "not applicable": Na 128.
+func salty(t *Transformer, _, number int) bool { return t.lex[number].value >= 90 }
+
+// pulsing distinguishes the pulse rate of PR 96 from a single letter, and from other numbers.
+func pulsing(t *Transformer, key, number int) bool {
+	if t.is(key, "pr") {
+		return t.lex[number].value >= 30 && t.unitAt(number+1) == noUnit
+	}
+	return nextToVital(t, key, number)
 }
 
 // saturated distinguishes a saturation from litres: o2 94.

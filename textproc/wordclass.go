@@ -22,10 +22,13 @@ const (
 	practice                    // follows a doctor without a name: the dr office
 	shortened                   // a full stop after it does not end a sentence
 	month
-	numbered // what has a number: "no" after it is one
-	recently // about today and yesterday
-	function // of the body: its change is a finding
-	leading  // begins a form that no table of surfaces can hold
+	moving     // a number of metres after it is a distance
+	tubed      // a tube: a number before F is its gauge
+	lastingCue // a fraction next to it is a duration: 6/12 hx
+	numbered   // what has a number: "no" after it is one
+	recently   // about today and yesterday
+	function   // of the body: its change is a finding
+	leading    // begins a form that no table of surfaces can hold
 )
 
 var classes = func() map[string]class {
@@ -33,7 +36,7 @@ var classes = func() map[string]class {
 	for c, words := range map[class]string{
 		filler: "of in to the on at a an his her my their",
 		separator: "of is was reads reading read score at to up now in the rate been level currently around about " +
-			"approx low high upper mid down times are were running over above under below greater more less than",
+			"approx dropped dropping drops fell falling decreased improved increased rose risen recorded measured low high upper mid down times are were running over above under below greater more less than",
 		falling:   "fell fall fallen falling jumped jump off ladder from height roof dropped drop thrown",
 		expecting: "preg pregnant pregnancy gestation gest gestational iup gravid ega ga gestationally",
 		labouring: "labor labour contractions contracting ctx lof srom fetal movement movements fm twins twin edd " +
@@ -50,12 +53,17 @@ var classes = func() map[string]class {
 			"monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun overnight",
 		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice speech mood " +
 			"sleep urination urine stool stools skin strength balance memory taste smell diet energy",
+		moving: "walk walked walks walking ran run running mobilised mobilises mobilising mobilizes et distance tolerance " +
+			"swam crawled from",
+		tubed:      "foley catheter cath ng ngt ogt nasogastric tube idc spc ett drain drains peg",
+		lastingCue: "ago hx h history of old duration post for x past last over about approx wk since",
 		numbered: "room rm bed bay ph phone tel telephone mobile cell nhs mrn ur urn hospital account acct chart case file " +
 			"ref flat house apt unit box ward id ic aadhaar medicare policy",
 		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
-		month:     "jan feb mar apr may jun jul aug sep sept oct nov dec",
-		leading:   "x c t l s g n v d y age aged twice mr mrs ms miss dr",
-		taking:    "took takes ingested swallowed",
+		month: "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september " +
+			"october november december",
+		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr",
+		taking:  "took takes ingested swallowed",
 	} {
 		for w := range strings.FieldsSeq(words) {
 			table[w] |= c
