@@ -15,6 +15,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		return err
 	}
 	v.leftSide = []*term{v.term("side:left")}
+	v.fracture = entries["fracture"]
 	for letter, name := range listLetters {
 		v.letters[letter] = entries[name]
 	}

@@ -22,6 +22,24 @@ var sensesFile string
 //go:embed concepts/status.tsv
 var statusFile string
 
+//go:embed concepts/uk.tsv
+var ukFile string
+
+//go:embed concepts/au.tsv
+var auFile string
+
+//go:embed concepts/in.tsv
+var inFile string
+
+//go:embed concepts/ca.tsv
+var caFile string
+
+//go:embed concepts/dialects.tsv
+var dialectsFile string
+
+// Dialects are the varieties of English whose words contradict those of others. The words that do not are in Builtin.
+var Dialects = []string{"us", "uk", "au", "in", "ca"}
+
 // Concepts map the words of nurses to their meaning. They are saved with a model.
 type Concepts struct {
 	Concepts []Concept `json:"concepts"`
@@ -71,6 +89,10 @@ var builtin = sync.OnceValue(func() *Concepts {
 	var c Concepts
 	err := cmp.Or(
 		lines(strings.NewReader(conceptsFile), 4, c.addConcept),
+		lines(strings.NewReader(ukFile), 4, c.addWords),
+		lines(strings.NewReader(auFile), 4, c.addWords),
+		lines(strings.NewReader(inFile), 4, c.addWords),
+		lines(strings.NewReader(caFile), 4, c.addWords),
 		lines(strings.NewReader(sensesFile), 5, c.addSense),
 		lines(strings.NewReader(statusFile), 3, c.addTrigger),
 	)
@@ -79,6 +101,32 @@ var builtin = sync.OnceValue(func() *Concepts {
 	}
 	return &c
 })
+
+// In returns the concepts as nurses of a dialect mean them: where dialects contradict each other and the context does
+// not decide, theirs does.
+func (c *Concepts) In(dialect string) (*Concepts, error) {
+	if !slices.Contains(Dialects, dialect) {
+		return nil, fmt.Errorf("%q is not one of the dialects %s", dialect, strings.Join(Dialects, ", "))
+	}
+	own := &Concepts{Concepts: c.Concepts, Triggers: c.Triggers, Dialect: dialect}
+	senses := make(map[string]string)
+	err := lines(strings.NewReader(dialectsFile), 3, func(fields []string) error {
+		if fields[0] == dialect {
+			senses[fields[1]] = fields[2]
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range c.Senses {
+		if sense := senses[s.Surface]; sense != "" && s.Where == "" {
+			s.Sense = sense
+		}
+		own.Senses = append(own.Senses, s)
+	}
+	return own, nil
+}
 
 // WithoutConcepts returns the triggers alone: every word is then its own term.
 func (c *Concepts) WithoutConcepts() *Concepts {
@@ -99,7 +147,7 @@ func (c *Concepts) With(r io.Reader) (*Concepts, error) {
 	if err := lines(r, 4, func(fields []string) error { return own.addSite(fields, of) }); err != nil {
 		return nil, err
 	}
-	all := &Concepts{Triggers: c.Triggers}
+	all := &Concepts{Triggers: c.Triggers, Dialect: c.Dialect}
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(own.Concepts, func(x Concept) bool { return x.Name == name })
 	}
@@ -162,7 +210,7 @@ func lines(r io.Reader, width int, add func(fields []string) error) error {
 	for number := 1; scanner.Scan(); number++ {
 		line := strings.TrimRight(strings.TrimPrefix(scanner.Text(), "\ufeff"), "\r")
 		fields := strings.Split(line, "\t")
-		if number == 1 && slices.Contains([]string{"concept", "surface", "trigger"}, fields[0]) ||
+		if number == 1 && slices.Contains([]string{"concept", "surface", "trigger", "dialect"}, fields[0]) ||
 			strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
@@ -182,6 +230,22 @@ func lines(r io.Reader, width int, add func(fields []string) error) error {
 	}
 	if err := scanner.Err(); err != nil {
 		return fmt.Errorf("reading concepts: %w", err)
+	}
+	return nil
+}
+
+// addWords adds a line of the table of a dialect: a concept, or surfaces of one that is there.
+func (c *Concepts) addWords(fields []string) error {
+	at := slices.IndexFunc(c.Concepts, func(x Concept) bool { return x.Name == fields[0] })
+	if at < 0 {
+		return c.addConcept(fields)
+	}
+	x := &c.Concepts[at]
+	if x.Kind != fields[2] {
+		return fmt.Errorf("kind %q of %q is elsewhere %q", fields[2], x.Name, x.Kind)
+	}
+	for s := range strings.SplitSeq(fields[1], "|") {
+		x.Surfaces = append(x.Surfaces, foldString(strings.TrimSpace(s)))
 	}
 	return nil
 }

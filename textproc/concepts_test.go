@@ -3,6 +3,7 @@ package textproc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -216,4 +217,88 @@ func FuzzWith(f *testing.F) {
 		}
 		checkSpans(t, table, reader.Tokens(table))
 	})
+}
+
+// A word that dialects use in different senses means what the chosen one means, unless the context decides.
+func TestDialects(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ dialect, note, want string }{
+		{"", "pd, cough", "pd,cough"},
+		{"us", "pd, cough", "police,cough"},
+		{"uk", "pd, cough", "personality_disorder,cough"},
+		{"in", "pd, cough", "peritoneal_dialysis,dialysis,cough"},
+		{"uk", "brought in by pd", "brought,police"},
+		{"", "bm 6", "bm"},
+		{"uk", "bm 6", "glucose:70-199"},
+		{"us", "bgl 22", "glucose:<54"},
+		{"au", "bgl 22", "glucose:200-599"},
+		{"", "cord", "cord"},
+		{"au", "cord", "copd"},
+		{"in", "ccf", "upper_respiratory_infection,fever"},
+		{"ca", "ccf", "heart_failure"},
+	} {
+		s := DefaultSettings()
+		if c.dialect != "" {
+			var err error
+			if s.Concepts, err = Builtin().In(c.dialect); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Reader(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(termsOf(r.Tokens(c.note)), ","); got != c.want {
+			t.Errorf("%s %q: got %s, want %s", c.dialect, c.note, got, c.want)
+		}
+	}
+	if _, err := Builtin().In("fr"); err == nil {
+		t.Error("no error for a dialect that there is not")
+	}
+}
+
+// The table of a dialect adds surfaces to a concept of the same kind only.
+func TestWordsOfADialect(t *testing.T) {
+	t.Parallel()
+	var c Concepts
+	for _, step := range []struct {
+		fields []string
+		want   string
+	}{
+		{[]string{"zebra", "zpx", "finding", ""}, ""},
+		{[]string{"zebra", "zpy", "finding", ""}, ""},
+		{[]string{"zebra", "zpz", "symptom", ""}, `kind "symptom" of "zebra" is elsewhere "finding"`},
+	} {
+		err := c.addWords(step.fields)
+		if got := fmt.Sprint(err); err == nil && step.want != "" || err != nil && got != step.want {
+			t.Errorf("%v: got %s, want %q", step.fields, got, step.want)
+		}
+	}
+	if got := strings.Join(c.Concepts[0].Surfaces, " "); got != "zpx zpy" {
+		t.Errorf("surfaces %s", got)
+	}
+}
+
+// Each sense of a dialect is a concept, and replaces one that the table of senses has.
+func TestSensesOfDialects(t *testing.T) {
+	t.Parallel()
+	names := make(map[string]bool)
+	for _, c := range Builtin().Concepts {
+		names[c.Name] = true
+	}
+	err := lines(strings.NewReader(dialectsFile), 3, func(fields []string) error {
+		last := slices.ContainsFunc(Builtin().Senses, func(s Sense) bool { return s.Surface == fields[1] && s.Where == "" })
+		for name := range strings.SplitSeq(fields[2], "+") {
+			if !names[name] {
+				t.Errorf("no concept %q", name)
+			}
+		}
+		if !last || !slices.Contains(Dialects, fields[0]) {
+			t.Errorf("%v replaces nothing", fields)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -30,7 +30,7 @@ const worstPain = 10
 // The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure,
 // temperature and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for
 // glucose and A1C; of Serlin (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for
-// potassium; of NICE's guideline on pneumonia (2014) for CRP; of
+// potassium; of NEWS2 for its own score; of NICE's guideline on pneumonia (2014) for CRP; of
 // the AABB (2023) and WHO (2011) for hemoglobin; of the European Society of Cardiology (2020) for high-sensitivity
 // troponin T; of the European guideline on hyponatraemia (Spasovski 2014) for sodium; of the Resuscitation Council UK for
 // capillary refill; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. The ranges of
@@ -133,6 +133,10 @@ var (
 		ranges: []string{"<=14", "15-51", ">=52"},
 		keys:   "troponin|troponins|trop|trops|hs trop|tnt|tni", concepts: true,
 	}
+	warning = &measure{
+		name: "news", spoken: "NEWS", most: 20, limits: []float64{5, 7}, ranges: []string{"0-4", "5-6", ">=7"},
+		keys: "news|news2|news score|ews|mews",
+	}
 	refill = &measure{ // seconds
 		name: "crt", spoken: "capillary refill", least: .5, most: 20, limits: []float64{2.05},
 		ranges: []string{"<=2s", ">2s"}, keys: "crt|cap refill|capillary refill|cap refill time|capillary refill time",
@@ -181,7 +185,7 @@ var (
 
 	measures = []*measure{
 		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr,
-		potassium, lactate, sodium, hemoglobin, protein, troponinLevel, refill, orientation, duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
+		potassium, lactate, sodium, hemoglobin, protein, troponinLevel, refill, warning, orientation, duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
 	}
 	measureTerms = numberTerms(measures)
 )

@@ -24,6 +24,8 @@ func (t *Transformer) mark(i int) int {
 		if end := t.bracketedSign(i); end > 0 {
 			return end
 		}
+	case '#':
+		return t.hash(i)
 	case '[':
 		return t.box(i)
 	case ')':
@@ -38,7 +40,7 @@ func (t *Transformer) mark(i int) int {
 func (t *Transformer) question(i int) int {
 	switch {
 	case t.lex[i].glued && i > 0 && t.lex[i-1].kind != mark && !t.touchesNext(i), i+1 == len(t.lex) ||
-		t.lex[i+1].kind == mark && t.lex[i+1].c != '?':
+		t.lex[i+1].kind == mark && t.lex[i+1].c != '?' && t.lex[i+1].c != '#':
 		t.trigger(i, i+1, unsure)
 	default:
 		t.trigger(i, i+1, maybe)
@@ -144,6 +146,18 @@ func (t *Transformer) bracketedSign(i int) int {
 	t.status = true
 	t.events = append(t.events, event{kind: kind, lex: int32(i)})
 	return next
+}
+
+// hash reads # as a fracture, which nurses write before the bone or after it: # left wrist, NOF#. Before a number, or after
+// what has one, it is a number.
+func (t *Transformer) hash(i int) int {
+	before := i > 0 && (t.lex[i-1].kind == letters || t.lex[i-1].c == '?')
+	if t.v.fracture == nil || t.isNumber(i+1) || t.isClass(i-1, numbered) || !before && (i+1 >= len(t.lex) ||
+		t.lex[i+1].kind != letters) {
+		return i + 1
+	}
+	t.add(i, i+1, t.v.fracture.terms, t.v.fracture.parts, t.v.fracture, nil)
+	return i + 1
 }
 
 // box reads a box at i that is ticked, [x], or not, [ ]. What follows an empty one up to the next is denied, or what

@@ -33,6 +33,7 @@ type Vectorizer struct {
 	terms    map[string]*term
 	typed    [](*term) // of measures, by number
 	leftSide []*term
+	fracture *entry           // what # means
 	joined   map[string]*node // "chestpain"
 	not      *node            // of the surfaces that begin with "not"
 	speller  speller

@@ -43,7 +43,7 @@ var classes = func() map[string]class {
 			"vag vaginal",
 		dating:   "on since lmp until til from by",
 		breathed: "nc nrb oxygen nasal mask via hfnc non nonrebreather cannula by n bipap cpap vent",
-		airing:   "ra room on ora",
+		airing:   "ra room on ora oa air",
 		needled: "iv piv angio angiocath catheter cath needle butterfly saline place placed inserted patent access " +
 			"ac rac lac fa forearm hand wrist antecubital ej",
 		practice: "office ofc offices appt appointment visit order orders note clinic referral advised advises " +

@@ -18,6 +18,7 @@ import (
 type tokensCmd struct {
 	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)."`
 	Concepts string     `help:"File of concepts that extend or, with the same name, replace the built-in ones; none: single words only." placeholder:"FILE|none" xor:"settings"`
+	Dialect  string     `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au, in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	ModelDir string     `help:"Model store: read the text like its champion." placeholder:"DIR" xor:"settings"`
 	Model    string     `help:"Model of --model-dir." default:"_other" placeholder:"NAME"`
 	Output   cli.Format `help:"Format: table, or json with one line per note." enum:"table,json" default:"table" short:"o"`
@@ -95,26 +96,33 @@ func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 	}
 	s := textproc.DefaultSettings()
 	var err error
-	if s.Concepts, err = concepts(c.Concepts); err != nil {
+	if s.Concepts, err = concepts(c.Concepts, c.Dialect); err != nil {
 		return nil, err
 	}
 	return textproc.Reader(s)
 }
 
-// concepts returns the built-in concepts extended by a file, or nil without a file.
-func concepts(path string) (*textproc.Concepts, error) {
-	switch path {
-	case "":
-		return nil, nil
-	case "none":
+// concepts returns the built-in concepts in a dialect and extended by a file, or nil without both.
+func concepts(path, dialect string) (*textproc.Concepts, error) {
+	if path == "none" {
 		return textproc.Builtin().WithoutConcepts(), nil
+	}
+	c := textproc.Builtin()
+	if dialect != "" {
+		var err error
+		if c, err = c.In(dialect); err != nil {
+			return nil, err
+		}
+	}
+	if path == "" {
+		return c, nil
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening concepts: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
-	c, err := textproc.Builtin().With(f)
+	c, err = c.With(f)
 	if err != nil {
 		return nil, fmt.Errorf("file %s: %w", path, err)
 	}

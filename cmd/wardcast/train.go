@@ -85,6 +85,7 @@ type head struct {
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
 	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; with 0 cross-validation chooses this and --stop-words." default:"0"`
 	Concepts    string   `help:"File of concepts that extend or, with the same name, replace the built-in ones: concept, surfaces, kind and note, separated by tabs; none: single words only." placeholder:"FILE|none"`
+	Dialect     string   `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au, in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	Status      bool     `help:"Use separate terms for findings that are denied, possible, past or another person's." default:"true" negatable:""`
 	Numbers     bool     `help:"Use vital signs, scores, doses and durations in the text as terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Correct misspelled words of the concepts." default:"true" negatable:""`
@@ -112,7 +113,7 @@ func (h *head) apply(s *train.Settings) error {
 	s.Text.KeepStopWords, s.Pieces, s.ChooseText = h.StopWords == "keep", h.Pieces, h.NGrams == 0 &&
 		h.StopWords == "auto"
 	var err error
-	if s.Text.Concepts, err = concepts(h.Concepts); err != nil {
+	if s.Text.Concepts, err = concepts(h.Concepts, h.Dialect); err != nil {
 		return err
 	}
 	if h.Alpha != nil {
