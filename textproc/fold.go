@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// folder rewrites text that is not all ASCII for the scanner, and remembers where every byte came from. Its buffers are
+// folder rewrites text that is not all ASCII, or has markup, for the scanner, and remembers where every byte came from. Its buffers are
 // reused.
 type folder struct {
 	text       []byte // folded
@@ -30,7 +30,12 @@ func (f *folder) run(text string) {
 	f.text, f.start, f.end = f.text[:0], f.start[:0], f.end[:0]
 	for i := 0; i < len(text); {
 		end := i + 1
-		if c := text[i]; c >= utf8.RuneSelf || end < len(text) && text[end] >= utf8.RuneSelf {
+		if plain, after := markup(text, i); after > 0 {
+			for _, r := range plain {
+				f.segment(string(r))
+			}
+			end = after
+		} else if c := text[i]; c >= utf8.RuneSelf || end < len(text) && text[end] >= utf8.RuneSelf {
 			end = sequence(text, i)
 			f.segment(text[i:end])
 		} else {

@@ -24,8 +24,8 @@ type lexeme struct {
 	value      float64
 }
 
-// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII: such
-// text has to be folded first.
+// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII, or begins
+// markup: such text has to be folded first.
 func (t *Transformer) scan(text string) bool {
 	t.lex = t.lex[:0]
 	glued, slash := false, false
@@ -47,6 +47,11 @@ func (t *Transformer) scan(text string) bool {
 			glued = false
 			continue
 		case c < utf8.RuneSelf:
+			if !t.folded && (c == '&' || c == '<' || c == '\\') {
+				if _, end := markup(text, i); end > 0 {
+					return false
+				}
+			}
 			i++
 			l.kind, l.c, l.word = mark, c, t.v.marks[c]
 			slash = slash || c == '/'
@@ -126,7 +131,7 @@ func (t *Transformer) letters(text string, i int) int {
 			n++
 			i++
 			continue
-		case c == '\'':
+		case c == '\'' || c == '`':
 			if !startsWithLetter(text[i+1:]) {
 				break
 			}
