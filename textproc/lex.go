@@ -27,7 +27,7 @@ type lexeme struct {
 // scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII, or begins
 // markup: such text has to be folded first.
 func (t *Transformer) scan(text string) bool {
-	t.lex = t.lex[:0]
+	t.lex, t.at = t.lex[:0], false
 	glued, slash := false, false
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -55,6 +55,7 @@ func (t *Transformer) scan(text string) bool {
 			i++
 			l.kind, l.c, l.word = mark, c, t.v.marks[c]
 			slash = slash || c == '/'
+			t.at = t.at || c == '@' && l.glued
 			if c == '\n' {
 				glued = false
 			}

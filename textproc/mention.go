@@ -13,6 +13,7 @@ type mention struct {
 	status      Status
 	clause      int32
 	stop        bool // a stop word
+	named       bool // the word may be a name, so that its pieces do not count
 	plain       bool // the term counts as it is in spite of the status: a chronic disease of the past
 }
 
@@ -46,6 +47,11 @@ func (t *Transformer) recognize() {
 func (t *Transformer) word(i int) int {
 	l := &t.lex[i]
 	w := l.word
+	if t.at {
+		if next := t.address(i); next > i {
+			return next
+		}
+	}
 	if w == nil { // noise
 		return i + 1
 	}
@@ -82,6 +88,9 @@ func (t *Transformer) word(i int) int {
 		t.events = append(t.events, event{kind: minusAfter, lex: int32(i)})
 		return i + 2
 	}
+	if next := t.postcode(i); next > i {
+		return next
+	}
 	t.plain(i)
 	return i + 1
 }
@@ -93,6 +102,7 @@ func (t *Transformer) plain(i int) {
 		return
 	}
 	t.add(i, i+1, w.stem[:], 0, nil, nil)
+	t.mentions[len(t.mentions)-1].named = !w.listed && t.isNamed(i)
 	if w.stop {
 		t.events = t.events[:len(t.events)-1]
 		t.mentions[len(t.mentions)-1].stop = true

@@ -1,9 +1,14 @@
 package textproc
 
-// titled reads a title at i and the name after it, such as "Mrs Smith" or "Dr. J. Jones", and returns the next lexeme.
-// Names are not terms. It returns i if no name follows. A word of the concepts is not read as a name in three places:
-// after "dr" or "ms" without a full stop, after "ms." inside a sentence, and after an article ("the dr. fever"). Inside
-// a sentence, "miss" is a verb.
+import (
+	"slices"
+	"strings"
+)
+
+// titled reads a title or a role at i and the names after it, such as "Mrs Smith", "Mr John Whitfield" or "NP Garcia", and
+// returns the next lexeme. Names are not terms. It returns i if no name follows. A word of the concepts is not read as a
+// name in four places: after "dr" or "ms" without a full stop, after "ms." inside a sentence, after an article ("the dr.
+// fever"), and after a role ("nurse fever"). Inside a sentence, "miss" is a verb.
 func (t *Transformer) titled(i int) int {
 	if t.is(i, "miss") && !t.beginsSentence(i) {
 		return i
@@ -19,25 +24,162 @@ func (t *Transformer) titled(i int) int {
 			at++
 		}
 	}
-	if at >= len(t.lex) || t.lex[at].kind != letters {
+	if at >= len(t.lex) || t.lex[at].kind != letters || !t.mayBeName(at) {
 		return i
 	}
 	if w := t.lex[at].word; w != nil {
-		if len(w.raw) == 1 || w.stop || w.unit != noUnit || w.class&(acting|month|practice) != 0 {
-			return i
-		}
 		own := w.node != nil && w.correct == w && w.node.entry != nil
-		if own && (w.node.entry.effect != none || !t.namesFindings(i, point)) {
+		switch {
+		case own && (w.node.entry.effect != none || !t.namesFindings(i, point)):
+			return i
+		case t.isClass(i, role) && !t.isUnknown(at):
 			return i
 		}
 	}
-	if t.is(i, "ms") && t.senseOf(i, i+1, t.lex[i].word.node.entry) != nil {
+	if t.is(i, "ms") && t.lex[i].word.node != nil && t.lex[i].word.node.entry != nil &&
+		t.senseOf(i, i+1, t.lex[i].word.node.entry) != nil {
 		return i
 	}
-	for at++; t.isMark(at, '-') && t.lex[at].glued && t.touchesLetters(at+1); {
-		at += 2
+	return t.names(at+1, false)
+}
+
+// mayBeName reports whether the word at i may be the first name after a title: no single letter, function word, unit,
+// verb, month, or word for a doctor without a name.
+func (t *Transformer) mayBeName(i int) bool {
+	w := t.lex[i].word
+	return w == nil || len(w.raw) > 1 && !w.stop && w.unit == noUnit && w.class&(acting|month|practice|aside) == 0
+}
+
+// names returns the lexeme after the names that go on at lexeme i: up to two more words that no table has, and the parts
+// of one with hyphens. Commas may stand between if commas is set: Garcia, Maria.
+func (t *Transformer) names(i int, commas bool) int {
+	const most = 2
+	for n := 0; ; {
+		switch next := i + 1; {
+		case t.isMark(i, '-') && t.lex[i].glued && t.touchesLetters(next):
+			i += 2
+		case n < most && (commas && t.isUnlisted(i) || t.isUnknown(i) && !t.inflected(i)):
+			i, n = next, n+1
+		case n < most && commas && t.isMark(i, ',') && t.isUnlisted(next):
+			i, n = next+1, n+1
+		default:
+			return i
+		}
 	}
-	return at
+}
+
+// isUnknown reports whether a word stands at lexeme i that no table has, so that it may be a name.
+func (t *Transformer) isUnknown(i int) bool {
+	if !t.isUnlisted(i) {
+		return false
+	}
+	w := t.lex[i].word
+	if w == nil {
+		return true
+	}
+	_, common := english()[w.raw]
+	return !common
+}
+
+// isUnlisted is isUnknown, but for common English words and first names that look like a misspelled finding.
+func (t *Transformer) isUnlisted(i int) bool {
+	if i < 0 || i >= len(t.lex) || t.lex[i].kind != letters {
+		return false
+	}
+	w := t.lex[i].word
+	if w == nil {
+		return true
+	}
+	return !w.listed && !w.stop && len(w.raw) > 1
+}
+
+// inflected reports whether the word at i ends like a verb, an adverb or an adjective: Mr Smith unsteady, limping.
+func (t *Transformer) inflected(i int) bool {
+	w := t.lex[i].word
+	return w != nil && slices.ContainsFunc([]string{"ed", "ing", "ly", "ful", "less", "ous", "able", "ive", "ical", "ness"},
+		func(ending string) bool { return strings.HasSuffix(w.raw, ending) })
+}
+
+// called reads "Pt Name: Garcia, Maria" at i and returns the lexeme after it. It returns i if no name follows.
+func (t *Transformer) called(i int) int {
+	at := i + 1
+	if !t.isMark(at, ':') && !t.is(i-1, "pt", "pts", "patient", "patients", "full", "first", "last", "family", "given") {
+		return i
+	}
+	for t.isMark(at, ':') || t.isMark(at, '-') || t.is(at, "is") {
+		at++
+	}
+	if at >= len(t.lex) || t.lex[at].kind != letters || !t.mayBeName(at) {
+		return i
+	}
+	return t.names(at+1, true)
+}
+
+// isNamed reports whether the word at i, which no table has, stands behind a relative or a word such as "by", with at most
+// two other such words and a mark between: mother, Jane Okoro; seen by Garcia. It may be a name: it stays a term, which the
+// vocabulary has if several patients share it, but its pieces do not count.
+func (t *Transformer) isNamed(i int) bool {
+	const most = 3 // lexemes between
+	for k := i - 1; k >= max(0, i-1-most); k-- {
+		switch {
+		case t.isClass(k, naming) || t.effectAt(k) == kin:
+			return true
+		case t.lex[k].c == ',' || t.lex[k].c == ':' || t.lex[k].c == '(' || t.lex[k].c == '-' || t.isUnknown(k):
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// address reads the e-mail address that begins at lexeme i and returns the lexeme after it, or i if there is none.
+func (t *Transformer) address(i int) int {
+	at, end := false, i
+	for end < len(t.lex) && (end == i || t.lex[end].glued) && (t.lex[end].kind != mark ||
+		strings.IndexByte("@.-_+", t.lex[end].c) >= 0) {
+		at = at || t.lex[end].c == '@' && end > i && t.lex[end-1].kind != mark && end+1 < len(t.lex) &&
+			t.touchesLetters(end+1)
+		end++
+	}
+	if !at {
+		return i
+	}
+	if t.lex[end-1].c == '.' { // of the sentence
+		end--
+	}
+	return end
+}
+
+// street reads the street and its number at lexeme i, 12 Acacia Avenue, and returns the lexeme after it. It returns i if
+// there is none.
+func (t *Transformer) street(i int) int {
+	const most = 3 // words of its name
+	for at := i + 1; at <= i+1+most && at < len(t.lex); at++ {
+		switch {
+		case at > i+1 && t.isClass(at, streets):
+			return at + 1
+		case !t.isUnknown(at) || t.lex[at].glued:
+			return i
+		}
+	}
+	return i
+}
+
+// postcode reads a postcode of the United Kingdom at i, SW1A 1AA, and returns the lexeme after it, or i.
+func (t *Transformer) postcode(i int) int {
+	at := i + 1
+	if w := t.lex[i].word; w == nil || len(w.raw) > 2 || w.class != 0 && len(w.raw) == 1 || !t.isNumber(at) || !t.lex[at].glued {
+		return i
+	}
+	at++
+	if at < len(t.lex) && t.touchesLetters(at) && t.lex[at].end-t.lex[at].start == 1 {
+		at++
+	}
+	if t.isNumber(at) && !t.lex[at].glued && t.lex[at].end-t.lex[at].start == 1 && at+1 < len(t.lex) && t.touchesLetters(at+1) &&
+		t.lex[at+1].end-t.lex[at+1].start == 2 && t.unitAt(at+1) == noUnit {
+		return at + 2
+	}
+	return i
 }
 
 // isInitial reports whether lexeme i is a single letter before a word, with a full stop or without.

@@ -87,6 +87,9 @@ func (t *Transformer) digits(i int) int {
 	if end := t.date(i); end > 0 {
 		return end
 	}
+	if end := t.street(i); end > i {
+		return end
+	}
 	if t.numbers(i) {
 		t.events = append(t.events, event{kind: ended, lex: int32(i)})
 		t.clause++
@@ -456,8 +459,11 @@ func (t *Transformer) special(i int) int {
 		return max(i, t.numeral(i))
 	case w.raw == "twice":
 		return t.one(i, i+1, count, 2)
-	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr" || w.raw == "miss":
+	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr" || w.raw == "miss" || w.raw == "prof" ||
+		w.class&role != 0:
 		return t.titled(i)
+	case w.raw == "name":
+		return t.called(i)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {
 			return end

@@ -18,7 +18,7 @@ var (
 
 // Tokenizer identifies the scanner, folding, numbers, senses and statuses, which settings cannot describe. A vectorizer
 // with a different tokenizer or stemmer is refused, because its rows would differ.
-const Tokenizer = "wardcast-2"
+const Tokenizer = "wardcast-3"
 
 // Weighting names the value of a term in a row.
 type Weighting string

@@ -54,6 +54,7 @@ type Transformer struct {
 	status   bool // some mention may not be affirmed
 	aged     bool // an age stands in the note
 	plus     bool // a plus sign between spaces stands in the note
+	at       bool // an @ that touches the word before it stands in the note
 	closing  bool // a sign stands after its mention in the note
 	list     listState
 

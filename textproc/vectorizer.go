@@ -55,6 +55,7 @@ type word struct {
 	sex      byte       // 'm' or 'f' of a word for the sex next to an age, else 0
 	value    float64    // of a number written as a word, else 0
 	cuttings [2]cutting // affirmed, and not
+	listed   bool       // it stands in the tables
 	shared   bool       // it stands in the tables or in notes of several patients, so it is not a patient's name
 }
 
@@ -157,6 +158,9 @@ func newVectorizer(s Settings) (*Vectorizer, error) {
 	}
 	for stop := range v.stops {
 		v.keep(stop)
+	}
+	for _, w := range v.words.all() {
+		w.listed = true
 	}
 	return v, nil
 }

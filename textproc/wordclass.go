@@ -25,11 +25,17 @@ const (
 	moving     // a number of metres after it is a distance
 	tubed      // a tube: a number before F is its gauge
 	lastingCue // a fraction next to it is a duration: 6/12 hx
+	role       // of staff: a word after it that no table has is a name
+	naming     // a word after it that no table has may be a name
+	streets    // closes the name of a street
 	numbered   // what has a number: "no" after it is one
 	recently   // about today and yesterday
 	function   // of the body: its change is a finding
 	leading    // begins a form that no table of surfaces can hold
 )
+
+// roles are those of people whose names notes give.
+const roles = "nurse np rn lpn rpn officer deputy sgt sergeant constable cst detective paramedic"
 
 var classes = func() map[string]class {
 	table := make(map[string]class)
@@ -46,7 +52,8 @@ var classes = func() map[string]class {
 		airing:   "ra room on ora oa air",
 		needled: "iv piv angio angiocath catheter cath needle butterfly saline place placed inserted patent access " +
 			"ac rac lac fa forearm hand wrist antecubital ej",
-		practice: "office ofc offices appt appointment visit order orders note clinic referral advised advises " +
+		practice: "notified aware called triage states stated reports assessed evaluated saw says told requests concerned " +
+			"attending present bedside at on in to from line specialist practitioner home station assessment review office ofc offices appt appointment visit order orders note clinic referral advised advises " +
 			"recommended recommends recommendation instructions refused",
 		repeating: "q every each per",
 		recently: "now currently today tonight morning afternoon evening night yesterday noon lunch breakfast dinner ongoing onwards " +
@@ -62,8 +69,12 @@ var classes = func() map[string]class {
 		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
 		month: "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september " +
 			"october november december",
-		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr",
-		taking:  "took takes ingested swallowed",
+		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr prof name " + roles,
+		role:    roles,
+		naming:  "by per named called contact carer caregiver nok mr mrs ms miss dr prof " + roles,
+		streets: "street st road rd avenue ave lane ln drive dr crescent cres court close place terrace way blvd boulevard " +
+			"highway hwy nagar colony marg parade grove square gardens",
+		taking: "took takes ingested swallowed",
 	} {
 		for w := range strings.FieldsSeq(words) {
 			table[w] |= c
