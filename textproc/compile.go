@@ -15,9 +15,15 @@ func (v *Vectorizer) compile(c *Concepts) error {
 		return err
 	}
 	v.leftSide = []*term{v.term("side:left")}
-	v.fracture = entries["fracture"]
+	named := func(name string) *entry { // nil if a site's table drops it
+		if e := entries[name]; e != nil && e.terms != nil {
+			return e
+		}
+		return nil
+	}
+	v.fracture = named("fracture")
 	for letter, name := range listLetters {
-		v.letters[letter] = entries[name]
+		v.letters[letter] = named(name)
 	}
 	v.names = make(map[string]bool)
 	for text := range v.terms {

@@ -302,3 +302,37 @@ func TestSensesOfDialects(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Any table that validates reads any note: the fuzzer changes the table and the note together, with the built-in concepts
+// beside it and without them.
+func FuzzTablesAndNotes(f *testing.F) {
+	for table, note := range map[string]string{
+		"":                                     "Ms Smith",
+		"zebra\tms zz1|zpx\tadmin\tours":       "Pt Name: Garcia, Maria. Ms zz1",
+		"a+b\tdr zz|name\tfinding\tparts=q,r:": "Dr. J. Burns seen by NP Okoro, mother Jane",
+		"nurse\tnurse|np|by\tsymptom":          "NP Okoro, +LOC -ve fever # NOF [ ] sob",
+		"a\t#1|-ve x\tfinding\tlasting:":       "12 Elm St SW1A 1AA a.b@c.de #1 -ve x",
+		"fracture\tfx\thistory\tdropped:":      "# NOF 31+4/40 3/7 BM 4 PR 96",
+		"nausea\tzq\tadmin\tdropped:":          "-n -v a &amp; b<br>&#39; \\T\\",
+		"x\tno zz|not\tfinding\tends:":         "no meds, cp - x not zz",
+		"mother\tmum zz\thistory\tnow:":        "allergies: penicillin (rash), mum zz 45 yo",
+		"t\t5 zq|½9\ttreatment":                "off lithium quit 2018 1) a 2) 5 zq",
+	} {
+		f.Add(table, note)
+	}
+	f.Fuzz(func(t *testing.T, table, note string) {
+		for _, base := range []*Concepts{Builtin(), Builtin().WithoutConcepts()} {
+			c, err := base.With(strings.NewReader(conceptsHeader + table))
+			if err != nil {
+				return
+			}
+			s := DefaultSettings()
+			s.Concepts = c
+			reader, err := Reader(s)
+			if err != nil {
+				return
+			}
+			checkSpans(t, note, reader.Tokens(note))
+		}
+	})
+}

@@ -271,7 +271,7 @@ func TestSettingsJSON(t *testing.T) {
 		`"max_df":1,"max_terms":0,"n_grams":1,` +
 		`"status":true,"numbers":true,"age":true,"spelling":true,"concepts":{"concepts":[{"name":"fracture",` +
 		`"surfaces":["fx"],"kind":"finding"}],"senses":null,"triggers":null},` +
-		`"stop_words":[],"keep_stop_words":false,"tokenizer":"wardcast-2","stemmer":"snowball-porter2 kljensen ` +
+		`"stop_words":[],"keep_stop_words":false,"tokenizer":"wardcast-3","stemmer":"snowball-porter2 kljensen ` +
 		`v0.10.0 (pre-2023)"}`
 	got, err := json.Marshal(s)
 	if err != nil {
