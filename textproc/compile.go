@@ -105,6 +105,15 @@ func (v *Vectorizer) insertConcepts(c *Concepts, entries map[string]*entry) erro
 	for i := range c.Concepts {
 		for _, s := range c.Concepts[i].Surfaces {
 			v.join(s)
+			if rest, found := strings.CutPrefix(s, "no "); found && !strings.HasSuffix(s, "*") {
+				n, err := v.insert("nil " + rest) // nil allergies
+				if err != nil {
+					return err
+				}
+				if n.entry == nil {
+					n.entry = entries[c.Concepts[i].Name]
+				}
+			}
 		}
 	}
 	return nil

@@ -318,7 +318,7 @@ func beginAllergies(t *Transformer, s *scope, i int) {
 	next := int(t.events[i].end)
 	switch {
 	case t.is(next-1, "to"), t.isMark(next, ':'), t.isMark(next, '-'), t.isMark(next, '('):
-		s.allergic = true
+		s.allergic, s.past = true, false
 	case i > 0 && t.events[i-1].kind == mentioned && (t.isTreatment(i-1) || t.kindAt(i-1) == aWord): // penicillin allergy
 		t.backward(i, Historical, true)
 	}

@@ -103,6 +103,12 @@ func (t *Transformer) inflected(i int) bool {
 // called reads "Pt Name: Garcia, Maria" at i and returns the lexeme after it. It returns i if no name follows.
 func (t *Transformer) called(i int) int {
 	at := i + 1
+	if !t.is(i, "name") { // Patient: Sarah Okoro
+		if t.isMark(at, ':') && t.isUnlisted(i+2) {
+			return t.names(i+3, true)
+		}
+		return i
+	}
 	if !t.isMark(at, ':') && !t.is(i-1, "pt", "pts", "patient", "patients", "full", "first", "last", "family", "given") {
 		return i
 	}

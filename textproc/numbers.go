@@ -386,12 +386,12 @@ func (t *Transformer) isTemperature(at int) bool {
 
 // isDistance reports whether the m at lexeme at, after the number i, is a metre: fell 3m, from 6m, walked 50m.
 func (t *Transformer) isDistance(i, at int) bool {
-	const highest, near = 15, 3 // metres that people fall from more often than they have the age, and lexemes to look at
+	const highest, near = 15, 8 // metres that people fall from more often than they have the age, and lexemes to look at
 	if !t.is(at, "m") || t.is(at+1, "old", "o") || t.isMark(at+1, '/') && t.is(at+2, "o") {
 		return false
 	}
-	for k := i - 1; k >= max(0, i-near) && (t.lex[k].kind == letters || t.lex[k].c == '~'); k-- {
-		if t.isClass(k, moving) || t.isClass(k, falling) && t.lex[i].value <= highest {
+	for k := i - 1; k >= max(0, i-near) && (t.lex[k].kind != mark || t.lex[k].c == '~'); k-- {
+		if t.isClass(k, moving) && k >= i-2 || t.isClass(k, falling) && t.lex[i].value <= highest {
 			return true
 		}
 	}
@@ -462,7 +462,7 @@ func (t *Transformer) special(i int) int {
 	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr" || w.raw == "miss" || w.raw == "prof" ||
 		w.class&role != 0:
 		return t.titled(i)
-	case w.raw == "name":
+	case w.raw == "name" || (w.raw == "pt" || w.raw == "patient") && t.isMark(i+1, ':'):
 		return t.called(i)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {

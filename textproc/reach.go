@@ -302,7 +302,7 @@ func (t *Transformer) continuesDenial(s *scope, i int) bool {
 		return false
 	case s.by == denies:
 		return true
-	case s.what == nothingYet:
+	case s.what == nothingYet, s.what == aFinding && t.kindAt(i) == asideOnly: // nil LOC, collar on
 		return false
 	case s.what == asideOnly || s.what == aTest && s.by == negative:
 		return t.kindAt(i) == s.what
@@ -415,7 +415,7 @@ search:
 		switch e.kind {
 		case ended, listOpened, listItem, listLine:
 			break search
-		case comma:
+		case comma, dash:
 			if at >= 0 || word >= 0 || only {
 				break search
 			}

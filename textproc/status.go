@@ -89,6 +89,7 @@ func (t *Transformer) assignStatus() {
 			s.sign, s.kin = 0, -1
 		case colon: // r/o cva: slurred speech, but not r/o: cva
 			s.uncertain = s.uncertain && t.events[i-1].kind == triggered
+			t.endHeading(s, i)
 			if s.by != denies { // not obtainable. referring diagnosis: syncope
 				s.settle()
 			}
@@ -117,6 +118,21 @@ func (t *Transformer) assignStatus() {
 	}
 }
 
+// endHeading ends a list of the past or of allergies before the next heading, whose colon is event i: pmh: dm, meds: insulin.
+func (t *Transformer) endHeading(s *scope, i int) {
+	if !s.past && !s.allergic || i == 0 || t.events[i-1].kind != mentioned {
+		return
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	if m.entry == nil || m.entry.kind != "treatment" && m.entry.kind != "admin" || m.last != t.events[i].lex {
+		return
+	}
+	s.past, s.allergic = false, false
+	if m.status == Historical {
+		t.setStatus(m, Affirmed)
+	}
+}
+
 // mention gives the mention of event i its status.
 func (t *Transformer) mention(s *scope, i int) {
 	m := &t.mentions[t.events[i].mention]
@@ -134,6 +150,9 @@ func (t *Transformer) mention(s *scope, i int) {
 			s.denied = 0
 		}
 		s.past, s.another = s.past && !s.begun, false
+	}
+	if s.by == negative && s.what == aTest && !m.isTest() && m.entry != nil && !t.isListed(int(m.first), false) {
+		s.denied = 0 // neg troponin at outside hospital
 	}
 	s.refused = s.refused || m.entry != nil && t.is(int(m.first), "no") // no allergies, no meds, rash
 	if m.entry != nil && m.entry.now && (s.past || s.allergic || !s.fresh) {

@@ -69,7 +69,7 @@ var classes = func() map[string]class {
 		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
 		month: "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september " +
 			"october november december",
-		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr prof name " + roles,
+		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr prof name pt patient " + roles,
 		role:    roles,
 		naming:  "by per named called contact carer caregiver nok mr mrs ms miss dr prof " + roles,
 		streets: "street st road rd avenue ave lane ln drive dr crescent cres court close place terrace way blvd boulevard " +
