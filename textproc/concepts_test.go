@@ -303,8 +303,8 @@ func TestSensesOfDialects(t *testing.T) {
 	}
 }
 
-// Any table that validates reads any note: the fuzzer changes the table and the note together, with the built-in concepts
-// beside it and without them.
+// Any table that validates reads any note: the fuzzer changes the table and the note together, with the built-in
+// concepts beside it and without them.
 func FuzzTablesAndNotes(f *testing.F) {
 	for table, note := range map[string]string{
 		"":                                     "Ms Smith",

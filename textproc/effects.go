@@ -222,8 +222,8 @@ func endReason(_ *Transformer, s *scope, _ int) {
 	}
 }
 
-// denyChange denies a change of a function of the body, or a list that ends with "or"; a finding that does not change is
-// there.
+// denyChange denies a change of a function of the body, or a list that ends with "or"; a finding that does not change
+// is there.
 func denyChange(t *Transformer, s *scope, i int) {
 	if i+1 < len(t.events) && t.events[i+1].kind == mentioned {
 		if t.isClass(int(t.mentions[t.events[i+1].mention].first), function) || t.endsWithOr(i+1) {

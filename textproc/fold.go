@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// folder rewrites text that is not all ASCII, or has markup, for the scanner, and remembers where every byte came from. Its buffers are
-// reused.
+// folder rewrites text that is not all ASCII, or has markup, for the scanner, and remembers where every byte came from.
+// Its buffers are reused.
 type folder struct {
 	text       []byte // folded
 	start, end []int  // text[i] came from these bytes of the note

@@ -24,8 +24,8 @@ type lexeme struct {
 	value      float64
 }
 
-// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII, or begins
-// markup: such text has to be folded first.
+// scan splits text into t.lex. Unless it is folded text, it returns false at the first byte that is not ASCII, or
+// begins markup: such text has to be folded first.
 func (t *Transformer) scan(text string) bool {
 	t.lex, t.at = t.lex[:0], false
 	glued, slash := false, false

@@ -32,8 +32,8 @@ var escapes = map[string]string{
 	"r": "~", "e": "\\", "x0d": "\n", "x0a": "\n", "x0d0a": "\n",
 }
 
-// markup returns what the markup that begins at text[i] stands for, and its end; 0 if none begins there. Letter case does
-// not matter, nor do bytes that are dropped.
+// markup returns what the markup that begins at text[i] stands for, and its end; 0 if none begins there. Letter case
+// does not matter, nor do bytes that are dropped.
 func markup(text string, i int) (plain string, end int) {
 	last := closings[text[i]]
 	if last == 0 {

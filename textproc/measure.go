@@ -30,11 +30,11 @@ const worstPain = 10
 // The ranges are those of NEWS2 (Royal College of Physicians 2017) for heart rate, breathing rate, systolic pressure,
 // temperature and saturation; of ACC/AHA for the diastolic pressure; of head injuries for GCS; of ADA and HHS for
 // glucose and A1C; of Serlin (1995) and ESI for pain; of CHEST (2012) for INR; of the UK Kidney Association (2023) for
-// potassium; of NEWS2 for its own score; of NICE's guideline on pneumonia (2014) for CRP; of
-// the AABB (2023) and WHO (2011) for hemoglobin; of the European Society of Cardiology (2020) for high-sensitivity
-// troponin T; of the European guideline on hyponatraemia (Spasovski 2014) for sodium; of the Resuscitation Council UK for
-// capillary refill; of the CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. The ranges of
-// durations, oxygen and lactate are our own.
+// potassium; of NEWS2 for its own score; of NICE's guideline on pneumonia (2014) for CRP; of the AABB (2023) and WHO
+// (2011) for hemoglobin; of the European Society of Cardiology (2020) for high-sensitivity troponin T; of the European
+// guideline on hyponatraemia (Spasovski 2014) for sodium; of the Resuscitation Council UK for capillary refill; of the
+// CDC's field triage for heights and speeds; of NCHS for ages from 8 years, ESI below. The ranges of durations, oxygen
+// and lactate are our own.
 var (
 	heartRate = &measure{
 		name: "hr", spoken: "HR",

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// titled reads a title or a role at i and the names after it, such as "Mrs Smith", "Mr John Whitfield" or "NP Garcia", and
-// returns the next lexeme. Names are not terms. It returns i if no name follows. A word of the concepts is not read as a
-// name in four places: after "dr" or "ms" without a full stop, after "ms." inside a sentence, after an article ("the dr.
-// fever"), and after a role ("nurse fever"). Inside a sentence, "miss" is a verb.
+// titled reads a title or a role at i and the names after it, such as "Mrs Smith", "Mr John Whitfield" or "NP Garcia",
+// and returns the next lexeme. Names are not terms. It returns i if no name follows. A word of the concepts is not read
+// as a name in four places: after "dr" or "ms" without a full stop, after "ms." inside a sentence, after an article
+// ("the dr. fever"), and after a role ("nurse fever"). Inside a sentence, "miss" is a verb.
 func (t *Transformer) titled(i int) int {
 	if t.is(i, "miss") && !t.beginsSentence(i) {
 		return i
@@ -50,8 +50,8 @@ func (t *Transformer) mayBeName(i int) bool {
 	return w == nil || len(w.raw) > 1 && !w.stop && w.unit == noUnit && w.class&(acting|month|practice|aside) == 0
 }
 
-// names returns the lexeme after the names that go on at lexeme i: up to two more words that no table has, and the parts
-// of one with hyphens. Commas may stand between if commas is set: Garcia, Maria.
+// names returns the lexeme after the names that go on at lexeme i: up to two more words that no table has, and the
+// parts of one with hyphens. Commas may stand between if commas is set: Garcia, Maria.
 func (t *Transformer) names(i int, commas bool) int {
 	const most = 2
 	for n := 0; ; {
@@ -121,9 +121,9 @@ func (t *Transformer) called(i int) int {
 	return t.names(at+1, true)
 }
 
-// isNamed reports whether the word at i, which no table has, stands behind a relative or a word such as "by", with at most
-// two other such words and a mark between: mother, Jane Okoro; seen by Garcia. It may be a name: it stays a term, which the
-// vocabulary has if several patients share it, but its pieces do not count.
+// isNamed reports whether the word at i, which no table has, stands behind a relative or a word such as "by", with at
+// most two other such words and a mark between: mother, Jane Okoro; seen by Garcia. It may be a name: it stays a term,
+// which the vocabulary has if several patients share it, but its pieces do not count.
 func (t *Transformer) isNamed(i int) bool {
 	const most = 3 // lexemes between
 	for k := i - 1; k >= max(0, i-1-most); k-- {
@@ -156,8 +156,8 @@ func (t *Transformer) address(i int) int {
 	return end
 }
 
-// street reads the street and its number at lexeme i, 12 Acacia Avenue, and returns the lexeme after it. It returns i if
-// there is none.
+// street reads the street and its number at lexeme i, 12 Acacia Avenue, and returns the lexeme after it. It returns i
+// if there is none.
 func (t *Transformer) street(i int) int {
 	const most = 3 // words of its name
 	for at := i + 1; at <= i+1+most && at < len(t.lex); at++ {

@@ -195,30 +195,6 @@ func (t *Transformer) fraction(from, at int, a float64) int {
 	return next
 }
 
-// partsOf are the units of durations written as a part of a week, a year or a day: 3/7, 2/52, 6/12, 1/24.
-var partsOf = map[float64]unit{7: days, 52: weeks, 12: months, 24: hours}
-
-// lasted reads a duration a/b of lexemes [from,at+3), or an age if "old" or, at the start of the note, a sex follows. Hours
-// and months need a word that makes the fraction a duration: elsewhere it is a date or an acuity of vision. It returns 0 if
-// there is none.
-func (t *Transformer) lasted(from, at int, a, b float64) int {
-	u, end := partsOf[b], at+3
-	if u == noUnit || a < 1 || a > 2*b || t.isClass(from-1, dating) {
-		return 0
-	}
-	if after, old := t.old(end); old || from == 0 && t.sexAt(end) {
-		var who byte
-		if end = after; t.sexAt(end) {
-			who, end = t.lex[end].word.sex, end+1
-		}
-		return t.addAge(from, end, a*hoursOf[u]/hoursOf[years], who)
-	}
-	if (u == hours || u == months) && !t.isClass(end, lastingCue) && !t.isClass(from-1, lastingCue) {
-		return 0
-	}
-	return t.elapsed(from, end, a*hoursOf[u])
-}
-
 // isPressure distinguishes a blood pressure from a date and an acuity of vision.
 func isPressure(systole, diastole float64) bool {
 	return systole >= 60 && systole <= 300 && diastole >= 30 && diastole < systole
@@ -379,7 +355,8 @@ func (t *Transformer) isGauge(i, at int) bool {
 	return false
 }
 
-// isTemperature reports whether the F at lexeme at, after a number, is a degree, though the number is not one of people.
+// isTemperature reports whether the F at lexeme at, after a number, is a degree, though the number is not one of
+// people.
 func (t *Transformer) isTemperature(at int) bool {
 	return t.is(at, "f") && t.is(at+1, "temp", "temps", "temperature", "fever")
 }
@@ -401,38 +378,6 @@ func (t *Transformer) isDistance(i, at int) bool {
 // isOxygen reports whether "o2" begins at lexeme i.
 func (t *Transformer) isOxygen(i int) bool {
 	return t.is(i, "o") && t.isNumber(i+1) && t.lex[i+1].value == 2 && t.lex[i+1].glued || t.is(i, "oxygen")
-}
-
-// lasting reads the number at i with the unit of time at lexeme at. It returns 0 if that is not a duration.
-func (t *Transformer) lasting(i, at int, x float64) int {
-	u, end := t.unitAt(at), at+1
-	if len(t.lex[at].word.raw) == 1 && !t.lex[at].glued && !t.is(i-1, "x") ||
-		len(t.lex[at].word.raw) == 1 && t.isMark(end, '/') && t.touchesLetters(end+1) { // h/o
-		return 0
-	}
-	if t.rates(at) { // 98 hr 110
-		return at
-	}
-	if t.isClass(i-1, repeating) {
-		return end
-	}
-	end = t.elapsed(i, end, x*hoursOf[u])
-	if u == years && t.is(end-1, "ago") {
-		t.trigger(end-1, end, over)
-	}
-	return end
-}
-
-// elapsed adds a duration in hours of lexemes [i,end), with "ago" behind it, and returns the lexeme after them.
-func (t *Transformer) elapsed(i, end int, x float64) int {
-	end = t.one(i, end, duration, x)
-	if t.is(end, "ago") {
-		if n := len(t.mentions); n > 0 && t.mentions[n-1].measure == duration && t.mentions[n-1].first == int32(i) {
-			t.mentions[n-1].end = t.lex[end].end
-		}
-		end++
-	}
-	return end
 }
 
 // fallen adds the height of a fall of lexemes [i,end) if words of a fall stand near, and returns end.

@@ -366,7 +366,8 @@ func (t *Transformer) endsItem(i int) bool {
 	return true
 }
 
-// testFollows reports whether a test or what it looks for follows event i, with words between: negative home covid test.
+// testFollows reports whether a test or what it looks for follows event i, with words between: negative home covid
+// test.
 func (t *Transformer) testFollows(i int) bool {
 	const words = 3
 	for k := i + 1; k < min(len(t.events), i+1+words) && t.events[k].kind == mentioned; k++ {

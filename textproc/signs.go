@@ -148,8 +148,8 @@ func (t *Transformer) bracketedSign(i int) int {
 	return next
 }
 
-// hash reads # as a fracture, which nurses write before the bone or after it: # left wrist, NOF#. Before a number, or after
-// what has one, it is a number.
+// hash reads # as a fracture, which nurses write before the bone or after it: # left wrist, NOF#. Before a number, or
+// after what has one, it is a number.
 func (t *Transformer) hash(i int) int {
 	before := i > 0 && (t.lex[i-1].kind == letters || t.lex[i-1].c == '?')
 	if t.v.fracture == nil || t.isNumber(i+1) || t.isClass(i-1, numbered) || !before && (i+1 >= len(t.lex) ||

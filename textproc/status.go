@@ -118,7 +118,8 @@ func (t *Transformer) assignStatus() {
 	}
 }
 
-// endHeading ends a list of the past or of allergies before the next heading, whose colon is event i: pmh: dm, meds: insulin.
+// endHeading ends a list of the past or of allergies before the next heading, whose colon is event i: pmh: dm, meds:
+// insulin.
 func (t *Transformer) endHeading(s *scope, i int) {
 	if !s.past && !s.allergic || i == 0 || t.events[i-1].kind != mentioned {
 		return
