@@ -205,7 +205,9 @@ func (v *Vectorizer) entries(c *Concepts) (map[string]*entry, error) {
 	entries := make(map[string]*entry, len(c.Concepts))
 	for i := range c.Concepts {
 		x := &c.Concepts[i]
-		e := &entry{kind: x.Kind, test: x.Test, ends: x.Ends, now: x.Now, lasting: x.Lasting, dropped: x.Dropped, text: x.Name}
+		e := &entry{
+			kind: x.Kind, test: x.Test, ends: x.Ends, now: x.Now, lasting: x.Lasting, dropped: x.Dropped, text: x.Name,
+		}
 		name, denied := strings.CutPrefix(x.Name, prefixes[Negated])
 		e.denied = denied
 		if !x.Dropped {

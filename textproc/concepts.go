@@ -268,7 +268,9 @@ func (c *Concepts) addConcept(fields []string) error {
 		}
 		x.Surfaces = append(x.Surfaces, s)
 	}
-	flags := map[string]*bool{"test": &x.Test, "dropped": &x.Dropped, "ends": &x.Ends, "now": &x.Now, "lasting": &x.Lasting}
+	flags := map[string]*bool{
+		"test": &x.Test, "dropped": &x.Dropped, "ends": &x.Ends, "now": &x.Now, "lasting": &x.Lasting,
+	}
 	for note := fields[3]; ; {
 		directive, rest, _ := strings.Cut(note, " ")
 		directive = strings.TrimRight(directive, ".:;")

@@ -287,7 +287,8 @@ func TestSensesOfDialects(t *testing.T) {
 		names[c.Name] = true
 	}
 	err := lines(strings.NewReader(dialectsFile), 3, func(fields []string) error {
-		last := slices.ContainsFunc(Builtin().Senses, func(s Sense) bool { return s.Surface == fields[1] && s.Where == "" })
+		last := slices.ContainsFunc(Builtin().Senses,
+			func(s Sense) bool { return s.Surface == fields[1] && s.Where == "" })
 		for name := range strings.SplitSeq(fields[2], "+") {
 			if !names[name] {
 				t.Errorf("no concept %q", name)

@@ -9,11 +9,12 @@
 //	lexemes    words (runs of letters and marks, apostrophes left out, at most 64 bytes), numbers, and single marks
 //	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital
 //	           signs have their own, child:hr:>=131. Dates, times of day, sizes and other numbers are not terms.
-//	concepts   the longest surface of concepts.tsv and of the tables of dialects (uk.tsv, au.tsv, in.tsv, ca.tsv): sob and "short of breath" are dyspnea, n/v is nausea and vomiting.
+//	concepts   the longest surface of concepts.tsv and of the tables of dialects (uk.tsv, au.tsv, in.tsv, ca.tsv): sob
+//	           and "short of breath" are dyspnea, n/v is nausea and vomiting.
 //	           Its parts are added: chest_pain, chest, pain.
 //	senses     a surface with several is read by its neighbours (senses.tsv), or left as it is
-//	names      words after a title or a role are names, not terms: Mrs Smith, NP Jones; nor are e-mail addresses, streets
-//	           and postcodes. An unknown word after a relative or "seen by" has no pieces.
+//	names      words after a title or a role are names, not terms: Mrs Smith, NP Jones; nor are e-mail addresses,
+//	           streets and postcodes. An unknown word after a relative or "seen by" has no pieces.
 //	spelling   an unknown word of five letters or more is read as the word of a surface that is one edit away
 //	stop words and single letters are not terms
 //	stems      other words: Porter2 of kljensen/snowball v0.10.0, before the change of October 2023

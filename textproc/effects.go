@@ -89,7 +89,7 @@ var effectRules = [...]effectRule{
 	tells:       {name: "tells", traits: keepsTerm | nearKin, change: endByTelling},
 	self:        {name: "self", traits: keepsTerm, change: returnToPatient},
 	until:       {name: "until", traits: keepsTerm | precedes, change: affirmUntil},
-	ends:        {name: "end", traits: keepsTerm | precedes, change: func(_ *Transformer, s *scope, _ int) { s.endClause() }},
+	ends:        {name: "end", traits: keepsTerm | precedes, change: endClause},
 	stops:       {name: "stop", traits: keepsTerm | precedes, change: endAll},
 	reason:      {name: "reason", traits: keepsTerm, change: endReason},
 	change:      {name: "change", traits: begins, change: denyChange},
@@ -189,6 +189,8 @@ func (s *scope) endClause() {
 	s.kin, s.uncertain = -1, false
 	s.settle()
 }
+
+func endClause(_ *Transformer, s *scope, _ int) { s.endClause() }
 
 // apply changes the scope by the trigger of event i.
 func (t *Transformer) apply(s *scope, i int) {
@@ -319,7 +321,7 @@ func beginAllergies(t *Transformer, s *scope, i int) {
 	switch {
 	case t.is(next-1, "to"), t.isMark(next, ':'), t.isMark(next, '-'), t.isMark(next, '('):
 		s.allergic, s.past = true, false
-	case i > 0 && t.events[i-1].kind == mentioned && (t.isTreatment(i-1) || t.kindAt(i-1) == aWord): // penicillin allergy
+	case i > 0 && (t.isTreatment(i-1) || t.kindAt(i-1) == aWord): // penicillin allergy
 		t.backward(i, Historical, true)
 	}
 }

@@ -14,21 +14,25 @@ var closings = map[byte]byte{'&': ';', '<': '>', '\\': '\\'}
 
 // entities are named characters of HTML; numbered ones are read by their number.
 var entities = map[string]string{
-	"amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'", "nbsp": " ", "ndash": "-", "mdash": " - ", "rsquo": "'",
+	"amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'", "nbsp": " ", "ndash": "-", "mdash": " - ",
+	"rsquo": "'",
 	"lsquo": "'", "rdquo": "\"", "ldquo": "\"", "hellip": "...", "deg": "°", "bull": "\n- ", "middot": "\n- ",
 	"frac12": "½", "plusmn": "+/-", "times": "x", "le": "<=", "ge": ">=", "uarr": "↑", "darr": "↓", "rarr": "->",
 }
 
 // tags are those of HTML that break a line, "\n", begin an item of a list, or change how letters look, "".
 var tags = map[string]string{
-	"br": "\n", "p": "\n", "div": "\n", "tr": "\n", "ul": "\n", "ol": "\n", "table": "\n", "h": "\n", "hr": "\n", "td": " ",
-	"th": " ", "li": "\n- ", "b": "", "i": "", "u": "", "strong": "", "em": "", "span": "", "font": "", "sup": "", "sub": "",
-	"a": "", "body": "\n", "html": "\n", "pre": "\n", "tbody": "\n",
+	"br": "\n", "p": "\n", "div": "\n", "tr": "\n", "ul": "\n", "ol": "\n", "table": "\n", "h": "\n", "hr": "\n",
+	"td": " ",
+	"th": " ", "li": "\n- ", "b": "", "i": "", "u": "", "strong": "", "em": "", "span": "", "font": "", "sup": "",
+	"sub": "",
+	"a":   "", "body": "\n", "html": "\n", "pre": "\n", "tbody": "\n",
 }
 
 // escapes are those of HL7 version 2.
 var escapes = map[string]string{
-	".br": "\n", ".sp": "\n", ".ce": "\n", ".fi": "\n", ".nf": "\n", ".in": "\n", ".ti": "\n", "t": "&", "f": "|", "s": "^",
+	".br": "\n", ".sp": "\n", ".ce": "\n", ".fi": "\n", ".nf": "\n", ".in": "\n", ".ti": "\n", "t": "&", "f": "|",
+	"s": "^",
 	"r": "~", "e": "\\", "x0d": "\n", "x0a": "\n", "x0d0a": "\n",
 }
 

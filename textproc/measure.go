@@ -84,7 +84,8 @@ var (
 	glucose = &measure{
 		name: "glucose", spoken: "glucose", least: 5, most: 2500, limits: []float64{54, 70, 200, 600}, normal: 2,
 		ranges: []string{"<54", "54-69", "70-199", "200-599", ">=600"},
-		keys: "glucose|bg|bs|bgl|cbg|bm|bms|bsl|grbs|rbs|rbg|fbs|ppbs|dxt|hgt|capillary glucose|cap glucose|blood sugar level|" +
+		keys: "glucose|bg|bs|bgl|cbg|bm|bms|bsl|grbs|rbs|rbg|fbs|ppbs|dxt|hgt|capillary glucose|cap glucose|" +
+			"blood sugar level|" +
 			"random blood sugar|fsbs|fsbg|fs|fsg|blood sugar|blood glucose|sugar|sugars|accucheck|accu check|" +
 			"accu|dexi|dstick|d stick|chem strip|fingerstick|finger stick|glucometer|meter|glu|bgm|poc glucose|gluc|" +
 			"high glucose|glucose high|bs high|bg high|blood sugar high|sugar high|low glucose|glucose low|bs low|" +
@@ -185,7 +186,8 @@ var (
 
 	measures = []*measure{
 		heartRate, breathing, systolic, diastolic, temperature, saturation, coma, glucose, painScore, a1c, inr,
-		potassium, lactate, sodium, hemoglobin, protein, troponinLevel, refill, warning, orientation, duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
+		potassium, lactate, sodium, hemoglobin, protein, troponinLevel, refill, warning, orientation,
+		duration, count, gestation, oxygen, height, speed, age, sex, spine, dose, ob,
 	}
 	measureTerms = numberTerms(measures)
 )

@@ -102,7 +102,7 @@ func (t *Transformer) plain(i int) {
 		return
 	}
 	t.add(i, i+1, w.stem[:], 0, nil, nil)
-	t.mentions[len(t.mentions)-1].named = !w.listed && t.isNamed(i)
+	t.mentions[len(t.mentions)-1].named = !w.shared && t.isNamed(i)
 	if w.stop {
 		t.events = t.events[:len(t.events)-1]
 		t.mentions[len(t.mentions)-1].stop = true

@@ -96,7 +96,8 @@ func (t *Transformer) isUnlisted(i int) bool {
 // inflected reports whether the word at i ends like a verb, an adverb or an adjective: Mr Smith unsteady, limping.
 func (t *Transformer) inflected(i int) bool {
 	w := t.lex[i].word
-	return w != nil && slices.ContainsFunc([]string{"ed", "ing", "ly", "ful", "less", "ous", "able", "ive", "ical", "ness"},
+	return w != nil && slices.ContainsFunc(
+		[]string{"ed", "ing", "ly", "ful", "less", "ous", "able", "ive", "ical", "ness"},
 		func(ending string) bool { return strings.HasSuffix(w.raw, ending) })
 }
 
@@ -109,7 +110,8 @@ func (t *Transformer) called(i int) int {
 		}
 		return i
 	}
-	if !t.isMark(at, ':') && !t.is(i-1, "pt", "pts", "patient", "patients", "full", "first", "last", "family", "given") {
+	if !t.isMark(at, ':') && !t.is(i-1, "pt", "pts", "patient", "patients", "full", "first", "last", "family",
+		"given") {
 		return i
 	}
 	for t.isMark(at, ':') || t.isMark(at, '-') || t.is(at, "is") {
@@ -130,7 +132,7 @@ func (t *Transformer) isNamed(i int) bool {
 		switch {
 		case t.isClass(k, naming) || t.effectAt(k) == kin:
 			return true
-		case t.lex[k].c == ',' || t.lex[k].c == ':' || t.lex[k].c == '(' || t.lex[k].c == '-' || t.isUnknown(k):
+		case t.lex[k].c == ',' || t.lex[k].c == ':' || t.lex[k].c == '(' || t.lex[k].c == '-' || t.isUnlisted(k):
 		default:
 			return false
 		}
@@ -164,7 +166,7 @@ func (t *Transformer) street(i int) int {
 		switch {
 		case at > i+1 && t.isClass(at, streets):
 			return at + 1
-		case !t.isUnknown(at) || t.lex[at].glued:
+		case t.lex[at].glued || !t.isUnlisted(at):
 			return i
 		}
 	}
@@ -174,14 +176,15 @@ func (t *Transformer) street(i int) int {
 // postcode reads a postcode of the United Kingdom at i, SW1A 1AA, and returns the lexeme after it, or i.
 func (t *Transformer) postcode(i int) int {
 	at := i + 1
-	if w := t.lex[i].word; w == nil || len(w.raw) > 2 || w.class != 0 && len(w.raw) == 1 || !t.isNumber(at) || !t.lex[at].glued {
+	if w := t.lex[i].word; w == nil || len(w.raw) > 2 || w.class != 0 && len(w.raw) == 1 || !t.isNumber(at) ||
+		!t.lex[at].glued {
 		return i
 	}
 	at++
 	if at < len(t.lex) && t.touchesLetters(at) && t.lex[at].end-t.lex[at].start == 1 {
 		at++
 	}
-	if t.isNumber(at) && !t.lex[at].glued && t.lex[at].end-t.lex[at].start == 1 && at+1 < len(t.lex) && t.touchesLetters(at+1) &&
+	if t.isNumber(at) && !t.lex[at].glued && t.lex[at].end-t.lex[at].start == 1 && t.touchesLetters(at+1) &&
 		t.lex[at+1].end-t.lex[at+1].start == 2 && t.unitAt(at+1) == noUnit {
 		return at + 2
 	}

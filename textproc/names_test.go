@@ -38,7 +38,9 @@ func TestNamesHaveNoPieces(t *testing.T) {
 			t.Errorf("%q: got %v, without the name %v", c.named, got, want)
 		}
 	}
-	for _, c := range [][2]string{{"NP Wojakowa fell", "NP Okonowa fell"}, {"Pt Name: Okonowa fell", "Pt Name: Wojakowa fell"}} {
+	for _, c := range [][2]string{
+		{"NP Wojakowa fell", "NP Okonowa fell"}, {"Pt Name: Okonowa fell", "Pt Name: Wojakowa fell"},
+	} {
 		if got, want := sum(c[0]), sum(c[1]); got != want {
 			t.Errorf("%q: got %v, by another name %v", c[0], got, want)
 		}

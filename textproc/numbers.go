@@ -216,10 +216,10 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 	if end := t.needle(i, at, high); end > 0 {
 		return end
 	}
-	if t.isGauge(i, at) || t.isTemperature(at) {
+	switch short := t.isShort(at); {
+	case short && (t.isGauge(i, at) || t.isTemperature(at)):
 		return at + 1
-	}
-	if t.isDistance(i, at) {
+	case short && t.isDistance(i, at):
 		return t.fallen(i, at+1, high*feetOf[metres])
 	}
 	u, end := t.unitAt(at), at+1
@@ -341,10 +341,16 @@ func (t *Transformer) needle(i, at int, x float64) int {
 	return end
 }
 
+// isShort reports whether a word of one letter or two stands at lexeme i: only such ones are units of tubes, degrees
+// and metres.
+func (t *Transformer) isShort(i int) bool {
+	return i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].end-t.lex[i].start <= 2
+}
+
 // isGauge reports whether the letter at lexeme at, after the number i, makes it the gauge of a tube: 16F foley.
 func (t *Transformer) isGauge(i, at int) bool {
 	const near = 3 // lexemes
-	if !t.is(at, "f", "fr", "fg", "french") {
+	if !t.is(at, "f", "fr", "fg") {
 		return false
 	}
 	for k := max(0, i-near); k < min(len(t.lex), at+1+near); k++ {
@@ -363,7 +369,8 @@ func (t *Transformer) isTemperature(at int) bool {
 
 // isDistance reports whether the m at lexeme at, after the number i, is a metre: fell 3m, from 6m, walked 50m.
 func (t *Transformer) isDistance(i, at int) bool {
-	const highest, near = 15, 8 // metres that people fall from more often than they have the age, and lexemes to look at
+	const highest = 15 // metres that people fall from more often than they have the age
+	const near = 8     // lexemes to look at
 	if !t.is(at, "m") || t.is(at+1, "old", "o") || t.isMark(at+1, '/') && t.is(at+2, "o") {
 		return false
 	}

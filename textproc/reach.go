@@ -69,7 +69,8 @@ func (t *Transformer) isAnswer(i int) bool {
 
 // asks reports whether event i is the mark between a question and its answer.
 func (t *Transformer) asks(i int) bool {
-	return t.events[i].kind == colon || t.events[i].kind == dash || t.events[i].kind == triggered && t.isMark(int(t.events[i].lex), '?')
+	return t.events[i].kind == colon || t.events[i].kind == dash ||
+		t.events[i].kind == triggered && t.isMark(int(t.events[i].lex), '?')
 }
 
 // asked reports whether a finding stands straight before event i, but for a mark.
@@ -122,7 +123,8 @@ func (t *Transformer) follows(i int) bool {
 // tested reports whether a test or what it looks for stands straight before event i.
 func (t *Transformer) tested(i int) bool {
 	at := i - 1
-	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].kind == dash || t.events[at].traits&keepsTerm != 0) {
+	for at >= max(0, i-farthest) && (t.events[at].kind == colon || t.events[at].kind == dash ||
+		t.events[at].traits&keepsTerm != 0) {
 		at--
 	}
 	if at < 0 || t.events[at].kind != mentioned {

@@ -147,7 +147,8 @@ func (t *Transformer) mention(s *scope, i int) {
 		kind = m.entry.kind
 	}
 	if t.isClass(int(m.first), acting) {
-		if s.denied > 0 && !s.fresh && !m.isTest() && !t.isListed(int(m.first), s.by == denies) { // no helmet hit by car
+		// no helmet hit by car
+		if s.denied > 0 && !s.fresh && !m.isTest() && !t.isListed(int(m.first), s.by == denies) {
 			s.denied = 0
 		}
 		s.past, s.another = s.past && !s.begun, false

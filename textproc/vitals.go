@@ -294,7 +294,8 @@ func warm(t *Transformer, _, number int) bool {
 
 // sugar distinguishes a glucose from a bowel movement: BM 14.2, BM 9 mmol; other keys have no second meaning.
 func sugar(t *Transformer, key, number int) bool {
-	return !t.is(key, "bm", "bms") || t.lex[number].point || t.is(number+1, "mmol", "mmols") || t.v.settings.Concepts.speaks("uk")
+	return !t.is(key, "bm", "bms") || t.lex[number].point || t.is(number+1, "mmol", "mmols") ||
+		t.v.settings.Concepts.speaks("uk")
 }
 
 // salty distinguishes sodium from "not applicable": Na 128.

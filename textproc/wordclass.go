@@ -42,7 +42,8 @@ var classes = func() map[string]class {
 	for c, words := range map[class]string{
 		filler: "of in to the on at a an his her my their",
 		separator: "of is was reads reading read score at to up now in the rate been level currently around about " +
-			"approx dropped dropping drops fell falling decreased improved increased rose risen recorded measured low high upper mid down times are were running over above under below greater more less than",
+			"approx dropped dropping drops fell falling decreased improved increased rose risen recorded measured " +
+			"low high upper mid down times are were running over above under below greater more less than",
 		falling:   "fell fall fallen falling jumped jump off ladder from height roof dropped drop thrown",
 		expecting: "preg pregnant pregnancy gestation gest gestational iup gravid ega ga gestationally",
 		labouring: "labor labour contractions contracting ctx lof srom fetal movement movements fm twins twin edd " +
@@ -52,27 +53,36 @@ var classes = func() map[string]class {
 		airing:   "ra room on ora oa air",
 		needled: "iv piv angio angiocath catheter cath needle butterfly saline place placed inserted patent access " +
 			"ac rac lac fa forearm hand wrist antecubital ej",
-		practice: "notified aware called triage states stated reports assessed evaluated saw says told requests concerned " +
-			"attending present bedside at on in to from line specialist practitioner home station assessment review office ofc offices appt appointment visit order orders note clinic referral advised advises " +
+		practice: "notified aware called triage states stated reports assessed evaluated saw says told requests " +
+			"concerned " +
+			"attending present bedside at on in to from line specialist practitioner home station assessment review " +
+			"office ofc offices appt appointment visit order orders note clinic referral advised advises " +
 			"recommended recommends recommendation instructions refused",
 		repeating: "q every each per",
-		recently: "now currently today tonight morning afternoon evening night yesterday noon lunch breakfast dinner ongoing onwards " +
-			"monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun overnight",
-		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice speech mood " +
+		recently: "now currently today tonight morning afternoon evening night yesterday noon lunch breakfast " +
+			"dinner ongoing onwards " +
+			"monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun " +
+			"overnight",
+		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice " +
+			"speech mood " +
 			"sleep urination urine stool stools skin strength balance memory taste smell diet energy",
-		moving: "walk walked walks walking ran run running mobilised mobilises mobilising mobilizes et distance tolerance " +
+		moving: "walk walked walks walking ran run running mobilised mobilises mobilising mobilizes et distance " +
+			"tolerance " +
 			"swam crawled from",
 		tubed:      "foley catheter cath ng ngt ogt nasogastric tube idc spc ett drain drains peg",
 		lastingCue: "ago hx h history of old duration post for x past last over about approx wk since",
-		numbered: "room rm bed bay ph phone tel telephone mobile cell nhs mrn ur urn hospital account acct chart case file " +
+		numbered: "room rm bed bay ph phone tel telephone mobile cell nhs mrn ur urn hospital account acct chart " +
+			"case file " +
 			"ref flat house apt unit box ward id ic aadhaar medicare policy",
 		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
-		month: "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august september " +
+		month: "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august " +
+			"september " +
 			"october november december",
 		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr prof name pt patient " + roles,
 		role:    roles,
 		naming:  "by per named called contact carer caregiver nok mr mrs ms miss dr prof " + roles,
-		streets: "street st road rd avenue ave lane ln drive dr crescent cres court close place terrace way blvd boulevard " +
+		streets: "street st road rd avenue ave lane ln drive dr crescent cres court close place terrace way blvd " +
+			"boulevard " +
 			"highway hwy nagar colony marg parade grove square gardens",
 		taking: "took takes ingested swallowed",
 	} {
