@@ -82,8 +82,9 @@ func ExampleConcepts_With() {
 	fmt.Println(reader.Tokens("to FT")[0].Terms)
 	_, err = textproc.Builtin().With(strings.NewReader("concept\tsurfaces\tkind\tnote\nfast_track\tft\troom\t\n"))
 	fmt.Println(err)
-	// Output: [fast_track] reading concepts: line 2: kind "room" of "fast_track" is not one of symptom, finding,
-	// history, mechanism, treatment, anatomy, admin
+	// Output:
+	// [fast_track]
+	// reading concepts: line 2: kind "room" of "fast_track" is not one of symptom, finding, history, mechanism, treatment, anatomy, admin
 }
 
 func ExampleCodePoints() {

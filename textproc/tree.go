@@ -156,7 +156,11 @@ func (t *Transformer) negated(e *entry, next int) (*entry, int) {
 // longest follows the tree of surfaces from the word at i. It returns the entry of the longest surface and the lexeme
 // after it.
 func (t *Transformer) longest(i int) (best *entry, next int) {
-	return t.follow(t.lex[i].word.node, i+1)
+	n := t.lex[i].word.node
+	if len(n.next) == 0 {
+		return n.entry, i + 1
+	}
+	return t.follow(n, i+1)
 }
 
 // follow is longest from the place n of the tree and the lexeme at on. A small word may belong to the surface or stand
