@@ -169,12 +169,15 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	s.explainPlaces(h, text, row, p)
 }
 
-// warn names the categorical columns whose level the model does not know.
+// warn names the categorical columns whose level the model does not know, and the numeric ones that hold a text.
 func (s *Scorer) warn(p *msg.Prediction) {
 	s.levels, p.Warnings = s.levels[:0], p.Warnings[:0]
 	for i := range s.model.parts.Aux {
 		c := &s.model.parts.Aux[i]
 		if c.Kind != bundle.Categorical {
+			if _, text := s.values[i].Text(); text {
+				p.Warnings = append(p.Warnings, msg.Warning{Field: c.Name, Code: msg.ValueNotNumber})
+			}
 			continue
 		}
 		level := levelIn(c, s.values[i])

@@ -51,6 +51,9 @@ func (in *Intake) Note(n *msg.Note, p *msg.Prediction) {
 			p.Warnings = append(p.Warnings, msg.Warning{Field: b.field, Code: msg.ValueOutOfRange})
 		}
 	}
+	if n.FieldsLeftOut {
+		p.Warnings = append(p.Warnings, msg.Warning{Field: msg.FieldsField, Code: msg.ValueLeftOut})
+	}
 }
 
 // ArrivedField is the name of the arrival in warnings.

@@ -53,7 +53,10 @@ func TestNote(t *testing.T) {
 		}},
 		"an epoch":        {msg.Note{ArrivedAt: "1970-01-01T00:00:00Z"}, "", out("arrived_at")},
 		"the end of time": {msg.Note{ArrivedAt: "9999-12-31T23:59:59Z"}, "", out("arrived_at")},
-		"blank":           {msg.Note{ArrivedAt: "  "}, "", nil},
+		"fields": {msg.Note{FieldsLeftOut: true}, "", []msg.Warning{
+			{Field: msg.FieldsField, Code: msg.ValueLeftOut},
+		}},
+		"blank": {msg.Note{ArrivedAt: "  "}, "", nil},
 	} {
 		p := msg.Prediction{ArrivedAt: "of the note before"}
 		intake.Standard().Note(&c.note, &p)

@@ -48,13 +48,15 @@ type oneNote struct {
 	Sex       string            `help:"Sex of the patient of --text, in the spelling of the training notes or of the configuration."`
 	Acuity    *float64          `help:"Triage level of --text; 1 is the most urgent." placeholder:"LEVEL"`
 	Vitals    map[string]string `help:"Vitals of --text, such as hr=110,spo2=91: ${vitals}." mapsep:"," placeholder:"NAME=NUMBER,..."`
+	Fields    map[string]string `help:"Other fields of --text that the models use, such as arrival_mode=ambulance,pain=7." mapsep:"," placeholder:"NAME=VALUE,..."`
 }
 
 // note returns the note of --text, or nil. The error is a cli.UsageError.
 func (o *oneNote) note() (*msg.Note, error) {
 	if o.Text == nil {
-		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil {
-			return nil, cli.Usagef("--complaint, --age, --sex, --acuity and --vitals require --text")
+		if o.Complaint != "" || o.Age != nil || o.Sex != "" || o.Acuity != nil || o.Vitals != nil ||
+			o.Fields != nil {
+			return nil, cli.Usagef("--complaint, --age, --sex, --acuity, --vitals and --fields require --text")
 		}
 		return nil, nil
 	}
@@ -76,6 +78,12 @@ func (o *oneNote) note() (*msg.Note, error) {
 			return nil, cli.Usagef("--vitals: %s=%s is not a number, such as hr=110", name, o.Vitals[name])
 		}
 		*field = msg.Some(v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
+		if !msg.FieldName(name) {
+			return nil, cli.Usagef("--fields: %q is not a name of letters a to z, digits and underscores", name)
+		}
+		n.Fields.Set(name, msg.ParseValue(strings.TrimSpace(o.Fields[name])))
 	}
 	return n, nil
 }
@@ -121,7 +129,7 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	case note != nil:
 		b.Lines = strings.NewReader(string(note.AppendJSON(nil)))
 	case c.Input != "":
-		if in, err = notes.Open(c.Input, columns); err != nil {
+		if in, err = notes.Open(c.Input, columns, set.Aux()...); err != nil {
 			return err
 		}
 		defer func() { _ = in.Close() }() // only read

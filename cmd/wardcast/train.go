@@ -22,7 +22,6 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
-	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
@@ -281,12 +280,6 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 	columns, err := c.columns()
 	if err != nil {
 		return train.Data{}, about, err
-	}
-	for _, a := range columns.Aux {
-		if !scoring.HasField(a.Name) {
-			d.Log.Warn("notes have no such field: the auxiliary column will be missing when notes are scored",
-				"column", a.Column, "field", a.Name)
-		}
 	}
 	t, err := c.Read(d.Log, columns, c.Files())
 	if err != nil {

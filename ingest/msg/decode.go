@@ -143,6 +143,32 @@ func (d *decoder) fields(name string, field func(name string) bool) bool {
 	return d.mistyped(name)
 }
 
+// siteFields reads the fields of a note. Nothing in them refuses the note.
+func (d *decoder) siteFields(n *Note) bool {
+	switch d.Peek() {
+	case '{':
+		return d.Object(func(name string) bool {
+			var v Value
+			fits, ok := d.value(&v, 2)
+			text, _ := v.Text()
+			if v == Text("") {
+				v = Value{}
+			}
+			have := n.Fields.Value(name) != Value{}
+			if !fits || len(text) > MaxField || v != (Value{}) && (!FieldName(name) || !have && len(n.Fields) == MaxFields) {
+				n.FieldsLeftOut = true
+				return ok
+			}
+			n.Fields.Set(name, v)
+			return ok
+		})
+	case 'n':
+		return d.Literal("null")
+	}
+	n.FieldsLeftOut = true
+	return d.Skip(1)
+}
+
 // bound records a string of more than limit bytes.
 func (d *decoder) bound(name, s string, limit int) {
 	if len(s) > limit && d.large == "" {

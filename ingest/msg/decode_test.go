@@ -3,6 +3,7 @@ package msg
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -94,10 +95,58 @@ func TestDecodeNote(t *testing.T) {
 			if err := DecodeNote([]byte(c.data), &got); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c.want, got); d != "" {
+			if d := cmp.Diff(c.want, got, cmp.AllowUnexported(Value{})); d != "" {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// What a site records beside the fields of every note is kept, or left out with a mark; it never refuses the note.
+func TestDecodeFields(t *testing.T) {
+	t.Parallel()
+	many := strings.Builder{}
+	for i := range MaxFields + 1 {
+		fmt.Fprintf(&many, `"f%d":%d,`, i, i)
+	}
+	for name, c := range map[string]struct {
+		fields string
+		want   Fields
+		out    bool
+	}{
+		"a number and a word": {
+			`{"pain":7,"arrival_mode":"ambulance"}`,
+			Fields{{"pain", Number(7)}, {"arrival_mode", Text("ambulance")}}, false,
+		},
+		"null and nothing":     {`{"pain":null,"mode":""}`, nil, false},
+		"null takes it back":   {`{"pain":7,"pain":null}`, Fields{}, false},
+		"the last one counts":  {`{"pain":7,"x":1,"pain":8}`, Fields{{"pain", Number(8)}, {"x", Number(1)}}, false},
+		"no fields":            {`null`, nil, false},
+		"not an object":        {`[1,{"a":2}]`, nil, true},
+		"another type":         {`{"a":true,"b":[{"c":1}],"c":{"d":{}},"e":1}`, Fields{{"e", Number(1)}}, true},
+		"beyond float64":       {`{"a":1e999,"b":2}`, Fields{{"b", Number(2)}}, true},
+		"another name":         {`{"Pain":7,"a b":1,"":2,"é":3,"ok_1":4}`, Fields{{"ok_1", Number(4)}}, true},
+		"a word that is large": {`{"a":"` + strings.Repeat("x", MaxField+1) + `"}`, nil, true},
+	} {
+		n := Note{Fields: Fields{{"left_over", Number(1)}}, FieldsLeftOut: true}
+		err := DecodeOwnNote([]byte(`{"visit_id":"v","text":"x","fields":`+c.fields+`}`), &n)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d := cmp.Diff(c.want, n.Fields, cmp.AllowUnexported(Value{})); d != "" || n.FieldsLeftOut != c.out {
+			t.Errorf("%s: left out: %v\n%s", name, n.FieldsLeftOut, d)
+		}
+	}
+	var n Note
+	data := `{"visit_id":"v","text":"x","fields":{` + strings.TrimSuffix(many.String(), ",") + `}}`
+	if err := DecodeOwnNote([]byte(data), &n); err != nil || len(n.Fields) != MaxFields || !n.FieldsLeftOut {
+		t.Errorf("too many: %d fields, left out %v, %v", len(n.Fields), n.FieldsLeftOut, err)
+	}
+	if got := n.Value("f7"); got != Number(7) {
+		t.Errorf("the value of f7 is %v", got)
+	}
+	if err := DecodeOwnNote([]byte(`{"visit_id":"v","text":"x","fields":{"a":[1}}`), &n); err == nil {
+		t.Error("broken JSON within fields is accepted")
 	}
 }
 
@@ -249,8 +298,8 @@ func TestNoteFields(t *testing.T) {
 			t.Errorf("%s: got %v", v.Name, got)
 		}
 	}
-	if n != want {
-		t.Errorf("got %+v, want %+v", n, want)
+	if d := cmp.Diff(want, n, cmp.AllowUnexported(Value{})); d != "" {
+		t.Error(d)
 	}
 	for _, name := range []string{"", "hr", "vitals.", "vitals.pulse", "text", "sex"} {
 		if n.Number(name) != nil {
@@ -281,6 +330,14 @@ func noteGen() *rapid.Generator[Note] {
 		for _, v := range VitalSigns() {
 			*v.In(&n) = num(v.Name)
 		}
+		names := rapid.SliceOfNDistinct(rapid.StringMatching("[a-z0-9_]{1,20}"), 0, MaxFields, rapid.ID[string])
+		for i, name := range names.Draw(t, "fields") {
+			v := Number(float64(i) / 8)
+			if i%2 == 0 {
+				v = Text(str("word") + "x")
+			}
+			n.Fields.Set(name, v)
+		}
 		return n
 	})
 }
@@ -294,8 +351,8 @@ func TestNoteRoundTrip(t *testing.T) {
 		if err := DecodeNote(data, &got); err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}
-		if got != want {
-			t.Fatal(cmp.Diff(want, got))
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(Value{})); d != "" {
+			t.Fatal(d)
 		}
 		if reference := reencode(t, &want); string(data) != reference {
 			t.Fatalf("got  %s\nwant %s", data, reference)

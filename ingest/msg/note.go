@@ -47,6 +47,8 @@ type Note struct {
 	Sex           string   `json:"sex,omitzero"`
 	Acuity        Optional `json:"acuity,omitzero"` // triage level, 1 is the most urgent
 	Vitals        Vitals   `json:"vitals,omitzero"`
+	Fields        Fields   `json:"fields,omitzero"`
+	FieldsLeftOut bool     `json:"-"` // the message had fields that Fields could not hold
 	// PatientID links visits of the same patient for training, or is "" if unknown; scoring does not use it.
 	PatientID string `json:"patient_id,omitzero"`
 }
@@ -84,7 +86,7 @@ func (n *Note) Value(name string) Value {
 	if s := n.Word(name); s != nil && *s != "" {
 		return Text(*s)
 	}
-	return Value{}
+	return n.Fields.Value(name)
 }
 
 // NumberNames returns the names that Number knows.
@@ -105,7 +107,8 @@ func WordNames() []string { return []string{"sex", "site"} }
 // object; a mistyped, absent or unknown schema_version; WrongType of another field (also beyond float64); TooLarge;
 // MissingField for visit_id and text; EmptyText. After an error n must not be used. A patient_id that is a number is
 // read as its digits; one that is longer than MaxField or of another type is read as unknown, since scoring does not
-// need it.
+// need it. Of fields it keeps the first MaxFields that are a FieldName with a number or a text of at most MaxField
+// bytes; FieldsLeftOut reports anything else but null.
 //
 // It takes time linear in len(data), and one allocation plus one for each string with a JSON escape.
 func DecodeNote(data []byte, n *Note) error { return decodeNote(data, n, "") }
@@ -146,6 +149,9 @@ func decodeNote(data []byte, n *Note, version string) error {
 		case "vitals":
 			n.Vitals = Vitals{}
 			return d.fields(name, vital)
+		case "fields":
+			n.Fields, n.FieldsLeftOut = nil, false
+			return d.siteFields(n)
 		}
 		return d.Skip(1)
 	})
@@ -174,6 +180,9 @@ func (n *Note) AppendJSON(dst []byte) []byte {
 	dst = appendField(dst, `,"sex":`, n.Sex)
 	dst = appendOptional(dst, `,"acuity":`, n.Acuity)
 	dst = n.Vitals.appendJSON(dst)
+	if len(n.Fields) > 0 {
+		dst = n.Fields.AppendJSON(append(dst, `,"fields":`...))
+	}
 	dst = appendField(dst, `,"patient_id":`, n.PatientID)
 	return append(dst, '}')
 }

@@ -307,6 +307,9 @@ const (
 	ValueUnknownLevel WarningCode = "unknown_level"
 	// a complaint without its own model that the pooled model does not know.
 	ValueUnknownComplaint WarningCode = "unknown_complaint"
+	ValueNotNumber        WarningCode = "not_a_number" // a text where the model reads a number
+	// fields that are no number or text, have another name than FieldName allows, or are more than MaxFields.
+	ValueLeftOut WarningCode = "left_out"
 )
 
 // Warning names a field of a note whose value was not used as it came.
@@ -324,6 +327,10 @@ func (w Warning) String() string {
 		return w.Field + " is not a time of RFC 3339 and counts as missing"
 	case ValueUnknownLevel, ValueUnknownComplaint:
 		return "the model does not know the value of " + w.Field
+	case ValueNotNumber:
+		return w.Field + " is not a number and counts as missing"
+	case ValueLeftOut:
+		return "some " + w.Field + " are left out: only numbers and words can be read"
 	}
 	return w.Field + ": " + string(w.Code)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -55,7 +56,7 @@ func (c *Columns) Features() []train.Aux {
 // lower case.
 func ParseAux(list string) ([]Aux, error) {
 	var all []Aux
-	seen := map[string]bool{}
+	seen, known := map[string]bool{}, slices.Concat(msg.NumberNames(), msg.WordNames())
 	for item := range strings.SplitSeq(list, ",") {
 		if strings.TrimSpace(item) == "" {
 			continue
@@ -67,7 +68,7 @@ func ParseAux(list string) ([]Aux, error) {
 			Name: strings.TrimSpace(name),
 		}
 		if !named {
-			a.Name = strings.ToLower(a.Column)
+			a.Name = strings.TrimPrefix(strings.ToLower(a.Column), fieldsPrefix)
 		}
 		if !ok || a.Column == "" || a.Name == "" || a.Kind != bundle.Numeric && a.Kind != bundle.Categorical {
 			return nil, fmt.Errorf("auxiliary column %q: write column:%s or column:%s, and =field if the note's "+
@@ -75,6 +76,11 @@ func ParseAux(list string) ([]Aux, error) {
 		}
 		if a.Name == bundle.ComplaintColumn {
 			return nil, fmt.Errorf("auxiliary column %q: the model of all complaints already uses the complaint", item)
+		}
+		if !msg.SiteField(a.Name) && !slices.Contains(known, a.Name) {
+			return nil, fmt.Errorf("auxiliary column %q: a note cannot have a field %q: besides %s, a field's name has "+
+				"the letters a to z, digits and underscores; write %s:%s=NAME", item, a.Name, strings.Join(known, ", "),
+				a.Column, a.Kind)
 		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)

@@ -420,7 +420,10 @@ func TestParseAux(t *testing.T) {
 		"vitals.sbp:numeric,sex:categorical": {
 			{"vitals.sbp", bundle.Numeric, "vitals.sbp"}, {"sex", bundle.Categorical, "sex"},
 		},
-		"age:numeric,": {{"age", bundle.Numeric, "age"}},
+		"age:numeric,":              {{"age", bundle.Numeric, "age"}},
+		"Pain:numeric":              {{"Pain", bundle.Numeric, "pain"}},
+		"fields.pain:numeric":       {{"fields.pain", bundle.Numeric, "pain"}},
+		"How?:categorical=mode_of_": {{"How?", bundle.Categorical, "mode_of_"}},
 	} {
 		got, err := ParseAux(list)
 		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
@@ -435,6 +438,8 @@ func TestParseAux(t *testing.T) {
 		"age:":                        `auxiliary column "age:": write`,
 		"age:numeric,Age:categorical": `auxiliary column "Age:categorical": the field "age" is given twice`,
 		"a:numeric=x,b:numeric=x":     `auxiliary column "b:numeric=x": the field "x" is given twice`,
+		"Arrival mode:categorical":    `auxiliary column "Arrival mode:categorical": a note cannot have a field "arrival mode"`,
+		"vitals.pulse:numeric":        `auxiliary column "vitals.pulse:numeric": a note cannot have a field "vitals.pulse"`,
 		"complaint:categorical":       `auxiliary column "complaint:categorical": the model of all complaints`,
 	} {
 		if got, err := ParseAux(list); err == nil || !strings.HasPrefix(err.Error(), want) {

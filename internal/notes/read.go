@@ -134,10 +134,7 @@ func (t *Table) add(r *records) error {
 	for i, a := range r.Aux {
 		if a.Kind == bundle.Categorical {
 			if s := r.value(a.Column); s != "" {
-				row.Aux[i] = msg.Text(s)
-				if v, err := strconv.ParseFloat(s, 64); err == nil && a.numeric() {
-					row.Aux[i] = msg.Number(v)
-				}
+				row.Aux[i] = fieldValue(a.Name, s)
 			}
 			continue
 		}
@@ -172,11 +169,6 @@ func (t *Table) add(r *records) error {
 	}
 	t.Labels[y]++
 	return nil
-}
-
-// numeric reports whether the note's field is a number, so that the levels of a categorical column are numbers too.
-func (a *Aux) numeric() bool {
-	return a.Name == "age" || a.Name == "acuity" || strings.HasPrefix(a.Name, "vitals.")
 }
 
 // sameLabel compares labels as numbers if both are numbers (some programs write 1 as 1.0), otherwise as text.

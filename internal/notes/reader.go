@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 // Reader reads unlabelled notes for scoring, in any format of package table. It is not safe for concurrent use.
 type Reader struct {
 	rows   *records
+	more   []string // names of fields that the site records beside
 	fields []field
 	known  int // number of header columns when fields was set
 }
@@ -23,9 +25,9 @@ type Reader struct {
 type field struct{ name, column string }
 
 // Open opens a file of notes; the caller must close it. The columns are those of Read, without the label. A field that
-// has no auxiliary column is read from the column with its name, or else from one that differs only in case. Errors are
-// *table.Error.
-func Open(path string, columns Columns) (*Reader, error) {
+// has no auxiliary column is read from the column with its name, or else from one that differs only in case. More are
+// names of msg.Note.Fields to read; other names in it are ignored. Errors are *table.Error.
+func Open(path string, columns Columns, more ...string) (*Reader, error) {
 	in, err := table.Open(path, table.Options{})
 	if err != nil {
 		return nil, err
@@ -34,7 +36,8 @@ func Open(path string, columns Columns) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
-	return &Reader{rows: rows}, nil
+	more = slices.DeleteFunc(slices.Clone(more), func(name string) bool { return !msg.SiteField(name) })
+	return &Reader{rows: rows, more: more}, nil
 }
 
 // Close releases the file.
@@ -62,9 +65,11 @@ func (r *Reader) Next(n *msg.Note) (line int, err error) {
 		n.SchemaVersion = v
 	}
 	for _, f := range r.fields {
-		if word := n.Word(f.name); word != nil {
+		if word, number := n.Word(f.name), n.Number(f.name); word != nil {
 			*word = rows.value(f.column)
-		} else if *n.Number(f.name), err = rows.number(f.column); err != nil {
+		} else if number == nil {
+			n.Fields.Set(f.name, msg.ParseValue(rows.value(f.column)))
+		} else if *number, err = rows.number(f.column); err != nil {
 			return 0, err
 		}
 	}
@@ -82,7 +87,7 @@ func rfc3339(s string) string {
 // find finds the column of each field in the header, text fields first.
 func (r *Reader) find() {
 	r.known, r.fields = len(r.rows.in.Header), nil
-	for _, name := range append(msg.WordNames(), msg.NumberNames()...) {
+	for _, name := range slices.Concat(msg.WordNames(), msg.NumberNames(), r.more) {
 		if column := r.column(name); column != "" {
 			r.fields = append(r.fields, field{name, column})
 		}
@@ -99,15 +104,28 @@ func (r *Reader) column(name string) string {
 			return a.Column
 		}
 	}
-	if r.rows.in.Index(name) >= 0 {
-		return name
-	}
-	for _, column := range r.rows.in.Header {
-		if strings.EqualFold(column, name) {
-			return column
+	for _, written := range []string{name, fieldsPrefix + name} {
+		if r.rows.in.Index(written) >= 0 {
+			return written
+		}
+		for _, column := range r.rows.in.Header {
+			if strings.EqualFold(column, written) {
+				return column
+			}
 		}
 	}
 	return ""
+}
+
+// fieldsPrefix begins the columns of msg.Note.Fields in tables made of messages.
+const fieldsPrefix = msg.FieldsField + "."
+
+// fieldValue returns the value of a cell of an auxiliary column: a text where a note has one.
+func fieldValue(name, cell string) msg.Value {
+	if cell != "" && new(msg.Note).Word(name) != nil {
+		return msg.Text(cell)
+	}
+	return msg.ParseValue(cell)
 }
 
 // records reads the rows of a file by the roles of its columns.

@@ -38,6 +38,36 @@ func stream(t *testing.T, path string, columns Columns) (all []msg.Note, bad []s
 	}
 }
 
+// The fields that a site records beside are read from columns of their names, or of a message's.
+func TestReaderSiteFields(t *testing.T) {
+	t.Parallel()
+	want := msg.Fields{
+		{Name: "mode", Value: msg.Text("walk in")}, {Name: "pain", Value: msg.Number(7)},
+	}
+	for name, content := range map[string]string{
+		"a.csv":   "visit_id,text,Mode,pain,other\nV1,x,walk in,7.0,1\n",
+		"a.jsonl": `{"visit_id":"V1","text":"x","fields":{"pain":7,"other":1,"mode":"walk in"}}`,
+	} {
+		r, err := Open(write(t, name, content), Columns{}, "age", "mode", "pain", "missing", bundle.ComplaintColumn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n msg.Note
+		if _, err := r.Next(&n); err != nil {
+			t.Error(err)
+		}
+		if d := cmp.Diff(want, n.Fields, cmp.AllowUnexported(msg.Value{})); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if r.Lacks("pain") || !r.Lacks("missing") {
+			t.Errorf("%s: pain is lacking, or missing is there", name)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestReader(t *testing.T) {
 	t.Parallel()
 	full := msg.Note{

@@ -13,7 +13,6 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/lab/synth"
 	"github.com/wardcast/wardcast/internal/notes"
-	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -54,11 +53,6 @@ func TestRowsAreWhatFilesHold(t *testing.T) {
 		}
 		if d := cmp.Diff(want, table.Rows, cmp.Comparer(func(a, b msg.Value) bool { return a == b })); d != "" {
 			t.Errorf("%s: %s", name, d)
-		}
-	}
-	for _, a := range Aux() {
-		if !scoring.HasField(a.Name) {
-			t.Errorf("a note has no field %q", a.Name)
 		}
 	}
 }

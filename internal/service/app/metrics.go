@@ -41,6 +41,10 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	add(msg.ValueUnknownComplaint, bundle.ComplaintColumn)
 	add(msg.ValueBadTime, intake.ArrivedField)
 	add(farFromNow, intake.ArrivedField)
+	// The fields that a site has beside share a label, so that a message cannot make new ones.
+	for _, code := range []msg.WarningCode{msg.ValueLeftOut, msg.ValueUnknownLevel, msg.ValueNotNumber} {
+		add(code, msg.FieldsField)
+	}
 	return &predictionMetrics{
 		warnings: all,
 		admit:    decisions.WithLabelValues(string(msg.Admit)),
@@ -57,6 +61,9 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 // observe counts a prediction made at a time.
 func (m *predictionMetrics) observe(p *msg.Prediction, at time.Time) {
 	for _, w := range p.Warnings {
+		if m.warnings[w] == nil {
+			w.Field = msg.FieldsField
+		}
 		m.warnings[w].Inc()
 	}
 	if arrived, err := time.Parse(time.RFC3339, p.ArrivedAt); err == nil && at.Sub(arrived).Abs() > year {

@@ -65,14 +65,6 @@ func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, 
 	if err := set.CheckClass(t.class); err != nil {
 		return nil, fmt.Errorf("predictions.class: %w", err)
 	}
-	for name, model := range set.Models {
-		for _, c := range model.Aux() {
-			if !scoring.HasField(c.Name) {
-				t.log.WarnContext(ctx, "notes have no field for this auxiliary column: it counts as missing", "model",
-					name, "column", c.Name)
-			}
-		}
-	}
 	return set, nil
 }
 

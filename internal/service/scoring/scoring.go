@@ -268,9 +268,3 @@ func value(n *msg.Note, name string, complaint msg.Value) msg.Value {
 func Value(n *msg.Note, name string) msg.Value {
 	return value(n, name, classifier.Complaint(n.Complaint))
 }
-
-// HasField reports whether a note has a field for an auxiliary column of this name.
-func HasField(name string) bool {
-	var n msg.Note
-	return name == bundle.ComplaintColumn || n.Number(name) != nil || n.Word(name) != nil
-}

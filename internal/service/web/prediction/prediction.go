@@ -157,6 +157,10 @@ func warned(w msg.Warning) string {
 		return name + " is out of range and was left out."
 	case msg.ValueBadTime:
 		return name + " is not a time and was left out."
+	case msg.ValueNotNumber:
+		return name + " is not a number and was left out."
+	case msg.ValueLeftOut:
+		return "Some of the note's fields cannot be read and were left out."
 	case msg.ValueUnknownLevel, msg.ValueUnknownComplaint:
 		return name + " has a value that the model does not know."
 	}
@@ -175,10 +179,8 @@ func fieldName(field string) (name, suffix string) {
 		return "Arrival", ""
 	case bundle.ComplaintColumn:
 		return "Complaint", ""
-	case "age", "sex", "acuity", "site":
-		return wording.Capital(field), ""
 	}
-	return field, ""
+	return wording.Capital(strings.ReplaceAll(field, "_", " ")), ""
 }
 
 type vital struct {

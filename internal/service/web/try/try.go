@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -16,11 +17,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/service/web/prediction"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -61,7 +64,8 @@ type field struct {
 	Value, Error      string
 }
 
-func fields() []field {
+// fields returns the fields of the form: those of every note, and those that the models of a set use beside.
+func fields(set *scoring.Set) []field {
 	list := []field{
 		{Name: "age", Label: "Age", Mode: "numeric", of: "age", want: "a number of years, such as 82"},
 		{Name: "sex", Label: "Sex", Choices: []string{"F", "M"}},
@@ -78,6 +82,21 @@ func fields() []field {
 				Name: v.Name, Label: v.Short + v.Suffix, Mode: mode, of: "vitals." + v.Name, want: v.Example,
 			})
 		}
+	}
+	more := map[string][]string{} // the levels of each field
+	for _, m := range set.Models {
+		for _, a := range m.Aux() {
+			if msg.SiteField(a.Name) && a.Name != bundle.ComplaintColumn {
+				more[a.Name] = append(more[a.Name], a.Levels...)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		levels := slices.Sorted(slices.Values(more[name]))
+		list = append(list, field{
+			Name: msg.FieldsField + "." + name, Label: wording.Capital(strings.ReplaceAll(name, "_", " ")), Mode: "decimal",
+			Choices: slices.Compact(levels),
+		})
 	}
 	return list
 }
@@ -136,7 +155,7 @@ func (h *room) predict(r *http.Request) http.Handler {
 }
 
 func (h *room) form(form map[string]string) *view {
-	data := &view{Form: form, Errors: map[string]string{}, Fields: fields()}
+	data := &view{Form: form, Errors: map[string]string{}, Fields: fields(h.set())}
 	for _, a := range h.set().About {
 		if a.Complaint != "" {
 			data.Complaints = append(data.Complaints, a.Complaint)
@@ -209,6 +228,8 @@ func (data *view) note() *msg.Note {
 		var err error
 		switch {
 		case text == "":
+		case strings.HasPrefix(f.Name, msg.FieldsField+"."):
+			n.Fields.Set(strings.TrimPrefix(f.Name, msg.FieldsField+"."), msg.ParseValue(text))
 		case f.of != "":
 			*n.Number(f.of), err = number(strings.Replace(text, ",", ".", 1))
 		case f.Name == "bp":
