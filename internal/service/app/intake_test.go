@@ -42,6 +42,8 @@ func TestInputThatCannotBe(t *testing.T) {
 		msg.Warning{Field: "arrived_at", Code: msg.ValueBadTime})
 	add(func(n *msg.Note) { n.Sex = secret }, msg.Warning{Field: "sex", Code: msg.ValueUnknownLevel})
 	add(func(n *msg.Note) { n.Complaint = secret }, msg.Warning{Field: "complaint", Code: msg.ValueUnknownComplaint})
+	add(func(n *msg.Note) { n.FieldsLeftOut, n.Fields = true, msg.Fields{{Name: "A b", Value: msg.Number(1)}} },
+		msg.Warning{Field: msg.FieldsField, Code: msg.ValueLeftOut})
 	// the prediction does not depend on the clock
 	add(func(n *msg.Note) { n.ArrivedAt = now.AddDate(-10, 0, 0).Format(time.RFC3339) })
 	c.send(sent...)
@@ -88,6 +90,7 @@ func TestInputThatCannotBe(t *testing.T) {
 		{"age", "out_of_range"}: 1, {"vitals.hr", "out_of_range"}: 1, {"vitals.temp_c", "out_of_range"}: 1,
 		{"arrived_at", "bad_time"}:     1,
 		{"arrived_at", "far_from_now"}: 1, {"sex", "unknown_level"}: 1, {"complaint", "unknown_complaint"}: 1,
+		{"fields", "left_out"}: 1,
 	} {
 		if got := s.metric("wardcast_input_warnings_total", labels[0], labels[1]); got != n {
 			t.Errorf("%q: %v counted, want %v", labels, got, n)

@@ -278,20 +278,3 @@ func TestNew(t *testing.T) {
 		})
 	}
 }
-
-// TestUnknownAux: an auxiliary column that no note has is logged.
-func TestUnknownAux(t *testing.T) {
-	t.Parallel()
-	s := newSite(t)
-	s.config.Kafka.Brokers = []string{"127.0.0.1:1"}
-	b := generation(t, 1)[0]
-	b.Manifest.Aux = slices.Clone(b.Manifest.Aux)
-	b.Manifest.Aux[0].Name = "shoe_size"
-	s.promote([]*bundle.Bundle{b}...)
-	if _, err := app.New(t.Context(), s.options); err != nil {
-		t.Fatal(err)
-	}
-	if log := s.log.String(); !strings.Contains(log, "shoe_size") || !strings.Contains(log, `"level":"WARN"`) {
-		t.Errorf("the log is %q, want a warning that names the column", log)
-	}
-}
