@@ -27,17 +27,15 @@ type AuxValues struct {
 
 // NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline
 // (Harrell 2015, Regression Modeling Strategies, section 2.4.5), capped at values that MinPatients patients reach.
-// Numbers in a categorical column (acuity 1 to 5) are levels by their shortest decimal text. Features are centred by
-// their means, so that a missing value and an unknown level contribute exactly nothing.
+// Numbers in a categorical column (acuity 1 to 5) are levels by their shortest decimal text. That a value is missing is
+// a feature of its own if MinPatients patients lack it. Features are centred by their means, so that an unknown level
+// contributes exactly nothing, and a missing number exactly what its own feature does.
 func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 	c := bundle.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
 	if a.Kind == bundle.Categorical {
 		patients := map[string]map[string]bool{} // by level
 		for i, v := range a.Values {
 			level := intake.Level(v)
-			if level == "" {
-				continue
-			}
 			if patients[level] == nil {
 				patients[level] = map[string]bool{}
 			}
@@ -48,18 +46,24 @@ func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 				c.Levels = append(c.Levels, level)
 			}
 		}
-		slices.Sort(c.Levels)
+		if slices.Sort(c.Levels); len(c.Levels) == 1 && c.Levels[0] == "" {
+			c.Levels = nil
+		}
 		c.Mean = make([]float64, len(c.Levels))
 	}
 	if a.Kind == bundle.Numeric {
 		var values []float64
 		var patients []string
+		without := map[string]bool{}
 		for i, v := range a.Values {
 			if x, ok := v.Number(); ok {
 				values, patients = append(values, x), append(patients, a.Patients[i])
+			} else {
+				without[a.Patients[i]] = true
 			}
 		}
 		if len(values) > 0 {
+			c.Missing = len(without) >= max(a.MinPatients, 1)
 			order := make([]int, len(values))
 			floats.Argsort(values, order)
 			c.Range = []float64{values[a.common(patients, order, 1)], values[a.common(patients, order, -1)]}
@@ -76,6 +80,9 @@ func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 		}
 	}
 	floats.Scale(1/max(seen, 1), c.Mean)
+	if n := float64(len(a.Values)); c.Missing {
+		c.Mean[len(c.Mean)-1] = (n - seen) / n
+	}
 	return c
 }
 
@@ -115,7 +122,11 @@ func width(c *bundle.AuxColumn) int {
 	if c.Kind == bundle.Categorical {
 		return len(c.Levels)
 	}
-	return max(len(c.Knots)-1, 1)
+	n := max(len(c.Knots)-1, 1)
+	if c.Missing {
+		n++
+	}
+	return n
 }
 
 // checkAux returns an error that wraps ErrModel for a column that FeaturesTo cannot read.
@@ -156,6 +167,7 @@ func rawTo(dst []float64, c *bundle.AuxColumn, v msg.Value) bool {
 	if c.Kind == bundle.Numeric {
 		x, ok := v.Number()
 		if ok {
+			dst[len(dst)-1] = 0 // or a feature of the spline
 			splineTo(dst, c, x)
 		}
 		return ok
@@ -195,6 +207,9 @@ func cube(u float64) float64 { return max(u, 0) * u * u }
 func FeaturesTo(dst []float64, c *bundle.AuxColumn, v msg.Value) {
 	if !rawTo(dst, c, v) {
 		clear(dst)
+		if c.Missing {
+			dst[len(dst)-1] = 1 - c.Mean[len(dst)-1]
+		}
 		return
 	}
 	floats.Sub(dst, c.Mean)

@@ -24,7 +24,7 @@ func TestNewAuxColumn(t *testing.T) {
 				Kind: bundle.Numeric, Values: []msg.Value{number(1), {}, number(4), text("x")},
 				Patients: []string{"a", "b", "c", "d"},
 			},
-			bundle.AuxColumn{Kind: bundle.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
+			bundle.AuxColumn{Kind: bundle.Numeric, Range: []float64{1, 4}, Missing: true, Mean: []float64{2.5, .5}},
 		},
 		"numeric, never there": {
 			AuxValues{Kind: bundle.Numeric, Values: make([]msg.Value, 2), Patients: []string{"a", "b"}},
@@ -35,7 +35,14 @@ func TestNewAuxColumn(t *testing.T) {
 				Kind: bundle.Categorical, Values: []msg.Value{text("M"), text("F"), text("M"), {}, text("")},
 				Patients: []string{"a", "b", "c", "d", "e"},
 			},
-			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"F", "M"}, Mean: []float64{1. / 3, 2. / 3}},
+			bundle.AuxColumn{Kind: bundle.Categorical, Levels: []string{"", "F", "M"}, Mean: []float64{.4, .2, .4}},
+		},
+		"missing in too few": {
+			AuxValues{
+				Kind: bundle.Numeric, MinPatients: 2, Values: []msg.Value{number(1), {}, number(4)},
+				Patients: []string{"a", "b", "c"},
+			},
+			bundle.AuxColumn{Kind: bundle.Numeric, Range: []float64{1, 4}, Mean: []float64{2.5}},
 		},
 		"levels that are numbers": {
 			AuxValues{

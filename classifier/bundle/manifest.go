@@ -90,14 +90,17 @@ const (
 // ComplaintColumn is the auxiliary column, always added, by which a model of all complaints knows that of a note.
 const ComplaintColumn = "complaint"
 
-// AuxColumn says how an auxiliary value becomes features: a number a spline, a category one indicator per level.
+// AuxColumn says how an auxiliary value becomes features: a number a spline, a category one indicator per level. That
+// a value is missing is the level "" of a category, and the last feature of a number with Missing.
 type AuxColumn struct {
 	Name   string    `json:"name"` // field of the note: "age", "sex", "vitals.sbp", …
 	Kind   AuxKind   `json:"kind"`
 	Levels []string  `json:"levels,omitempty"` // of a categorical column, ascending
 	Knots  []float64 `json:"knots,omitempty"`  // of a numeric column's spline, ascending; none for a straight line
 	Range  []float64 `json:"range,omitempty"`  // least and greatest value, at which others are capped; nil for none
-	Mean   []float64 `json:"mean"`             // of each feature in training, which stands in for a missing value
+	// Missing says that the last feature of a numeric column is 1 for a missing value, and 0 for others.
+	Missing bool      `json:"missing,omitempty"`
+	Mean    []float64 `json:"mean"` // of each feature in training
 }
 
 // File describes a file next to the manifest.

@@ -267,13 +267,13 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 	}
 	columns := set.Models[p.Model.Name].Aux()
 	for i, a := range p.Aux {
-		value := "unknown"
+		value := "missing"
 		if s, ok := a.Value.Text(); ok {
 			value = s
 		} else if v, ok := a.Value.Number(); ok {
 			value = strconv.FormatFloat(v, 'g', -1, 64)
 		}
-		if columns[i].Kind == bundle.Categorical && value != "unknown" && !slices.Contains(columns[i].Levels, value) {
+		if columns[i].Kind == bundle.Categorical && value != "missing" && !slices.Contains(columns[i].Levels, value) {
 			value += " (unknown to the model)"
 		}
 		parts = append(parts, summand{a.Name + " " + value, a.Contribution})

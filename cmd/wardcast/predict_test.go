@@ -353,7 +353,7 @@ func TestPredictOneNote(t *testing.T) {
 	text = succeed(t, "", "predict", "--model-dir", dir, "--text", "zzz", "--age", "999", "--sex", "zebra",
 		"--output", "table")
 	for _, part := range []string{
-		"sex zebra (unknown to the model)\n", "age unknown\n", "knows no word of the note",
+		"sex zebra (unknown to the model)\n", "age missing\n", "knows no word of the note",
 		"\nWarning: the model does not know the value of sex.\nWarning: age is out of range and counts as missing.\n",
 	} {
 		if !strings.Contains(text, part) {

@@ -210,7 +210,8 @@ func (r *rows) featuresTo(dst []float64, i int) {
 	}
 }
 
-// auxScales returns the root mean square of each auxiliary feature, 1 for a feature that is always 0.
+// auxScales returns the root mean square of each feature of a number, and 1 for indicators, which are penalized like
+// terms: unit variance would penalize a rare level less than a common one. It is 1 for a feature that is always 0, too.
 func (r *rows) auxScales() []float64 {
 	scales, features := make([]float64, r.width), make([]float64, r.width)
 	for i := range r.all {
@@ -221,6 +222,20 @@ func (r *rows) auxScales() []float64 {
 	}
 	for f, squares := range scales {
 		if scales[f] = math.Sqrt(squares / float64(len(r.all))); scales[f] == 0 {
+			scales[f] = 1
+		}
+	}
+	at := 0
+	for i := range r.columns {
+		c, first := &r.columns[i], at
+		at += len(c.Mean)
+		if c.Kind == bundle.Numeric {
+			first = at
+			if c.Missing {
+				first--
+			}
+		}
+		for f := first; f < at; f++ {
 			scales[f] = 1
 		}
 	}
