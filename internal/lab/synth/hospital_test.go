@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func TestChangesLeaveTheRestAlone(t *testing.T) {
 			words[2*i/n]++
 		}
 		b.Text, c.Text = a.Text, a.Text
-		if a != b || a != c {
+		if !reflect.DeepEqual(a, b) || !reflect.DeepEqual(a, c) {
 			t.Fatalf("note %d: a change of text changed more", i)
 		}
 	}
@@ -84,7 +85,7 @@ func TestShift(t *testing.T) {
 		if got := logit(b.Probability) - logit(a.Probability); math.Abs(got-want) > 1e-9 {
 			t.Errorf("note %d: %v, want %v", i, got, want)
 		}
-		if a.Note != b.Note {
+		if !reflect.DeepEqual(a.Note, b.Note) {
 			t.Errorf("note %d: a shift changed the note", i)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,7 +103,7 @@ func TestNotesAreMessages(t *testing.T) {
 		if err := msg.DecodeNote(n.AppendJSON(nil), &got); err != nil {
 			t.Fatal(err)
 		}
-		if got != n.Note {
+		if !reflect.DeepEqual(got, n.Note) {
 			t.Fatal(cmp.Diff(n.Note, got))
 		}
 		if _, err := time.Parse(time.RFC3339, n.ArrivedAt); err != nil || n.ArrivedAt < last {
@@ -304,7 +305,7 @@ func TestWriteCSV(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := g.At(i)
-		if object.Note != want.Note || (*object.Label == 1) != want.Admitted ||
+		if !reflect.DeepEqual(object.Note, want.Note) || (*object.Label == 1) != want.Admitted ||
 			*object.Probability != want.Probability {
 			t.Fatalf("row %d: got %+v, want %+v", i, object, want)
 		}
