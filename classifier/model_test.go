@@ -376,10 +376,10 @@ func TestYesNoBundleBytes(t *testing.T) {
 			t.Errorf("the manifest's hash became %s", b.SHA256)
 		}
 	}
-	check("a6f49a2529ca6cb67b5b8d19b56dbd5ddcb1463baecb805b6ebf3f6b3a25249a")
+	check("f356b6d732f9f9d7e9db10d8440483889eed5f83bfdb16e822bcec49565ae868")
 	parts.Topics, parts.Prevalence, parts.Heads = nil, nil,
 		[]Head{{Gamma: parts.Heads[0].Gamma, Intercept: parts.Heads[0].Intercept}}
-	check("6c86957e0012ba27f319529e8691622deb4898fdd94272b1b9a6102d4adadc40")
+	check("0815baef8afbe1956d599289ac3cc712d4100d8623b52085bd0af926239f341c")
 }
 
 // answer is the bytes that a fresh scorer of the model sends.

@@ -4,8 +4,8 @@
 //
 // # From a note to a row
 //
-//	text       markup of HTML and HL7 is decoded, invalid UTF-8 and invisible format characters are dropped, typographic
-//	           characters replaced, Unicode NFKC, case folded
+//	text       markup of HTML and HL7 is decoded, invalid UTF-8 and invisible format characters are dropped,
+//	           typographic characters replaced, Unicode NFKC, case folded
 //	lexemes    words (runs of letters and marks, apostrophes left out, at most 64 bytes), numbers, and single marks
 //	numbers    with their keys and units become ranges: hr:111-130, pain:7-10, age:75-84y, dur:1-3d; a child's vital
 //	           signs have their own, child:hr:>=131. Dates, times of day, sizes and other numbers are not terms.

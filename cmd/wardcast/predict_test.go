@@ -362,8 +362,8 @@ func TestPredictOneNote(t *testing.T) {
 	}
 }
 
-// TestPredictInput: predict reads a note by the tables of a configuration.
-// A field that the site records moves a prediction in the same way from a message, a file or the command line.
+// TestPredictSiteFields: a field that the site records moves a prediction in the same way from a message, a file or the
+// command line.
 func TestPredictSiteFields(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -403,6 +403,7 @@ func TestPredictSiteFields(t *testing.T) {
 		"Arrival mode:categorical"}, `a note cannot have a field "arrival mode"`)
 }
 
+// TestPredictInput: predict reads a note by the tables of a configuration.
 func TestPredictInput(t *testing.T) {
 	t.Parallel()
 	dir := trained(t) // with F and M

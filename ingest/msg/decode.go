@@ -155,7 +155,8 @@ func (d *decoder) siteFields(n *Note) bool {
 				v = Value{}
 			}
 			have := n.Fields.Value(name) != Value{}
-			if !fits || len(text) > MaxField || v != (Value{}) && (!FieldName(name) || !have && len(n.Fields) == MaxFields) {
+			room := have || len(n.Fields) < MaxFields
+			if !fits || len(text) > MaxField || v != (Value{}) && !(FieldName(name) && room) {
 				n.FieldsLeftOut = true
 				return ok
 			}

@@ -47,8 +47,8 @@ func (r *Report) items() []Item {
 			"training %s notes, %s admitted, events for each variable %s; evaluation %s notes, %s admitted",
 			grouped(d.Training.Notes), grouped(d.Training.Events), r.perVariable(), grouped(d.Evaluation.Notes),
 			grouped(d.Evaluation.Events))},
-		{"11", "Missing data", "a missing auxiliary value counts as the mean of training; a note without a known " +
-			"word is answered with `abstained`"},
+		{"11", "Missing data", "that an auxiliary value is missing is a feature of its own where enough patients " +
+			"lack it, else it counts as the mean of training; a note without a known word is answered with `abstained`"},
 		{"12a", "Use of the data", map[Kind]string{
 			Later:     "temporal split: evaluated on notes later than training",
 			OutOfFold: "cross-validation in folds that never split a patient",

@@ -209,7 +209,10 @@ func TestScoreReadsAuxFromTheNote(t *testing.T) {
 					SBP: msg.Some(151), DBP: msg.Some(88), HR: msg.Some(96), RR: msg.Some(18),
 					TempC: msg.Some(36.8), SpO2: msg.Some(97),
 				},
-				Fields: msg.Fields{{Name: "pain", Value: number(7)}, {Name: "arrival_mode", Value: msg.Text("walk in")}},
+				Fields: msg.Fields{
+					{Name: "pain", Value: number(7)},
+					{Name: "arrival_mode", Value: msg.Text("walk in")},
+				},
 			},
 			[...]msg.Value{number(78), msg.Text("F"), number(3), msg.Text("A"), number(151), number(88), number(
 				96), number(18), number(36.8), number(97), msg.Text("chest pain"), msg.Text("walk in")},

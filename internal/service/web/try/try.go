@@ -94,7 +94,9 @@ func fields(set *scoring.Set) []field {
 	for _, name := range slices.Sorted(maps.Keys(more)) {
 		levels := slices.DeleteFunc(slices.Sorted(slices.Values(more[name])), func(l string) bool { return l == "" })
 		list = append(list, field{
-			Name: msg.FieldsField + "." + name, Label: wording.Capital(strings.ReplaceAll(name, "_", " ")), Mode: "decimal",
+			Name:    msg.FieldsField + "." + name,
+			Label:   wording.Capital(strings.ReplaceAll(name, "_", " ")),
+			Mode:    "decimal",
 			Choices: slices.Compact(levels),
 		})
 	}
