@@ -399,8 +399,10 @@ func TestPredictSiteFields(t *testing.T) {
 		t.Errorf("a file gives the logit %v, a message %v", got["logit"], ambulance["logit"])
 	}
 	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", store, "--text", "fall", "--fields", "a b=1"}, "--fields")
-	fail(t, cli.ExitUsage, []string{"train", "--input", in, "--model-dir", store, "--aux-columns",
-		"Arrival mode:categorical"}, `a note cannot have a field "arrival mode"`)
+	fail(t, cli.ExitUsage, []string{
+		"train", "--input", in, "--model-dir", store, "--aux-columns",
+		"Arrival mode:categorical",
+	}, `a note cannot have a field "arrival mode"`)
 }
 
 // TestPredictInput: predict reads a note by the tables of a configuration.

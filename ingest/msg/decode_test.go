@@ -116,7 +116,8 @@ func TestDecodeFields(t *testing.T) {
 	}{
 		"a number and a word": {
 			`{"pain":7,"arrival_mode":"ambulance"}`,
-			Fields{{"pain", Number(7)}, {"arrival_mode", Text("ambulance")}}, false,
+			Fields{{"pain", Number(7)}, {"arrival_mode", Text("ambulance")}},
+			false,
 		},
 		"null and nothing":     {`{"pain":null,"mode":""}`, nil, false},
 		"null takes it back":   {`{"pain":7,"pain":null}`, Fields{}, false},
