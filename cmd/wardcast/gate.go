@@ -74,7 +74,7 @@ func readSite(path string) (_ *report.Site, err error) {
 func logPromotion(log *slog.Logger, e *train.Promotion) error {
 	facts := []any{"generation", e.Candidate.Name, "decision", string(e.Verdict.Decision), "reason", e.Verdict.Reason}
 	if report.TooGood(e.Verdict.Figures.Challenger) {
-		const leaked = report.LooksLeaked + "; `wardcast models card` names the words of the greatest weight"
+		const leaked = report.LooksLeaked + "; `wardcast models card` names the words with the largest weights"
 		log.Warn(leaked, "auroc", e.Verdict.Figures.Challenger.AUROC.Value, "generation", e.Candidate.Name)
 	}
 	switch {

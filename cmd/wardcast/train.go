@@ -227,6 +227,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 		return err
 	}
 	bar := cli.NewProgress(d, "training")
+	data.HoldLatest()
 	trained, err := train.Train(ctx, data, s, train.Job{
 		Created: time.Now().UTC().Truncate(time.Second), Version: version, Progress: bar.Set,
 		Previous: train.Previous(store, d.Log), Site: site, About: about,
@@ -237,7 +238,7 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	}
 	data.Pooled = true
 	promotion, err := gatekeeper.Promote(ctx,
-		train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold})
+		train.Candidate{Trained: trained, Notes: data, Probabilities: trained.OutOfFold, About: about})
 	if err != nil {
 		return err
 	}

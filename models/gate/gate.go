@@ -22,12 +22,15 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
@@ -69,7 +72,7 @@ type Grouping struct {
 	Level []string // of each note; "" is unknown and belongs to no subgroup
 }
 
-// Subgroups returns the levels by name, each with its notes.
+// Subgroups returns the levels by number and name, each with its notes.
 func (g *Grouping) Subgroups() iter.Seq2[string, []int] {
 	notes := map[string][]int{}
 	for i, level := range g.Level {
@@ -77,13 +80,30 @@ func (g *Grouping) Subgroups() iter.Seq2[string, []int] {
 			notes[level] = append(notes[level], i)
 		}
 	}
+	levels := slices.SortedFunc(maps.Keys(notes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(first(a), first(b)), strings.Compare(a, b))
+	})
 	return func(yield func(string, []int) bool) {
-		for _, level := range slices.Sorted(maps.Keys(notes)) {
+		for _, level := range levels {
 			if !yield(level, notes[level]) {
 				return
 			}
 		}
 	}
+}
+
+// first returns the number that a level begins with, so that 5–17 comes before 18–44: -1 for "under …", and more than
+// any for a level without one.
+func first(level string) int {
+	if strings.HasPrefix(level, "under ") {
+		return -1
+	}
+	rest := strings.TrimLeft(level, "0123456789")
+	n, err := strconv.Atoi(level[:len(level)-len(rest)])
+	if err != nil {
+		return math.MaxInt
+	}
+	return n
 }
 
 // Settings are those of the rule.

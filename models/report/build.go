@@ -2,7 +2,8 @@
 // same figures as JSON.
 //
 // Build makes a Report from plain data: the manifest, the counts of the notes, the predictions of notes that the model
-// was not trained on, the verdict of the gate, and what the site says of itself. The report follows the items of
+// was not trained on, the verdict of the gate, and the site's statements. The report of the model of all complaints is
+// about all models that are served together: its figures are those that patients meet. A report follows the items of
 // TRIPOD+AI (Collins et al. 2024, BMJ 385), the measures that Van Calster et al. (2025, Lancet Digit. Health) call
 // essential, and the sections of CHAI's applied model card. Every figure has a 95 % interval that counts the notes of a
 // patient as one. Subgroups of fewer than 20 admissions, or other notes, are named without figures.
@@ -50,6 +51,7 @@ type Report struct {
 	EventsPerVariable float64 `json:"events_per_variable"`
 
 	Kind        Kind                `json:"evaluated_on"`
+	System      *System             `json:"system,omitempty"` // nil if it is about one model
 	Metrics     *eval.Assessment    `json:"metrics"`
 	Thresholds  []eval.Operating    `json:"thresholds"` // the model's own first
 	Calibration []eval.CurvePoint   `json:"calibration_curve,omitempty"`
@@ -117,8 +119,8 @@ func Build(in Input) (*Report, error) {
 	r := &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
 		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
-		Correction: in.Correction, Data: in.Data, Kind: e.Kind, Classes: in.Classes, Verdict: in.Verdict,
-		Shifts: e.Shifts, Site: cmp.Or(in.Site, &Site{}),
+		Correction: in.Correction, Data: in.Data, Kind: e.Kind, System: in.System, Classes: in.Classes,
+		Verdict: in.Verdict, Shifts: e.Shifts, Site: cmp.Or(in.Site, &Site{}),
 	}
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
 	n := r.Topics + r.Words + r.Pieces
@@ -152,18 +154,29 @@ func (r *Report) Write(b *bundle.Bundle) (err error) {
 	return err
 }
 
-// Renew returns the report of b on other notes, by which the gate has judged. What does not depend on them is kept from
-// the report of b; d is about them and may name what was left out.
-func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
-	var r Report
-	if err := json.Unmarshal(b.Report, &r); err != nil {
+// Judged returns the report of b with the verdict of the gate.
+func Judged(b *bundle.Bundle, v *gate.Verdict) (*Report, error) {
+	r := &Report{Manifest: &b.Manifest}
+	if err := json.Unmarshal(b.Report, r); err != nil {
 		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
+	}
+	r.Verdict = v
+	r.Items = r.items()
+	return r, nil
+}
+
+// Renew returns the report of b on other predictions, with the verdict of the gate. What does not depend on them is
+// kept from the report of b; d describes their notes and may say what was left out. system is nil for one model.
+func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict, system *System) (*Report, error) {
+	r, err := Judged(b, v)
+	if err != nil {
+		return nil, err
 	}
 	d.Training = r.Data.Training
 	return Build(Input{
 		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms,
-		Supervised: r.Supervised, Heaviest: r.Heaviest,
-		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
+		Supervised: r.Supervised, Heaviest: r.Heaviest, Classes: r.Classes,
+		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site, System: system,
 	})
 }
 
@@ -187,17 +200,39 @@ func (r *Report) measure(e *Evaluation) error {
 	return err
 }
 
+// atOwn returns what the threshold of the model comes to, or those of the models that predict the notes.
+func (r *Report) atOwn(e *Evaluation) (*eval.Operating, error) {
+	if e.Thresholds == nil {
+		return eval.AtThreshold(e.Admitted, e.Probabilities, r.Manifest.Threshold, e.Patients)
+	}
+	called := make([]float64, len(e.Probabilities))
+	for i, p := range e.Probabilities {
+		if p >= e.Thresholds[i] {
+			called[i] = 1
+		}
+	}
+	o, err := eval.AtThreshold(e.Admitted, called, 1, e.Patients)
+	if err == nil {
+		o.Threshold = r.Manifest.Threshold
+	}
+	return o, err
+}
+
 // curves sets the figures at thresholds, and what is drawn.
 func (r *Report) curves(e *Evaluation) (err error) {
 	y, p, who := e.Admitted, e.Probabilities, e.Patients
-	own := r.Manifest.Threshold
-	at := []float64{own}
+	own, err := r.atOwn(e)
+	if err != nil {
+		return err
+	}
+	r.Thresholds = []eval.Operating{*own}
+	var at []float64
 	for _, t := range otherThresholds {
-		if len(at) < 4 && math.Abs(t-own) >= apart {
+		if len(at) < 3 && math.Abs(t-own.Threshold) >= apart {
 			at = append(at, t)
 		}
 	}
-	slices.Sort(at[1:])
+	slices.Sort(at)
 	for _, t := range at {
 		o, err := eval.AtThreshold(y, p, t, who)
 		if err != nil {
@@ -277,17 +312,21 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err 
 	}
 	for level, at := range g.Subgroups() {
 		s := Subgroup{Grouping: g.Name, Level: level}
-		y, p, who := folds.Take(e.Admitted, at), folds.Take(e.Probabilities, at), folds.Take(e.Patients, at)
+		part := &Evaluation{
+			Admitted: folds.Take(e.Admitted, at), Probabilities: folds.Take(e.Probabilities, at),
+			Thresholds: folds.Take(e.Thresholds, at), Patients: folds.Take(e.Patients, at),
+		}
+		y, who := part.Admitted, part.Patients
 		events := eval.Positives(y)
 		if min(events, len(y)-events) < Suppression || who != nil && folds.Distinct(who) < 2 {
 			s.Suppressed = true
 			all = append(all, s)
 			continue
 		}
-		if s.Metrics, err = eval.Assess(y, p, who); err != nil {
+		if s.Metrics, err = eval.Assess(y, part.Probabilities, who); err != nil {
 			return nil, err
 		}
-		if s.Threshold, err = eval.AtThreshold(y, p, r.Manifest.Threshold, who); err != nil {
+		if s.Threshold, err = r.atOwn(part); err != nil {
 			return nil, err
 		}
 		all = append(all, s)
@@ -314,6 +353,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"site":      func(text string) string { return orElse(text, missing) },
 	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
 	"on":        evaluatedOn,
+	"count":     counted,
 	"field":     func(name, text string) field { return field{name, text} },
 }).Parse(pageTemplate))
 
@@ -325,11 +365,12 @@ func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, struct {
 		*Report
-		MeasuredOn, Summary, Formula, Caveat, PerVariable, PSINote, Small string
-		Shown                                                             []Subgroup
-		Style                                                             template.CSS
+		Name, Output, Own, Readers, Judged, MeasuredOn, Summary, Formula, Caveat string
+		PerVariable, PSINote, Small                                              string
+		Shown                                                                    []Subgroup
+		Style                                                                    template.CSS
 	}{
-		Report: r, MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
+		Report: r, Name: r.name(), Output: output, Own: r.own(), Readers: r.readers(), Judged: r.judged(), MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
 		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Shown: r.shown(), Style: chart.Style(),
 	})
 	if err != nil {

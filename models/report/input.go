@@ -27,6 +27,7 @@ type Input struct {
 	Evaluation Evaluation
 	Classes    *eval.ClassMetrics // of several outcomes; nil for yes and no
 	Verdict    *gate.Verdict      // nil if no gate has judged
+	System     *System            // nil if the report is about one model
 	Site       *Site              // nil if the site has said nothing
 }
 
@@ -40,10 +41,15 @@ type Data struct {
 	Counts     []Count     `json:"counts,omitempty"`
 }
 
+// System says that a report is about all models that are served together, each note predicted by the one that scores it.
+type System struct {
+	Own []string `json:"own_models"` // the models of single complaints; the model of all scores every other note
+}
+
 // Count is what else was counted in the notes.
 type Count struct {
-	Name   string `json:"name"` // "patients with more than one note", …
-	Number int    `json:"number"`
+	Name   string `json:"name"`   // "patients with more than one note", …
+	Number *int   `json:"number"` // nil if it is unknown
 }
 
 // Window counts the notes of a period.
@@ -68,6 +74,8 @@ type Kind string
 const (
 	OutOfFold Kind = "out_of_fold" // the training notes, by cross-validation
 	Later     Kind = "later"       // notes later than those trained on
+	// Latest is the last of the training notes, predicted from the earlier ones; what is served then learned from all.
+	Latest Kind = "latest"
 )
 
 // Evaluation holds the predictions that a model is measured by.
@@ -75,7 +83,8 @@ type Evaluation struct {
 	Kind          Kind
 	Admitted      []bool
 	Probabilities []float64
-	Patients      []string // of each note; nil if no patient comes twice
+	Thresholds    []float64 // of each note; nil for that of the manifest
+	Patients      []string  // of each note; nil if no patient comes twice
 	Groupings     []gate.Grouping
 	Shifts        []Shift // since the version before
 }
@@ -89,15 +98,19 @@ type Shift struct {
 	Chance *float64 `json:"psi_by_chance,omitempty"` // its mean if nothing had changed
 }
 
-// ageBands are the lower bounds of all bands but the first.
-var ageBands = []int{18, 45, 65, 80}
+// ageBands are the lower bounds of all bands but the first two.
+var ageBands = []int{5, 18, 45, 65, 80}
 
-// AgeBand returns the band of an age in years: "0–17", "18–44", "45–64", "65–79" or "80+"; "" unless it is one.
+// AgeBand returns the band of an age in years: "under 1", "1–4", "5–17", "18–44", "45–64", "65–79" or "80+"; "" for
+// what is no age.
 func AgeBand(age float64) string {
 	if !(age >= 0 && age < 130) {
 		return ""
 	}
-	from := 0
+	if age < 1 {
+		return "under 1"
+	}
+	from := 1
 	for _, next := range ageBands {
 		if age < float64(next) {
 			return fmt.Sprintf("%d–%d", from, next-1)
@@ -134,6 +147,8 @@ type Site struct {
 	ThresholdReason    string   `yaml:"threshold_reason" json:"threshold_reason,omitempty"` // why it is what it is
 	ReviewedBy         string   `yaml:"reviewed_by" json:"reviewed_by,omitempty"`
 	ReviewedOn         string   `yaml:"reviewed_on" json:"reviewed_on,omitempty"`
+	// ExplanationsReadBy says who has read explanations of predictions, how many, and with which competence and licence.
+	ExplanationsReadBy string   `yaml:"explanations_read_by" json:"explanations_read_by,omitempty"`
 	Resources          []string `yaml:"resources" json:"resources,omitempty"`
 }
 

@@ -25,11 +25,7 @@ func (r *Report) items() []Item {
 	if len(m.Solver) > 0 {
 		solver = "factorization: " + settings(m.Solver)
 	}
-	verdict := "no gate has judged this version"
-	if r.Verdict != nil {
-		verdict = fmt.Sprintf("%s: %s", r.Verdict.Decision, r.Verdict.Reason)
-	}
-	recalibrated := "no recalibration after training; calibration of training: " + string(m.Calibration.Kind)
+	recalibrated := "no recalibration after training; calibration in training: " + string(m.Calibration.Kind)
 	if r.Verdict != nil && r.Verdict.Figures.Recalibrated != nil {
 		recalibrated = fmt.Sprintf("a recalibration of the champion was tried: intercept %s, slope %s",
 			wording.Fixed(r.Verdict.Figures.Recalibrated.Intercept, 3),
@@ -44,25 +40,27 @@ func (r *Report) items() []Item {
 		{"8a", "Outcome", orElse(d.Outcome, missing)},
 		{"9b", "Predictors", r.formula()},
 		{"10", "Sample size", fmt.Sprintf(
-			"training %s notes, %s admitted, events for each variable %s; evaluation %s notes, %s admitted",
+			"training %s notes, %s admitted, events per variable %s; evaluation %s notes, %s admitted",
 			grouped(d.Training.Notes), grouped(d.Training.Events), r.perVariable(), grouped(d.Evaluation.Notes),
 			grouped(d.Evaluation.Events))},
-		{"11", "Missing data", "that an auxiliary value is missing is a feature of its own where enough patients " +
-			"lack it, else it counts as the mean of training; a note without a known word is answered with `abstained`"},
+		{"11", "Missing data", "a missing auxiliary value is a feature of its own if enough patients lack the value; " +
+			"otherwise it counts as the training mean. A note without a known word gets abstained"},
 		{"12a", "Use of the data", map[Kind]string{
-			Later:     "temporal split: evaluated on notes later than training",
+			Later: "temporal split: evaluated on notes later than training",
+			Latest: "temporal split: the latest training notes, predicted with coefficients from the earlier ones; what " +
+				"is served then learned from all",
 			OutOfFold: "cross-validation in folds that never split a patient",
 		}[r.Kind]},
 		{"12b", "Type of model", fmt.Sprintf("%s Settings: %s", r.formula(), settings(m.Head))},
 		{"12c", "Fitting", fmt.Sprintf("seed %d; %s", m.Seed, solver)},
-		{"12d", "Heterogeneity", "section Subgroups: complaint, site and others that the notes name"},
+		{"12d", "Heterogeneity", "section Subgroups: complaint, site, and what else the notes record"},
 		{"12e", "Measures", "section Figures; intervals count the notes of a patient as one"},
 		{"12f", "Model updating", recalibrated},
-		{"12g", "Output", "logit = intercept + Σ contributions; formula and files in `manifest.json`"},
+		{"12g", "Output", "logit = intercept + Σ contributions; formula and files in manifest.json"},
 		{"13", "Class imbalance", "no class is weighted, unless the settings under 12b say so"},
 		{"14", "Fairness", orElse(s.BiasMitigation, missing) + "; figures in section Subgroups"},
-		{"15", "Output and thresholds", fmt.Sprintf("probability, and a decision at %s, chosen for %s",
-			wording.Fixed(m.Threshold, 3), orElse(m.ThresholdRule, "a rule that is not on record"))},
+		{"15", "Output and thresholds", fmt.Sprintf("%s. Threshold %s, chosen for %s", output,
+			wording.Fixed(m.Threshold, 3), orElse(m.ThresholdRule, "an unrecorded rule"))},
 		{"16", "Training and evaluation data", "sections Notes and Drift"},
 		{"18a", "Funding", orElse(s.Funding, missing)},
 		{"18f", "Availability of code", "wardcast " + orElse(m.Wardcast, "(version unknown)") + ", open source"},
@@ -70,27 +68,27 @@ func (r *Report) items() []Item {
 		{"20c", "Differences between training and evaluation", "section Drift"},
 		{"21", "Events", fmt.Sprintf("training %s of %s, evaluation %s of %s", grouped(d.Training.Events),
 			grouped(d.Training.Notes), grouped(d.Evaluation.Events), grouped(d.Evaluation.Notes))},
-		{"22", "Model specification", "SHA-256 of the vocabulary " + orElse(m.VocabularySHA256, "in `manifest.json`")},
+		{"22", "Model specification", "SHA-256 of the vocabulary " + orElse(m.VocabularySHA256, "in manifest.json")},
 		{"23a", "Performance", "section Figures"},
 		{"23b", "Performance by group", "section Subgroups"},
-		{"24", "Results of updating", verdict},
+		{"24", "Results of updating", r.judged()},
 		{"26", "Limits", "docs/limits.md, and the warnings of this report"},
-		{"27a", "Poor or unavailable input", "an empty note, one of unknown words and one in another language are " +
-			"answered with `abstained`; English only"},
+		{"27a", "Poor or unavailable input", "English only; an empty note, and one without a known word, gets " +
+			"abstained"},
 	}
 }
 
 func (r *Report) exclusions() string {
-	var left, counted []string
+	var left, also []string
 	for _, x := range r.Data.Exclusions {
 		left = append(left, fmt.Sprintf("%s: %s", x.Reason, grouped(x.Notes)))
 	}
 	for _, x := range r.Data.Counts {
-		counted = append(counted, fmt.Sprintf("%s: %s", x.Name, grouped(x.Number)))
+		also = append(also, fmt.Sprintf("%s: %s", x.Name, counted(x.Number)))
 	}
-	out := "notes left out: " + orElse(strings.Join(left, "; "), "none on record")
-	if len(counted) > 0 {
-		out += ". Counted: " + strings.Join(counted, "; ")
+	out := "excluded notes: " + orElse(strings.Join(left, "; "), "none on record")
+	if len(also) > 0 {
+		out += ". Also counted: " + strings.Join(also, "; ")
 	}
 	return out
 }

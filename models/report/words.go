@@ -30,20 +30,22 @@ func (r *Report) warnings() []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	m, at := r.Metrics, r.Thresholds[0]
 	if !gate.Knows(m) {
-		add("The model knows nothing: its log loss is not below that of the base rate by %g standard errors. Do not "+
-			"use it.", gate.Knowledge)
+		add("No better than the base rate: the log loss is not below that of the base rate by %g standard errors. Do "+
+			"not use it.", gate.Knowledge)
 	}
 	if TooGood(m) {
 		add("%s", wording.Capital(LooksLeaked)+r.heaviest()+".")
 	}
-	if r.Kind != Later {
-		add("The figures are cross-validated on the training notes, not taken from a later period. They may be too " +
-			"good.")
+	if r.Kind == OutOfFold {
+		add("The figures are cross-validated on the training notes, not measured on later notes. They may be too good.")
 	}
 	if s := at.Sensitivity; s != nil && s.Value < 0.5 {
-		add("At its threshold of %s the model finds fewer than half of the patients who are admitted. The threshold "+
-			"was chosen for %s; a site sets its own from the decision curve.",
-			wording.Fixed(at.Threshold, 3), orElse(r.Manifest.ThresholdRule, "a rule that is not on record"))
+		add("%s finds fewer than half of the patients who are admitted. The threshold was chosen for %s; choose your "+
+			"own from the decision curve.", r.atThreshold(), orElse(r.Manifest.ThresholdRule, "an unrecorded rule"))
+	}
+	if groups := r.overlooked(); groups != "" {
+		add("In these groups it finds, of the patients who are admitted, less than half the share that it finds among "+
+			"all, %s: %s.", shareRange(at.Sensitivity), groups)
 	}
 	if s := m.CalibrationSlope; s != nil && (s.High < 1 || s.Low > 1) && math.Abs(s.Value-1) > slopeOff {
 		direction := "extreme"
@@ -60,31 +62,100 @@ func (r *Report) warnings() []string {
 		add("It expects too %s admissions: %s observed for each one expected.", many, ranged(o, 2))
 	}
 	if events := min(m.Positives, m.N-m.Positives); events < fewEvents {
-		add("Measured on %d notes of the rarer outcome; fewer than %d say little.", events, fewEvents)
+		add("Only %d of the measured notes have the rarer outcome; a reliable evaluation needs at least %d.", events,
+			fewEvents)
 	}
 	if r.EventsPerVariable > 0 && r.EventsPerVariable < fewPerVariable {
-		add("There were %s events for each variable in training. Penalties hold the coefficients back; trust the "+
-			"figures on later notes, not those on training notes.", wording.Fixed(r.EventsPerVariable, 1))
+		add("Training had only %s events per variable. The penalty limits overfitting, but rely on figures from later "+
+			"notes, not from training notes.", wording.Fixed(r.EventsPerVariable, 1))
 	}
 	return out
 }
 
-const tooGood = 0.95 // the AUROC that triage notes alone do not give
+// overlooked lists the subgroups whose sensitivity is below half of that of all notes, "" for none.
+func (r *Report) overlooked() string {
+	all := r.Thresholds[0].Sensitivity
+	var groups []string
+	for _, g := range r.shown() {
+		if s := g.Threshold.Sensitivity; all != nil && s != nil && s.Value < all.Value/2 {
+			groups = append(groups, g.Grouping+" "+g.Level+" "+shareRange(s))
+		}
+	}
+	return strings.Join(groups, "; ")
+}
 
-// LooksLeaked is what to say of predictions that are TooGood.
+const tooGood = 0.95 // an AUROC that triage notes alone do not reach
+
+// LooksLeaked is the warning about predictions that are TooGood.
 const LooksLeaked = "the AUROC is above 0.95, too good to be true: look for text that was written after triage"
 
-// TooGood reports whether predictions are better than notes of triage allow.
+// TooGood reports whether predictions are better than triage notes allow.
 func TooGood(a *eval.Assessment) bool { return a != nil && a.AUROC != nil && a.AUROC.Value > tooGood }
 
 func (r *Report) heaviest() string {
 	if len(r.Heaviest) == 0 {
 		return ""
 	}
-	return ". The words of the greatest weight are " + quoted(r.Heaviest)
+	return ". The words with the largest weights are " + quoted(r.Heaviest)
 }
 
 func grouped(n int) string { return wording.Grouped(n, ",") }
+
+// counted returns a number, "unknown" for nil.
+func counted(n *int) string {
+	if n == nil {
+		return "unknown"
+	}
+	return grouped(*n)
+}
+
+// name returns what the report is about.
+func (r *Report) name() string {
+	switch s := r.System; {
+	case s == nil:
+		return "Model " + r.Manifest.Name
+	case len(s.Own) == 0:
+		return "The served model, " + r.Manifest.Name
+	default:
+		return "The served models, " + r.Manifest.Name + " and " + wording.Count(len(s.Own), "model") +
+			" of single complaints"
+	}
+}
+
+// atThreshold begins a sentence about what the thresholds find.
+func (r *Report) atThreshold() string {
+	if r.System != nil && len(r.System.Own) > 0 {
+		return "With each model at its own threshold, the system"
+	}
+	return fmt.Sprintf("At its threshold of %s the model", wording.Fixed(r.Thresholds[0].Threshold, 3))
+}
+
+// own says whose threshold the first is.
+func (r *Report) own() string {
+	if r.System != nil && len(r.System.Own) > 0 {
+		return r.Manifest.Name + "; here each model's own"
+	}
+	return "the model's own"
+}
+
+// judged returns the verdict of the gate.
+func (r *Report) judged() string {
+	if r.Verdict == nil {
+		return "no gate has judged this version"
+	}
+	return fmt.Sprintf("%s: %s", r.Verdict.Decision, r.Verdict.Reason)
+}
+
+// readers says who has read explanations.
+func (r *Report) readers() string {
+	return orElse(r.Site.ExplanationsReadBy, "nobody with a licence to practise, as far as is on record, neither those "+
+		"of this model nor the sample in docs/explanations.md")
+}
+
+// output says what a prediction holds, and what its decision is for.
+const output = "a probability from 0 to 1; the field decision, admit from the threshold on and not_admit below it: a " +
+	"mark to sort lists and count beds by, not a decision about a patient; and the parts of the note that moved the " +
+	"probability, which add up to the logit exactly"
 
 func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
@@ -127,15 +198,15 @@ func (r *Report) InShort() []string {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if at.Sensitivity != nil {
 		missed := int(math.Round(100 * (1 - at.Sensitivity.Value)))
-		add("At its threshold of %s the model finds %s of the patients who are admitted, and misses %d in 100.",
-			wording.Fixed(at.Threshold, 3), shareRange(at.Sensitivity), missed)
+		add("%s finds %s of the patients who are admitted, and misses %d in 100.", r.atThreshold(),
+			shareRange(at.Sensitivity), missed)
 	}
 	if at.PPV != nil {
-		add("It calls %s of all patients; of those called, %s are admitted.", shareRange(&at.Called),
+		add("It marks %s of all patients as admissions; of these, %s are admitted.", shareRange(&at.Called),
 			shareRange(at.PPV))
 	}
 	if a := m.AUROC; a != nil {
-		add("Of 100 pairs of patients, one admitted and one not, it ranks %.0f rightly: AUROC %s. Chance is 50.",
+		add("Of 100 pairs of patients, one admitted and one not, it ranks %.0f correctly: AUROC %s. Chance is 50.",
 			100*a.Value, ranged(a, 3))
 	}
 	if o := m.ObservedExpected; o != nil {
@@ -143,12 +214,12 @@ func (r *Report) InShort() []string {
 		add("It expected %s admissions, and %s happened: %s observed for each one expected.",
 			grouped(int(math.Round(expected))), grouped(m.Positives), ranged(o, 2))
 	}
-	add("Its log loss is %s; always predicting the share of admissions, %s, has %s.", ranged(&m.LogLoss, 4),
+	add("Its log loss is %s; that of always predicting the share of admissions, %s, is %s.", ranged(&m.LogLoss, 4),
 		wording.Percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
 	return out
 }
 
-// measuredOn names the notes that the figures are from.
+// measuredOn says which notes the figures were measured on.
 func (r *Report) measuredOn() string {
 	w := r.Data.Evaluation
 	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
@@ -164,22 +235,39 @@ func (r *Report) measuredOn() string {
 			", all later than training. The recalibration of each note comes from notes of other patients."
 	case r.Kind == Later:
 		return "Measured on " + on + ", all later than training."
+	case r.Kind == Latest:
+		return "Measured on " + on + ", the latest training notes, predicted with coefficients from the earlier ones " +
+			"alone. What is served then learned from all notes."
 	}
 	return "Cross-validated on " + on + ", the training notes themselves."
 }
 
 func (r *Report) summary() string {
+	text := r.predicts()
+	if r.System == nil {
+		return text
+	}
+	text += " The figures are those that patients meet: each note is predicted by the model that scores it."
+	if own := r.System.Own; len(own) > 0 {
+		text += fmt.Sprintf(" Complaints with a model of their own: %s. The model %s, described here, predicts all "+
+			"others; each model has a card of its own.", strings.Join(own, ", "), r.Manifest.Name)
+	}
+	return text
+}
+
+// predicts says what the model predicts.
+func (r *Report) predicts() string {
 	of := "all presenting complaints"
 	if c := r.Manifest.Complaint; c != "" {
 		of = "the presenting complaint " + strconv.Quote(c)
 	}
 	if c := r.Manifest.Classes; len(c) > 0 {
-		return fmt.Sprintf("Probability of each outcome of a patient of the emergency department, from the triage "+
-			"note of %s. The outcomes are %s; log-odds are against %q. Counted as admitted: %s.",
+		return fmt.Sprintf("Probability of each outcome of a patient in the emergency department, from the triage "+
+			"note, for %s. The outcomes are %s; log-odds are against %q. Counted as admitted: %s.",
 			of, quoted(c), c[0], quoted(r.Manifest.AdmissionClasses))
 	}
 	return fmt.Sprintf(
-		"Probability that a patient of the emergency department is admitted, from the triage note of %s.", of)
+		"Probability that a patient in the emergency department is admitted, from the triage note, for %s.", of)
 }
 
 func (r *Report) formula() string {
@@ -199,11 +287,11 @@ func (r *Report) formula() string {
 	}
 	made := "elastic net"
 	if r.Supervised {
-		made = "supervised factorization: topics and coefficients made together from text and outcomes"
+		made = "supervised factorization: topics and coefficients fitted together to text and outcomes"
 	}
 	if r.Correction != nil {
-		made += fmt.Sprintf(", which corrects the model of all complaints, %s, in %s of its coefficients", bundle.Other,
-			grouped(*r.Correction))
+		made += fmt.Sprintf(" that corrects %s of the coefficients of %s, the model of all complaints",
+			grouped(*r.Correction), bundle.Other)
 	}
 	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made,
 		strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
@@ -213,25 +301,25 @@ func (r *Report) formula() string {
 func (r *Report) perVariable() string {
 	switch {
 	case r.Correction != nil && *r.Correction == 0:
-		return "none: the correction is an intercept alone"
+		return "none: only the intercept differs"
 	case r.Correction != nil:
-		return fmt.Sprintf("%s, for each of the %s coefficients that correct those of %s",
+		return fmt.Sprintf("%s, counting only the %s coefficients that differ from those of %s",
 			wording.Fixed(r.EventsPerVariable, 1), grouped(*r.Correction), bundle.Other)
 	}
 	return wording.Fixed(r.EventsPerVariable, 1)
 }
 
-// caveat says which parts had seen the notes that cross-validation held out; "" for later notes.
+// caveat says what had seen the notes that training held out; "" for later notes.
 func (r *Report) caveat() string {
 	switch {
 	case r.Kind == Later:
 		return ""
 	case r.Supervised:
-		return "The vocabulary had seen the text of the held-out notes, topics and coefficients neither text nor " +
-			"outcome; weights of the factorization and threshold were chosen on these very predictions."
+		return "The vocabulary was learned with the text of these notes, topics and coefficients without; the weights " +
+			"of the factorization, calibration and threshold were chosen by cross-validation on all training notes."
 	}
-	return "Vocabulary and topics had seen the text of the held-out notes, never their outcome; penalty and " +
-		"threshold were chosen on these very predictions."
+	return "Vocabulary and topics were learned with the text of these notes, never with their outcomes; penalty, " +
+		"calibration and threshold were chosen by cross-validation on all training notes."
 }
 
 func quoted(names []string) string {

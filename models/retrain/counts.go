@@ -186,10 +186,10 @@ func (c *Counts) about(sources []string) report.Data {
 	return report.Data{
 		Sources: sources, Outcome: "admitted, as known at " + c.AsOf.Format(time.RFC3339), Exclusions: c.exclusions(),
 		Counts: append([]report.Count{
-			{Name: "visits with final outcomes that contradict each other", Number: c.Conflicting},
-			{Name: "visits whose outcome was corrected or cancelled", Number: c.Revised},
-			{Name: "outcomes that a later decision on their visit overrules", Number: c.OutcomesOvertaken},
-			{Name: "visits with an outcome and without a note", Number: c.WithoutNote},
+			{Name: "visits with final outcomes that contradict each other", Number: &c.Conflicting},
+			{Name: "visits whose outcome was corrected or cancelled", Number: &c.Revised},
+			{Name: "outcomes that a later decision on their visit overrules", Number: &c.OutcomesOvertaken},
+			{Name: "visits with an outcome and without a note", Number: &c.WithoutNote},
 		}, c.Counts(c.Recurring)...),
 	}
 }

@@ -37,14 +37,16 @@ func CountAttenders(rows []Row) (a Attenders) {
 	return a
 }
 
-// Counts returns the counts that a report shows of notes of the same patients, known or suspected.
+// Counts returns the counts that a report shows of notes of the same patients, known or suspected. Where no note names
+// its patient, nobody knows how many came again.
 func (a Attenders) Counts(r Recurring) []report.Count {
-	return []report.Count{
-		{Name: "patients with more than one note", Number: a.RepeatPatients},
-		{Name: "notes of these patients", Number: a.RepeatVisits},
-		{Name: "notes without a patient id", Number: a.UnknownPatient},
-		{Name: "notes that recur, but for numbers, under other patients", Number: r.Notes},
+	repeated := []report.Count{{Name: "patients with more than one note"}, {Name: "notes of these patients"}}
+	if a.Patients > 0 {
+		repeated[0].Number, repeated[1].Number = &a.RepeatPatients, &a.RepeatVisits
 	}
+	return append(repeated,
+		report.Count{Name: "notes without a patient id", Number: &a.UnknownPatient},
+		report.Count{Name: "notes that recur, except for numbers, under other patients", Number: &r.Notes})
 }
 
 // Recurring counts near-identical notes of different patients. Many of them suggest that repeat attenders lack Patient:

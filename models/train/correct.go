@@ -10,7 +10,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
-	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
@@ -30,9 +29,9 @@ import (
 func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, logOdds []float64) (*Fitted, error) {
 	r := bareRows(d)
 	r.encode(d.Aux, pooled.Aux())
-	foldOf, err := eval.StratifiedFolds(r.classes, r.patients, s.Folds, s.Seed)
+	foldOf, err := r.folds(&s)
 	if err != nil {
-		return nil, fmt.Errorf("choosing folds: %w", err)
+		return nil, err
 	}
 	shared := pooled.Parts()
 	head := shared.Heads[0]

@@ -96,7 +96,8 @@ type Promotion struct {
 
 // Promote judges a candidate against the champion on the same notes, adds it to the store, and serves it, the
 // recalibrated champion or neither, by the verdict. If the notes that arrived after all that the champion learned from
-// are enough to judge, only these count.
+// are enough to judge, only these count. A first model is judged on the latest notes of its training, if
+// Data.Latest held them out.
 //
 // The candidate is in the store whatever the verdict, with its reason in the history. If another generation is served
 // than at Begin, nothing changes and the error wraps models.ErrConflict and names who was faster.
@@ -120,7 +121,16 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 	if err := c.refer(last); err != nil {
 		return nil, err
 	}
+	shown, kind := c.shown()
 	seen := before != nil && !c.keepLater(before.until, k.Gate.MinEvents)
+	switch {
+	case kind == report.Later:
+		shown = c
+	case before == nil:
+		c = shown
+	case len(c.staying(before.generation)) > 0:
+		shown.keepServed(before.generation, shown.Probabilities, before.models.probabilities(&shown.Notes))
+	}
 	notes := gate.Notes{
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen,
 		Groupings: Groupings(&c.Notes),
@@ -146,7 +156,7 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 			return nil, err
 		}
 	}
-	if err := c.report(c.Bundles, c.Probabilities, before, e.Verdict); err != nil {
+	if err := shown.report(c.Bundles, kind, last, e.Verdict); err != nil {
 		return nil, err
 	}
 	if err := c.record(e.Verdict); err != nil {
@@ -205,13 +215,27 @@ func (c *Candidate) keepServed(g *models.Generation, p, champion []float64) {
 	}
 }
 
-// record writes the verdict into the evaluation and the card of each model.
+// shown returns the candidate with the notes that its reports are about, and their kind.
+func (c *Candidate) shown() (Candidate, report.Kind) {
+	out := *c
+	switch latest := c.Notes.Latest; {
+	case c.Later:
+		return out, report.Later
+	case latest.IsZero():
+		return out, report.OutOfFold
+	default:
+		at := from(c.Notes.Rows, latest)
+		out.Notes, out.Probabilities = c.Notes.subset(at), folds.Take(c.Probabilities, at)
+		return out, report.Latest
+	}
+}
+
+// record writes the verdict into the evaluation of each model.
 func (c *Candidate) record(v *gate.Verdict) error {
 	for _, b := range c.Bundles {
 		if err := evaluated(b, "verdict", v); err != nil {
 			return err
 		}
-		b.Card += fmt.Sprintf("\n## How the gate judged the generation\n\nDecision: %s. %s\n", v.Decision, v.Reason)
 	}
 	return nil
 }
@@ -259,20 +283,27 @@ func (k *Gatekeeper) recalibrate(ctx context.Context, notes *Candidate, c *champ
 	}
 	learned := bundle.Training{Documents: len(notes.Notes.Rows), Positives: Positives(notes.Notes.Rows)}
 	learned.From, learned.To = period(notes.Notes.Rows)
+	var all []*bundle.Bundle
 	for _, name := range slices.Sorted(maps.Keys(c.bundles)) {
 		b := *c.bundles[name]
 		b.Manifest.Parent, b.Manifest.CreatedAt = b.Version, k.Created
 		b.Manifest.Calibration, b.Manifest.Recalibrated = recalibrated(b.Manifest.Calibration, r), &learned
-		if err := notes.report([]*bundle.Bundle{&b}, v.Figures.Recalibrated.Probabilities, c, v); err != nil {
-			return nil, err
-		}
+		all = append(all, &b)
+	}
+	judged := *notes
+	judged.Probabilities = v.Figures.Recalibrated.Probabilities
+	if err := judged.report(all, report.Later, c, v); err != nil {
+		return nil, err
+	}
+	for _, b := range all {
+		name := b.Manifest.Name
 		var err error
 		if b.Evaluation, err = recalibrateReference(b.Evaluation, r); err != nil {
 			return nil, err
 		}
 		b.Card += fmt.Sprintf("\n## Recalibrated on %s\n\nProbability p became σ(%.4f + %.4f·logit p). %s\n",
 			k.Created.Format(time.DateOnly), r.Intercept, r.Slope, v.Reason)
-		version, err := k.Store.Save(ctx, &b)
+		version, err := k.Store.Save(ctx, b)
 		if err != nil {
 			return nil, err
 		}

@@ -79,8 +79,11 @@ type Data struct {
 	// Classes names the rows' classes, the reference first, Admission those that count as admitted; nil for yes and no.
 	Classes   []string
 	Admission []bool
-	Previous  *bundle.Bundle // the version before, from which the topics take their order; nil for none
-	progress  Progress       // reports the runs of a cross-validation; may be nil
+	// Latest, unless it is zero, makes the patients who came then or later a part of cross-validation of their own: their
+	// out-of-fold predictions come from earlier notes alone. See HoldLatest.
+	Latest   time.Time
+	Previous *bundle.Bundle // the version before, from which the topics take their order; nil for none
+	progress Progress       // reports the runs of a cross-validation; may be nil
 }
 
 func (d Data) subset(at []int) Data {
@@ -112,9 +115,10 @@ type rows struct {
 	y        []bool
 	classes  []int // of each row: an index into names, or 1 for admission
 	names    []string
-	pooled   bool     // the rows are those of all complaints
-	beds     []bool   // which of names count as admitted
-	patients []string // of the rows, as far as they are known
+	latest   time.Time // of Data
+	pooled   bool      // the rows are those of all complaints
+	beds     []bool    // which of names count as admitted
+	patients []string  // of the rows, as far as they are known
 	docs     []textproc.Document
 	columns  []bundle.AuxColumn
 	values   [][]msg.Value // by auxiliary column, then row
@@ -125,7 +129,7 @@ type rows struct {
 func bareRows(d Data) *rows {
 	all := d.Rows
 	r := &rows{
-		all: all, y: labels(all), names: d.Classes, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
+		all: all, y: labels(all), names: d.Classes, latest: d.Latest, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
 		patients: patients(all),
 	}
 	for i := range all {
@@ -302,9 +306,9 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	if !slices.Contains(r.y, !r.y[0]) {
 		return nil, fmt.Errorf("%w: of %d rows", eval.ErrOneClass, len(r.y))
 	}
-	foldOf, err := eval.StratifiedFolds(r.classes, r.patients, s.Folds, s.Seed)
+	foldOf, err := r.folds(s)
 	if err != nil {
-		return nil, fmt.Errorf("choosing folds: %w", err)
+		return nil, err
 	}
 	fit := fitDesign
 	if t.many {

@@ -1,7 +1,9 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -33,7 +35,7 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 		Classes: o.Classes, Data: about,
 		Evaluation: report.Evaluation{
 			Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold,
-			Patients: patients(d.Rows), Groupings: Groupings(d),
+			Patients: patients(d.Rows), Groupings: shownGroupings(d),
 		},
 		Site: job.Site,
 	})
@@ -50,35 +52,37 @@ func known(rows []Row) int {
 	return a.Patients
 }
 
-// report draws the reports of the versions on the notes that judged them, if these are later than the training notes:
-// for the model of all complaints on all, for another on those of its complaint. A model with too few keeps its report
-// by cross-validation. before may be nil.
-func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, before *champion, v *gate.Verdict) error {
-	if !c.Later {
-		return nil
-	}
+// report draws the reports of the versions again: with the verdict v, and on the candidate's notes if they are of
+// another kind than cross-validation. That of the model of all complaints is about all models that are served together,
+// for each note the one that scores it: these are the figures that patients meet. Another is about the notes of its
+// complaint, and keeps its cross-validation if they are too few. before may be nil.
+func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *champion, v *gate.Verdict) error {
 	notes := byModel(c.Notes.Rows)
+	own, thresholds := c.together(bundles, before)
 	for _, b := range bundles {
-		d, p := c.Notes, probabilities
+		d, p, at, system := c.Notes, c.Probabilities, thresholds, &report.System{Own: own}
 		if b.Manifest.Name != bundle.Other {
-			at := notes[b.Manifest.Name]
+			rows := notes[b.Manifest.Name]
 			d.Pooled = false
-			d, p = d.subset(at), folds.Take(p, at)
+			d, p, at, system = d.subset(rows), folds.Take(p, rows), nil, nil
 		}
-		if rarer(d.Rows) < report.Suppression {
-			continue
+		var r *report.Report
+		var err error
+		if system == nil && kind == report.OutOfFold || rarer(d.Rows) < report.Suppression {
+			r, err = report.Judged(b, v)
+		} else {
+			var shifts []report.Shift
+			if before != nil {
+				shifts = before.shifts[b.Manifest.Name]
+			}
+			about := c.About
+			about.Evaluation.From, about.Evaluation.To = period(d.Rows)
+			about.Evaluation.Patients = known(d.Rows)
+			r, err = report.Renew(b, about, report.Evaluation{
+				Kind: kind, Admitted: labels(d.Rows), Probabilities: p, Thresholds: at, Patients: patients(d.Rows),
+				Groupings: shownGroupings(&d), Shifts: shifts,
+			}, v, system)
 		}
-		var shifts []report.Shift
-		if before != nil {
-			shifts = before.shifts[b.Manifest.Name]
-		}
-		about := c.About
-		about.Evaluation.From, about.Evaluation.To = period(d.Rows)
-		about.Evaluation.Patients = known(d.Rows)
-		r, err := report.Renew(b, about, report.Evaluation{
-			Kind: report.Later, Admitted: labels(d.Rows), Probabilities: p, Patients: patients(d.Rows),
-			Groupings: Groupings(&d), Shifts: shifts,
-		}, v)
 		if err != nil {
 			return err
 		}
@@ -87,6 +91,28 @@ func (c *Candidate) report(bundles []*bundle.Bundle, probabilities []float64, be
 		}
 	}
 	return nil
+}
+
+// together returns the models of single complaints that are served with these, and the threshold of each note by the
+// model that scores it.
+func (c *Candidate) together(bundles []*bundle.Bundle, before *champion) (own []string, thresholds []float64) {
+	by := map[string]float64{}
+	if before != nil {
+		for name := range c.staying(before.generation) {
+			by[name] = before.bundles[name].Manifest.Threshold
+		}
+	}
+	for _, b := range bundles {
+		by[b.Manifest.Name] = b.Manifest.Threshold
+	}
+	thresholds = make([]float64, len(c.Notes.Rows))
+	for name, at := range scoredBy(c.Notes.Rows, func(model string) bool { _, served := by[model]; return served }) {
+		for _, i := range at {
+			thresholds[i] = by[name]
+		}
+	}
+	delete(by, bundle.Other)
+	return slices.Sorted(maps.Keys(by)), thresholds
 }
 
 func period(rows []Row) (from, to time.Time) {
@@ -158,6 +184,27 @@ func Groupings(d *Data) []gate.Grouping {
 	}
 	if !slices.ContainsFunc(d.Aux, func(a Aux) bool { return a.Name == siteField }) {
 		add(siteField, func(r *Row) string { return r.Site })
+	}
+	return out
+}
+
+// unanswered is the level of the notes that lack an auxiliary value.
+const unanswered = "missing"
+
+// shownGroupings returns Groupings with a subgroup of the notes that lack each auxiliary value, which a report shows and
+// the gate does not judge by.
+func shownGroupings(d *Data) []gate.Grouping {
+	out := Groupings(d)
+	for i, a := range d.Aux {
+		g := gate.Grouping{Name: a.Name, Level: make([]string, len(d.Rows))}
+		for k := range d.Rows {
+			_, number := d.Rows[k].Aux[i].Number()
+			if _, text := d.Rows[k].Aux[i].Text(); !number && !text {
+				g.Level[k] = unanswered
+			}
+		}
+		at := slices.IndexFunc(out, func(shown gate.Grouping) bool { return shown.Name == a.Name })
+		out = slices.Insert(out, cmp.Or(at+1, len(out)), g)
 	}
 	return out
 }

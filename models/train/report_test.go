@@ -52,10 +52,21 @@ func TestGroupings(t *testing.T) {
 	}
 	want := map[string][]string{
 		"complaint": {"chest-pain", "chest-pain", "_other", "others"}, "site": {"A", "A", "B", "others"},
-		"age": {"0–17", "80+", "", "45–64"}, "sex": {"F", "M", "", "others"}, "acuity": {"3", "", "1", "others"},
+		"age": {"5–17", "80+", "", "45–64"}, "sex": {"F", "M", "", "others"}, "acuity": {"3", "", "1", "others"},
 	}
 	if d := cmp.Diff(want, kinds(&d)); d != "" {
 		t.Error(d)
+	}
+	missing := map[string]int{}
+	for _, g := range shownGroupings(&d) {
+		for _, level := range g.Level {
+			if level == unanswered {
+				missing[g.Name]++
+			}
+		}
+	}
+	if d := cmp.Diff(map[string]int{"age": 5, "sex": 5, "acuity": 5, "vitals.hr": 9}, missing); d != "" {
+		t.Errorf("notes without a value: %s", d)
 	}
 	// A patient who comes often is one.
 	for i := range d.Rows[:15] {
@@ -144,9 +155,13 @@ func TestReportCountsAllNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown := map[int]string{0: "unknown", 200: "200"}[patients]
+		if n := CountAttenders(rows).Counts(Recurring{})[0].Number; (n == nil) != (patients == 0) ||
+			n != nil && *n != patients {
+			t.Errorf("%v of %d patients have more than one note", n, patients)
+		}
 		b := got.Bundles[0]
 		for _, want := range []string{
-			"**Data sources**: notes.csv", "left out, no text: 3 notes", "notes without a patient id: 400",
+			"**Data sources**: notes.csv", "excluded, no text: 3 notes", "notes without a patient id: 400",
 			"under other patients: 5",
 			") | " + shown + " |", "the model finds ", "of the patients who are admitted, and misses ",
 			"Cross-validated on 400 notes",

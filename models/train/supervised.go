@@ -11,7 +11,6 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
-	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -37,9 +36,9 @@ func newSupervised(r *rows, t *text, s *Settings) *supervised {
 func supervise(ctx context.Context, r *rows, t *text, s *Settings, d *Data) (*Fitted, error) {
 	m := newSupervised(r, t, s)
 	m.progress = d.progress
-	folds, err := eval.StratifiedFolds(m.classes, m.patients, m.Folds, m.Seed)
+	folds, err := m.folds(s)
 	if err != nil {
-		return nil, fmt.Errorf("choosing folds: %w", err)
+		return nil, err
 	}
 	if err := m.checkFolds(folds); err != nil {
 		return nil, err

@@ -405,7 +405,7 @@ func TestTrainClasses(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"home", "ward", "observation"`, "supervised factorization", "balanced accuracy",
-		"topics and coefficients neither text nor outcome",
+		"topics and coefficients without",
 	} {
 		if !strings.Contains(b.Card, want) {
 			t.Errorf("the card lacks %q: %s", want, b.Card)

@@ -276,7 +276,7 @@ func checkBundle(t *testing.T, b *bundle.Bundle, s *Settings) {
 	if err := json.Unmarshal(b.Evaluation, &evaluation); err != nil || evaluation.OutOfFold.N != m.Training.Documents {
 		t.Errorf("%s: evaluation of %d notes, %v", m.Name, evaluation.OutOfFold.N, err)
 	}
-	if !strings.HasPrefix(b.Card, "# "+m.Name+"\n") {
+	if !strings.HasPrefix(b.Card, "# Model "+m.Name+"\n") {
 		t.Errorf("%s: card %.40q", m.Name, b.Card)
 	}
 	model, err := classifier.Load(b)

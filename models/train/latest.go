@@ -1,0 +1,87 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/folds"
+)
+
+const latestShare = 0.2 // the share of the notes that a first model is judged on
+
+// HoldLatest sets Latest to the arrival of the first of the latest fifth of the notes, unless an arrival is unknown, or
+// one of the two parts has too few notes of an outcome to be judged or learned from.
+func (d *Data) HoldLatest() {
+	times := make([]time.Time, len(d.Rows))
+	for i := range d.Rows {
+		times[i] = d.Rows[i].Arrived
+	}
+	cut, err := eval.TemporalCut(times, 1-latestShare)
+	if err != nil || slices.ContainsFunc(times, time.Time.IsZero) {
+		return
+	}
+	before, after := parts(d.Rows, patients(d.Rows), cut)
+	early := Group{Data: d.subset(before)}
+	if early.enough(1, minClass) && rarer(since(d.Rows, cut)) >= enoughLater && len(after) < len(d.Rows) {
+		d.Latest = cut
+	}
+}
+
+// since returns the rows that arrived at a time or later.
+func since(all []Row, cut time.Time) []Row { return folds.Take(all, from(all, cut)) }
+
+// from returns the positions of the rows that arrived at a time or later.
+func from(all []Row, cut time.Time) (at []int) {
+	for i := range all {
+		if !all[i].Arrived.Before(cut) {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// parts returns the positions of the rows of patients who came before a time only, and of all others.
+func parts(all []Row, who []string, cut time.Time) (before, after []int) {
+	came := map[string]bool{}
+	for _, i := range from(all, cut) {
+		came[who[i]] = true
+	}
+	for i := range all {
+		if came[who[i]] {
+			after = append(after, i)
+		} else {
+			before = append(before, i)
+		}
+	}
+	return before, after
+}
+
+// folds deals the rows into the parts of a cross-validation. The last one is that of Data.Latest, if it has any.
+func (r *rows) folds(s *Settings) ([]int, error) {
+	k, before, after := s.Folds, []int(nil), []int(nil)
+	if !r.latest.IsZero() {
+		before, after = parts(r.all, r.patients, r.latest)
+	}
+	if len(after) == 0 {
+		of, err := eval.StratifiedFolds(r.classes, r.patients, k, s.Seed)
+		if err != nil {
+			return nil, fmt.Errorf("choosing folds: %w", err)
+		}
+		return of, nil
+	}
+	k = max(k-1, 2)
+	early, err := eval.StratifiedFolds(folds.Take(r.classes, before), folds.Take(r.patients, before), k, s.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("choosing folds before %s: %w", r.latest.Format(time.DateOnly), err)
+	}
+	of := make([]int, len(r.all))
+	for n, i := range before {
+		of[i] = early[n]
+	}
+	for _, i := range after {
+		of[i] = k
+	}
+	return of, nil
+}
