@@ -24,7 +24,7 @@ import (
 type modelsCmd struct {
 	List     modelsListCmd     `cmd:"" help:"List all versions of all models." example:"wardcast models list --model-dir models"`
 	Show     modelsShowCmd     `cmd:"" help:"Show the card and the manifest of one version." example:"wardcast models show --model-dir models _other"`
-	Card     modelsCardCmd     `cmd:"" help:"Print the model card of one version." example:"wardcast models card --model-dir models _other"`
+	Card     modelsCardCmd     `cmd:"" help:"Print the model card of one version, by default that of all models that are served together." example:"wardcast models card --model-dir models _other"`
 	Diff     modelsDiffCmd     `cmd:"" help:"Compare two generations: changed models, their performance, and words that entered or left." example:"wardcast models diff --model-dir models"`
 	Promote  modelsPromoteCmd  `cmd:"" help:"Serve another generation: all its models at once, within seconds." example:"wardcast models promote 2026-11-20T02-00-41Z-3f9c1a --model-dir models --why 'reviewed by the triage board'"`
 	Rollback modelsRollbackCmd `cmd:"" help:"Serve an earlier generation again." example:"wardcast models rollback --model-dir models --why 'too many admissions predicted since noon'"`

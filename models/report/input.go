@@ -74,7 +74,7 @@ type Kind string
 const (
 	OutOfFold Kind = "out_of_fold" // the training notes, by cross-validation
 	Later     Kind = "later"       // notes later than those trained on
-	// Latest is the last of the training notes, predicted from the earlier ones; what is served then learned from all.
+	// Latest is the last of the training notes, predicted from the earlier ones; the model itself learned from all.
 	Latest Kind = "latest"
 )
 

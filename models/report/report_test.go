@@ -459,7 +459,7 @@ func TestOverlookedGroups(t *testing.T) {
 	if len(found) == 0 || !slices.Contains(found, "age 5–17") {
 		t.Fatalf("overlooked are %q", found)
 	}
-	at := slices.IndexFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "In these groups") })
+	at := slices.IndexFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "half as large a share") })
 	if at < 0 || strings.Count(r.Warnings[at], "; ")+1 != len(found) ||
 		!strings.Contains(string(page), template.HTMLEscapeString(r.Warnings[at])) {
 		t.Fatalf("warnings %q", r.Warnings)
@@ -469,7 +469,7 @@ func TestOverlookedGroups(t *testing.T) {
 			t.Errorf("%q does not name %s", r.Warnings[at], group)
 		}
 	}
-	if r, _, _ := build(t, full(t)); strings.Contains(strings.Join(r.Warnings, " "), "In these groups") {
+	if r, _, _ := build(t, full(t)); strings.Contains(strings.Join(r.Warnings, " "), "half as large") {
 		t.Errorf("a warning without reason: %q", r.Warnings)
 	}
 }
@@ -520,7 +520,7 @@ func TestSystem(t *testing.T) {
 	}
 	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
 		for _, want := range []string{
-			"The served models, _other and 2 models of single complaints", "With each model at its own threshold",
+			"All models together: _other and those of 2 complaints", "With each model at its own threshold",
 			"Complaints with a model of their own: chest-pain, rash.",
 		} {
 			if !strings.Contains(text, want) {
@@ -529,7 +529,7 @@ func TestSystem(t *testing.T) {
 		}
 	}
 	in.System.Own, in.Evaluation.Thresholds = nil, nil
-	if r, _, _ = build(t, in); !strings.HasPrefix(r.Card(), "# The served model, _other\n\n- At its threshold of 0.475") {
+	if r, _, _ = build(t, in); !strings.HasPrefix(r.Card(), "# Model _other, for every complaint\n\n- At its threshold of 0.475") {
 		t.Errorf("the card of one model begins %.80q", r.Card())
 	}
 }

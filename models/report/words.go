@@ -44,8 +44,8 @@ func (r *Report) warnings() []string {
 			"own from the decision curve.", r.atThreshold(), orElse(r.Manifest.ThresholdRule, "an unrecorded rule"))
 	}
 	if groups := r.overlooked(); groups != "" {
-		add("In these groups it finds, of the patients who are admitted, less than half the share that it finds among "+
-			"all, %s: %s.", shareRange(at.Sensitivity), groups)
+		add("Of the patients who are admitted it finds less than half as large a share in these groups as in all "+
+			"notes, %s: %s.", shareRange(at.Sensitivity), groups)
 	}
 	if s := m.CalibrationSlope; s != nil && (s.High < 1 || s.Low > 1) && math.Abs(s.Value-1) > slopeOff {
 		direction := "extreme"
@@ -115,10 +115,9 @@ func (r *Report) name() string {
 	case s == nil:
 		return "Model " + r.Manifest.Name
 	case len(s.Own) == 0:
-		return "The served model, " + r.Manifest.Name
+		return "Model " + r.Manifest.Name + ", for every complaint"
 	default:
-		return "The served models, " + r.Manifest.Name + " and " + wording.Count(len(s.Own), "model") +
-			" of single complaints"
+		return "All models together: " + r.Manifest.Name + " and those of " + wording.Count(len(s.Own), "complaint")
 	}
 }
 
@@ -237,7 +236,7 @@ func (r *Report) measuredOn() string {
 		return "Measured on " + on + ", all later than training."
 	case r.Kind == Latest:
 		return "Measured on " + on + ", the latest training notes, predicted with coefficients from the earlier ones " +
-			"alone. What is served then learned from all notes."
+			"alone. The model itself learned from all."
 	}
 	return "Cross-validated on " + on + ", the training notes themselves."
 }

@@ -24,7 +24,7 @@ type figuresView struct {
 	Name, Label, Version, Path string
 	Missing                    string // why there are no figures
 	Report                     *report.Report
-	Later                      bool // they are measured on later notes
+	Notes                      string // that they are measured on
 	Measures                   []measure
 	Calibration, Decision      template.HTML
 	ROC, Forest                template.HTML
@@ -83,7 +83,10 @@ func (h *room) figures(r *http.Request, b *bundle.Bundle) http.Handler {
 
 func (data *figuresView) fill(r *report.Report) {
 	m := r.Metrics
-	data.Report, data.Later = r, r.Kind == report.Later
+	data.Report, data.Notes = r, map[report.Kind]string{
+		report.Later: "later notes", report.Latest: "of the latest training notes, predicted from the earlier ones",
+		report.OutOfFold: "training notes, by cross-validation",
+	}[r.Kind]
 	data.Measures = []measure{
 		{
 			Name: "AUROC", Estimate: m.AUROC,
