@@ -63,38 +63,18 @@ func (x *Product) Choose(ctx context.Context, y []bool, foldOf []int, s Settings
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", solver.ErrShape, err)
 	}
-	c := &search{x: x, y: y, folds: foldOf, settings: s, factors: s.factors(x.p), squares: x.squares(), models: make(
-		[]*quasiNewton, count)}
+	c := &search{x: x, y: y, folds: foldOf, settings: s, squares: x.squares(), models: make([]*quasiNewton, count)}
 	return c.run(ctx)
 }
 
-// factors returns the penalty factors, scaled to the sum p, and 0 for the intercept.
-func (s Settings) factors(p int) []float64 {
-	factors := slices.Repeat([]float64{1}, p+1)
-	if s.PenaltyFactors != nil {
-		copy(factors, s.PenaltyFactors)
-		var sum float64
-		for _, f := range s.PenaltyFactors {
-			sum += f
-		}
-		for j := range p {
-			if sum > 0 {
-				factors[j] *= float64(p) / sum
-			}
-		}
-	}
-	factors[p] = 0
-	return factors
-}
-
 type search struct {
-	x                *Product
-	y                []bool
-	folds            []int
-	settings         Settings
-	factors, squares []float64
-	models           []*quasiNewton // by fold, on the rows outside it
-	tried            []trial        // λ falling
+	x        *Product
+	y        []bool
+	folds    []int
+	settings Settings
+	squares  []float64
+	models   []*quasiNewton // by fold, on the rows outside it
+	tried    []trial        // λ falling
 }
 
 type trial struct {
@@ -138,7 +118,11 @@ func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newQuasiNewton(l, c.settings, c.factors, c.squares), nil
+	sums, rows := l.classSums()
+	factors := append(c.settings.factors(c.x.p, sums, rows), 0) // none for the intercept
+	q := newQuasiNewton(l, c.settings, factors, c.squares)
+	copy(q.notPositive, c.settings.NotPositive)
+	return q, nil
 }
 
 // eachFold calls work for each fold, on several goroutines.

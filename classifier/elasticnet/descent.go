@@ -20,6 +20,7 @@ type coordinate struct {
 	shift, inverse   float64
 	factor           float64 // penalty factor
 	beta             float64
+	notPositive      bool
 
 	version        int
 	start          float64 // beta at the start of the approximation
@@ -96,7 +97,7 @@ func (d *descent) start(ctx context.Context) (float64, Status) {
 	var largest float64
 	for j := range d.columns {
 		if c := &d.columns[j]; !c.frozen && c.factor > 0 {
-			c.gradient = math.Abs(d.exactGradient(c))
+			c.gradient = d.pull(c)
 			largest = max(largest, c.gradient/c.factor)
 		}
 	}
@@ -128,7 +129,7 @@ func (d *descent) solve(ctx context.Context, lambda, last float64) Status {
 			if c.strong || c.frozen {
 				continue
 			}
-			c.gradient = math.Abs(d.exactGradient(c))
+			c.gradient = d.pull(c)
 			if c.gradient > d.lambda1*c.factor {
 				d.admit(j)
 				violated = true
@@ -215,6 +216,9 @@ func (d *descent) pass(set []int) float64 {
 			beta = (u - threshold) / (c.squares + d.lambda2*c.factor)
 		case u < -threshold:
 			beta = (u + threshold) / (c.squares + d.lambda2*c.factor)
+		}
+		if c.notPositive {
+			beta = min(beta, 0)
 		}
 		change := beta - c.beta
 		if change == 0 {
@@ -360,6 +364,15 @@ func (d *descent) exactGradient(c *coordinate) float64 {
 	return c.inverse * (gather(c.rows, c.values, d.residual) - c.shift*d.residualSum)
 }
 
+// pull returns how strongly the likelihood draws the coefficient of c from 0, to where it may go.
+func (d *descent) pull(c *coordinate) float64 {
+	gradient := d.exactGradient(c)
+	if c.notPositive {
+		gradient = min(gradient, 0)
+	}
+	return math.Abs(gradient)
+}
+
 // loss returns the mean negative log-likelihood −Σ w [yη − ln(1+e^η)].
 func (d *descent) loss(eta []float64) float64 {
 	var sum float64
@@ -447,13 +460,21 @@ func newDescent(p Problem, s Settings, keep func(row int) bool) (*descent, error
 	}
 	d.tolerance = s.Tolerance * d.nullLoss
 
-	factors := s.factors(len(x.columns))
+	sums := [2][]float64{make([]float64, len(x.columns)), make([]float64, len(x.columns))}
 	for j, c := range x.columns {
 		if n < x.n || c.rows == nil {
 			c = c.take(rows, position)
 		}
+		for e, v := range c.values {
+			i := c.row(e)
+			sums[int(d.y[i])][j] += float64(n) * d.weights[i] * v
+		}
 		d.columns[j] = d.standardize(c, s.Standardize)
-		d.columns[j].factor = factors[j]
+		d.columns[j].notPositive = s.NotPositive != nil && s.NotPositive[j]
+	}
+	perClass := [2]float64{float64(n) * (1 - positive), float64(n) * positive}
+	for j, factor := range s.factors(len(x.columns), sums, perClass) {
+		d.columns[j].factor = factor
 	}
 	return d, nil
 }

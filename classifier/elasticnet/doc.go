@@ -7,8 +7,9 @@
 //	−Σ_i w_i [ y_i η_i − ln(1 + exp(η_i)) ] + λ Σ_j v_j [ α|β_j| + (1−α)β_j²/2 ],   η = β₀ + Xβ
 //
 // where v are the penalty factors (scaled to Σv = p; 0 leaves a column unpenalized) and α mixes lasso (1) and ridge
-// (0). The intercept is not penalized. With Standardize the penalty acts on columns of unit variance (divided by n, not
-// n−1); coefficients are always returned for the columns as they were given.
+// (0). The intercept is not penalized. Settings.ByRatio divides factors by what the labels of the fitted rows say of a
+// column, and Settings.NotPositive bounds β_j ≤ 0. With Standardize the penalty acts on columns of unit variance
+// (divided by n, not n−1); coefficients are always returned for the columns as they were given.
 //
 // # Method
 //

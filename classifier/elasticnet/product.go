@@ -137,6 +137,29 @@ func newLoss(x *Product, y []bool, threads int, keep func(row int) bool) (*loss,
 	return l, nil
 }
 
+// classSums returns the sums of each column of X over the rows that are not positive and those that are, and the
+// numbers of these rows.
+func (l *loss) classSums() (sums [2][]float64, rows [2]float64) {
+	base := [2][]float64{make([]float64, l.x.q), make([]float64, l.x.q)}
+	for _, i := range l.rows {
+		class := classOf(l.y[i])
+		rows[class]++
+		l.x.addRow(base[class], int(i), 1)
+	}
+	for class := range sums {
+		sums[class] = make([]float64, l.x.p)
+		l.x.addFeatures(sums[class], base[class])
+	}
+	return sums, rows
+}
+
+func classOf(positive bool) int {
+	if positive {
+		return 1
+	}
+	return 0
+}
+
 // null returns the loss of the intercept alone.
 func (l *loss) null() float64 {
 	return -l.rate*math.Log(l.rate) - (1-l.rate)*math.Log(1-l.rate)

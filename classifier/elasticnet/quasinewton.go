@@ -16,6 +16,8 @@ type quasiNewton struct {
 	curvature []float64 // of the loss by column
 	null      float64
 
+	notPositive []bool // by column
+
 	lambda1, lambda2 float64
 	beta             []float64 // p coefficients, then the intercept
 	value            float64   // loss at beta
@@ -47,7 +49,7 @@ func newQuasiNewton(l *loss, s Settings, factors, squares []float64) *quasiNewto
 	q := &quasiNewton{
 		loss: l, alpha: s.Alpha, factors: factors, null: l.null(),
 		beta: vector(), slope: vector(), gradient: vector(), direction: vector(), next: vector(), nextSlope: vector(),
-		curvature: vector(),
+		curvature: vector(), notPositive: make([]bool, p+1),
 	}
 	weight := l.rate * (1 - l.rate)
 	var mean float64
@@ -71,7 +73,7 @@ func (q *quasiNewton) start(beta []float64) {
 func (q *quasiNewton) largest() float64 {
 	var largest float64
 	for j, f := range q.factors {
-		if f > 0 {
+		if f > 0 && !(q.notPositive[j] && q.slope[j] < 0) {
 			largest = max(largest, math.Abs(q.slope[j])/f)
 		}
 	}
@@ -111,6 +113,8 @@ func (q *quasiNewton) pseudoGradient() {
 	for j, b := range q.beta {
 		g, threshold := q.slope[j]+q.lambda2*q.factors[j]*b, q.lambda1*q.factors[j]
 		switch {
+		case b == 0 && g < 0 && q.notPositive[j]:
+			continue
 		case b > 0, b == 0 && g < -threshold:
 			g += threshold
 		case b < 0, g > threshold:
@@ -200,6 +204,9 @@ func (q *quasiNewton) move() bool {
 			b, v := q.beta[j], q.beta[j]+share*q.direction[j]
 			if q.factors[j] > 0 && q.lambda1 > 0 && b*v < 0 {
 				v = 0 // the orthant ends here
+			}
+			if q.notPositive[j] {
+				v = min(v, 0)
 			}
 			q.next[j] = v
 			expected += q.gradient[j] * (v - b)
