@@ -21,7 +21,7 @@ const (
 )
 
 // Piece is a piece of a word: three or four letters, with a space for the beginning or end of the word. In words that
-// are denied, possible, past or another person's it begins with "not:".
+// are possible, past or another person's it begins with "not:"; words that are denied have none.
 type Piece struct {
 	Text string  `json:"piece"`
 	IDF  float64 `json:"idf"`
@@ -31,8 +31,8 @@ type Piece struct {
 // word never counts as affirmed.
 type cutting struct {
 	pieces []int32
-	weight float64 // largest idf among them
-	scale  float64 // 1/√ of their number
+	idf    []float64 // of the pieces
+	square float64   // sum of the squares of idf
 }
 
 var piecePrefixes = [2]string{"", prefixes[Negated]}
@@ -78,11 +78,10 @@ func (v *Vectorizer) cut(w *word) {
 		p := cutting{}
 		eachPiece(w.raw, func(g string) {
 			if j, found := v.pieceColumns[prefix+g]; found {
-				p.pieces = append(p.pieces, j)
-				p.weight = max(p.weight, v.pieces[j].IDF)
+				idf := v.pieces[j].IDF
+				p.pieces, p.idf, p.square = append(p.pieces, j), append(p.idf, idf), p.square+idf*idf
 			}
 		})
-		p.scale = 1 / math.Sqrt(float64(max(len(p.pieces), 1)))
 		w.cuttings[kind] = p
 	}
 }
@@ -91,13 +90,13 @@ func (v *Vectorizer) cut(w *word) {
 func (v *Vectorizer) Pieces() []Piece { return v.pieces }
 
 // words returns the words of the last note's mention i whose pieces count: those of the note, or for a concept those of
-// its name, so that a meaning counts the same whatever was typed. A measurement has none. They are valid until the next
-// call.
+// its name, so that a meaning counts the same whatever was typed. A measurement has none, and what is denied neither:
+// its pieces come from few notes. They are valid until the next call.
 func (t *Transformer) words(i int) []*word {
 	m := &t.mentions[i]
 	t.spelled = t.spelled[:0]
 	switch {
-	case m.measure != nil:
+	case m.measure != nil || m.status == Negated:
 	case m.entry != nil:
 		for _, x := range m.terms[:len(m.terms)-m.parts] {
 			t.spelled = append(t.spelled, x.words...)
@@ -120,13 +119,13 @@ func (t *Transformer) pieceKind(i int) int {
 	return 1
 }
 
-// pieceNorm returns 1/‖m‖ over the words of the last note's mentions, 0 if there are none.
+// pieceNorm returns 1/√Σ idf² over the pieces of the words of the last note's mentions, 0 if there are none.
 func (t *Transformer) pieceNorm() float64 {
 	var square float64
 	for i := range t.mentions {
 		kind := t.pieceKind(i)
 		for _, w := range t.words(i) {
-			square += w.cuttings[kind].weight * w.cuttings[kind].weight
+			square += w.cuttings[kind].square
 		}
 	}
 	if square == 0 {
@@ -142,12 +141,11 @@ func (t *Transformer) PieceSum(weights []float64) float64 {
 	for i := range t.mentions {
 		all, kind := 0.0, t.pieceKind(i)
 		for _, w := range t.words(i) {
-			p, sum := &w.cuttings[kind], 0.0
-			for _, g := range p.pieces {
-				sum += weights[g]
+			p := &w.cuttings[kind]
+			for k, g := range p.pieces {
+				all += weights[g] * p.idf[k]
 			}
-			all += sum * p.weight * p.scale
-			square += p.weight * p.weight
+			square += p.square
 		}
 		t.pieceSums = append(t.pieceSums, all)
 	}
@@ -175,7 +173,7 @@ type Words struct {
 	pieces  *matrix.CSR
 }
 
-// Pieces returns g_w/√|g_w| for each word, W×G.
+// Pieces returns g_w for each word, W×G: see TransformPieces.
 func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 
 // LearnPieces returns a vectorizer that also has the pieces of the words of docs, each in at least MinDF distinct
@@ -264,7 +262,8 @@ func (v *Vectorizer) layWords(all []wordUse) *Words {
 			for to < len(p.pieces) && p.pieces[to] == p.pieces[from] {
 				to++
 			}
-			indices, values = append(indices, p.pieces[from]), append(values, float64(to-from)*p.scale)
+			g := p.pieces[from]
+			indices, values = append(indices, g), append(values, float64(to-from)*v.pieces[g].IDF)
 			from = to
 		}
 		indptr = append(indptr, len(indices))
@@ -281,7 +280,7 @@ func (t *Transformer) WordRow(words *Words, yield func(column int32, value float
 		kind := t.pieceKind(m)
 		for _, w := range t.words(m) {
 			if j, found := words.columns[wordUse{w.raw, kind}]; found {
-				yield(j, norm*w.cuttings[kind].weight)
+				yield(j, norm)
 			}
 		}
 	}
@@ -289,9 +288,11 @@ func (t *Transformer) WordRow(words *Words, yield func(column int32, value float
 
 // TransformPieces returns the rows of pieces of words of texts, n×G, on one thread. The row of a note is
 //
-//	Σ_w m_w·g_w/√|g_w| / √(Σ_w m_w²)
+//	Σ_w g_w / √(Σ_w Σ_{g∈w} idf(g)²)
 //
-// over the words w of its mentions (see words), where g_w counts the pieces of w and m_w is the largest idf among them.
+// over the words w of its mentions (see words), where g_w holds the idf of each piece of w as often as w has it. It is
+// the tf-idf of the pieces, but for the length, which takes pieces that several words share for different ones: so each
+// word has a part of the sum of its own.
 func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 	t := v.Transformer()
 	indptr := make([]int, 1, len(texts)+1)
@@ -306,12 +307,11 @@ func (v *Vectorizer) TransformPieces(texts []string) *matrix.CSR {
 			kind := t.pieceKind(m)
 			for _, w := range t.words(m) {
 				p := &w.cuttings[kind]
-				x := norm * p.weight * p.scale
-				for _, g := range p.pieces {
+				for k, g := range p.pieces {
 					if row[g] == 0 {
 						indices = append(indices, g)
 					}
-					row[g] += x
+					row[g] += norm * p.idf[k]
 				}
 			}
 		}

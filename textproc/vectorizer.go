@@ -62,14 +62,14 @@ type word struct {
 // Bytes of a word in a cache: its slots at the lowest load, and, if only the cache has it, the word and its term.
 const (
 	sharedWordBytes = 64
-	wordBytes       = 288
+	wordBytes       = 320
 )
 
 // bytes returns an upper bound on the memory of a word.
 func (w *word) bytes() int {
 	n := wordBytes + 2*len(w.raw) // its stem is not longer
 	for _, c := range w.cuttings {
-		n += 4 * cap(c.pieces)
+		n += 4*cap(c.pieces) + 8*cap(c.idf)
 	}
 	return n
 }
@@ -282,6 +282,16 @@ func (v *Vectorizer) Topical() []bool {
 			!strings.HasPrefix(text, sex.name+":")
 	}
 	return topical
+}
+
+// Denied returns which terms are denied findings, or phrases with one, in column order.
+func (v *Vectorizer) Denied() []bool {
+	denied := make([]bool, len(v.vocabulary))
+	for j := range denied {
+		denied[j] = strings.HasPrefix(v.vocabulary[j].Text, prefixes[Negated]) ||
+			strings.Contains(v.vocabulary[j].Text, " "+prefixes[Negated])
+	}
+	return denied
 }
 
 // IDF returns the inverse document frequencies in column order. It must not be changed.
