@@ -64,7 +64,7 @@ var trainOnce = sync.OnceValues(func() (*train.Trained, error) {
 		return nil, err
 	}
 	s := train.Default()
-	s.Rank, s.Text.MinDF, s.Alpha, s.ChooseText = trainedTopics, 3, 0, false // ridge alone keeps all features
+	s.Rank, s.Text.MinDF, s.Alpha, s.Text.NGrams = trainedTopics, 3, 0, 1 // ridge alone keeps all features
 	s.Text.Concepts, s.Text.Spelling, s.Pieces = textproc.Builtin().WithoutConcepts(), false, false
 	return train.Train(context.Background(), train.Data{Rows: rows, Aux: sample.Aux()}, s,
 		train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})

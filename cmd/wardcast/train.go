@@ -82,13 +82,13 @@ type head struct {
 	MinDF       int      `name:"min-df" help:"Drop terms that fewer patients have; 0 is 5, or 10 from 5,000 notes on." default:"0"`
 	MaxDF       float64  `name:"max-df" help:"Drop terms that a larger share of the patients has." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
-	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; with 0 cross-validation chooses this and --stop-words." default:"0"`
+	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 is 2, or 1 where single words are no features." default:"0"`
 	Concepts    string   `help:"File of concepts that extend or, with the same name, replace the built-in ones: concept, surfaces, kind and note, separated by tabs; none: single words only." placeholder:"FILE|none"`
 	Dialect     string   `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au, in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	Status      bool     `help:"Use separate terms for findings that are denied, possible, past or another person's." default:"true" negatable:""`
 	Numbers     bool     `help:"Use vital signs, scores, doses and durations in the text as terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Correct misspelled words of the concepts." default:"true" negatable:""`
-	StopWords   string   `help:"Drop function words, keep them as terms, or let cross-validation choose: with or without both function words and phrases (auto)." enum:"auto,drop,keep" default:"auto"`
+	StopWords   string   `help:"Drop function words, or keep them as terms." enum:"drop,keep" default:"drop"`
 	Pieces      bool     `help:"Also use pieces of words as features, for rare and misspelled words." default:"true" negatable:""`
 	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
 	Standardize bool     `help:"Scale features to unit variance before the penalty, like R's glmnet. For smf-w and smf-h: centre terms and scale them to equal variance."`
@@ -107,10 +107,9 @@ type head struct {
 
 // apply copies the flags into settings.
 func (h *head) apply(s *train.Settings) error {
-	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, cmp.Or(h.NGrams, 1)
+	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
-	s.Text.KeepStopWords, s.Pieces, s.ChooseText = h.StopWords == "keep", h.Pieces, h.NGrams == 0 &&
-		h.StopWords == "auto"
+	s.Text.KeepStopWords, s.Pieces = h.StopWords == "keep", h.Pieces
 	var err error
 	if s.Text.Concepts, err = concepts(h.Concepts, h.Dialect); err != nil {
 		return err

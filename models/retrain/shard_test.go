@@ -31,7 +31,7 @@ func nightly(store *models.Store, source retrain.Source, shard retrain.Shard) *r
 	fit := train.Default()
 	fit.Rank, fit.Folds, fit.MinDocuments, fit.MinEvents, fit.Text.MinDF, fit.PerComplaint = 4, 3, 80,
 		10, 3, train.Always
-	fit.ChooseText, fit.Text.Concepts, fit.Text.Spelling = false, words, false
+	fit.Text.NGrams, fit.Text.Concepts, fit.Text.Spelling = 1, words, false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,
 		Gatekeeper: train.Gatekeeper{Store: store, Gate: gate.Default(), By: "test", Force: true, Why: "a test"},

@@ -81,8 +81,8 @@ func (f *faulty) AddFolder(ctx context.Context, folder string, files map[string]
 // tiny is a retraining without topics and with one model, in a tenth of a second.
 func tiny(store *models.Store, source retrain.Source, shard retrain.Shard) *retrain.Job {
 	fit := train.Default()
-	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10,
-		false, false, train.Never
+	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.Text.NGrams, fit.PerComplaint = train.BagOfWords, 2, 10,
+		false, 1, train.Never
 	fit.Text.Concepts, fit.Text.Spelling = words, false
 	return &retrain.Job{
 		Source: source, Settings: retrain.Settings{AsOf: at(24 * 60)}, Fit: fit, Version: "test", Shard: shard,

@@ -39,6 +39,10 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	f.Vectorizer, f.Topics, f.Aux = shared.Vectorizer, shared.Topics, shared.Aux
 	texts := r.texts()
 	x := f.Vectorizer.Transform(texts)
+	c := columns{
+		topics: len(head.Beta), words: len(head.Words), pieces: len(head.Grams), aux: r.width,
+		denied: f.Vectorizer.Denied()[:len(head.Words)],
+	}
 	var parts []mat.Matrix
 	if f.Topics != nil {
 		scores := new(mat.Dense)
@@ -56,7 +60,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	if err != nil {
 		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
 	}
-	cv, at, err := s.fitPath(ctx, r, append(parts, aux), logOdds, foldOf)
+	cv, at, err := s.fitPath(ctx, r, append(parts, aux), c, logOdds, foldOf)
 	if err != nil {
 		return nil, err
 	}

@@ -342,8 +342,8 @@ type trial struct {
 // trialText is a text, with topics if the configuration has a method. Words is cleared: topics do not need it.
 type trialText struct {
 	Configuration
-	chosen bool // of two texts
-	many   bool // see Settings.many
+	withWords bool // which changes what topics are made of
+	many      bool // see Settings.many
 }
 
 func (t *trial) run(ctx context.Context, c Configuration, s Settings) (p predictions, rank int, err error) {
@@ -384,11 +384,12 @@ func (t *trial) majority() predictions {
 
 // fit trains a model. Topics that do not know the labels are shared by configurations with and without words.
 func (t *trial) fit(ctx context.Context, c Configuration, s Settings) (*Fitted, error) {
-	key := trialText{Configuration{Weighting: c.Weighting}, s.chooses(), s.many(len(t.train.all))}
+	s.Text.NGrams = s.nGrams()
+	key := trialText{Configuration{Weighting: c.Weighting}, s.words(), s.many(len(t.train.all))}
 	tx := t.texts[key]
 	if tx == nil {
 		var err error
-		if tx, err = readTexts(ctx, t.train, s); err != nil {
+		if tx, err = vectorize(t.train, s.Text, &s); err != nil {
 			return nil, err
 		}
 		t.texts[key] = tx

@@ -17,8 +17,8 @@ import (
 
 const (
 	manyRows = 10_000 // notes from which features are not laid out, which takes a third of the time
-	// sampledRows is the size of the evenly spaced sample for the choice between two texts and for the topics: more
-	// would change them no more than other notes do. The vocabulary and the coefficients come from all notes.
+	// sampledRows is the size of the evenly spaced sample for the topics: more would change them no more than other
+	// notes do. The vocabulary and the coefficients come from all notes.
 	sampledRows = 50_000
 )
 
@@ -62,7 +62,7 @@ func (r *rows) sample(most int) *rows {
 // fitProduct fits the coefficients of many notes. A note is a short row of its terms, words and auxiliary features;
 // topics and pieces of words are products of these rows with matrices that all notes share.
 func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int) (*coefficients, error) {
-	c := &coefficients{vectorizer: t.vectorizer, scale: r.auxScales()}
+	c := &coefficients{vectorizer: t.vectorizer, columns: columns{aux: r.width}, scale: r.auxScales()}
 	var words *textproc.Words
 	if s.words() && s.Pieces {
 		var err error
@@ -75,7 +75,8 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 		_, c.topics = t.topics.Dims()
 	}
 	if s.words() {
-		c.words = len(t.vectorizer.Vocabulary())
+		c.denied = t.vectorizer.Denied()
+		c.words = len(c.denied)
 	}
 	b := &base{rows: r, vectorizer: c.vectorizer, words: words, scale: c.scale}
 	if err := b.read(ctx); err != nil {
@@ -89,8 +90,7 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 	if err != nil {
 		return nil, fmt.Errorf("laying out features: %w", err)
 	}
-	_, all := x.Dims()
-	path := s.path(c.topics+c.words+c.pieces, all)
+	path := s.path(c.columns)
 	path.Tolerance, path.OneSE = manyTolerance, s.OneSE
 	choice, err := x.Choose(ctx, r.y, foldOf, path)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestManyNotesPredictAlike(t *testing.T) {
 func TestManyNotesTrain(t *testing.T) {
 	rows, _ := generated(t, 0, 750)
 	s := small()
-	s.ChooseText, s.manyRows = true, 600
+	s.Text.NGrams, s.manyRows = 2, 600
 	train := func(threads int) *Fitted {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 		f, err := Fit(t.Context(), Data{Rows: rows, Aux: auxColumns(), Pooled: true}, s)

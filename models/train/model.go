@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -292,13 +291,12 @@ func vectorize(r *rows, t textproc.Settings, s *Settings) (*text, error) {
 // coefficients are what a head's fit returns.
 type coefficients struct {
 	vectorizer *textproc.Vectorizer // with its pieces of words
-	// topics, words and pieces are their numbers, in this order among the features; auxiliary ones follow.
-	topics, words, pieces int
-	scale                 []float64 // divisor of each auxiliary feature
-	beta                  []float64 // of the features as they are penalized
-	intercept, lambda     float64
-	smallest              bool      // no smaller λ was tried
-	outOfFold             []float64 // log-odds
+	columns
+	scale             []float64 // divisor of each auxiliary feature
+	beta              []float64 // of the features as they are penalized
+	intercept, lambda float64
+	smallest          bool      // no smaller λ was tried
+	outOfFold         []float64 // log-odds
 }
 
 // head is the last stage: coefficients, calibration, threshold.
@@ -351,14 +349,15 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 	if err != nil {
 		return nil, fmt.Errorf("laying out auxiliary features: %w", err)
 	}
-	c := &coefficients{vectorizer: t.vectorizer, scale: scale}
+	c := &coefficients{vectorizer: t.vectorizer, columns: columns{aux: r.width}, scale: scale}
 	var parts []mat.Matrix
 	if t.topics != nil {
 		_, c.topics = t.topics.Dims()
 		parts = append(parts, t.scores)
 	}
 	if s.words() {
-		_, c.words = t.x.Dims()
+		c.denied = t.vectorizer.Denied()
+		c.words = len(c.denied)
 		parts = append(parts, t.x)
 	}
 	if s.words() && s.Pieces {
@@ -370,7 +369,7 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 			parts = append(parts, pieces)
 		}
 	}
-	cv, at, err := s.fitPath(ctx, r, append(parts, aux), nil, foldOf)
+	cv, at, err := s.fitPath(ctx, r, append(parts, aux), c.columns, nil, foldOf)
 	if err != nil {
 		return nil, err
 	}
@@ -379,17 +378,16 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 	return c, nil
 }
 
-// fitPath fits the coefficients of parts of features, the auxiliary ones last, and returns the index of the λ chosen.
-func (s *Settings) fitPath(ctx context.Context, r *rows, parts []mat.Matrix, offset []float64, foldOf []int) (
-	cv *elasticnet.CV, at int, err error,
-) {
+// fitPath fits the coefficients of parts of features, and returns the index of the λ chosen.
+func (s *Settings) fitPath(ctx context.Context, r *rows, parts []mat.Matrix, c columns, offset []float64,
+	foldOf []int,
+) (cv *elasticnet.CV, at int, err error) {
 	design, err := elasticnet.NewDesign(parts...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("laying out features: %w", err)
 	}
-	_, all := design.Dims()
 	problem := elasticnet.Problem{Design: design, Y: r.y, Offset: offset}
-	cv, err = elasticnet.CrossValidate(ctx, problem, foldOf, s.path(all-r.width, all))
+	cv, err = elasticnet.CrossValidate(ctx, problem, foldOf, s.path(c))
 	switch {
 	case err != nil:
 		return nil, 0, fmt.Errorf("fitting coefficients: %w", err)
@@ -464,16 +462,28 @@ func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	return p, parts.Wait()
 }
 
-// path returns the settings of the head's path; features behind the first penalized are auxiliary.
-func (s *Settings) path(penalized, all int) elasticnet.Settings {
+// columns is the numbers of topics, words, pieces and auxiliary features, which lie in this order in a design.
+type columns struct {
+	topics, words, pieces, aux int
+	denied                     []bool // which of the words are denied findings
+}
+
+func (c *columns) all() int { return c.topics + c.words + c.pieces + c.aux }
+
+// path returns the settings of the head's path. What a note denies has no positive coefficient: it would come from few
+// notes, and nobody believes an explanation by which "no fever" raises the risk.
+func (s *Settings) path(c columns) elasticnet.Settings {
 	path := elasticnet.Settings{
 		Alpha: s.Alpha, Standardize: s.Standardize, Tolerance: headTolerance, NLambda: headLambdas, Turn: true,
+		ByRatio: make([]bool, c.all()), NotPositive: make([]bool, c.all()),
 	}
+	for j := range c.words + c.pieces {
+		path.ByRatio[c.topics+j] = true
+	}
+	copy(path.NotPositive[c.topics:], c.denied)
 	if s.FreeAux {
-		path.PenaltyFactors = make([]float64, all)
-		for j := range penalized {
-			path.PenaltyFactors[j] = 1
-		}
+		path.PenaltyFactors = slices.Repeat([]float64{1}, c.all())
+		clear(path.PenaltyFactors[c.all()-c.aux:])
 	}
 	return path
 }
@@ -486,12 +496,12 @@ const headTolerance = 1e-6 // ten times looser than glmnet's: enough for a penal
 
 // Fit trains one model.
 func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
-	s.Text.MinDF = s.minDF(len(d.Rows))
+	s.Text.MinDF, s.Text.NGrams = s.minDF(len(d.Rows)), s.nGrams()
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}
 	r := newRows(d, s.Text.MinDF)
-	t, err := readTexts(ctx, r, s)
+	t, err := vectorize(r, s.Text, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -507,45 +517,4 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	return head(ctx, r, t, &s)
-}
-
-// readTexts is the first stage. If there are two texts to choose from, it returns the rich one if that predicts
-// held-out notes with a log loss that is lower by more than twice the standard error of the difference. Both predict by
-// single words and phrases alone: topics and pieces of words would take most of the time and seldom change the choice.
-func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
-	sampled := s.sampled(len(r.all))
-	if !s.chooses() {
-		return vectorize(r, s.Text, &s)
-	}
-	better, chosen, err := choose(ctx, r.sample(sampled), s)
-	if err != nil || sampled == 0 {
-		return better, err
-	}
-	return vectorize(r, chosen, &s)
-}
-
-// choose returns the better one of the two texts of notes, and its settings.
-func choose(ctx context.Context, r *rows, s Settings) (*text, textproc.Settings, error) {
-	plain, err := vectorize(r, s.Text, &s)
-	if err != nil {
-		return nil, s.Text, err
-	}
-	rich, err := vectorize(r, s.rich().Text, &s)
-	if err != nil {
-		return nil, s.Text, err
-	}
-	bag := s
-	bag.Method, bag.Pieces = BagOfWords, false
-	var held [2]*Fitted
-	for i, t := range []*text{plain, rich} {
-		if held[i], err = head(ctx, r, t, &bag); err != nil {
-			return nil, s.Text, err
-		}
-	}
-	gain := eval.Losses(r.y, held[0].OutOfFold)
-	floats.Sub(gain, eval.Losses(r.y, held[1].OutOfFold))
-	if mean, deviation := stat.MeanStdDev(gain, nil); mean > 2*stat.StdErr(deviation, float64(len(gain))) {
-		return rich, s.rich().Text, nil
-	}
-	return plain, s.Text, nil
 }

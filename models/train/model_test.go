@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -197,7 +196,6 @@ func TestScorerIsTheHead(t *testing.T) {
 			t.Parallel()
 			s := small()
 			change(&s)
-			s.ChooseText = false
 			d := Data{Rows: rows, Aux: auxColumns(), Pooled: true}
 			f, err := Fit(t.Context(), d, s)
 			if err != nil {
@@ -256,15 +254,15 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 		t.Fatal(err)
 	}
 	var parts []mat.Matrix
-	before := 0
+	var c columns
 	if tx.topics != nil {
 		parts = append(parts, tx.scores)
-		_, before = tx.scores.Dims()
+		_, c.topics = tx.scores.Dims()
 	}
 	if s.words() {
 		parts = append(parts, tx.x)
-		_, p := tx.x.Dims()
-		before += p
+		c.denied = tx.vectorizer.Denied()
+		c.words = len(c.denied)
 		with, _, err := tx.vectorizer.LearnPieces(r.docs)
 		if err != nil {
 			t.Fatal(err)
@@ -272,15 +270,15 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 		pieces := with.TransformPieces(r.texts())
 		if _, g := pieces.Dims(); g > 0 && s.Pieces {
 			parts = append(parts, pieces)
-			before += g
+			c.pieces = g
 		}
 	}
-	_, width := aux.Dims()
+	_, c.aux = aux.Dims()
 	design, err := elasticnet.NewDesign(append(parts, aux)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, s.path(before, before+width))
+	path, err := elasticnet.Fit(t.Context(), elasticnet.Problem{Design: design, Y: r.y}, s.path(c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,27 +378,21 @@ func TestModelAndTrainRefuse(t *testing.T) {
 	}
 }
 
-// Function words and phrases become terms where the outcome hangs on them, and not where it does not.
-func TestFitChoosesTheText(t *testing.T) {
+// Without a length of phrases in the settings, pairs of words are terms where words count, and only there.
+func TestFitTakesPairs(t *testing.T) {
 	t.Parallel()
-	for word, want := range map[string]bool{"they": true, "cough": false} {
-		t.Run(word, func(t *testing.T) {
+	rows, _ := generated(t, 0, 200)
+	for name, want := range map[string]int{"words": 2, "topics alone": 1} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(1, 2))
-			either := func(a, b string) string { return []string{a, b}[random.IntN(2)] }
-			rows := make([]Row, 400)
-			for i := range rows {
-				text := either("cough", "rash") + " " + either("we", "they") + " " + either("lunch", "supper")
-				rows[i] = Row{Text: text, Positive: strings.Contains(text, word) != (random.IntN(10) == 0)}
-			}
 			s := small()
-			s.Rank, s.ChooseText = 1, true
+			s.Text.NGrams, s.Words = 0, name == "words"
 			f, err := Fit(t.Context(), Data{Rows: rows}, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := f.Vectorizer.Settings(); got.KeepStopWords != want || (got.NGrams > 1) != want {
-				t.Errorf("stop words are terms: %v, phrases of %d, want %v", got.KeepStopWords, got.NGrams, want)
+			if got := f.Vectorizer.Settings().NGrams; got != want {
+				t.Errorf("phrases of %d terms, want %d", got, want)
 			}
 		})
 	}

@@ -82,10 +82,8 @@ type Settings struct {
 	Rank   int    `json:"rank"`   // topics, at most the number of notes and of terms
 	Words  bool   `json:"words"`  // single words are features, next to the topics
 	Pieces bool   `json:"pieces"` // so are pieces of words, where words are
-	// ChooseText lets cross-validation choose between the text as Text says and the text with stop words and pairs of
-	// words. The model of all complaints chooses for all.
-	ChooseText bool              `json:"choose_text"`
-	Text       textproc.Settings `json:"-"` // the manifest has a place of its own for them
+	// Text has a place of its own in the manifest. Its MinDF and NGrams may be 0: see minDF and nGrams.
+	Text textproc.Settings `json:"-"`
 	// L1Topics and L1Scores are the weights of l1-nmf; nil means its defaults. Other methods refuse them.
 	L1Topics *float64 `json:"l1_topics,omitempty"`
 	L1Scores *float64 `json:"l1_scores,omitempty"`
@@ -120,9 +118,10 @@ type Settings struct {
 
 // Default returns the settings of `wardcast train` without flags.
 func Default() Settings {
+	text := textproc.DefaultSettings()
+	text.NGrams = 0
 	return Settings{
-		Method: SONMF, Rank: 50, Words: true, Pieces: true, ChooseText: true, Text: textproc.DefaultSettings(),
-		Alpha: 0.1, Folds: 5,
+		Method: SONMF, Rank: 50, Words: true, Pieces: true, Text: text, Alpha: 0.02, Folds: 5,
 		Calibration: bundle.Platt, Threshold: eval.MaxAccuracy, PerComplaint: Auto, MinDocuments: 200,
 		MinEvents: 50, Seed: 1,
 	}
@@ -227,13 +226,17 @@ func (s *Settings) ranks() []int {
 	return []int{s.Rank}
 }
 
-func (s Settings) rich() Settings {
-	s.Text.KeepStopWords, s.Text.NGrams = true, max(s.Text.NGrams, 2)
-	return s
+// nGrams returns the longest phrase that is a term. Where words are features, pairs lower the log loss of held-out notes
+// (.3893 to .3869 on one set of reports, .2473 to .2460 on another); topics have no use for them.
+func (s *Settings) nGrams() int {
+	switch {
+	case s.Text.NGrams > 0:
+		return s.Text.NGrams
+	case s.words():
+		return 2
+	}
+	return 1
 }
-
-// chooses reports whether there are two texts to choose from.
-func (s *Settings) chooses() bool { return s.ChooseText && s.words() && !s.Method.Supervised() }
 
 // minDF returns the least number of patients of a term for n notes.
 func (s *Settings) minDF(n int) int {

@@ -94,9 +94,6 @@ func Pool(ctx context.Context, d Data, s Settings, job Job) (*Trained, *Pooled, 
 
 // Pooled is what is needed of the model of all complaints to train and judge the models of single ones.
 type Pooled struct {
-	// KeepStopWords and NGrams are the text that it chose for all.
-	KeepStopWords bool
-	NGrams        int
 	// Model is it, and LogOdds are those of the rows, out of fold, for yes and no.
 	Model   *bundle.Bundle
 	LogOdds []float64
@@ -176,20 +173,17 @@ func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
 	if err := t.add(o, &t.data, a.fitted); err != nil {
 		return nil, err
 	}
-	text, held := a.fitted.Vectorizer.Settings(), a.fitted.heldOut()
+	held := a.fitted.heldOut()
 	return &Pooled{
-		KeepStopWords: text.KeepStopWords, NGrams: text.NGrams, Model: t.out.Bundles[0], LogOdds: a.fitted.logOdds,
+		Model: t.out.Bundles[0], LogOdds: a.fitted.logOdds,
 		OutOfFold: held.admission, Classes: held.classes, Threshold: held.threshold,
 	}, nil
 }
 
 func (t *training) trainOwn(ctx context.Context, p *Pooled) error {
-	choose := t.settings.ChooseText
-	t.settings.Text.KeepStopWords, t.settings.Text.NGrams, t.settings.ChooseText = p.KeepStopWords, p.NGrams, false
 	if err := t.tryOwn(ctx, p); err != nil {
 		return err
 	}
-	t.settings.ChooseText = choose // for the manifests
 	pooled := predictions{p.OutOfFold, p.Classes, p.Threshold}
 	for i, g := range t.groups {
 		o, err := t.judge(&g, pooled.subset(g.At), &t.own[i])

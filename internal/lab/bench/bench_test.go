@@ -36,7 +36,7 @@ func prepare(t *testing.T, n int) (*scoring.Set, [][]byte) {
 		t.Fatal(err)
 	}
 	s := train.Default()
-	s.Rank, s.Text.MinDF, s.PerComplaint, s.ChooseText = 3, 3, train.Never, false
+	s.Rank, s.Text.MinDF, s.PerComplaint, s.Text.NGrams = 3, 3, train.Never, 1
 	trained, err := train.Train(t.Context(), train.Data{Rows: rows, Aux: sample.Aux()}, s,
 		train.Job{Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Version: "test"})
 	if err != nil {

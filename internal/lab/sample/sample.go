@@ -72,7 +72,7 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 		return nil, err
 	}
 	settings := train.Default()
-	settings.ChooseText = false
+	settings.Text.NGrams = 1
 	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
 		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {

@@ -95,7 +95,7 @@ var trained = sync.OnceValues(func() (*train.Trained, error) {
 		return nil, err
 	}
 	s := train.Default()
-	s.Rank, s.PerComplaint, s.MinDocuments, s.MinEvents, s.ChooseText, s.Pieces = 4, train.Always, 60, 10, false, false
+	s.Rank, s.PerComplaint, s.MinDocuments, s.MinEvents, s.Text.NGrams, s.Pieces = 4, train.Always, 60, 10, 1, false
 	s.Text.Concepts, s.Text.Spelling = &textproc.Concepts{}, false
 	data := train.Data{Rows: rows, Aux: sample.Aux()}
 	created := time.Date(2026, 1, 4, 0, 0, 0, 0, time.UTC)

@@ -114,8 +114,8 @@ func newBroker(t *testing.T) *broker {
 // night is a whole retraining, of single words and one model.
 func (b *broker) night(store *models.Store) *retrain.Job {
 	fit := train.Default()
-	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.ChooseText, fit.PerComplaint = train.BagOfWords, 2, 10,
-		false, false, train.Never
+	fit.Method, fit.Folds, fit.Text.MinDF, fit.Pieces, fit.Text.NGrams, fit.PerComplaint = train.BagOfWords, 2, 10,
+		false, 1, train.Never
 	fit.Text.Concepts, fit.Text.Spelling = &textproc.Concepts{}, false
 	return &retrain.Job{
 		Source:   replay.New(replay.Config{Client: b.client, NoteTopic: faultNotes, OutcomeTopic: faultOutcomes}),
