@@ -82,7 +82,7 @@ type head struct {
 	MinDF       int      `name:"min-df" help:"Drop terms that fewer patients have; 0 is 5, or 10 from 5,000 notes on." default:"0"`
 	MaxDF       float64  `name:"max-df" help:"Drop terms that a larger share of the patients has." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
-	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 is 2, or 1 where single words are no features." default:"0"`
+	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 is 2, or 1 where cross-validation prefers it or single words are no features." default:"0"`
 	Concepts    string   `help:"File of concepts that extend or, with the same name, replace the built-in ones: concept, surfaces, kind and note, separated by tabs; none: single words only." placeholder:"FILE|none"`
 	Dialect     string   `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au, in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	Status      bool     `help:"Use separate terms for findings that are denied, possible, past or another person's." default:"true" negatable:""`

@@ -384,12 +384,11 @@ func (t *trial) majority() predictions {
 
 // fit trains a model. Topics that do not know the labels are shared by configurations with and without words.
 func (t *trial) fit(ctx context.Context, c Configuration, s Settings) (*Fitted, error) {
-	s.Text.NGrams = s.nGrams()
 	key := trialText{Configuration{Weighting: c.Weighting}, s.words(), s.many(len(t.train.all))}
 	tx := t.texts[key]
 	if tx == nil {
 		var err error
-		if tx, err = vectorize(t.train, s.Text, &s); err != nil {
+		if tx, err = readTexts(ctx, t.train, s); err != nil {
 			return nil, err
 		}
 		t.texts[key] = tx

@@ -75,8 +75,7 @@ func fitProduct(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int
 		_, c.topics = t.topics.Dims()
 	}
 	if s.words() {
-		c.denied = t.vectorizer.Denied()
-		c.words = len(c.denied)
+		c.take(t)
 	}
 	b := &base{rows: r, vectorizer: c.vectorizer, words: words, scale: c.scale}
 	if err := b.read(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -270,6 +271,7 @@ func (r *rows) auxFeatures(unitVariance bool) (*matrix.CSR, []float64, error) {
 // text holds the part of a model that does not depend on the labels.
 type text struct {
 	vectorizer *textproc.Vectorizer
+	plain      bool        // see choose
 	many       bool        // features are not laid out: see Settings.many
 	x          *matrix.CSR // n×p, or of a sample of the notes: see Settings.sampled
 	topics     *mat.Dense  // p×k, nil without topics
@@ -356,8 +358,7 @@ func fitDesign(ctx context.Context, r *rows, t *text, s *Settings, foldOf []int)
 		parts = append(parts, t.scores)
 	}
 	if s.words() {
-		c.denied = t.vectorizer.Denied()
-		c.words = len(c.denied)
+		c.take(t)
 		parts = append(parts, t.x)
 	}
 	if s.words() && s.Pieces {
@@ -465,10 +466,19 @@ func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 // columns is the numbers of topics, words, pieces and auxiliary features, which lie in this order in a design.
 type columns struct {
 	topics, words, pieces, aux int
+	plain                      bool   // see choose
 	denied                     []bool // which of the words are denied findings
 }
 
 func (c *columns) all() int { return c.topics + c.words + c.pieces + c.aux }
+
+// take counts the words of t.
+func (c *columns) take(t *text) {
+	c.words, c.plain = len(t.vectorizer.Vocabulary()), t.plain
+	if !t.plain {
+		c.denied = t.vectorizer.Denied()
+	}
+}
 
 // path returns the settings of the head's path. What a note denies has no positive coefficient: it would come from few
 // notes, and nobody believes an explanation by which "no fever" raises the risk.
@@ -478,7 +488,7 @@ func (s *Settings) path(c columns) elasticnet.Settings {
 		ByRatio: make([]bool, c.all()), NotPositive: make([]bool, c.all()),
 	}
 	for j := range c.words + c.pieces {
-		path.ByRatio[c.topics+j] = true
+		path.ByRatio[c.topics+j] = !c.plain
 	}
 	copy(path.NotPositive[c.topics:], c.denied)
 	if s.FreeAux {
@@ -496,12 +506,12 @@ const headTolerance = 1e-6 // ten times looser than glmnet's: enough for a penal
 
 // Fit trains one model.
 func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
-	s.Text.MinDF, s.Text.NGrams = s.minDF(len(d.Rows)), s.nGrams()
+	s.Text.MinDF = s.minDF(len(d.Rows))
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}
 	r := newRows(d, s.Text.MinDF)
-	t, err := vectorize(r, s.Text, &s)
+	t, err := readTexts(ctx, r, s)
 	if err != nil {
 		return nil, err
 	}
@@ -517,4 +527,53 @@ func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
 		return nil, err
 	}
 	return head(ctx, r, t, &s)
+}
+
+// choiceRows is the size of the evenly spaced sample for choose: more would seldom change the choice.
+const choiceRows = 20_000
+
+// readTexts is the first stage.
+func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
+	plain, chooses := false, s.words() && s.Text.NGrams == 0
+	s.Text.NGrams = s.nGrams()
+	if chooses {
+		var err error
+		if plain, err = choose(ctx, r.sample(choiceRows), s); err != nil {
+			return nil, err
+		}
+		if plain {
+			s.Text.NGrams = 1
+		}
+	}
+	t, err := vectorize(r, s.Text, &s)
+	if err != nil {
+		return nil, err
+	}
+	t.plain = plain
+	return t, nil
+}
+
+// choose reports whether notes are predicted better by plain penalties: of single words, whatever their ratio, and
+// without a bound on denied findings. Held-out notes then have a log loss that is lower by more than twice the standard
+// error of the difference. Both ways predict by words and phrases alone: topics and pieces of words would take most of
+// the time and seldom change the choice.
+func choose(ctx context.Context, r *rows, s Settings) (plain bool, err error) {
+	s.Method, s.Pieces = BagOfWords, false
+	var losses [2][]float64
+	for i, n := range []int{s.Text.NGrams, 1} {
+		s.Text.NGrams = n
+		t, err := vectorize(r, s.Text, &s)
+		if err != nil {
+			return false, err
+		}
+		t.plain = i == 1
+		held, err := head(ctx, r, t, &s)
+		if err != nil {
+			return false, err
+		}
+		losses[i] = eval.Losses(r.y, held.OutOfFold)
+	}
+	floats.Sub(losses[0], losses[1])
+	gain, deviation := stat.MeanStdDev(losses[0], nil)
+	return gain > 2*stat.StdErr(deviation, float64(len(r.y))), nil
 }

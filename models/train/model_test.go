@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -373,6 +374,46 @@ func TestModelAndTrainRefuse(t *testing.T) {
 			if _, err := Train(t.Context(), Data{Rows: c.rows, Aux: auxColumns()}, c.settings,
 				job()); !errors.Is(err, c.want) {
 				t.Errorf("training: got %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// Plain penalties of single words are chosen where each word adds a little, and not where two side by side tell.
+func TestFitChoosesPenalties(t *testing.T) {
+	t.Parallel()
+	words := strings.Fields("apple bread chair dress earth field glass horse island jacket kettle lemon mirror needle " +
+		"orange pencil queen river spoon table")
+	for name, want := range map[string]int{"many words": 1, "a pair": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(1, 2))
+			rows := make([]Row, 800)
+			for i := range rows {
+				some, logOdds := random.Perm(len(words))[:8], -2.0
+				if want > 1 {
+					some = random.Perm(4)
+				}
+				var text []string
+				for k, at := range some {
+					text = append(text, words[at])
+					switch {
+					case want == 1:
+						logOdds += 1.5 * float64(2*(at%2)-1)
+					case k > 0 && at == 1 && some[k-1] == 0:
+						logOdds += 4
+					}
+				}
+				rows[i] = Row{Text: strings.Join(text, " "), Positive: random.Float64() < 1/(1+math.Exp(-logOdds))}
+			}
+			s := smaller()
+			s.Rank, s.Text.NGrams = 1, 0
+			f, err := Fit(t.Context(), Data{Rows: rows}, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Vectorizer.Settings().NGrams; got != want {
+				t.Errorf("phrases of %d terms, want %d", got, want)
 			}
 		})
 	}

@@ -226,8 +226,9 @@ func (s *Settings) ranks() []int {
 	return []int{s.Rank}
 }
 
-// nGrams returns the longest phrase that is a term. Where words are features, pairs lower the log loss of held-out notes
-// (.3893 to .3869 on one set of reports, .2473 to .2460 on another); topics have no use for them.
+// nGrams returns the longest phrase that is a term, unless choose takes single words. Where words are features, pairs
+// lower the log loss of held-out notes (.3893 to .3869 on one set of reports, .2473 to .2460 on another); topics have no
+// use for them.
 func (s *Settings) nGrams() int {
 	switch {
 	case s.Text.NGrams > 0:

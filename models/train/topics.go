@@ -52,7 +52,7 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 		settings := solver.Settings{
 			Rank: k, StartTopics: start, Seed: s.Seed, MaxIter: solverMaxIter, RelTol: solverRelTol,
 		}
-		with.solver, err = solve(ctx, t.topical(s.words()), settings, method)
+		with.solver, err = solve(ctx, t.topical(s.words() && !t.plain), settings, method)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding topics: %w", err)
@@ -68,14 +68,14 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 }
 
 // topical returns the rows without the terms that no topic is made of. Their weights are 0 in every topic. Next to words
-// these are also denied findings: what each adds is then the coefficient of its word alone.
-func (t *text) topical(words bool) *matrix.CSR {
+// whose denied findings are bounded, these are left out too: each adds no more than the coefficient of its word.
+func (t *text) topical(bounded bool) *matrix.CSR {
 	_, p := t.x.Dims()
 	place := make([]int32, p)
 	denied := t.vectorizer.Denied()
 	for j, topical := range t.vectorizer.Topical() {
 		place[j] = -1
-		if topical && !(words && denied[j]) {
+		if topical && !(bounded && denied[j]) {
 			place[j] = int32(j)
 		}
 	}
