@@ -67,7 +67,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		return 0, 0, 0
 	}
 	at := i + 1
-	if t.isShort(at) && (t.isGauge(i, at) || t.isTemperature(at) || t.isDistance(i, at)) {
+	if t.isShort(at) && (t.isGauge(i, at) || t.isTemperature(i, at) || t.isDistance(i, at)) {
 		return 0, 0, 0
 	}
 	if t.isMark(at, '-') || i == 0 && t.isMark(at, '/') && t.sexAt(at+1) { // 67/M

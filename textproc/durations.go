@@ -34,14 +34,22 @@ func (t *Transformer) lasting(i, at int, x float64) int {
 	if t.rates(at) { // 98 hr 110
 		return at
 	}
-	if t.isClass(i-1, repeating) {
+	if t.isClass(i-1, repeating) || u == hours && t.isNumber(i) && t.lex[i].end-t.lex[i].start == 4 { // 0200 hrs
 		return end
 	}
 	end = t.elapsed(i, end, x*hoursOf[u])
-	if u == years && t.is(end-1, "ago") {
+	if u >= months && u <= years && t.is(end-1, "ago") {
 		t.trigger(end-1, end, over)
 	}
 	return end
+}
+
+// lastsSince reports whether the time of the past at event i is when something began that has lasted since: pain started
+// 5 years ago, same as last time.
+func (t *Transformer) lastsSince(i int) bool {
+	const near = 5 // lexemes
+	at := int(t.events[i].lex)
+	return t.is(at, "ago", "last", "years", "yrs", "few") && t.among(at-near, at, beginning)
 }
 
 // elapsed adds a duration in hours of lexemes [i,end), with "ago" behind it, and returns the lexeme after them.

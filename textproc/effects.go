@@ -111,6 +111,7 @@ type scope struct {
 	history
 	kinship
 	uncertain bool
+	planned   bool // the doubt is about a condition, which passes commas: return if fever, vomiting
 	sign      int8 // of the next mention: -1 denied, 1 affirmed
 }
 
@@ -249,6 +250,7 @@ func denyTested(t *Transformer, s *scope, i int) {
 	switch {
 	case t.tested(i):
 		t.backward(i, Negated, true)
+	case t.sought(i, Negated):
 	case t.follows(i), listed, t.testFollows(i):
 		s.open(negative)
 	default:
@@ -258,7 +260,7 @@ func denyTested(t *Transformer, s *scope, i int) {
 
 func affirmTested(t *Transformer, s *scope, i int) {
 	s.denied, s.sign = 0, 0
-	if t.tested(i) || t.isMark(int(t.events[i].lex)-1, '?') { // flu pos, cough? yes
+	if !t.sought(i, Affirmed) && (t.tested(i) || t.isMark(int(t.events[i].lex)-1, '?')) { // flu pos, cough? yes
 		t.backward(i, Affirmed, true)
 	}
 }
@@ -269,7 +271,10 @@ func doubtNext(t *Transformer, s *scope, i int) {
 	if t.endsItem(i) {
 		t.backward(i, Uncertain, true)
 	}
+	lex := int(t.events[i].lex)
 	s.uncertain = true
+	s.planned = t.is(lex, "precautions") ||
+		t.is(lex, "if") && (t.is(lex-1, "return", "rtc", "back", "attend") || t.is(lex-3, "return", "back")) // to ed
 }
 
 func doubtBoth(t *Transformer, s *scope, i int) {
@@ -299,7 +304,11 @@ func beginAfter(t *Transformer, s *scope, i int) {
 }
 
 func pastBefore(t *Transformer, s *scope, i int) {
-	if !t.backward(i, Historical, false) && t.follows(i) { // resolved rash
+	if t.lastsSince(i) {
+		return
+	}
+	straight := t.unitAt(int(t.events[i].lex)-1) == months    // stroke 2 months ago
+	if !t.backward(i, Historical, straight) && t.follows(i) { // resolved rash
 		s.history = history{past: true}
 	}
 }
@@ -308,7 +317,7 @@ func pastBefore(t *Transformer, s *scope, i int) {
 func endTreatment(t *Transformer, s *scope, i int) {
 	const near = 2 // mentions
 	s.endClause()
-	if i > 0 && t.isTreatment(i-1) && !t.is(int(t.events[i].lex), "off", "quit", "ran", "run", "came") {
+	if i > 0 && t.isKind(i-1, "treatment") && !t.is(int(t.events[i].lex), "off", "quit", "ran", "run", "came") {
 		t.backward(i, Historical, true)
 		return
 	}
@@ -321,7 +330,7 @@ func beginAllergies(t *Transformer, s *scope, i int) {
 	switch {
 	case t.is(next-1, "to"), t.isMark(next, ':'), t.isMark(next, '-'), t.isMark(next, '('):
 		s.allergic, s.past = true, false
-	case i > 0 && (t.isTreatment(i-1) || t.kindAt(i-1) == aWord): // penicillin allergy
+	case i > 0 && (t.isKind(i-1, "treatment") || t.kindAt(i-1) == aWord): // penicillin allergy
 		t.backward(i, Historical, true)
 	}
 }

@@ -163,12 +163,8 @@ func (t *Transformer) surface(i, next int, e *entry) int {
 
 // afterFinding reports whether a symptom, finding or disease ends straight before lexeme i.
 func (t *Transformer) afterFinding(i int) bool {
-	n := len(t.mentions)
-	if n == 0 || t.mentions[n-1].entry == nil || t.mentions[n-1].end+1 < t.lex[i].start {
-		return false
-	}
-	kind := t.mentions[n-1].entry.kind
-	return kind == "symptom" || kind == "finding" || kind == "history"
+	return t.isKind(len(t.events)-1, "symptom", "finding", "history") &&
+		t.mentions[len(t.mentions)-1].end+1 >= t.lex[i].start
 }
 
 func (t *Transformer) is(i int, raw ...string) bool {

@@ -217,7 +217,7 @@ func (t *Transformer) counted(i, next int, low, high float64) int {
 		return end
 	}
 	switch short := t.isShort(at); {
-	case short && (t.isGauge(i, at) || t.isTemperature(at)):
+	case short && (t.isGauge(i, at) || t.isTemperature(i, at)):
 		return at + 1
 	case short && t.isDistance(i, at):
 		return t.fallen(i, at+1, high*feetOf[metres])
@@ -353,18 +353,14 @@ func (t *Transformer) isGauge(i, at int) bool {
 	if !t.is(at, "f", "fr", "fg") {
 		return false
 	}
-	for k := max(0, i-near); k < min(len(t.lex), at+1+near); k++ {
-		if t.isClass(k, tubed) {
-			return true
-		}
-	}
-	return false
+	return t.among(i-near, at+1+near, tubed)
 }
 
 // isTemperature reports whether the F at lexeme at, after a number, is a degree, though the number is not one of
 // people.
-func (t *Transformer) isTemperature(at int) bool {
-	return t.is(at, "f") && t.is(at+1, "temp", "temps", "temperature", "fever")
+func (t *Transformer) isTemperature(i, at int) bool {
+	const coldest = 30 // a girl of six with a fever is 6F fever
+	return t.is(at, "f") && t.lex[i].value >= coldest && t.is(at+1, "temp", "temps", "temperature", "fever")
 }
 
 // isDistance reports whether the m at lexeme at, after the number i, is a metre: fell 3m, from 6m, walked 50m.
@@ -390,10 +386,8 @@ func (t *Transformer) isOxygen(i int) bool {
 // fallen adds the height of a fall of lexemes [i,end) if words of a fall stand near, and returns end.
 func (t *Transformer) fallen(i, end int, up float64) int {
 	const before, after = 6, 3
-	for k := max(0, i-before); k < min(len(t.lex), end+after); k++ {
-		if (k < i || k >= end) && t.isClass(k, falling) {
-			return t.one(i, end, height, up)
-		}
+	if t.among(i-before, i, falling) || t.among(end, end+after, falling) {
+		return t.one(i, end, height, up)
 	}
 	return end
 }

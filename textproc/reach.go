@@ -1,6 +1,9 @@
 package textproc
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // farthest is how many events around a trigger are searched for the mention that it is about.
 const farthest = 16
@@ -182,21 +185,17 @@ func (t *Transformer) datedNow(i int) bool {
 
 // headsComplaint reports whether the word for the past at event i is a heading of what has happened: hx: fell.
 func (t *Transformer) headsComplaint(i int) bool {
-	if !t.is(int(t.events[i].lex), "hx", "history") || i+2 >= len(t.events) || t.events[i+1].kind != colon ||
-		t.events[i+2].kind != mentioned {
-		return false
-	}
-	e := t.mentions[t.events[i+2].mention].entry
-	return e != nil && (e.kind == "symptom" || e.kind == "mechanism")
+	return t.is(int(t.events[i].lex), "hx", "history") && i+1 < len(t.events) && t.events[i+1].kind == colon &&
+		t.isKind(i+2, "symptom", "mechanism")
 }
 
-// isTreatment reports whether event i is a treatment.
-func (t *Transformer) isTreatment(i int) bool {
-	if t.events[i].kind != mentioned {
+// isKind reports whether event i is a concept of one of the kinds.
+func (t *Transformer) isKind(i int, kinds ...string) bool {
+	if i < 0 || i >= len(t.events) || t.events[i].kind != mentioned {
 		return false
 	}
 	e := t.mentions[t.events[i].mention].entry
-	return e != nil && e.kind == "treatment"
+	return e != nil && slices.Contains(kinds, e.kind)
 }
 
 // ownsPast reports whether the word for the past at event i is about the finding straight before it: seizure hx.
@@ -300,7 +299,7 @@ func (t *Transformer) continuesDenial(s *scope, i int) bool {
 	switch {
 	case s.by != not && t.endsWithOr(i):
 		return true
-	case !s.passes || !t.bare(i, false):
+	case !s.passes || !t.bare(i, false) || t.isStatement(i, s.by != denies):
 		return false
 	case s.by == denies:
 		return true
@@ -310,6 +309,47 @@ func (t *Transformer) continuesDenial(s *scope, i int) bool {
 		return t.kindAt(i) == s.what
 	}
 	return !t.placed(i)
+}
+
+// isStatement reports whether the item of a list that begins at event i says what was done, by a participle behind another
+// word: no loc, self extricated. So does one with "since", if dated is set: no fever, cough since Monday.
+func (t *Transformer) isStatement(i int, dated bool) bool {
+	from := i
+	for ; i < len(t.events) && (t.events[i].kind == mentioned || t.events[i].traits&keepsTerm != 0); i++ {
+		if dated && i > from && t.is(int(t.events[i].lex), "since") {
+			return true
+		}
+	}
+	if i == from || t.events[i-1].kind != mentioned || i < len(t.events) && t.events[i].kind == triggered {
+		return false
+	}
+	m := &t.mentions[t.events[i-1].mention]
+	last := int(m.last) - 1
+	w := t.lex[last].word
+	return w != nil && strings.HasSuffix(w.raw, "ed") && last > int(t.events[from].lex) &&
+		(m.entry == nil && t.effectAt(last) == none || t.isKind(i-1, "mechanism"))
+}
+
+// sought gives a status to what the test before event i looked for: PCR for norovirus is negative. It returns false if
+// there is none: a symptom behind "for" is why the test was done.
+func (t *Transformer) sought(i int, status Status) bool {
+	for k := i - 1; k >= max(0, i-farthest); k-- {
+		e := &t.events[k]
+		switch {
+		case e.kind == triggered && t.is(int(e.end)-1, "for"):
+			if !t.among(int(e.lex)-2, int(e.end), looking) || t.isKind(k+1, "symptom") {
+				return false
+			}
+			for k++; t.events[k].kind == mentioned; k++ {
+				t.setStatus(&t.mentions[t.events[k].mention], status)
+			}
+			t.scope.uncertain = false
+			return true
+		case e.kind != mentioned && e.kind != joined && e.traits&keepsTerm == 0:
+			return false
+		}
+	}
+	return false
 }
 
 // endsWithOr reports whether the list that goes on at event i ends with "or": no vomiting, pain at the back, or fever.
@@ -423,16 +463,16 @@ search:
 				break search
 			}
 		case mentioned:
-			seen++
 			m := &t.mentions[e.mention]
 			if m.measure != nil {
 				continue
 			}
+			seen++
 			if m.entry != nil || only {
 				at = k
 				break search
 			}
-			if word < 0 {
+			if word < 0 && !t.is(int(m.first), "appears", "appear", "appeared", "seems", "seem", "seemed") {
 				word = k
 			}
 		}

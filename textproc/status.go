@@ -62,7 +62,8 @@ func (t *Transformer) assignStatus() {
 		case mentioned:
 			t.mention(s, i)
 		case comma, dash:
-			s.uncertain, s.another, s.sign = false, s.another && t.continuesKin(s, i+1), 0
+			s.uncertain = s.uncertain && e.kind == comma && (s.planned && t.bare(i+1, true) || t.endsWithOr(i+1))
+			s.another, s.sign = s.another && t.continuesKin(s, i+1), 0
 			s.listed = true
 			if s.denied > 0 && !t.continuesDenial(s, i+1) {
 				s.denied = 0
@@ -121,11 +122,11 @@ func (t *Transformer) assignStatus() {
 // endHeading ends a list of the past or of allergies before the next heading, whose colon is event i: pmh: dm, meds:
 // insulin.
 func (t *Transformer) endHeading(s *scope, i int) {
-	if !s.past && !s.allergic || i == 0 || t.events[i-1].kind != mentioned {
+	if !s.past && !s.allergic || !t.isKind(i-1, "treatment", "admin") {
 		return
 	}
 	m := &t.mentions[t.events[i-1].mention]
-	if m.entry == nil || m.entry.kind != "treatment" && m.entry.kind != "admin" || m.last != t.events[i].lex {
+	if m.last != t.events[i].lex {
 		return
 	}
 	s.past, s.allergic = false, false

@@ -31,11 +31,13 @@ const (
 	numbered   // what has a number: "no" after it is one
 	recently   // about today and yesterday
 	function   // of the body: its change is a finding
+	looking    // looks for what follows "for"
+	beginning  // what has lasted since the time after it is not of the past
 	leading    // begins a form that no table of surfaces can hold
 )
 
 // roles are those of people whose names notes give.
-const roles = "nurse np rn lpn rpn officer deputy sgt sergeant constable cst detective paramedic"
+const roles = "nurse np rn lpn rpn officer deputy sgt sergeant constable cst detective paramedic kin nok"
 
 var classes = func() map[string]class {
 	table := make(map[string]class)
@@ -57,7 +59,7 @@ var classes = func() map[string]class {
 			"concerned " +
 			"attending present bedside at on in to from line specialist practitioner home station assessment review " +
 			"office ofc offices appt appointment visit order orders note clinic referral advised advises " +
-			"recommended recommends recommendation instructions refused",
+			"recommended recommends recommendation instructions refused informed updated contacted",
 		repeating: "q every each per",
 		recently: "now currently today tonight morning afternoon evening night yesterday noon lunch breakfast " +
 			"dinner ongoing onwards " +
@@ -66,6 +68,10 @@ var classes = func() map[string]class {
 		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice " +
 			"speech mood " +
 			"sleep urination urine stool stools skin strength balance memory taste smell diet energy",
+		looking: "test tests testing tested swab swabs screen screens screening screened pcr assay antigen smear culture " +
+			"cultures doppler imaging scan workup eval evaluated evaluation serology biopsy ct mri ray xray us " +
+			"ultrasound ekg ecg dip dipstick ua urinalysis",
+		beginning: "since started starting starts start began begun beginning onset as than like unlike lmp",
 		moving: "walk walked walks walking ran run running mobilised mobilises mobilising mobilizes et distance " +
 			"tolerance " +
 			"swam crawled from",
@@ -101,6 +107,16 @@ var classes = func() map[string]class {
 
 func (t *Transformer) isClass(i int, c class) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].word != nil && t.lex[i].word.class&c != 0
+}
+
+// among reports whether a word of class c stands in lexemes [from,to).
+func (t *Transformer) among(from, to int, c class) bool {
+	for i := max(0, from); i < min(len(t.lex), to); i++ {
+		if t.isClass(i, c) {
+			return true
+		}
+	}
+	return false
 }
 
 // unit is the unit of a number.
