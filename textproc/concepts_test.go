@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -336,4 +338,84 @@ func FuzzTablesAndNotes(f *testing.F) {
 			checkSpans(t, note, reader.Tokens(note))
 		}
 	})
+}
+
+// Random tables that validate read random notes of their own words, of those of the tables of ours, and of marks and
+// numbers, without a panic; and a note has the same row in training as later. WARDCAST_LONG reads 10,000,000 notes.
+func TestAnyTableReadsAnyNote(t *testing.T) {
+	t.Parallel()
+	tables, notes := 4, 500
+	if os.Getenv("WARDCAST_LONG") != "" {
+		tables, notes = 500, 20_000
+	}
+	random := rand.New(rand.NewPCG(12, 5))
+	reader, err := Reader(DefaultSettings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces := strings.Fields("0 1 3 7 12 38/40 3/7 39.5 120/80 2018 0200 : ; , . ! ? / - + ++ > = ( ) [ ] [x] \" ' % # " +
+		"* ~ @ & <br> &amp; \\.br\\ a@b.c Ms Dr. Smith Okoro Pt Name: nhs no MRN SW1A 1AA é ½ \xff Ø -ve")
+	pieces = append(pieces, "\n", "12 Elm St", "\\T\\")
+	marks, words := len(pieces), []string(nil)
+	for _, w := range reader.v.words.all() {
+		words = append(words, w.raw)
+	}
+	slices.Sort(words)
+	pieces = append(pieces, words...)
+	pick := func(from []string) string { return from[random.IntN(len(from))] }
+	kinds := []string{"symptom", "finding", "history", "mechanism", "treatment", "anatomy", "admin"}
+	read := 0
+	for made := 0; made < tables; {
+		var table strings.Builder
+		own := slices.Clone(pieces[:marks])
+		for i := range 1 + random.IntN(12) {
+			surface := pick(words) + []string{" zz", "zq", " " + pick(words) + "zq"}[random.IntN(3)] + string(rune('a'+i))
+			if random.IntN(20) == 0 {
+				surface = pick(pieces) + " " + surface
+			}
+			own = append(own, surface, surface, surface, surface)
+			name := []string{"", "not:", "site_z+"}[random.IntN(3)] + "site_" + string(rune('a'+i))
+			note := []string{"", "parts=zp:", "test:", "dropped:", "ends:", "lasting:", "now:"}[random.IntN(7)]
+			fmt.Fprintf(&table, "%s\t%s\t%s\t%s\n", name, surface, pick(kinds), note)
+		}
+		base := []*Concepts{Builtin(), Builtin().WithoutConcepts()}[random.IntN(2)]
+		c, err := base.With(strings.NewReader(conceptsHeader + table.String()))
+		if err != nil {
+			continue
+		}
+		s := DefaultSettings()
+		s.Concepts, s.MinDF = c, 1
+		draw := func() string {
+			var note strings.Builder
+			for range 1 + random.IntN(14) {
+				if random.IntN(4) > 0 {
+					note.WriteByte(' ')
+				}
+				note.WriteString(pick([][]string{own, pieces}[random.IntN(2)]))
+			}
+			return note.String()
+		}
+		var docs []Document
+		for range 20 {
+			docs = append(docs, Document{Text: draw()})
+		}
+		v, rows, err := Fit(docs, s)
+		if err != nil {
+			continue
+		}
+		made++
+		transformer := v.Transformer()
+		for i, d := range docs {
+			columns, values := rows.Row(i)
+			if got := transformer.Row(d.Text); !slices.Equal(got.Columns, columns) || !slices.Equal(got.Values, values) {
+				t.Fatalf("%q has another row in training than later, with the table %q", d.Text, table.String())
+			}
+		}
+		for range notes {
+			note := draw()
+			checkSpans(t, note, transformer.Tokens(note))
+			read++
+		}
+	}
+	t.Logf("%d notes with %d tables", read, tables)
 }

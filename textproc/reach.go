@@ -311,8 +311,9 @@ func (t *Transformer) continuesDenial(s *scope, i int) bool {
 	return !t.placed(i)
 }
 
-// isStatement reports whether the item of a list that begins at event i says what was done, by a participle behind another
-// word: no loc, self extricated. So does one with "since", if dated is set: no fever, cough since Monday.
+// isStatement reports whether the item of a list that begins at event i says what was done, by a participle behind
+// another word: no loc, self extricated. So does one with "since" or a number, if dated is set: no fever, cough since
+// Monday.
 func (t *Transformer) isStatement(i int, dated bool) bool {
 	from := i
 	for ; i < len(t.events) && (t.events[i].kind == mentioned || t.events[i].traits&keepsTerm != 0); i++ {
@@ -326,7 +327,8 @@ func (t *Transformer) isStatement(i int, dated bool) bool {
 	m := &t.mentions[t.events[i-1].mention]
 	last := int(m.last) - 1
 	w := t.lex[last].word
-	return w != nil && strings.HasSuffix(w.raw, "ed") && last > int(t.events[from].lex) &&
+	done := w != nil && (strings.HasSuffix(w.raw, "ed") || t.is(last, "taken", "done", "worn", "broken", "torn"))
+	return dated && t.isNumber(last+1) || done && last > int(t.events[from].lex) &&
 		(m.entry == nil && t.effectAt(last) == none || t.isKind(i-1, "mechanism"))
 }
 

@@ -157,6 +157,9 @@ func (t *Transformer) mention(s *scope, i int) {
 	if s.by == negative && s.what == aTest && !m.isTest() && m.entry != nil && !t.isListed(int(m.first), false) {
 		s.denied = 0 // neg troponin at outside hospital
 	}
+	if m.entry != nil && m.entry.denied && s.passes && !s.fresh && t.isMark(int(m.first)-1, ',') {
+		s.denied = 0 // no cough, afebrile
+	}
 	s.refused = s.refused || m.entry != nil && t.is(int(m.first), "no") // no allergies, no meds, rash
 	if m.entry != nil && m.entry.now && (s.past || s.allergic || !s.fresh) {
 		s.denied, s.past, s.allergic, s.another = 0, false, false, false

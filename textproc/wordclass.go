@@ -37,7 +37,7 @@ const (
 )
 
 // roles are those of people whose names notes give.
-const roles = "nurse np rn lpn rpn officer deputy sgt sergeant constable cst detective paramedic kin nok"
+const roles = "nurse np rn lpn rpn officer deputy sgt sergeant constable cst const detective paramedic kin nok"
 
 var classes = func() map[string]class {
 	table := make(map[string]class)
