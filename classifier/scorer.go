@@ -321,11 +321,13 @@ func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Pr
 	for c, j := range row.Columns {
 		s.terms = append(s.terms, h.columns[j]*row.Values[c])
 	}
-	s.parts = s.text.Parts(s.parts, s.terms)
+	var other float64
+	s.parts, other = s.text.Parts(s.parts, s.terms)
 	s.terms = s.terms[:0]
 	for i := range s.parts {
 		s.terms = append(s.terms, s.parts[i].Contribution)
 	}
+	s.terms = append(s.terms, other)
 	shown, rest, more := s.termRank.largest(s.terms, s.limits.Evidence)
 	s.positions = s.positions[:0]
 	for _, part := range s.parts {
@@ -334,8 +336,12 @@ func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Pr
 	textproc.CodePoints(text, s.positions)
 	p.Evidence = p.Evidence[:0]
 	for _, i := range shown {
-		part := &s.parts[i]
 		e := next(&p.Evidence)
+		if i == len(s.parts) {
+			*e = msg.Evidence{Other: msg.OtherWords, Contribution: msg.Round(other), Terms: e.Terms[:0]}
+			continue
+		}
+		part := &s.parts[i]
 		*e = msg.Evidence{
 			Start: s.positions[2*i], End: s.positions[2*i+1], Status: part.Status.String(),
 			Contribution: msg.Round(part.Contribution), Terms: append(e.Terms[:0], part.Terms...),

@@ -56,7 +56,9 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	}
 	for name := range v.names {
 		for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r < 'a' || r > 'z' }) {
-			v.terms[name].words = append(v.terms[name].words, v.keep(part))
+			if w := v.keep(part); w.standing == nameable {
+				v.terms[name].words = append(v.terms[name].words, w)
+			}
 		}
 	}
 	return nil

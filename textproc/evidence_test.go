@@ -36,8 +36,9 @@ func TestPartsShareOutEverything(t *testing.T) {
 			contributions[c] = float64(c) + .25
 			want += contributions[c]
 		}
-		end, got := 0, 0.0
-		for _, p := range reader.Parts(nil, contributions) {
+		parts, other := reader.Parts(nil, contributions)
+		end, got := 0, other
+		for _, p := range parts {
 			if p.Start < end || p.End <= p.Start || p.End > len(text) {
 				t.Errorf("%q: part [%d,%d) after byte %d", text, p.Start, p.End, end)
 			}

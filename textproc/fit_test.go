@@ -349,7 +349,8 @@ func TestNamesArePositions(t *testing.T) {
 	}
 	var printed []string
 	text := "Mrs Foote, Mr Paine, Foote: Paine, foot pain"
-	for _, p := range transformer.Parts(nil, weights) {
+	parts, _ := transformer.Parts(nil, weights)
+	for _, p := range parts {
 		if p.Printable {
 			printed = append(printed, text[p.Start:p.End])
 		} else if len(p.Terms) > 0 {

@@ -14,6 +14,7 @@ type mention struct {
 	clause      int32
 	stop        bool // a stop word
 	named       bool // the word may be a name, so that its pieces do not count
+	standing    standing
 	plain       bool // the term counts as it is in spite of the status: a chronic disease of the past
 }
 

@@ -55,6 +55,7 @@ type word struct {
 	sex      byte       // 'm' or 'f' of a word for the sex next to an age, else 0
 	value    float64    // of a number written as a word, else 0
 	cuttings [2]cutting // affirmed, and not
+	standing standing   // outside of concepts
 	listed   bool       // it stands in the tables
 	shared   bool       // it stands in the tables or in notes of several patients, so it is not a patient's name
 }
@@ -81,6 +82,8 @@ type term struct {
 	child   *term   // of the same measurement of a child
 	words   []*word // of the name of a concept, whose pieces count for it
 	side    bool
+
+	standing standing // of a concept
 }
 
 // New returns the vectorizer of a saved model: vocabulary[j] and idf[j] belong to column j. The arguments are copied.
@@ -189,12 +192,14 @@ func (v *Vectorizer) keep(raw string) *word {
 func (v *Vectorizer) resolve(raw string) *word {
 	w := &word{raw: raw, class: classes[raw], unit: units[raw], sex: sexes[raw], value: numerals[raw]}
 	w.correct = w
+	s := stem(raw)
+	w.standing = styles().word(raw, s)
 	_, w.stop = v.stops[raw]
 	if w.stop && v.settings.KeepStopWords {
 		w.stem[0] = v.term(raw)
 	}
 	if !w.stop && utf8.RuneCountInString(raw) > 1 {
-		if s := stem(raw); strings.ContainsFunc(s, unicode.IsLetter) {
+		if strings.ContainsFunc(s, unicode.IsLetter) {
 			w.stem[0] = v.term(s)
 		}
 		if n := v.joined[raw]; n != nil {
@@ -215,7 +220,10 @@ func (v *Vectorizer) term(text string) *term {
 	if t := v.terms[text]; t != nil {
 		return t
 	}
-	t := &term{text: text, side: strings.HasPrefix(text, "side:")}
+	t := &term{text: text, side: strings.HasPrefix(text, "side:"), standing: styles().concepts[text]}
+	if t.side {
+		t.standing = withNext
+	}
 	v.setColumns(t)
 	if v.columns == nil {
 		v.terms[text] = t
@@ -249,6 +257,20 @@ func (v *Vectorizer) Label(column int) string {
 	}
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "_", " "), "side:")
 	return text + Remark(status.String())
+}
+
+// Spoken returns words of a note with their status as a remark, unless they say it themselves: "no helmet".
+func Spoken(text, status string) string {
+	lower := strings.ToLower(text)
+	if status == Negated.String() && (slices.ContainsFunc(Builtin().Triggers, func(t Trigger) bool {
+		return (t.Effect == "deny" || t.Effect == "denies" || t.Effect == "not") &&
+			strings.HasPrefix(lower, t.Surface+" ")
+	}) || slices.ContainsFunc(Builtin().Concepts, func(c Concept) bool {
+		return strings.HasPrefix(c.Name, prefixes[Negated]) && slices.Contains(c.Surfaces, lower)
+	})) {
+		return text
+	}
+	return text + Remark(status)
 }
 
 // Remark returns the name of a status as a remark after words, such as " (denied)"; "" for the affirmed one.

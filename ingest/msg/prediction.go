@@ -115,8 +115,12 @@ type Aux struct {
 	Contribution float64 `json:"contribution"`
 }
 
+// OtherWords is the Other of the entry that sums the words that are no finding.
+const OtherWords = "words"
+
 // Evidence is what one part of the note adds to the logit through topics, single terms, phrases and word pieces. Parts
-// do not overlap. An entry without a position, with End 0, is the sum of all others.
+// do not overlap. Two entries have no position, and End 0: the sum of the words that are no finding, whose Other is
+// OtherWords, and the sum of what is not listed.
 type Evidence struct {
 	Start int `json:"start"` // Unicode code points of the note's text
 	End   int `json:"end"`
@@ -125,13 +129,18 @@ type Evidence struct {
 	Status       string   `json:"status"` // affirmed, negated, uncertain, historical or other-person
 	Contribution float64  `json:"contribution"`
 	Terms        []string `json:"terms"` // of the part; may be empty
+	Other        string   `json:"other"`
 }
 
-// MarshalJSON implements json.Marshaler: an entry without a position is its contribution alone.
+// MarshalJSON implements json.Marshaler: an entry without a position is its contribution, and what it is of.
 func (e Evidence) MarshalJSON() ([]byte, error) { return e.appendJSON(nil), nil }
 
 func (e *Evidence) appendJSON(dst []byte) []byte {
-	if e.End == 0 {
+	switch {
+	case e.Other != "":
+		dst = appendText(dst, `{"other":`, e.Other)
+		return append(appendNumber(dst, `,"contribution":`, e.Contribution), '}')
+	case e.End == 0:
 		return append(appendNumber(dst, `{"contribution":`, e.Contribution), '}')
 	}
 	dst = appendInt(dst, `{"start":`, e.Start)
