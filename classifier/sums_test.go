@@ -57,7 +57,14 @@ func checkPlaces(t fataler, text string, p *msg.Prediction) {
 	t.Helper()
 	runes := []rune(text)
 	taken := make([]bool, len(runes))
+	others := 0
 	for i, e := range p.Evidence {
+		if e.Other == msg.OtherWords {
+			if others++; others > 1 || e.End > 0 || e.Text != "" || len(e.Terms) > 0 {
+				t.Fatalf("other words are %+v", e)
+			}
+			continue
+		}
 		if e.End == 0 {
 			if i < len(p.Evidence)-1 || e.Text != "" || len(e.Terms) > 0 {
 				t.Fatalf("the rest is %+v at %d of %d", e, i, len(p.Evidence))

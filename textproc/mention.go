@@ -75,7 +75,11 @@ func (t *Transformer) word(i int) int {
 		}
 	}
 	if w.node != nil {
-		if e, next := t.longest(i); e != nil {
+		e, next := t.longest(i)
+		if w.raw == "w" && next > i+2 && t.isMark(i+1, '/') && !t.lex[i+2].glued { // w/ c/o is no wheelchair
+			e, next = w.node.child(&t.lex[i+1]).entry, i+2
+		}
+		if e != nil {
 			if e.effect == not {
 				e, next = t.negated(e, next)
 			}

@@ -80,7 +80,7 @@ func words(p *msg.Prediction) string {
 		if e.Text == "" {
 			continue
 		}
-		what := e.Text + textproc.Remark(e.Status)
+		what := textproc.Spoken(e.Text, e.Status)
 		if i := slices.IndexFunc(parts, func(s summand) bool { return s.what == what }); i >= 0 {
 			parts[i].contribution += e.Contribution
 		} else {

@@ -300,13 +300,16 @@ func places(p *msg.Prediction, text string) []summand {
 	var all []summand
 	for _, e := range p.Evidence {
 		what := "(rest)"
-		if e.End > 0 {
+		switch {
+		case e.Other == msg.OtherWords:
+			what = "other words"
+		case e.End > 0:
 			what = strings.Join(strings.Fields(string(runes[e.Start:e.End])), " ")
 		}
 		if e.Text == "" && len(e.Terms) > 0 { // misspelled
 			what += " (" + strings.ReplaceAll(e.Terms[0], "_", " ") + ")"
 		}
-		all = append(all, summand{what + textproc.Remark(e.Status), e.Contribution})
+		all = append(all, summand{textproc.Spoken(what, e.Status), e.Contribution})
 	}
 	return all
 }

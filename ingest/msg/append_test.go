@@ -53,7 +53,8 @@ func contractPrediction() Prediction {
 				"hip", "rotat",
 			}},
 			{Start: 17, End: 26, Text: "", Status: "negated", Contribution: 0.12, Terms: []string{}},
-			{Contribution: -0.08},
+			{Other: OtherWords, Contribution: 0.02},
+			{Contribution: -0.1},
 		},
 		Warnings:       []Warning{{"vitals.hr", ValueOutOfRange}, {"sex", ValueUnknownLevel}},
 		KnownTermShare: 0.91,
@@ -159,6 +160,9 @@ func predictionGen() *rapid.Generator[Prediction] {
 				Start: start, End: start + 1 + some(), Text: str(), Status: str(),
 				Contribution: num(), Terms: surface(),
 			})
+		}
+		if rapid.Bool().Draw(t, "has other words") {
+			p.Evidence = append(p.Evidence, Evidence{Other: OtherWords, Contribution: num()})
 		}
 		if rapid.Bool().Draw(t, "has a rest") {
 			p.Evidence = append(p.Evidence, Evidence{Contribution: num()})

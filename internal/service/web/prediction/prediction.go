@@ -17,6 +17,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // HTML is the templates: probability, note, remarks, vitals, why and key.
@@ -231,7 +232,8 @@ func newMark(e *msg.Evidence, text string) mark {
 	if e.Contribution < 0 {
 		side = "d"
 	}
-	m := mark{Text: text, Tag: Tag(e.Status), Denied: e.Status == "negated"}
+	m := mark{Text: text}
+	m.Tag, m.Denied = remark(text, e.Status)
 	m.Hint = frame.Signed(e.Contribution) + " log-odds"
 	if m.Tag != "" {
 		m.Hint += ", " + m.Tag
@@ -240,6 +242,15 @@ func newMark(e *msg.Evidence, text string) mark {
 		m.Class = fmt.Sprintf("%s %s%d", side, side, n)
 	}
 	return m
+}
+
+// remark returns the word for the status of a part of a note, and whether the part is denied; neither if its text says
+// so: "no helmet".
+func remark(text, status string) (tag string, denied bool) {
+	if textproc.Spoken(text, status) == text {
+		return "", false
+	}
+	return Tag(status), status == textproc.Negated.String()
 }
 
 // segments cuts a note at its evidence. What moved the prediction too little for a tint is plain text.
@@ -289,14 +300,16 @@ func newWhy(p *msg.Prediction, note *msg.Note) Why {
 		e := &p.Evidence[i]
 		r := bar(e.Text, e.Contribution)
 		switch {
-		case e.End == 0:
+		case e.Other == msg.OtherWords:
 			r.Name = "Other words"
+		case e.End == 0:
+			r.Name = "Other parts"
 		case e.Text == "" && e.Start >= 0 && e.End > e.Start && e.End <= len(runes):
 			r.Name = string(runes[e.Start:e.End])
 		case e.Text == "":
 			r.Name = unnamed
 		}
-		r.Tag, r.Denied = Tag(e.Status), e.Status == "negated"
+		r.Tag, r.Denied = remark(r.Name, e.Status)
 		w.Places, words = append(w.Places, r), words+e.Contribution
 	}
 	for _, a := range p.Aux {

@@ -1,0 +1,88 @@
+package textproc_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/wardcast/wardcast/textproc"
+)
+
+// An explanation names findings. Each column adds 1, a pair of terms too.
+func TestPartsAreFindings(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"pt reports that she developed fever":      "fever 1, other 1",
+		"attempting ladder, attempted ladder":      "ladder 1, ladder 1, other 2",
+		"fell while going home in june":            "fell 1, home 1, other 1",
+		"left upper arm lac":                       "left upper arm 3, lac 1",
+		"pain on the left, upper":                  "pain 1, other 2",
+		"thrown out of car":                        "thrown out 2, car 1",
+		"out, thrown":                              "thrown 1, other 1",
+		"fell, no helmet":                          "fell 1, no helmet 1",
+		"denies chills, rigors":                    "denies chills 1, rigors (denied) 1",
+		"afebrile":                                 "afebrile 1",
+		"cut by table saw, mom saw rash":           "cut 1, table saw 2, rash 1, other 2",
+		"went to school; recently got tylenol":     "school 1, tylenol 1, other 3",
+		"dx of asthma, brought in by mother":       "asthma 1, other 3",
+		"sob w/ c/o cough, pt session on monday":   "sob 1, cough 1, pt session 1, other 1",
+		"left leg pain":                            "left leg 2, pain 1",
+		"subsequently several weird types of rash": "weird 1, rash 1, other 3",
+	} {
+		s := settings(func(s *textproc.Settings) { s.MinDF = 1 })
+		v, _, err := textproc.Fit(notes(text), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := v.Transformer()
+		contributions := make([]float64, len(reader.Row(text).Columns))
+		for c, j := range reader.Row(text).Columns {
+			for _, token := range reader.Tokens(text) {
+				if slices.Contains(token.Terms[:1], strings.TrimPrefix(v.Vocabulary()[j].Text, "not:")) {
+					contributions[c]++
+				}
+			}
+		}
+		reader.Row(text)
+		parts, other := reader.Parts(nil, contributions)
+		var got []string
+		for _, p := range parts {
+			got = append(got, fmt.Sprintf("%s %v", textproc.Spoken(text[p.Start:p.End], p.Status.String()),
+				p.Contribution))
+		}
+		if other != 0 {
+			got = append(got, fmt.Sprintf("other %v", other))
+		}
+		if d := cmp.Diff(want, strings.Join(got, ", ")); d != "" {
+			t.Errorf("%q: %s", text, d)
+		}
+	}
+}
+
+// A pair gives the half of a word that is no finding to the finding.
+func TestPairsOfStyleCountForFindings(t *testing.T) {
+	t.Parallel()
+	const text = "developed fever, attempted walking"
+	v, _, err := textproc.Fit(notes(text), settings(func(s *textproc.Settings) { s.MinDF, s.NGrams = 1, 2 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := v.Transformer()
+	row := reader.Row(text)
+	contributions := make([]float64, len(row.Columns))
+	style := v.Style()
+	for c, j := range row.Columns {
+		if term := v.Vocabulary()[j].Text; strings.Contains(term, " ") {
+			contributions[c] = 1
+		} else if isWord := term == "develop" || term == "attempt"; style[j] != isWord {
+			t.Errorf("%q is style: %v", term, style[j])
+		}
+	}
+	parts, other := reader.Parts(nil, contributions)
+	if len(parts) != 2 || other != 0 {
+		t.Errorf("pairs are %+v, other %v", parts, other)
+	}
+}
