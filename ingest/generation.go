@@ -132,13 +132,15 @@ func (g *generation) run(ctx context.Context, assigned []kafka.PartitionAssignme
 			}
 		})
 	}
-	ticker := time.Tick(commitInterval)
+	ticker, looked := time.Tick(commitInterval), time.Now()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-ticker:
 			g.commitMarked()
-			if id, ok := g.stalled(); ok {
+			pause := time.Since(looked)
+			looked = looked.Add(pause)
+			if id, ok := g.stalled(pause); ok {
 				g.c.metrics.stalls.Inc()
 				g.c.log.Error("a partition with records makes no progress: rejoining the group",
 					"partition", id, "timeout", g.c.cfg.stallTimeout)
@@ -216,11 +218,15 @@ func (g *generation) block(partition int, blocked bool) {
 }
 
 // stalled returns a partition that has records and has neither progressed nor failed for too long, for example because
-// a handler does not return. Blocked partitions do not count.
-func (g *generation) stalled() (partition int, ok bool) {
+// a handler does not return. Blocked partitions do not count, nor does a pause since the last call so long that the
+// whole process was stopped: then the timeout starts over.
+func (g *generation) stalled(pause time.Duration) (partition int, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, p := range g.partitions {
+		if pause > g.c.cfg.stallTimeout/2 {
+			p.moved = time.Now()
+		}
 		if !p.blocked && time.Since(p.moved) > g.c.cfg.stallTimeout {
 			return id, true
 		}

@@ -100,7 +100,7 @@ func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	long := time.Now().Add(-2 * g.c.cfg.stallTimeout)
 	want := func(what string, stalled bool) {
 		t.Helper()
-		if _, got := g.stalled(); got != stalled {
+		if _, got := g.stalled(commitInterval); got != stalled {
 			t.Errorf("%s: stalled is %t, want %t", what, got, stalled)
 		}
 	}
@@ -114,6 +114,21 @@ func TestBlockedPartitionDoesNotStall(t *testing.T) {
 	want("just set free", false)
 	g.partitions[0].moved = long
 	want("long set free", true)
+}
+
+// TestPauseIsNoStall: after the process was stopped, every partition has its whole time again.
+func TestPauseIsNoStall(t *testing.T) {
+	t.Parallel()
+	g := newGeneration(testConsumer(), nil, []kafka.PartitionAssignment{{ID: 0}, {ID: 1}})
+	pause := 2 * g.c.cfg.stallTimeout
+	for _, p := range g.partitions {
+		p.moved = time.Now().Add(-pause)
+	}
+	for _, pause := range []time.Duration{pause, commitInterval} {
+		if id, ok := g.stalled(pause); ok {
+			t.Errorf("partition %d counts as stalled after a pause of the process", id)
+		}
+	}
 }
 
 // TestPartitionOfAKey compares with Java's DefaultPartitioner: the values are
