@@ -216,8 +216,20 @@ func TestLoadRefuses(t *testing.T) {
 		"no topics": {
 			ok + "retrain:\n  window_days: 30\n  rank: 0\n", []string{"line 4: retrain.rank: ", "rank 0"},
 		},
-		"a word for a number": {ok + "retrain:\n  rank: ten\n", []string{"line 3: retrain.rank: ", "`ten` into int"}},
-		"which of two words":  {ok + "retrain: {site: ten, rank: ten}\n", []string{"line 2: cannot"}},
+		"a word for a number": {ok + "retrain:\n  rank: ten\n", []string{"line 3: retrain.rank: ", `"ten" is not a whole number`}},
+		"which of two words":  {ok + "retrain: {site: ten, rank: ten}\n", []string{`line 2: "ten" is not a whole number`}},
+		"an item of a list": {ok + "http:\n  tokens:\n  - {name: [a]}\n", []string{
+			"line 4: http.tokens[0].name: a list is not text",
+		}},
+		"a word for a section": {ok + "retrain: {gate: strict}\n", []string{
+			`line 2: retrain.gate: "strict" is not a section of keys`,
+		}},
+		"a section for a list": {ok + "beds:\n  holidays: {a: b}\n", []string{
+			"line 3: beds.holidays: a section of keys is not a list",
+		}},
+		"a word for a duration": {ok + "models: {poll: ten}\n", []string{
+			`line 2: models.poll: "ten" is not a duration, such as 30s or 5m`,
+		}},
 		"a list for a number": {ok + "retrain: {gate: {margin: [1]}}\n", []string{"line 2: retrain.gate.margin: "}},
 		"unknown topic": {
 			ok + "questionnaires: {topics: {score: x}}\n", []string{"line 2", `"score"`, `"scores"`},

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,9 +28,11 @@ func values(document []byte) (all []value) {
 			all = append(all, value{key, n})
 			key += "."
 		}
-		if n.Kind == yaml.MappingNode {
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				add(key+n.Content[i].Value, n.Content[i+1])
+		for i, inner := range n.Content {
+			if n.Kind == yaml.SequenceNode {
+				add(fmt.Sprintf("%s[%d]", strings.TrimSuffix(key, "."), i), inner)
+			} else if n.Kind == yaml.MappingNode && i%2 == 1 {
+				add(key+n.Content[i-1].Value, inner)
 			}
 		}
 	}
@@ -58,9 +61,19 @@ func located(errs []error, found []value) []error {
 	return out
 }
 
-var wrongType = regexp.MustCompile("^line ([0-9]+): cannot unmarshal (!![a-z]+)(?: `(.*)`)? into ")
+var wrongType = regexp.MustCompile("^line ([0-9]+): cannot unmarshal (!![a-z]+)(?: `(.*)`)? into (.*)")
 
-// named adds the key to yaml's message about a value of the wrong type, unless it is ambiguous.
+// kinds are what the values of a type are, by how its name or yaml's tag begins; other types are sections.
+var kinds = [][2]string{
+	{"time.Duration", "a duration, such as 30s or 5m"}, {"[]", "a list"}, {"!!seq", "a list"}, {"int", "a whole number"},
+	{"float", "a number"}, {"bool", "true or false"}, {"string", "text"}, {"!!str", "text"}, {"", "a section of keys"},
+}
+
+func kind(name string) string {
+	return kinds[slices.IndexFunc(kinds, func(k [2]string) bool { return strings.HasPrefix(name, k[0]) })][1]
+}
+
+// named says yaml's message about a value of the wrong type in plain words, and adds the key unless it is ambiguous.
 func named(message string, found []value) string {
 	said := wrongType.FindStringSubmatch(message)
 	if said == nil {
@@ -72,13 +85,19 @@ func named(message string, found []value) string {
 			!strings.HasPrefix(v.node.Value, strings.TrimSuffix(said[3], "...")) {
 			continue
 		}
-		if key != "" {
-			return message
+		inside := strings.HasPrefix(v.key, key+".") || strings.HasPrefix(v.key, key+"[")
+		if key != "" && !inside { // a section begins on the line of its first key
+			key = ""
+			break
 		}
 		key = v.key
 	}
-	if key == "" {
-		return message
+	if key != "" {
+		key += ": "
 	}
-	return strings.Replace(message, ": ", ": "+key+": ", 1)
+	is := strconv.Quote(said[3])
+	if said[3] == "" {
+		is = kind(said[2])
+	}
+	return fmt.Sprintf("line %s: %s%s is not %s", said[1], key, is, kind(said[4]))
 }
