@@ -223,15 +223,15 @@ func TestReadErrors(t *testing.T) {
 		"empty json":  {file: "a.jsonl", content: "\n \n", want: `FILE: no rows`, is: table.ErrNoRows},
 		"no text column": {
 			file: "a.csv", content: "note,label\nx,1\n",
-			want: `FILE, line 1, column "text": no such column`, is: table.ErrNoColumn,
+			want: `FILE, line 1, column "text": no such column; there are ["note" "label"]`, is: table.ErrNoColumn,
 		},
 		"no label column": {
 			file: "a.csv", content: "text\nx\n",
-			want: `FILE, line 1, column "label": no such column`, is: table.ErrNoColumn,
+			want: `FILE, line 1, column "label": no such column; there are ["text"]`, is: table.ErrNoColumn,
 		},
 		"no named column": {
 			file: "a.csv", content: "text,label\nx,1\n", columns: Columns{Complaint: "why"},
-			want: `FILE, line 1, column "why": no such column`, is: table.ErrNoColumn,
+			want: `FILE, line 1, column "why": no such column; there are ["text" "label"]`, is: table.ErrNoColumn,
 		},
 		"other capitals": {
 			file: "a.csv", content: "Text,label\nx,1\n",
@@ -239,15 +239,15 @@ func TestReadErrors(t *testing.T) {
 		},
 		"no aux column": {
 			file: "a.csv", content: "text,label\nx,1\n", columns: Columns{Aux: ageAndSex()},
-			want: `FILE, line 1, column "age": no such column`, is: table.ErrNoColumn,
+			want: `FILE, line 1, column "age": no such column; there are ["text" "label"]`, is: table.ErrNoColumn,
 		},
 		"json, no text": {
 			file: "a.jsonl", content: "\n{\"label\":1,\"x\":\"" + secret + "\"}",
-			want: `FILE, line 2, column "text": no such column`, is: table.ErrNoColumn,
+			want: `FILE, line 2, column "text": no such column; there are ["label" "x"]`, is: table.ErrNoColumn,
 		},
 		"json, no label": {
 			file: "a.jsonl", content: `{"text":"` + secret + `"}`,
-			want: `FILE, line 1, column "label": no such column`, is: table.ErrNoColumn,
+			want: `FILE, line 1, column "label": no such column; there are ["text"]`, is: table.ErrNoColumn,
 		},
 		"json, no aux": {
 			file: "a.jsonl", content: `{"text":"x","label":1}`, columns: Columns{Aux: ageAndSex()},

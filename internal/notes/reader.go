@@ -155,7 +155,7 @@ func newRecords(in *table.Reader, columns *Columns, labels bool) (*records, erro
 		case in.Grows() && i >= always:
 			r.wanted = append(r.wanted, name)
 		default:
-			return nil, in.NoColumn(name)
+			return nil, in.NoColumn(name, slices.Concat(required, msg.NumberNames(), msg.WordNames()))
 		}
 	}
 	return r, nil

@@ -148,7 +148,7 @@ func TestOpenErrors(t *testing.T) {
 		"no text":    {"note\nx\n", `, line 1, column "text": no such column`, Columns{}},
 		"named text": {"text\nx\n", `, line 1, column "note": no such column`, Columns{Text: "note"}},
 		"named aux": {
-			"text\nx\n", `, line 1, column "Years": no such column`,
+			"text\nx\n", `, line 1, column "Years": no such column; there are ["text"]`,
 			Columns{Aux: []Aux{{"Years", bundle.Numeric, "age"}}},
 		},
 		"two texts":    {"text,text\nx,y\n", `, line 1, column "text": two columns of this name`, Columns{}},

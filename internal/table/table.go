@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -61,6 +63,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // The reasons of an Error that this package returns. Others come from the file system and from compression.
 var (
+	ErrNoFile      = fmt.Errorf("%w", syscall.ENOENT)
 	ErrNoRows      = errors.New("no rows")
 	ErrNoColumn    = errors.New("no such column")
 	ErrColumnTwice = errors.New("two columns of this name")
@@ -160,6 +163,9 @@ func Extensions(name string) (ext, compression string) {
 // Open opens the table in a file, which the caller must close, and reads its header or first row. Errors are *Error.
 func Open(path string, o Options) (*Reader, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNoFile
+	}
 	if err != nil {
 		return nil, &Error{File: path, Err: Cause(err)}
 	}
@@ -276,13 +282,19 @@ func (r *Reader) Index(column string) int {
 	return -1
 }
 
-// NoColumn returns the error for a column that the table lacks. It suggests what a user may have meant; of the header
-// it names only a column that differs in capitals, since the first line of a file without a header is patient data.
-func (r *Reader) NoColumn(column string) error {
+// NoColumn returns the error for a column that the table lacks. It suggests what a user may have meant: a column that
+// differs in capitals, or any column. The first line of a file without a header is patient data, so any column is named
+// only if one of the usual names is among them.
+func (r *Reader) NoColumn(column string, usual []string) error {
+	const most = 20 // columns named
 	err := ErrNoColumn
-	isSame := func(name string) bool { return name != "" && strings.EqualFold(name, column) }
-	if i := slices.IndexFunc(r.Header, isSame); i >= 0 {
+	like := func(name string) func(string) bool {
+		return func(other string) bool { return other != "" && strings.EqualFold(name, other) }
+	}
+	if i := slices.IndexFunc(r.Header, like(column)); i >= 0 {
 		err = fmt.Errorf("%w, but there is %q", ErrNoColumn, r.Header[i])
+	} else if slices.ContainsFunc(r.Header, func(name string) bool { return slices.ContainsFunc(usual, like(name)) }) {
+		err = fmt.Errorf("%w; there are %q", ErrNoColumn, r.Header[:min(len(r.Header), most)])
 	}
 	if r.format == &formats[0] && len(r.Header) == 1 && strings.Contains(r.Header[0], "|") {
 		err = fmt.Errorf("%w: cells must be separated by commas, semicolons or tabs, not by |", ErrNoColumn)

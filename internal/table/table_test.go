@@ -250,7 +250,7 @@ func TestCutOff(t *testing.T) {
 }
 
 // A column that is not there may be there in other capitals, or not be seen because of the separator. Other names of
-// the header stay out of the error.
+// the header stay out of the error, unless a usual name shows that it is one.
 func TestNoColumn(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
@@ -259,6 +259,7 @@ func TestNoColumn(t *testing.T) {
 		"SECRET|note\n1|2\n": `FILE, line 1, column "note": no such column: cells must be separated by commas, ` +
 			`semicolons or tabs, not by |`,
 		"SECRET\n1\n":         `FILE, line 1, column "note": no such column`,
+		"words,Label\n1,2\n":  `FILE, line 1, column "note": no such column; there are ["words" "Label"]`,
 		"SECRET|x,y\n1|2,3\n": `FILE, line 1, column "note": no such column`,
 	} {
 		path := write(t, "x.csv", content)
@@ -267,7 +268,7 @@ func TestNoColumn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		err = r.NoColumn("note")
+		err = r.NoColumn("note", []string{"label"})
 		if got := strings.ReplaceAll(err.Error(), path, "FILE"); got != want || !errors.Is(err, ErrNoColumn) {
 			t.Errorf("%q: error %q, want %q", content, got, want)
 		}
