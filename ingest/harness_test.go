@@ -3,7 +3,6 @@ package ingest_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,13 +28,9 @@ func TestMain(m *testing.M) {
 		serveBroker(dir)
 		return
 	}
-	// They wait for brokers more than they compute, and a real one has work of its own; -parallel says otherwise.
-	parallel := "12"
-	if os.Getenv("WARDCAST_KAFKA") != "" {
-		parallel = "10"
-	}
-	if err := flag.Set("test.parallel", parallel); err != nil {
-		panic(err)
+	ingesttest.Parallel(12)
+	if os.Getenv("WARDCAST_KAFKA") != "" { // a real one has work of its own
+		ingesttest.Parallel(10)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -3,6 +3,7 @@ package ingesttest
 
 import (
 	"errors"
+	"flag"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -19,6 +20,14 @@ import (
 
 // Patience is how long anything may take before a test gives up.
 const Patience = time.Minute
+
+// Parallel sets how many tests of a package run at once, because they wait for brokers more than they compute. Call it
+// in TestMain; -parallel on the command line is read later, and counts.
+func Parallel(tests int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
+		panic(err)
+	}
+}
 
 // Await returns when f is true.
 func Await(t testing.TB, what string, f func() bool) {

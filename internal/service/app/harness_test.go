@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,9 +65,7 @@ func (m withScratch) Run() int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	if err := flag.Set("test.parallel", "8"); err != nil { // -parallel on the command line is read later, and counts
-		panic(err)
-	}
+	ingesttest.Parallel(8)
 	return m.M.Run()
 }
 

@@ -8,6 +8,7 @@
 package bedstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -40,6 +41,8 @@ type Config struct {
 	Logger   *slog.Logger
 	Metrics  prometheus.Registerer
 	Now      func() time.Time // nil is time.Now
+
+	lookEvery time.Duration // how often means are compared with the published ones, unless that takes too long
 }
 
 const (
@@ -74,6 +77,7 @@ func New(c Config) (*Demand, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.lookEvery = cmp.Or(c.lookEvery, 10*time.Second)
 	f, err := newFits(&c)
 	if err != nil {
 		return nil, err

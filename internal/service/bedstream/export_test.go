@@ -3,4 +3,4 @@ package bedstream
 import "time"
 
 // LookEvery sets how often forecasts are compared with the published ones.
-func LookEvery(pause time.Duration) { lookEvery = pause }
+func (c *Config) LookEvery(pause time.Duration) { c.lookEvery = pause }

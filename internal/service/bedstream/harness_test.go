@@ -3,7 +3,6 @@ package bedstream_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -27,10 +26,7 @@ import (
 
 // bleve starts its workers when its package is loaded, and they never end.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "8"); err != nil { // they wait for brokers; -parallel says otherwise
-		panic(err)
-	}
-	bedstream.LookEvery(500 * time.Millisecond)
+	ingesttest.Parallel(8)
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/blevesearch/bleve_index_api.AnalysisWorker"))
 }
 
@@ -89,6 +85,7 @@ func newSite(t *testing.T) *site {
 		Client: client, Predictions: predictions, Outcomes: outcomes, Output: output,
 		Store: s.store, Source: "/test", Now: s.now,
 	}
+	s.config.LookEvery(500 * time.Millisecond)
 	return s
 }
 

@@ -19,9 +19,6 @@ const (
 	publishTimeout = 10 * time.Second // bounds an attempt to write the forecasts
 )
 
-// lookEvery is how often means are compared with the published ones, unless that takes too long. Tests change it.
-var lookEvery = 10 * time.Second
-
 // Publish publishes forecasts until ctx ends: every five minutes on the clock, and when a mean has moved by half a bed.
 // Scorers publish equal forecasts under equal keys. The error says that the KafkaTopic is missing or cannot be written.
 func (d *Demand) Publish(ctx context.Context) error {
@@ -40,7 +37,7 @@ func (d *Demand) Publish(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(lookEvery, lookShare*time.Since(began))):
+		case <-time.After(max(d.lookEvery, lookShare*time.Since(began))):
 		}
 	}
 }
