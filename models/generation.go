@@ -171,12 +171,12 @@ func (s *Store) checkVersions(ctx context.Context, g *Generation) error {
 // Generation reads a generation. The error wraps ErrNotFound, or is a *FileError if its file is damaged.
 func (s *Store) Generation(ctx context.Context, name string) (*Generation, error) {
 	if !bundle.ValidVersion(name) {
-		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
+		return nil, listed("no generation %q", name)
 	}
 	file := generationFile(name)
 	data, err := s.bucket.Read(ctx, file, generationLimit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("generation %q: %w", name, ErrNotFound)
+		return nil, listed("no generation %q", name)
 	}
 	var g *Generation
 	if err == nil {

@@ -194,5 +194,5 @@ func (s *Store) ServedAt(ctx context.Context, at time.Time) (*Generation, error)
 	if name := servedLast(events); name != "" {
 		return s.Generation(ctx, name)
 	}
-	return nil, fmt.Errorf("nothing was served at %s: %w", at.UTC().Format(time.RFC3339), ErrNotFound)
+	return nil, absent("nothing was served at " + at.UTC().Format(time.RFC3339) + "; without --at the history shows since when")
 }

@@ -67,7 +67,7 @@ func (s *Store) noPointer(ctx context.Context) (*Generation, error) {
 	at := slices.IndexFunc(events, func(e Event) bool { return e.changes() })
 	switch {
 	case at < 0:
-		return nil, fmt.Errorf("champion: %w", ErrNotFound)
+		return nil, absent("no generation is served")
 	case lost(events):
 		return nil, &FileError{File: championFile, Err: fmt.Errorf(
 			"%w, though the history names one: promote a generation to repair it", ErrNotFound)}
@@ -163,7 +163,7 @@ func (s *Store) Challenger(ctx context.Context) (*Generation, error) {
 		}
 		return g, nil
 	}
-	return nil, fmt.Errorf("a challenger: %w", ErrNotFound)
+	return nil, absent("no challenger: no newer generation than the served one")
 }
 
 // Refuse adds a generation, as AddGeneration does, that was judged and is not to be served, with the reason. c.To is
@@ -314,7 +314,7 @@ func (s *Store) Before(ctx context.Context) (string, error) {
 		}
 	}
 	if at < 1 {
-		return "", fmt.Errorf("no generation was served before this one: %w", ErrNotFound)
+		return "", absent("no generation was served before this one; name one to serve with \"wardcast models promote\"")
 	}
 	return served[at-1], nil
 }

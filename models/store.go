@@ -15,6 +15,17 @@ import (
 // ErrNotFound is wrapped if there is no such model, version, generation or champion.
 var ErrNotFound = errors.New("not found")
 
+// absent is an ErrNotFound that says more.
+type absent string
+
+func (a absent) Error() string      { return string(a) }
+func (absent) Is(target error) bool { return target == ErrNotFound }
+
+// listed is the error for something that is not among what a command lists.
+func listed(format string, args ...any) error {
+	return absent(fmt.Sprintf(format, args...) + "; \"wardcast models list\" shows what the store has")
+}
+
 // Store keeps versions of models, the generations they belong to, and which generation is served.
 type Store struct{ bucket Bucket }
 
@@ -56,7 +67,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // Errors of Recognize.
 var (
 	ErrEmpty   = errors.New("the model store is empty")
-	ErrNoStore = errors.New("no model store (no generations, no champion)")
+	ErrNoStore = errors.New("no model store: not empty, but no generations, no champion")
 )
 
 // Recognize returns an error that wraps ErrEmpty if nothing is there, or ErrNoStore if something else is.
@@ -93,9 +104,14 @@ func (s *Store) Recognize(ctx context.Context) error {
 	return ErrEmpty
 }
 
-// Create makes the directory of the store if it has one, and returns an error if nothing can be written.
+// Create makes the directory of the store if it has one, and returns an error if nothing can be written, or if there is
+// something that is no store.
 func (s *Store) Create(ctx context.Context) error {
-	if err := s.bucket.Prepare(ctx); err != nil {
+	err := s.bucket.Prepare(ctx)
+	if err == nil {
+		err = s.Recognize(ctx)
+	}
+	if err != nil && !errors.Is(err, ErrEmpty) {
 		return fmt.Errorf("opening the model store: %w", err)
 	}
 	return nil
@@ -113,11 +129,11 @@ func (s *Store) Models(ctx context.Context) ([]string, error) {
 // Versions returns the versions of a model, oldest first. A version that is not completely written does not count.
 func (s *Store) Versions(ctx context.Context, model string) ([]string, error) {
 	if !bundle.ValidModel(model) {
-		return nil, fmt.Errorf("model %q: %w", model, ErrNotFound)
+		return nil, listed("no model %q", model)
 	}
 	versions, err := s.versionsIn(ctx, model)
 	if err == nil && len(versions) == 0 {
-		err = fmt.Errorf("model %q: %w", model, ErrNotFound)
+		err = listed("no model %q", model)
 	}
 	return versions, err
 }

@@ -22,7 +22,7 @@ var (
 // Load reads a version and checks all of it against its manifest. The error joins a *FileError for each damaged file.
 func (s *Store) Load(ctx context.Context, model, version string) (*bundle.Bundle, error) {
 	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
-		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+		return nil, listed("no version %q of model %q", version, model)
 	}
 	b, damaged := s.read(ctx, model, version, (*bundle.Bundle).Parse)
 	if err := ctx.Err(); err != nil {
@@ -38,7 +38,7 @@ func (s *Store) Load(ctx context.Context, model, version string) (*bundle.Bundle
 // it takes little more memory than the largest file. Errors as of Load.
 func (s *Store) CheckVersion(ctx context.Context, model, version string) error {
 	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
-		return fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+		return listed("no version %q of model %q", version, model)
 	}
 	_, damaged := s.read(ctx, model, version, func(*bundle.Bundle, string, []byte) error { return nil })
 	if err := ctx.Err(); err != nil {
@@ -125,7 +125,7 @@ func (s *Store) Describe(ctx context.Context, model, version string) (*bundle.Bu
 // describe reads the manifest and those of the files that the version has.
 func (s *Store) describe(ctx context.Context, model, version string, files ...string) (*bundle.Bundle, error) {
 	if !bundle.ValidModel(model) || !bundle.ValidVersion(version) {
-		return nil, fmt.Errorf("model %q, version %q: %w", model, version, ErrNotFound)
+		return nil, listed("no version %q of model %q", version, model)
 	}
 	b := &bundle.Bundle{Version: version}
 	bad := func(file string, err error) error {

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -31,6 +34,11 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if err != nil {
 		return err
 	}
+	if d.Own { // A closed pipe then is an error, which ends the demo, and the folder of its data is removed.
+		signal.Ignore(syscall.SIGPIPE)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	bar := cli.NewProgress(d, "training")
 	say := func(format string, args ...any) {
 		bar.Finish()
@@ -48,12 +56,17 @@ func (c *demoCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 	}
 	o := c.Options
-	o.Version, o.Logger, o.Say, o.Show, o.Progress = version, log, say, show, bar.Set
+	o.Version, o.Logger, o.Say, o.Progress = version, log, say, bar.Set
+	o.Show = func(p *msg.Prediction, value []byte) {
+		if show(p, value); out.Flush() != nil {
+			cancel()
+		}
+	}
 	if c.Nights > 0 {
 		return c.nights(ctx, d, o)
 	}
 	s, err := demo.Run(ctx, o)
-	if err != nil || s == nil {
+	if err = cmp.Or(err, out.Flush()); err != nil || s == nil {
 		return err
 	}
 	if c.JSON() {

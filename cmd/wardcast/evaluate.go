@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/models/train"
+	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/solver/smf"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -23,9 +24,9 @@ type evaluateCmd struct {
 	labelled
 	head
 	cli.Output
-	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to the topics, for example sonmf+words. Not available for bow (words only), smf-w and smf-h. Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
+	Methods      []string             `help:"Methods to compare: majority, ${fitMethods}. +words adds single words to the topics, for example sonmf+words. Not available for bow (words only), ${supervised}. Default: majority,bow,sonmf,sonmf+words; with --classes: majority,smf-w,smf-h."`
 	Ranks        []int                `help:"Numbers of topics." default:"10,30,50,100,150"`
-	Weightings   []textproc.Weighting `help:"Rows to compare: tf-idf, binary. Default: tf-idf; sonmf-binary and log-nmf allow only binary."`
+	Weightings   []textproc.Weighting `help:"Rows to compare: tf-idf, binary. Default: tf-idf; ${binaryMethods} allow only binary."`
 	Folds        int                  `help:"Folds of the cross-validation." default:"5"`
 	Repeats      int                  `help:"Repetitions of the cross-validation." default:"1"`
 	Test         []string             `help:"Train on all of --input and test on these files, instead of cross-validation." placeholder:"FILE" sep:"none"`
@@ -106,7 +107,7 @@ func (c *evaluateCmd) comparison() (made train.Comparison, err error) {
 	if c.Methods == nil {
 		c.Methods = []string{"majority", "bow", "sonmf", "sonmf+words"}
 		if c.Classes != nil {
-			c.Methods = []string{"majority", "smf-w", "smf-h"}
+			c.Methods = append([]string{"majority"}, methods.Supervised()...)
 		}
 	}
 	candidates, err := train.Configurations(c.Methods, c.Weightings, c.Ranks)
@@ -121,7 +122,7 @@ func (c *evaluateCmd) comparison() (made train.Comparison, err error) {
 	}
 	switch {
 	case c.only(true) != "" && !supervised:
-		return made, cli.Usagef("%s applies only to smf-w and smf-h, which are not among the --methods", c.only(true))
+		return made, cli.Usagef("%s applies only to %s, which are not among the --methods", c.only(true), supervisedMethods())
 	case c.only(false) != "" && !elastic:
 		return made, cli.Usagef("%s applies only to the elastic net, which none of the --methods uses", c.only(false))
 	}

@@ -150,7 +150,11 @@ func TestGenerations(t *testing.T) {
 		events[2].Time.Add(time.Millisecond).Format(time.RFC3339Nano)); !strings.Contains(got, names[1]) {
 		t.Errorf("served after the promotion: %s", got)
 	}
-	refuse(cli.ExitFailed, "not found", "history", "--at", "2020-05-07T03:14:00Z")
+	refuse(cli.ExitFailed, "without --at", "history", "--at", "2020-05-07T03:14:00Z")
+	refuse(cli.ExitUsage, `<model> is missing: one of ["_other"`, "show")
+	const list = `"wardcast models list" shows what the store has`
+	refuse(cli.ExitFailed, `no generation "nope"; `+list, "promote", "nope")
+	refuse(cli.ExitFailed, `no version "nope" of model "_other"; `+list, "show", "_other", "nope")
 
 	if got := run("card"); !strings.HasPrefix(got, "# ") {
 		t.Errorf("the card is %q", got)

@@ -4,8 +4,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	_ "time/tzdata" // for containers without time zone files
 
@@ -86,17 +88,23 @@ func run(ctx context.Context, process *cli.Process) int {
 		Vars:    defaults(),
 		Usage: []error{
 			factorize.ErrOptions, questionnaire.ErrOptions, train.ErrSettings, solver.ErrSettings, textproc.ErrSettings,
+			table.ErrNoFile, // only the command line names tables
 		},
 	}
 	return program.Run(ctx, process)
 }
+
+// supervisedMethods names the supervised methods.
+func supervisedMethods() string { return strings.Join(methods.Supervised(), " and ") }
 
 // defaults returns the variables of the grammar.
 func defaults() map[string]any {
 	s, c := train.Default(), config.Default()
 	return map[string]any{
 		"alpha": s.Alpha, "rank": s.Rank, "minDocuments": s.MinDocuments, "minEvents": s.MinEvents,
-		"methods":     append(methods.Names(), methods.Supervised()...),
+		"methods":    append(methods.Names(), methods.Supervised()...),
+		"supervised": supervisedMethods(), "binaryMethods": strings.Join(slices.DeleteFunc(methods.Names(),
+			func(name string) bool { return methods.Domain(name) != solver.Binary }), " and "),
 		"rankMethods": append(methods.Names(), factorize.FactorAnalysis),
 		"fitMethods":  train.Methods(),
 		"runs":        factorize.DefaultRuns, "folds": factorize.DefaultFolds, "draws": rank.DefaultDraws,
@@ -117,6 +125,13 @@ func defaults() map[string]any {
 		"windowDays": c.Retrain.WindowDays,
 		"formats":    table.Formats(), "matrixFormats": matrixio.Formats(), "stores": blobstore.Places(),
 		"topics": c.Scoring.Topics, "terms": c.Scoring.Terms, "words": c.Scoring.Words, "evidence": c.Scoring.Evidence,
+	}
+}
+
+// warnSome logs a warning about n things, unless there are none.
+func warnSome(log *slog.Logger, n int, message string, facts ...any) {
+	if n > 0 {
+		log.Warn(message, facts...) //nolint:sloglint // the callers have constant messages
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/cli/clitest"
 	"github.com/wardcast/wardcast/internal/lab/sample"
@@ -33,9 +33,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "6"); err != nil { // many wait for brokers; -parallel says otherwise
-		panic(err)
-	}
+	ingesttest.Parallel(6)
 	os.Exit(program.Main(m))
 }
 
@@ -208,6 +206,16 @@ func TestUsageErrors(t *testing.T) {
 		"file that is not there": {[]string{"serve", "--config", "nowhere.yaml"}, "nowhere.yaml: no such file\n"},
 		"table that is not there": {
 			[]string{"questionnaire", "items", "/nowhere.csv"}, "wardcast: /nowhere.csv: no such file\n",
+		},
+		"notes that are not there": {
+			[]string{"evaluate", "--input", "/nowhere.csv"}, "wardcast: /nowhere.csv: no such file",
+		},
+		"concepts that are not there": {
+			[]string{"tokens", "--concepts", "/nowhere.tsv", "--text", "fall"},
+			"wardcast: --concepts /nowhere.tsv: no such file",
+		},
+		"store not there": {
+			[]string{"predict", "--model-dir", "/nowhere", "--text", "fall"}, "wardcast: --model-dir /nowhere: not a folder",
 		},
 		"folder not there": {
 			[]string{"questionnaire", "meta", "/nowhere", "--out", "x"}, "wardcast: /nowhere: no such folder\n",

@@ -420,8 +420,11 @@ func TestTableErrors(t *testing.T) {
 	fail(t, cli.ExitUsage, []string{
 		"train", "--input", "a.csv", "--model-dir", filepath.Join(t.TempDir(), "models"), "--aux-columns", "age:roman",
 	}, "age", "roman")
-	fail(t, cli.ExitFailed,
+	fail(t, cli.ExitUsage,
 		[]string{"train", "--input", "nowhere.csv", "--model-dir", filepath.Join(t.TempDir(), "models")}, "nowhere.csv")
+	notes := clitest.File(t, "notes.csv", "text,label\nfall,1\nhip,0\n")
+	fail(t, cli.ExitFailed, []string{"train", "--input", notes, "--model-dir", filepath.Dir(notes)},
+		"no model store: not empty")
 }
 
 func TestEvaluate(t *testing.T) {

@@ -92,7 +92,7 @@ func (c *oneVersion) load(ctx context.Context, model string) (*bundle.Bundle, er
 type modelsShowCmd struct {
 	oneVersion
 	cli.Output
-	Model string `arg:"" help:"Name of the model."`
+	Model string `arg:"" optional:"" help:"Name of the model."`
 	Which string `arg:"" name:"which" optional:"" help:"Same as --version."`
 }
 
@@ -177,13 +177,18 @@ func loadBundle(ctx context.Context, s *models.Store, name, version string) (*bu
 	switch {
 	case version != "" && errors.Is(err, models.ErrNotFound):
 		return s.Load(ctx, name, version)
+	case errors.Is(err, models.ErrNotFound):
+		return nil, fmt.Errorf("%w; serve one with \"wardcast models promote\"", err)
 	case err != nil:
 		return nil, err
 	}
 	m, ok := g.Models[name]
 	if !ok {
-		return nil, fmt.Errorf("generation %q has no model %q, only %q: %w", g.Name, name,
-			slices.Sorted(maps.Keys(g.Models)), models.ErrNotFound)
+		known := slices.Sorted(maps.Keys(g.Models))
+		if name == "" {
+			return nil, cli.Usagef("<model> is missing: one of %q", known)
+		}
+		return nil, fmt.Errorf("generation %q has no model %q, only %q", g.Name, name, known)
 	}
 	return s.Load(ctx, name, m.Version)
 }

@@ -22,14 +22,13 @@ import (
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/internal/wording"
-	"github.com/wardcast/wardcast/models/blobstore"
 	"github.com/wardcast/wardcast/textproc"
 )
 
 type predictCmd struct {
-	ModelDir string `help:"Model store: a folder, or a bucket (${stores})." required:"" placeholder:"DIR"`
-	Input    string `help:"File of notes to score: ${formats} (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
-	Out      string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
+	store
+	Input string `help:"File of notes to score: ${formats} (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
+	Out   string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
 	notes.ColumnFlags
 	oneNote
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
@@ -107,13 +106,13 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.intake, err = intake.New(cfg.Input); err != nil {
 		return err
 	}
-	store, err := blobstore.Open(ctx, c.ModelDir)
+	store, err := c.ProvideStore(ctx)
 	if err != nil {
 		return err
 	}
 	set, err := scoring.Load(ctx, store, nil)
 	if errors.Is(err, scoring.ErrNoChampion) {
-		return fmt.Errorf("--model-dir %s: %w", c.ModelDir, err)
+		return fmt.Errorf("--model-dir %s: %w; make one with \"wardcast train\"", c.ModelDir, err)
 	}
 	if err != nil {
 		return err
@@ -134,6 +133,8 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		defer func() { _ = in.Close() }() // only read
 		b.Lines, b.Notes = nil, in.Next
+	default:
+		d.Await("notes, one JSON object on each line (--input reads a file, --text scores a text)")
 	}
 	score := c.predict
 	if c.Out != "" {

@@ -41,6 +41,7 @@ func classStore(t *testing.T) string {
 		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	}
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
 	}
 	if err := parts.ToBundle(b); err != nil {
@@ -283,7 +284,7 @@ func TestPredictRefuses(t *testing.T) {
 		},
 		"a vital of NaN": {[]string{"--text", "fall", "--vitals", "hr=NaN"}, cli.ExitUsage, "hr=NaN is not a number"},
 		"two files":      {[]string{"--input", in, "--input", in}, cli.ExitUsage, "--input takes one file"},
-		"no file":        {[]string{"--input", in + "x", "--out", out}, cli.ExitFailed, "in.csvx: no such file"},
+		"no file":        {[]string{"--input", in + "x", "--out", out}, cli.ExitUsage, "in.csvx: no such file"},
 		"no text column": {
 			[]string{"--input", clitest.File(t, "note.csv", "note\nx\n"), "--out", out},
 			cli.ExitFailed, `note.csv, line 1, column "text": no such column`,

@@ -164,13 +164,6 @@ func firstLines(lines []int) (some []any) {
 	return some
 }
 
-// warnSome logs a warning about n things, unless there are none.
-func warnSome(log *slog.Logger, n int, message string, facts ...any) {
-	if n > 0 {
-		log.Warn(message, facts...) //nolint:sloglint // the callers have constant messages
-	}
-}
-
 // warnLines logs a warning about participants or visits by their lines, unless there are none.
 func warnLines(log *slog.Logger, who string, lines []int, message string, facts ...any) {
 	warnSome(log, len(lines), message, append(facts, who, len(lines), "lines", firstLines(lines))...)

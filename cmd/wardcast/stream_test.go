@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,7 +71,10 @@ func TestServeErrors(t *testing.T) {
 		},
 		"no models":      {config(broker, t.TempDir(), ""), nil, []string{"no champion", "wardcast train"}},
 		"open to others": {config(broker, store, "0.0.0.0:8080"), nil, []string{"0.0.0.0:8080", "--insecure"}},
-		"port taken":     {config(other, store, other), []string{"--create-topics"}, []string{other}},
+		"port taken":     {config(other, store, other), []string{"--create-topics"}, []string{"http.listen: ", other}},
+		"broker's port taken": {
+			config(other, store, ""), []string{"--embedded-broker", t.TempDir()}, []string{"kafka.brokers: ", other},
+		},
 		"unknown key": {
 			clitest.File(t, "bad.yaml", "kafka: {brokers: [127.0.0.1:9092]}\nhtp: {}\n"), nil,
 			[]string{"bad.yaml", "line 2", `"http"`},
@@ -209,6 +215,37 @@ func TestDemo(t *testing.T) {
 	}
 	clitest.WantFields(t, "the summary", s, "models", "auroc", "truth_auroc", "mean_error", "per_second",
 		"latency_p50_ms", "latency_p99_ms", "training_seconds", "first_prediction_seconds")
+}
+
+// TestDemoLeavesNothing: the folder of the demo is gone after its terminal was closed, or the pipe that it writes to.
+func TestDemoLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, closed := range []string{"terminal", "pipe"} {
+		t.Run(closed, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := command(t.Context(), t, "demo", "--port", "0")
+			c.Env = append(c.Env, "TMPDIR="+dir)
+			out, err := c.StdoutPipe()
+			if closed == "pipe" {
+				long(t) // it trains before it writes
+			}
+			if err = errors.Join(err, c.Start()); err != nil {
+				t.Fatal(err)
+			}
+			if closed == "terminal" {
+				ingesttest.Await(t, "the folder", func() bool { left, _ := os.ReadDir(dir); return len(left) > 0 })
+				err = c.Process.Signal(syscall.SIGHUP)
+			} else if _, err = bufio.NewReader(out).ReadString('\n'); err == nil {
+				err = out.Close()
+			}
+			_ = c.Wait() // the state says it
+			left, errRead := os.ReadDir(dir)
+			if err = errors.Join(err, errRead); err != nil || len(left) > 0 || !c.ProcessState.Exited() {
+				t.Errorf("%v, it leaves %v: %v", c.ProcessState, left, err)
+			}
+		})
+	}
 }
 
 // TestWords shows the nurse's words, whether they count as said, and neither names nor the rest.

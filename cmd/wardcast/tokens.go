@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/internal/cli"
-	"github.com/wardcast/wardcast/models/blobstore"
+	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -61,6 +61,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 		}
 		return out.Flush()
 	}
+	d.Await("notes, one JSON object with a field text on each line (--text reads one text)")
 	lines := bufio.NewScanner(d.In)
 	lines.Buffer(nil, maxNote)
 	for number := 1; lines.Scan(); number++ {
@@ -84,7 +85,7 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 // reader returns the transformer of a champion, or one with the default settings.
 func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
 	if c.ModelDir != "" {
-		store, err := blobstore.Open(ctx, c.ModelDir)
+		store, err := (&store{c.ModelDir}).ProvideStore(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func concepts(path, dialect string) (*textproc.Concepts, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("opening concepts: %w", err)
+		return nil, cli.Usagef("--concepts %s: %w", path, table.Cause(err))
 	}
 	defer func() { _ = f.Close() }() // only read
 	c, err = c.With(f)

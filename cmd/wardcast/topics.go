@@ -95,7 +95,7 @@ func byOutcome(all []classifier.ClassCoefficient) string {
 type topicsShowCmd struct {
 	store
 	cli.Output
-	Model   string `arg:"" help:"Name of the model."`
+	Model   string `arg:"" optional:"" help:"Name of the model."`
 	Version string `help:"Version (default: the champion)."`
 	Topic   *int   `help:"Only this topic, counted from 1." placeholder:"N"`
 	Terms   int    `help:"Words to show of each sign." default:"15"`
@@ -260,6 +260,9 @@ func (c *topicsSearchCmd) index(ctx context.Context, d *cli.Deps) (x *topicindex
 	}
 	x = topicindex.New(config)
 	if damage = x.Refresh(ctx); damage != nil && !x.Ready() {
+		if errors.Is(damage, topicindex.ErrFolder) {
+			damage = fmt.Errorf("%w; --index names another folder", damage)
+		}
 		return nil, nil, errors.Join(damage, x.Close())
 	}
 	return x, damage, nil

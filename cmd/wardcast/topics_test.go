@@ -162,6 +162,7 @@ func TestTopicsSearch(t *testing.T) {
 	}
 	failing := []string{"topics", "search", "--model-dir", dir, "--index", index}
 	fail(t, cli.ExitUsage, append(failing, "--limit", "0"), "--limit 0")
+	fail(t, cli.ExitFailed, []string{"topics", "search", "--model-dir", dir, "--index", "/dev/null/x"}, "--index")
 	fail(t, cli.ExitUsage, append(failing, "--like", "_other"), "MODEL/TOPIC")
 	fail(t, cli.ExitUsage, append(failing, "--like", "_other/9"), "not found")
 }

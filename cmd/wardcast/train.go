@@ -32,7 +32,7 @@ import (
 // labelled are the flags for labelled notes.
 type labelled struct {
 	notes.Flags
-	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For smf-w and smf-h." placeholder:"auto|NAME"`
+	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For ${supervised}." placeholder:"auto|NAME"`
 }
 
 // columns returns the columns that the flags name.
@@ -90,19 +90,19 @@ type head struct {
 	Spelling    bool     `help:"Correct misspelled words of the concepts." default:"true" negatable:""`
 	StopWords   string   `help:"Drop function words, or keep them as terms." enum:"drop,keep" default:"drop"`
 	Pieces      bool     `help:"Also use pieces of words as features, for rare and misspelled words." default:"true" negatable:""`
-	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for smf-w and smf-h." placeholder:"SHARE"`
-	Standardize bool     `help:"Scale features to unit variance before the penalty, like R's glmnet. For smf-w and smf-h: centre terms and scale them to equal variance."`
-	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for smf-w and smf-h."`
-	Lambda      string   `help:"Weight of the penalty: the best in cross-validation (min, the default), or the largest within one standard error of it (1se). Not for smf-w and smf-h." enum:"min,1se," default:"" placeholder:"min|1se"`
+	Alpha       *float64 `help:"Penalty of the coefficients: 1 is the lasso, 0 is ridge (default: ${alpha}). Not for ${supervised}." placeholder:"SHARE"`
+	Standardize bool     `help:"Scale features to unit variance before the penalty, like R's glmnet. For ${supervised}: centre terms and scale them to equal variance."`
+	FreeAux     bool     `help:"Do not penalize auxiliary features. Not for ${supervised}."`
+	Lambda      string   `help:"Weight of the penalty: the best in cross-validation (min, the default), or the largest within one standard error of it (1se). Not for ${supervised}." enum:"min,1se," default:"" placeholder:"min|1se"`
 	Calibration string   `help:"Map from logit to probability: platt, isotonic (only without --classes) or none." enum:"platt,isotonic,none" default:"platt"`
 	Threshold   string   `help:"Choose the decision's threshold by accuracy or by Youden's index." enum:"accuracy,youden" default:"accuracy"`
 	Seed        uint64   `help:"Seed of all random numbers." default:"1"`
 	L1Topics    *float64 `name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
 	L1Scores    *float64 `name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the rows)." placeholder:"WEIGHT"`
 
-	Xi           string `help:"Weight of the text relative to the outcome in smf-w and smf-h: a number, or auto for cross-validation (default: auto)." placeholder:"WEIGHT"`
-	Ridge        string `help:"Weight of the squared coefficients in smf-w and smf-h: a number or auto (default: auto)." placeholder:"WEIGHT"`
-	ClassWeights string `help:"Weights in smf-w and smf-h: equal for each note (none, the default), or an equal total for each outcome (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
+	Xi           string `help:"Weight of the text relative to the outcome in ${supervised}: a number, or auto for cross-validation (default: auto)." placeholder:"WEIGHT"`
+	Ridge        string `help:"Weight of the squared coefficients in ${supervised}: a number or auto (default: auto)." placeholder:"WEIGHT"`
+	ClassWeights string `help:"Weights in ${supervised}: equal for each note (none, the default), or an equal total for each outcome (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
 }
 
 // apply copies the flags into settings.
@@ -173,9 +173,9 @@ type trainCmd struct {
 	head
 	cli.Output
 	Method       string `help:"Method that fits the topics: ${fitMethods}. bow uses single words without topics." enum:"${fitMethods}" default:"sonmf"`
-	Rank         []int  `help:"Number of topics. For smf-w and smf-h also several: cross-validation chooses one." default:"${rank}"`
-	Words        string `help:"Use single words in addition to topics (beside), or not (none). Default: beside; smf-w and smf-h allow only none." enum:"beside,none," default:"" placeholder:"beside|none"`
-	Weighting    string `help:"Rows of tf-idf, or of 0 and 1 (binary). Default: tf-idf; sonmf-binary and log-nmf allow only binary." enum:"tf-idf,binary," default:"" placeholder:"tf-idf|binary"`
+	Rank         []int  `help:"Number of topics. For ${supervised} also several: cross-validation chooses one." default:"${rank}"`
+	Words        string `help:"Use single words in addition to topics (beside), or not (none). Default: beside; ${supervised} allow only none." enum:"beside,none," default:"" placeholder:"beside|none"`
+	Weighting    string `help:"Rows of tf-idf, or of 0 and 1 (binary). Default: tf-idf; ${binaryMethods} allow only binary." enum:"tf-idf,binary," default:"" placeholder:"tf-idf|binary"`
 	WarmStart    bool   `help:"Start from the champion's topics if it has the same method and number of topics. In any case, each topic gets the number of the champion's most similar topic."`
 	PerComplaint string `help:"Train a separate model for a complaint: if it beats the pooled one (auto), if the complaint has enough notes (always), or never." enum:"auto,always,never" default:"auto"`
 	MinDocuments int    `help:"Notes that a complaint needs for a separate model." default:"${minDocuments}"`
@@ -267,7 +267,7 @@ func (c *trainCmd) settings() (train.Settings, error) {
 		return s, cli.Usagef("%s applies only to the elastic net; method %q does not use it", flag, c.Method)
 	}
 	if flag := c.only(true); flag != "" && !s.Method.Supervised() {
-		return s, cli.Usagef("%s applies only to smf-w and smf-h, not to method %q", flag, c.Method)
+		return s, cli.Usagef("%s applies only to %s, not to method %q", flag, supervisedMethods(), c.Method)
 	}
 	if err := c.apply(&s); err != nil {
 		return s, err

@@ -236,8 +236,8 @@ func newHandler(w io.Writer, l slog.Level, text bool) slog.Handler {
 		}})
 }
 
-// Terminal reports whether w is a terminal.
-func Terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// Terminal reports whether a reader or writer is a terminal.
+func Terminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

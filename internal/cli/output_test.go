@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -72,6 +73,23 @@ func TestProgressInTheLog(t *testing.T) {
 			t.Errorf("150 of 200 fits, one a second, are logged as\n%s", got)
 		}
 	})
+}
+
+// TestAwait says at a terminal, and only there, what is read from it.
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no terminal: %v", err)
+	}
+	defer func() { _ = terminal.Close() }()
+	for want, in := range map[string]io.Reader{"": strings.NewReader(""), "Type notes. End with Ctrl-D.\n": terminal} {
+		var said strings.Builder
+		d := &Deps{Process: Process{In: in, Err: &said}}
+		if d.Await("notes"); said.String() != want {
+			t.Errorf("%T: %q, want %q", in, &said, want)
+		}
+	}
 }
 
 // A path given to --output is told where it belongs.

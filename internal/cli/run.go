@@ -41,6 +41,13 @@ type Deps struct {
 	Log *slog.Logger
 }
 
+// Await says on a terminal what the command reads from standard input, which would otherwise look as if it hung.
+func (d *Deps) Await(what string) {
+	if Terminal(d.In) {
+		_, _ = fmt.Fprintf(d.Err, "Type %s. End with Ctrl-D.\n", what) // no data
+	}
+}
+
 // ErrReported ends a command with ExitFailed if it has already reported the reason.
 var ErrReported = errors.New("reported")
 
@@ -87,9 +94,13 @@ type Program struct {
 }
 
 // Main runs the command line of this process and returns its exit code. The first signal cancels the context of run; a
-// second one has its default effect.
+// second one has its default effect. SIGHUP, of a terminal that is closed, stays ignored where nohup ignores it.
 func Main(run func(context.Context, *Process) int) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	if signal.Ignored(syscall.SIGHUP) {
+		signals = signals[:2]
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return run(ctx, &Process{Args: os.Args[1:], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Own: true})

@@ -59,7 +59,7 @@ type Options struct {
 	Trace       bool        `json:"-" help:"Write the objective after every update to result.json."`
 	StartTopics string      `json:"start_topics,omitempty" help:"Start from these topics, terms × k." type:"existingfile" placeholder:"FILE"`
 	StartScores string      `json:"start_scores,omitempty" help:"Start from these scores, documents × k." type:"existingfile" placeholder:"FILE"`
-	Step        string      `json:"step,omitempty" help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For smf-w and smf-h: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
+	Step        string      `json:"step,omitempty" help:"Update for sonmf: extrapolated, exact, or cayley, the paper's line search (default: ${step}). For sonmf-binary: quasi-newton, or newton-fixed, the paper's (default: ${binaryStep}). For ${supervised}: a number, the step length of the paper's algorithm (default: faster updates that choose their own step)." placeholder:"STEP"`
 	Starts      int         `json:"restarts" kong:"-"`
 	L1Topics    *float64    `json:"l1_topics,omitempty" name:"l1-topics" help:"Weight of the sum of the topics in l1-nmf, 0 or more (default: from the scale of the matrix)." placeholder:"WEIGHT"`
 	L1Scores    *float64    `json:"l1_scores,omitempty" name:"l1-scores" help:"Weight of the sum of the scores in l1-nmf (default: from the scale of the matrix)." placeholder:"WEIGHT"`

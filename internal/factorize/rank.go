@@ -52,7 +52,7 @@ const (
 // means no tolerance. Fields with a JSON name are written to the report if the criterion uses them, with their defaults
 // filled in. Rank sets Documents and Terms.
 type RankOptions struct {
-	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for smf-w and smf-h use train --rank." enum:"${rankMethods}" default:"sonmf"`
+	Method      string      `json:"-" help:"${rankMethods}; fa is factor analysis, whose rows are participants and columns items. For icqf use questionnaire rank; for ${supervised} use train --rank." enum:"${rankMethods}" default:"sonmf"`
 	Input       string      `json:"input" help:"Matrix: ${matrixFormats}. For fa, cells of a table may be empty, NA, NaN or a dot." required:"" type:"existingfile" placeholder:"FILE"`
 	Orientation Orientation `json:"-" name:"input-orientation" help:"Meaning of the input's rows and columns." enum:"documents-by-terms,terms-by-documents" default:"documents-by-terms"`
 	Documents   int         `json:"documents" kong:"-"`

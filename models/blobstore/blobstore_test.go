@@ -108,7 +108,7 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g, err := s.Champion(t.Context()); err == nil || !strings.Contains(err.Error(), "champion: not found") {
+		if g, err := s.Champion(t.Context()); err == nil || !strings.Contains(err.Error(), "no generation is served") {
 			t.Errorf("%s: %v, %v", place, g, err)
 		}
 	}

@@ -132,7 +132,7 @@ func (f *facts) find(r *Ref) (int, error) {
 		}
 	}
 	if best < 0 {
-		return -1, fmt.Errorf("%w: topic not found", ErrQuery)
+		return -1, fmt.Errorf("%w: topic not found; \"wardcast topics list\" shows the topics", ErrQuery)
 	}
 	return best, nil
 }

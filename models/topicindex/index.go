@@ -164,7 +164,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 		return damage
 	}
 	if err := x.makeFolder(); err != nil {
-		return errors.Join(damage, fmt.Errorf("making the folder of the topic index: %w", err))
+		return errors.Join(damage, fmt.Errorf("%w: %w", ErrFolder, err))
 	}
 	// Of several processes one makes the index, the others open it.
 	unlock, err := files.Lock(ctx, filepath.Join(x.config.Folder, files.LockFile), 0o600)
@@ -236,7 +236,7 @@ func (x *Index) obtain(ctx context.Context, key string, list []models.VersionInf
 	}
 	building, err := os.MkdirTemp(x.config.Folder, buildPrefix)
 	if err != nil {
-		return nil, left, fmt.Errorf("making the folder of the topic index: %w", err)
+		return nil, left, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	made := filepath.Join(building, key)
 	err = build(ctx, made, append(versions, factors...), text)

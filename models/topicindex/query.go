@@ -17,6 +17,9 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
+// ErrFolder is wrapped if the folder of the index cannot be made.
+var ErrFolder = errors.New("making the folder of the topic index")
+
 // ErrQuery is wrapped by the errors about a query.
 var ErrQuery = errors.New("invalid query")
 

@@ -210,7 +210,7 @@ func (a *App) Run(ctx context.Context) error {
 			Dir: a.EmbeddedBroker, Listen: a.Config.Kafka.Brokers[0], Logger: a.Logger.With("component", "broker"),
 		})
 		if err != nil {
-			return fmt.Errorf("starting the embedded broker: %w", err)
+			return fmt.Errorf("starting the embedded broker at kafka.brokers: %w", err)
 		}
 		// The broker stops last: the consumer drains into it.
 		defer broker.Close()
@@ -220,7 +220,7 @@ func (a *App) Run(ctx context.Context) error {
 	if listen := a.Config.HTTP.Listen; listen != "" && a.Listener == nil {
 		var err error
 		if a.Listener, err = new(net.ListenConfig).Listen(ctx, "tcp", listen); err != nil {
-			return fmt.Errorf("listening for http: %w", err)
+			return fmt.Errorf("http.listen: %w", err)
 		}
 	}
 	// HTTP serves from before the first broker answers until the last note is done, for probes and people.

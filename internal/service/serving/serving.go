@@ -92,7 +92,7 @@ func undamaged(ctx context.Context, s *models.Store, log *slog.Logger) ([]string
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("the store has no generation: %w", models.ErrNotFound)
+		return nil, fmt.Errorf("the store has no generation; \"wardcast train\" makes one (%w)", models.ErrNotFound)
 	}
 	return names, nil
 }
