@@ -288,6 +288,7 @@ func TestWeightsAndLabel(t *testing.T) {
 func bundleOf(tb testing.TB, parts Parts) *bundle.Bundle {
 	tb.Helper()
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{Name: parts.Info.Name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
 	}
 	if err := parts.ToBundle(b); err != nil {

@@ -20,6 +20,7 @@ func ExampleOpenDir() {
 	ctx := context.Background()
 	store := models.OpenDir(dir)
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{
 			Name: bundle.Slug("Chest Pain"), Complaint: "Chest Pain", Method: "sonmf", Rank: 1, Threshold: 0.5,
 			Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},

@@ -64,9 +64,6 @@ func (b *Bundle) Encode() (map[string][]byte, error) {
 		VocabularyFile: vocabulary, TensorsFile: tensors.Bytes(), CardFile: []byte(b.Card), PageFile: b.Page,
 	}
 	for name, data := range map[string][]byte{EvaluationFile: b.Evaluation, ReportFile: b.Report} {
-		if len(data) == 0 {
-			data = []byte("{}")
-		}
 		if !json.Valid(data) {
 			return nil, fmt.Errorf("%s is not JSON", name)
 		}

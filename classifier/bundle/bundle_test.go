@@ -13,6 +13,7 @@ import (
 
 func sample() *Bundle {
 	return &Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: Manifest{
 			Name:        "chest-pain",
 			Complaint:   "Chest Pain",

@@ -32,7 +32,7 @@ func newBundle(t *testing.T, name string, second int, words map[string]float64) 
 		Vectorizer: v, Heads: []classifier.Head{{Words: weights}},
 		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	}
-	b := &bundle.Bundle{Manifest: bundle.Manifest{
+	b := &bundle.Bundle{Evaluation: []byte("{}"), Report: []byte("{}"), Manifest: bundle.Manifest{
 		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, second, 0, time.UTC),
 		Training: bundle.Training{Documents: 10 + second, Positives: second},
 		Metrics:  []byte(`{"log_loss":0.5,"auroc":0.75,"brier":0.2}`),

@@ -22,6 +22,7 @@ import (
 // Bundle returns a model without use; n distinguishes bundles of one model.
 func Bundle(name string, n int) *bundle.Bundle {
 	return &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{
 			Name: name, Seed: uint64(n), Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
 			CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC),

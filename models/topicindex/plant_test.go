@@ -96,6 +96,7 @@ func (p *planted) bundle() (*bundle.Bundle, error) {
 		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},
 	}
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{Name: p.model, Complaint: p.complaint, CreatedAt: day0.AddDate(0, 0, p.day)},
 	}
 	return b, parts.ToBundle(b)

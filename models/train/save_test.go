@@ -24,6 +24,7 @@ func trained(t *testing.T, kept ...string) *Trained {
 			if k == name {
 				o.Kept = true
 				out.Bundles = append(out.Bundles, &bundle.Bundle{
+					Evaluation: []byte("{}"), Report: []byte("{}"),
 					Manifest: bundle.Manifest{
 						Name: name, CreatedAt: job().Created,
 						Calibration: bundle.Calibration{Kind: bundle.Uncalibrated},

@@ -152,6 +152,7 @@ func TestOtherVersionsBefore(t *testing.T) {
 func TestMapped(t *testing.T) {
 	t.Parallel()
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest:   bundle.Manifest{Rank: 2},
 		Vocabulary: []bundle.Term{{Text: "arm"}, {Text: "cough"}, {Text: "hip"}},
 		Tensors:    bundle.Tensors{"topics": {Shape: []int{3, 2}, Data: []float64{1, 2, 3, 4, 5, 6}}},

@@ -82,7 +82,7 @@ func newBundle(tb testing.TB, name string, n int) *bundle.Bundle {
 		Heads:       []classifier.Head{{Beta: []float64{float64(n)}, Words: []float64{0.25, 0}}},
 		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
 	}
-	b := &bundle.Bundle{Manifest: bundle.Manifest{
+	b := &bundle.Bundle{Evaluation: []byte("{}"), Report: []byte("{}"), Manifest: bundle.Manifest{
 		Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC),
 		Metrics: json.RawMessage(`{"n":100,"auroc":{"value":0.8,"low":0.7,"high":0.9}}`),
 		Training: bundle.Training{

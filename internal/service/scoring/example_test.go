@@ -26,6 +26,7 @@ func store(ctx context.Context, dir string) (*models.Store, error) {
 		Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Threshold: 0.5,
 	}
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
 	}
 	if err := parts.ToBundle(b); err != nil {

@@ -68,7 +68,10 @@ func vectorizer(tb testing.TB) *textproc.Vectorizer {
 // keep puts a model into the store as the champion.
 func keep(tb testing.TB, store *models.Store, name string, parts classifier.Parts) {
 	tb.Helper()
-	b := &bundle.Bundle{Manifest: bundle.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)}}
+	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
+		Manifest: bundle.Manifest{Name: name, CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)},
+	}
 	if err := parts.ToBundle(b); err != nil {
 		tb.Fatal(err)
 	}
@@ -299,6 +302,7 @@ func TestLoadRefusesUnusableModel(t *testing.T) {
 	t.Parallel()
 	store := models.OpenDir(t.TempDir())
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{
 			Name: "cough", CreatedAt: time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC),
 			Calibration: bundle.Calibration{Kind: bundle.Uncalibrated}, Text: []byte("{}"),

@@ -33,6 +33,7 @@ func Bundle(t testing.TB, n int) *bundle.Bundle {
 		Calibration: bundle.Calibration{Kind: bundle.Platt, Slope: 1}, Threshold: 0.5, Prevalence: []float64{0.5},
 	}
 	b := &bundle.Bundle{
+		Evaluation: []byte("{}"), Report: []byte("{}"),
 		Manifest: bundle.Manifest{
 			Name: bundle.Other, CreatedAt: time.Date(2026, 11, 20, 2, 0, n, 0, time.UTC),
 			Metrics:  json.RawMessage(`{"auroc":0.8,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`),
