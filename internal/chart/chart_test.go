@@ -3,6 +3,7 @@ package chart_test
 import (
 	"encoding/xml"
 	"errors"
+	"image/color"
 	"io"
 	"math"
 	"regexp"
@@ -13,6 +14,16 @@ import (
 
 	"github.com/wardcast/wardcast/internal/chart"
 )
+
+// TestColours are those of the style sheet: a variable, and one of three digits.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	all := chart.Colours()
+	dis, surface := color.NRGBA{R: 13, G: 79, B: 134, A: 255}, color.NRGBA{R: 255, G: 255, B: 255, A: 255}
+	if all["heat"] != dis || all["pale"] != surface {
+		t.Errorf("heat is %v, want %v; pale is %v, want %v", all["heat"], dis, all["pale"], surface)
+	}
+}
 
 func TestTicks(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"html"
 	"html/template"
+	"image/color"
 	"math"
 	"regexp"
 	"slices"
@@ -23,8 +24,21 @@ func (c *Chart) SVG() template.HTML {
 	return template.HTML(c.element("", "", 0)) //nolint:gosec // all texts in it are escaped
 }
 
-// Document returns the chart as a self-contained file with a background and a border.
-func (c *Chart) Document() []byte {
+// Colours returns the light colours of the classes.
+func Colours() map[string]color.NRGBA {
+	all := map[string]color.NRGBA{}
+	for _, m := range regexp.MustCompile(`\.([\w-]+)\{(?:fill|stroke):#(\w+)`).FindAllStringSubmatch(rules(), -1) {
+		if len(m[2]) == 3 {
+			m[2] = string([]byte{m[2][0], m[2][0], m[2][1], m[2][1], m[2][2], m[2][2]})
+		}
+		v, _ := strconv.ParseUint(m[2], 16, 32)                                           // 0 is black
+		all[m[1]] = color.NRGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 255} //nolint:gosec // one byte each
+	}
+	return all
+}
+
+// rules returns the rules of the classes in the light colours.
+func rules() string {
 	palette, rules, _ := strings.Cut(style, "/* Charts. */\n")
 	light, _, _ := strings.Cut(palette, "@media")
 	rules, _, _ = strings.Cut(rules, "@media")
@@ -32,9 +46,13 @@ func (c *Chart) Document() []byte {
 	for _, m := range regexp.MustCompile(`(--[\w-]+):([^;}]+)`).FindAllStringSubmatch(light, -1) {
 		replace = append(replace, "var("+m[1]+")", m[2])
 	}
-	rules = strings.NewReplacer(replace...).Replace(rules)
+	return strings.NewReplacer(replace...).Replace(rules)
+}
+
+// Document returns the chart as a self-contained file with a background and a border.
+func (c *Chart) Document() []byte {
 	ground := `<path class="hole" d="M-8-8h9999v9999H-8Z"/>`
-	return []byte(c.element("http://www.w3.org/2000/svg", "<style>"+rules+"</style>"+ground, 8) + "\n")
+	return []byte(c.element("http://www.w3.org/2000/svg", "<style>"+rules()+"</style>"+ground, 8) + "\n")
 }
 
 func (c *Chart) element(namespace, head string, rim float64) string {

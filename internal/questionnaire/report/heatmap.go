@@ -173,12 +173,6 @@ func (m sheet) HeatMap() *chart.Chart {
 	return c
 }
 
-// inks are the light colours of the classes in a heat map.
-var inks = map[string]color.NRGBA{
-	"heat": {R: 13, G: 79, B: 134, A: 255}, "ax": {R: 122, G: 131, B: 142, A: 255},
-	"minus": {R: 20, G: 24, B: 29, A: 255}, "pale": {R: 255, G: 255, B: 255, A: 255},
-}
-
 // zoom is the number of dots of an image for a pixel of a chart, and fontSize that of texts in pixels.
 const zoom, fontSize = 2, 12
 
@@ -186,6 +180,7 @@ const zoom, fontSize = 2, 12
 func rasterize(c *chart.Chart) ([]byte, error) {
 	picture := image.NewRGBA(image.Rect(0, 0, dot(c.Width), dot(c.Height)))
 	draw.Draw(picture, picture.Rect, image.White, image.Point{}, draw.Src)
+	inks := chart.Colours()
 	var face font.Face
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err == nil {
