@@ -25,10 +25,10 @@ type AuxValues struct {
 	MinPatients int      // patients that a level and an end of the range need: a rarer one could identify a patient
 }
 
-// NewAuxColumn learns levels, knots and means from training values. A number enters as a restricted cubic spline
-// (Harrell 2015, Regression Modeling Strategies, section 2.4.5), capped at values that MinPatients patients reach.
-// Numbers in a categorical column (acuity 1 to 5) are levels by their shortest decimal text. That a value is missing is
-// a feature of its own if MinPatients patients lack it. Features are centred by their means, so that an unknown level
+// NewAuxColumn learns levels, knots and means from training values. A number enters as a linear
+// spline with knots at its quartiles, capped at values that MinPatients patients reach. Numbers in a categorical column
+// (acuity 1 to 5) are levels by their shortest decimal text. That a value is missing is a feature of its own if
+// MinPatients patients lack it. Features are centred by their means, so that an unknown level
 // contributes exactly nothing, and a missing number exactly what its own feature does.
 func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 	c := bundle.AuxColumn{Name: a.Name, Kind: a.Kind, Mean: make([]float64, 1)}
@@ -68,7 +68,7 @@ func NewAuxColumn(a AuxValues) bundle.AuxColumn {
 			floats.Argsort(values, order)
 			c.Range = []float64{values[a.common(patients, order, 1)], values[a.common(patients, order, -1)]}
 			slices.Sort(c.Range)
-			c.Knots = knots(values)
+			c.Knots = knots(values, c.Range)
 		}
 		c.Mean = make([]float64, width(&c))
 	}
@@ -101,20 +101,19 @@ func (a *AuxValues) common(patients []string, order []int, step int) int {
 	return at
 }
 
-// knots returns the knots of a spline over ascending values, at Harrell's quantiles; none if fewer than three differ.
-func knots(values []float64) []float64 {
+// curveParts is the number of straight pieces of a curve at most. Eight predict no better.
+const curveParts = 4
+
+// knots returns the quantiles of ascending values at which a curve bends, between the ends of its range.
+func knots(values, ends []float64) []float64 {
 	var at []float64
-	quantiles := []float64{0.05, 0.275, 0.5, 0.725, 0.95}
-	if len(values) < 100 {
-		quantiles = []float64{0.1, 0.5, 0.9}
+	for i := 1.; i < curveParts; i++ {
+		t := stat.Quantile(i/curveParts, stat.Empirical, values, nil)
+		if t > ends[0] && t < ends[1] {
+			at = append(at, t)
+		}
 	}
-	for _, q := range quantiles {
-		at = append(at, stat.Quantile(q, stat.Empirical, values, nil))
-	}
-	if at = slices.Compact(at); len(at) < 3 {
-		return nil
-	}
-	return at
+	return slices.Compact(at)
 }
 
 // width returns the number of features of a column.
@@ -122,7 +121,7 @@ func width(c *bundle.AuxColumn) int {
 	if c.Kind == bundle.Categorical {
 		return len(c.Levels)
 	}
-	n := max(len(c.Knots)-1, 1)
+	n := 1 + len(c.Knots)
 	if c.Missing {
 		n++
 	}
@@ -142,8 +141,8 @@ func checkAux(c *bundle.AuxColumn) error {
 		return fmt.Errorf("%w: auxiliary column %q has the range %v", ErrModel, c.Name, c.Range)
 	}
 	for i, t := range c.Knots {
-		if len(c.Knots) < 3 || i > 0 && !(t > c.Knots[i-1]) {
-			return fmt.Errorf("%w: knots of auxiliary column %q are fewer than 3 or do not ascend", ErrModel, c.Name)
+		if c.Range == nil || !(t > c.Range[0] && t < c.Range[1]) || i > 0 && !(t > c.Knots[i-1]) {
+			return fmt.Errorf("%w: knots of auxiliary column %q do not ascend within its range", ErrModel, c.Name)
 		}
 	}
 	if err := cmp.Or(finite("knots", c.Knots), finite("range", c.Range)); err != nil {
@@ -180,28 +179,26 @@ func rawTo(dst []float64, c *bundle.AuxColumn, v msg.Value) bool {
 	return known
 }
 
-// splineTo stores x, within the range of the column, and the curved terms of its restricted cubic spline: for knots
-// t₁…t_k and j ≤ k−2, with u₊ = max(u, 0),
-//
-//	[ (x−t_j)³₊ − (x−t_{k−1})³₊·(t_k−t_j)/(t_k−t_{k−1}) + (x−t_k)³₊·(t_{k−1}−t_j)/(t_k−t_{k−1}) ] / (t_k−t₁)²
+// splineTo stores x, within the range of the column, and for each knot how near x is: 1 at the knot, from where it
+// falls in straight lines to 0 at the next knots, or the ends of the range.
 func splineTo(dst []float64, c *bundle.AuxColumn, x float64) {
 	if c.Range != nil {
 		x = min(max(x, c.Range[0]), c.Range[1])
 	}
 	dst[0] = x
-	k := len(c.Knots)
-	if k == 0 {
-		return
-	}
-	first, before, last := c.Knots[0], c.Knots[k-2], c.Knots[k-1]
-	for j, t := range c.Knots[:k-2] {
-		curve := cube(x-t) - cube(x-before)*(last-t)/(last-before) + cube(x-last)*(before-t)/(last-before)
-		dst[1+j] = curve / ((last - first) * (last - first))
+	for j, t := range c.Knots {
+		next := c.Range[1]
+		switch {
+		case x < t && j > 0:
+			next = c.Knots[j-1]
+		case x < t:
+			next = c.Range[0]
+		case j+1 < len(c.Knots):
+			next = c.Knots[j+1]
+		}
+		dst[1+j] = max(1-(x-t)/(next-t), 0)
 	}
 }
-
-// cube returns u³, 0 for a negative u.
-func cube(u float64) float64 { return max(u, 0) * u * u }
 
 // FeaturesTo stores the centred features of v in dst, which is len(c.Mean) long.
 func FeaturesTo(dst []float64, c *bundle.AuxColumn, v msg.Value) {

@@ -2,11 +2,11 @@ package classifier
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -123,8 +123,8 @@ func TestRangeOfPatients(t *testing.T) {
 	}
 }
 
-// TestSpline: a number counts as it is, its curves are 0 up to the first knot and straight behind the last, and nothing
-// moves outside the range of training.
+// TestSpline: a number counts as it is, the features of its curve are 1 at their knots and 0 at all others and at the
+// ends, straight between, and nothing moves outside the range of training.
 func TestSpline(t *testing.T) {
 	t.Parallel()
 	a := AuxValues{Name: "age", Kind: bundle.Numeric, MinPatients: 3}
@@ -135,28 +135,26 @@ func TestSpline(t *testing.T) {
 	if err := checkAux(&c); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]float64{2, 97}, c.Range); d != "" || len(c.Knots) != 5 || len(c.Mean) != 4 {
-		t.Fatalf("range %v, knots %v, means %v", c.Range, c.Knots, c.Mean)
+	if d := cmp.Diff([][]float64{{2, 97}, {24, 49, 74}}, [][]float64{c.Range, c.Knots}); d != "" || len(c.Mean) != 4 {
+		t.Fatalf("range and knots: %s, means %v", d, c.Mean)
 	}
 	at := func(x float64) []float64 {
 		f := make([]float64, 4)
 		rawTo(f, &c, msg.Number(x))
 		return f
 	}
-	if d := cmp.Diff([]float64{4, 0, 0, 0}, at(4)); d != "" {
-		t.Errorf("before the first knot: %s", d)
-	}
-	for f := range 4 {
-		if bend := at(95.5)[f] - 2*at(96)[f] + at(96.5)[f]; math.Abs(bend) > 1e-9 {
-			t.Errorf("feature %d bends by %v behind the last knot", f, bend)
+	for x, want := range map[float64][]float64{
+		2: {2, 0, 0, 0}, 13: {13, .5, 0, 0}, 24: {24, 1, 0, 0}, 29: {29, .8, .2, 0}, 74: {74, 0, 0, 1}, 97: {97, 0, 0, 0},
+		400: at(97), -1: at(2),
+	} {
+		if d := cmp.Diff(want, at(x), cmpopts.EquateApprox(0, 1e-12)); d != "" {
+			t.Errorf("at %v: %s", x, d)
 		}
 	}
-	if !slices.Equal(at(97), at(400)) || !slices.Equal(at(2), at(-1)) {
-		t.Error("values outside the range of training differ")
-	}
 	for name, change := range map[string]func(*bundle.AuxColumn){
-		"two knots":        func(c *bundle.AuxColumn) { c.Knots = c.Knots[:2] },
-		"falling knots":    func(c *bundle.AuxColumn) { c.Knots = []float64{1, 3, 2, 4, 5} },
+		"falling knots":    func(c *bundle.AuxColumn) { c.Knots = []float64{20, 60, 40} },
+		"a knot outside":   func(c *bundle.AuxColumn) { c.Knots = []float64{1, 20, 40} },
+		"knots, no range":  func(c *bundle.AuxColumn) { c.Range = nil },
 		"a range of three": func(c *bundle.AuxColumn) { c.Range = []float64{1, 2, 3} },
 		"no number":        func(c *bundle.AuxColumn) { c.Range = []float64{1, math.NaN()} },
 	} {

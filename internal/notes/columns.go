@@ -82,6 +82,10 @@ func ParseAux(list string) ([]Aux, error) {
 				"the letters a to z, digits and underscores; write %s:%s=NAME", item, a.Name, strings.Join(known, ", "),
 				a.Column, a.Kind)
 		}
+		if a.Kind == bundle.Numeric && slices.Contains(msg.WordNames(), a.Name) {
+			return nil, fmt.Errorf("auxiliary column %q: the field %q of a note is a word; write %s:%s", item, a.Name,
+				a.Column, bundle.Categorical)
+		}
 		if seen[a.Name] {
 			return nil, fmt.Errorf("auxiliary column %q: the field %q is given twice", item, a.Name)
 		}

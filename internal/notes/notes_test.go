@@ -440,6 +440,8 @@ func TestParseAux(t *testing.T) {
 		"a:numeric=x,b:numeric=x":     `auxiliary column "b:numeric=x": the field "x" is given twice`,
 		"Arrival mode:categorical":    `auxiliary column "Arrival mode:categorical": a note cannot have`,
 		"vitals.pulse:numeric":        `auxiliary column "vitals.pulse:numeric": a note cannot have`,
+		"Gender:numeric=sex":          `auxiliary column "Gender:numeric=sex": the field "sex" of a note is a word`,
+		"site:numeric":                `auxiliary column "site:numeric": the field "site" of a note is a word`,
 		"complaint:categorical":       `auxiliary column "complaint:categorical": the model of all complaints`,
 	} {
 		if got, err := ParseAux(list); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -213,33 +213,34 @@ func (r *rows) featuresTo(dst []float64, i int) {
 	}
 }
 
-// auxScales returns the root mean square of each feature of a number, and 1 for indicators, which are penalized like
-// terms: unit variance would penalize a rare level less than a common one. It is 1 for a feature that is always 0, too.
+// Divisors of the features of a number before they are penalized like terms: the straight line is divided by lineScale
+// root mean squares, and the curve that bends it by curveScale. A number of unit variance would be penalized far less
+// than a word, which few notes have.
+const (
+	lineScale  = 4
+	curveScale = 3
+)
+
+// auxScales returns the divisor of each feature. It is 1 for indicators, which are penalized like terms: unit variance
+// would penalize a rare level less than a common one.
 func (r *rows) auxScales() []float64 {
-	scales, features := make([]float64, r.width), make([]float64, r.width)
-	for i := range r.all {
-		r.featuresTo(features, i)
-		for f, v := range features {
-			scales[f] += v * v
-		}
-	}
-	for f, squares := range scales {
-		if scales[f] = math.Sqrt(squares / float64(len(r.all))); scales[f] == 0 {
-			scales[f] = 1
-		}
-	}
-	at := 0
+	scales := make([]float64, 0, r.width)
 	for i := range r.columns {
-		c, first := &r.columns[i], at
-		at += len(c.Mean)
-		if c.Kind == bundle.Numeric {
-			first = at
-			if c.Missing {
-				first--
-			}
+		c, of := &r.columns[i], slices.Repeat([]float64{1}, len(r.columns[i].Mean))
+		if scales = append(scales, of...); c.Kind != bundle.Numeric {
+			continue
 		}
-		for f := first; f < at; f++ {
-			scales[f] = 1
+		var squares float64
+		for _, v := range r.values[i] {
+			classifier.FeaturesTo(of, c, v)
+			squares += of[0] * of[0]
+		}
+		first := scales[len(scales)-len(of):]
+		if squares > 0 {
+			first[0] = lineScale * math.Sqrt(squares/float64(len(r.all)))
+		}
+		for k := range c.Knots {
+			first[1+k] = curveScale
 		}
 	}
 	return scales

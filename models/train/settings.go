@@ -99,8 +99,8 @@ type Settings struct {
 
 	Alpha float64 `json:"alpha"` // mixes the penalty of the head: 1 is the lasso, 0 ridge
 	// Standardize lets the penalty act on features of unit variance, as R's glmnet does. Without it terms and
-	// topic scores are penalized as they are, and auxiliary features at unit variance. For smf-w and smf-h it centres
-	// terms and gives them equal variance before they are factorized, by the statistics of the notes trained on.
+	// topic scores are penalized as they are, and auxiliary features by their own scales. For smf-w and smf-h it
+	// centres terms and gives them equal variance before they are factorized, by the statistics of the notes trained on.
 	Standardize bool `json:"standardize"`
 	FreeAux     bool `json:"free_aux"` // leaves auxiliary features unpenalized
 	OneSE       bool `json:"one_se"`   // takes the largest λ within one standard error of the best, a simpler model

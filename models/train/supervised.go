@@ -196,7 +196,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle
 	return nil
 }
 
-// denseAux returns the auxiliary features, centred and of unit variance, with the divisor of each; nil without any.
+// denseAux returns the auxiliary features, centred and divided, with the divisor of each; nil without any.
 func (r *rows) denseAux() (*mat.Dense, []float64) {
 	if r.width == 0 {
 		return nil, nil
