@@ -172,7 +172,7 @@ func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict, system *Syst
 	if err != nil {
 		return nil, err
 	}
-	d.Training = r.Data.Training
+	d.Training, d.Nurse = r.Data.Training, r.Data.Nurse
 	return Build(Input{
 		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms,
 		Supervised: r.Supervised, Heaviest: r.Heaviest, Classes: r.Classes,

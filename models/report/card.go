@@ -228,6 +228,13 @@ func (c *card) metrics() {
 		c.row(name, wording.Percent(at.Called.Value), shareRange(at.Sensitivity), shareRange(at.Specificity),
 			shareRange(at.PPV), shareRange(at.NPV))
 	}
+	if len(r.Data.Nurse) > 0 {
+		c.line("\nThe nurse's own estimate, on the training notes that hold one; the models out of fold")
+		c.table("who", "notes", "AUROC", "accuracy at the nurse's threshold, 50 %")
+	}
+	for _, n := range r.Data.Nurse {
+		c.row(n.Who, grouped(n.Notes), wording.Fixed(n.AUROC, 3), wording.Percent(n.Accuracy))
+	}
 	c.line("\nFairness and equity")
 	if len(r.Subgroups) == 0 {
 		c.line("\nNo subgroups on record.")

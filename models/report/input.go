@@ -39,6 +39,15 @@ type Data struct {
 	Evaluation Window      `json:"evaluation"` // Notes and Events are set by Build
 	Exclusions []Exclusion `json:"exclusions,omitempty"`
 	Counts     []Count     `json:"counts,omitempty"`
+	Nurse      []Beside    `json:"nurse,omitempty"` // whose estimates of admission the training notes hold
+}
+
+// Beside is how well somebody, or a model, tells who of the patients with a nurse's estimate is admitted.
+type Beside struct {
+	Who      string  `json:"who"`
+	Notes    int     `json:"notes"`
+	AUROC    float64 `json:"auroc"`
+	Accuracy float64 `json:"accuracy"` // of calling from 50 % on, the nurse's threshold
 }
 
 // System says that a report is about all models that are served together, each note predicted by the one that scores it.

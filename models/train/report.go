@@ -23,6 +23,9 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 		return nil, fmt.Errorf("reading model %q: %w", m.Name, err)
 	}
 	about := job.About
+	if m.Name != bundle.Other {
+		about.Nurse = nil // whose figures are of all complaints
+	}
 	about.Training = report.Window{
 		From: m.Training.From, To: m.Training.To, Notes: m.Training.Documents,
 		Events: m.Training.Positives, Patients: known(d.Rows),

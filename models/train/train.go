@@ -170,6 +170,9 @@ func (t *training) trainPooled(ctx context.Context) (*Pooled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.job.About.Nurse, err = a.fitted.besideNurse(ctx, t.data, t.settings); err != nil {
+		return nil, err
+	}
 	if err := t.add(o, &t.data, a.fitted); err != nil {
 		return nil, err
 	}
