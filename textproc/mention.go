@@ -172,6 +172,15 @@ func (t *Transformer) afterFinding(i int) bool {
 		t.mentions[len(t.mentions)-1].end+1 >= t.lex[i].start
 }
 
+// isKind reports whether event i is a concept of one of the kinds.
+func (t *Transformer) isKind(i int, kinds ...string) bool {
+	if i < 0 || i >= len(t.events) || t.events[i].kind != mentioned {
+		return false
+	}
+	e := t.mentions[t.events[i].mention].entry
+	return e != nil && slices.Contains(kinds, e.kind)
+}
+
 func (t *Transformer) is(i int, raw ...string) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].kind == letters && t.lex[i].word != nil &&
 		slices.Contains(raw, t.lex[i].word.raw)

@@ -1,9 +1,6 @@
 package textproc
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // farthest is how many events around a trigger are searched for the mention that it is about.
 const farthest = 16
@@ -187,15 +184,6 @@ func (t *Transformer) datedNow(i int) bool {
 func (t *Transformer) headsComplaint(i int) bool {
 	return t.is(int(t.events[i].lex), "hx", "history") && i+1 < len(t.events) && t.events[i+1].kind == colon &&
 		t.isKind(i+2, "symptom", "mechanism")
-}
-
-// isKind reports whether event i is a concept of one of the kinds.
-func (t *Transformer) isKind(i int, kinds ...string) bool {
-	if i < 0 || i >= len(t.events) || t.events[i].kind != mentioned {
-		return false
-	}
-	e := t.mentions[t.events[i].mention].entry
-	return e != nil && slices.Contains(kinds, e.kind)
 }
 
 // ownsPast reports whether the word for the past at event i is about the finding straight before it: seizure hx.
