@@ -46,5 +46,6 @@
 // vocabulary.
 //
 // Terms come from patients' notes. MinDF counts distinct patients, and a surface form is kept only if as many patients
-// use it, so that neither contains a word of fewer patients.
+// use it, so that neither contains a word of fewer patients. For words of the tables and common English words, which
+// are hardly names, it is MinCommon.
 package textproc

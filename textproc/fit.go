@@ -73,7 +73,7 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	}
 	tallies, patients := gather(docs, merge,
 		func(texts iter.Seq2[int, string]) map[string]*tally { return countTerms(draft, texts) })
-	vocabulary := choose(tallies, patients, s)
+	vocabulary := draft.choose(tallies, patients)
 	if len(vocabulary) == 0 {
 		return nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
 			"and in at most a share of %v of them",
@@ -182,11 +182,12 @@ func gather[T any](docs []Document, merge func(all, more T), count func(iter.Seq
 	return results[0], o.patients
 }
 
-// choose returns the vocabulary by MinDF, MaxDF and MaxTerms.
-func choose(tallies map[string]*tally, patients int, s Settings) []Term {
+// choose returns the vocabulary by MinDF, MinCommon, MaxDF and MaxTerms.
+func (v *Vectorizer) choose(tallies map[string]*tally, patients int) []Term {
+	s := &v.settings
 	var vocabulary []Term
 	for text, c := range tallies {
-		if c.patients >= s.MinDF && float64(c.patients) <= s.MaxDF*float64(patients) {
+		if c.patients >= s.least(v.isCommonTerm(text)) && float64(c.patients) <= s.MaxDF*float64(patients) {
 			vocabulary = append(vocabulary, Term{Text: text, DF: c.patients})
 		}
 	}
@@ -197,19 +198,22 @@ func choose(tallies map[string]*tally, patients int, s Settings) []Term {
 	}
 	slices.SortFunc(vocabulary, byText)
 	for j := range vocabulary {
-		vocabulary[j].Surface = commonest(vocabulary[j].Text, tallies[vocabulary[j].Text].surfaces, s.MinDF)
+		vocabulary[j].Surface = v.commonest(vocabulary[j].Text, tallies[vocabulary[j].Text].surfaces)
 	}
 	return vocabulary
 }
 
-// commonest returns the surface forms of most patients, at least minDF, ties by the alphabet; or the term itself if
+// commonest returns the surface forms of most patients, ties by the alphabet, that enough have; or the term itself if
 // there is none.
-func commonest(text string, surfaces map[string]*tally, minDF int) []string {
+func (v *Vectorizer) commonest(text string, surfaces map[string]*tally) []string {
 	forms := slices.SortedFunc(maps.Keys(surfaces), func(a, b string) int {
 		return cmp.Or(cmp.Compare(surfaces[b].patients, surfaces[a].patients), cmp.Compare(a, b))
 	})
 	forms = slices.Clone(forms[:min(len(forms), maxSurfaces)])
-	forms = slices.DeleteFunc(forms, func(form string) bool { return surfaces[form].patients < minDF })
+	forms = slices.DeleteFunc(forms, func(form string) bool {
+		name := slices.ContainsFunc(lettersOf(form), func(raw string) bool { return !v.isCommon(raw) })
+		return surfaces[form].patients < v.settings.least(!name)
+	})
 	if len(forms) == 0 {
 		return []string{text}
 	}

@@ -141,6 +141,41 @@ func TestVocabulary(t *testing.T) {
 	}
 }
 
+// Words that could be names need more patients than common ones: as terms, in pairs, as spellings and in pieces.
+func TestNamesNeedMorePatients(t *testing.T) {
+	t.Parallel()
+	v, err := textproc.Learn(notes("skateboard ramp Garcia", "skateboard ramp Garcia", "skateboards Baker foot",
+		"skateboards Baker foot", "foote denies fever", "foote denies fever"), settings(func(s *textproc.Settings) {
+		s.MinDF, s.MinCommon, s.NGrams = 3, 2, 2
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var terms []string
+	for _, term := range v.Vocabulary() {
+		terms = append(terms, term.Text+"="+strings.Join(term.Surface, "|"))
+	}
+	want := []string{
+		"foot=foot", "foot not:fever=foot not:fever", "not:fever=fever", "ramp=ramp", "skateboard=skateboard|skateboards",
+		"skateboard ramp=skateboard ramp",
+	}
+	if diff := cmp.Diff(want, terms); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	with, _, err := v.LearnPieces(notes("ramp Garcia", "ramp Garcia"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range with.Pieces() {
+		if pieced := " ramp "; !strings.Contains(pieced, g.Text) {
+			t.Errorf("piece %q of a name of two patients", g.Text)
+		}
+	}
+	if len(with.Pieces()) == 0 {
+		t.Error("a common word has no pieces")
+	}
+}
+
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	docs := notes("Bleeding, denies pain", "bleeding bleeds, denies pain", "bleed. CP", "bleeding. no pain",

@@ -66,7 +66,9 @@ type Settings struct {
 	SublinearTF bool      `json:"sublinear_tf"`
 	Norm        Norm      `json:"norm"`
 	MinDF       int       `json:"min_df"` // least number of distinct patients with the term, ≥ 1
-	MaxDF       float64   `json:"max_df"` // greatest share of distinct patients with the term, in (0,1]
+	// the same for a term that can be no name: of concepts, measurements and common English words; 0 is MinDF
+	MinCommon int     `json:"min_common,omitempty"`
+	MaxDF     float64 `json:"max_df"` // greatest share of distinct patients with the term, in (0,1]
 	// keep this many terms of highest DF, ties in alphabetical order; 0 keeps all
 	MaxTerms int `json:"max_terms"`
 	NGrams   int `json:"n_grams"` // longest phrase in terms, 1 to 3
@@ -115,6 +117,8 @@ func (s *Settings) validate() error {
 		problem = fmt.Sprintf("unknown norm %q", s.Norm)
 	case s.MinDF < 1:
 		problem = fmt.Sprintf("min_df %d is less than 1", s.MinDF)
+	case s.MinCommon < 0 || s.MinCommon > s.MinDF:
+		problem = fmt.Sprintf("min_common %d is not in 0 to min_df %d", s.MinCommon, s.MinDF)
 	case !(s.MaxDF > 0 && s.MaxDF <= 1):
 		problem = fmt.Sprintf("max_df %v is not in (0,1]", s.MaxDF)
 	case s.MaxTerms < 0:

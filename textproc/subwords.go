@@ -178,14 +178,15 @@ type Words struct {
 func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 
 // LearnPieces returns a vectorizer that also has the pieces of the words of docs, each in at least MinDF distinct
-// patients, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
+// patients or in common words of at least MinCommon, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
 // TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	all, patients := gather(docs, pieceCount.add,
 		func(texts iter.Seq2[int, string]) pieceCount { return countPieces(v, texts) })
 	var pieces []Piece
 	for g, c := range all.pieces {
-		if c.patients >= v.settings.MinDF {
+		if own := c.surfaces[""]; c.patients >= v.settings.MinDF ||
+			own != nil && own.patients >= v.settings.least(true) {
 			pieces = append(pieces, Piece{g, SmoothIDF.value(patients, c.patients)})
 		}
 	}
@@ -200,7 +201,7 @@ func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 // pieceCount is the words of some texts and the patients of their pieces.
 type pieceCount struct {
 	words  map[wordUse]struct{}
-	pieces map[string]*tally
+	pieces map[string]*tally // with the surface "" for common words
 }
 
 func (c pieceCount) add(more pieceCount) {
@@ -224,13 +225,21 @@ func countPieces(v *Vectorizer, texts iter.Seq2[int, string]) pieceCount {
 			for _, w := range t.words(m) {
 				own, found := seen[key{w, kind}]
 				if !found {
+					common := v.isCommon(w.raw)
 					c.words[wordUse{w.raw, kind}] = struct{}{}
 					eachPiece(w.raw, func(g string) {
 						g = piecePrefixes[kind] + g
 						if c.pieces[g] == nil {
-							c.pieces[g] = &tally{}
+							c.pieces[g] = &tally{surfaces: map[string]*tally{}}
 						}
 						own = append(own, c.pieces[g])
+						if !common {
+							return
+						}
+						if c.pieces[g].surfaces[""] == nil {
+							c.pieces[g].surfaces[""] = &tally{}
+						}
+						own = append(own, c.pieces[g].surfaces[""])
 					})
 					seen[key{w, kind}] = own
 				}

@@ -132,8 +132,7 @@ func (v *Vectorizer) setVocabulary(vocabulary []Term, idf []float64, pieces []Pi
 	}
 	for _, t := range v.vocabulary {
 		for _, surface := range t.Surface {
-			for raw := range strings.FieldsFuncSeq(surface,
-				func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+			for _, raw := range lettersOf(surface) {
 				v.keep(raw)
 			}
 		}

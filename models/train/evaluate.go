@@ -221,7 +221,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				}
 				on := d.subset(split.Train)
 				settings := c.Settings
-				settings.Text.MinDF = settings.minDF(len(on.Rows))
+				settings.Text.MinDF, settings.Text.MinCommon = settings.minDF(len(on.Rows))
 				t := &trial{
 					data: on, train: newRows(on, settings.Text.MinDF), test: folds.Take(d.Rows, split.Test),
 					texts: map[trialText]*text{},

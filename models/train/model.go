@@ -484,7 +484,7 @@ const headTolerance = 1e-6 // ten times looser than glmnet's: enough for a penal
 
 // Fit trains one model.
 func Fit(ctx context.Context, d Data, s Settings) (*Fitted, error) {
-	s.Text.MinDF = s.minDF(len(d.Rows))
+	s.Text.MinDF, s.Text.MinCommon = s.minDF(len(d.Rows))
 	if err := s.Check(len(d.Classes)); err != nil {
 		return nil, err
 	}

@@ -239,12 +239,15 @@ func (s *Settings) nGrams() int {
 	return 1
 }
 
-// minDF returns the least number of patients of a term for n notes.
-func (s *Settings) minDF(n int) int {
+// leastCommon is the default number of patients of a term that can be no name: fewer say too little of an outcome.
+const leastCommon = 3
+
+// minDF returns the least number of patients of a term for n notes, and of one that can be no name: see textproc.
+func (s *Settings) minDF(n int) (least, common int) {
 	if s.Text.MinDF > 0 {
-		return s.Text.MinDF
+		return s.Text.MinDF, s.Text.MinCommon
 	}
-	return leastPatients(n)
+	return leastPatients(n), leastCommon
 }
 
 const manyNotes = 5000 // the number of notes from which on a term needs ten patients
