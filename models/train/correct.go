@@ -41,7 +41,7 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	x := f.Vectorizer.Transform(texts)
 	c := columns{
 		topics: len(head.Beta), words: len(head.Words), pieces: len(head.Grams), aux: r.width,
-		denied: f.Vectorizer.Denied()[:len(head.Words)],
+		denied: f.Vectorizer.Denied()[:len(head.Words)], style: f.Vectorizer.Style()[:len(head.Words)],
 	}
 	var parts []mat.Matrix
 	if f.Topics != nil {

@@ -445,7 +445,7 @@ func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 type columns struct {
 	topics, words, pieces, aux int
 	plain                      bool   // see choose
-	denied                     []bool // which of the words are denied findings
+	denied, style              []bool // which of the words are denied findings, or no findings
 }
 
 func (c *columns) all() int { return c.topics + c.words + c.pieces + c.aux }
@@ -454,9 +454,14 @@ func (c *columns) all() int { return c.topics + c.words + c.pieces + c.aux }
 func (c *columns) take(t *text) {
 	c.words, c.plain = len(t.vectorizer.Vocabulary()), t.plain
 	if !t.plain {
-		c.denied = t.vectorizer.Denied()
+		c.denied, c.style = t.vectorizer.Denied(), t.vectorizer.Style()
 	}
 }
+
+// styleFactor multiplies the penalty of words that are no finding, so that a model leans on what happened and not on how
+// somebody writes. By 3 their sum is among the three largest parts in .9 and 2.3 % of the places on two public sets, by 1
+// in 2.5 and 7.9 %.
+const styleFactor = 3
 
 // path returns the settings of the head's path. What a note denies has no positive coefficient: it would come from few
 // notes, and nobody believes an explanation by which "no fever" raises the risk.
@@ -469,8 +474,13 @@ func (s *Settings) path(c columns) elasticnet.Settings {
 		path.ByRatio[c.topics+j] = !c.plain
 	}
 	copy(path.NotPositive[c.topics:], c.denied)
+	path.PenaltyFactors = slices.Repeat([]float64{1}, c.all())
+	for j, style := range c.style {
+		if style {
+			path.PenaltyFactors[c.topics+j] = styleFactor
+		}
+	}
 	if s.FreeAux {
-		path.PenaltyFactors = slices.Repeat([]float64{1}, c.all())
 		clear(path.PenaltyFactors[c.all()-c.aux:])
 	}
 	return path

@@ -262,8 +262,7 @@ func linearPredictor(t *testing.T, d Data, s *Settings, lambda float64) []float6
 	}
 	if s.words() {
 		parts = append(parts, tx.x)
-		c.denied = tx.vectorizer.Denied()
-		c.words = len(c.denied)
+		c.take(tx)
 		with, _, err := tx.vectorizer.LearnPieces(r.docs)
 		if err != nil {
 			t.Fatal(err)

@@ -67,15 +67,16 @@ func (t *text) factorize(ctx context.Context, s *Settings, previous *bundle.Bund
 	return &with, nil
 }
 
-// topical returns the rows without the terms that no topic is made of. Their weights are 0 in every topic. Next to words
-// whose denied findings are bounded, these are left out too: each adds no more than the coefficient of its word.
+// topical returns the rows without the terms that no topic is made of, words that are no finding among them. Their
+// weights are 0 in every topic. Next to words whose denied findings are bounded, these are left out too: each adds no
+// more than the coefficient of its word.
 func (t *text) topical(bounded bool) *matrix.CSR {
 	_, p := t.x.Dims()
 	place := make([]int32, p)
-	denied := t.vectorizer.Denied()
+	denied, style := t.vectorizer.Denied(), t.vectorizer.Style()
 	for j, topical := range t.vectorizer.Topical() {
 		place[j] = -1
-		if topical && !(bounded && denied[j]) {
+		if topical && (t.plain || !style[j]) && !(bounded && denied[j]) {
 			place[j] = int32(j)
 		}
 	}
