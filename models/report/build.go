@@ -119,7 +119,7 @@ func Build(in Input) (*Report, error) {
 	r := &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
 		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
-		Correction: in.Correction, Data: in.Data, Kind: e.Kind, System: in.System, Classes: in.Classes,
+		Correction: in.Correction, Data: in.Data, Kind: e.Kind, System: e.System, Classes: in.Classes,
 		Verdict: in.Verdict, Shifts: e.Shifts, Site: cmp.Or(in.Site, &Site{}),
 	}
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
@@ -166,8 +166,8 @@ func Judged(b *bundle.Bundle, v *gate.Verdict) (*Report, error) {
 }
 
 // Renew returns the report of b on other predictions, with the verdict of the gate. What does not depend on them is
-// kept from the report of b; d describes their notes and may say what was left out. system is nil for one model.
-func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict, system *System) (*Report, error) {
+// kept from the report of b; d describes their notes and may say what was left out.
+func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict) (*Report, error) {
 	r, err := Judged(b, v)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func Renew(b *bundle.Bundle, d Data, e Evaluation, v *gate.Verdict, system *Syst
 	return Build(Input{
 		Manifest: &b.Manifest, Topics: r.Topics, Words: r.Words, Pieces: r.Pieces, Terms: r.Terms,
 		Supervised: r.Supervised, Heaviest: r.Heaviest, Classes: r.Classes,
-		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site, System: system,
+		Correction: r.Correction, Data: d, Evaluation: e, Verdict: v, Site: r.Site,
 	})
 }
 

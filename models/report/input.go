@@ -27,7 +27,6 @@ type Input struct {
 	Evaluation Evaluation
 	Classes    *eval.ClassMetrics // of several outcomes; nil for yes and no
 	Verdict    *gate.Verdict      // nil if no gate has judged
-	System     *System            // nil if the report is about one model
 	Site       *Site              // nil if the site has said nothing
 }
 
@@ -95,6 +94,7 @@ type Evaluation struct {
 	Thresholds    []float64 // of each note; nil for that of the manifest
 	Patients      []string  // of each note; nil if no patient comes twice
 	Groupings     []gate.Grouping
+	System        *System // nil if the report is about one model
 	Shifts        []Shift // since the version before
 }
 

@@ -22,15 +22,12 @@ func (d *Data) HoldLatest() {
 	if err != nil || slices.ContainsFunc(times, time.Time.IsZero) {
 		return
 	}
-	before, after := parts(d.Rows, patients(d.Rows), cut)
+	before, _ := parts(d.Rows, patients(d.Rows), cut)
 	early := Group{Data: d.subset(before)}
-	if early.enough(1, minClass) && rarer(since(d.Rows, cut)) >= enoughLater && len(after) < len(d.Rows) {
+	if early.enough(1, minClass) && rarer(folds.Take(d.Rows, from(d.Rows, cut))) >= enoughLater {
 		d.Latest = cut
 	}
 }
-
-// since returns the rows that arrived at a time or later.
-func since(all []Row, cut time.Time) []Row { return folds.Take(all, from(all, cut)) }
 
 // from returns the positions of the rows that arrived at a time or later.
 func from(all []Row, cut time.Time) (at []int) {

@@ -83,8 +83,8 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 			about.Evaluation.Patients = known(d.Rows)
 			r, err = report.Renew(b, about, report.Evaluation{
 				Kind: kind, Admitted: labels(d.Rows), Probabilities: p, Thresholds: at, Patients: patients(d.Rows),
-				Groupings: shownGroupings(&d), Shifts: shifts,
-			}, v, system)
+				Groupings: shownGroupings(&d), Shifts: shifts, System: system,
+			}, v)
 		}
 		if err != nil {
 			return err
