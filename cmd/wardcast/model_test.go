@@ -279,7 +279,7 @@ func TestTrainRefusesStore(t *testing.T) {
 // TestTrainFlags trains with every flag set to something else than its default.
 func TestTrainFlags(t *testing.T) {
 	t.Parallel()
-	notes := clitest.File(t, "notes.jsonl", synthetic(t, "300", "jsonl"))
+	notes := clitest.File(t, "notes.jsonl", synthetic(t, "1200", "jsonl"))
 	concepts := clitest.File(t, "concepts.tsv",
 		"concept\tsurfaces\tkind\tnote\nphysical_therapy\tpt\ttreatment\there\n")
 	dir := filepath.Join(t.TempDir(), "models")
