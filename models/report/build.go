@@ -146,7 +146,9 @@ func Build(in Input) (*Report, error) {
 
 // Write draws the report: card.md, report.json and report.html.
 func (r *Report) Write(b *bundle.Bundle) (err error) {
-	b.Card = r.Card()
+	if b.Card, err = r.Card(); err != nil {
+		return err
+	}
 	if b.Report, err = r.JSON(); err != nil {
 		return err
 	}
@@ -360,20 +362,30 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 // field is one that the site fills in.
 type field struct{ Name, Text string }
 
+// document is what the templates of card and page are given.
+type document struct {
+	*Report
+	Name, Output, Own, Readers, Judged, MeasuredOn, Summary, Formula, Caveat string
+	PerVariable, PSINote, Small                                              string
+	Shown                                                                    []Subgroup
+	Style                                                                    template.CSS
+	BaseLogLoss, BaseBrier                                                   float64 // of the base rate
+}
+
+func (r *Report) document() *document {
+	m, prevalence := r.Metrics, r.Metrics.Prevalence.Value
+	return &document{
+		Report: r, Name: r.name(), Output: output, Own: r.own(), Readers: r.readers(), Judged: r.judged(),
+		MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
+		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Shown: r.shown(), Style: chart.Style(),
+		BaseLogLoss: m.LogLoss.Value - m.Knowledge.Value, BaseBrier: prevalence * (1 - prevalence),
+	}
+}
+
 // HTML returns report.html, one page without scripts that asks for nothing else.
 func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
-	err := page.Execute(&b, struct {
-		*Report
-		Name, Output, Own, Readers, Judged, MeasuredOn, Summary, Formula, Caveat string
-		PerVariable, PSINote, Small                                              string
-		Shown                                                                    []Subgroup
-		Style                                                                    template.CSS
-	}{
-		Report: r, Name: r.name(), Output: output, Own: r.own(), Readers: r.readers(), Judged: r.judged(), MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
-		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Shown: r.shown(), Style: chart.Style(),
-	})
-	if err != nil {
+	if err := page.Execute(&b, r.document()); err != nil {
 		return nil, fmt.Errorf("writing the report: %w", err)
 	}
 	return b.Bytes(), nil

@@ -93,7 +93,7 @@ func TestSystem(t *testing.T) {
 			t.Errorf("complaint %s: sensitivity %v", g.Level, g.Threshold.Sensitivity.Value)
 		}
 	}
-	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
+	for name, text := range map[string]string{"card": card(t, r), "page": string(page)} {
 		for _, want := range []string{
 			"All models together: _other and those of 2 complaints", "With each model at its own threshold",
 			"Complaints with a model of their own: chest-pain, rash.",
@@ -104,8 +104,8 @@ func TestSystem(t *testing.T) {
 		}
 	}
 	in.Evaluation.System.Own, in.Evaluation.Thresholds = nil, nil
-	if r, _, _ = build(t, in); !strings.HasPrefix(r.Card(), "# Model _other, for every complaint\n\n- At its threshold of 0.475") {
-		t.Errorf("the card of one model begins %.80q", r.Card())
+	if r, _, _ = build(t, in); !strings.HasPrefix(card(t, r), "# Model _other, for every complaint\n\n- At its threshold of 0.475") {
+		t.Errorf("the card of one model begins %.80q", card(t, r))
 	}
 }
 
@@ -125,7 +125,7 @@ func TestSaidOnce(t *testing.T) {
 		"**Verdict of the gate**: " + verdict, "not a decision about a patient", "an emergency physician (licensed",
 		"patients with more than one note: unknown",
 	} {
-		if !strings.Contains(r.Card(), want) {
+		if !strings.Contains(card(t, r), want) {
 			t.Errorf("the card does not say %q", want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestSaidOnce(t *testing.T) {
 		t.Error("an unknown number is not null in the JSON")
 	}
 	r, page, _ = build(t, bare())
-	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
+	for name, text := range map[string]string{"card": card(t, r), "page": string(page)} {
 		for _, want := range []string{"nobody with a licence to practise", "no gate has judged this version"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the %s does not say %q", name, want)
@@ -150,7 +150,7 @@ func TestSaidOnce(t *testing.T) {
 	}
 	b := &bundle.Bundle{Manifest: *manifest(), Report: data}
 	judged, err := report.Judged(b, &gate.Verdict{Decision: gate.Refuse, Reason: "no better"})
-	if err != nil || judged.Items[at].Answer != "refuse: no better" || !strings.Contains(judged.Card(), "refuse: no better") {
+	if err != nil || judged.Items[at].Answer != "refuse: no better" || !strings.Contains(card(t, judged), "refuse: no better") {
 		t.Errorf("judged again: %v, %q", err, judged.Items[at].Answer)
 	}
 	if _, err := report.Judged(&bundle.Bundle{}, nil); err == nil {
@@ -164,7 +164,7 @@ func TestLatest(t *testing.T) {
 	in := full(t)
 	in.Evaluation.Kind = report.Latest
 	r, page, _ := build(t, in)
-	for name, text := range map[string]string{"card": r.Card(), "page": string(page)} {
+	for name, text := range map[string]string{"card": card(t, r), "page": string(page)} {
 		if !strings.Contains(text, "coefficients from the earlier ones alone") ||
 			!strings.Contains(text, "evaluation, the latest training notes") || strings.Contains(text, "may be too good") {
 			t.Errorf("the %s does not say where the figures are from", name)
