@@ -189,11 +189,3 @@ func (w *workers) borrow() Worker {
 	}
 	return worker
 }
-
-// put takes a worker back, and drops an extra one.
-func (w *workers) put(worker Worker) {
-	select {
-	case w.idle <- worker:
-	default:
-	}
-}

@@ -285,7 +285,10 @@ func (p *partition) leave() {
 // returnWorker returns the worker, if any, to the other partitions.
 func (p *partition) returnWorker() {
 	if p.worker != nil {
-		p.c.workers.put(p.worker)
+		select {
+		case p.c.workers.idle <- p.worker:
+		default: // an extra one
+		}
 		p.worker = nil
 	}
 }

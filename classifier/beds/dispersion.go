@@ -1,6 +1,7 @@
 package beds
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -87,14 +88,6 @@ type Dispersion struct {
 
 // startDispersion is what forecasts begin with, until a site has some of its own.
 var startDispersion = Dispersion{Sigma: 0.2, K: 60}
-
-// shape returns K with infinity for none.
-func (d Dispersion) shape() float64 {
-	if d.K == 0 {
-		return math.Inf(1)
-	}
-	return d.K
-}
 
 // Seven nodes and weights of the Gauss–Hermite quadrature for a standard normal variable: those of Abramowitz & Stegun
 // 1964, table 25.10, times √2 and 1/√π.
@@ -204,7 +197,8 @@ func (x *mixer) wait(q []float64, sigma float64) {
 
 // come computes the distribution of the coming at each node.
 func (x *mixer) come(mean, c float64, d Dispersion) {
+	shape := cmp.Or(d.K, math.Inf(1))
 	for m, factor := range arrivalFactors(d.Sigma, c) {
-		NegativeBinomialTo(&x.coming[m], mean*factor, d.shape())
+		NegativeBinomialTo(&x.coming[m], mean*factor, shape)
 	}
 }

@@ -142,7 +142,10 @@ func newLoss(x *Product, y []bool, threads int, keep func(row int) bool) (*loss,
 func (l *loss) classSums() (sums [2][]float64, rows [2]float64) {
 	base := [2][]float64{make([]float64, l.x.q), make([]float64, l.x.q)}
 	for _, i := range l.rows {
-		class := classOf(l.y[i])
+		class := 0
+		if l.y[i] {
+			class = 1
+		}
 		rows[class]++
 		l.x.addRow(base[class], int(i), 1)
 	}
@@ -151,18 +154,6 @@ func (l *loss) classSums() (sums [2][]float64, rows [2]float64) {
 		l.x.addFeatures(sums[class], base[class])
 	}
 	return sums, rows
-}
-
-func classOf(positive bool) int {
-	if positive {
-		return 1
-	}
-	return 0
-}
-
-// null returns the loss of the intercept alone.
-func (l *loss) null() float64 {
-	return -l.rate*math.Log(l.rate) - (1-l.rate)*math.Log(1-l.rate)
 }
 
 // gradient returns the loss at the coefficients and the intercept, which comes last, and stores its gradient. The cost

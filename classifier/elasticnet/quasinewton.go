@@ -47,7 +47,8 @@ func newQuasiNewton(l *loss, s Settings, factors, squares []float64) *quasiNewto
 	p := l.x.p
 	vector := func() []float64 { return make([]float64, p+1) }
 	q := &quasiNewton{
-		loss: l, alpha: s.Alpha, factors: factors, null: l.null(),
+		loss: l, alpha: s.Alpha, factors: factors,
+		null: -l.rate*math.Log(l.rate) - (1-l.rate)*math.Log(1-l.rate),
 		beta: vector(), slope: vector(), gradient: vector(), direction: vector(), next: vector(), nextSlope: vector(),
 		curvature: vector(), notPositive: make([]bool, p+1),
 	}

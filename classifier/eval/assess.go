@@ -159,10 +159,7 @@ func (a *Assessment) calibration(c *clusters, y []bool, p []float64) {
 
 // Calibration returns Assessment.CalibrationIntercept and CalibrationSlope alone, in O(n). Both are nil for one class.
 func Calibration(y []bool, p []float64) (intercept, slope *Estimate, err error) {
-	if err := check(y, p, nil); err != nil {
-		return nil, nil, err
-	}
-	c, err := clustersOf(len(y), nil)
+	c, err := checked(y, p, nil)
 	if err != nil || !slices.Contains(y, !y[0]) {
 		return nil, nil, err
 	}
@@ -272,15 +269,12 @@ type Difference struct {
 // one; that of AUROC is DeLong's for correlated curves (1988, Biometrics 44(3)) with Obuchowski's clusters (1997,
 // Biometrics 53(2)). groups are those of Assess. The cost is O(n log n).
 func Compare(y []bool, p, q []float64, groups []string) (*Difference, error) {
-	if err := check(y, p, groups); err != nil {
+	c, err := checked(y, p, groups)
+	if err != nil {
 		return nil, err
 	}
 	if err := check(y, q, groups); err != nil {
 		return nil, fmt.Errorf("the other predictions: %w", err)
-	}
-	c, err := clustersOf(len(y), groups)
-	if err != nil {
-		return nil, err
 	}
 	d := &Difference{
 		LogLoss: c.mean(minus(Losses(y, p), Losses(y, q))),

@@ -125,10 +125,7 @@ type Operating struct {
 
 // AtThreshold returns what a threshold comes to. groups are those of Assess.
 func AtThreshold(y []bool, p []float64, threshold float64, groups []string) (*Operating, error) {
-	if err := check(y, p, groups); err != nil {
-		return nil, err
-	}
-	c, err := clustersOf(len(y), groups)
+	c, err := checked(y, p, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -160,10 +157,7 @@ func DecisionIntervals(y []bool, p, thresholds []float64, groups []string) ([]Be
 	if err != nil {
 		return nil, err
 	}
-	if err := check(y, p, groups); err != nil {
-		return nil, err
-	}
-	c, err := clustersOf(len(y), groups)
+	c, err := checked(y, p, groups)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,14 @@ func clustersOf(n int, groups []string) (*clusters, error) {
 	return c, nil
 }
 
+// checked returns the clusters of rows that pass check.
+func checked(y []bool, p []float64, groups []string) (*clusters, error) {
+	if err := check(y, p, groups); err != nil {
+		return nil, err
+	}
+	return clustersOf(len(y), groups)
+}
+
 // total returns Σ_g (Σ_{i∈g} ψ_i)² and Σ_i ψ_i².
 func (c *clusters) total(psi func(i int) float64) (between, rows float64) {
 	if c.of == nil {

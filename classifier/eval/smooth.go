@@ -29,10 +29,7 @@ type CurvePoint struct {
 // is that of the sandwich over patients, on the logit scale. It is nil if there is no fit: one class only, or classes
 // that p separates.
 func SmoothCalibration(y []bool, p []float64, groups []string, points int) ([]CurvePoint, error) {
-	if err := check(y, p, groups); err != nil {
-		return nil, err
-	}
-	c, err := clustersOf(len(y), groups)
+	c, err := checked(y, p, groups)
 	if err != nil {
 		return nil, err
 	}

@@ -162,8 +162,11 @@ func (c *collector) outcome(m *Message) error {
 		}
 		return nil
 	}
-	o := &c.inOutcome
-	if err := m.decodeOutcome(o); err != nil {
+	o, decode := &c.inOutcome, msg.DecodeOutcome
+	if m.Own {
+		decode = msg.DecodeOwnOutcome
+	}
+	if err := decode(m.Value, o); err != nil {
 		read.refuse(err.Error(), m.Place)
 		return nil
 	}
@@ -223,8 +226,11 @@ func (c *collector) note(m *Message) error {
 		c.erase(string(m.Key))
 		return nil
 	}
-	n := &c.inNote
-	if err := m.decodeNote(n); err != nil {
+	n, decode := &c.inNote, msg.DecodeNote
+	if m.Own {
+		decode = msg.DecodeOwnNote
+	}
+	if err := decode(m.Value, n); err != nil {
 		read.refuse(err.Error(), m.Place)
 		return nil
 	}

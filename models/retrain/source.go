@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -157,20 +156,4 @@ func line(in *bufio.Reader, dst []byte) ([]byte, error) {
 			return dst, err
 		}
 	}
-}
-
-// decodeOutcome decodes a message by the rules of its source.
-func (m *Message) decodeOutcome(o *msg.Outcome) error {
-	if m.Own {
-		return msg.DecodeOwnOutcome(m.Value, o)
-	}
-	return msg.DecodeOutcome(m.Value, o)
-}
-
-// decodeNote decodes a message by the rules of its source.
-func (m *Message) decodeNote(n *msg.Note) error {
-	if m.Own {
-		return msg.DecodeOwnNote(m.Value, n)
-	}
-	return msg.DecodeNote(m.Value, n)
 }

@@ -3,6 +3,7 @@ package icqf
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -92,7 +93,8 @@ func (b *boxLasso) minimize(w []float64) error {
 			}
 		}
 		alone := b.dependent
-		if !alone && b.settled() {
+		moving := func(t int) bool { return !(math.Abs(b.gradient[t]) <= b.tol[t]) }
+		if !alone && !slices.ContainsFunc(b.free, moving) {
 			t := b.steepest(w)
 			if t < 0 {
 				return nil
@@ -123,15 +125,6 @@ func (b *boxLasso) response(position int) []float64 {
 
 // rounding returns the bound below which a sum counts as 0, relative to the size of its terms.
 func (b *boxLasso) rounding() float64 { return slack * float64(len(b.linear)+1) * unit }
-
-func (b *boxLasso) settled() bool {
-	for _, t := range b.free {
-		if !(math.Abs(b.gradient[t]) <= b.tol[t]) {
-			return false
-		}
-	}
-	return true
-}
 
 // steepest returns the held score whose gradient, relative to its tolerance, leads inside most, or −1.
 func (b *boxLasso) steepest(w []float64) int {

@@ -37,12 +37,6 @@ type ledger struct {
 // version is a version of a model.
 type version struct{ model, version string }
 
-func newLedger() *ledger {
-	return &ledger{
-		waiting: map[string]bool{}, answered: map[string]bool{}, by: map[version]int{}, brought: map[version]string{},
-	}
-}
-
 func (l *ledger) sent(visit string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -120,7 +120,11 @@ func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (_ *N
 	s := &simulation{
 		Options: o, generator: g, config: &cfg, client: client,
 		producer: ingest.NewProducer(client, o.Logger),
-		store:    models.OpenDir(cfg.Models.Store), onNight: onNight, ledger: newLedger(),
+		store:    models.OpenDir(cfg.Models.Store), onNight: onNight,
+		ledger: &ledger{
+			waiting: map[string]bool{}, answered: map[string]bool{}, by: map[version]int{},
+			brought: map[version]string{},
+		},
 	}
 	if err := s.run(ctx); err != nil || ctx.Err() != nil {
 		if ctx.Err() != nil {

@@ -205,7 +205,8 @@ func (o *Options) choose(ctx context.Context, s *fit.Study, e *Evaluation, p *pr
 				e.Warnings = append(e.Warnings, w)
 			}
 		}
-		p.next(c.Fits)
+		p.done += c.Fits
+		p.rounds--
 	}
 	choice, err := o.Choose(ctx, s)
 	if err != nil {
@@ -249,12 +250,6 @@ func (p *progress) set(done, total int) {
 	if p.report != nil {
 		p.report(p.done+done, p.done+p.rounds*total+p.fits)
 	}
-}
-
-// next ends a cross-validation of so many fits.
-func (p *progress) next(fits int) {
-	p.done += fits
-	p.rounds--
 }
 
 // check fills in the defaults. Only icqf has β, and without a method with factors their number need not be chosen.

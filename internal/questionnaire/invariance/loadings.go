@@ -279,7 +279,12 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 	var mu sync.Mutex
 	failed, err := r.o.Each(ctx, r.Bootstrap, r.o.Progress, func(ctx context.Context, alone *fit.Options, b int) error {
 		p := &pair{}
-		for g, rows := range r.bootstrap(rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b)))) {
+		random := rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b)))
+		var drawn [2][]int // in the order of the study
+		for g, all := range r.groups {
+			drawn[g] = folds.Take(all, slices.Sorted(slices.Values(folds.Resample(random, len(all)))))
+		}
+		for g, rows := range drawn {
 			l, q, err := r.learn(ctx, alone, rows)
 			if err != nil {
 				return err
@@ -301,14 +306,6 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 		return nil, fmt.Errorf("learning from bootstrap samples: %w", cmp.Or(failed...))
 	}
 	return samples, nil
-}
-
-// bootstrap draws as many participants of each group as there are, with replacement, in the order of the study.
-func (r *run) bootstrap(random *rand.Rand) (rows [2][]int) {
-	for g, all := range r.groups {
-		rows[g] = folds.Take(all, slices.Sorted(slices.Values(folds.Resample(random, len(all)))))
-	}
-	return rows
 }
 
 // configural compares the factors. The p values are those of a bootstrap under the hypothesis that the factors are the

@@ -119,7 +119,11 @@ func layout(similarity *mat.SymDense, topics []classifier.Topic) []place {
 	stretch(y, mapHeight)
 	var total float64
 	for t := range topics {
-		places[t] = place{x: x[t], y: y[t], r: math.Sqrt(prevalence(&topics[t]))}
+		share := defaultRadiusShare
+		if p := topics[t].Prevalence; p != nil {
+			share = *p
+		}
+		places[t] = place{x: x[t], y: y[t], r: math.Sqrt(share)}
 		total += places[t].r * places[t].r
 	}
 	scale := math.Sqrt(circleShare * mapWidth * mapHeight / (math.Pi * max(total, epsilon)))
@@ -135,13 +139,6 @@ func layout(similarity *mat.SymDense, topics []classifier.Topic) []place {
 		}
 	}
 	return places
-}
-
-func prevalence(t *classifier.Topic) float64 {
-	if t.Prevalence == nil {
-		return defaultRadiusShare
-	}
-	return *t.Prevalence
 }
 
 // coordinates returns the first two principal coordinates of things with these similarities.
