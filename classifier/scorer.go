@@ -334,6 +334,12 @@ func (s *Scorer) explainPlaces(h *Head, text string, row textproc.Row, p *msg.Pr
 		s.positions = append(s.positions, part.Start, part.End)
 	}
 	textproc.CodePoints(text, s.positions)
+	for i := range s.parts { // a denied finding that counts nothing stands last, where there is room
+		if s.parts[i].Contribution == 0 && (s.limits.Evidence <= 0 || len(shown) < s.limits.Evidence) {
+			shown = append(shown, i)
+		}
+	}
+	s.termRank = shown
 	p.Evidence = p.Evidence[:0]
 	for _, i := range shown {
 		e := next(&p.Evidence)

@@ -2,7 +2,8 @@ package textproc
 
 import "slices"
 
-// Part is a place of a note that moved a sum over the row's columns and the pieces of its words.
+// Part is a place of a note that moved a sum over the row's columns and the pieces of its words, or a denied finding,
+// whatever it adds.
 type Part struct {
 	Start, End   int // bytes of the note
 	Contribution float64
@@ -40,7 +41,7 @@ func (t *Transformer) Parts(dst []Part, contributions []float64) (parts []Part, 
 		for _, share := range t.shares[first:i] {
 			sum += share
 		}
-		if sum == 0 {
+		if sum == 0 && t.mentions[head].status != Negated {
 			continue
 		}
 		parts = slices.Grow(parts, 1)[:len(parts)+1]
