@@ -34,7 +34,11 @@ func (r *Report) warnings() []string {
 			"not use it.", gate.Knowledge)
 	}
 	if TooGood(m) {
-		add("%s", wording.Capital(LooksLeaked)+r.heaviest()+".")
+		text := wording.Capital(LooksLeaked)
+		if len(r.Heaviest) > 0 {
+			text += ". The words with the largest weights are " + quoted(r.Heaviest)
+		}
+		add("%s.", text)
 	}
 	if r.Kind == OutOfFold {
 		add("The figures are cross-validated on the training notes, not measured on later notes. They may be too good.")
@@ -91,13 +95,6 @@ const LooksLeaked = "the AUROC is above 0.95, too good to be true: look for text
 
 // TooGood reports whether predictions are better than triage notes allow.
 func TooGood(a *eval.Assessment) bool { return a != nil && a.AUROC != nil && a.AUROC.Value > tooGood }
-
-func (r *Report) heaviest() string {
-	if len(r.Heaviest) == 0 {
-		return ""
-	}
-	return ". The words with the largest weights are " + quoted(r.Heaviest)
-}
 
 func grouped(n int) string { return wording.Grouped(n, ",") }
 

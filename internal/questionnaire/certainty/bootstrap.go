@@ -70,7 +70,9 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 	}
 	all := make([]*replicate, s.Replicates)
 	failed, err := o.Each(ctx, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
-		l, err := alone.Learn(ctx, of.Study, draw(of.Study.Order, o.Seed, uint64(r)), of.Candidate)
+		random := rand.New(rand.NewPCG(o.Seed, bootstrapStream+uint64(r)))
+		drawn := folds.Take(of.Study.Order, folds.Resample(random, len(of.Study.Order))) // with replacement
+		l, err := alone.Learn(ctx, of.Study, drawn, of.Candidate)
 		if err == nil {
 			all[r], err = b.match(l)
 		}
@@ -88,11 +90,6 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 	out := b.summary()
 	out.Replicates, out.Failed = s.Replicates, s.Replicates-len(b.all)
 	return out, nil
-}
-
-// draw returns as many of the rows as there are, with replacement.
-func draw(rows []int, seed, number uint64) []int {
-	return folds.Take(rows, folds.Resample(rand.New(rand.NewPCG(seed, bootstrapStream+number)), len(rows)))
 }
 
 // parts holds what a fit has learned about its items.

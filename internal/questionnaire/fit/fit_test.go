@@ -208,7 +208,7 @@ func TestFromLow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := questionnairetest.Distance(s.Values, want.Scores.Values); d > 0.5 {
+	if d := distance(s.Values, want.Scores.Values); d > 0.5 {
 		t.Errorf("scores of the training participants differ by %v from those of the fit", d)
 	}
 }

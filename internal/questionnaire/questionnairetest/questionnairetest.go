@@ -129,13 +129,6 @@ func Reload(t testing.TB, m *model.Model) *model.Model {
 	return m
 }
 
-// Distance returns the largest difference between two entries.
-func Distance(a, b *mat.Dense) float64 {
-	d := &mat.Dense{}
-	d.Sub(a, b)
-	return max(mat.Max(d), -mat.Min(d))
-}
-
 // Number reads a number.
 func Number(t testing.TB, s string) float64 {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -74,7 +75,8 @@ func New(o Options) *API {
 	a.routes = slices.Concat(a.routes, o.Triage.routes(a), o.Routes)
 	for _, route := range a.routes {
 		a.mux.Handle(route.Pattern, a.guarded(route))
-		a.metrics.expect(route)
+		a.metrics.requests.WithLabelValues(route.Pattern, strconv.Itoa(http.StatusOK)) // there before its first request
+		a.metrics.streams[route.Pattern] = route.Stream
 	}
 	return a
 }

@@ -108,12 +108,6 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 }
 
-// expect creates the metrics of a route before its first request.
-func (m *metrics) expect(route Route) {
-	m.requests.WithLabelValues(route.Pattern, strconv.Itoa(http.StatusOK))
-	m.streams[route.Pattern] = route.Stream
-}
-
 func (m *metrics) observe(route string, status int, took time.Duration) {
 	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
 	if !m.streams[route] {
