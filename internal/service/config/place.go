@@ -66,8 +66,14 @@ var wrongType = regexp.MustCompile("^line ([0-9]+): cannot unmarshal (!![a-z]+)(
 // kinds are what the values of a type are, by how its name or yaml's tag begins; other types are sections.
 var kinds = [][2]string{
 	{"time.Duration", "a duration, such as 30s or 5m"},
-	{"[]", "a list"}, {"!!seq", "a list"}, {"int", "a whole number"},
-	{"float", "a number"}, {"bool", "true or false"}, {"string", "text"}, {"!!str", "text"}, {"", "a section of keys"},
+	{"[]", "a list"},
+	{"!!seq", "a list"},
+	{"int", "a whole number"},
+	{"float", "a number"},
+	{"bool", "true or false"},
+	{"string", "text"},
+	{"!!str", "text"},
+	{"", "a section of keys"},
 }
 
 func kind(name string) string {
