@@ -1,7 +1,7 @@
 """Trains wardcast with each part of the reading of notes switched off, and tests on later notes.
 
     pip install numpy scipy scikit-learn
-    python3 docs/scripts/ablation.py ./wardcast neiss.csv 2020-01-01
+    python3 docs/scripts/ablation.py ./wardcast neiss_strict.csv 2020-01-01
     python3 docs/scripts/ablation.py ./wardcast ktas.csv 5 --min-df 1
 
 The second argument is a date, or a number of folds. Each line is compared with the first, the defaults with the text
@@ -44,8 +44,8 @@ def speed(program, folder):
 def columns(program, folder):
     card = subprocess.run([program, "models", "show", "--model-dir", folder + "/models", "_other"],
                           check=True, text=True, stdout=subprocess.PIPE).stdout
-    terms = re.search(r"vocabulary: (\d+) terms", card).group(1)
-    pieces = re.search(r"(\d+) pieces of words", card)
+    terms = re.search(r"Vocabulary of ([\d,]+) terms", card).group(1)
+    pieces = re.search(r"([\d,]+) pieces of words", card)
     return terms + (" + " + pieces.group(1) if pieces else "")
 
 
