@@ -70,7 +70,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 	if t.isShort(at) && (t.isGauge(i, at) || t.isTemperature(i, at) || t.isDistance(i, at)) {
 		return 0, 0, 0
 	}
-	if t.isMark(at, '-') || i == 0 && t.isMark(at, '/') && t.sexAt(at+1) { // 67/M
+	if t.isMark(at, '-') || t.isMark(at, '/') && (i == 0 || t.lex[at].glued) && t.sexAt(at+1) { // 67/M
 		at++
 	}
 	if at >= len(t.lex) || t.lex[at].kind != letters || t.lex[at].word == nil {
@@ -98,7 +98,7 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 			return 0, 0, 0
 		}
 		// 45F
-	case unit.sex != 0 && (touches && len(unit.raw) == 1 || i == 0) && !t.lex[i].point &&
+	case unit.sex != 0 && (touches && len(unit.raw) == 1 || t.beginsSentence(i)) && !t.lex[i].point &&
 		value < leastFever && t.sexAt(at):
 		return value, unit.sex, at + 1
 	default:
@@ -114,6 +114,8 @@ func (t *Transformer) ageAt(i int) (age float64, who byte, end int) {
 		}
 		if t.sexAt(end) {
 			who, end = t.lex[end].word.sex, end+1
+		} else if t.isClass(i-1, person) {
+			who = t.lex[i-1].word.sex
 		}
 	}
 	return age, who, end
@@ -128,9 +130,10 @@ func (t *Transformer) isMonth(at int) bool {
 // leastFever is the least number that is read as degrees Fahrenheit in "102F", not as years.
 const leastFever = 100
 
-// ageAlone reports whether a number at i and its unit at the start of a note are an age without "old": 40Y, 6wk.
+// ageAlone reports whether a number at i and its unit at the start of a note, or behind a person, are an age without
+// "old": 40Y, 6wk, male 48 yrs.
 func (t *Transformer) ageAlone(i, unit int) bool {
-	if i > 0 || t.isClass(unit+1, expecting|labouring) ||
+	if i > 0 && !t.isClass(i-1, person) || t.isClass(unit+1, expecting|labouring) ||
 		t.is(unit+1, "of", "ago", "hx", "h", "history", "s", "pp", "post",
 			"postpartum", "in", "now", "since") {
 		return false

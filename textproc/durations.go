@@ -3,15 +3,15 @@ package textproc
 // partsOf are the units of durations written as a part of a week, a year or a day: 3/7, 2/52, 6/12, 1/24.
 var partsOf = map[float64]unit{7: days, 52: weeks, 12: months, 24: hours}
 
-// lasted reads a duration a/b of lexemes [from,at+3), or an age if "old" or, at the start of the note, a sex follows.
-// Hours and months need a word that makes the fraction a duration: elsewhere it is a date or an acuity of vision. It
-// returns 0 if there is none.
+// lasted reads a duration a/b of lexemes [from,at+3), or an age if "old" or, at the start of the note, a sex follows or
+// "baby" precedes. Hours and months need a word that makes the fraction a duration: elsewhere it is a date or an acuity
+// of vision. It returns 0 if there is none.
 func (t *Transformer) lasted(from, at int, a, b float64) int {
 	u, end := partsOf[b], at+3
 	if u == noUnit || a < 1 || a > 2*b || t.isClass(from-1, dating) {
 		return 0
 	}
-	if after, old := t.old(end); old || from == 0 && t.sexAt(end) {
+	if after, old := t.old(end); old || from == 0 && t.sexAt(end) || from == 1 && u != days && t.is(0, "bub", "baby") {
 		var who byte
 		if end = after; t.sexAt(end) {
 			who, end = t.lex[end].word.sex, end+1
@@ -38,7 +38,7 @@ func (t *Transformer) lasting(i, at int, x float64) int {
 		return end
 	}
 	end = t.elapsed(i, end, x*hoursOf[u])
-	if u >= months && u <= years && t.is(end-1, "ago") {
+	if u >= months && u <= years && t.is(end-1, "ago", "back") {
 		t.trigger(end-1, end, over)
 	}
 	return end
@@ -55,7 +55,7 @@ func (t *Transformer) lastsSince(i int) bool {
 // elapsed adds a duration in hours of lexemes [i,end), with "ago" behind it, and returns the lexeme after them.
 func (t *Transformer) elapsed(i, end int, x float64) int {
 	end = t.one(i, end, duration, x)
-	if t.is(end, "ago") {
+	if t.is(end, "ago") || t.is(end, "back") && (t.isMark(end+1, '.') || t.isMark(end+1, ',')) { // 2 hrs back.
 		if n := len(t.mentions); n > 0 && t.mentions[n-1].measure == duration && t.mentions[n-1].first == int32(i) {
 			t.mentions[n-1].end = t.lex[end].end
 		}

@@ -85,7 +85,7 @@ var effectRules = [...]effectRule{
 	exposed:     {name: "exposed", traits: begins | precedes, change: exposeTested},
 	present:     {name: "present", change: affirmTested},
 	kin:         {name: "kin", traits: begins | keepsTerm | nearKin, change: nameKin},
-	has:         {name: "has", traits: keepsTerm | nearKin, change: giveToKin},
+	has:         {name: "has", traits: keepsTerm | nearKin | precedes, change: giveToKin},
 	tells:       {name: "tells", traits: keepsTerm | nearKin, change: endByTelling},
 	self:        {name: "self", traits: keepsTerm, change: returnToPatient},
 	until:       {name: "until", traits: keepsTerm | precedes, change: affirmUntil},
@@ -328,6 +328,8 @@ func endTreatment(t *Transformer, s *scope, i int) {
 func beginAllergies(t *Transformer, s *scope, i int) {
 	next := int(t.events[i].end)
 	switch {
+	case t.is(next-1, "to") && s.kin == int(t.events[i].lex) && !t.is(s.kin-2, "per"): // son allergic to nuts
+		giveToKin(t, s, i)
 	case t.is(next-1, "to"), t.isMark(next, ':'), t.isMark(next, '-'), t.isMark(next, '('):
 		s.allergic, s.past = true, false
 	case i > 0 && (t.isKind(i-1, "treatment") || t.kindAt(i-1) == aWord): // penicillin allergy
@@ -336,7 +338,7 @@ func beginAllergies(t *Transformer, s *scope, i int) {
 }
 
 func beginOther(t *Transformer, s *scope, i int) {
-	s.another, s.family = true, t.is(int(t.events[i].lex), "family", "fhx")
+	s.another, s.family = true, t.is(int(t.events[i].lex), "family", "fhx", "fh")
 	s.settle()
 }
 
@@ -350,8 +352,8 @@ func nameKin(t *Transformer, s *scope, i int) { s.kin = int(t.events[i].end) }
 
 func giveToKin(t *Transformer, s *scope, i int) {
 	lex := int(t.events[i].lex)
-	both := t.is(lex, "have") && t.is(s.kin-2, "and") // pt and brother have
-	if s.kin >= 0 && lex <= s.kin+1 && !both {
+	own := t.is(lex, "have") && t.is(s.kin-2, "and") || t.is(s.kin-2, "per") // pt and brother have, per mom has
+	if s.kin >= 0 && lex <= s.kin+1 && !own {
 		s.another, s.family, s.kinHistory = true, false, false
 	}
 	s.kin = -1
@@ -381,8 +383,9 @@ func affirmUntil(t *Transformer, s *scope, i int) {
 }
 
 func endAll(t *Transformer, s *scope, i int) {
+	lex, person := int(t.events[i].lex), s.kin
 	s.endClause()
-	if s.heading && t.takes(int(t.events[i].lex)) { // pmh: afib on warfarin
+	if t.takes(lex) && (s.heading || s.another && person == lex) { // pmh: afib on warfarin, fhx: brother on warfarin
 		return
 	}
 	s.past, s.allergic, s.another = false, false, false

@@ -103,7 +103,7 @@ func (t *Transformer) word(i int) int {
 func (t *Transformer) plain(i int) {
 	l := &t.lex[i]
 	w := l.word
-	if w == nil || w.stem[0] == nil {
+	if w == nil || w.stem[0] == nil || t.isUnlisted(i) && t.isOfKin(i) {
 		return
 	}
 	t.add(i, i+1, w.stem[:], 0, nil, nil)

@@ -140,6 +140,18 @@ func (t *Transformer) isNamed(i int) bool {
 	return false
 }
 
+// isOfKin reports whether the word at i, which no table has and which is not common, stands straight behind a relative
+// or "baby of", or behind one such word: wife Linda Garcia. Then it is a name. Groups of people have none.
+func (t *Transformer) isOfKin(i int) bool {
+	w, k := t.lex[i].word, i-1
+	if t.isUnknown(k) {
+		k--
+	}
+	ofBaby := t.is(k, "of") && t.is(k-1, "baby") || t.is(k, "o") && t.isMark(k-1, '/') && t.is(k-2, "b")
+	return (ofBaby || k >= 0 && t.effectAt(k) == kin && !t.is(k, "contact", "family", "household", "twin")) &&
+		!t.inflected(i) && w.correct == w && !common().words[w.raw]
+}
+
 // address reads the e-mail address that begins at lexeme i and returns the lexeme after it, or i if there is none.
 func (t *Transformer) address(i int) int {
 	at, end := false, i

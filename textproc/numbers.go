@@ -493,6 +493,9 @@ func (t *Transformer) times(i int) int {
 	if end := t.weeksPregnant(at, next, high); end > 0 {
 		return end
 	}
+	if t.isMark(next, '/') && t.isNumber(next+1) && partsOf[t.lex[next+1].value] != noUnit { // x 2/7
+		return i + 1
+	}
 	if u := t.unitAt(next); u.isTime() || u == pills || u == repeats {
 		if end := t.counted(at, next, low, high); end > 0 {
 			return end

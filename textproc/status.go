@@ -63,7 +63,7 @@ func (t *Transformer) assignStatus() {
 			t.mention(s, i)
 		case comma, dash:
 			s.uncertain = s.uncertain && e.kind == comma && (s.planned && t.bare(i+1, true) || t.endsWithOr(i+1))
-			s.another, s.sign = s.another && t.continuesKin(s, i+1), 0
+			s.another, s.sign = s.another && (t.events[i-1].effect == otherPerson || t.continuesKin(s, i+1)), 0
 			s.listed = true
 			if s.denied > 0 && !t.continuesDenial(s, i+1) {
 				s.denied = 0

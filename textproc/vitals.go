@@ -306,7 +306,7 @@ func pulsing(t *Transformer, key, number int) bool {
 	if t.is(key, "pr") {
 		return t.lex[number].value >= 30 && t.unitAt(number+1) == noUnit
 	}
-	return nextToVital(t, key, number)
+	return t.isMark(number+1, '/') && t.unitAt(number+2) == minutes || nextToVital(t, key, number)
 }
 
 // saturated distinguishes a saturation from litres: o2 94.

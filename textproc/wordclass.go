@@ -33,11 +33,13 @@ const (
 	function   // of the body: its change is a finding
 	looking    // looks for what follows "for"
 	beginning  // what has lasted since the time after it is not of the past
+	person     // a number of years after it is an age
 	leading    // begins a form that no table of surfaces can hold
 )
 
 // roles are those of people whose names notes give.
-const roles = "nurse np rn lpn rpn officer deputy sgt sergeant constable cst const detective paramedic kin nok"
+const roles = "nurse mw midwife attender np rn lpn rpn officer deputy sgt sergeant constable cst const detective " +
+	"paramedic kin nok"
 
 var classes = func() map[string]class {
 	table := make(map[string]class)
@@ -86,6 +88,7 @@ var classes = func() map[string]class {
 			"october november december",
 		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr prof name pt patient " + roles,
 		role:    roles,
+		person:  "male female man woman lady gent gentleman boy girl child baby bub infant toddler tamariki",
 		naming:  "by per named called contact carer caregiver nok mr mrs ms miss dr prof " + roles,
 		streets: "street st road rd avenue ave lane ln drive dr crescent cres court close place terrace way blvd " +
 			"boulevard " +
