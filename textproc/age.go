@@ -139,7 +139,7 @@ func (t *Transformer) ageAlone(i, unit int) bool {
 		return false
 	}
 	u := t.unitAt(unit)
-	return u == years || t.lex[unit].glued && (u == weeks || u == months)
+	return u == years || u == months && i > 0 || t.lex[unit].glued && (u == weeks || u == months)
 }
 
 // old reads the word that makes a time an age: old, /o, .o. or -old. It returns the lexeme after it.

@@ -149,7 +149,7 @@ func (t *Transformer) isOfKin(i int) bool {
 	}
 	ofBaby := t.is(k, "of") && t.is(k-1, "baby") || t.is(k, "o") && t.isMark(k-1, '/') && t.is(k-2, "b")
 	return (ofBaby || k >= 0 && t.effectAt(k) == kin && !t.is(k, "contact", "family", "household", "twin")) &&
-		!t.inflected(i) && w.correct == w && !common().words[w.raw]
+		!t.inflected(i) && w.correct == w && strings.ContainsAny(w.raw, "aeiouy") && !common().words[w.raw] // not gdm
 }
 
 // address reads the e-mail address that begins at lexeme i and returns the lexeme after it, or i if there is none.
