@@ -1,6 +1,11 @@
 package textproc
 
-import "strings"
+import (
+	_ "embed"
+	"errors"
+	"slices"
+	"strings"
+)
 
 // class is a role that a word can have in forms of numbers and surfaces. A word may have several.
 type class uint32
@@ -37,76 +42,54 @@ const (
 	leading    // begins a form that no table of surfaces can hold
 )
 
-// roles are those of people whose names notes give.
-const roles = "nurse mw midwife attender np rn lpn rpn officer deputy sgt sergeant constable cst const detective " +
-	"paramedic kin nok"
+//go:embed concepts/words.tsv
+var wordsFile string
 
-var classes = func() map[string]class {
-	table := make(map[string]class)
-	for c, words := range map[class]string{
-		filler: "of in to the on at a an his her my their",
-		separator: "of is was reads reading read score at to up now in the rate been level currently around about " +
-			"approx dropped dropping drops fell falling decreased improved increased rose risen recorded measured " +
-			"low high upper mid down times are were running over above under below greater more less than",
-		falling:   "fell fall fallen falling jumped jump off ladder from height roof dropped drop thrown",
-		expecting: "preg pregnant pregnancy gestation gest gestational iup gravid ega ga gestationally",
-		labouring: "labor labour contractions contracting ctx lof srom fetal movement movements fm twins twin edd " +
-			"vag vaginal",
-		dating:   "on since lmp until til from by",
-		breathed: "nc nrb oxygen nasal mask via hfnc non nonrebreather cannula by n bipap cpap vent",
-		airing:   "ra room on ora oa air",
-		needled: "iv piv angio angiocath catheter cath needle butterfly saline place placed inserted patent access " +
-			"ac rac lac fa forearm hand wrist antecubital ej",
-		practice: "notified aware called triage states stated reports assessed evaluated saw says told requests " +
-			"concerned " +
-			"attending present bedside at on in to from line specialist practitioner home station assessment review " +
-			"office ofc offices appt appointment visit order orders note clinic referral advised advises " +
-			"recommended recommends recommendation instructions refused informed updated contacted",
-		repeating: "q every each per",
-		recently: "now currently today tonight morning afternoon evening night yesterday noon lunch breakfast " +
-			"dinner ongoing onwards " +
-			"monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun " +
-			"overnight",
-		function: "vision sight hearing weight bowel bowels bladder habit habits appetite sensation gait voice " +
-			"speech mood " +
-			"sleep urination urine stool stools skin strength balance memory taste smell diet energy",
-		looking: "test tests testing tested swab swabs screen screens screening screened pcr assay antigen smear culture " +
-			"cultures doppler imaging scan workup eval evaluated evaluation serology biopsy ct mri ray xray us " +
-			"ultrasound ekg ecg dip dipstick ua urinalysis",
-		beginning: "since started starting starts start began begun beginning onset as than like unlike lmp",
-		moving: "walk walked walks walking ran run running mobilised mobilises mobilising mobilizes et distance " +
-			"tolerance " +
-			"swam crawled from",
-		tubed:      "foley catheter cath ng ngt ogt nasogastric tube idc spc ett drain drains peg",
-		lastingCue: "ago hx h history of old duration post for x past last over about approx wk since",
-		numbered: "room rm bed bay ph phone tel telephone mobile cell nhs mrn ur urn hospital account acct chart " +
-			"case file " +
-			"ref flat house apt unit box ward id ic aadhaar medicare policy",
-		shortened: "abd abdo resp vag diff gen lt rt l r bilat ant approx vs dr temp poss hx inj dec inc",
-		month: "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july august " +
-			"september " +
-			"october november december",
-		leading: "x c t l s g n v d y age aged twice mr mrs ms miss dr prof name pt patient " + roles,
-		role:    roles,
-		person:  "male female man woman lady gent gentleman boy girl child baby bub infant toddler tamariki",
-		naming:  "by per named called contact carer caregiver nok mr mrs ms miss dr prof " + roles,
-		streets: "street st road rd avenue ave lane ln drive dr crescent cres court close place terrace way blvd " +
-			"boulevard " +
-			"highway hwy nagar colony marg parade grove square gardens",
-		taking: "took takes ingested swallowed",
-	} {
-		for w := range strings.FieldsSeq(words) {
-			table[w] |= c
+// The roles and units of concepts/words.tsv, in the order of the constants. The words of acting and aside stand in
+// concepts/status.tsv.
+const (
+	classNames = "filler separator acting aside falling expecting labouring dating breathed airing repeating taking " +
+		"needled practice shortened month moving tubed lastingCue role naming streets numbered recently " +
+		"function looking beginning person leading"
+	unitNames = "seconds minutes hours days weeks months years repeats amount pills litres feet metres storeys " +
+		"milesAnHour kilometresAnHour nothing"
+)
+
+var classes, units = readWords()
+
+func readWords() (map[string]class, map[string]unit) {
+	roles, measured := make(map[string]class), make(map[string]unit)
+	classNames, unitNames := strings.Fields(classNames), strings.Fields(unitNames)
+	err := lines(strings.NewReader(wordsFile), 2, func(fields []string) error {
+		name, isUnit := strings.CutPrefix(fields[0], "unit:")
+		names := classNames
+		if isUnit {
+			names = unitNames
 		}
+		i := slices.Index(names, name)
+		if i < 0 {
+			return errors.New("no role or unit is called " + name)
+		}
+		for w := range strings.FieldsSeq(fields[1]) {
+			if isUnit {
+				measured[w] = seconds + unit(i)
+			} else {
+				roles[w] |= 1 << i
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		panic("textproc: roles of words: " + err.Error())
 	}
 	for w := range sexes {
-		table[w] |= leading
+		roles[w] |= leading
 	}
 	for w := range numerals {
-		table[w] |= leading
+		roles[w] |= leading
 	}
-	return table
-}()
+	return roles, measured
+}
 
 func (t *Transformer) isClass(i int, c class) bool {
 	return i >= 0 && i < len(t.lex) && t.lex[i].word != nil && t.lex[i].word.class&c != 0
@@ -145,35 +128,6 @@ const (
 	kilometresAnHour
 	nothing // sizes, times of day, ordinals: no term
 )
-
-var units = func() map[string]unit {
-	table := make(map[string]unit)
-	for u, words := range map[unit]string{
-		seconds: "sec secs second seconds",
-		minutes: "min mins minute minutes",
-		hours:   "h hr hrs hour hours",
-		days:    "d day days",
-		weeks:   "w wk wks week weeks",
-		months:  "mo mos month months mth mths",
-		years:   "y yr yrs year years",
-		repeats: "times episode episodes bouts",
-		amount:  "mg mgs mcg ug g gm gms gram grams ml mls cc u unit units meq iu amp amps",
-		pills: "pill pills tab tabs tablet tablets cap caps capsule capsules puff puffs drop drops dose doses spray " +
-			"sprays",
-		litres:           "l liter liters litre litres lpm lnc",
-		feet:             "ft foot feet",
-		metres:           "meter meters metre metres",
-		storeys:          "story stories storey storeys floors",
-		milesAnHour:      "mph",
-		kilometresAnHour: "kmh kph",
-		nothing:          "cm mm in inch inches lb lbs kg km am pm st nd rd th s a p bpm f c mmhg ga fr gauge",
-	} {
-		for w := range strings.FieldsSeq(words) {
-			table[w] = u
-		}
-	}
-	return table
-}()
 
 // hoursOf converts units of time to hours.
 var hoursOf = [...]float64{
