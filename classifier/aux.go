@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/textproc"
 )
 
 // AuxValues is the training values of one column, row by row.
@@ -228,6 +229,19 @@ func levelIn(c *bundle.AuxColumn, v msg.Value) drift.Level {
 func Complaint(spelled string) msg.Value {
 	if folded := strings.Join(strings.Fields(strings.ToLower(spelled)), " "); folded != "" {
 		return msg.Text(folded)
+	}
+	return msg.Value{}
+}
+
+// Said returns what the note read last by t says of an auxiliary column that its age or sex fills; otherwise the zero
+// value.
+func Said(t *textproc.Transformer, column string) msg.Value {
+	years, sex := t.Patient()
+	switch {
+	case column == bundle.AgeColumn && years >= 0:
+		return msg.Number(years)
+	case column == bundle.SexColumn && sex != "":
+		return msg.Text(sex)
 	}
 	return msg.Value{}
 }

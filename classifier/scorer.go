@@ -103,6 +103,9 @@ func (s *Scorer) read(text string, aux []msg.Value) (float64, textproc.Row) {
 		column := &s.model.parts.Aux[i]
 		width := len(column.Mean)
 		s.values[i] = s.columns.Value(i, aux[i])
+		if s.values[i] == (msg.Value{}) {
+			s.values[i] = s.columns.Value(i, Said(s.text, column.Name))
+		}
 		FeaturesTo(s.aux[at:at+width], column, s.values[i])
 		at += width
 	}

@@ -1,5 +1,7 @@
 package textproc
 
+import "strings"
+
 const (
 	oldest      = 120 // years; a greater number is not an age
 	adultVitals = 8   // years from which vital signs have the ranges of adults (ESI)
@@ -36,6 +38,10 @@ func (t *Transformer) sexFirst(i int) int {
 	return 0
 }
 
+// Patient returns the age in years and the sex, F or M, that the last note says of the patient, as far as they are
+// auxiliary columns and not terms; otherwise -1 and "".
+func (t *Transformer) Patient() (years float64, sex string) { return t.years, t.sex }
+
 // addAge adds the age and the sex of lexemes [from,to). Only the first age of a note is the patient's.
 func (t *Transformer) addAge(from, to int, years float64, who byte) int {
 	if n := len(t.events); n > 0 && t.events[n-1].effect == kin && t.events[n-1].end == int32(from) { // mother 45 yo
@@ -49,14 +55,15 @@ func (t *Transformer) addAge(from, to int, years float64, who byte) int {
 	if years < adultVitals {
 		t.young = true
 	}
-	if t.v.settings.Age {
+	if settings := &t.v.settings; settings.AgeColumn {
+		t.years = years
+	} else if settings.Age {
 		t.typed(age, age.rangeOf(years))
-		switch who {
-		case 'f':
-			t.typed(sex, 0)
-		case 'm':
-			t.typed(sex, 1)
-		}
+	}
+	if i := strings.IndexByte("fm", who); i >= 0 && t.v.settings.SexColumn {
+		t.sex = "FM"[i : i+1]
+	} else if i >= 0 && t.v.settings.Age {
+		t.typed(sex, i)
 	}
 	return t.addTyped(from, to, age)
 }

@@ -26,6 +26,7 @@ func (t *Transformer) recognize() {
 	t.mentions, t.events, t.arena = t.mentions[:0], t.events[:0], t.arena[:0]
 	t.taken, t.clause, t.list = 0, 0, noList
 	t.young, t.status, t.aged, t.plus, t.closing = false, false, false, false, false
+	t.years, t.sex = -1, ""
 	for i := 0; i < len(t.lex); {
 		switch t.lex[i].kind {
 		case digits:

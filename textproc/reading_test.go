@@ -97,6 +97,10 @@ func TestSettingsOfReading(t *testing.T) {
 	}{
 		{"default", func(*Settings) {}, "age:75-84y+sex:f<78F>,hr:111-130<HR 120>,vomiting<vomitting>"},
 		{"age is auxiliary", func(s *Settings) { s.Age = false }, "hr:111-130<HR 120>,vomiting<vomitting>"},
+		{"age is a column", func(s *Settings) { s.AgeColumn = true }, "sex:f<78F>,hr:111-130<HR 120>," +
+			"vomiting<vomitting>"},
+		{"sex is a column", func(s *Settings) { s.SexColumn = true }, "age:75-84y<78F>,hr:111-130<HR 120>," +
+			"vomiting<vomitting>"},
 		{"no numbers", func(s *Settings) { s.Numbers = false }, "vomiting<vomitting>"},
 		{"no spelling", func(s *Settings) { s.Spelling = false }, "age:75-84y+sex:f<78F>,hr:111-130<HR " +
 			"120>,vomit<vomitting>"},

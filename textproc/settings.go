@@ -73,9 +73,12 @@ type Settings struct {
 	MaxTerms int `json:"max_terms"`
 	NGrams   int `json:"n_grams"` // longest phrase in terms, 1 to 3
 	// denied, possible, past and another person's findings become separate terms
-	Status    bool      `json:"status"`
-	Numbers   bool      `json:"numbers"`    // measurements become terms
-	Age       bool      `json:"age"`        // age and sex become terms, in case their fields are empty
+	Status  bool `json:"status"`
+	Numbers bool `json:"numbers"` // measurements become terms
+	Age     bool `json:"age"`     // age and sex become terms
+	// an auxiliary column holds the age, or the sex, which then is no term: see Transformer.Patient
+	AgeColumn bool      `json:"age_column,omitempty"`
+	SexColumn bool      `json:"sex_column,omitempty"`
 	Spelling  bool      `json:"spelling"`   // misspelled words of the concepts are corrected
 	Concepts  *Concepts `json:"concepts"`   // nil is the built-in table
 	StopWords []string  `json:"stop_words"` // nil is the built-in list

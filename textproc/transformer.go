@@ -50,9 +50,11 @@ type Transformer struct {
 	taken    int     // the number of them in mentions
 	scope    scope   // at the place being read; a field, so that no row allocates one
 	clause   int32
-	young    bool // a child's age stands in the note
-	status   bool // some mention may not be affirmed
-	aged     bool // an age stands in the note
+	young    bool    // a child's age stands in the note
+	status   bool    // some mention may not be affirmed
+	aged     bool    // an age of the patient stands in the note
+	years    float64 // see Patient
+	sex      string
 	plus     bool // a plus sign between spaces stands in the note
 	at       bool // an @ that touches the word before it stands in the note
 	closing  bool // a sign stands after its mention in the note

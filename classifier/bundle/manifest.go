@@ -90,6 +90,12 @@ const (
 // ComplaintColumn is the auxiliary column, always added, by which a model of all complaints knows that of a note.
 const ComplaintColumn = "complaint"
 
+// AgeColumn and SexColumn are the auxiliary columns that the text fills where the field is missing.
+const (
+	AgeColumn = "age"
+	SexColumn = "sex"
+)
+
 // AuxColumn says how an auxiliary value becomes features: a number a spline, a category one indicator per level. That
 // a value is missing is the level "" of a category, and the last feature of a number with Missing.
 type AuxColumn struct {

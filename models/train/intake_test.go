@@ -1,8 +1,11 @@
 package train
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -31,13 +34,14 @@ func TestCleanRowsMakeTheSameModel(t *testing.T) {
 	rows, _ := generated(t, 0, 240)
 	later, _ := generated(t, 1000, 1200)
 	odd, missing := respelled(rows)
-	data := Data{Rows: odd, Aux: auxColumns()}
+	data, plain := Data{Rows: odd, Aux: auxColumns()}, Data{Rows: missing, Aux: auxColumns()}
 	if got := data.Clean(); !maps.Equal(got, map[string]int{"age": 80}) {
 		t.Errorf("implausible: %v", got)
 	}
+	plain.Clean() // the ages of the texts
 	s := smaller()
 	s.PerComplaint = Never
-	got, want := train(t, data.Rows, s), train(t, missing, s)
+	got, want := train(t, data.Rows, s), train(t, plain.Rows, s)
 	oddly, plainly := respelled(later)
 	p, err := got.Probabilities(Data{Rows: oddly, Aux: auxColumns()})
 	if err != nil {
@@ -54,5 +58,60 @@ func TestCleanRowsMakeTheSameModel(t *testing.T) {
 		if c.Name == "sex" && !slices.Equal(c.Levels, []string{"F", "M"}) {
 			t.Errorf("levels %q", c.Levels)
 		}
+	}
+}
+
+// TestTheTextFillsAMissingAge: beside a column of ages the text's age is no term, and stands for a missing one, in
+// training and in scoring alike. Each of age and sex is dropped beside its own column only.
+func TestTheTextFillsAMissingAge(t *testing.T) {
+	t.Parallel()
+	said, _ := generated(t, 0, 240)
+	missing := slices.Clone(said)
+	for i := range said {
+		age, _ := said[i].Aux[0].Number()
+		age = max(1, math.Floor(age))
+		said[i].Text = fmt.Sprintf("%v yo F %s", age, said[i].Text)
+		missing[i].Text = said[i].Text
+		said[i].Aux, missing[i].Aux = []msg.Value{msg.Number(age)}, []msg.Value{msg.Number(age)}
+		if i%3 == 0 {
+			missing[i].Aux[0] = msg.Value{}
+		}
+	}
+	s := smaller()
+	s.PerComplaint = Never
+	aux := auxColumns()[:1]
+	learn := func(rows []Row) *Trained {
+		d := Data{Rows: slices.Clone(rows), Aux: aux}
+		for i := range d.Rows {
+			d.Rows[i].Aux = slices.Clone(d.Rows[i].Aux)
+		}
+		d.Clean()
+		got, err := Train(t.Context(), d, s, job())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	got := learn(missing)
+	p, err := got.Probabilities(Data{Rows: missing, Aux: aux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := learn(said).Probabilities(Data{Rows: said, Aux: aux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(p, q) {
+		t.Error("a model of ages in the text answers otherwise than one of ages in the field")
+	}
+	terms := func(trained *Trained) (ages, sexes bool) {
+		for _, term := range trained.Bundles[0].Vocabulary {
+			ages = ages || strings.HasPrefix(term.Text, "age:")
+			sexes = sexes || strings.HasPrefix(term.Text, "sex:")
+		}
+		return ages, sexes
+	}
+	if ages, sexes := terms(got); ages || !sexes {
+		t.Errorf("beside a column of ages: terms of ages %v, of sexes %v", ages, sexes)
 	}
 }

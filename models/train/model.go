@@ -91,7 +91,7 @@ func (d Data) subset(at []int) Data {
 }
 
 // Clean changes the auxiliary values of the rows by Intake: implausible numbers become missing, and a level has one
-// spelling. It returns the number of changed numbers by column, if any.
+// spelling. It returns the number of changed numbers by column, if any. A missing age or sex is then that of the text.
 func (d *Data) Clean() map[string]int {
 	if d.Intake == nil {
 		d.Intake = intake.Standard()
@@ -104,8 +104,32 @@ func (d *Data) Clean() map[string]int {
 		if n := d.Intake.Clean(aux.Name, values); n > 0 {
 			implausible[aux.Name] = n
 		}
+		d.fill(aux, values)
 	}
 	return implausible
+}
+
+// besides makes no terms of what the columns hold: it would count twice.
+func besides(t *textproc.Settings, columns ...Aux) {
+	t.AgeColumn = slices.Contains(columns, Aux{bundle.AgeColumn, bundle.Numeric})
+	t.SexColumn = slices.Contains(columns, Aux{bundle.SexColumn, bundle.Categorical})
+}
+
+// fill sets missing ages or sexes to those of the texts, as a scorer does.
+func (d *Data) fill(aux Aux, values []*msg.Value) {
+	settings := textproc.DefaultSettings()
+	besides(&settings, aux)
+	reader, err := textproc.Reader(settings)
+	if err != nil || !settings.AgeColumn && !settings.SexColumn {
+		return
+	}
+	for i, v := range values {
+		if *v == (msg.Value{}) {
+			reader.Tokens(d.Rows[i].Text)
+			*v = classifier.Said(reader, aux.Name)
+		}
+	}
+	d.Intake.Clean(aux.Name, values)
 }
 
 // rows holds the data in the form that the stages take.
@@ -116,8 +140,9 @@ type rows struct {
 	names    []string
 	latest   time.Time // of Data
 	pooled   bool      // the rows are those of all complaints
-	beds     []bool    // which of names count as admitted
-	patients []string  // of the rows, as far as they are known
+	aux      []Aux
+	beds     []bool   // which of names count as admitted
+	patients []string // of the rows, as far as they are known
 	docs     []textproc.Document
 	columns  []bundle.AuxColumn
 	values   [][]msg.Value // by auxiliary column, then row
@@ -129,7 +154,7 @@ func bareRows(d Data) *rows {
 	all := d.Rows
 	r := &rows{
 		all: all, y: labels(all), names: d.Classes, latest: d.Latest, pooled: d.Pooled, beds: d.Admission, classes: d.labels(),
-		patients: patients(all),
+		patients: patients(all), aux: d.Aux,
 	}
 	for i := range all {
 		r.docs = append(r.docs, textproc.Document{Patient: r.patients[i], Text: all[i].Text})

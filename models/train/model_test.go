@@ -181,6 +181,8 @@ func TestScorerIsTheHead(t *testing.T) {
 		}
 	}
 	rows[0].Aux[1] = msg.Text("X") // a level of one visit, which is too rare
+	all := Data{Rows: rows, Aux: auxColumns()}
+	all.Clean()
 	cases := map[string]func(*Settings){
 		"topics alone": func(s *Settings) { s.Words = false },
 		"standardized, concepts": func(s *Settings) {

@@ -28,6 +28,7 @@ type text struct {
 
 // vectorize learns a vocabulary and makes rows of the notes, or of a sample of many.
 func vectorize(r *rows, t textproc.Settings, s *Settings) (*text, error) {
+	besides(&t, r.aux...)
 	v, err := textproc.Learn(r.docs, t)
 	if err != nil {
 		return nil, fmt.Errorf("preparing text: %w", err)

@@ -79,6 +79,8 @@ func notesOf(from, to int) (rows []Row, truth []float64, err error) {
 		}
 		rows, truth = append(rows, row), append(truth, n.Probability)
 	}
+	d := Data{Rows: rows, Aux: auxColumns()}
+	d.Clean()
 	return rows, truth, nil
 }
 

@@ -73,7 +73,9 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	}
 	settings := train.Default()
 	settings.Text.NGrams = 1
-	trained, err := train.Train(ctx, train.Data{Rows: rows, Aux: Aux()}, settings,
+	data := train.Data{Rows: rows, Aux: Aux()}
+	data.Clean()
+	trained, err := train.Train(ctx, data, settings,
 		train.Job{Created: time.Now().UTC().Truncate(time.Second), Version: "sample", Progress: o.Progress})
 	if err != nil {
 		return nil, err
