@@ -29,7 +29,7 @@ def train(program, rows, folder, flags):
                     "--aux-columns", "age:numeric,sex:categorical", *flags], check=True, stdout=subprocess.DEVNULL)
 
 
-def predict(program, rows, folder):
+def predict(program, rows, folder, flags=()):
     """The predictions of rows, which are also written to test.jsonl as messages."""
     with open(folder + "/test.jsonl", "w") as f:
         for row in rows:
@@ -37,8 +37,8 @@ def predict(program, rows, folder):
             f.write(json.dumps({"schema_version": "1", **note, "arrived_at": row["arrived_at"] + "T12:00:00Z",
                                 "age": float(row["age"]) if row["age"] else None}) + "\n")
     with open(folder + "/test.jsonl") as f:
-        lines = subprocess.run([program, "predict", "--model-dir", folder + "/models"], check=True, text=True, stdin=f,
-                               stdout=subprocess.PIPE).stdout
+        lines = subprocess.run([program, "predict", "--model-dir", folder + "/models", *flags], check=True, text=True,
+                               stdin=f, stdout=subprocess.PIPE).stdout
     return [json.loads(line) for line in lines.splitlines()]
 
 

@@ -63,6 +63,7 @@ type Report struct {
 	Classes     *eval.ClassMetrics  `json:"classes,omitempty"`
 	Verdict     *gate.Verdict       `json:"verdict,omitempty"`
 	Shifts      []Shift             `json:"shifts,omitempty"`
+	Style       *float64            `json:"style_share,omitempty"` // see Evaluation
 	Warnings    []string            `json:"warnings,omitempty"`
 	Site        *Site               `json:"site"`
 	Items       []Item              `json:"tripod_ai"`
@@ -120,7 +121,7 @@ func Build(in Input) (*Report, error) {
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
 		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
 		Correction: in.Correction, Data: in.Data, Kind: e.Kind, System: e.System, Classes: in.Classes,
-		Verdict: in.Verdict, Shifts: e.Shifts, Site: cmp.Or(in.Site, &Site{}),
+		Verdict: in.Verdict, Shifts: e.Shifts, Style: e.Style, Site: cmp.Or(in.Site, &Site{}),
 	}
 	r.Data.Outcome = orElse(r.Data.Outcome, r.Site.Outcome)
 	n := r.Topics + r.Words + r.Pieces
@@ -366,7 +367,7 @@ type field struct{ Name, Text string }
 type document struct {
 	*Report
 	Name, Output, Own, Readers, Judged, MeasuredOn, Summary, Formula, Caveat string
-	PerVariable, PSINote, Small                                              string
+	PerVariable, PSINote, Small, Leaning                                     string
 	Shown                                                                    []Subgroup
 	Style                                                                    template.CSS
 	BaseLogLoss, BaseBrier                                                   float64 // of the base rate
@@ -377,7 +378,8 @@ func (r *Report) document() *document {
 	return &document{
 		Report: r, Name: r.name(), Output: output, Own: r.own(), Readers: r.readers(), Judged: r.judged(),
 		MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
-		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Shown: r.shown(), Style: chart.Style(),
+		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Leaning: r.leaning(),
+		Shown: r.shown(), Style: chart.Style(),
 		BaseLogLoss: m.LogLoss.Value - m.Knowledge.Value, BaseBrier: prevalence * (1 - prevalence),
 	}
 }

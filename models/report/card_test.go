@@ -171,3 +171,19 @@ func TestLatest(t *testing.T) {
 		}
 	}
 }
+
+// TestWarnsOfStyle: a model that leans on words that are no finding in more than 3 of 100 parts says so.
+func TestWarnsOfStyle(t *testing.T) {
+	t.Parallel()
+	for share, warns := range map[float64]bool{0: false, 0.03: false, 0.0312: true} {
+		in := bare()
+		in.Evaluation.Style = &share
+		r, page, _ := build(t, in)
+		if got := strings.Contains(strings.Join(r.Warnings, " "), "how notes are written"); got != warns {
+			t.Errorf("share %v: warnings %q", share, r.Warnings)
+		}
+		if warns && !strings.Contains(string(page), "3.1 % of the three largest parts") {
+			t.Error("the page lacks the share")
+		}
+	}
+}

@@ -96,6 +96,8 @@ type Evaluation struct {
 	Groupings     []gate.Grouping
 	System        *System // nil if the report is about one model
 	Shifts        []Shift // since the version before
+	// Style is the share of words that are no finding among the three largest parts of explanations; nil if unknown.
+	Style *float64
 }
 
 // Shift is the change of a figure or a distribution since the version before. What does not apply is nil.

@@ -97,6 +97,7 @@ func full(t *testing.T) report.Input {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Style = new(0.012)
 	before, now, psi, chance := 0.249, 0.262, 0.08, 0.045
 	e.Shifts = []report.Shift{
 		{Name: "share of admissions", Before: &before, Now: &now},

@@ -20,8 +20,9 @@ const (
 	fewEvents      = 100
 	fewPerVariable = 10
 	// slopeOff and ratioOff are how far from 1, beyond chance, slope and observed to expected may be without a warning.
-	slopeOff = 0.1
-	ratioOff = 0.05
+	slopeOff  = 0.1
+	ratioOff  = 0.05
+	muchStyle = 0.03 // the share of style from which on a model leans on how notes are written
 )
 
 // warnings returns what a reader must not overlook, as whole sentences.
@@ -64,6 +65,9 @@ func (r *Report) warnings() []string {
 			many = "many"
 		}
 		add("It expects too %s admissions: %s observed for each one expected.", many, ranged(o, 2))
+	}
+	if r.Style != nil && *r.Style > muchStyle {
+		add("Words that are no finding are %s: the model leans on how notes are written.", r.leaning())
 	}
 	if events := min(m.Positives, m.N-m.Positives); events < fewEvents {
 		add("Only %d of the measured notes have the rarer outcome; a reliable evaluation needs at least %d.", events,
@@ -146,6 +150,14 @@ func (r *Report) judged() string {
 func (r *Report) readers() string {
 	return orElse(r.Site.ExplanationsReadBy, "nobody with a licence to practise, as far as is on record, neither those "+
 		"of this model nor the sample in docs/explanations.md")
+}
+
+// leaning returns the share of words that are no finding in explanations.
+func (r *Report) leaning() string {
+	if r.Style == nil {
+		return "not counted"
+	}
+	return wording.Percent(*r.Style) + " of the three largest parts of explanations"
 }
 
 // output says what a prediction holds, and what its decision is for.

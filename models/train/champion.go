@@ -150,7 +150,7 @@ const (
 )
 
 func newReader(m *classifier.Model, d *Data) *reader {
-	few := classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: 1}
+	few := classifier.Limits{Topics: 1, Terms: 1, Words: 1, Evidence: largestParts}
 	scorer := m.Scorer(classifier.Options{Limits: few, Intake: d.Intake})
 	r := &reader{scorer: scorer, values: make([]msg.Value, len(m.Aux()))}
 	for _, column := range m.Aux() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
@@ -38,10 +39,39 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 		Classes: o.Classes, Data: about,
 		Evaluation: report.Evaluation{
 			Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold,
-			Patients: patients(d.Rows), Groupings: shownGroupings(d),
+			Patients: patients(d.Rows), Groupings: shownGroupings(d), Style: style(model, d),
 		},
 		Site: job.Site,
 	})
+}
+
+// The share of style is that in so many of the largest parts of the explanations of so many notes at most.
+const (
+	largestParts   = 3
+	explainedNotes = 2000
+)
+
+// style returns the share of words that are no finding among the largest parts of a model's explanations of evenly
+// spaced notes; nil if these have no parts.
+func style(m *classifier.Model, d *Data) *float64 {
+	r, step := newReader(m, d), (len(d.Rows)+explainedNotes-1)/explainedNotes
+	style, all := 0., 0.
+	var p msg.Prediction
+	for i := 0; i < len(d.Rows); i += step {
+		r.scorer.Score(d.Rows[i].Text, r.read(&d.Rows[i]), &p)
+		for _, e := range p.Evidence[:min(len(p.Evidence), largestParts)] {
+			if e.Contribution != 0 {
+				all++
+			}
+			if e.Other == msg.OtherWords {
+				style++
+			}
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	return new(style / all)
 }
 
 const heaviest = 8 // how many words a report names of those that move predictions most
@@ -69,8 +99,11 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 			d.Pooled = false
 			d, p, at, system = d.subset(rows), folds.Take(p, rows), nil, nil
 		}
+		model, err := classifier.Load(b)
+		if err != nil {
+			return fmt.Errorf("reading model %q: %w", b.Manifest.Name, err)
+		}
 		var r *report.Report
-		var err error
 		if system == nil && kind == report.OutOfFold || rarer(d.Rows) < report.Suppression {
 			r, err = report.Judged(b, v)
 		} else {
@@ -84,6 +117,7 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 			r, err = report.Renew(b, about, report.Evaluation{
 				Kind: kind, Admitted: labels(d.Rows), Probabilities: p, Thresholds: at, Patients: patients(d.Rows),
 				Groupings: shownGroupings(&d), Shifts: shifts, System: system,
+				Style: style(model, &d),
 			}, v)
 		}
 		if err != nil {
@@ -135,7 +169,7 @@ func period(rows []Row) (from, to time.Time) {
 
 // ageField has subgroups by band, groupFields by value. site is among these even if it is no auxiliary value.
 const (
-	ageField  = "age"
+	ageField  = bundle.AgeColumn
 	siteField = "site"
 )
 

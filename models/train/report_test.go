@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/models"
@@ -213,5 +214,40 @@ func TestCardNamesTheVersionBefore(t *testing.T) {
 	}
 	if page := string(second.Bundles[0].Page); !strings.Contains(page, before.Version) {
 		t.Error("the page does not name the version before")
+	}
+}
+
+// TestShareOfStyle: a report's share of words that are no finding is that of the parts of whole explanations.
+func TestShareOfStyle(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 240)
+	s := smaller()
+	s.PerComplaint = Never
+	b := train(t, rows, s).Bundles[0]
+	var r report.Report
+	if err := json.Unmarshal(b.Report, &r); err != nil {
+		t.Fatal(err)
+	}
+	m, err := classifier.Load(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := newReader(m, &Data{Aux: auxColumns()})
+	scorer := m.Scorer(classifier.Options{})
+	var style, all float64
+	for i := range rows {
+		var p msg.Prediction
+		scorer.Score(rows[i].Text, read.read(&rows[i]), &p)
+		for _, e := range p.Evidence[:min(3, len(p.Evidence))] {
+			if e.Contribution != 0 {
+				all++
+			}
+			if e.Other != "" {
+				style++
+			}
+		}
+	}
+	if style == 0 || r.Style == nil || *r.Style != style/all {
+		t.Errorf("%v of %v parts are style, the report says %v", style, all, r.Style)
 	}
 }
