@@ -31,6 +31,9 @@ func TestPartsAreFindings(t *testing.T) {
 		"sob w/ c/o cough, pt session on monday":   "sob 1, cough 1, pt session 1, other 1",
 		"left leg pain":                            "left leg 2, pain 1",
 		"subsequently several weird types of rash": "weird 1, rash 1, other 3",
+		"extreme pain; inc, turned":                "extreme pain 2, other 2",
+		"heard stridor, instructions, turned gray": "stridor 1, turned gray 2, other 2",
+		"husband saw great toe, low, facial rash":  "great toe 2, facial rash 2, other 3",
 	} {
 		s := settings(func(s *textproc.Settings) { s.MinDF = 1 })
 		v, _, err := textproc.Fit(notes(text), s)
