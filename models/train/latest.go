@@ -55,30 +55,30 @@ func parts(all []Row, who []string, cut time.Time) (before, after []int) {
 	return before, after
 }
 
-// folds deals the rows into the parts of a cross-validation. The last one is that of Data.Latest, if it has any.
+// folds deals the rows into the parts of a cross-validation. The last one is that of Data.Latest, if there are notes
+// enough to learn from without it.
 func (r *rows) folds(s *Settings) ([]int, error) {
-	k, before, after := s.Folds, []int(nil), []int(nil)
+	k, before, after := s.Folds-1, []int(nil), []int(nil)
 	if !r.latest.IsZero() {
 		before, after = parts(r.all, r.patients, r.latest)
 	}
-	if len(after) == 0 {
-		of, err := eval.StratifiedFolds(r.classes, r.patients, k, s.Seed)
-		if err != nil {
-			return nil, fmt.Errorf("choosing folds: %w", err)
+	enough := func(at []int) bool { return fewest(folds.Take(r.classes, at), r.kappa()+1) >= minClass }
+	if len(after) > 0 && enough(before) && (k > 1 || enough(after)) {
+		early, err := make([]int, len(before)), error(nil)
+		if k > 1 {
+			early, err = eval.StratifiedFolds(folds.Take(r.classes, before), folds.Take(r.patients, before), k, s.Seed)
 		}
-		return of, nil
+		if err == nil {
+			of := slices.Repeat([]int{k}, len(r.all))
+			for n, i := range before {
+				of[i] = early[n]
+			}
+			return of, nil
+		}
 	}
-	k = max(k-1, 2)
-	early, err := eval.StratifiedFolds(folds.Take(r.classes, before), folds.Take(r.patients, before), k, s.Seed)
+	of, err := eval.StratifiedFolds(r.classes, r.patients, s.Folds, s.Seed)
 	if err != nil {
-		return nil, fmt.Errorf("choosing folds before %s: %w", r.latest.Format(time.DateOnly), err)
-	}
-	of := make([]int, len(r.all))
-	for n, i := range before {
-		of[i] = early[n]
-	}
-	for _, i := range after {
-		of[i] = k
+		return nil, fmt.Errorf("choosing folds: %w", err)
 	}
 	return of, nil
 }

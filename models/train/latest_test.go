@@ -87,8 +87,40 @@ func TestFoldsOfTheLatest(t *testing.T) {
 	if err != nil || !slices.Equal(of, want) {
 		t.Errorf("notes without any of the latest are dealt otherwise, error %v", err)
 	}
-	if _, err = bareRows(d.subset(from(d.Rows, d.Rows[799].Arrived))).folds(&s); err == nil {
-		t.Error("no error where one note came before")
+	// A complaint that is new, or had one outcome before, has ordinary folds; so have two folds with one outcome after.
+	for name, c := range map[string]struct {
+		folds  int
+		change func(d *Data)
+	}{
+		"new":         {5, func(d *Data) { d.Rows = d.Rows[799:] }},
+		"one-sided":   {5, func(d *Data) { setOutcomes(d.Rows[:799]) }},
+		"one outcome": {2, func(d *Data) { setOutcomes(d.Rows[800:]) }},
+	} {
+		g := d.subset(from(d.Rows, d.Rows[0].Arrived))
+		c.change(&g)
+		s.Folds = c.folds
+		want, err := eval.StratifiedFolds(g.labels(), patients(g.Rows), s.Folds, s.Seed)
+		if of, failed := bareRows(g).folds(&s); err != nil || failed != nil || !slices.Equal(of, want) {
+			t.Errorf("%s: other folds, error %v, %v", name, err, failed)
+		}
+	}
+	if of, err = bareRows(d).folds(&s); err != nil || slices.Max(of) != 1 || of[799] != 0 || of[800] != 1 {
+		t.Errorf("two folds are others than the earlier and the later notes, error %v", err)
+	}
+}
+
+// TestChoiceThatFails: a sample of one outcome leaves the penalties as they are.
+func TestChoiceThatFails(t *testing.T) {
+	t.Parallel()
+	d := hourly(2 * choiceRows)
+	for i := range d.Rows {
+		d.Rows[i].Text, d.Rows[i].Positive = "fever", i%2 == 1
+	}
+	s := small()
+	s.Method, s.Pieces, s.Text.NGrams, s.Text.MaxDF = BagOfWords, false, 0, 1
+	got, err := readTexts(t.Context(), bareRows(d), s)
+	if err != nil || got.plain {
+		t.Errorf("plain %v, error %v", got != nil && got.plain, err)
 	}
 }
 

@@ -46,7 +46,8 @@ func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
 	s.Text.NGrams = s.nGrams()
 	if chooses {
 		var err error
-		if plain, err = choose(ctx, r.sample(choiceRows), s); err != nil {
+		plain, err = choose(ctx, r.sample(choiceRows), s)
+		if ctx.Err() != nil {
 			return nil, err
 		}
 		if plain {
@@ -63,8 +64,9 @@ func readTexts(ctx context.Context, r *rows, s Settings) (*text, error) {
 
 // choose reports whether notes are predicted better by plain penalties: of single words, whatever their ratio and
 // whether they are findings, and without a bound on denied ones. Held-out notes then have a log loss that is lower by
-// more than twice the standard error of the difference. Both ways predict by words and phrases alone: topics and pieces
-// of words would take most of the time and seldom change the choice.
+// more than twice the standard error of the difference. With an error, such as a sample of one outcome, they are not.
+// Both ways predict by words and phrases alone: topics and pieces of words would take most of the time and seldom
+// change the choice.
 func choose(ctx context.Context, r *rows, s Settings) (plain bool, err error) {
 	s.Method, s.Pieces = BagOfWords, false
 	var losses [2][]float64

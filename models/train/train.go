@@ -428,11 +428,16 @@ type Group struct {
 
 // enough reports whether the group holds so many notes, and so many of each outcome.
 func (g *Group) enough(documents, events int) bool {
-	counts := make([]int, max(len(g.Classes), 2))
-	for _, class := range g.labels() {
+	return len(g.Rows) >= documents && fewest(g.labels(), max(len(g.Classes), 2)) >= events
+}
+
+// fewest returns how many of the labels are of the rarest of so many classes.
+func fewest(labels []int, classes int) int {
+	counts := make([]int, classes)
+	for _, class := range labels {
 		counts[class]++
 	}
-	return len(g.Rows) >= documents && slices.Min(counts) >= events
+	return slices.Min(counts)
 }
 
 // Groups returns the complaints with so many notes, and enough of each outcome to measure predictions by
