@@ -79,8 +79,9 @@ func (o *oneNote) note() (*msg.Note, error) {
 		*field = msg.Some(v)
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Fields)) {
-		if !msg.FieldName(name) {
-			return nil, cli.Usagef("--fields: %q is not a name of letters a to z, digits and underscores", name)
+		if !msg.SiteField(name) {
+			return nil, cli.Usagef("--fields: %q is a field of every note, or not of letters a to z, digits and underscores",
+				name)
 		}
 		n.Fields.Set(name, msg.ParseValue(strings.TrimSpace(o.Fields[name])))
 	}
@@ -300,7 +301,7 @@ func places(p *msg.Prediction, text string) []summand {
 	runes := []rune(text)
 	var all []summand
 	for _, e := range p.Evidence {
-		what := "(rest)"
+		what := "other parts"
 		switch {
 		case e.Other == msg.OtherWords:
 			what = "other words"

@@ -364,14 +364,14 @@ func TestPredictOneNote(t *testing.T) {
 }
 
 // TestPredictSiteFields: a field that the site records moves a prediction in the same way from a message, a file or the
-// command line.
+// command line; a code such as 01 too.
 func TestPredictSiteFields(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	table := strings.Builder{}
 	table.WriteString("visit_id,text,Arrival mode,pain,label\n")
 	for i := range 300 {
-		mode, label := [...]string{"walk", "ambulance", "walk"}[i%3], 0
+		mode, label := [...]string{"01", "02", "01"}[i%3], 0
 		if i%3 == 1 != (i%10 == 0) {
 			label = 1
 		}
@@ -382,23 +382,24 @@ func TestPredictSiteFields(t *testing.T) {
 		"--aux-columns", "Arrival mode:categorical=arrival_mode,pain:numeric")
 	contributions := func(p map[string]any) []any { return p["aux"].([]any) }
 	ambulance := clitest.Object(t, succeed(t, `{"visit_id":"command-line","text":"fall","fields":{"pain":3,`+
-		`"arrival_mode":"ambulance","shoe_size":9}}`, "predict", "--model-dir", store))
+		`"arrival_mode":"02","shoe_size":9}}`, "predict", "--model-dir", store))
 	walk := clitest.Object(t, succeed(t, "", "predict", "--model-dir", store, "--text", "fall", "--fields",
-		"arrival_mode=walk,pain=3"))
+		"arrival_mode=01,pain=3"))
 	if by := ambulance["logit"].(float64) - walk["logit"].(float64); by < 1 {
 		t.Errorf("the arrival mode moves the logit by %v", by)
 	}
 	flags := clitest.Object(t, succeed(t, "", "predict", "--model-dir", store, "--text", "fall", "--fields",
-		"arrival_mode=ambulance,pain=3"))
+		"arrival_mode=02,pain=3"))
 	if d := cmp.Diff(contributions(ambulance), contributions(flags)); d != "" {
 		t.Errorf("flags differ from a message: %s", d)
 	}
 	out := filepath.Join(dir, "out.jsonl")
 	succeed(t, "", "predict", "--model-dir", store, "--out", out, "--input", clitest.File(t, "notes.csv",
-		"visit_id,text,arrival_mode,pain\nv1,fall,ambulance,3\n"))
+		"visit_id,text,arrival_mode,pain\nv1,fall,02,3\n"))
 	if got := clitest.Object(t, string(clitest.Read(t, out))); got["logit"] != ambulance["logit"] {
 		t.Errorf("a file gives the logit %v, a message %v", got["logit"], ambulance["logit"])
 	}
+	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", store, "--text", "fall", "--fields", "age=5"}, "--fields")
 	fail(t, cli.ExitUsage, []string{"predict", "--model-dir", store, "--text", "fall", "--fields", "a b=1"}, "--fields")
 	fail(t, cli.ExitUsage, []string{
 		"train", "--input", in, "--model-dir", store, "--aux-columns",

@@ -143,6 +143,8 @@ func (d *decoder) fields(name string, field func(name string) bool) bool {
 	return d.mistyped(name)
 }
 
+const usualFields = 8 // more take further allocations
+
 // siteFields reads the fields of a note. Nothing in them refuses the note.
 func (d *decoder) siteFields(n *Note) bool {
 	switch d.Peek() {
@@ -156,9 +158,12 @@ func (d *decoder) siteFields(n *Note) bool {
 			}
 			have := n.Fields.Value(name) != Value{}
 			room := have || len(n.Fields) < MaxFields
-			if !fits || len(text) > MaxField || v != (Value{}) && !(FieldName(name) && room) {
+			if !fits || len(text) > MaxField || v != (Value{}) && !(n.siteField(name) && room) {
 				n.FieldsLeftOut = true
 				return ok
+			}
+			if n.Fields == nil && v != (Value{}) {
+				n.Fields = make(Fields, 0, usualFields)
 			}
 			n.Fields.Set(name, v)
 			return ok

@@ -102,6 +102,29 @@ func TestDecodeNote(t *testing.T) {
 	}
 }
 
+// Fields take one allocation, the note and its copy of the data two.
+func TestFieldsAllocateOnce(t *testing.T) {
+	few := []byte(`{"visit_id":"v","text":"x","fields":{"a":1,"b":2,"c":3,"d":"e"}}`)
+	if got := testing.AllocsPerRun(100, func() { _ = DecodeOwnNote(few, new(Note)) }); got > 3 { // with the note
+		t.Errorf("four fields take %v allocations", got)
+	}
+}
+
+// Only a plain decimal is a number: a code such as 01 is a word, as in a message.
+func TestParseValue(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]Value{
+		"": {}, "0": Number(0), "0.5": Number(.5), "4": Number(4), "4.0": Number(4), "-12.25": Number(-12.25),
+		"10": Number(10), "01": Text("01"), "00": Text("00"), "-01": Text("-01"), "01.5": Text("01.5"), "+4": Text("+4"),
+		"1e3": Text("1e3"), "1E5": Text("1E5"), "4.": Text("4."), ".5": Text(".5"), "-": Text("-"), "1.2.3": Text("1.2.3"),
+		"NaN": Text("NaN"), "0x10": Text("0x10"), "4a": Text("4a"),
+	} {
+		if got := ParseValue(s); got != want {
+			t.Errorf("%q is %+v", s, got)
+		}
+	}
+}
+
 // What a site records beside the fields of every note is kept, or left out with a mark; it never refuses the note.
 func TestDecodeFields(t *testing.T) {
 	t.Parallel()
@@ -127,6 +150,7 @@ func TestDecodeFields(t *testing.T) {
 		"another type":         {`{"a":true,"b":[{"c":1}],"c":{"d":{}},"e":1}`, Fields{{"e", Number(1)}}, true},
 		"beyond float64":       {`{"a":1e999,"b":2}`, Fields{{"b", Number(2)}}, true},
 		"another name":         {`{"Pain":7,"a b":1,"":2,"é":3,"ok_1":4}`, Fields{{"ok_1", Number(4)}}, true},
+		"of every note":        {`{"age":999,"site":"x","sex":"f","pain":7}`, Fields{{"pain", Number(7)}}, true},
 		"a word that is large": {`{"a":"` + strings.Repeat("x", MaxField+1) + `"}`, nil, true},
 	} {
 		n := Note{Fields: Fields{{"left_over", Number(1)}}, FieldsLeftOut: true}

@@ -3,6 +3,7 @@ package msg
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,18 +31,23 @@ func FieldName(name string) bool {
 
 // SiteField reports whether an auxiliary column of this name is one of a note's Fields.
 func SiteField(name string) bool {
-	var n Note
+	return new(Note).siteField(name)
+}
+
+// siteField is SiteField without a note to allocate.
+func (n *Note) siteField(name string) bool {
 	return FieldName(name) && n.Number(name) == nil && n.Word(name) == nil
 }
 
-// ParseValue returns the number that s writes, else the text, or null if s is empty. So a level is the same whether a
-// file writes 4 or 4.0 and a message 4.
+var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+
+// ParseValue returns the number that s writes as a plain decimal, else the text, or null if s is empty. So a level is
+// the same whether a file writes 4 or 4.0 and a message 4, and a code such as 01 is a text in both.
 func ParseValue(s string) Value {
 	if s == "" {
 		return Value{}
 	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err == nil && strings.Trim(s, "+-.eE0123456789") == "" {
+	if v, err := strconv.ParseFloat(s, 64); err == nil && decimal.MatchString(s) {
 		return Number(v)
 	}
 	return Text(s)

@@ -107,10 +107,11 @@ func WordNames() []string { return []string{"sex", "site"} }
 // object; a mistyped, absent or unknown schema_version; WrongType of another field (also beyond float64); TooLarge;
 // MissingField for visit_id and text; EmptyText. After an error n must not be used. A patient_id that is a number is
 // read as its digits; one that is longer than MaxField or of another type is read as unknown, since scoring does not
-// need it. Of fields it keeps the first MaxFields that are a FieldName with a number or a text of at most MaxField
+// need it. Of fields it keeps the first MaxFields that are a SiteField with a number or a text of at most MaxField
 // bytes; FieldsLeftOut reports anything else but null.
 //
-// It takes time linear in len(data), and one allocation plus one for each string with a JSON escape.
+// It takes time linear in len(data), one allocation, one for each string with a JSON escape, and one for fields, or more
+// if they are over 8.
 func DecodeNote(data []byte, n *Note) error { return decodeNote(data, n, "") }
 
 // DecodeOwnNote is DecodeNote for a note not from Kafka: an absent schema_version is SchemaVersion.

@@ -231,7 +231,14 @@ func (data *view) note() *msg.Note {
 		switch {
 		case text == "":
 		case strings.HasPrefix(f.Name, msg.FieldsField+"."):
-			n.Fields.Set(strings.TrimPrefix(f.Name, msg.FieldsField+"."), msg.ParseValue(text))
+			v := msg.ParseValue(strings.Replace(text, ",", ".", 1))
+			if _, number := v.Number(); !number {
+				v = msg.Text(text)
+			}
+			if f.want = "at most 4 KiB"; len(text) > msg.MaxField {
+				err = strconv.ErrRange
+			}
+			n.Fields.Set(strings.TrimPrefix(f.Name, msg.FieldsField+"."), v)
 		case f.of != "":
 			*n.Number(f.of), err = number(strings.Replace(text, ",", ".", 1))
 		case f.Name == "bp":

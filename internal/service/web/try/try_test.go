@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
 )
@@ -38,4 +39,23 @@ func TestPage(t *testing.T) {
 		"too long a reason": try(400, "longer than 200 characters", "complaint", strings.Repeat("x", 201)),
 		"too much":          try(400, "too large", "text", strings.Repeat("x", maxForm)),
 	})
+}
+
+// TestSiteFields: what a site records is read as from a message, with a decimal comma too, and has its limit.
+func TestSiteFields(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]msg.Value{
+		"7,5": msg.Number(7.5), "01": msg.Text("01"), "on foot, alone": msg.Text("on foot, alone"),
+	} {
+		data := view{Errors: map[string]string{}, Fields: []field{{Name: "fields.pain", Value: text}}}
+		if got := data.note().Value("pain"); got != want || len(data.Errors) > 0 {
+			t.Errorf("%q is %+v, errors %v", text, got, data.Errors)
+		}
+	}
+	long := view{
+		Errors: map[string]string{}, Fields: []field{{Name: "fields.pain", Value: strings.Repeat("x", msg.MaxField+1)}},
+	}
+	if long.note(); len(long.Errors) != 1 {
+		t.Errorf("too long: errors %v", long.Errors)
+	}
 }
