@@ -19,6 +19,23 @@ const Format = "1"
 // ErrManifest is wrapped by every error about the contents of a manifest.
 var ErrManifest = errors.New("malformed manifest")
 
+// Penalties of words, the value of penalties in Manifest.Head.
+const (
+	Plain   = "plain" // of the lasso
+	ByRatio = "ratio" // by how often a word goes with an outcome; more for what is no finding, and a bound on denials
+)
+
+// Penalties returns the kind of penalties that the coefficients were fitted with, "" if that is not on record.
+func (m *Manifest) Penalties() string {
+	var head struct {
+		Penalties string `json:"penalties"`
+	}
+	if json.Unmarshal(m.Head, &head) != nil {
+		return ""
+	}
+	return head.Penalties
+}
+
 // Manifest says what a model is and where it comes from.
 type Manifest struct {
 	Format           string          `json:"format"` // set by Save

@@ -103,6 +103,10 @@ func TestSystem(t *testing.T) {
 			}
 		}
 	}
+	in.Evaluation.System.Seen = true
+	if r, _, _ = build(t, in); !strings.Contains(card(t, r), "may have learned from these notes") {
+		t.Error("the card does not say that some models may have learned from the notes")
+	}
 	in.Evaluation.System.Own, in.Evaluation.Thresholds = nil, nil
 	if r, _, _ = build(t, in); !strings.HasPrefix(card(t, r), "# Model _other, for every complaint\n\n- At its threshold of 0.475") {
 		t.Errorf("the card of one model begins %.80q", card(t, r))
@@ -165,7 +169,7 @@ func TestLatest(t *testing.T) {
 	in.Evaluation.Kind = report.Latest
 	r, page, _ := build(t, in)
 	for name, text := range map[string]string{"card": card(t, r), "page": string(page)} {
-		if !strings.Contains(text, "coefficients from the earlier ones alone") ||
+		if !strings.Contains(text, "coefficients from the earlier notes;") ||
 			!strings.Contains(text, "evaluation, the latest training notes") || strings.Contains(text, "may be too good") {
 			t.Errorf("the %s does not say where the figures are from", name)
 		}

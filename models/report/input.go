@@ -51,7 +51,8 @@ type Beside struct {
 
 // System says that a report is about all models that are served together, each note predicted by the one that scores it.
 type System struct {
-	Own []string `json:"own_models"` // the models of single complaints; the model of all scores every other note
+	Own  []string `json:"own_models"`     // the models of single complaints; the model of all scores every other note
+	Seen bool     `json:"seen,omitempty"` // some models may have learned from these notes
 }
 
 // Count is what else was counted in the notes.
@@ -82,7 +83,7 @@ type Kind string
 const (
 	OutOfFold Kind = "out_of_fold" // the training notes, by cross-validation
 	Later     Kind = "later"       // notes later than those trained on
-	// Latest is the last of the training notes, predicted from the earlier ones; the model itself learned from all.
+	// Latest is the last of the training notes, predicted with coefficients from the earlier ones; the rest is from all.
 	Latest Kind = "latest"
 )
 

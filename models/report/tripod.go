@@ -47,8 +47,8 @@ func (r *Report) items() []Item {
 			"otherwise it counts as the training mean. A note without a known word gets abstained"},
 		{"12a", "Use of the data", map[Kind]string{
 			Later: "temporal split: evaluated on notes later than training",
-			Latest: "temporal split: the latest training notes, predicted with coefficients from the earlier ones alone; " +
-				"the model itself learned from all",
+			Latest: "temporal split: the latest training notes, predicted with coefficients from the earlier notes; " +
+				"vocabulary, topics, penalty, calibration and threshold are from all",
 			OutOfFold: "cross-validation in folds that never split a patient",
 		}[r.Kind]},
 		{"12b", "Type of model", fmt.Sprintf("%s Settings: %s", r.formula(), settings(m.Head))},

@@ -49,8 +49,8 @@ func (r *Report) warnings() []string {
 			"own from the decision curve.", r.atThreshold(), orElse(r.Manifest.ThresholdRule, "an unrecorded rule"))
 	}
 	if groups := r.overlooked(); groups != "" {
-		add("Of the patients who are admitted it finds less than half as large a share in these groups as in all "+
-			"notes, %s: %s.", shareRange(at.Sensitivity), groups)
+		add("In these groups it finds less than half the share of admissions that it finds overall, %s: %s.",
+			shareRange(at.Sensitivity), groups)
 	}
 	if s := m.CalibrationSlope; s != nil && (s.High < 1 || s.Low > 1) && math.Abs(s.Value-1) > slopeOff {
 		direction := "extreme"
@@ -244,8 +244,8 @@ func (r *Report) measuredOn() string {
 	case r.Kind == Later:
 		return "Measured on " + on + ", all later than training."
 	case r.Kind == Latest:
-		return "Measured on " + on + ", the latest training notes, predicted with coefficients from the earlier ones " +
-			"alone. The model itself learned from all."
+		return "Measured on " + on + ", the latest training notes, predicted with coefficients from the earlier notes; " +
+			"the model itself learned from all."
 	}
 	return "Cross-validated on " + on + ", the training notes themselves."
 }
@@ -256,6 +256,10 @@ func (r *Report) summary() string {
 		return text
 	}
 	text += " The figures are those that patients meet: each note is predicted by the model that scores it."
+	if r.System.Seen {
+		text += " Some models are kept from before and may have learned from these notes; on those of their complaints " +
+			"the figures may be too good."
+	}
 	if own := r.System.Own; len(own) > 0 {
 		text += fmt.Sprintf(" Complaints with a model of their own: %s. The model %s, described here, predicts all "+
 			"others; each model has a card of its own.", strings.Join(own, ", "), r.Manifest.Name)
@@ -294,6 +298,9 @@ func (r *Report) formula() string {
 		features = append(features, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
 	}
 	made := "elastic net"
+	if p := m.Penalties(); p != "" && r.Words > 0 {
+		made += fmt.Sprintf(" with %s penalties", p)
+	}
 	if r.Supervised {
 		made = "supervised factorization: topics and coefficients fitted together to text and outcomes"
 	}

@@ -17,11 +17,16 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundl
 	if err := f.ToBundle(b); err != nil {
 		return nil, err
 	}
+	penalties := bundle.ByRatio
+	if f.plain {
+		penalties = bundle.Plain
+	}
 	record := any(struct {
 		Settings
-		Lambda   float64 `json:"lambda"`
-		Features int     `json:"features"`
-	}{*s, f.Lambda, f.Features})
+		Lambda    float64 `json:"lambda"`
+		Features  int     `json:"features"`
+		Penalties string  `json:"penalties"` // of words: see choose
+	}{*s, f.Lambda, f.Features, penalties})
 	if f.Supervised != nil {
 		record = supervisedRecord(f.Supervised, s)
 	}

@@ -39,9 +39,12 @@ func correct(ctx context.Context, d Data, s Settings, pooled *classifier.Model, 
 	f.Vectorizer, f.Topics, f.Aux = shared.Vectorizer, shared.Topics, shared.Aux
 	texts := r.texts()
 	x := f.Vectorizer.Transform(texts)
+	f.plain = s.plain
 	c := columns{
-		topics: len(head.Beta), words: len(head.Words), pieces: len(head.Grams), aux: r.width,
-		denied: f.Vectorizer.Denied()[:len(head.Words)], style: f.Vectorizer.Style()[:len(head.Words)],
+		topics: len(head.Beta), words: len(head.Words), pieces: len(head.Grams), aux: r.width, plain: s.plain,
+	}
+	if !s.plain {
+		c.denied, c.style = f.Vectorizer.Denied()[:c.words], f.Vectorizer.Style()[:c.words]
 	}
 	var parts []mat.Matrix
 	if f.Topics != nil {

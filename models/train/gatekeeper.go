@@ -26,6 +26,7 @@ type Candidate struct {
 	// Later means that the notes arrived after all that the candidate learned from: they go into its reports.
 	Later bool
 	About report.Data // the outcome and what was left out, for those reports
+	seen  bool        // served models that stay predict some of the notes, and may have learned from them
 }
 
 // Gatekeeper is the only way for a training to change the served models: the gate judges, and it carries the verdict
@@ -130,6 +131,7 @@ func (k *Gatekeeper) Promote(ctx context.Context, c Candidate) (*Promotion, erro
 		c = shown
 	case len(c.staying(before.generation)) > 0:
 		shown.keepServed(before.generation, shown.Probabilities, before.models.probabilities(&shown.Notes))
+		shown.seen = true
 	}
 	notes := gate.Notes{
 		Admitted: labels(c.Notes.Rows), Patients: patients(c.Notes.Rows), Challenger: c.Probabilities, Seen: seen,

@@ -200,3 +200,28 @@ func TestFirstModelIsJudgedOnTheLatest(t *testing.T) {
 		}
 	}
 }
+
+// TestCorrectionsFollowTheChoice: a manifest says how its words were penalized, and a correction has the same penalties
+// as the model that it corrects.
+func TestCorrectionsFollowTheChoice(t *testing.T) {
+	t.Parallel()
+	rows, _ := generated(t, 0, 600)
+	d := Data{Rows: split(rows), Aux: auxColumns()}
+	s := smaller()
+	s.PerComplaint = Always
+	_, pooled, err := Pool(t.Context(), d, s, job())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{bundle.ByRatio, bundle.Plain} {
+		pooled.Model.Manifest.Head = json.RawMessage(`{"penalties":"` + want + `"}`)
+		own, err := pooled.TrainOwn(t.Context(), d, s, job())
+		if err != nil || len(own.Bundles) == 0 {
+			t.Fatalf("%d models, error %v", len(own.Bundles), err)
+		}
+		m := &own.Bundles[0].Manifest
+		if got := m.Penalties(); got != want || !strings.Contains(own.Bundles[0].Card, "with "+want+" penalties") {
+			t.Errorf("penalties %q of a correction, want %q", got, want)
+		}
+	}
+}

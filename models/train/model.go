@@ -45,6 +45,7 @@ type Fitted struct {
 	Alignment       *Alignment     // how the topics got their order; nil without an earlier version
 	Parent          string         // the version before, "" without one
 
+	plain   bool      // see choose
 	logOdds []float64 // out of fold, for yes and no; nil if Supervised is set
 	// correction is the number of coefficients that differ from the model of all complaints; nil if it corrects none.
 	correction *int
@@ -79,7 +80,8 @@ type Data struct {
 	Classes   []string
 	Admission []bool
 	// Latest, unless it is zero, makes the patients who came then or later a part of cross-validation of their own: their
-	// out-of-fold predictions come from earlier notes alone. See HoldLatest.
+	// out-of-fold predictions have coefficients from the earlier notes; vocabulary, topics, penalty, calibration and
+	// threshold are from all. A complaint with too few earlier notes has ordinary folds. See HoldLatest.
 	Latest   time.Time
 	Previous *bundle.Bundle // the version before, from which the topics take their order; nil for none
 	progress Progress       // reports the runs of a cross-validation; may be nil
@@ -323,7 +325,7 @@ func head(ctx context.Context, r *rows, t *text, s *Settings) (*Fitted, error) {
 	}
 	f := &Fitted{
 		Lambda: c.lambda, Features: nonzero(c.beta), SmallestPenalty: c.smallest, Solver: t.solver,
-		Alignment: t.alignment,
+		Alignment: t.alignment, plain: t.plain,
 	}
 	f.Vectorizer, f.Topics, f.Aux = c.vectorizer, t.topics, r.columns
 	if t.topics != nil {

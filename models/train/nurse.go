@@ -10,7 +10,8 @@ import (
 	"github.com/wardcast/wardcast/models/report"
 )
 
-// estimateField is the field that holds the nurse's own estimate of admission: from 0 to 1, or in percent.
+// estimateField is the field that holds the nurse's own estimate of admission: from 0 to 1, or in percent if most are
+// above 1. A wrong one cannot change the meaning of all others.
 const estimateField = "nurse_estimate"
 
 // besideNurse returns how good the nurses' estimates are, a model without them, and fitted, which has them; nil if no
@@ -22,14 +23,17 @@ func (f *Fitted) besideNurse(ctx context.Context, d Data, s Settings) ([]report.
 	}
 	var nurse []float64
 	var asked []int
-	unit := 1.
+	percents, unit := 0, 1.
 	for i, r := range d.Rows {
 		if v, ok := r.Aux[at].Number(); ok {
 			nurse, asked = append(nurse, v), append(asked, i)
 			if v > 1 {
-				unit = 100
+				percents++
 			}
 		}
+	}
+	if 2*percents > len(nurse) {
+		unit = 100
 	}
 	y, who := folds.Take(labels(d.Rows), asked), folds.Take(patients(d.Rows), asked)
 	if n := eval.Positives(y); min(n, len(y)-n) < minClass {

@@ -41,6 +41,25 @@ func TestBesideNurse(t *testing.T) {
 			}
 		}
 	}
+	// One estimate in percent among shares does not make percent of them all.
+	right := 0
+	for i := range rows {
+		v, ok := rows[i].Aux[len(d.Aux)-1].Number()
+		if ok && i > 1 {
+			rows[i].Aux[len(d.Aux)-1] = msg.Number(v / 100)
+		}
+		if ok && rows[i].Positive == (v >= 50 || i == 1) {
+			right++
+		}
+	}
+	fitted, err := Fit(t.Context(), d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mixed, err := fitted.besideNurse(t.Context(), d, s)
+	if err != nil || mixed[0].Accuracy != float64(right)/270 {
+		t.Errorf("with one estimate in percent: %+v, %v; %d are right", mixed, err, right)
+	}
 	none, err := (&Fitted{}).besideNurse(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
 	if err != nil || none != nil {
 		t.Errorf("without the field: %v, %v", none, err)

@@ -93,7 +93,7 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 	notes := byModel(c.Notes.Rows)
 	own, thresholds := c.together(bundles, before)
 	for _, b := range bundles {
-		d, p, at, system := c.Notes, c.Probabilities, thresholds, &report.System{Own: own}
+		d, p, at, system := c.Notes, c.Probabilities, thresholds, &report.System{Own: own, Seen: c.seen}
 		if b.Manifest.Name != bundle.Other {
 			rows := notes[b.Manifest.Name]
 			d.Pooled = false

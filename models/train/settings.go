@@ -113,7 +113,8 @@ type Settings struct {
 	MinEvents    int                    `json:"min_events"`    // notes of each outcome that it needs, at least 10
 	Seed         uint64                 `json:"seed"`
 
-	manyRows int // instead of the constants manyRows and sampledRows, for tests; 0 is neither
+	plain    bool // corrections are penalized as the model of all complaints was: see choose
+	manyRows int  // instead of the constants manyRows and sampledRows, for tests; 0 is neither
 }
 
 // Default returns the settings of `wardcast train` without flags.

@@ -262,9 +262,11 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 		if err != nil {
 			return fmt.Errorf("reading the model of all complaints: %w", err)
 		}
+		s := t.settings
+		s.plain = p.Model.Manifest.Penalties() == bundle.Plain
 		fit = func(i int) func(Data) (*Fitted, error) {
 			return func(d Data) (*Fitted, error) {
-				return correct(ctx, d, t.settings, pooled, folds.Take(p.LogOdds, t.groups[i].At))
+				return correct(ctx, d, s, pooled, folds.Take(p.LogOdds, t.groups[i].At))
 			}
 		}
 	}
