@@ -76,8 +76,8 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 	vocabulary := draft.choose(tallies, patients)
 	if len(vocabulary) == 0 {
 		return nil, fmt.Errorf("%w: of %d terms in %d notes of %d patients none is in at least %d patients "+
-			"and in at most a share of %v of them",
-			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MaxDF)
+			"(%d for common words) and in at most a share of %v of them",
+			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MinCommon, s.MaxDF)
 	}
 	idf := make([]float64, len(vocabulary))
 	for j, t := range vocabulary {

@@ -178,8 +178,8 @@ type Words struct {
 func (w *Words) Pieces() *matrix.CSR { return w.pieces }
 
 // LearnPieces returns a vectorizer that also has the pieces of the words of docs, each in at least MinDF distinct
-// patients or in common words of at least MinCommon, and the words of docs that have pieces. The product of the rows by WordRow, n×W, and Words.Pieces is
-// TransformPieces, in about a tenth of the entries.
+// patients or in common words of at least MinCommon, and the words of docs that have pieces. The product of the rows by
+// WordRow, n×W, and Words.Pieces is TransformPieces, in about a tenth of the entries.
 func (v *Vectorizer) LearnPieces(docs []Document) (*Vectorizer, *Words, error) {
 	all, patients := gather(docs, pieceCount.add,
 		func(texts iter.Seq2[int, string]) pieceCount { return countPieces(v, texts) })

@@ -112,6 +112,7 @@ func TestModels(t *testing.T) {
 	shown := clitest.Object(t, succeed(t, "", "models", "show", "--model-dir", dir, "_other", version, "--output=json"))
 	clitest.WantFields(t, "models show", shown, "version", "sha256", "manifest")
 	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "nobody"}, "nobody")
+	fail(t, cli.ExitUsage, []string{"models", "show", "--model-dir", dir, "--version", version}, "name of a model")
 	fail(t, cli.ExitFailed, []string{"models", "show", "--model-dir", dir, "_other", "2020-01-01T00-00-00Z-000000"},
 		"2020-01-01T00-00-00Z-000000")
 

@@ -100,6 +100,9 @@ func (c *modelsShowCmd) Run(ctx context.Context, d *cli.Deps) error {
 	if c.Which != "" && c.Version != "" {
 		return cli.Usagef("the version is given twice")
 	}
+	if c.Model == "" && c.Version != "" {
+		return cli.Usagef("--version %s needs the name of a model, such as _other", c.Version)
+	}
 	c.Version = cmp.Or(c.Version, c.Which)
 	b, err := c.load(ctx, c.Model)
 	if err != nil {

@@ -79,7 +79,7 @@ func trimmed(names []string) []string {
 
 // head are the flags for text and classifiers that training and evaluation share.
 type head struct {
-	MinDF       int      `name:"min-df" help:"Drop terms that fewer patients have; 0 is 3, and 5, or 10 from 5,000 notes on, for what could be a name." default:"0"`
+	MinDF       int      `name:"min-df" help:"Drop terms that fewer patients have. 0: 3 patients; 5 for possible names (10 from 5,000 notes on)." default:"0"`
 	MaxDF       float64  `name:"max-df" help:"Drop terms that a larger share of the patients has." default:"1"`
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
 	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 is 2, or 1 where cross-validation prefers it or single words are no features." default:"0"`
