@@ -1,6 +1,7 @@
 package textproc
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +29,10 @@ var tags = map[string]string{
 	"sub": "",
 	"a":   "", "body": "\n", "html": "\n", "pre": "\n", "tbody": "\n",
 }
+
+// tag is the inside of one in lower case: its name, with the level of a heading, and attributes with their values.
+// Anything else between < and > is prose: sob <a week, chest pain >3 days.
+var tag = regexp.MustCompile(`^/?(?:([a-z]+)|(h)[1-6])(?:\s+[a-z-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'=]+))*\s*/?$`)
 
 // escapes are those of HL7 version 2.
 var escapes = map[string]string{
@@ -80,15 +85,9 @@ func decode(first byte, name string) (plain string, found bool) {
 		}
 		plain, found = entities[name]
 	case '<':
-		name = strings.TrimPrefix(name, "/")
-		end := strings.IndexFunc(name, func(r rune) bool { return r < 'a' || r > 'z' })
-		if end >= 0 && name[end] != ' ' && name[end] != '/' && !isDigit(name[end]) {
-			return "", false
+		if m := tag.FindStringSubmatch(name); m != nil {
+			plain, found = tags[m[1]+m[2]]
 		}
-		if end >= 0 {
-			name = name[:end]
-		}
-		plain, found = tags[name]
 	default:
 		if len(name) > 3 && name[0] == '.' { // .in+4
 			name = name[:3]

@@ -19,7 +19,11 @@ func TestMarkup(t *testing.T) {
 		{"a &#10; b &#13; c", "a \n b \n c"},
 		{"&a\xffmp; b", "& b"},
 		{"&amp;amp;", "&amp;"},
+		{"<h1 id=a>a</H1><hr/><font color='red' size = 2>b</font>", "\na\n\nb"},
 		// no markup
+		{"sob <a week, chest pain >3 days", "sob <a week, chest pain >3 days"},
+		{"hr <p 60 at rest, syncope, now> 90", "hr <p 60 at rest, syncope, now> 90"},
+		{"<b pain> <i 2> <p/a> <a=b> <h1 2>", "<b pain> <i 2> <p/a> <a=b> <h1 2>"},
 		{"n&v; cough", "n&v; cough"},
 		{"cap refill <2 s > 3", "cap refill <2 s > 3"},
 		{`n\v\d`, `n\v\d`},
