@@ -41,7 +41,7 @@ func (t *Transformer) Parts(dst []Part, contributions []float64) (parts []Part, 
 		for _, share := range t.shares[first:i] {
 			sum += share
 		}
-		if sum == 0 && t.mentions[head].status != Negated {
+		if sum == 0 && !t.mentions[head].isDenial() {
 			continue
 		}
 		parts = slices.Grow(parts, 1)[:len(parts)+1]
@@ -77,6 +77,13 @@ func (t *Transformer) settle() {
 			m.standing = unnamed
 		}
 	}
+}
+
+// isDenial reports whether m denies a concept or a word of the vocabulary: "denies okafor" denies no finding.
+func (m *mention) isDenial() bool {
+	return m.status == Negated && (m.entry != nil || slices.ContainsFunc(m.terms, func(x *term) bool {
+		return slices.Max(x.columns[:]) >= 0
+	}))
 }
 
 // isPart reports whether mention i is a finding that is no number, or belongs to one as is says.

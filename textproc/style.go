@@ -85,7 +85,7 @@ func (v *Vectorizer) Style() []bool {
 		if v.names[text] {
 			return v.terms[text].standing != nameable
 		}
-		return stop || styles().word(v.vocabulary[j].Surface[0], text) != nameable
+		return stop || styles().word(append(v.vocabulary[j].Surface, text)[0], text) != nameable
 	}
 	for j := range style {
 		words := strings.Fields(v.vocabulary[j].Text)

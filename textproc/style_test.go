@@ -89,3 +89,34 @@ func TestPairsOfStyleCountForFindings(t *testing.T) {
 		t.Errorf("pairs are %+v, other %v", parts, other)
 	}
 }
+
+// A saved vocabulary may lack surfaces.
+func TestStyleOfTermsWithoutSurfaces(t *testing.T) {
+	t.Parallel()
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "develop"}, {Text: "hip"}}, []float64{1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]bool{true, false}, v.Style()); d != "" {
+		t.Error(d)
+	}
+}
+
+// A denied word is no part if it is no concept and not in the vocabulary: it may be a name.
+func TestDeniedNamesAreNoParts(t *testing.T) {
+	t.Parallel()
+	v, err := textproc.New(textproc.DefaultSettings(), []textproc.Term{{Text: "hip"}, {Text: "wobbl"}}, []float64{1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := v.Transformer()
+	const text = "denies okafor, fever, wobbling"
+	parts, _ := reader.Parts(nil, make([]float64, len(reader.Row(text).Columns)))
+	var got []string
+	for _, p := range parts {
+		got = append(got, text[p.Start:p.End])
+	}
+	if d := cmp.Diff([]string{"fever", "wobbling"}, got); d != "" {
+		t.Error(d)
+	}
+}
