@@ -50,7 +50,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	}
 	v.speller.deletes = make(map[string][]*word, 5*len(known))
 	for _, w := range known {
-		if w.node != nil || w.class&aside == 0 { // "shows" does not mean "shots"
+		if w.node != nil || w.class&(aside|seeking) == 0 { // "shows" does not mean "shots"
 			v.speller.add(w)
 		}
 	}

@@ -49,7 +49,8 @@ func (t *Transformer) lasting(i, at int, x float64) int {
 func (t *Transformer) lastsSince(i int) bool {
 	const near = 5 // lexemes
 	at := int(t.events[i].lex)
-	return t.is(at, "ago", "last", "years", "yrs", "few") && t.among(at-near, at, beginning)
+	dated := t.is(at, "ago", "last", "years", "yrs", "few") || t.isNumber(at) || t.isClass(at, month)
+	return dated && t.among(at-near, at, beginning)
 }
 
 // elapsed adds a duration in hours of lexemes [i,end), with "ago" behind it, and returns the lexeme after them.

@@ -41,6 +41,7 @@ const (
 	allergy
 	acts // of words, not of surfaces
 	asides
+	seeks
 )
 
 // traits say what follows from an effect besides its change of the scope. They are copied to the events.
@@ -97,6 +98,7 @@ var effectRules = [...]effectRule{
 	allergy:     {name: "allergy", traits: begins | keepsTerm, change: beginAllergies},
 	acts:        {name: "acts", class: acting},
 	asides:      {name: "aside", class: aside},
+	seeks:       {name: "seek", class: seeking},
 }
 
 // effectNamed returns the effect of a name in concepts/status.tsv, or none.
@@ -273,8 +275,8 @@ func doubtNext(t *Transformer, s *scope, i int) {
 	}
 	lex := int(t.events[i].lex)
 	s.uncertain = true
-	s.planned = t.is(lex, "precautions") ||
-		t.is(lex, "if") && (t.is(lex-1, "return", "rtc", "back", "attend") || t.is(lex-3, "return", "back")) // to ed
+	const near = 4 // lexemes: go to the ed if
+	s.planned = t.is(lex, "precautions") || t.is(lex, "if") && t.among(lex-near, lex, seeking)
 }
 
 func doubtBoth(t *Transformer, s *scope, i int) {
@@ -292,6 +294,9 @@ func beginPast(t *Transformer, s *scope, i int) {
 	case t.ownsPast(i):
 		t.backward(i, Historical, true)
 	default:
+		if !t.isListed(int(t.events[i].lex), s.by == denies) { // no fever h/o dm
+			s.settle()
+		}
 		s.history = history{past: true, heading: s.past && s.heading ||
 			t.isMark(int(t.events[i].end), ':') || t.isMark(int(t.events[i].end), '-')}
 		s.kinHistory = s.another
@@ -352,7 +357,12 @@ func nameKin(t *Transformer, s *scope, i int) { s.kin = int(t.events[i].end) }
 
 func giveToKin(t *Transformer, s *scope, i int) {
 	lex := int(t.events[i].lex)
-	own := t.is(lex, "have") && t.is(s.kin-2, "and") || t.is(s.kin-2, "per") // pt and brother have, per mom has
+	and := s.kin - 2 // pt and brother had, she and brother have, pt and her brother have, per mom has
+	if t.isClass(and, filler) {
+		and--
+	}
+	with := t.effectAt(and - 1)
+	own := t.is(and, "per") || t.is(and, "and") && (with == self || t.is(lex, "have") && with != kin)
 	if s.kin >= 0 && lex <= s.kin+1 && !own {
 		s.another, s.family, s.kinHistory = true, false, false
 	}

@@ -56,6 +56,8 @@ func TestEffects(t *testing.T) {
 		{allergy, "allergies: penicillin (rash). cough", "past:allergi,past:penicillin,past:rash,cough"},
 		{asides, "no insurance, cough", "not:insur,cough"},
 		{asides, "no fever, cough", "not:fever,not:cough"},
+		{seeks, "seek care if vomiting, cough", "seek,care,maybe:vomiting,maybe:cough"},
+		{seeks, "pain if vomiting, cough", "pain,maybe:vomiting,cough"},
 	}
 	tested := make(map[effect]bool)
 	reader := newReader(t)

@@ -195,7 +195,8 @@ func (t *Transformer) isNumber(i int) bool {
 
 // effectAt returns the effect of the word at lexeme i, if it is a trigger by itself.
 func (t *Transformer) effectAt(i int) effect {
-	if i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.node == nil || t.lex[i].word.node.entry == nil {
+	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil || t.lex[i].word.node == nil ||
+		t.lex[i].word.node.entry == nil {
 		return none
 	}
 	return t.lex[i].word.node.entry.effect

@@ -58,9 +58,9 @@ func (t *Transformer) names(i int, commas bool) int {
 		switch next := i + 1; {
 		case t.isMark(i, '-') && t.lex[i].glued && t.touchesLetters(next):
 			i += 2
-		case n < most && (commas && t.isUnlisted(i) || t.isUnknown(i) && !t.inflected(i)):
+		case n < most && (commas && t.isGiven(i) || !commas && t.isUnknown(i) && !t.inflected(i)):
 			i, n = next, n+1
-		case n < most && commas && t.isMark(i, ',') && t.isUnlisted(next):
+		case n < most && commas && t.isMark(i, ',') && t.isGiven(next):
 			i, n = next+1, n+1
 		default:
 			return i
@@ -93,6 +93,11 @@ func (t *Transformer) isUnlisted(i int) bool {
 	return !w.listed && !w.stop && len(w.raw) > 1
 }
 
+// isGiven reports whether the word at i may be a name after "Pt:" or a comma: no table has it, and it is not common.
+func (t *Transformer) isGiven(i int) bool {
+	return t.isUnlisted(i) && !t.inflected(i) && (t.lex[i].word == nil || !common().words[t.lex[i].word.raw])
+}
+
 // inflected reports whether the word at i ends like a verb, an adverb or an adjective: Mr Smith unsteady, limping.
 func (t *Transformer) inflected(i int) bool {
 	w := t.lex[i].word
@@ -105,7 +110,7 @@ func (t *Transformer) inflected(i int) bool {
 func (t *Transformer) called(i int) int {
 	at := i + 1
 	if !t.is(i, "name") { // Patient: Sarah Okoro
-		if t.isMark(at, ':') && t.isUnlisted(i+2) {
+		if t.isMark(at, ':') && t.isGiven(i+2) {
 			return t.names(i+3, true)
 		}
 		return i

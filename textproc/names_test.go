@@ -1,6 +1,8 @@
 package textproc
 
 import (
+	"math"
+	"slices"
 	"testing"
 )
 
@@ -31,10 +33,10 @@ func TestNamesHaveNoPieces(t *testing.T) {
 		{"mother Okonowa fell", "mother fell"},
 		{"seen by Wojakowa, fell", "seen by, fell"},
 		{"Mrs Okonowa fell", "fell"},
-		{"NP Wojakowa fell", "np fell"},
-		{"Pt Name: Okonowa, Wojakowa fell", "pt name: fell"},
+		{"NP Wojakowa fell", "fell"},
+		{"Pt Name: Okonowa, Wojakowa fell", "fell"},
 	} {
-		if got, want := sum(c.named), sum(c.bare); c.named[0] != 'N' && c.named[0] != 'P' && got != want {
+		if got, want := sum(c.named), sum(c.bare); got != want {
 			t.Errorf("%q: got %v, without the name %v", c.named, got, want)
 		}
 	}
@@ -48,4 +50,107 @@ func TestNamesHaveNoPieces(t *testing.T) {
 	if sum("okonowa fell") == sum("fell") {
 		t.Error("an unknown word without a cue has no pieces")
 	}
+}
+
+// Names that no note of training has, behind a cue and before a note, hardly move a probability.
+func TestNamesMoveNothing(t *testing.T) {
+	t.Parallel()
+	reader, score := trainSmall(t)
+	surnames := [][2][]string{ // beginnings and ends of five origins
+		{{"Adebo", "Chukwu", "Okon", "Ezen"}, {"wale", "dike", "kwonwa"}},
+		{{"Wojt", "Kowal", "Zielin", "Nowak"}, {"czykowski", "ewicz", "inska"}},
+		{{"Villa", "Esco", "Monte", "Herna"}, {"berrueta", "lobaro", "rquez"}},
+		{{"Ramasu", "Venka", "Krish", "Subra"}, {"mbramani", "tarajan", "namurti"}},
+		{{"Thorn", "Hather", "Wink", "Amble"}, {"thwaite", "sleigh", "worthy"}},
+	}
+	const most, mean = .05, .01
+	var moves []float64
+	for _, origin := range surnames {
+		for _, first := range origin[0] {
+			for _, last := range origin[1] {
+				for cue, bare := range map[string]string{
+					"Mrs ": "", "Dr. ": "", "seen by ": "seen by", "Pt Name: ": "pt", "mother, ": "mother", "RN ": "",
+				} {
+					for _, note := range []string{", knee pain", ", chest pain and syncope"} {
+						move := math.Abs(score(cue+first+last+note) - score(bare+note))
+						if move > most {
+							t.Errorf("%q: the name moves the probability by %.4f", cue+first+last+note, move)
+						}
+						moves = append(moves, move)
+					}
+				}
+			}
+		}
+	}
+	var sum float64
+	for _, m := range moves {
+		sum += m
+	}
+	if got := sum / float64(len(moves)); got > mean {
+		t.Errorf("names move the probability by %.4f in the mean, the largest %.4f", got, slices.Max(moves))
+	}
+	if reader("Kowalinska knee pain") == reader("knee pain") {
+		t.Error("a word without a cue moves nothing, so that the test cannot fail")
+	}
+}
+
+// trainSmall returns the pieces' sum and the probability of a small logistic regression over words and their pieces.
+func trainSmall(t *testing.T) (pieces, score func(note string) float64) {
+	t.Helper()
+	s := DefaultSettings()
+	s.MinDF = 1
+	var docs []Document
+	var texts []string
+	for _, admitted := range []string{
+		"chest pain and syncope", "sepsis, hypotensive", "stroke, slurred speech", "unresponsive, vomiting blood",
+		"collapsed at work, chest pain", "worsening dyspnea", "confused and lethargic", "kowalski okonkwo shaking",
+	} {
+		docs = append(docs, Document{Patient: admitted, Text: admitted})
+		texts = append(texts, admitted)
+	}
+	for _, home := range []string{
+		"knee pain", "twisted ankle", "sore throat", "finger laceration", "medication refill", "itchy rash",
+		"earache since monday", "stubbed toe while walking",
+	} {
+		docs = append(docs, Document{Patient: home, Text: home})
+		texts = append(texts, home)
+	}
+	v, _, err := Fit(docs, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _, err = v.LearnPieces(docs); err != nil {
+		t.Fatal(err)
+	}
+	reader := v.Transformer()
+	words, grams := make([]float64, len(v.Vocabulary())), make([]float64, len(v.Pieces()))
+	logit := func(note string) float64 {
+		row := reader.Row(note)
+		z := reader.PieceSum(grams)
+		for c, j := range row.Columns {
+			z += words[j] * row.Values[c]
+		}
+		return z
+	}
+	probability := func(note string) float64 { return 1 / (1 + math.Exp(-logit(note))) }
+	const rounds, step = 200, .5
+	cut := v.TransformPieces(texts)
+	for range rounds {
+		for i, text := range texts {
+			y := 0.0
+			if i < len(texts)/2 {
+				y = 1
+			}
+			g := step * (y - probability(text))
+			row := reader.Row(text)
+			for c, j := range row.Columns {
+				words[j] += g * row.Values[c]
+			}
+			columns, values := cut.Row(i)
+			for c, j := range columns {
+				grams[j] += g * values[c]
+			}
+		}
+	}
+	return func(note string) float64 { reader.Row(note); return reader.PieceSum(grams) }, probability
 }

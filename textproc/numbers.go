@@ -50,6 +50,10 @@ func (t *Transformer) date(i int) int {
 		return 0
 	}
 	touching := name > i && t.lex[name].glued || t.isNumber(name+1) && t.lex[name+1].glued
+	if name == i && t.isNumber(name+1) && isYear(t.lex[name+1].value) { // mar 2018
+		t.ofYear(i, name+2, t.lex[name+1].value)
+		return name + 2
+	}
 	day, end := i, name+1
 	if name == i {
 		day, end = name+1, name+2
@@ -108,8 +112,7 @@ func (t *Transformer) digits(i int) int {
 	if t.is(next, "over") && t.isNumber(next+1) && isPressure(high, t.lex[next+1].value) {
 		return t.pressure(i, next+2, high, t.lex[next+1].value)
 	}
-	if isYear(l.value) && next == i+1 && (t.is(i-1, "in") || t.dates(i)) { // in 2015, cva 2018
-		t.trigger(i, next, over)
+	if next == i+1 && t.ofYear(i, next, l.value) {
 		return next
 	}
 	if end := t.weeksPregnant(i, next, high); end > 0 {
@@ -142,6 +145,16 @@ func (t *Transformer) numbers(i int) bool {
 
 func isYear(x float64) bool { return x >= 1900 && x < 2100 }
 
+// ofYear gives what stands before the year x of lexemes [from,next), with its month, to the past: in 2015, cva 3/2018,
+// mi in mar 2018. It returns false if there is no year; without "in", it must be that of a disease or a treatment.
+func (t *Transformer) ofYear(from, next int, x float64) bool {
+	if !isYear(x) || !t.is(from-1, "in") && !t.dates(from) {
+		return false
+	}
+	t.trigger(from, next, over)
+	return true
+}
+
 // dates reports whether a year at lexeme i is that of a disease or a treatment straight before it.
 func (t *Transformer) dates(i int) bool {
 	n := len(t.mentions)
@@ -171,8 +184,7 @@ func (t *Transformer) outOfTen(i int) int {
 // (7-8/10).
 func (t *Transformer) fraction(from, at int, a float64) int {
 	b, next := t.lex[at+2].value, at+3
-	if isYear(b) && a <= 12 && t.dates(from) { // cva 03/2018
-		t.trigger(from, next, over)
+	if a <= 12 && t.ofYear(from, next, b) {
 		return next
 	}
 	if t.isMark(next, '/') && t.isNumber(next+1) { // a date
@@ -490,11 +502,13 @@ func (t *Transformer) times(i int) int {
 		return i
 	}
 	low, high, next := t.value(at)
+	if t.isMark(next, '/') && t.isNumber(next+1) { // x 3/7
+		if end := t.lasted(at, next-1, high, t.lex[next+1].value); end > 0 {
+			return end
+		}
+	}
 	if end := t.weeksPregnant(at, next, high); end > 0 {
 		return end
-	}
-	if t.isMark(next, '/') && t.isNumber(next+1) && partsOf[t.lex[next+1].value] != noUnit { // x 2/7
-		return i + 1
 	}
 	if u := t.unitAt(next); u.isTime() || u == pills || u == repeats {
 		if end := t.counted(at, next, low, high); end > 0 {

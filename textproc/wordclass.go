@@ -37,6 +37,7 @@ const (
 	recently   // about today and yesterday
 	function   // of the body: its change is a finding
 	looking    // looks for what follows "for"
+	seeking    // asks for care: an "if" after it begins a list; concepts/status.tsv lists them
 	beginning  // what has lasted since the time after it is not of the past
 	person     // a number of years after it is an age
 	leading    // begins a form that no table of surfaces can hold
@@ -45,12 +46,12 @@ const (
 //go:embed concepts/words.tsv
 var wordsFile string
 
-// The roles and units of concepts/words.tsv, in the order of the constants. The words of acting and aside stand in
-// concepts/status.tsv.
+// The roles and units of concepts/words.tsv, in the order of the constants. The words of acting, aside and seeking
+// stand in concepts/status.tsv.
 const (
 	classNames = "filler separator acting aside falling expecting labouring dating breathed airing repeating taking " +
 		"needled practice shortened month moving tubed lastingCue role naming streets numbered recently " +
-		"function looking beginning person leading"
+		"function looking seeking beginning person leading"
 	unitNames = "seconds minutes hours days weeks months years repeats amount pills litres feet metres storeys " +
 		"milesAnHour kilometresAnHour nothing"
 )
