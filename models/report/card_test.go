@@ -34,7 +34,7 @@ func TestOverlookedGroups(t *testing.T) {
 	if len(found) == 0 || !slices.Contains(found, "age 5–17") {
 		t.Fatalf("overlooked are %q", found)
 	}
-	at := slices.IndexFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "half as large a share") })
+	at := slices.IndexFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "half the share of admissions") })
 	if at < 0 || strings.Count(r.Warnings[at], "; ")+1 != len(found) ||
 		!strings.Contains(string(page), template.HTMLEscapeString(r.Warnings[at])) {
 		t.Fatalf("warnings %q", r.Warnings)
@@ -44,7 +44,7 @@ func TestOverlookedGroups(t *testing.T) {
 			t.Errorf("%q does not name %s", r.Warnings[at], group)
 		}
 	}
-	if r, _, _ := build(t, full(t)); strings.Contains(strings.Join(r.Warnings, " "), "half as large") {
+	if r, _, _ := build(t, full(t)); strings.Contains(strings.Join(r.Warnings, " "), "half the share of admissions") {
 		t.Errorf("a warning without reason: %q", r.Warnings)
 	}
 }

@@ -104,6 +104,7 @@ func TestFoldsOfTheLatest(t *testing.T) {
 			t.Errorf("%s: other folds, error %v, %v", name, err, failed)
 		}
 	}
+	s.Folds = 2
 	if of, err = bareRows(d).folds(&s); err != nil || slices.Max(of) != 1 || of[799] != 0 || of[800] != 1 {
 		t.Errorf("two folds are others than the earlier and the later notes, error %v", err)
 	}
