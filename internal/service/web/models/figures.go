@@ -84,7 +84,8 @@ func (h *room) figures(r *http.Request, b *bundle.Bundle) http.Handler {
 func (data *figuresView) fill(r *report.Report) {
 	m := r.Metrics
 	data.Report, data.Notes = r, map[report.Kind]string{
-		report.Later: "later notes", report.Latest: "of the latest training notes, predicted with coefficients from the earlier notes",
+		report.Later:     "later notes",
+		report.Latest:    "of the latest training notes, predicted with coefficients from the earlier notes",
 		report.OutOfFold: "training notes, by cross-validation",
 	}[r.Kind]
 	data.Measures = []measure{
