@@ -143,28 +143,6 @@ func (t *Transformer) numbers(i int) bool {
 	return true
 }
 
-func isYear(x float64) bool { return x >= 1900 && x < 2100 }
-
-// ofYear gives what stands before the year x of lexemes [from,next), with its month, to the past: in 2015, cva 3/2018,
-// mi in mar 2018. It returns false if there is no year; without "in", it must be that of a disease or a treatment.
-func (t *Transformer) ofYear(from, next int, x float64) bool {
-	if !isYear(x) || !t.is(from-1, "in") && !t.dates(from) {
-		return false
-	}
-	t.trigger(from, next, over)
-	return true
-}
-
-// dates reports whether a year at lexeme i is that of a disease or a treatment straight before it.
-func (t *Transformer) dates(i int) bool {
-	n := len(t.mentions)
-	if n == 0 || t.mentions[n-1].last != int32(i) || t.mentions[n-1].entry == nil {
-		return false
-	}
-	kind := t.mentions[n-1].entry.kind
-	return kind == "history" || kind == "finding" || kind == "treatment"
-}
-
 func (t *Transformer) touchesLetters(i int) bool {
 	return i < len(t.lex) && t.lex[i].glued && t.lex[i].kind == letters
 }
