@@ -108,6 +108,9 @@ func naive(parts *Parts, h *Head, text string, aux []msg.Value) float64 {
 	for i, c := range parts.Aux {
 		number, isNumber := aux[i].Number()
 		level, _ := aux[i].Text()
+		if level == "3" && c.Kind == bundle.Numeric {
+			number, isNumber = 3, true
+		}
 		if isNumber && c.Kind == bundle.Categorical {
 			level = map[float64]string{1: "1", 2: "2", 3: "3"}[number]
 		}

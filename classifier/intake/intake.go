@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,16 +215,18 @@ type Columns struct {
 }
 
 type column struct {
-	*bound                   // nil for all numbers
-	levels []string          // of the model, ascending
-	others map[string]string // the level of each other spelling, folded; nil if levels are taken as they are
+	*bound                    // nil for all numbers
+	numeric bool              // learned as numbers, in any spelling of them, so that 07 is 7
+	levels  []string          // of the model, ascending
+	others  map[string]string // the level of each other spelling, folded; nil if levels are taken as they are
 }
 
 // Columns returns the reader of the values of a model with these columns.
 func (in *Intake) Columns(aux []bundle.AuxColumn) *Columns {
 	c := &Columns{columns: make([]column, len(aux))}
 	for i := range aux {
-		c.columns[i] = column{bound: in.bound(aux[i].Name), levels: aux[i].Levels}
+		numeric := aux[i].Kind == bundle.Numeric
+		c.columns[i] = column{bound: in.bound(aux[i].Name), numeric: numeric, levels: aux[i].Levels}
 		// A complaint comes folded, and the levels are.
 		if aux[i].Kind == bundle.Categorical && aux[i].Name != bundle.ComplaintColumn {
 			c.columns[i].others = in.spellings(&aux[i])
@@ -259,10 +262,13 @@ func (in *Intake) spellings(aux *bundle.AuxColumn) map[string]string {
 	return found
 }
 
-// Value returns the value of column i as the model reads it: null for an implausible number, the level for another
-// spelling of it, else v. It allocates only to grow its buffer, and for a number in a categorical column.
+// Value returns the value of column i as the model reads it: null for an implausible number, the number that a text in
+// a numeric column writes, the level for another spelling of it, else v. It allocates only to grow its buffer, for a number in a categorical column and for a word in a numeric one.
 func (c *Columns) Value(i int, v msg.Value) msg.Value {
 	col := &c.columns[i]
+	if col.numeric {
+		v = asNumber(v)
+	}
 	if x, ok := v.Number(); ok && col.bound != nil && !col.holds(x) {
 		return msg.Value{}
 	}
@@ -280,11 +286,25 @@ func (c *Columns) Value(i int, v msg.Value) msg.Value {
 	return v
 }
 
-// Clean changes the training values of one column as they are to be learned: numbers that cannot be become null, and
-// all spellings of a level become the commonest one among the values. It returns how many values became null.
-func (in *Intake) Clean(field string, values []*msg.Value) (implausible int) {
+// asNumber returns the number that a text writes, else v.
+func asNumber(v msg.Value) msg.Value {
+	if s, ok := v.Text(); ok {
+		if x, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
+			return msg.Number(x)
+		}
+	}
+	return v
+}
+
+// Clean changes the training values of one column as they are to be learned: texts in a numeric column become the
+// numbers that they write, numbers that cannot be become null, and all spellings of a level become the commonest one
+// among the values. It returns how many values became null.
+func (in *Intake) Clean(field string, kind bundle.AuxKind, values []*msg.Value) (implausible int) {
 	b, counts := in.bound(field), map[string]map[string]int{} // by level, then spelling
 	for _, v := range values {
+		if kind == bundle.Numeric {
+			*v = asNumber(*v)
+		}
 		if x, ok := v.Number(); ok && b != nil && !b.holds(x) {
 			*v = msg.Value{}
 			implausible++

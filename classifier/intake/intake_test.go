@@ -97,7 +97,12 @@ func TestColumns(t *testing.T) {
 		{age, number(999), msg.Value{}},
 		{age, number(-1), msg.Value{}},
 		{age, number(math.NaN()), msg.Value{}},
-		{age, text("78"), text("78")},
+		{age, text("78"), number(78)}, // a number in any spelling
+		{age, text("999"), msg.Value{}},
+		{other, text("07"), number(7)},
+		{other, text("1e3"), number(1000)},
+		{other, text("NaN"), text("NaN")},
+		{other, text("high"), text("high")},
 		{age, msg.Value{}, msg.Value{}},
 		{sex, text("F"), text("F")}, // exactly that level, though another of the same meaning is commoner
 		{sex, text("FEMALE"), text("FEMALE")},
@@ -153,42 +158,52 @@ func TestClean(t *testing.T) {
 	number, text := msg.Number, msg.Text
 	for name, c := range map[string]struct {
 		field       string
+		kind        bundle.AuxKind
 		values      []msg.Value
 		want        []msg.Value
 		implausible int
 	}{
 		"age": {
-			"age", []msg.Value{number(78), number(999), {}, number(-1)}, []msg.Value{number(78), {}, {}, {}}, 2,
+			"age", bundle.Numeric,
+			[]msg.Value{number(78), number(999), {}, number(-1)}, []msg.Value{number(78), {}, {}, {}},
+			2,
 		},
-		"acuity as a level": {"acuity", []msg.Value{number(3), number(9)}, []msg.Value{number(3), {}}, 1},
+		"acuity as a level": {
+			"acuity", bundle.Categorical, []msg.Value{number(3), number(9)}, []msg.Value{number(3), {}}, 1,
+		},
 		"the commonest": {
-			"sex",
+			"sex", bundle.Categorical,
 			[]msg.Value{text("F"), text("FEMALE"), text("FEMALE"), text("m"), {}, text("2"), text("1"), text("1")},
 			[]msg.Value{
 				text("FEMALE"), text("FEMALE"), text("FEMALE"), text("1"), {}, text("FEMALE"), text("1"), text("1"),
 			},
 			0,
 		},
-		"the first of equals": {"sex", []msg.Value{text("male"), text("M")}, []msg.Value{text("M"), text("M")}, 0},
+		"the first of equals": {
+			"sex", bundle.Categorical, []msg.Value{text("male"), text("M")}, []msg.Value{text("M"), text("M")}, 0,
+		},
 		"unknown to the table": {
-			"sex",
+			"sex", bundle.Categorical,
 			[]msg.Value{text("zebra"), text("Zebra"), text("Zebra")},
 			[]msg.Value{text("Zebra"), text("Zebra"), text("Zebra")},
 			0,
 		},
 		"without a table": {
-			"site",
+			"site", bundle.Categorical,
 			[]msg.Value{text("A"), text("a"), text("A"), text("F"), text("female")},
 			[]msg.Value{text("A"), text("A"), text("A"), text("F"), text("female")},
 			0,
 		},
-		"no field of a note": {"dose", []msg.Value{number(999)}, []msg.Value{number(999)}, 0},
+		"texts that write numbers": {
+			"pain", bundle.Numeric, []msg.Value{text("07"), text("high")}, []msg.Value{number(7), text("high")}, 0,
+		},
+		"no field of a note": {"dose", bundle.Numeric, []msg.Value{number(999)}, []msg.Value{number(999)}, 0},
 	} {
 		pointers := make([]*msg.Value, len(c.values))
 		for i := range c.values {
 			pointers[i] = &c.values[i]
 		}
-		n := intake.Standard().Clean(c.field, pointers)
+		n := intake.Standard().Clean(c.field, c.kind, pointers)
 		if d := cmp.Diff(c.want, c.values, cmp.AllowUnexported(msg.Value{})); d != "" || n != c.implausible {
 			t.Errorf("%s: %d are missing (-want +got):\n%s", name, n, d)
 		}

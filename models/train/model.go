@@ -103,7 +103,7 @@ func (d *Data) Clean() map[string]int {
 		for i := range d.Rows {
 			values[i] = &d.Rows[i].Aux[a]
 		}
-		if n := d.Intake.Clean(aux.Name, values); n > 0 {
+		if n := d.Intake.Clean(aux.Name, aux.Kind, values); n > 0 {
 			implausible[aux.Name] = n
 		}
 		d.fill(aux, values)
@@ -131,7 +131,7 @@ func (d *Data) fill(aux Aux, values []*msg.Value) {
 			*v = classifier.Said(reader, aux.Name)
 		}
 	}
-	d.Intake.Clean(aux.Name, values)
+	d.Intake.Clean(aux.Name, aux.Kind, values)
 }
 
 // rows holds the data in the form that the stages take.
