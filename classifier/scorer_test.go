@@ -388,7 +388,7 @@ func TestMissingAuxContributesNothing(t *testing.T) {
 		"missing":       {{}, {}},
 		"unknown level": {{}, msg.Text("X")},
 		"empty level":   {{}, msg.Text("")},
-		"wrong types":   {msg.Text("83"), msg.Number(1)},
+		"wrong types":   {msg.Text("old"), msg.Number(1)},
 	} {
 		s.Score("hip pain", aux, &p)
 		for _, a := range p.Aux {

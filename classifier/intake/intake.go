@@ -263,7 +263,8 @@ func (in *Intake) spellings(aux *bundle.AuxColumn) map[string]string {
 }
 
 // Value returns the value of column i as the model reads it: null for an implausible number, the number that a text in
-// a numeric column writes, the level for another spelling of it, else v. It allocates only to grow its buffer, for a number in a categorical column and for a word in a numeric one.
+// a numeric column writes, the level for another spelling of it, else v. It allocates only to grow its buffer, for a
+// number in a categorical column and for a word in a numeric one.
 func (c *Columns) Value(i int, v msg.Value) msg.Value {
 	col := &c.columns[i]
 	if col.numeric {
