@@ -139,7 +139,6 @@ func fitPlatt(logits []float64, positive []bool) bundle.Calibration {
 	return bundle.Calibration{Kind: bundle.Platt, Slope: theta[0], Intercept: theta[1]}
 }
 
-// plattDone reports whether no coefficient changed by plattTolerance.
 func plattDone(step, _ []float64) bool { return floats.Norm(step, math.Inf(1)) < plattTolerance }
 
 // fitIsotonic pools adjacent violators (Zadrozny & Elkan 2002). Each pool becomes one point at the mean of its logits;

@@ -26,7 +26,6 @@ type backlog struct {
 	lag, oldest, held *prometheus.Desc
 }
 
-// waiting is the backlog of one partition.
 type waiting struct {
 	// offsets: next of the first record without an answer, -1 if unknown; end after the last record
 	next, end int64

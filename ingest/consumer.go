@@ -268,7 +268,6 @@ func (c *Consumer) leave(group *kafka.ConsumerGroup) error {
 	}
 }
 
-// membership is the state of a consumer in its group.
 type membership struct {
 	mu     sync.Mutex
 	joined bool      // it has been in a generation, and no lasting error prevents another

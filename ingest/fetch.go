@@ -26,7 +26,6 @@ const (
 	maxReadBytes   = maxRecordBytes + 64<<10 // the same for other readers: dead letters have more headers
 )
 
-// want says what to fetch.
 type want struct {
 	topic     string
 	partition int
@@ -120,7 +119,6 @@ func (c *Client) buffer(size int) []byte {
 	return make([]byte, size)
 }
 
-// release ends the reading of what was fetched.
 func (c *Client) release(f *fetched) {
 	f.records.Reset(nil, nil, recordset.Limits{})
 	c.readers.Put(f.records)

@@ -28,7 +28,6 @@ type generation struct {
 	partitions map[int]*progress
 }
 
-// progress is the progress of one partition.
 type progress struct {
 	next      int64 // offset of the first record without an answer; -1 before the first answer
 	committed int64

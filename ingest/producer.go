@@ -209,7 +209,6 @@ func (r *recordReader) ReadRecord() (*kafka.Record, error) {
 	return &r.record, nil
 }
 
-// buffer is a kafka.Bytes over a slice.
 type buffer struct{ bytes.Reader }
 
 func (b *buffer) bytes(data []byte) kafka.Bytes {

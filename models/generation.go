@@ -103,7 +103,6 @@ func (g *Generation) encode() ([]byte, error) {
 	return data, nil
 }
 
-// parseGeneration reads the file of the generation of that name.
 func parseGeneration(name string, data []byte) (*Generation, error) {
 	if !bundle.OfVersion(name, bundle.FileOf(data).SHA256) {
 		return nil, errors.New("the file was changed: its checksum is not that of its name")

@@ -45,7 +45,6 @@ func (s *Store) Verify(ctx context.Context, progress func(done, total int)) ([]*
 	return v.damaged, v.err
 }
 
-// verification is what Verify finds.
 type verification struct {
 	store    *Store
 	versions map[[2]string]bool // model and version; whether it must be whole

@@ -59,7 +59,6 @@ const (
 	aloneInPast // an item with it stands alone only in a list of the past
 )
 
-// effectRule describes an effect.
 type effectRule struct {
 	name   string // in concepts/status.tsv
 	traits traits

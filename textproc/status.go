@@ -22,7 +22,6 @@ func (s Status) String() string {
 	return [statuses]string{"affirmed", "negated", "uncertain", "historical", "other-person"}[s]
 }
 
-// eventKind is the kind of an event.
 type eventKind uint8
 
 const (

@@ -5,5 +5,4 @@ import porter "github.com/kljensen/snowball/english"
 // Stemmer identifies what stem does.
 const Stemmer = "snowball-porter2 kljensen v0.10.0 (pre-2023)" // Porter2 before Snowball's change of October 2023
 
-// stem returns the stem of a folded word.
 func stem(word string) string { return porter.Stem(word, true) }

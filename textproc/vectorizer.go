@@ -140,7 +140,6 @@ func (v *Vectorizer) setVocabulary(vocabulary []Term, idf []float64, pieces []Pi
 	return v.setPieces(pieces)
 }
 
-// newVectorizer returns a vectorizer without a vocabulary.
 func newVectorizer(s Settings) (*Vectorizer, error) {
 	if err := s.validate(); err != nil {
 		return nil, err

@@ -106,7 +106,6 @@ func (t *Transformer) among(from, to int, c class) bool {
 	return false
 }
 
-// unit is the unit of a number.
 type unit uint8
 
 const (

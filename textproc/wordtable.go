@@ -34,7 +34,6 @@ func (t *table) key(raw []byte) uint64 {
 	return maphash.Bytes(t.seed, raw)
 }
 
-// lookup returns the word with this text, or nil.
 func (t *table) lookup(raw []byte) *word {
 	key := t.key(raw)
 	for i := int(key * t.factor >> t.shift); ; i = (i + 1) & (len(t.slots) - 1) {

@@ -125,7 +125,6 @@ func (c *search) model(keep func(int) bool, threads int) (*quasiNewton, error) {
 	return q, nil
 }
 
-// eachFold calls work for each fold, on several goroutines.
 func (c *search) eachFold(work func(f int) error) error {
 	return eachFold(c.settings.Threads, len(c.models), work)
 }

@@ -282,7 +282,6 @@ func (d *descent) accept() bool {
 	return true
 }
 
-// penalty returns the penalty at a share of the step.
 func (d *descent) penalty(share float64) float64 {
 	var sum float64
 	for _, j := range d.strong {

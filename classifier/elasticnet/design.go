@@ -77,7 +77,6 @@ func (c column) row(entry int) int {
 	return int(c.rows[entry])
 }
 
-// constant reports whether all n values of the column are equal.
 func (c column) constant(n int) bool {
 	var first float64
 	if len(c.values) == n {

@@ -155,7 +155,6 @@ func (s Settings) factors(p int, sums [2][]float64, rows [2]float64) []float64 {
 	return factors
 }
 
-// outside reports whether v is no number ≥ 0.
 func outside(v float64) bool { return !(v >= 0) || math.IsInf(v, 0) }
 
 func (p Problem) check() error {

@@ -37,7 +37,6 @@ func clustered(n int, groups []string) *clusters {
 	return &clusters{of: of, count: count}
 }
 
-// cluster returns the cluster of a row.
 func (c *clusters) cluster(row int) int {
 	if c.of == nil {
 		return row
@@ -84,7 +83,6 @@ func (c *clusters) total(psi func(i int) float64) (between, rows float64) {
 	return between, rows
 }
 
-// correction is G/(G−1) of G clusters.
 func (c *clusters) correction() float64 { return float64(c.count) / float64(c.count-1) }
 
 // variance returns that of a sum whose influence function is ψ,

@@ -24,7 +24,6 @@ type dlqCmd struct {
 	Replay dlqReplayCmd `cmd:"" help:"Send dead letters back to the topic that they came from." example:"wardcast dlq replay --reason no_model --dry-run --config wardcast.yaml"`
 }
 
-// deadLetterFlags choose the stream of the dead letters.
 type deadLetterFlags struct {
 	Config string `help:"Configuration file of serve." required:"" type:"existingfile" placeholder:"FILE"`
 	Of     string `help:"Whose dead letters: notes or responses (to questionnaires)." enum:"notes,responses" default:"notes"`
@@ -57,7 +56,6 @@ func (f *deadLetterFlags) ProvideDeadLetters(d *cli.Deps) (*deadLetterBox, error
 	return &deadLetterBox{Box: deadletter.Box{Client: client, Topic: dead, Logger: d.Log}, source: source}, nil
 }
 
-// filterFlags choose dead letters.
 type filterFlags struct {
 	Reason []msg.Reason `help:"Only these reasons, such as no_model,scoring_failed." placeholder:"REASON"`
 	Since  time.Time    `help:"Only dead letters from this time on." format:"2006-01-02T15:04:05Z07:00" placeholder:"TIME"`

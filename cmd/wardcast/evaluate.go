@@ -170,7 +170,6 @@ func scoreGrid(scores []train.Evaluation, classes bool) *cli.Grid {
 	return grid
 }
 
-// named returns the name of a complaint in messages.
 func named(complaint string) string {
 	if complaint == "" {
 		return "all complaints"

@@ -64,10 +64,8 @@ func (c *factorizeCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return c.Print(d, report, grid)
 }
 
-// significant formats a number with six digits.
 func significant(v float64) string { return fmt.Sprintf("%.6g", v) }
 
-// atLeast returns an error if the value of a flag is below least.
 func atLeast(least int, flag string, value int) error {
 	if value < least {
 		return cli.Usagef("--%s is %d, must be %d or more", flag, value, least)

@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/models/train"
 )
 
-// gateFlags are the flags of commands whose models the gate judges.
 type gateFlags struct {
 	Force bool   `help:"Promote the new models even if the gate refuses them. Requires --why."`
 	Why   string `help:"Why you train or force this model. Recorded in the history." placeholder:"TEXT"`

@@ -25,7 +25,6 @@ type benchCmd struct {
 	Stream benchStreamCmd `cmd:"" help:"Stream notes through a broker. The reference is a bare kafka-go loop that writes messages of the same size." example:"wardcast bench stream --notes 20000"`
 }
 
-// benchInput are the flags for the notes and the models.
 type benchInput struct {
 	classifier.Limits
 	Notes    int    `help:"Number of notes." default:"100000"`

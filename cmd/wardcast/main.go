@@ -71,7 +71,6 @@ type grammar struct {
 
 func main() { os.Exit(cli.Main(run)) }
 
-// run runs a command line and returns its exit code.
 func run(ctx context.Context, process *cli.Process) int {
 	if process.Own {
 		// kafka-go keeps its codecs in global variables. Its default level of snappy takes about twice as long.
@@ -94,7 +93,6 @@ func run(ctx context.Context, process *cli.Process) int {
 	return program.Run(ctx, process)
 }
 
-// supervisedMethods names the supervised methods.
 func supervisedMethods() string { return strings.Join(methods.Supervised(), " and ") }
 
 // defaults returns the variables of the grammar.

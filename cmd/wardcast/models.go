@@ -32,7 +32,6 @@ type modelsCmd struct {
 	Verify   modelsVerifyCmd   `cmd:"" help:"Check every file of the store. Prints the bad ones; the exit code is then 1." example:"wardcast models verify --model-dir models"`
 }
 
-// store is the flag of commands that read a model store.
 type store struct {
 	ModelDir string `help:"Model store: a folder, or a bucket (${stores})." required:"" placeholder:"DIR"`
 }
@@ -72,7 +71,6 @@ func (c *modelsListCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 	return errors.Join(c.Print(d, versions, grid), damage)
 }
 
-// oneVersion are the flags that choose a version.
 type oneVersion struct {
 	store
 	Version string `help:"Version, or a generation that contains it (default: the champion)."`
@@ -232,7 +230,6 @@ func (c *modelsVerifyCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store)
 	return err
 }
 
-// changeFlags are the flags of commands that change the served generation.
 type changeFlags struct {
 	store
 	cli.Output
@@ -248,14 +245,12 @@ type change struct {
 	DryRun bool              `json:"dry_run"`
 }
 
-// request returns the change that the flags request.
 func (c *changeFlags) request(d *cli.Deps, to string) *serving.Request {
 	return &serving.Request{
 		To: to, By: operator(), Why: c.Why, Command: commandLine(d.Args), DryRun: c.DryRun, Logger: d.Log,
 	}
 }
 
-// print prints the change, or with --dry-run the planned one.
 func (c *changeFlags) print(d *cli.Deps, made *serving.Change) error {
 	g, verb, before := made.To, "serving", "nothing"
 	if c.DryRun {
@@ -344,7 +339,6 @@ func measures(s *compare.Side) [3]string {
 	return [3]string{strconv.Itoa(s.Events), cli.Digits(s.LogLoss, 4), cli.Digits(s.AUROC, 3)}
 }
 
-// generations returns the generations to compare.
 func (c *modelsDiffCmd) generations(ctx context.Context, d *cli.Deps,
 	s *models.Store,
 ) (from, to *models.Generation, err error) {
@@ -407,7 +401,6 @@ func short(text string) string {
 	return text
 }
 
-// served prints the generation that was served at a time.
 func (c *modelsHistoryCmd) served(ctx context.Context, d *cli.Deps, s *models.Store) error {
 	g, err := s.ServedAt(ctx, c.At)
 	if err != nil {

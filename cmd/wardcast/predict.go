@@ -39,7 +39,6 @@ type predictCmd struct {
 	intake *intake.Intake
 }
 
-// oneNote are the flags for a note on the command line.
 type oneNote struct {
 	Text      *string           `help:"Score this text." xor:"notes"`
 	Complaint string            `help:"Presenting complaint of --text."`
@@ -152,7 +151,6 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 	return err
 }
 
-// check returns an error for flags that exclude each other.
 func (c *predictCmd) check(note *msg.Note) error {
 	if c.Output == cli.Table && (note == nil || c.Out != "") {
 		return errors.New("--output=table works with --text only")
@@ -231,7 +229,6 @@ func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set,
 	return cli.ErrReported
 }
 
-// explain prints the explanation of a prediction as a table.
 func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) error {
 	if err := msg.DecodeOwnNote(note.AppendJSON(nil), note); err != nil {
 		return fmt.Errorf("reading --text: %w", err)
@@ -316,7 +313,6 @@ func places(p *msg.Prediction, text string) []summand {
 	return all
 }
 
-// sortLargest sorts by |contribution|, the largest first.
 func sortLargest(all []summand) {
 	slices.SortStableFunc(all,
 		func(a, b summand) int { return cmp.Compare(math.Abs(b.contribution), math.Abs(a.contribution)) })

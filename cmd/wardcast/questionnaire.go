@@ -40,7 +40,6 @@ type questionnaireCmd struct {
 	Report       questionnaireReportCmd       `cmd:"" help:"Write the report of a stored model again." example:"wardcast questionnaire report --model fit"`
 }
 
-// answerFlags say where answers are and what their columns mean.
 type answerFlags struct {
 	Input          string   `arg:"" help:"Answers, a row for each participant, with a header: ${formats}." type:"existingfile" name:"file"`
 	Items          []string `help:"Item columns: patterns with * and ?, for example 'q*'. A leading ! excludes: 'q*,!q7'. If every pattern begins with !, they exclude from the codebook's items (default: the items of the codebook)." placeholder:"PATTERN"`
@@ -68,7 +67,6 @@ func (c *codes) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// columns returns the columns that the flags describe.
 func (a *answerFlags) columns(d *cli.Deps) (answers.Columns, error) {
 	c := answers.Columns{
 		Items: a.Items, ID: a.ID, Missing: a.MissingCode, Groups: a.Group, FromLow: a.FromLow,
@@ -108,7 +106,6 @@ func readCodebook(d *cli.Deps, path string, missing []string) ([]questionnaire.I
 	return b.Items, nil
 }
 
-// method is the flag of the commands that learn by one method.
 type method struct {
 	Method string `help:"Method: icqf; fa, exploratory factor analysis; or l1-nmf, non-negative factorization with penalties on scores and loadings." enum:"${questionnaireMethods}" default:"icqf"`
 }
@@ -121,7 +118,6 @@ func (m *method) choose(d *cli.Deps, o *fit.Options, confounds []string) {
 	}
 }
 
-// learning holds the flags of the commands that learn.
 type learning struct {
 	Factors []int     `help:"Number of factors K, or candidates as in 2:20 or 3,5,8; auto searches from 1 to half of the items." type:"ranks" default:"auto" placeholder:"K" usedby:"icqf,fa,l1-nmf,pca"`
 	Beta    []float64 `help:"Weight of the penalties of icqf, or candidates as in 0.1,0.5; auto searches among ${betas}." type:"weights" default:"auto" placeholder:"B" usedby:"icqf"`
@@ -133,7 +129,6 @@ func (l *learning) several(method string) bool {
 	return len(l.Factors) != 1 || method == model.MethodICQF && len(l.Beta) != 1
 }
 
-// options returns the options that the flags describe.
 func (l *learning) options() (fit.Options, error) {
 	return fit.Options{Factors: l.Factors, Betas: l.Beta, Learning: l.Learning, Version: version},
 		cmp.Or(atLeast(1, "max-iter", l.MaxIter), atLeast(1, "partitions", l.Partitions))
@@ -169,14 +164,12 @@ func warnLines(log *slog.Logger, who string, lines []int, message string, facts 
 	warnSome(log, len(lines), message, append(facts, who, len(lines), "lines", firstLines(lines))...)
 }
 
-// warnEach logs each of these warnings.
 func warnEach(log *slog.Logger, message string, warnings []string) {
 	for _, w := range warnings {
 		log.Warn(message, "warning", w) //nolint:sloglint // the callers have constant messages
 	}
 }
 
-// warn logs the remarks about a file.
 func warn(d *cli.Deps, file string, of answers.Remarks) {
 	log := d.Log.With("file", file)
 	if of.FoundID != "" && of.FoundID != answers.DefaultID {
@@ -220,7 +213,6 @@ func warn(d *cli.Deps, file string, of answers.Remarks) {
 	}
 }
 
-// warnUnconverged logs how many fits ran out of updates.
 func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 	warnSome(d.Log, fits, "fits have not converged", "fits", fits, "max_iter", maxIter)
 }
@@ -228,7 +220,6 @@ func warnUnconverged(d *cli.Deps, fits, maxIter int) {
 // lowestAtEnd is the warning about a cross-validation that might choose another candidate among more of them.
 const lowestAtEnd = "the error is lowest at an end of the candidates"
 
-// scoreFlags are the flags of the commands that write scores.
 type scoreFlags struct {
 	StandardErrors bool `help:"Add the number of answers and a standard error for each factor to the scores of icqf, and write the same scores as the score command. The other methods always do so."`
 	MinAnswers     int  `help:"Leave participants with fewer answers out of the table of scores." default:"1" placeholder:"N"`
@@ -242,7 +233,6 @@ func (t *scoreFlags) warn(d *cli.Deps, file string, lines []int) {
 		"min_answers", t.MinAnswers)
 }
 
-// result holds the flags of the commands that write a model.
 type result struct {
 	scoreFlags
 	cli.Output
@@ -291,7 +281,6 @@ func (r *result) learn(ctx context.Context, d *cli.Deps, o *fit.Options, run fun
 	return r.report(d, fitted)
 }
 
-// report prints the fitted model and logs its warnings.
 func (r *result) report(d *cli.Deps, f *model.Fitted) error {
 	s := &f.Summary
 	if s.Status == solver.IterationLimit.String() {

@@ -52,7 +52,6 @@ func (c *questionnaireInvarianceCmd) Run(ctx context.Context, d *cli.Deps, comma
 	return c.Print(d, r, configuralGrid(r), metricGrid(r), difGrid(r))
 }
 
-// marked returns the name of an item, marked if it is reversed.
 func marked(name string, reversed bool) string {
 	if reversed {
 		return name + " (R)"

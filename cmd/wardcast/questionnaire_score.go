@@ -89,7 +89,6 @@ type questionnaireNormsCmd struct {
 	Out         string   `help:"File for the norms, in JSON." required:"" placeholder:"FILE"`
 }
 
-// by returns the variables by which norms are made.
 func (c *questionnaireNormsCmd) by() (by norms.By, err error) {
 	by.Sex = c.Sex
 	switch {
@@ -168,7 +167,6 @@ func (c *questionnaireNormsCmd) Run(_ context.Context, d *cli.Deps) error {
 	return c.Print(d, n, grid)
 }
 
-// withErrors reports whether the scores have standard errors.
 func (c *questionnaireNormsCmd) withErrors() (bool, error) {
 	r, err := table.Open(c.Scores, table.Options{})
 	if err != nil {
@@ -201,7 +199,6 @@ func (c *questionnaireNormsCmd) checkScores(m *model.Model, withErrors bool) err
 		"use its output, or fit with --standard-errors", c.Scores)
 }
 
-// warnOutside logs which participants have no norms.
 func warnOutside(d *cli.Deps, file string, outside []norms.Outside) {
 	for _, o := range outside {
 		warnLines(d.Log, "participants", o.Lines, "participants are outside the norms", "file", file, "reason", o.Reason)

@@ -117,7 +117,6 @@ func (c *retrainCmd) once(ctx context.Context, d *cli.Deps, zone *time.Location)
 	return err
 }
 
-// retrain fills in a job and runs it.
 func (c *retrainCmd) retrain(ctx context.Context, d *cli.Deps, job *retrain.Job,
 	now time.Time,
 ) (_ *retrain.Result, err error) {
@@ -233,7 +232,6 @@ type retrained struct {
 	Missing []string         `json:"missing_shards,omitempty"` // unfinished shards
 }
 
-// judged is a version that the gate judged.
 type judged struct {
 	Model   string `json:"model"`
 	Version string `json:"version"`

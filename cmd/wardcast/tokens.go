@@ -24,7 +24,6 @@ type tokensCmd struct {
 	Output   cli.Format `help:"Format: table, or json with one line per note." enum:"table,json" default:"table" short:"o"`
 }
 
-// tokens are the tokens of one note.
 type tokens struct {
 	Tokens []token `json:"tokens"`
 }
@@ -130,7 +129,6 @@ func concepts(path, dialect string) (*textproc.Concepts, error) {
 	return c, nil
 }
 
-// read returns the tokens of a note.
 func (c *tokensCmd) read(text string, reader *textproc.Transformer) tokens {
 	note := tokens{Tokens: []token{}}
 	var positions []int

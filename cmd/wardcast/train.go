@@ -29,13 +29,11 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// labelled are the flags for labelled notes.
 type labelled struct {
 	notes.Flags
 	Classes []string `help:"Outcomes to predict instead of admitted or not: all labels, with the most common as reference (auto), or a list that begins with the reference. --positive-label then lists the outcomes that count as admitted (default: all except the reference). For ${supervised}." placeholder:"auto|NAME"`
 }
 
-// columns returns the columns that the flags name.
 func (l *labelled) columns() (notes.Columns, error) {
 	columns, err := l.Columns()
 	if err != nil {
@@ -105,7 +103,6 @@ type head struct {
 	ClassWeights string `help:"Weights in ${supervised}: equal for each note (none, the default), or an equal total for each outcome (balanced)." enum:"none,balanced," default:"" placeholder:"none|balanced"`
 }
 
-// apply copies the flags into settings.
 func (h *head) apply(s *train.Settings) error {
 	s.Text.MinDF, s.Text.MaxDF, s.Text.MaxTerms, s.Text.NGrams = h.MinDF, h.MaxDF, h.MaxTerms, h.NGrams
 	s.Text.Status, s.Text.Numbers, s.Text.Spelling = h.Status, h.Numbers, h.Spelling
@@ -160,7 +157,6 @@ func (h *head) only(supervised bool) string {
 	return ""
 }
 
-// warnRidge warns of a ridge of 0.
 func warnRidge(log *slog.Logger, s *train.Settings) {
 	if s.Ridge != nil && *s.Ridge == 0 {
 		log.Warn("a ridge of 0: coefficients grow without bound if the notes separate the outcomes")
@@ -250,7 +246,6 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 	return errors.Join(c.print(d, trained), logPromotion(d.Log, promotion))
 }
 
-// settings returns the settings that the flags describe.
 func (c *trainCmd) settings() (train.Settings, error) {
 	s := train.Default()
 	s.Method, s.WarmStart = train.Method(c.Method), c.WarmStart

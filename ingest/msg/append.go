@@ -58,7 +58,6 @@ const (
 	maxPlain = 1e21
 )
 
-// appendScaled appends m/scale.
 func appendScaled(dst []byte, m uint64, negative bool) []byte {
 	if negative {
 		dst = append(dst, '-')
@@ -146,7 +145,6 @@ func appendInt(dst []byte, name string, v int) []byte {
 	return strconv.AppendInt(append(dst, name...), int64(v), 10)
 }
 
-// appendField appends a text unless it is empty.
 func appendField(dst []byte, name, s string) []byte {
 	if s == "" {
 		return dst
@@ -154,7 +152,6 @@ func appendField(dst []byte, name, s string) []byte {
 	return appendText(dst, name, s)
 }
 
-// appendOptional appends a number unless it is absent.
 func appendOptional(dst []byte, name string, o Optional) []byte {
 	if !o.Set {
 		return dst

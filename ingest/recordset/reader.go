@@ -438,7 +438,6 @@ func (r *Reader) discard(n int64) error {
 	return nil
 }
 
-// messageV1 is a message of v0 or v1.
 type messageV1 struct {
 	attributes byte
 	time       int64

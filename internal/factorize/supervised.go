@@ -55,7 +55,6 @@ type CrossValidation struct {
 	Candidates []smf.Candidate `json:"candidates"`
 }
 
-// supervised reports whether the method learns labels.
 func (o *Options) supervised() bool { return slices.Contains(methods.Supervised(), o.Method) }
 
 // checkSupervised returns the settings of the method that the options give; weights to choose are 0.
@@ -97,7 +96,6 @@ func (o *Options) checkSupervised() (s smf.Settings, err error) {
 	return s, nil
 }
 
-// weight parses a weight, 0 for Auto.
 func weight(name, text string) (float64, error) {
 	if text == Auto {
 		return 0, nil
@@ -140,7 +138,6 @@ type task struct {
 	method     *smf.Method
 }
 
-// loadTask reads labels, auxiliary features and test documents.
 func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	t = &task{settings: s}
 	n, p := x.Dims()
@@ -179,7 +176,6 @@ func (o *Options) loadTask(x mat.Matrix, s smf.Settings) (t *task, err error) {
 	return t, nil
 }
 
-// readData reads labels and auxiliary features of the n documents in input.
 func (o *Options) readData(input string, n int, labels, aux string) (d smf.Data, err error) {
 	if d.Labels, err = readLabels(labels); err != nil {
 		return d, err
@@ -257,7 +253,6 @@ func classes(path string, labels []int) (int, error) {
 	return count, nil
 }
 
-// startHead reads the start coefficients, nil for none.
 func (o *Options) startHead(data smf.Data) (*solver.Head, error) {
 	if o.StartCoefficients == "" && o.StartAux == "" {
 		return nil, nil

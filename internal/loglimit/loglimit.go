@@ -20,7 +20,6 @@ type Limiter struct {
 	kinds map[string]*kind
 }
 
-// kind is one kind of events.
 type kind struct {
 	n     int         // events that no line has reported yet
 	write func(n int) // of the first of them

@@ -59,7 +59,6 @@ func (c *Columns) admission(classes []string) ([]bool, error) {
 	return admitted, nil
 }
 
-// indexLabel returns the index of a label, or -1.
 func indexLabel(all []string, y string) int {
 	return slices.IndexFunc(all, func(other string) bool { return sameLabel(other, y) })
 }

@@ -21,7 +21,6 @@ type Reader struct {
 	known  int // number of header columns when fields was set
 }
 
-// field is a field of a note and its column.
 type field struct{ name, column string }
 
 // Open opens a file of notes; the caller must close it. The columns are those of Read, without the label. A field that

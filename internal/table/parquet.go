@@ -20,7 +20,6 @@ import (
 // batchRows is the number of rows that are decoded at once.
 const batchRows = 128
 
-// parquetRows is rows of a Parquet file.
 type parquetRows struct {
 	columns []parquetColumn // by leaf
 	header  []string

@@ -348,7 +348,6 @@ func (r *Reader) Rows() iter.Seq2[Row, error] {
 	}
 }
 
-// at returns err as an *Error of the file.
 func (r *Reader) at(err error) error {
 	if at, ok := errors.AsType[*Error](err); ok {
 		at.File = r.File

@@ -197,7 +197,6 @@ func (s *separated) next() (Row, error) {
 // maxFields bounds the names of fields in all rows of JSON lines, each of which has a cell in every row.
 const maxFields = 1 << 16
 
-// objects is rows of JSON lines.
 type objects struct {
 	in    *input
 	table *Reader // whose header grows

@@ -234,7 +234,6 @@ func (b *bucket) AddFolder(ctx context.Context, folder string, files map[string]
 	return err
 }
 
-// readAll reads an object of a known size.
 func readAll(object io.Reader, size, limit int64) ([]byte, error) {
 	switch {
 	case size < 0:

@@ -84,7 +84,6 @@ func Generations(ctx context.Context, store *models.Store, from, to *models.Gene
 	return all, nil
 }
 
-// without returns the words that are not among others.
 func without(words, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(others, w) })
 }

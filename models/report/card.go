@@ -40,7 +40,6 @@ const psiNote = "PSI, the population stability index, compares two distributions
 	"above 0.25 much. With few notes chance alone makes it large: a PSI below about twice the PSI by chance shows no " +
 	"change."
 
-// figure returns a number with three decimals, "–" for nil.
 func figure(v *float64) string {
 	if v == nil {
 		return "–"
@@ -48,7 +47,6 @@ func figure(v *float64) string {
 	return wording.Fixed(*v, 3)
 }
 
-// windowRow returns a row of the table of periods.
 func windowRow(name string, w Window) string {
 	patients := "unknown"
 	if w.Patients > 0 {

@@ -102,7 +102,6 @@ func TooGood(a *eval.Assessment) bool { return a != nil && a.AUROC != nil && a.A
 
 func grouped(n int) string { return wording.Grouped(n, ",") }
 
-// counted returns a number, "unknown" for nil.
 func counted(n *int) string {
 	if n == nil {
 		return "unknown"
@@ -110,7 +109,6 @@ func counted(n *int) string {
 	return grouped(*n)
 }
 
-// name returns what the report is about.
 func (r *Report) name() string {
 	switch s := r.System; {
 	case s == nil:
@@ -227,7 +225,6 @@ func (r *Report) InShort() []string {
 	return out
 }
 
-// measuredOn says which notes the figures were measured on.
 func (r *Report) measuredOn() string {
 	w := r.Data.Evaluation
 	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
@@ -267,7 +264,6 @@ func (r *Report) summary() string {
 	return text
 }
 
-// predicts says what the model predicts.
 func (r *Report) predicts() string {
 	of := "all presenting complaints"
 	if c := r.Manifest.Complaint; c != "" {
@@ -345,7 +341,6 @@ func quoted(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// shown returns the subgroups with figures.
 func (r *Report) shown() []Subgroup {
 	return slices.DeleteFunc(slices.Clone(r.Subgroups), func(g Subgroup) bool {
 		return g.Suppressed || g.Metrics == nil || g.Threshold == nil

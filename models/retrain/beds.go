@@ -75,7 +75,6 @@ func (j *Job) fitBeds(ctx context.Context, past *Past, aux []train.Aux, rows []t
 	return r, nil
 }
 
-// history returns the visits of the site.
 func (j *Job) history(past *Past, aux []train.Aux, rows []train.Row, trained *train.Trained) (*beds.History, error) {
 	p, err := trained.Probabilities(train.Data{Rows: rows, Aux: aux, Intake: j.Settings.Intake, Pooled: true})
 	if err != nil {

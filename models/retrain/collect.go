@@ -291,7 +291,6 @@ func (c *collector) again(i int, arrived, recorded int64) {
 	}
 }
 
-// erase removes the row of a visit.
 func (c *collector) erase(id string) {
 	i, ok := c.index[id]
 	if !ok || c.visits[i].row == 0 {

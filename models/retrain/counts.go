@@ -162,7 +162,6 @@ func (r *Read) reasons() string {
 	return strings.Join(names, ", ")
 }
 
-// exclusions returns the notes that were left out, by reason.
 func (c *Counts) exclusions() (all []report.Exclusion) {
 	for _, reason := range []Reason{
 		Undecided, Cancelled, AfterCutOff, BeforeWindow, NoTime, Repeated, Superseded, Erased,

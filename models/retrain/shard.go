@@ -70,7 +70,6 @@ func (r round) sameWork(other round) bool {
 	return r.Settings == other.Settings && r.Notes == other.Notes
 }
 
-// differences names what differs between two rounds.
 func (r round) differences(other round) string {
 	var names []string
 	if r.Settings != other.Settings {

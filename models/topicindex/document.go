@@ -372,7 +372,6 @@ type Version struct {
 	Vocabulary []string // terms, nil for items of a questionnaire, whose forms are read as a note is
 }
 
-// id is the name of the version's document.
 func (o *Origin) id() string { return o.Model + "/" + o.Version }
 
 // describe returns what the index holds of a version in a store.

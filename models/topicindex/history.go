@@ -196,7 +196,6 @@ type weight struct {
 	own, other float64 // sums of |weight|, in their own and in other statuses
 }
 
-// weightIn returns how much terms weigh in a topic.
 func weightIn(t *Topic, terms []string) (sum weight) {
 	for i := range t.Terms {
 		has, w := t.Terms[i].Term, math.Abs(t.Terms[i].Weight)

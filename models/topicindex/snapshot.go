@@ -18,7 +18,6 @@ import (
 	"github.com/wardcast/wardcast/textproc"
 )
 
-// snapshot is an index that is searched.
 type snapshot struct {
 	key   string // of the versions in it
 	index bleve.Index
@@ -37,7 +36,6 @@ type snapshot struct {
 // lockTimeout bounds how long an index may wait for the lock of its file, which nobody holds who only reads.
 const lockTimeout = "1s"
 
-// openSnapshot opens the index in a folder to search it.
 func openSnapshot(path, key string) (s *snapshot, err error) {
 	if err := checkSums(path); err != nil {
 		return nil, err
@@ -162,7 +160,6 @@ func (s *snapshot) close() error {
 	return err
 }
 
-// tokens reads a text as a note.
 func (s *snapshot) tokens(text string) []textproc.Token {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -230,7 +227,6 @@ func parseSource(fields map[string]any) (*source, error) {
 	return src, nil
 }
 
-// term returns a query for the documents that have a word in a field.
 func term(field, word string) *query.TermQuery {
 	q := bleve.NewTermQuery(word)
 	q.SetField(field)

@@ -167,7 +167,6 @@ func place(aux []Aux, column string) int {
 	return slices.IndexFunc(aux, func(a Aux) bool { return a.Name == column })
 }
 
-// value returns the auxiliary value at a place.
 func (r *Row) value(at int) msg.Value {
 	switch at {
 	case missing:

@@ -232,7 +232,6 @@ func (c *Candidate) shown() (Candidate, report.Kind) {
 	}
 }
 
-// record writes the verdict into the evaluation of each model.
 func (c *Candidate) record(v *gate.Verdict) error {
 	for _, b := range c.Bundles {
 		if err := evaluated(b, "verdict", v); err != nil {

@@ -77,7 +77,6 @@ func count(ref *drift.Reference, model *classifier.Model, d Data, at []int) {
 	}
 }
 
-// evaluated adds a field to the evaluation of a version.
 func evaluated(b *bundle.Bundle, field string, value any) error {
 	all := map[string]json.RawMessage{}
 	if len(b.Evaluation) > 0 {

@@ -262,5 +262,4 @@ func leastPatients(n int) int {
 	return 5
 }
 
-// words reports whether single words are features.
 func (s *Settings) words() bool { return s.Words || s.Method == BagOfWords }

@@ -490,7 +490,6 @@ func labels(all []Row) []bool {
 // Positives returns the number of admitted rows.
 func Positives(all []Row) int { return eval.Positives(labels(all)) }
 
-// rarer returns the number of notes of the rarer outcome.
 func rarer(rows []Row) int {
 	n := Positives(rows)
 	return min(n, len(rows)-n)

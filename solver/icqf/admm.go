@@ -61,7 +61,6 @@ type state struct {
 	wideBt, wideRight *mat.Dense
 }
 
-// chunk is the state of a range of rows.
 type chunk struct {
 	answers, a []float64
 	d, next    *mat.Dense // rows×e, of those of the state

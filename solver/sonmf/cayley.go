@@ -223,7 +223,6 @@ func (c *cayleyCurve) form(topics *mat.Dense, tau float64) bool {
 	return true
 }
 
-// traceOfProduct returns tr(A·B) of square matrices.
 func traceOfProduct(a, b *mat.Dense) float64 {
 	k, _ := a.Dims()
 	var sum float64

@@ -82,7 +82,6 @@ func (d *department) send(ctx context.Context, topic string, producer *ingest.Pr
 	return nil
 }
 
-// take returns the outcomes that are due.
 func (d *department) take(now time.Time) (messages []*ingest.Output) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +93,6 @@ func (d *department) take(now time.Time) (messages []*ingest.Output) {
 	return messages
 }
 
-// due is an outcome and the time to send it.
 type due struct {
 	at      time.Time
 	outcome msg.Outcome

@@ -34,7 +34,6 @@ type ledger struct {
 	done    chan struct{}
 }
 
-// version is a version of a model.
 type version struct{ model, version string }
 
 func (l *ledger) sent(visit string) {
@@ -91,7 +90,6 @@ func (l *ledger) take(m *kafka.Message) error {
 	return nil
 }
 
-// total returns the current totals.
 func (l *ledger) total() *Nights {
 	l.mu.Lock()
 	defer l.mu.Unlock()

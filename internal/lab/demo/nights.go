@@ -137,7 +137,6 @@ func RunNights(ctx context.Context, o Options, onNight func(*Night) error) (_ *N
 	return n, nil
 }
 
-// simulation is a run of RunNights.
 type simulation struct {
 	Options
 	generator *synth.Generator
@@ -190,7 +189,6 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	return parts.Wait()
 }
 
-// start starts the scorers and the reader of their predictions.
 func (s *simulation) start(ctx context.Context, parts *errgroup.Group) (all []*app.App, err error) {
 	for range scorers {
 		a, err := app.New(ctx,

@@ -164,7 +164,6 @@ func decision(r *rand.Rand, admitted bool) time.Duration {
 	return time.Duration(median * math.Exp(spread*r.NormFloat64()) * float64(time.Hour)).Truncate(time.Second)
 }
 
-// disposition draws the disposition of a visit.
 func disposition(r *rand.Rand, admitted bool) msg.Disposition {
 	u := r.Float64()
 	switch {

@@ -141,7 +141,6 @@ type visit struct {
 	vitals shift
 }
 
-// said is a phrase of the note.
 type said struct{ topic, phrase int }
 
 // At returns note i, i ≥ 0.
@@ -366,7 +365,6 @@ func (g *Generator) write(v *visit) string {
 	return string(w.b)
 }
 
-// writer builds the text of a note.
 type writer struct {
 	*visit
 	b           []byte
@@ -423,7 +421,6 @@ func (w *writer) text(parts ...string) {
 	}
 }
 
-// one draws one of the texts.
 func (v *visit) one(texts []string) string { return texts[v.IntN(len(texts))] }
 
 // phrase writes a phrase: one alternative of each part, with typing errors.

@@ -220,7 +220,6 @@ func describeField(cells map[string]string, missing *questionnaire.Missing) ([]q
 	return []questionnaire.Item{item}, nil
 }
 
-// choice is a possible answer of a field.
 type choice struct{ code, label string }
 
 // splitChoices reads "1, Never | 2, Often".

@@ -234,7 +234,6 @@ func open(path string) (s *source, err error) {
 	return s, err
 }
 
-// at adds file and line to an error.
 func (s *source) at(line int, err error) error {
 	at, ok := errors.AsType[*table.Error](err)
 	if !ok {
@@ -246,7 +245,6 @@ func (s *source) at(line int, err error) error {
 
 func inColumn(column string, err error) error { return &table.Error{Column: column, Err: err} }
 
-// find returns the index of a column.
 func (s *source) find(name string) (int, error) {
 	at := s.Index(name)
 	if at < 0 {
@@ -266,7 +264,6 @@ func (s *source) places(names []string) (at []int, err error) {
 	return at, nil
 }
 
-// clean returns a trimmed copy of a cell.
 func clean(cell string) string { return strings.Clone(strings.TrimSpace(cell)) }
 
 // SheetColumns says which columns of a table about participants are read.

@@ -161,7 +161,6 @@ func average(answers []float64) float64 {
 	return sum / count
 }
 
-// missing returns the share of missing answers.
 func missing(answers []float64) float64 {
 	return float64(floats.Count(math.IsNaN, answers)) / float64(len(answers))
 }

@@ -332,7 +332,6 @@ func (s *Study) knownOf() []model.Known {
 	return known
 }
 
-// sum adds the numbers up in their order.
 func sum(values []float64) (total float64) {
 	for _, v := range values {
 		total += v

@@ -136,7 +136,6 @@ func (o *Options) check() error {
 	return nil
 }
 
-// run is the state of a comparison.
 type run struct {
 	Result
 	o     *Options
@@ -210,13 +209,11 @@ func members(t *answers.Table, group int) (rows []int) {
 
 func (r *run) items() []int { return linalg.Indices(len(r.study.Items)) }
 
-// missing returns the share of the answers that a group misses.
 func (r *run) missing(group int) float64 {
 	x := r.study.AnswersOf(r.groups[group], r.items())
 	return float64(floats.Count(math.IsNaN, x.RawMatrix().Data)) / float64(len(x.RawMatrix().Data))
 }
 
-// warn fills in the warnings.
 func (r *run) warn() {
 	say := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	for _, g := range r.Groups {

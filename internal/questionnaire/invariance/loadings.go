@@ -55,7 +55,6 @@ const (
 	UnclearFactor = "cannot tell"
 )
 
-// reading returns the reading of a congruence with this p value.
 func reading(congruence, p float64) string {
 	switch {
 	case congruence >= model.EqualCongruence:
@@ -237,7 +236,6 @@ func (r *run) rest(rows, items []int) (*mat.Dense, error) {
 	return rest, err
 }
 
-// compare learns the factors and fills in the result.
 func (r *run) compare(ctx context.Context) error {
 	both, reference, err := r.learn(ctx, &r.o.Options, r.both)
 	if err != nil {

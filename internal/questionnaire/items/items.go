@@ -180,7 +180,6 @@ func Run(ctx context.Context, o Options) (*Analysis, error) {
 	return a, nil
 }
 
-// describe returns the distribution of item j.
 func describe(t *answers.Table, j int, fromLow bool) Item {
 	item := &t.Items[j]
 	known := slices.DeleteFunc(mat.Col(nil, j, t.Answers), math.IsNaN)
@@ -254,7 +253,6 @@ func (o *Options) scale(ctx context.Context, t *answers.Table, items []int) (*sc
 	return s, nil
 }
 
-// finite returns a pointer to v, nil if it is not a finite number.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

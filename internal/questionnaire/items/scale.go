@@ -166,7 +166,6 @@ func feldt(alpha, n float64, p int) *questionnaire.Interval {
 	return &questionnaire.Interval{Low: 1 - (1-alpha)*f.Quantile(1-tail), High: 1 - (1-alpha)*f.Quantile(tail)}
 }
 
-// reliability returns the coefficients of the scale.
 func (s *scale) reliability(ctx context.Context, o *Options) (Reliability, error) {
 	r := Reliability{KMOItems: map[string]*float64{}, OmegaReversed: []string{}, Warnings: []string{}}
 	if len(s.r.Unknown) > 0 {

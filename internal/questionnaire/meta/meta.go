@@ -186,7 +186,6 @@ func readScores(path string, fits []model.FactorFit) (*model.Scores, error) {
 	return s, nil
 }
 
-// missing returns so many missing answers.
 func missing(count int) []float64 { return slices.Repeat([]float64{math.NaN()}, count) }
 
 // theme names the items with the largest loadings on a factor.

@@ -247,7 +247,6 @@ func ReadSHA256(dir string) (string, error) {
 	return digest(sums), nil
 }
 
-// digest returns the SHA-256 of data in hexadecimal.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -401,7 +400,6 @@ func (b *Bootstrap) check(m *Model) error {
 	return nil
 }
 
-// shaped reports whether a table has this number of rows and columns.
 func shaped(table [][]float64, rows, columns int) bool {
 	return len(table) == rows && !slices.ContainsFunc(table, func(row []float64) bool { return len(row) != columns })
 }

@@ -114,7 +114,6 @@ func (m *Model) LoadingsCSV() []byte {
 	return CSV(rows)
 }
 
-// compactCSV returns the compact set as a table.
 func (m *Model) compactCSV() []byte {
 	rows := [][]string{append(
 		[]string{"rank", "questionnaire", "item", "text", "explained", "explained_low", "explained_high"},

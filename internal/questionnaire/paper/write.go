@@ -95,7 +95,6 @@ func (m markup) text(s string) string {
 	}, norm.NFC.String(s)))
 }
 
-// number writes a number.
 func (m markup) number(v float64, digits int) string {
 	return strings.Replace(wording.Fixed(v, digits), wording.Minus, m.minus, 1)
 }

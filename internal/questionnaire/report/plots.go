@@ -16,7 +16,6 @@ import (
 // plotWidth is the width of plots, and longestKey the most letters of a name in their legends.
 const plotWidth, longestKey = 600, 28
 
-// newPlot returns an empty plot.
 func newPlot(title string) *chart.Chart {
 	return &chart.Chart{Title: title, Width: plotWidth, Height: 320, Left: 56, Right: 12, Top: 30, Bottom: 44}
 }

@@ -182,7 +182,6 @@ func few(n int) string {
 	return strconv.Itoa(n)
 }
 
-// number writes a number to three digits, a dash if undefined.
 func number(v questionnaire.Figure) string {
 	if !v.Defined() {
 		return "–"

@@ -118,7 +118,6 @@ type event struct {
 	typ, source, time string
 }
 
-// address sets the key and headers of an answer.
 func address(out *ingest.Output, r *ingest.Record, e *event) {
 	out.Key = r.Key
 	if string(r.Key) != e.id {

@@ -12,7 +12,6 @@ import (
 	"github.com/wardcast/wardcast/internal/meter"
 )
 
-// predictionMetrics describe the predictions.
 type predictionMetrics struct {
 	admit, notAdmit, abstained prometheus.Counter
 	probability, unknown       prometheus.Histogram
@@ -58,7 +57,6 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	}
 }
 
-// observe counts a prediction made at a time.
 func (m *predictionMetrics) observe(p *msg.Prediction, at time.Time) {
 	for _, w := range p.Warnings {
 		if m.warnings[w] == nil {
@@ -81,7 +79,6 @@ func (m *predictionMetrics) observe(p *msg.Prediction, at time.Time) {
 	m.unknown.Observe(1 - p.KnownTermShare)
 }
 
-// responseMetrics describe the responses to one instrument.
 type responseMetrics struct {
 	scored, beyond prometheus.Counter
 	missing        prometheus.Observer
@@ -111,7 +108,6 @@ func (m *responseMetrics) observe(s *msg.Scores) {
 	m.missing.Observe(float64(s.Items-s.Answered) / float64(s.Items))
 }
 
-// modelMetrics describe the models in use.
 type modelMetrics struct {
 	info, created *prometheus.GaugeVec
 	reloads       *prometheus.CounterVec

@@ -89,7 +89,6 @@ func (q *questionnaires) models() []inUse {
 	return all
 }
 
-// list returns the instruments for the pages, by name.
 func (q *questionnaires) list() []pages.Questionnaire {
 	set := *q.set.Load()
 	var all []pages.Questionnaire
@@ -113,7 +112,6 @@ type responseWorker struct {
 	scores   msg.Scores
 }
 
-// scorerOf returns the scorer of an instrument, or nil.
 func (w *responseWorker) scorerOf(name string) *responses.Scorer {
 	in := (*w.set.Load())[name]
 	if in == nil {

@@ -57,7 +57,6 @@ const (
 	shadowUnwritten = "unwritten"
 )
 
-// newShadow returns a shadow without a challenger yet.
 func newShadow(o *Options, t *triage) *shadow {
 	in := meter.New(o.Registry, "wardcast_shadow_")
 	s := &shadow{

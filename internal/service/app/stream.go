@@ -25,7 +25,6 @@ type source interface {
 	generation() string
 }
 
-// inUse is a model that is in use.
 type inUse struct {
 	msg.Model
 	created time.Time

@@ -86,7 +86,6 @@ func (t *topicSearch) run(ctx context.Context) {
 	}
 }
 
-// close ends searches and closes the index.
 func (t *topicSearch) close() {
 	if err := guarded(t.Close); err != nil {
 		t.log.Warn("closing the index of topics", "err", err)

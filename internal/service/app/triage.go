@@ -85,7 +85,6 @@ func (t *triage) renew(ctx context.Context) (bool, []error) {
 	return true, nil
 }
 
-// set returns the generation in use.
 func (t *triage) set() *scoring.Set { return t.current.Load().set }
 
 func (t *triage) generation() string { return t.set().Generation }

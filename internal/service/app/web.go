@@ -109,7 +109,6 @@ func readTokens(h *config.HTTP) ([]httpapi.Token, error) {
 	return tokens, nil
 }
 
-// web serves HTTP.
 type web struct {
 	*listening
 	api     *httpapi.API

@@ -66,7 +66,6 @@ func (m *Monitor) problems(now, before *reading) []Problem {
 	return all
 }
 
-// finding is a problem of a stream.
 type finding struct {
 	kind, text string
 	level      Level

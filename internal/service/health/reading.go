@@ -27,7 +27,6 @@ func (r *reading) of(stream string) *streamValues {
 	return r.streams[stream]
 }
 
-// streamValues are the metrics of one stream.
 type streamValues struct {
 	at         time.Time
 	lag        map[string]float64 // by partition

@@ -70,7 +70,6 @@ type Counts struct {
 	Why  string
 }
 
-// add adds the counts of later lines.
 func (c *Counts) add(d *Counts) {
 	if c.Refused == 0 {
 		c.Line, c.Why = d.Line, d.Why
@@ -133,7 +132,6 @@ type lines struct {
 	workers []lineWorker
 }
 
-// line is a line of a batch.
 type line struct {
 	number int
 	text   []byte
@@ -291,7 +289,6 @@ func Refusal(err error) (code msg.Reason, detail string) {
 	return code, detail
 }
 
-// appendRefusal appends the line of a refused note.
 func appendRefusal(dst []byte, number int, code msg.Reason, detail string) []byte {
 	return fmt.Appendf(dst, `{"line":%d,"error":{"code":"%s","detail":%s}}`+"\n", number, code,
 		msg.Text(detail).AppendJSON(nil))

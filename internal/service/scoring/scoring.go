@@ -139,7 +139,6 @@ func (s *Set) CheckClass(class string) error {
 	return fmt.Errorf("%w %q: the champions predict %q", ErrClass, class, known)
 }
 
-// model returns the model for a complaint, or nil.
 func (s *Set) model(complaint string) *classifier.Model {
 	if m := s.Models[bundle.Slug(complaint)]; m != nil {
 		return m

@@ -155,7 +155,6 @@ func (l *Labels) model(name string) (int32, bool) {
 	return int32(len(l.models) - 1), true
 }
 
-// measure is the result of Measure for one model.
 type measure struct {
 	labelled, admitted, undecided int
 	intercept, slope              *eval.Estimate

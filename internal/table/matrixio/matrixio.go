@@ -128,7 +128,6 @@ type cells struct {
 
 func (c cells) options() table.Options { return table.Options{IsHeader: c.isHeader} }
 
-// missing reports whether a field is a missing answer.
 func (c cells) missing(field string) bool {
 	return field == "" || c.gaps && (field == "." || strings.EqualFold(field, "NA") || strings.EqualFold(field, "NaN"))
 }

@@ -65,7 +65,6 @@ func readNPY(r io.Reader) (mat.Matrix, error) {
 	return x, nil
 }
 
-// npyHeader describes the matrix.
 type npyHeader struct {
 	order         binary.ByteOrder
 	read          func(in io.Reader, order binary.ByteOrder, count int) ([]float64, error)
