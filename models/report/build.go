@@ -28,7 +28,6 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/folds"
-	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -115,9 +114,9 @@ var otherThresholds = []float64{0.1, 0.3, 0.5, 0.2}
 const apart = 0.05 // the least distance of another threshold from the model's own
 
 // Build makes the report. Errors are those of package eval about the predictions.
-func Build(in Input) (*Report, error) {
+func Build(in Input) (r *Report, err error) {
 	m, e := in.Manifest, &in.Evaluation
-	r := &Report{
+	r = &Report{
 		Format: Format, Model: m.Name, Trained: m.CreatedAt, Manifest: m, Topics: in.Topics, Words: in.Words,
 		Pieces: in.Pieces, Terms: in.Terms, Supervised: in.Supervised, Heaviest: in.Heaviest,
 		Correction: in.Correction, Data: in.Data, Kind: e.Kind, System: e.System, Classes: in.Classes,
@@ -141,8 +140,8 @@ func Build(in Input) (*Report, error) {
 	w := &r.Data.Evaluation
 	w.Notes, w.Events = r.Metrics.N, r.Metrics.Positives
 	r.Warnings = r.warnings()
-	r.Items = r.items()
-	return r, nil
+	r.Items, err = r.items()
+	return r, err
 }
 
 // Write draws the report: card.md, report.json and report.html.
@@ -158,14 +157,14 @@ func (r *Report) Write(b *bundle.Bundle) (err error) {
 }
 
 // Judged returns the report of b with the verdict of the gate.
-func Judged(b *bundle.Bundle, v *gate.Verdict) (*Report, error) {
-	r := &Report{Manifest: &b.Manifest}
+func Judged(b *bundle.Bundle, v *gate.Verdict) (r *Report, err error) {
+	r = &Report{Manifest: &b.Manifest}
 	if err := json.Unmarshal(b.Report, r); err != nil {
 		return nil, fmt.Errorf("reading the report of model %q: %w", b.Manifest.Name, err)
 	}
 	r.Verdict = v
-	r.Items = r.items()
-	return r, nil
+	r.Items, err = r.items()
+	return r, err
 }
 
 // Renew returns the report of b on other predictions, with the verdict of the gate. What does not depend on them is
@@ -349,14 +348,8 @@ func (r *Report) JSON() ([]byte, error) {
 //go:embed report.html.tmpl
 var pageTemplate string
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"grouped": grouped, "number": wording.Fixed,
-	"percent": wording.Percent, "ranged": ranged,
-	"share": shareRange, "days": days, "figure": figure,
-	"site":      func(text string) string { return orElse(text, missing) },
+var page = template.Must(template.New("report").Funcs(functions).Funcs(template.FuncMap{
 	"isMissing": func(text string) bool { return orElse(text, missing) == missing },
-	"on":        evaluatedOn,
-	"count":     counted,
 	"field":     func(name, text string) field { return field{name, text} },
 }).Parse(pageTemplate))
 
@@ -366,20 +359,16 @@ type field struct{ Name, Text string }
 // document is what the templates of card and page are given.
 type document struct {
 	*Report
-	Name, Output, Own, Readers, Judged, MeasuredOn, Summary, Formula, Caveat string
-	PerVariable, PSINote, Small, Leaning                                     string
-	Shown                                                                    []Subgroup
-	Style                                                                    template.CSS
-	BaseLogLoss, BaseBrier                                                   float64 // of the base rate
+	Small                  string
+	Shown                  []Subgroup
+	CSS                    template.CSS
+	BaseLogLoss, BaseBrier float64 // of the base rate
 }
 
 func (r *Report) document() *document {
 	m, prevalence := r.Metrics, r.Metrics.Prevalence.Value
 	return &document{
-		Report: r, Name: r.name(), Output: output, Own: r.own(), Readers: r.readers(), Judged: r.judged(),
-		MeasuredOn: r.measuredOn(), Summary: r.summary(), Formula: r.formula(), Caveat: r.caveat(),
-		PerVariable: r.perVariable(), PSINote: psiNote, Small: r.small(), Leaning: r.leaning(),
-		Shown: r.shown(), Style: chart.Style(),
+		Report: r, Small: r.small(), Shown: r.shown(), CSS: chart.Style(),
 		BaseLogLoss: m.LogLoss.Value - m.Knowledge.Value, BaseBrier: prevalence * (1 - prevalence),
 	}
 }

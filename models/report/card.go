@@ -13,12 +13,10 @@ import (
 //go:embed card.md.tmpl
 var cardTemplate string
 
-var card = template.Must(template.New("card").Funcs(template.FuncMap{
-	"grouped": grouped, "number": wording.Fixed, "percent": wording.Percent, "ranged": ranged, "share": shareRange,
-	"figure": figure, "count": counted, "on": evaluatedOn, "orElse": orElse, "plain": plain, "join": strings.Join,
-	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"field":  func(name, text string) string { return fmt.Sprintf("- **%s**: %s", name, orElse(plain(text), missing)) },
-	"window": windowRow,
+var card = template.Must(template.New("card").Funcs(functions).Funcs(template.FuncMap{
+	"plain": plain, "window": windowRow,
+	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"field": func(name, text string) string { return fmt.Sprintf("- **%s**: %s", name, orElse(plain(text), missing)) },
 }).Parse(cardTemplate))
 
 // Card returns card.md, with the sections of CHAI's applied model card version 0.2.
@@ -34,11 +32,6 @@ func (r *Report) Card() (string, error) {
 func plain(text string) string {
 	return strings.NewReplacer("<", "&lt;", "|", `\|`).Replace(strings.Join(strings.Fields(text), " "))
 }
-
-// psiNote explains a PSI. By chance alone at most 5 % exceed twice its mean, if there are nine bins or more.
-const psiNote = "PSI, the population stability index, compares two distributions: below 0.1 little has changed, " +
-	"above 0.25 much. With few notes chance alone makes it large: a PSI below about twice the PSI by chance shows no " +
-	"change."
 
 func figure(v *float64) string {
 	if v == nil {

@@ -1,18 +1,43 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
-	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/gate"
 )
+
+//go:embed words.txt.tmpl
+var wordsTemplate string
+
+// functions are what all templates use.
+var functions = template.FuncMap{
+	"grouped": grouped, "number": wording.Fixed, "percent": wording.Percent, "ranged": ranged, "share": shareRange,
+	"figure": figure, "count": counted, "on": evaluatedOn, "orElse": orElse, "days": days, "leaning": leaning,
+	"join": strings.Join, "site": func(text string) string { return orElse(text, missing) },
+}
+
+var words = template.Must(template.New("words").Funcs(functions).Funcs(template.FuncMap{
+	"quoted": quoted, "several": wording.Count, "settings": settings,
+	"item": func(number, topic string) string { return "\x00" + number + "\x00" + topic + "\x00" },
+}).Parse(wordsTemplate))
+
+// Say returns a text of words.txt.tmpl by its name.
+func (r *Report) Say(name string) (string, error) {
+	var b strings.Builder
+	if err := words.ExecuteTemplate(&b, name, r); err != nil {
+		return "", fmt.Errorf("writing %q: %w", name, err)
+	}
+	return b.String(), nil
+}
 
 // fewEvents and fewPerVariable are the numbers below which a report warns: Riley et al. (2020, BMJ 368) ask for more
 // than the traditional ten events per variable, Collins et al. (2016, Stat. Med. 35(2)) for 100 in a validation.
@@ -67,7 +92,7 @@ func (r *Report) warnings() []string {
 		add("It expects too %s admissions: %s observed for each one expected.", many, ranged(o, 2))
 	}
 	if r.Style != nil && *r.Style > muchStyle {
-		add("Words that are no finding are %s: the model leans on how notes are written.", r.leaning())
+		add("Words that are no finding are %s: the model leans on how notes are written.", leaning(r.Style))
 	}
 	if events := min(m.Positives, m.N-m.Positives); events < fewEvents {
 		add("Only %d of the measured notes have the rarer outcome; a reliable evaluation needs at least %d.", events,
@@ -109,17 +134,6 @@ func counted(n *int) string {
 	return grouped(*n)
 }
 
-func (r *Report) name() string {
-	switch s := r.System; {
-	case s == nil:
-		return "Model " + r.Manifest.Name
-	case len(s.Own) == 0:
-		return "Model " + r.Manifest.Name + ", for every complaint"
-	default:
-		return "All models together: " + r.Manifest.Name + " and those of " + wording.Count(len(s.Own), "complaint")
-	}
-}
-
 // atThreshold begins a sentence about what the thresholds find.
 func (r *Report) atThreshold() string {
 	if r.System != nil && len(r.System.Own) > 0 {
@@ -128,40 +142,13 @@ func (r *Report) atThreshold() string {
 	return fmt.Sprintf("At its threshold of %s the model", wording.Fixed(r.Thresholds[0].Threshold, 3))
 }
 
-// own says whose threshold the first is.
-func (r *Report) own() string {
-	if r.System != nil && len(r.System.Own) > 0 {
-		return r.Manifest.Name + "; here each model's own"
-	}
-	return "the model's own"
-}
-
-// judged returns the verdict of the gate.
-func (r *Report) judged() string {
-	if r.Verdict == nil {
-		return "no gate has judged this version"
-	}
-	return fmt.Sprintf("%s: %s", r.Verdict.Decision, r.Verdict.Reason)
-}
-
-// readers says who has read explanations.
-func (r *Report) readers() string {
-	return orElse(r.Site.ExplanationsReadBy, "nobody with a licence to practise, as far as is on record, neither those "+
-		"of this model nor the sample in docs/explanations.md")
-}
-
 // leaning returns the share of words that are no finding in explanations.
-func (r *Report) leaning() string {
-	if r.Style == nil {
+func leaning(style *float64) string {
+	if style == nil {
 		return "not counted"
 	}
-	return wording.Percent(*r.Style) + " of the three largest parts of explanations"
+	return wording.Percent(*style) + " of the three largest parts of explanations"
 }
-
-// output says what a prediction holds, and what its decision is for.
-const output = "a probability from 0 to 1; the field decision, admit from the threshold on and not_admit below it: a " +
-	"mark to sort lists and count beds by, not a decision about a patient; and the parts of the note that moved the " +
-	"probability, which add up to the logit exactly"
 
 func ranged(e *eval.Estimate, digits int) string {
 	if e == nil {
@@ -223,114 +210,6 @@ func (r *Report) InShort() []string {
 	add("Its log loss is %s; that of always predicting the share of admissions, %s, is %s.", ranged(&m.LogLoss, 4),
 		wording.Percent(m.Prevalence.Value), wording.Fixed(m.LogLoss.Value-m.Knowledge.Value, 4))
 	return out
-}
-
-func (r *Report) measuredOn() string {
-	w := r.Data.Evaluation
-	on := fmt.Sprintf("%s notes with %s admissions", grouped(w.Notes), grouped(w.Events))
-	if w.Patients > 0 && w.Patients < w.Notes {
-		on += fmt.Sprintf(", of %s patients", grouped(w.Patients))
-	}
-	if period := days(w); period != "" {
-		on += ", " + period
-	}
-	switch {
-	case r.Kind == Later && r.Manifest.Recalibrated != nil:
-		return "Measured on " + on +
-			", all later than training. The recalibration of each note comes from notes of other patients."
-	case r.Kind == Later:
-		return "Measured on " + on + ", all later than training."
-	case r.Kind == Latest:
-		return "Measured on " + on + ", the latest training notes, predicted with coefficients from the earlier notes; " +
-			"the model itself learned from all."
-	}
-	return "Cross-validated on " + on + ", the training notes themselves."
-}
-
-func (r *Report) summary() string {
-	text := r.predicts()
-	if r.System == nil {
-		return text
-	}
-	text += " The figures are those that patients meet: each note is predicted by the model that scores it."
-	if r.System.Seen {
-		text += " Some models are kept from before and may have learned from these notes; on those of their complaints " +
-			"the figures may be too good."
-	}
-	if own := r.System.Own; len(own) > 0 {
-		text += fmt.Sprintf(" Complaints with a model of their own: %s. The model %s, described here, predicts all "+
-			"others; each model has a card of its own.", strings.Join(own, ", "), r.Manifest.Name)
-	}
-	return text
-}
-
-func (r *Report) predicts() string {
-	of := "all presenting complaints"
-	if c := r.Manifest.Complaint; c != "" {
-		of = "the presenting complaint " + strconv.Quote(c)
-	}
-	if c := r.Manifest.Classes; len(c) > 0 {
-		return fmt.Sprintf("Probability of each outcome of a patient in the emergency department, from the triage "+
-			"note, for %s. The outcomes are %s; log-odds are against %q. Counted as admitted: %s.",
-			of, quoted(c), c[0], quoted(r.Manifest.AdmissionClasses))
-	}
-	return fmt.Sprintf(
-		"Probability that a patient in the emergency department is admitted, from the triage note, for %s.", of)
-}
-
-func (r *Report) formula() string {
-	m := r.Manifest
-	var features []string
-	if r.Topics > 0 || r.Words == 0 {
-		features = append(features, fmt.Sprintf("%d topics (%s)", r.Topics, m.Method))
-	}
-	if r.Words > 0 {
-		features = append(features, grouped(r.Words)+" single words")
-	}
-	if r.Pieces > 0 {
-		features = append(features, grouped(r.Pieces)+" pieces of words")
-	}
-	for _, a := range m.Aux {
-		features = append(features, fmt.Sprintf("%s (%s)", a.Name, a.Kind))
-	}
-	made := "elastic net"
-	if p := m.Penalties(); p != "" && r.Words > 0 {
-		made += fmt.Sprintf(" with %s penalties", p)
-	}
-	if r.Supervised {
-		made = "supervised factorization: topics and coefficients fitted together to text and outcomes"
-	}
-	if r.Correction != nil {
-		made += fmt.Sprintf(" that corrects %s of the coefficients of %s, the model of all complaints",
-			grouped(*r.Correction), bundle.Other)
-	}
-	return fmt.Sprintf("Logistic regression (%s) on %s. Vocabulary of %s terms, %s rows. Calibration: %s.", made,
-		strings.Join(features, ", "), grouped(r.Terms), m.Weighting, m.Calibration.Kind)
-}
-
-// perVariable returns the events for each coefficient, in words.
-func (r *Report) perVariable() string {
-	switch {
-	case r.Correction != nil && *r.Correction == 0:
-		return "none: only the intercept differs"
-	case r.Correction != nil:
-		return fmt.Sprintf("%s, counting only the %s coefficients that differ from those of %s",
-			wording.Fixed(r.EventsPerVariable, 1), grouped(*r.Correction), bundle.Other)
-	}
-	return wording.Fixed(r.EventsPerVariable, 1)
-}
-
-// caveat says what had seen the notes that training held out; "" for later notes.
-func (r *Report) caveat() string {
-	switch {
-	case r.Kind == Later:
-		return ""
-	case r.Supervised:
-		return "The vocabulary was learned with the text of these notes, topics and coefficients without; the weights " +
-			"of the factorization, calibration and threshold were chosen by cross-validation on all training notes."
-	}
-	return "Vocabulary and topics were learned with the text of these notes, never with their outcomes; penalty, " +
-		"calibration and threshold were chosen by cross-validation on all training notes."
 }
 
 func quoted(names []string) string {
