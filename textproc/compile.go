@@ -56,7 +56,7 @@ func (v *Vectorizer) compile(c *Concepts) error {
 	}
 	for name := range v.names {
 		for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r < 'a' || r > 'z' }) {
-			if w := v.keep(part); w.standing == nameable {
+			if w := v.keep(part); w.standing < light {
 				v.terms[name].words = append(v.terms[name].words, w)
 			}
 		}

@@ -15,68 +15,49 @@ type Part struct {
 }
 
 // Parts distributes the contributions of the last Row over the note: contributions[c] of column row.Columns[c] goes in
-// equal shares to its occurrences, a phrase's in equal shares to the findings that it spans, and the contribution of
-// the pieces of a word in the last PieceSum to the word. What is no finding (see concepts/style.tsv) is no part, unless
-// it belongs to the finding beside it; other is its sum. A denial straight before a denied finding is in its part. The
-// parts are in the order of the note, do not overlap, since tokens do not, and add up, with other, to Σ contributions +
-// PieceSum but for rounding. They are appended to dst[:0], whose memory is reused.
+// equal shares to its occurrences, a pair's in equal shares to the findings that it spans, and the contribution of the
+// pieces of a word in the last PieceSum to the word. A part is a group; other is the sum of all words that
+// are in none. A denial straight before a denied finding is in its part. The parts are in the order of the note,
+// do not overlap, since groups do not, and add up, with other, to Σ contributions + PieceSum but for rounding. They are
+// appended to dst[:0], whose memory is reused.
 func (t *Transformer) Parts(dst []Part, contributions []float64) (parts []Part, other float64) {
-	t.settle()
+	t.gather()
 	t.share(contributions)
 	parts = dst[:0]
-	for i, end := 0, 0; i < len(t.mentions); {
-		if t.mentions[i].standing == unnamed {
-			other += t.shares[i]
-			i++
+	at, end := 0, 0
+	for _, p := range t.groups {
+		for ; at < p.from; at++ {
+			other += t.shares[at]
+		}
+		sum := 0.0
+		for ; at < p.to; at++ {
+			sum += t.shares[at]
+		}
+		if p.bare {
+			other += sum
 			continue
 		}
-		first, sum := i, 0.0
-		for t.mentions[i].standing == withNext {
-			i++
-		}
-		head := i
-		for i++; i < len(t.mentions) && t.mentions[i].standing == withLast; {
-			i++
-		}
-		for _, share := range t.shares[first:i] {
-			sum += share
-		}
-		if sum == 0 && !t.mentions[head].isDenial() {
+		if sum == 0 && !t.mentions[p.head].isDenial() {
 			continue
 		}
 		parts = slices.Grow(parts, 1)[:len(parts)+1]
-		p := &parts[len(parts)-1] // the memory of its terms is used again
-		*p = Part{
-			Start: t.startOf(first, end), End: int(t.mentions[i-1].end), Contribution: sum, Terms: p.Terms[:0],
-			Status: t.mentions[head].status, Printable: true,
+		part := &parts[len(parts)-1] // the memory of its terms is used again
+		*part = Part{
+			Start: t.startOf(p.from, end), End: int(t.mentions[p.to-1].end), Contribution: sum,
+			Terms: part.Terms[:0], Status: t.mentions[p.head].status, Printable: true,
 		}
-		end = p.End
-		t.describe(p, &t.mentions[head])
-		for k := first; k < i; k++ {
-			if k != head {
-				t.describe(p, &t.mentions[k])
+		end = part.End
+		t.describe(part, p.head)
+		for i := p.from; i < p.to; i++ {
+			if i != p.head && t.mentions[i].standing < linking {
+				t.describe(part, i)
 			}
 		}
 	}
+	for _, share := range t.shares[at:] {
+		other += share
+	}
 	return parts, other
-}
-
-// settle fills in the standing of each mention. A side or a direction that touches no finding belongs to none.
-func (t *Transformer) settle() {
-	for i := range t.mentions {
-		m := &t.mentions[i]
-		m.standing = t.standing(m)
-		if m.standing == withLast && !(i > 0 && t.isPart(i-1, withLast) && t.mentions[i-1].last == m.first) {
-			m.standing = unnamed
-		}
-	}
-	for i := len(t.mentions) - 1; i >= 0; i-- {
-		m := &t.mentions[i]
-		if m.standing == withNext &&
-			!(i+1 < len(t.mentions) && t.isPart(i+1, withNext) && t.mentions[i+1].first == m.last) {
-			m.standing = unnamed
-		}
-	}
 }
 
 // isDenial reports whether m denies a concept or a word of the vocabulary: "denies okafor" denies no finding.
@@ -84,12 +65,6 @@ func (m *mention) isDenial() bool {
 	return m.status == Negated && (m.entry != nil || slices.ContainsFunc(m.terms, func(x *term) bool {
 		return slices.Max(x.columns[:]) >= 0
 	}))
-}
-
-// isPart reports whether mention i is a finding that is no number, or belongs to one as is says.
-func (t *Transformer) isPart(i int, is standing) bool {
-	m := &t.mentions[i]
-	return m.measure == nil && (m.standing == nameable || m.standing == is)
 }
 
 // share fills in what each mention adds.
@@ -103,23 +78,27 @@ func (t *Transformer) share(contributions []float64) {
 			t.shares[h.from] += share
 			continue
 		}
-		least := unnamed // to take part
-		touched := 0
+		findings := 0
 		for i := h.from; i <= h.to; i++ {
-			switch m := &t.mentions[i]; {
-			case m.measure != nil:
-			case m.standing == nameable && least != nameable:
-				least, touched = nameable, 1
-			case m.standing == nameable || least != nameable:
-				touched++
+			if t.isFinding(i) {
+				findings++
 			}
 		}
+		touched := findings
+		if findings == 0 {
+			touched = int(h.to - h.from + 1)
+		}
 		for i := h.from; i <= h.to; i++ {
-			if m := &t.mentions[i]; m.measure == nil && (m.standing == nameable || least != nameable) {
+			if findings == 0 || t.isFinding(i) {
 				t.shares[i] += share / float64(touched)
 			}
 		}
 	}
+}
+
+// isFinding reports whether mention i gets a share of a pair.
+func (t *Transformer) isFinding(i int32) bool {
+	return t.mentions[i].standing <= place && t.mentions[i].measure == nil
 }
 
 // startOf returns the byte of the note at which a part begins with a mention, or with the denial straight before it,
@@ -142,14 +121,10 @@ func (t *Transformer) startOf(i, end int) int {
 	return int(m.start)
 }
 
-// describe adds the terms of a mention to a part, and whether it is printable.
-func (t *Transformer) describe(p *Part, m *mention) {
-	known := true
-	for k := m.first; k < m.last && m.measure == nil; k++ {
-		// "Foote" has the stem of "foot" and is a name
-		w := t.lex[k].word
-		known = known && (t.lex[k].kind != letters || w != nil && (w.shared || w.standing != nameable))
-	}
+// describe adds the terms of mention i to a part, and whether it is printable.
+func (t *Transformer) describe(p *Part, i int) {
+	m := &t.mentions[i]
+	known := t.isKnown(m)
 	p.Printable = p.Printable && known
 	for _, x := range m.terms {
 		if known || m.entry != nil {
@@ -157,3 +132,20 @@ func (t *Transformer) describe(p *Part, m *mention) {
 		}
 	}
 }
+
+// isKnown reports whether m is written in words of the tables or of several patients, or is a measurement. "Foote" has
+// the stem of "foot" and is a name.
+func (t *Transformer) isKnown(m *mention) bool { return t.all(m, (*word).isKnown) }
+
+// isCommon reports whether m is known, or written in words that are hardly names.
+func (t *Transformer) isCommon(m *mention) bool {
+	return t.all(m, func(w *word) bool { return w.isKnown() || common().words[w.raw] })
+}
+
+func (t *Transformer) all(m *mention, is func(w *word) bool) bool {
+	return m.measure != nil || !slices.ContainsFunc(t.lex[m.first:m.last], func(l lexeme) bool {
+		return l.kind == letters && (l.word == nil || !is(l.word))
+	})
+}
+
+func (w *word) isKnown() bool { return w.shared || w.standing != nameable }

@@ -392,7 +392,7 @@ func TestNamesArePositions(t *testing.T) {
 			t.Errorf("%q has the terms %q", text[p.Start:p.End], p.Terms)
 		}
 	}
-	if d := cmp.Diff([]string{"foot", "pain"}, printed); d != "" {
+	if d := cmp.Diff([]string{"foot pain"}, printed); d != "" {
 		t.Errorf("printed: %s", d)
 	}
 }

@@ -15,9 +15,13 @@ type standing uint8
 
 const (
 	nameable standing = iota // a finding, measure, mechanism, drug, place or function of the patient
+	apart                    // the same, and joins no other: er
+	place                    // of the body
+	bare                     // no finding, unless it touches one: witnessed
+	light                    // a verb that says nothing without what it touches: given apap; style alone
+	beside                   // a side, degree or particle, which counts for what it touches, and is style alone
+	linking                  // may stand inside a phrase: of, on
 	unnamed                  // none of them
-	withNext                 // part of the finding straight after it: upper arm
-	withLast                 // part of the finding straight before it: thrown out
 )
 
 // style is the words and concepts that are no finding.
@@ -31,13 +35,14 @@ var styles = sync.OnceValue(func() *style {
 		of map[string]standing
 		is standing
 	}{
-		"other": {s.words, unnamed}, "verb": {s.stems, unnamed}, "before": {s.words, withNext},
-		"behind": {s.words, withLast}, "concept": {s.concepts, unnamed},
+		"apart": {s.words, apart}, "place": {s.words, place}, "bare": {s.stems, bare}, "light": {s.words, light}, "beside": {s.words, beside},
+		"link":  {s.words, linking},
+		"other": {s.words, unnamed}, "verb": {s.stems, unnamed}, "concept": {s.concepts, unnamed},
 	}
 	err := lines(strings.NewReader(styleFile), 2, func(fields []string) error {
 		kind := kinds[fields[0]]
 		for w := range strings.FieldsSeq(fields[1]) {
-			if fields[0] == "verb" {
+			if fields[0] == "verb" || fields[0] == "bare" {
 				w = stem(w)
 			}
 			kind.of[w] = kind.is
@@ -66,10 +71,17 @@ func (t *Transformer) standing(m *mention) standing {
 	case m.stop:
 		return unnamed
 	case m.entry == nil:
-		return t.lex[m.first].word.standing
+		w := t.lex[m.first].word
+		if w.standing == nameable && len(w.raw) > len("only") && strings.HasSuffix(w.raw, "ly") { // slowly
+			return bare
+		}
+		return w.standing
 	}
 	terms := m.terms[:len(m.terms)-m.parts]
-	if i := slices.IndexFunc(terms, func(x *term) bool { return x.standing == nameable }); i >= 0 || len(terms) == 0 {
+	if slices.ContainsFunc(terms, func(x *term) bool { return x.standing == nameable }) || len(terms) == 0 {
+		if m.entry.kind == "anatomy" {
+			return place
+		}
 		return nameable
 	}
 	return terms[0].standing
@@ -83,9 +95,9 @@ func (v *Vectorizer) Style() []bool {
 		_, text := StatusOf(v.vocabulary[j].Text)
 		_, stop := v.stops[text]
 		if v.names[text] {
-			return v.terms[text].standing != nameable
+			return v.terms[text].standing >= light
 		}
-		return stop || styles().word(append(v.vocabulary[j].Surface, text)[0], text) != nameable
+		return stop || styles().word(append(v.vocabulary[j].Surface, text)[0], text) >= light
 	}
 	for j := range style {
 		words := strings.Fields(v.vocabulary[j].Text)

@@ -103,7 +103,7 @@ func (t *Transformer) words(i int) []*word {
 		}
 	default:
 		for k := m.first; k < m.last; k++ {
-			if w := t.lex[k].word; w != nil && t.lex[k].kind == letters && w.standing == nameable &&
+			if w := t.lex[k].word; w != nil && t.lex[k].kind == letters && w.standing < light &&
 				!(m.named && !w.shared) {
 				t.spelled = append(t.spelled, w)
 			}

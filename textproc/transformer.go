@@ -66,6 +66,7 @@ type Transformer struct {
 	folder folder
 
 	hits        []hit
+	groups      []group   // of mentions
 	shares      []float64 // of mentions
 	counts      []int32   // of the row's columns
 	pieceSums   []float64 // of the mentions, by the last PieceSum; empty before it

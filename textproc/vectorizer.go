@@ -220,7 +220,7 @@ func (v *Vectorizer) term(text string) *term {
 	}
 	t := &term{text: text, side: strings.HasPrefix(text, "side:"), standing: styles().concepts[text]}
 	if t.side {
-		t.standing = withNext
+		t.standing = beside
 	}
 	v.setColumns(t)
 	if v.columns == nil {

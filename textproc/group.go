@@ -1,0 +1,155 @@
+package textproc
+
+import "slices"
+
+// group is a part of an explanation: neighbouring words of one status with at most one finding of the tables, and the
+// short words that link them. Apart they would say something else: absent reflexes, coffee table, rash on the chest.
+type group struct {
+	from, to int // mentions
+	head     int // the mention of the finding; else the first that is not bare
+	words    int // without places and what links
+	finding  bool
+	places   bool // nothing but places and sides
+	bare     bool // nothing that is a finding alone
+	alone    bool // joins no other: a measurement, a word that may be a name
+	closed   bool // nothing that follows joins it, unless it is bare: primary md
+}
+
+// Bounds of a group. Notes may have no marks at all.
+const (
+	groupWords = 5
+	groupBytes = 60
+)
+
+// gather fills t.groups. Neighbours are joined first, from behind, since what stands before a finding belongs to it;
+// then lists of places, what "of" links, what other words link, and at last a place and what was noted there.
+func (t *Transformer) gather() {
+	t.groups = t.groups[:0]
+	for i := len(t.mentions) - 1; i >= 0; i-- {
+		m := &t.mentions[i]
+		if m.standing = t.standing(m); m.standing >= linking {
+			continue
+		}
+		strange := m.entry == nil && !t.isCommon(m)
+		p := group{
+			from: i, to: i + 1, head: i,
+			finding: m.standing == apart || m.standing == nameable && m.entry != nil,
+			places:  m.standing == place || m.standing == beside,
+			bare:    m.standing >= bare,
+			alone:   m.measure != nil || strange,
+			closed:  m.measure != nil || m.standing == apart || m.entry != nil && m.entry.kind == "admin",
+		}
+		if m.standing < place {
+			p.words = 1
+		}
+		if next := len(t.groups) - 1; next >= 0 {
+			if q := &t.groups[next]; t.touch(p, *q) && (t.fit(p, *q) || p.closed && q.bare) {
+				*q = p.with(*q)
+				continue
+			}
+		}
+		t.groups = append(t.groups, p)
+	}
+	slices.Reverse(t.groups)
+	t.join((*Transformer).listed)
+	t.join((*Transformer).of)
+	t.join(func(t *Transformer, p, q group) bool { return t.links(p, q, linking) })
+	t.join(func(t *Transformer, p, q group) bool { return !p.bare && q.places && t.links(p, q, unnamed) })
+}
+
+// join joins neighbouring groups that fit and pass.
+func (t *Transformer) join(pass func(t *Transformer, p, q group) bool) {
+	kept := t.groups[:0]
+	for _, q := range t.groups {
+		if last := len(kept) - 1; last >= 0 && t.fit(kept[last], q) && (!q.closed || kept[last].bare) &&
+			pass(t, kept[last], q) {
+			kept[last] = kept[last].with(q)
+		} else {
+			kept = append(kept, q)
+		}
+	}
+	t.groups = kept
+}
+
+// fit reports whether q may join p, the group before it.
+func (t *Transformer) fit(p, q group) bool {
+	return !p.alone && !p.closed && !q.alone && !(p.finding && q.finding) && p.words+q.words <= groupWords &&
+		t.mentions[p.head].status == t.mentions[q.head].status &&
+		t.mentions[q.to-1].end-t.mentions[p.from].start <= groupBytes
+}
+
+func (p group) with(q group) group {
+	if q.finding || p.bare && !q.bare {
+		p.head = q.head
+	}
+	p.to, p.words, p.finding, p.alone = q.to, p.words+q.words, p.finding || q.finding, p.alone || q.alone
+	p.places, p.bare, p.closed = p.places && q.places, p.bare && q.bare, p.closed || q.closed
+	return p
+}
+
+// between returns the lexemes from the end of p to q.
+func (t *Transformer) between(p, q group) (from, to int) {
+	return int(t.mentions[p.to-1].last), int(t.mentions[q.from].first)
+}
+
+// touch reports whether nothing stands between p and q but a hyphen, a slash or an ordinal number.
+func (t *Transformer) touch(p, q group) bool {
+	i, end := t.between(p, q)
+	for i < end {
+		switch {
+		case (t.isMark(i, '-') || t.isMark(i, '/')) && t.lex[i].glued && t.lex[i+1].glued:
+			i++
+		case t.isNumber(i) && t.is(i+1, "st", "nd", "rd", "th") && t.lex[i+1].glued:
+			i += 2
+		default:
+			return false
+		}
+	}
+	return i == end
+}
+
+// links reports whether up to four words that link stand between p and q, the others of at most the standing most.
+func (t *Transformer) links(p, q group, most standing) bool {
+	const near = 4
+	from, end := t.between(p, q)
+	for i := from; i < end; i++ {
+		if t.isMark(i, '/') && t.is(i-1, "w") {
+			continue
+		}
+		if w := t.lex[i].word; t.lex[i].kind != letters || w == nil || w.standing < beside || w.standing > most {
+			return false
+		}
+	}
+	return from < end && end-from <= near && (t.isMark(end-1, '/') || t.lex[end-1].word.standing <= linking)
+}
+
+// of reports whether "of" stands behind p.
+func (t *Transformer) of(p, q group) bool {
+	i, _ := t.between(p, q)
+	return t.is(i, "of") && t.links(p, q, linking)
+}
+
+// listed reports whether p and q are a list of places or sides, or of what is there: upper & lower arms, head and neck
+// pain.
+func (t *Transformer) listed(p, q group) bool {
+	from, end := t.between(p, q)
+	i := from
+	if t.isMark(i, ',') && i+1 < end {
+		i++
+	}
+	if i+1 != end || !t.is(i, "and") && !t.isMark(i, '&') && !t.isMark(i, ',') && !t.isMark(i, '/') {
+		return false
+	}
+	last, first := t.placeAt(from-1, p.to-1), t.placeAt(end, q.from)
+	return last == beside && first == beside || last != nameable && first != nameable && (p.places || q.places)
+}
+
+// placeAt returns whether lexeme i of a mention is a place or a side; nameable if it is neither.
+func (t *Transformer) placeAt(i, of int) standing {
+	for _, is := range []standing{t.mentions[of].standing, t.lex[i].word.standing} {
+		if is == place || is == beside {
+			return is
+		}
+	}
+	return nameable
+}
