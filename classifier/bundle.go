@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -41,10 +42,7 @@ func (p *Parts) ToBundle(b *bundle.Bundle) error {
 		return fmt.Errorf("writing text settings: %w", err)
 	}
 	vocabulary := p.Vectorizer.Vocabulary()
-	b.Vocabulary = make([]bundle.Term, len(vocabulary))
-	for j, t := range vocabulary {
-		b.Vocabulary[j] = bundle.Term(t)
-	}
+	b.Vocabulary = lists.Map(vocabulary, func(t textproc.Term) bundle.Term { return bundle.Term(t) })
 	m := &b.Manifest
 	m.Text, m.Weighting = settings, string(p.Vectorizer.Settings().Weighting)
 	m.Method, m.Calibration, m.Threshold, m.Aux = p.Info.Method, p.Calibration, p.Threshold, p.Aux
@@ -122,10 +120,7 @@ func Load(b *bundle.Bundle) (*Model, error) {
 		return fail(fmt.Errorf("%w: it reads notes as %q does, this program as %q: train it again with wardcast "+
 			"train --force --why TEXT", ErrVersion, text.Tokenizer, textproc.Tokenizer))
 	}
-	vocabulary := make([]textproc.Term, len(b.Vocabulary))
-	for j, t := range b.Vocabulary {
-		vocabulary[j] = textproc.Term(t)
-	}
+	vocabulary := lists.Map(b.Vocabulary, func(t bundle.Term) textproc.Term { return textproc.Term(t) })
 	if m.Classes != nil || m.AdmissionClasses != nil {
 		if err := bundle.CheckAdmission(m.Classes, m.AdmissionClasses); err != nil {
 			return fail(fmt.Errorf("%w: %w", ErrModel, err))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -124,10 +125,7 @@ func New(parts Parts) (*Model, error) {
 			})
 		}
 	}
-	m.labels = make([]string, m.rank)
-	for t := range m.labels {
-		m.labels[t] = m.label(t)
-	}
+	m.labels = lists.Make(m.rank, m.label)
 	return m, nil
 }
 
@@ -212,11 +210,7 @@ func (m *Model) Words(n int) []string {
 	}
 	slices.SortStableFunc(columns,
 		func(a, b int) int { return cmp.Compare(math.Abs(effects[b]), math.Abs(effects[a])) })
-	words := make([]string, 0, n)
-	for _, j := range columns[:min(n, len(columns))] {
-		words = append(words, m.parts.Vectorizer.Label(j))
-	}
-	return words
+	return lists.Map(columns[:min(n, len(columns))], m.parts.Vectorizer.Label)
 }
 
 func turned(values []float64) []float64 {

@@ -4,6 +4,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/textproc"
 )
 
@@ -115,10 +116,7 @@ func direction(coefficient float64) Direction {
 // to at most 1: no topic leads a note without a positive score.
 func Prevalence(scores, topics *mat.Dense) []float64 {
 	n, k := scores.Dims()
-	lengths := make([]float64, k)
-	for t := range lengths {
-		lengths[t] = mat.Norm(topics.ColView(t), 2)
-	}
+	lengths := lists.Make(k, func(t int) float64 { return mat.Norm(topics.ColView(t), 2) })
 	share := make([]float64, k)
 	for i := range n {
 		lead, largest := -1, 0.0

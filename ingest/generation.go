@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // heartbeats is the number of heartbeats in a session.
@@ -41,10 +43,7 @@ func (c *Consumer) start(gen *kafka.Generation) {
 	c.metrics.rebalances.Inc()
 	assigned := gen.Assignments[c.cfg.Input]
 	c.metrics.assigned.Set(float64(len(assigned)))
-	ids := make([]int, len(assigned))
-	for i, a := range assigned {
-		ids[i] = a.ID
-	}
+	ids := lists.Map(assigned, func(a kafka.PartitionAssignment) int { return a.ID })
 	c.backlog.assign(ids)
 	c.log.Info("joined the consumer group", "generation", gen.ID, "partitions", len(assigned))
 	c.membership.join(len(assigned))

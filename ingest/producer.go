@@ -13,6 +13,8 @@ import (
 
 	"github.com/segmentio/kafka-go"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // maxBatchBytes bounds one batch before compression. Brokers accept 1 MiB (1048588 bytes) by default.
@@ -105,10 +107,7 @@ func (p *Producer) spread(ctx context.Context, topic string, messages []*Output)
 // byPartition groups the messages that are not acknowledged yet by partition, out of n.
 func byPartition(messages []*Output, n int) map[int][]*Output {
 	batches := make(map[int][]*Output, n)
-	ids := make([]int, n)
-	for i := range ids {
-		ids[i] = i
-	}
+	ids := lists.Make(n, func(i int) int { return i })
 	for _, m := range messages {
 		if m.acknowledged {
 			continue

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/matrix"
 )
 
@@ -54,10 +55,7 @@ func Fit(docs []Document, s Settings) (*Vectorizer, *matrix.CSR, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	texts := make([]string, len(docs))
-	for i, d := range docs {
-		texts[i] = d.Text
-	}
+	texts := lists.Map(docs, func(d Document) string { return d.Text })
 	return v, v.Transform(texts), nil
 }
 
@@ -79,10 +77,7 @@ func Learn(docs []Document, s Settings) (*Vectorizer, error) {
 			"(%d for common words) and in at most a share of %v of them",
 			ErrEmptyVocabulary, len(tallies), len(docs), patients, s.MinDF, s.MinCommon, s.MaxDF)
 	}
-	idf := make([]float64, len(vocabulary))
-	for j, t := range vocabulary {
-		idf[j] = s.IDF.value(patients, t.DF)
-	}
+	idf := lists.Map(vocabulary, func(t Term) float64 { return s.IDF.value(patients, t.DF) })
 	return draft, draft.setVocabulary(vocabulary, idf, nil)
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // Note is what a note looks like to the model that scores it.
@@ -60,10 +62,7 @@ type ColumnLevels struct {
 
 // Check returns an error that wraps ErrArgument unless the reference has so many topics and these categorical columns.
 func (r *Reference) Check(topics int, columns []string) error {
-	var names []string
-	for _, l := range r.Levels {
-		names = append(names, l.Column)
-	}
+	names := lists.Map(r.Levels, func(l ColumnLevels) string { return l.Column })
 	switch {
 	case r.Scores == nil || len(r.Scores.Counts) != len(r.Scores.Edges)+1 || !slices.IsSorted(r.Scores.Edges):
 		return fmt.Errorf("%w: malformed histogram of scores", ErrArgument)

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -73,10 +74,7 @@ func smooth(y []bool, x []float64) *logisticFit {
 		if min(positives, negatives) < rows {
 			continue
 		}
-		knots := make([]float64, 0, more+3)
-		for _, q := range harrellQuantiles[more] {
-			knots = append(knots, quantile(sorted, q))
-		}
+		knots := lists.Map(harrellQuantiles[more], func(q float64) float64 { return quantile(sorted, q) })
 		if len(slices.Compact(slices.Clone(knots))) < len(knots) {
 			continue
 		}
@@ -242,9 +240,5 @@ func (f *logisticFit) covariance(c *clusters) *mat.SymDense {
 }
 
 func logits(p []float64) []float64 {
-	x := make([]float64, len(p))
-	for i, v := range p {
-		x[i] = logit(v)
-	}
-	return x
+	return lists.Map(p, logit)
 }

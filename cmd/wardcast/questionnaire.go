@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/certainty"
@@ -150,9 +151,7 @@ const mostLines = 20
 
 // firstLines returns line numbers for the log, and last how many are not listed.
 func firstLines(lines []int) (some []any) {
-	for _, line := range lines[:min(len(lines), mostLines)] {
-		some = append(some, line)
-	}
+	some = append(some, lists.Map(lines[:min(len(lines), mostLines)], func(line int) any { return line })...)
 	if more := len(lines) - len(some); more > 0 {
 		some = append(some, fmt.Sprintf("and %d more", more))
 	}
@@ -415,10 +414,7 @@ func (c *questionnaireMetaCmd) Run(ctx context.Context, d *cli.Deps, command *ko
 	if o.Options, err = c.options(); err != nil {
 		return err
 	}
-	var read []string
-	for _, dir := range c.Models {
-		read = append(read, filepath.Join(dir, model.ScoresFile))
-	}
+	read := lists.Map(c.Models, func(dir string) string { return filepath.Join(dir, model.ScoresFile) })
 	return c.learn(ctx, d, &o.Options, func() (*model.Fitted, error) { return meta.Run(ctx, o) }, c.Compact, read...)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire/factors"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/blobstore"
@@ -119,10 +120,7 @@ func (c *topicsShowCmd) Run(ctx context.Context, d *cli.Deps, s *models.Store) e
 		}
 		topics = topics[*c.Topic-1 : *c.Topic]
 	}
-	var grids []*cli.Grid
-	for _, t := range topics {
-		grids = append(grids, topicGrid(&t))
-	}
+	grids := lists.Map(topics, func(t classifier.Topic) *cli.Grid { return topicGrid(&t) })
 	return c.Print(d, map[string]any{"model": m.Info().Name, "version": m.Info().Version, "topics": topics}, grids...)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/notes"
 	"github.com/wardcast/wardcast/internal/service/config"
 	"github.com/wardcast/wardcast/models/blobstore"
@@ -68,11 +69,7 @@ func cleaned(d *cli.Deps, t *notes.Table, columns *notes.Columns, cfg *config.Co
 
 // trimmed returns names without surrounding space, like the labels.
 func trimmed(names []string) []string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = strings.TrimSpace(name)
-	}
-	return out
+	return lists.Map(names, strings.TrimSpace)
 }
 
 // head are the flags for text and classifiers that training and evaluation share.
@@ -280,9 +277,7 @@ func (c *trainCmd) data(d *cli.Deps, cfg *config.Config) (_ train.Data, about re
 	if err != nil {
 		return train.Data{}, about, err
 	}
-	for _, path := range c.Files() {
-		about.Sources = append(about.Sources, filepath.Base(path))
-	}
+	about.Sources = append(about.Sources, lists.Map(c.Files(), filepath.Base)...)
 	if t.Empty > 0 {
 		about.Exclusions = []report.Exclusion{{Reason: "no text", Notes: t.Empty}}
 	}

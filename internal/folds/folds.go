@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // The second words of the generators' seeds make folds independent of other uses of the same seed.
@@ -71,11 +73,7 @@ func Stratified[C comparable](y []C, groups []string, k int, seed uint64) (fold 
 // groupRows returns the rows of each group, groups in the order of their first row.
 func groupRows(groups []string, n int) [][]int {
 	if groups == nil {
-		members := make([][]int, n)
-		for i := range members {
-			members[i] = []int{i}
-		}
-		return members
+		return lists.Make(n, func(i int) []int { return []int{i} })
 	}
 	numbers, count := Numbered(groups)
 	members := make([][]int, count)
@@ -170,23 +168,7 @@ func Split(foldOf []int, fold int) (outside, inside []int) {
 	return outside, inside
 }
 
-// Take returns these entries of a list, nil for a nil list.
-func Take[T any](all []T, at []int) []T {
-	if all == nil {
-		return nil
-	}
-	out := make([]T, len(at))
-	for i, r := range at {
-		out[i] = all[r]
-	}
-	return out
-}
-
 // Resample draws n of the rows 0 … n−1 with replacement.
 func Resample(random *rand.Rand, n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = random.IntN(n)
-	}
-	return rows
+	return lists.Make(n, func(int) int { return random.IntN(n) })
 }

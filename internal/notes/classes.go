@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // Limits on the number of classes and on the visits of each class.
@@ -42,10 +43,7 @@ func (c *Columns) CheckClasses() error {
 
 // admission reports for each class whether it counts as admitted.
 func (c *Columns) admission(classes []string) ([]bool, error) {
-	admitted := make([]bool, len(classes))
-	for i := range admitted {
-		admitted[i] = len(c.Admission) == 0 && i > 0
-	}
+	admitted := lists.Make(len(classes), func(i int) bool { return len(c.Admission) == 0 && i > 0 })
 	for _, name := range c.Admission {
 		i := indexLabel(classes, name)
 		if i < 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -45,11 +46,7 @@ type Aux struct {
 
 // Features returns the names and kinds of the rows' Aux values.
 func (c *Columns) Features() []train.Aux {
-	var all []train.Aux
-	for _, a := range c.Aux {
-		all = append(all, train.Aux{Name: a.Name, Kind: a.Kind})
-	}
-	return all
+	return lists.Map(c.Aux, func(a Aux) train.Aux { return train.Aux{Name: a.Name, Kind: a.Kind} })
 }
 
 // ParseAux reads "Age:numeric=age,sex:categorical": column, kind and the note's field, by default the column's name in

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // Item is a question.
@@ -67,11 +69,7 @@ func ScalesOf(all []Item, at []int, alone bool) (scales []Scale) {
 
 // Names returns the names of the items.
 func Names(items []Item) []string {
-	names := make([]string, len(items))
-	for j, item := range items {
-		names[j] = item.Name
-	}
-	return names
+	return lists.Map(items, func(item Item) string { return item.Name })
 }
 
 // Figure is a number that JSON holds as null if it is not finite, and reads back as NaN.

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // Options changes how a file is read. The zero value reads a file with a header.
@@ -358,10 +360,7 @@ func (r *Reader) at(err error) error {
 
 // Close releases the file.
 func (r *Reader) Close() error {
-	var errs []error
-	for _, c := range r.closers {
-		errs = append(errs, c())
-	}
+	errs := lists.Map(r.closers, func(c func() error) error { return c() })
 	r.closers = nil
 	return errors.Join(errs...)
 }

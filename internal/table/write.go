@@ -18,6 +18,8 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // ErrName is returned for the name of an output file without the ending of a format.
@@ -180,10 +182,7 @@ func writeSeparated(comma rune) func(io.Writer, *parquet.Schema) (rowWriter, err
 	return func(out io.Writer, schema *parquet.Schema) (rowWriter, error) {
 		w := csv.NewWriter(out)
 		w.Comma = comma
-		var cells []string
-		for _, path := range schema.Columns() {
-			cells = append(cells, path[0])
-		}
+		cells := lists.Map(schema.Columns(), func(path []string) string { return path[0] })
 		write := func(row any) error {
 			fields := reflect.ValueOf(row)
 			for j := range cells {

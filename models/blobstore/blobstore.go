@@ -26,6 +26,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 )
 
@@ -43,10 +44,7 @@ var services = []opener{
 
 // Places lists the beginnings of the URLs of buckets, for help texts and errors.
 func Places() string {
-	var places []string
-	for _, s := range services {
-		places = append(places, s.scheme+"://…")
-	}
+	places := lists.Map(services, func(s opener) string { return s.scheme + "://…" })
 	return strings.Join(places, ", ")
 }
 

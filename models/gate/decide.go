@@ -8,6 +8,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // saneSlope bounds the slope of a recalibration that is served. Beyond it the champion is not out of calibration but
@@ -189,7 +190,7 @@ func (n *Notes) recalibrate() (*Recalibrated, error) {
 	p := make([]float64, len(fold))
 	for k := range crossFolds {
 		others, held := folds.Split(fold, k)
-		fit, err := eval.FitRecalibration(folds.Take(n.Admitted, others), folds.Take(n.Champion, others))
+		fit, err := eval.FitRecalibration(lists.Take(n.Admitted, others), lists.Take(n.Champion, others))
 		if err != nil || fit == nil {
 			return nil, err
 		}
@@ -213,8 +214,8 @@ func (n *Notes) recalibrate() (*Recalibrated, error) {
 func (f *Figures) compareLevels(n *Notes, g Grouping, least int) error {
 	for level, at := range g.Subgroups() {
 		part := Notes{
-			Admitted: folds.Take(n.Admitted, at), Challenger: folds.Take(n.Challenger, at),
-			Champion: folds.Take(n.Champion, at), Patients: folds.Take(n.Patients, at),
+			Admitted: lists.Take(n.Admitted, at), Challenger: lists.Take(n.Challenger, at),
+			Champion: lists.Take(n.Champion, at), Patients: lists.Take(n.Patients, at),
 		}
 		events := eval.Positives(part.Admitted)
 		if min(events, len(at)-events) < least || part.patients() < 2 {

@@ -28,6 +28,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/gate"
 )
 
@@ -278,10 +279,7 @@ func risks(y []bool, p []float64) Histogram {
 
 // ranking returns points of ROC and precision-recall curve, about 200 at most; nil unless both classes occur.
 func ranking(y []bool, p []float64) []RankingPoint {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
+	order := lists.Make(len(p), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	positives := eval.Positives(y)
 	negatives := len(y) - positives
@@ -315,8 +313,8 @@ func (r *Report) subgroups(e *Evaluation, g gate.Grouping) (all []Subgroup, err 
 	for level, at := range g.Subgroups() {
 		s := Subgroup{Grouping: g.Name, Level: level}
 		part := &Evaluation{
-			Admitted: folds.Take(e.Admitted, at), Probabilities: folds.Take(e.Probabilities, at),
-			Thresholds: folds.Take(e.Thresholds, at), Patients: folds.Take(e.Patients, at),
+			Admitted: lists.Take(e.Admitted, at), Probabilities: lists.Take(e.Probabilities, at),
+			Thresholds: lists.Take(e.Thresholds, at), Patients: lists.Take(e.Patients, at),
 		}
 		y, who := part.Admitted, part.Patients
 		events := eval.Positives(y)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models/gate"
 )
@@ -213,10 +214,7 @@ func (r *Report) InShort() []string {
 }
 
 func quoted(names []string) string {
-	out := make([]string, len(names))
-	for i, name := range names {
-		out[i] = strconv.Quote(name)
-	}
+	out := lists.Map(names, strconv.Quote)
 	return strings.Join(out, ", ")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/train"
 )
 
@@ -431,10 +432,7 @@ func (p *Past) split(s *Settings, sources []string) error {
 // divide sets the split and counts it. If there is no later part, the error says so and all rows are to train on.
 func (p *Past) divide(judged float64) error {
 	c := &p.Counts.Split
-	times := make([]time.Time, len(p.Rows))
-	for i := range p.Rows {
-		times[i] = p.Rows[i].Arrived
-	}
+	times := lists.Make(len(p.Rows), func(i int) time.Time { return p.Rows[i].Arrived })
 	cut, err := eval.TemporalCut(times, 1-judged)
 	if err == nil {
 		c.Cut = cut

@@ -12,7 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/models/train"
@@ -66,8 +66,8 @@ func (j *Job) Run(ctx context.Context) (*Result, error) {
 	}
 	r := &Result{Counts: past.Counts}
 	aux, rows := answered(j.Settings.Aux, past.Rows)
-	training := train.Data{Rows: folds.Take(rows, past.Split.Train), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
-	judged := train.Data{Rows: folds.Take(rows, past.Split.Test), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
+	training := train.Data{Rows: lists.Take(rows, past.Split.Train), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
+	judged := train.Data{Rows: lists.Take(rows, past.Split.Test), Aux: aux, Intake: j.Settings.Intake, Pooled: true}
 	j.Gatekeeper.Created = time.Now().UTC().Truncate(time.Second)
 	fit := train.Job{
 		Created: j.Gatekeeper.Created, Version: j.Version, Progress: j.Progress, Previous: j.Previous, Site: j.Site,
@@ -123,7 +123,7 @@ func answered(aux []train.Aux, rows []train.Row) ([]train.Aux, []train.Row) {
 	}
 	rows = slices.Clone(rows)
 	for i := range rows {
-		rows[i].Aux = folds.Take(rows[i].Aux, kept)
+		rows[i].Aux = lists.Take(rows[i].Aux, kept)
 	}
 	return names, rows
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/table"
 )
 
@@ -51,11 +52,7 @@ type Files struct {
 
 // Names returns the names of all files.
 func (f *Files) Names() []string {
-	var names []string
-	for _, path := range slices.Concat(f.NoteFiles, f.OutcomeFiles) {
-		names = append(names, filepath.Base(path))
-	}
-	return names
+	return lists.Map(slices.Concat(f.NoteFiles, f.OutcomeFiles), filepath.Base)
 }
 
 // Outcomes reads the files of outcomes. It ignores from: lines have no time of their own.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -144,9 +145,7 @@ func addForm(ws weighted, form string, w float64) {
 func termsOf(r reader, text string) []string {
 	var terms []string
 	for _, token := range r.Tokens(text) {
-		for _, t := range token.Terms {
-			terms = append(terms, token.Status.Term(t))
-		}
+		terms = append(terms, lists.Map(token.Terms, token.Status.Term)...)
 	}
 	return terms
 }
@@ -397,9 +396,7 @@ func describe(info *models.VersionInfo, b *bundle.Bundle) (*Version, error) {
 		}
 		v.Topics = append(v.Topics, Topic{topic, mat.Norm(columns.ColView(t), 2)})
 	}
-	for _, t := range b.Vocabulary {
-		v.Vocabulary = append(v.Vocabulary, t.Text)
-	}
+	v.Vocabulary = append(v.Vocabulary, lists.Map(b.Vocabulary, func(t bundle.Term) string { return t.Text })...)
 	return v, nil
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/blevesearch/bleve/v2/search"
 	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // facetFields are the fields by whose values results are counted and restricted.
@@ -139,10 +141,7 @@ func (f *facts) find(r *Ref) (int, error) {
 
 // arrange makes short names of the places, in the same order.
 func (f *facts) arrange() {
-	byPlace := make([]int, len(f.documents))
-	for i := range byPlace {
-		byPlace[i] = i
-	}
+	byPlace := lists.Make(len(f.documents), func(i int) int { return i })
 	slices.SortFunc(byPlace, func(a, b int) int { return cmp.Compare(f.documents[a].place, f.documents[b].place) })
 	for place, i := range byPlace {
 		var name [4]byte

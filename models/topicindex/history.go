@@ -12,6 +12,7 @@ import (
 	"github.com/blevesearch/bleve/v2/search"
 	"github.com/blevesearch/bleve/v2/search/query"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -169,11 +170,7 @@ func (s *snapshot) terms(text string) (all []string) {
 
 // allOf returns queries for terms, all of which must match in a field.
 func allOf(field string, terms []string) []query.Query {
-	all := make([]query.Query, len(terms))
-	for i, t := range terms {
-		all[i] = term(field, t)
-	}
-	return all
+	return lists.Map(terms, func(t string) query.Query { return term(field, t) })
 }
 
 // heaviest returns the topic in which terms weigh most, of those that match all queries; nil if none does.

@@ -13,6 +13,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -53,10 +54,7 @@ func (k *Gatekeeper) champion(ctx context.Context) (*champion, error) {
 		return nil, err
 	}
 	if len(c.refused) > 0 && !k.Force {
-		var errs []error
-		for _, r := range c.refused {
-			errs = append(errs, r.err)
-		}
+		errs := lists.Map(c.refused, func(r refused) error { return r.err })
 		return nil, errors.Join(errs...)
 	}
 	return c, nil

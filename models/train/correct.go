@@ -11,6 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // correct fits the model of one complaint as a correction of the model of all: with ℓ its log-odds,
@@ -118,10 +119,7 @@ func (r *rows) encode(aux []Aux, columns []bundle.AuxColumn) {
 	r.columns = columns
 	for _, column := range columns {
 		at := place(aux, column.Name)
-		values := make([]msg.Value, len(r.all))
-		for i := range r.all {
-			values[i] = r.all[i].value(at)
-		}
+		values := lists.Make(len(r.all), func(i int) msg.Value { return r.all[i].value(at) })
 		r.values, r.width = append(r.values, values), r.width+len(column.Mean)
 	}
 }

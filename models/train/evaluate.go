@@ -15,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/methods"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -223,7 +224,7 @@ func Evaluate(ctx context.Context, d Data, c Comparison) ([]Evaluation, error) {
 				settings := c.Settings
 				settings.Text.MinDF, settings.Text.MinCommon = settings.minDF(len(on.Rows))
 				t := &trial{
-					data: on, train: newRows(on, settings.Text.MinDF), test: folds.Take(d.Rows, split.Test),
+					data: on, train: newRows(on, settings.Text.MinDF), test: lists.Take(d.Rows, split.Test),
 					texts: map[trialText]*text{},
 				}
 				for i, configuration := range c.Configurations {
@@ -469,10 +470,7 @@ func CrossValidation(all []Row, k, repeats int, seed uint64) (Repeats, error) {
 		class    int
 		admitted bool
 	}
-	outcomes := make([]outcome, len(all))
-	for i, r := range all {
-		outcomes[i] = outcome{r.Class, r.Positive}
-	}
+	outcomes := lists.Map(all, func(r Row) outcome { return outcome{r.Class, r.Positive} })
 	out := make(Repeats, repeats)
 	for r := range out {
 		of, err := eval.StratifiedFolds(outcomes, patients(all), k, seed+uint64(r))

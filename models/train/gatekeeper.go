@@ -12,7 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
@@ -200,11 +200,11 @@ func (c *Candidate) keepLater(until time.Time, least int) bool {
 			at = append(at, i)
 		}
 	}
-	later, all := rarer(folds.Take(c.Notes.Rows, at)), rarer(c.Notes.Rows)
+	later, all := rarer(lists.Take(c.Notes.Rows, at)), rarer(c.Notes.Rows)
 	if until.IsZero() || later < max(least, min(enoughLater, (all+1)/2)) {
 		return false
 	}
-	c.Notes, c.Probabilities = c.Notes.subset(at), folds.Take(c.Probabilities, at)
+	c.Notes, c.Probabilities = c.Notes.subset(at), lists.Take(c.Probabilities, at)
 	return true
 }
 
@@ -227,7 +227,7 @@ func (c *Candidate) shown() (Candidate, report.Kind) {
 		return out, report.OutOfFold
 	default:
 		at := from(c.Notes.Rows, latest)
-		out.Notes, out.Probabilities = c.Notes.subset(at), folds.Take(c.Probabilities, at)
+		out.Notes, out.Probabilities = c.Notes.subset(at), lists.Take(c.Probabilities, at)
 		return out, report.Latest
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 const latestShare = 0.2 // the share of the notes that a first model is judged on
@@ -14,17 +14,14 @@ const latestShare = 0.2 // the share of the notes that a first model is judged o
 // HoldLatest sets Latest to the arrival of the first of the latest fifth of the notes, unless an arrival is unknown, or
 // one of the two parts has too few notes of an outcome to be judged or learned from.
 func (d *Data) HoldLatest() {
-	times := make([]time.Time, len(d.Rows))
-	for i := range d.Rows {
-		times[i] = d.Rows[i].Arrived
-	}
+	times := lists.Make(len(d.Rows), func(i int) time.Time { return d.Rows[i].Arrived })
 	cut, err := eval.TemporalCut(times, 1-latestShare)
 	if err != nil || slices.ContainsFunc(times, time.Time.IsZero) {
 		return
 	}
 	before, _ := parts(d.Rows, patients(d.Rows), cut)
 	early := Group{Data: d.subset(before)}
-	if early.enough(1, minClass) && rarer(folds.Take(d.Rows, from(d.Rows, cut))) >= enoughLater {
+	if early.enough(1, minClass) && rarer(lists.Take(d.Rows, from(d.Rows, cut))) >= enoughLater {
 		d.Latest = cut
 	}
 }
@@ -62,11 +59,11 @@ func (r *rows) folds(s *Settings) ([]int, error) {
 	if !r.latest.IsZero() {
 		before, after = parts(r.all, r.patients, r.latest)
 	}
-	enough := func(at []int) bool { return fewest(folds.Take(r.classes, at), r.kappa()+1) >= minClass }
+	enough := func(at []int) bool { return fewest(lists.Take(r.classes, at), r.kappa()+1) >= minClass }
 	if len(after) > 0 && enough(before) && (k > 1 || enough(after)) {
 		early, err := make([]int, len(before)), error(nil)
 		if k > 1 {
-			early, err = eval.StratifiedFolds(folds.Take(r.classes, before), folds.Take(r.patients, before), k, s.Seed)
+			early, err = eval.StratifiedFolds(lists.Take(r.classes, before), lists.Take(r.patients, before), k, s.Seed)
 		}
 		if err == nil {
 			of := slices.Repeat([]int{k}, len(r.all))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/elasticnet"
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/matrix"
 	"github.com/wardcast/wardcast/textproc"
 )
@@ -45,16 +45,13 @@ func (r *rows) sample(most int) *rows {
 	if most == 0 || n <= most {
 		return r
 	}
-	at := make([]int, most)
-	for i := range at {
-		at[i] = i * n / most
-	}
+	at := lists.Make(most, func(i int) int { return i * n / most })
 	out := *r
-	out.all, out.y, out.classes = folds.Take(r.all, at), folds.Take(r.y, at), folds.Take(r.classes, at)
-	out.patients, out.docs = folds.Take(r.patients, at), folds.Take(r.docs, at)
+	out.all, out.y, out.classes = lists.Take(r.all, at), lists.Take(r.y, at), lists.Take(r.classes, at)
+	out.patients, out.docs = lists.Take(r.patients, at), lists.Take(r.docs, at)
 	out.values = nil
 	for _, values := range r.values {
-		out.values = append(out.values, folds.Take(values, at))
+		out.values = append(out.values, lists.Take(values, at))
 	}
 	return &out
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/intake"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -88,7 +89,7 @@ type Data struct {
 }
 
 func (d Data) subset(at []int) Data {
-	d.Rows = folds.Take(d.Rows, at)
+	d.Rows = lists.Take(d.Rows, at)
 	return d
 }
 
@@ -169,10 +170,7 @@ func newRows(d Data, minPatients int) *rows {
 	r := bareRows(d)
 	all := r.all
 	add := func(name string, kind bundle.AuxKind, leastLevels int, value func(Row) msg.Value) {
-		values := make([]msg.Value, len(all))
-		for i := range values {
-			values[i] = value(all[i])
-		}
+		values := lists.Map(all, value)
 		column := classifier.NewAuxColumn(classifier.AuxValues{
 			Name: name, Kind: kind, Values: values, Patients: r.patients, MinPatients: minPatients,
 		})
@@ -192,11 +190,7 @@ func newRows(d Data, minPatients int) *rows {
 }
 
 func (r *rows) texts() []string {
-	out := make([]string, len(r.docs))
-	for i, d := range r.docs {
-		out[i] = d.Text
-	}
-	return out
+	return lists.Map(r.docs, func(d textproc.Document) string { return d.Text })
 }
 
 // labels returns the class of each row; for yes and no, admission is 1.
@@ -455,7 +449,7 @@ func calibrated(kind bundle.CalibrationKind, logOdds *mat.Dense, classes, foldOf
 	for fold := range slices.Max(foldOf) + 1 {
 		parts.Go(func() error {
 			others, held := folds.Split(foldOf, fold)
-			c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), folds.Take(classes, others))
+			c, err := classifier.FitClasses(kind, linalg.SelectRows(logOdds, others), lists.Take(classes, others))
 			if err != nil {
 				return err
 			}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/wardcast/wardcast/classifier/eval"
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/report"
 )
 
@@ -35,7 +35,7 @@ func (f *Fitted) besideNurse(ctx context.Context, d Data, s Settings) ([]report.
 	if 2*percents > len(nurse) {
 		unit = 100
 	}
-	y, who := folds.Take(labels(d.Rows), asked), folds.Take(patients(d.Rows), asked)
+	y, who := lists.Take(labels(d.Rows), asked), lists.Take(patients(d.Rows), asked)
 	if n := eval.Positives(y); min(n, len(y)-n) < minClass {
 		return nil, nil
 	}
@@ -57,8 +57,8 @@ func (f *Fitted) besideNurse(ctx context.Context, d Data, s Settings) ([]report.
 		probabilities []float64
 	}{
 		{"the nurse", nurse},
-		{"the model without the nurse's estimate", folds.Take(without.OutOfFold, asked)},
-		{"both: the model with it", folds.Take(f.OutOfFold, asked)},
+		{"the model without the nurse's estimate", lists.Take(without.OutOfFold, asked)},
+		{"both: the model with it", lists.Take(f.OutOfFold, asked)},
 	} {
 		m, err := eval.Measure(y, p.probabilities, nurseThreshold, who)
 		if err != nil {

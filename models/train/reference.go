@@ -11,7 +11,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/ingest/msg"
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -51,7 +51,7 @@ func (c *Candidate) describe(b *bundle.Bundle, at []int) error {
 		return fmt.Errorf("describing notes: %w", err)
 	}
 	ref := &drift.Reference{Topics: make([]float64, model.Rank()+1)}
-	if ref.Scores, err = drift.NewHistogram(folds.Take(c.Probabilities, at), drift.DefaultBins); err != nil {
+	if ref.Scores, err = drift.NewHistogram(lists.Take(c.Probabilities, at), drift.DefaultBins); err != nil {
 		return fmt.Errorf("describing notes: %w", err)
 	}
 	for _, name := range model.Categorical() {
@@ -135,7 +135,7 @@ func (c *champion) changes(d Data) (map[string][]report.Shift, error) {
 		}
 		learned := d.Rows // the model of all complaints learned from all notes
 		if name != bundle.Other {
-			learned = folds.Take(d.Rows, at)
+			learned = lists.Take(d.Rows, at)
 		}
 		before, now := drift.Rate{Hits: b.Manifest.Training.Positives, Of: b.Manifest.Training.Documents},
 			drift.Rate{Hits: Positives(learned), Of: len(learned)}

@@ -12,6 +12,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/gate"
 	"github.com/wardcast/wardcast/models/report"
 )
@@ -97,7 +98,7 @@ func (c *Candidate) report(bundles []*bundle.Bundle, kind report.Kind, before *c
 		if b.Manifest.Name != bundle.Other {
 			rows := notes[b.Manifest.Name]
 			d.Pooled = false
-			d, p, at, system = d.subset(rows), folds.Take(p, rows), nil, nil
+			d, p, at, system = d.subset(rows), lists.Take(p, rows), nil, nil
 		}
 		model, err := classifier.Load(b)
 		if err != nil {

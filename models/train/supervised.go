@@ -169,10 +169,7 @@ func (m *supervised) fit(ctx context.Context, f *Fitted, previous *bundle.Bundle
 		}
 	}
 	lengths := unitColumns(f.Topics)
-	order := make([]int, settings.Rank)
-	for t := range order {
-		order[t] = t
-	}
+	order := linalg.Indices(settings.Rank)
 	if earlier != nil {
 		f.Topics, order, f.Alignment = aligned(earlier, f.Topics, previous.Version, start != nil)
 	}

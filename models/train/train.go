@@ -16,6 +16,7 @@ import (
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/classifier/eval"
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/models/report"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -266,7 +267,7 @@ func (t *training) tryOwn(ctx context.Context, p *Pooled) error {
 		s.plain = p.Model.Manifest.Penalties() == bundle.Plain
 		fit = func(i int) func(Data) (*Fitted, error) {
 			return func(d Data) (*Fitted, error) {
-				return correct(ctx, d, s, pooled, folds.Take(p.LogOdds, t.groups[i].At))
+				return correct(ctx, d, s, pooled, lists.Take(p.LogOdds, t.groups[i].At))
 			}
 		}
 	}
@@ -381,7 +382,7 @@ func (f *Fitted) heldOut() predictions {
 }
 
 func (p predictions) subset(at []int) predictions {
-	out := predictions{admission: folds.Take(p.admission, at), threshold: p.threshold}
+	out := predictions{admission: lists.Take(p.admission, at), threshold: p.threshold}
 	if p.classes != nil {
 		out.classes = linalg.SelectRows(p.classes, at)
 	}
@@ -480,11 +481,7 @@ func scoredBy(all []Row, exists func(model string) bool) map[string][]int {
 }
 
 func labels(all []Row) []bool {
-	y := make([]bool, len(all))
-	for i := range all {
-		y[i] = all[i].Positive
-	}
-	return y
+	return lists.Make(len(all), func(i int) bool { return all[i].Positive })
 }
 
 // Positives returns the number of admitted rows.

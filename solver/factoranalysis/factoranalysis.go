@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -180,10 +181,7 @@ func (m *Model) rotate(loadings *mat.Dense, rotation Rotation) {
 	order := linalg.Order(k, func(a, b int) int { return cmp.Compare(accounted[b], accounted[a]) })
 	m.Loadings, m.Phi = linalg.SelectColumns(loadings, order),
 		linalg.SelectRows(linalg.SelectColumns(phi, order), order)
-	signs := make([]float64, k)
-	for t := range signs {
-		signs[t] = math.Copysign(1, mat.Sum(m.Loadings.ColView(t)))
-	}
+	signs := lists.Make(k, func(t int) float64 { return math.Copysign(1, mat.Sum(m.Loadings.ColView(t))) })
 	linalg.ScaleColumns(m.Loadings, m.Loadings, signs)
 	m.Phi.Apply(func(s, t int, v float64) float64 { return signs[s] * signs[t] * v }, m.Phi)
 }
@@ -192,9 +190,5 @@ func accounted(loadings, phi *mat.Dense) []float64 {
 	var gram, product mat.Dense
 	gram.Mul(loadings.T(), loadings)
 	product.Mul(phi, &gram)
-	variances := make([]float64, phi.RawMatrix().Rows)
-	for t := range variances {
-		variances[t] = product.At(t, t)
-	}
-	return variances
+	return lists.Make(phi.RawMatrix().Rows, func(t int) float64 { return product.At(t, t) })
 }

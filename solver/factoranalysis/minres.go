@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -97,11 +98,7 @@ func (d reducedLeading) objective() float64 {
 }
 
 func (d reducedLeading) gradient() []float64 {
-	gradient := make([]float64, len(d.parameters))
-	for i := range gradient {
-		gradient[i] = -d.rest.At(i, i)
-	}
-	return gradient
+	return lists.Make(len(d.parameters), func(i int) float64 { return -d.rest.At(i, i) })
 }
 
 func (d reducedLeading) hessians(free []int) [2]*mat.Dense {

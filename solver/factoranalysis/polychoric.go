@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -65,10 +66,7 @@ func categories(x mat.Matrix) ([]item, error) {
 				codes[i] = uint8(code)
 			}
 		}
-		thresholds := make([]float64, len(shares))
-		for c, share := range shares {
-			thresholds[c] = mathext.NormalQuantile(share)
-		}
+		thresholds := lists.Map(shares, mathext.NormalQuantile)
 		items[j] = item{codes: codes, thresholds: thresholds, cumulative: shares}
 	}
 	return items, nil
@@ -254,11 +252,7 @@ var (
 func legendre(n int) []point {
 	x, weight := make([]float64, n), make([]float64, n)
 	quad.Legendre{}.FixedLocations(x, weight, 0, 1)
-	points := make([]point, n)
-	for i := range points {
-		points[i] = point{x[i], weight[i]}
-	}
-	return points
+	return lists.Make(n, func(i int) point { return point{x[i], weight[i]} })
 }
 
 // bivariate is the standard normal distribution of two variables (A, B) of correlation ρ, −1 ≤ ρ ≤ 1, prepared for many

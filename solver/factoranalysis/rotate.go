@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -108,10 +109,7 @@ func Promax(loadings *mat.Dense) (pattern, phi *mat.Dense) {
 		return pattern, phi
 	}
 	phi.Mul(&inverse, inverse.T()) // (UᵀU)⁻¹ = U⁻¹U⁻ᵀ
-	scales := make([]float64, k)
-	for t := range scales {
-		scales[t] = math.Sqrt(phi.At(t, t))
-	}
+	scales := lists.Make(k, func(t int) float64 { return math.Sqrt(phi.At(t, t)) })
 	phi.Apply(func(s, t int, v float64) float64 {
 		if s == t {
 			return 1

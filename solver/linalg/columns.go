@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // RowOrder returns the rows of a matrix in ascending order of their entries, NaN before every number. Equal rows are
@@ -29,11 +31,7 @@ func Order(n int, compare func(i, j int) int) []int {
 
 // Indices returns 0 … n−1.
 func Indices(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return lists.Make(n, func(i int) int { return i })
 }
 
 // SelectRows returns a copy of these rows of a matrix in the order given; rows may repeat. It returns nil for a nil

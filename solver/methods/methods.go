@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/nmf"
 	"github.com/wardcast/wardcast/solver/smf"
@@ -71,10 +72,7 @@ func find(name string) method {
 
 // Names returns the names of all methods that New makes.
 func Names() (names []string) {
-	for _, m := range all {
-		names = append(names, m.name)
-	}
-	return names
+	return lists.Map(all, func(m method) string { return m.name })
 }
 
 // Supervised returns the names of the methods that fit labels as well as the matrix. smf.New makes them, from the

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/icqf"
 )
@@ -198,10 +199,7 @@ func (cv *blockwise) deal(number, rowGroups, columnGroups int) partition {
 // binned returns the rows of the strata. Columns with many values are replaced by bins of equal counts.
 func binned(strata *mat.Dense) [][]int {
 	n, c := strata.Dims()
-	out := make([][]int, n)
-	for i := range out {
-		out[i] = make([]int, c)
-	}
+	out := lists.Make(n, func(int) []int { return make([]int, c) })
 	for j := range c {
 		column := mat.Col(nil, j, strata)
 		sorted := slices.Sorted(slices.Values(column))
@@ -295,10 +293,7 @@ func (cv *blockwise) prepareFold(f int) (Fitter, error) {
 func newPoint(c Candidate, errors []float64) Point {
 	// Squares of errors of 1e200 would overflow. Scaling by a power of two is exact.
 	_, exponent := math.Frexp(slices.Max(errors))
-	scaled := make([]float64, len(errors))
-	for f, e := range errors {
-		scaled[f] = math.Ldexp(e, -exponent)
-	}
+	scaled := lists.Map(errors, func(e float64) float64 { return math.Ldexp(e, -exponent) })
 	mean, deviation := stat.MeanStdDev(scaled, nil)
 	return Point{c, math.Ldexp(mean, exponent), math.Ldexp(stat.StdErr(deviation, float64(len(errors))), exponent)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 )
 
@@ -206,10 +207,7 @@ const Unassigned = -1
 // between the two. A row without a positive score is Unassigned.
 func Assign(topics, scores *mat.Dense) []int {
 	n, k := scores.Dims()
-	lengths := make([]float64, k)
-	for t := range lengths {
-		lengths[t] = mat.Norm(topics.ColView(t), 2)
-	}
+	lengths := lists.Make(k, func(t int) float64 { return mat.Norm(topics.ColView(t), 2) })
 	clusters := make([]int, n)
 	for i := range clusters {
 		clusters[i] = Unassigned

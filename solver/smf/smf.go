@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver"
 	"github.com/wardcast/wardcast/solver/linalg"
 	"github.com/wardcast/wardcast/solver/matrix"
@@ -146,11 +147,7 @@ func (w ClassWeights) Weights(labels []int) []float64 {
 	for _, y := range labels {
 		counts[y]++
 	}
-	weights := make([]float64, len(labels))
-	for i, y := range labels {
-		weights[i] = float64(len(labels)) / (float64(len(counts)) * counts[y])
-	}
-	return weights
+	return lists.Map(labels, func(y int) float64 { return float64(len(labels)) / (float64(len(counts)) * counts[y]) })
 }
 
 // checkAux returns an error unless aux is nil or has a finite row for each of n documents.

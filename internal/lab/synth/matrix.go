@@ -11,6 +11,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // MatrixSettings describe a document-term matrix of any size; the Generator has only a few hundred terms.
@@ -56,10 +58,7 @@ func WriteMatrix(ctx context.Context, w io.Writer, s MatrixSettings) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		about := make([]int, 1+random.IntN(3))
-		for a := range about {
-			about[a] = random.IntN(s.Topics)
-		}
+		about := lists.Make(1+random.IntN(3), func(int) int { return random.IntN(s.Topics) })
 		tf := map[int]float64{}
 		for range tokens + random.IntN(2*tokens) {
 			term := int(shared.Uint64())

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
 
@@ -161,11 +162,7 @@ func eachItem(all []construct, f func(name string, c int, item *surveyItem)) {
 }
 
 func decimals(values []float64) []string {
-	cells := make([]string, len(values))
-	for i, v := range values {
-		cells[i] = strconv.FormatFloat(v, 'g', -1, 64)
-	}
-	return cells
+	return lists.Map(values, func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) })
 }
 
 // participant returns the true scores of participant i and the cells of each visit: answers, age, sex and diagnoses.

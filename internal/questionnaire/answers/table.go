@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/table"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -55,7 +55,7 @@ const Unknown = -1
 
 // ends returns the least and the largest answer to an item among these participants, low > high without answers.
 func (t *Table) ends(item int, rows []int) (low, high float64) {
-	return linalg.Extremes(folds.Take(mat.Col(nil, item, t.Answers), rows))
+	return linalg.Extremes(lists.Take(mat.Col(nil, item, t.Answers), rows))
 }
 
 // All returns the rows of all participants.
@@ -126,7 +126,7 @@ func (t *Table) Keep(names []string) error {
 			return &table.Error{File: t.File, Column: name, Err: table.ErrNoColumn}
 		}
 	}
-	t.Items, t.Answers = folds.Take(t.Items, columns), linalg.SelectColumns(t.Answers, columns)
+	t.Items, t.Answers = lists.Take(t.Items, columns), linalg.SelectColumns(t.Answers, columns)
 	var rows []int
 	for i, line := range t.Lines {
 		if slices.ContainsFunc(t.Answers.RawRowView(i), answered) {
@@ -138,15 +138,15 @@ func (t *Table) Keep(names []string) error {
 	if len(rows) == 0 {
 		return &table.Error{File: t.File, Err: questionnaire.ErrNoAnswers}
 	}
-	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), folds.Take(t.IDs, rows), folds.Take(t.Lines, rows)
+	t.Answers, t.IDs, t.Lines = linalg.SelectRows(t.Answers, rows), lists.Take(t.IDs, rows), lists.Take(t.Lines, rows)
 	for c := range t.confounds {
-		t.confounds[c] = folds.Take(t.confounds[c], rows)
+		t.confounds[c] = lists.Take(t.confounds[c], rows)
 	}
 	for l := range t.Labels {
-		t.Labels[l] = folds.Take(t.Labels[l], rows)
+		t.Labels[l] = lists.Take(t.Labels[l], rows)
 	}
 	for g := range t.Groups {
-		t.Groups[g].Values = folds.Take(t.Groups[g].Values, rows)
+		t.Groups[g].Values = lists.Take(t.Groups[g].Values, rows)
 	}
 	return nil
 }
@@ -412,8 +412,8 @@ func (t *Table) keepVarying() {
 			visits = append(visits, j)
 		}
 	}
-	_ = t.Keep(questionnaire.Names(folds.Take(t.Items, varying))) // all of these names exist
-	t.VisitItems = folds.Take(t.VisitItems, visits)
+	_ = t.Keep(questionnaire.Names(lists.Take(t.Items, varying))) // all of these names exist
+	t.VisitItems = lists.Take(t.VisitItems, visits)
 }
 
 // checkLabels returns an error for a value of a label that no participant has.

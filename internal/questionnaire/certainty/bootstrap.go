@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -71,7 +72,7 @@ func (s Settings) Bootstrap(ctx context.Context, o *fit.Options, of *fit.Outcome
 	all := make([]*replicate, s.Replicates)
 	failed, err := o.Each(ctx, s.Replicates, s.Progress, func(ctx context.Context, alone *fit.Options, r int) error {
 		random := rand.New(rand.NewPCG(o.Seed, bootstrapStream+uint64(r)))
-		drawn := folds.Take(of.Study.Order, folds.Resample(random, len(of.Study.Order))) // with replacement
+		drawn := lists.Take(of.Study.Order, folds.Resample(random, len(of.Study.Order))) // with replacement
 		l, err := alone.Learn(ctx, of.Study, drawn, of.Candidate)
 		if err == nil {
 			all[r], err = b.match(l)

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -145,7 +145,7 @@ func summarized(answers *mat.Dense, rows []int, scales []questionnaire.Scale,
 ) *mat.Dense {
 	out := mat.NewDense(len(rows), len(scales), nil)
 	out.Apply(func(r, c int, _ float64) float64 {
-		return value(folds.Take(answers.RawRowView(rows[r]), scales[c].Items))
+		return value(lists.Take(answers.RawRowView(rows[r]), scales[c].Items))
 	}, out)
 	return out
 }

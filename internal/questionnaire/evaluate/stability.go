@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/wardcast/wardcast/classifier/eval"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/solver/align"
@@ -77,11 +78,7 @@ func (l leftOut) add(s *fit.Study, items []int) {
 }
 
 func (l leftOut) names(s *fit.Study) []string {
-	names := []string{}
-	for _, j := range slices.Sorted(maps.Keys(l)) {
-		names = append(names, s.Items[j].Name)
-	}
-	return names
+	return lists.Map(slices.Sorted(maps.Keys(l)), func(j int) string { return s.Items[j].Name })
 }
 
 // match is the agreement between the factors of two fits.

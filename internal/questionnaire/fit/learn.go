@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/table"
@@ -303,9 +304,5 @@ func goodness(g *factoranalysis.GoodnessOfFit) *model.GoodnessOfFit {
 
 func rowsOf(a *mat.Dense) [][]float64 {
 	n, _ := a.Dims()
-	rows := make([][]float64, n)
-	for i := range rows {
-		rows[i] = mat.Row(nil, i, a)
-	}
-	return rows
+	return lists.Make(n, func(i int) []float64 { return mat.Row(nil, i, a) })
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -192,10 +193,7 @@ func measuredBy(m *model.Model, errs *mat.Dense) []Measured {
 	all := make([]Measured, k)
 	for t := range all {
 		e := mat.Col(nil, t, errs)
-		information := make([]float64, len(e))
-		for i, v := range e {
-			information[i] = 1/(v*v) - nothing
-		}
+		information := lists.Map(e, func(v float64) float64 { return 1/(v*v) - nothing })
 		least := asked * floats.Max(information)
 		usual := slices.DeleteFunc(slices.Sorted(slices.Values(information)), func(v float64) bool { return v < least })
 		limit := m.LargestError()

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/table"
@@ -99,10 +100,7 @@ func (s *Study) unstretch(m *icqf.Model, items []int) {
 	if s.stretches == nil {
 		return
 	}
-	m.Weights = make([]float64, len(items))
-	for i, j := range items {
-		m.Weights[i] = s.stretches[j]
-	}
+	m.Weights = lists.Map(items, func(j int) float64 { return s.stretches[j] })
 	for _, loadings := range []*mat.Dense{m.Loadings, m.ConfoundLoadings} {
 		if loadings != nil {
 			loadings.Apply(func(j, _ int, q float64) float64 { return q / m.Weights[j] }, loadings)

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -115,7 +115,7 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 			return err
 		}
 		r.DIF.Rounds++
-		r.DIF.Anchors = questionnaire.Names(folds.Take(r.study.Items, anchors))
+		r.DIF.Anchors = questionnaire.Names(lists.Take(r.study.Items, anchors))
 		next := r.items()
 		p := func(j int) figure {
 			if d := &r.DIF.Items[j]; d.Class != UntestableDIF {
@@ -156,9 +156,7 @@ func (r *run) newMatcher(both *fit.Learnt) (*matcher, error) {
 	m := &matcher{
 		run: r, answers: r.study.AnswersOf(r.both, r.items()), known: linalg.SelectRows(r.study.Known, r.both),
 	}
-	for _, i := range r.both {
-		m.first = append(m.first, float64(r.study.Labels[0][i]))
-	}
+	m.first = append(m.first, lists.Map(r.both, func(i int) float64 { return float64(r.study.Labels[0][i]) })...)
 	if b := m.confounds(); !b.add(m.first) {
 		return nil, questionnaire.Optionf("the confounds determine the groups of %q", r.Group)
 	}
@@ -348,7 +346,7 @@ func (m *matcher) item(j int, scores *mat.Dense, own float64) ItemDIF {
 		Item: item.Name, Reversed: item.Reversed, Participants: len(rows), Difference: nan, Low: nan, High: nan,
 		UniformP: nan, NonuniformP: nan, P: nan, AdjustedP: nan, UniformR2Change: nan, NonuniformR2Change: nan,
 	}
-	y, g := mat.Col(nil, j, linalg.SelectRows(m.answers, rows)), folds.Take(m.first, rows)
+	y, g := mat.Col(nil, j, linalg.SelectRows(m.answers, rows)), lists.Take(m.first, rows)
 	one := make([]float64, len(rows))
 	floats.AddConst(1, one)
 	b := &basis{}

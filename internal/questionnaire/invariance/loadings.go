@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -280,7 +281,7 @@ func (r *run) resample(ctx context.Context, seen *pair) ([]*pair, error) {
 		random := rand.New(rand.NewPCG(r.o.Seed, bootstrapStream+uint64(b)))
 		var drawn [2][]int // in the order of the study
 		for g, all := range r.groups {
-			drawn[g] = folds.Take(all, slices.Sorted(slices.Values(folds.Resample(random, len(all)))))
+			drawn[g] = lists.Take(all, slices.Sorted(slices.Values(folds.Resample(random, len(all)))))
 		}
 		for g, rows := range drawn {
 			l, q, err := r.learn(ctx, alone, rows)
@@ -399,19 +400,11 @@ func p(values []float64, extreme func(float64) bool) float64 {
 }
 
 func column(rows [][]float64, t int) []float64 {
-	out := make([]float64, len(rows))
-	for b, row := range rows {
-		out[b] = row[t]
-	}
-	return out
+	return lists.Map(rows, func(row []float64) float64 { return row[t] })
 }
 
 func entries(all []*mat.Dense, j, t int) []float64 {
-	out := make([]float64, len(all))
-	for b, a := range all {
-		out[b] = a.At(j, t)
-	}
-	return out
+	return lists.Map(all, func(a *mat.Dense) float64 { return a.At(j, t) })
 }
 
 func greatest(a *mat.Dense) float64 { return max(mat.Max(a), -mat.Min(a)) }

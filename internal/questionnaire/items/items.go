@@ -25,7 +25,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/wardcast/wardcast/internal/folds"
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/fit"
@@ -228,7 +228,7 @@ func groups(t *answers.Table) []Group {
 			g := Group{Column: column.Column, Group: name, Participants: len(members), Items: map[string]float64{}}
 			total := 0
 			for j, item := range t.Items {
-				missing := floats.Count(math.IsNaN, folds.Take(mat.Col(nil, j, t.Answers), members))
+				missing := floats.Count(math.IsNaN, lists.Take(mat.Col(nil, j, t.Answers), members))
 				total += missing
 				g.Items[item.Name] = float64(missing) / float64(len(members))
 			}
@@ -247,9 +247,7 @@ func (o *Options) scale(ctx context.Context, t *answers.Table, items []int) (*sc
 	if err != nil {
 		return nil, &table.Error{File: t.File, Err: fmt.Errorf("%w: %w", questionnaire.ErrScale, err)}
 	}
-	for _, j := range items {
-		s.names = append(s.names, t.Items[j].Name)
-	}
+	s.names = append(s.names, lists.Map(items, func(j int) string { return t.Items[j].Name })...)
 	return s, nil
 }
 

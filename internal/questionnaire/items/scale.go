@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/factoranalysis"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -210,9 +211,7 @@ func (s *scale) omega(ctx context.Context, r *Reliability, factors int) error {
 		return err
 	}
 	if len(o.Reversed) > 0 {
-		for _, i := range o.Reversed {
-			r.OmegaReversed = append(r.OmegaReversed, s.names[i])
-		}
+		r.OmegaReversed = append(r.OmegaReversed, lists.Map(o.Reversed, func(i int) string { return s.names[i] })...)
 		names := strings.Join(r.OmegaReversed[:min(len(o.Reversed), mostNames)], ", ")
 		if len(o.Reversed) > mostNames {
 			names += " …"
@@ -374,10 +373,7 @@ func drawnSplits(s *mat.SymDense, random *rand.Rand, threads linalg.Threads) []f
 	p := s.SymmetricDim()
 	const block = 500 // splits for one product of matrices
 	square, halves := mat.DenseCopyOf(s), mat.NewDense(p, block, nil)
-	sums := make([]float64, p)
-	for i := range sums {
-		sums[i] = floats.Sum(square.RawRowView(i))
-	}
+	sums := lists.Make(p, func(i int) float64 { return floats.Sum(square.RawRowView(i)) })
 	values := make([]float64, randomSplits)
 	for from := 0; from < randomSplits; from += block {
 		halves.Zero()

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/solver/linalg"
 )
@@ -41,9 +42,7 @@ func (s *Scores) Header() []string {
 	header := append([]string{"id"}, factors...)
 	if s.Errors != nil {
 		header = append(header, "answered")
-		for _, name := range factors {
-			header = append(header, ErrorName(name))
-		}
+		header = append(header, lists.Map(factors, ErrorName)...)
 	}
 	return append(header, s.NormNames...)
 }
@@ -66,11 +65,7 @@ func (s *Scores) Row(i int) []float64 {
 // FactorNames names the columns of a matrix with a column for each factor.
 func FactorNames(a *mat.Dense) []string {
 	_, k := a.Dims()
-	names := make([]string, k)
-	for t := range names {
-		names[t] = "factor" + strconv.Itoa(t+1)
-	}
-	return names
+	return lists.Make(k, func(t int) string { return "factor" + strconv.Itoa(t+1) })
 }
 
 // AllLoadings returns the loadings of the factors and then of the confounds, with their names.
@@ -150,9 +145,7 @@ func Cell(v float64) string {
 // Cells returns a row of words and then numbers.
 func Cells(words []string, numbers ...float64) []string {
 	row := slices.Clone(words)
-	for _, v := range numbers {
-		row = append(row, Cell(v))
-	}
+	row = append(row, lists.Map(numbers, Cell)...)
 	return row
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -21,17 +22,12 @@ import (
 // CSV returns the table with a header, numbers in full, and an empty cell for each that is not shown.
 func (t *Table) CSV() []byte {
 	rows := [][]string{t.names()}
-	for _, r := range t.Rows {
-		rows = append(rows, model.Cells(r.Words, r.Numbers...))
-	}
+	rows = append(rows, lists.Map(t.Rows, func(r Row) []string { return model.Cells(r.Words, r.Numbers...) })...)
 	return model.CSV(rows)
 }
 
 func (t *Table) names() (names []string) {
-	for _, c := range t.Columns {
-		names = append(names, c.Name)
-	}
-	return names
+	return lists.Map(t.Columns, func(c Column) string { return c.Name })
 }
 
 // JSON returns the table as a list with an object for each row, one on a line; a number that is not shown is null.
@@ -43,13 +39,8 @@ func (t *Table) JSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteString(",\n")
 		}
-		values := make([]any, 0, len(names))
-		for _, w := range r.Words {
-			values = append(values, w)
-		}
-		for _, v := range r.Numbers {
-			values = append(values, questionnaire.Figure(v))
-		}
+		values := lists.Map(r.Words, func(w string) any { return w })
+		values = append(values, lists.Map(r.Numbers, func(v float64) any { return questionnaire.Figure(v) })...)
 		for c, value := range values { // a map would lose the order of the columns
 			name, errName := json.Marshal(names[c])
 			data, err := json.Marshal(value)
@@ -180,10 +171,7 @@ func (t *Table) alignment() string {
 }
 
 func (t *Table) titles(m markup, title func(Column) string) (titles []string) {
-	for _, c := range t.Columns {
-		titles = append(titles, m.text(title(c)))
-	}
-	return titles
+	return lists.Map(t.Columns, func(c Column) string { return m.text(title(c)) })
 }
 
 // printedDigits is the number of digits behind the point in a paper.
@@ -204,10 +192,7 @@ func (t *Table) printed(m markup) (all [][]string) {
 		}
 	}
 	for _, r := range rows {
-		var cells []string
-		for _, w := range r.Words {
-			cells = append(cells, m.text(w))
-		}
+		cells := lists.Map(r.Words, m.text)
 		for c, v := range r.Numbers {
 			cell := ""
 			if !math.IsNaN(v) {

@@ -1,0 +1,23 @@
+package lists
+
+// Make returns f(0) … f(n−1). It is never nil.
+func Make[T any](n int, f func(i int) T) []T {
+	out := make([]T, n)
+	for i := range out {
+		out[i] = f(i)
+	}
+	return out
+}
+
+// Map returns what f makes of each entry of a list. It is never nil.
+func Map[T, U any](all []T, f func(T) U) []U {
+	return Make(len(all), func(i int) U { return f(all[i]) })
+}
+
+// Take returns these entries of a list, nil for a nil list.
+func Take[T any](all []T, at []int) []T {
+	if all == nil {
+		return nil
+	}
+	return Map(at, func(i int) T { return all[i] })
+}

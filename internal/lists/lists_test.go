@@ -1,0 +1,26 @@
+package lists_test
+
+import (
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/wardcast/wardcast/internal/lists"
+)
+
+// A list of nothing is one, which JSON writes as [], but a list that is not there stays so.
+func TestLists(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ got, want []string }{
+		{lists.Make(3, strconv.Itoa), []string{"0", "1", "2"}},
+		{lists.Map([]int{3, 1}, strconv.Itoa), []string{"3", "1"}},
+		{lists.Map(nil, strconv.Itoa), []string{}},
+		{lists.Take([]string{"a", "b", "c"}, []int{2, 0, 2}), []string{"c", "a", "c"}},
+		{lists.Take([]string{"a"}, nil), []string{}},
+		{lists.Take[string](nil, []int{1}), nil},
+	} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("got %#v, want %#v", c.got, c.want)
+		}
+	}
+}
