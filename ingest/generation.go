@@ -70,12 +70,8 @@ type balancer struct {
 }
 
 func (b balancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
-	n := 0 // stays 0 if the topic is gone
-	for _, p := range partitions {
-		if p.Topic == b.c.cfg.Input {
-			n++
-		}
-	}
+	// 0 if the topic is gone
+	n := lists.Count(partitions, func(p kafka.Partition) bool { return p.Topic == b.c.cfg.Input })
 	b.c.shared.Store(&n)
 	return b.RangeGroupBalancer.AssignGroups(members, partitions)
 }

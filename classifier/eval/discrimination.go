@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 const normal975 = 1.959963984540054 // the 0.975 quantile of the standard normal distribution, for 95 % intervals
@@ -57,12 +59,7 @@ func placements(y []bool, p []float64) (placement []float64, area float64) {
 	var positives, negatives float64 // below the current run of ties
 	for from := 0; from < len(order); {
 		to := tiesEnd(order, p, from)
-		var tiedPositives float64
-		for _, i := range order[from:to] {
-			if y[i] {
-				tiedPositives++
-			}
-		}
+		tiedPositives := float64(lists.Count(order[from:to], func(i int) bool { return y[i] }))
 		tiedNegatives := float64(to-from) - tiedPositives
 		for _, i := range order[from:to] {
 			if y[i] {
@@ -133,11 +130,7 @@ func averagePrecision(y []bool, p []float64) float64 {
 	for from := 0; from < len(order); {
 		to := tiesEnd(order, p, from)
 		before := positives
-		for _, i := range order[from:to] {
-			if y[i] {
-				positives++
-			}
-		}
+		positives += float64(lists.Count(order[from:to], func(i int) bool { return y[i] }))
 		sum += (positives - before) * positives / float64(to)
 		from = to
 	}

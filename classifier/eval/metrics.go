@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/wardcast/wardcast/internal/lists"
 )
 
 // Errors of the input, wrapped with the row if one is to blame.
@@ -155,14 +157,7 @@ func check(y []bool, p []float64, groups []string) error {
 }
 
 // Positives returns the number of positive outcomes.
-func Positives(y []bool) (n int) {
-	for _, v := range y {
-		if v {
-			n++
-		}
-	}
-	return n
-}
+func Positives(y []bool) int { return lists.Count(y, func(v bool) bool { return v }) }
 
 // bothClasses returns the numbers of positive and negative outcomes, and ErrOneClass if one of them is 0.
 func bothClasses(y []bool) (positives, negatives int, err error) {

@@ -14,6 +14,16 @@ func Map[T, U any](all []T, f func(T) U) []U {
 	return Make(len(all), func(i int) U { return f(all[i]) })
 }
 
+// Count returns how many entries of a list the condition holds for.
+func Count[T any](all []T, holds func(T) bool) (n int) {
+	for _, v := range all {
+		if holds(v) {
+			n++
+		}
+	}
+	return n
+}
+
 // Take returns these entries of a list, nil for a nil list.
 func Take[T any](all []T, at []int) []T {
 	if all == nil {

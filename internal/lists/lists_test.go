@@ -11,6 +11,9 @@ import (
 // A list of nothing is one, which JSON writes as [], but a list that is not there stays so.
 func TestLists(t *testing.T) {
 	t.Parallel()
+	if n := lists.Count([]int{4, 1, 5}, func(v int) bool { return v > 3 }); n != 2 {
+		t.Errorf("%d of 4, 1 and 5 are above 3", n)
+	}
 	for _, c := range []struct{ got, want []string }{
 		{lists.Make(3, strconv.Itoa), []string{"0", "1", "2"}},
 		{lists.Map([]int{3, 1}, strconv.Itoa), []string{"3", "1"}},

@@ -443,12 +443,7 @@ func (p *Past) divide(judged float64) error {
 		}
 	}
 	count := func(at []int) (n, events int) {
-		for _, i := range at {
-			if p.Rows[i].Positive {
-				events++
-			}
-		}
-		return len(at), events
+		return len(at), lists.Count(at, func(i int) bool { return p.Rows[i].Positive })
 	}
 	c.Train, c.TrainEvents = count(p.Split.Train)
 	c.Judge, c.JudgeEvents = count(p.Split.Test)

@@ -193,11 +193,7 @@ func (b *bootstrap) change(factor int, scores []float64, sign float64) (mean flo
 
 func (b *bootstrap) summary() *model.Bootstrap {
 	out := &model.Bootstrap{Level: level}
-	for _, r := range b.all {
-		if r.unconverged {
-			out.Unconverged++
-		}
-	}
+	out.Unconverged = lists.Count(b.all, func(r *replicate) bool { return r.unconverged })
 	_, k := b.fit.Loadings.Dims()
 	for t := range k {
 		congruences, changes := make([]float64, len(b.all)), make([]float64, len(b.all))

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/wardcast/wardcast/internal/lists"
 	"github.com/wardcast/wardcast/internal/questionnaire"
 	"github.com/wardcast/wardcast/internal/questionnaire/answers"
 	"github.com/wardcast/wardcast/internal/questionnaire/model"
@@ -31,12 +32,7 @@ func (o *Options) warnings(t *answers.Table) (warnings []string) {
 	}
 	if !o.Columns.FromLow && (slices.Contains(methods, model.MethodL1) || slices.Contains(methods, model.MethodICQF) &&
 		len(o.Columns.Confounds) == 0) {
-		above := 0
-		for _, item := range t.Items {
-			if item.Range.Low > 0 {
-				above++
-			}
-		}
+		above := lists.Count(t.Items, func(item questionnaire.Item) bool { return item.Range.Low > 0 })
 		if above > 0 {
 			warnings = append(warnings, fmt.Sprintf("the lowest possible answer to %d of %d items is above 0, and "+
 				"without an intercept the factors have to explain it too: --from-low counts answers from there",

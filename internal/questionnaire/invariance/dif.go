@@ -124,12 +124,7 @@ func (m *matcher) dif(ctx context.Context) (err error) {
 			return 1
 		}
 		slices.SortStableFunc(next, func(a, b int) int { return cmp.Compare(p(b), p(a)) })
-		clean := 0
-		for _, d := range r.DIF.Items {
-			if !d.Found() {
-				clean++
-			}
-		}
+		clean := lists.Count(r.DIF.Items, func(d ItemDIF) bool { return !d.Found() })
 		next = next[:max(clean, (len(next)+1)/2)]
 		slices.Sort(next)
 		seen[fmt.Sprint(anchors)] = true

@@ -390,13 +390,7 @@ func factorName(t int) string { return "factor" + strconv.Itoa(t+1) }
 
 // p returns (1 + the number of values that are as extreme) / (1 + the number of values).
 func p(values []float64, extreme func(float64) bool) float64 {
-	count := 1
-	for _, v := range values {
-		if extreme(v) {
-			count++
-		}
-	}
-	return float64(count) / float64(1+len(values))
+	return float64(1+lists.Count(values, extreme)) / float64(1+len(values))
 }
 
 func column(rows [][]float64, t int) []float64 {

@@ -194,11 +194,7 @@ func (l *Labels) Measure() {
 	measures := map[string]measure{}
 	for name, s := range samples {
 		s.labelled = len(s.y)
-		for _, y := range s.y {
-			if y {
-				s.admitted++
-			}
-		}
+		s.admitted += eval.Positives(s.y)
 		// It is nil unless visits have different outcomes.
 		s.intercept, s.slope, _ = eval.Calibration(s.y, s.p)
 		measures[name] = s.measure
