@@ -261,7 +261,12 @@ func denyTested(t *Transformer, s *scope, i int) {
 
 func affirmTested(t *Transformer, s *scope, i int) {
 	s.denied, s.sign = 0, 0
-	if !t.sought(i, Affirmed) && (t.tested(i) || t.isMark(int(t.events[i].lex)-1, '?')) { // flu pos, cough? yes
+	lex := int(t.events[i].lex)
+	if s.kin >= 0 && lex <= s.kin+1 && (t.is(lex, "positive", "pos") || t.isMark(lex, '+')) { // sister +ve covid
+		giveToKin(t, s, i)
+		return
+	}
+	if !t.sought(i, Affirmed) && (t.tested(i) || t.isMark(lex-1, '?')) { // flu pos, cough? yes
 		t.backward(i, Affirmed, true)
 	}
 }
@@ -289,7 +294,7 @@ func beginPast(t *Transformer, s *scope, i int) {
 		return
 	}
 	switch {
-	case t.current(i), t.headsComplaint(i):
+	case t.current(i), t.headsComplaint(i), t.v.settings.Concepts.speaks("in") && t.isKind(i+1, "mechanism"): // h/o fall
 	case t.ownsPast(i):
 		t.backward(i, Historical, true)
 	default:
@@ -361,7 +366,7 @@ func giveToKin(t *Transformer, s *scope, i int) {
 		and--
 	}
 	with := t.effectAt(and - 1)
-	own := t.is(and, "per") || t.is(and, "and") && (with == self || t.is(lex, "have") && with != kin)
+	own := t.is(and, "per") || t.is(and, "by") && lex == s.kin || t.is(and, "and") && (with == self || t.is(lex, "have") && with != kin)
 	if s.kin >= 0 && lex <= s.kin+1 && !own {
 		s.another, s.family, s.kinHistory = true, false, false
 	}

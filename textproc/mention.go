@@ -89,10 +89,16 @@ func (t *Transformer) word(i int) int {
 			}
 		}
 	}
-	if w.raw == "non" && t.isMark(i+1, '-') && t.lex[i+1].glued && t.touchesNext(i+1) { // non-displaced
-		t.status = true
-		t.events = append(t.events, event{kind: minusAfter, lex: int32(i)})
-		return i + 2
+	if w.raw == "non" { // non-displaced, non smoker
+		next := i + 1
+		if t.isMark(next, '-') && t.lex[next].glued && t.touchesNext(next) {
+			next++
+		}
+		if next < len(t.lex) && t.lex[next].kind == letters {
+			t.status = true
+			t.events = append(t.events, event{kind: minusAfter, lex: int32(i)})
+			return next
+		}
 	}
 	if next := t.postcode(i); next > i {
 		return next

@@ -101,9 +101,11 @@ func (t *Transformer) isGiven(i int) bool {
 // inflected reports whether the word at i ends like a verb, an adverb or an adjective: Mr Smith unsteady, limping.
 func (t *Transformer) inflected(i int) bool {
 	w := t.lex[i].word
-	return w != nil && slices.ContainsFunc(
-		[]string{"ed", "ing", "ly", "ful", "less", "ous", "able", "ive", "ical", "ness"},
-		func(ending string) bool { return strings.HasSuffix(w.raw, ending) })
+	return w != nil && endsIn(w.raw, "ed", "ing", "ly", "ful", "less", "ous", "able", "ive", "ical", "ness")
+}
+
+func endsIn(raw string, endings ...string) bool {
+	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(raw, ending) })
 }
 
 // called reads "Pt Name: Garcia, Maria" at i and returns the lexeme after it. It returns i if no name follows.

@@ -2,6 +2,7 @@ package textproc
 
 import (
 	_ "embed"
+	"strings"
 	"sync"
 )
 
@@ -47,7 +48,8 @@ func variants(s string, yield func(string)) {
 // correct returns the one concept word at a Damerau distance of 1 with the same first letter, or nil if there are none
 // or several. Words of one meaning count as one.
 func (s *speller) correct(raw string) *word {
-	if s.deletes == nil || len(raw) < minSpelled || !ascii(raw) {
+	const shortest = 3 // letters of a stem: puing, which is passing urine, is not puking
+	if s.deletes == nil || len(raw) < minSpelled || !ascii(raw) || len(strings.TrimSuffix(raw, "ing")) < shortest {
 		return nil
 	}
 	if _, common := english()[raw]; common {

@@ -90,6 +90,10 @@ func (t *Transformer) assignStatus() {
 		case colon: // r/o cva: slurred speech, but not r/o: cva
 			s.uncertain = s.uncertain && t.events[i-1].kind == triggered
 			t.endHeading(s, i)
+			if s.kin == int(e.lex) && t.isKind(i+1, "symptom", "finding", "history", "mechanism") { // son: fever
+				giveToKin(t, s, i)
+				s.family = s.another
+			}
 			if s.by != denies { // not obtainable. referring diagnosis: syncope
 				s.settle()
 			}
@@ -102,6 +106,9 @@ func (t *Transformer) assignStatus() {
 			s.denied, s.sign = 0, -1
 		case plusAfter:
 			s.denied, s.sign, s.uncertain = 0, 1, false
+			if s.kin == int(e.lex) && t.isKind(i+1, "symptom", "finding", "history") { // brother + RSV
+				giveToKin(t, s, i)
+			}
 		case minusBefore:
 			if t.closes(i) {
 				t.backward(i, Negated, true)
@@ -146,12 +153,16 @@ func (t *Transformer) mention(s *scope, i int) {
 	if m.entry != nil {
 		kind = m.entry.kind
 	}
+	if s.kin == int(m.first) && m.isTest() && kind == "finding" { // husband covid+
+		giveToKin(t, s, i)
+	}
 	if t.isClass(int(m.first), acting) {
 		// no helmet hit by car
 		if s.denied > 0 && !s.fresh && !m.isTest() && !t.isListed(int(m.first), s.by == denies) {
 			s.denied = 0
 		}
-		s.past, s.another = s.past && !s.begun, false
+		broke := i > 0 && t.events[i-1].effect == has && t.events[i-1].lex == m.first // son broke arm
+		s.past, s.another = s.past && !s.begun, s.another && broke
 	}
 	if s.by == negative && s.what == aTest && !m.isTest() && m.entry != nil && !t.isListed(int(m.first), false) {
 		s.denied = 0 // neg troponin at outside hospital

@@ -40,6 +40,7 @@ const (
 	seeking    // asks for care: an "if" after it begins a list; concepts/status.tsv lists them
 	beginning  // what has lasted since the time after it is not of the past
 	person     // a number of years after it is an age
+	state      // of a patient, as an adjective that no ending shows
 	leading    // begins a form that no table of surfaces can hold
 )
 
@@ -51,7 +52,7 @@ var wordsFile string
 const (
 	classNames = "filler separator acting aside falling expecting labouring dating breathed airing repeating taking " +
 		"needled practice shortened month moving tubed lastingCue role naming streets numbered recently " +
-		"function looking seeking beginning person leading"
+		"function looking seeking beginning person state leading"
 	unitNames = "seconds minutes hours days weeks months years repeats amount pills litres feet metres storeys " +
 		"milesAnHour kilometresAnHour nothing"
 )
