@@ -320,41 +320,6 @@ func (t *Transformer) isStatement(i int, dated bool) bool {
 		(m.entry == nil && t.effectAt(last) == none || t.isKind(i-1, "mechanism"))
 }
 
-// isPredicate reports whether the item of a list that begins at event i, behind a comma, says how the patient is, which
-// is nothing that a denial of findings can deny: no fever, hypotensive; no rash, acting normally; no bleeding, in labour.
-// Symptoms can be denied as adjectives, and a list of adjectives goes on: denies fever, nauseated; not weak, confused.
-func (t *Transformer) isPredicate(i int) bool {
-	at := int(t.events[i-1].lex) + 1
-	if t.isState(at-2) || t.isKind(i, "symptom") && !t.isClass(at, state) {
-		return false
-	}
-	said := t.is(at, "in") && !t.isClass(at+1, filler)
-	for ; !said && at < len(t.lex) && t.lex[at].word != nil && t.lex[at].kind == letters; at++ {
-		w := t.lex[at].word
-		switch {
-		case t.isState(at):
-			next := at + 1 // in "no pain, swollen ankle" it belongs to the noun
-			said = next >= len(t.lex) || t.lex[next].kind != letters || t.lex[next].word == nil || t.lex[next].word.stop
-		case strings.HasSuffix(w.raw, "ly"):
-			said = at > 0 && t.lex[at-1].word != nil && strings.HasSuffix(t.lex[at-1].word.raw, "ing")
-		case !strings.HasSuffix(w.raw, "ing") && !t.is(at, "very", "more", "still", "now", "quite", "too"):
-			return false
-		}
-	}
-	return said
-}
-
-// isState reports whether the word at i is an adjective or a participle for the state of a patient.
-func (t *Transformer) isState(i int) bool {
-	if i < 0 || i >= len(t.lex) || t.lex[i].word == nil {
-		return false
-	}
-	const shortest = 6 // panic and colic are nouns
-	w := t.lex[i].word
-	return w.class&state != 0 || len(w.raw) >= shortest && !w.stop && !strings.HasSuffix(w.raw, "eed") &&
-		endsIn(w.raw, "ic", "ive", "ous", "ed", "less", "ful")
-}
-
 // sought gives a status to what the test before event i looked for: PCR for norovirus is negative. It returns false if
 // there is none: a symptom behind "for" is why the test was done.
 func (t *Transformer) sought(i int, status Status) bool {
