@@ -32,7 +32,7 @@ func (t *Transformer) sexFirst(i int) int {
 		return t.addAge(i, end, years, who)
 	}
 	if end := at + 1; end == len(t.lex) || t.lex[end].kind == letters && !t.lex[end].glued && t.unitAt(end) == noUnit ||
-		t.isMark(end, ',') {
+		t.isMark(end, ',') || t.isMark(end, '\n') {
 		return t.addAge(i, end, t.lex[at].value, who)
 	}
 	return 0

@@ -6,11 +6,12 @@ import (
 )
 
 // titled reads a title or a role at i and the names after it, such as "Mrs Smith", "Mr John Whitfield" or "NP Garcia",
-// and returns the next lexeme. Names are not terms. It returns i if no name follows. A word of the concepts is not read
-// as a name in four places: after "dr" or "ms" without a full stop, after "ms." inside a sentence, after an article
-// ("the dr. fever"), and after a role ("nurse fever"). Inside a sentence, "miss" is a verb.
+// and returns the next lexeme. Names are not terms. It returns i if no name follows. A word of the concepts is a name
+// where both it and the title have a capital ("Dr Stroke"). Else it is none in four places: after "dr" or "ms" without a
+// full stop, after "ms." inside a sentence, after an article ("the dr. fever"), and after a role ("nurse fever") unless
+// that stands behind "by". Inside a sentence, "miss" is a verb.
 func (t *Transformer) titled(i int) int {
-	if t.is(i, "miss") && !t.beginsSentence(i) {
+	if t.is(i, "miss") && !t.beginsSentence(i) || t.is(i, "master", "kum") && !t.hasCapital(i+1) {
 		return i
 	}
 	at, point := i+1, t.isMark(i+1, '.') && t.lex[i+1].glued
@@ -24,20 +25,59 @@ func (t *Transformer) titled(i int) int {
 			at++
 		}
 	}
+	if t.isClass(i, role) && t.isMark(at, ':') && t.isGiven(at+1) { // NOK: Jane Doe
+		at++
+	}
 	if at >= len(t.lex) || t.lex[at].kind != letters || !t.mayBeName(at) {
 		return i
 	}
 	if w := t.lex[at].word; w != nil {
+		capitals := t.hasCapital(at) && (t.hasCapital(i) && !t.isClass(i, role) && !t.isArticle(i-1) ||
+			t.isClass(i, role) && (t.is(i-1, "by") || t.isMark(at+1, '-') && t.lex[at+1].glued))
 		own := w.node != nil && w.correct == w && w.node.entry != nil
 		switch {
-		case own && (w.node.entry.effect != none || !t.namesFindings(i, point)):
+		case own && (w.node.entry.effect != none || !t.namesFindings(i, point) &&
+			(!capitals || w.node.entry.kind == "admin")):
 			return i
-		case t.isClass(i, role) && !t.isUnknown(at):
+		case t.isClass(i, role) && !t.isUnknown(at) && !capitals:
 			return i
 		}
 	}
 	if t.is(i, "ms") && t.lex[i].word.node != nil && t.lex[i].word.node.entry != nil &&
 		t.senseOf(i, i+1, t.lex[i].word.node.entry) != nil {
+		return i
+	}
+	return t.names(at+1, false)
+}
+
+// hasCapital reports whether the word at i begins with a capital and goes on without: Burns, not BURNS.
+func (t *Transformer) hasCapital(i int) bool {
+	if i < 0 || i >= len(t.lex) || t.lex[i].kind != letters {
+		return false
+	}
+	at := int(t.lex[i].start)
+	if t.folded {
+		at = t.folder.start[at]
+	}
+	return lower[t.note[at]] > t.note[at] && at+1 < len(t.note) && lower[t.note[at+1]] <= t.note[at+1]
+}
+
+func (t *Transformer) isArticle(i int) bool {
+	return t.is(i, "the", "a", "her", "his", "their", "my", "family")
+}
+
+// relation reads "W/o Suresh" at i, wife of, behind the age or sex of a patient, and returns the lexeme after the name.
+// It returns i if this is none.
+func (t *Transformer) relation(i int) int {
+	at, k := i+3, i-1
+	if !t.is(i, "w", "s", "d", "c") || !t.isMark(i+1, '/') || !t.is(i+2, "o") || !t.hasCapital(at) || !t.isGiven(at) {
+		return i
+	}
+	if t.isMark(k, ',') {
+		k--
+	}
+	if !t.isNumber(k) && t.unitAt(k) != years && (k < 0 || t.lex[k].word == nil || t.lex[k].word.sex == 0 &&
+		agedWords[t.lex[k].word.raw].years == 0) {
 		return i
 	}
 	return t.names(at+1, false)
@@ -50,15 +90,20 @@ func (t *Transformer) mayBeName(i int) bool {
 	return w == nil || len(w.raw) > 1 && !w.stop && w.unit == noUnit && w.class&(acting|month|practice|aside) == 0
 }
 
-// names returns the lexeme after the names that go on at lexeme i: up to two more words that no table has, and the
-// parts of one with hyphens. Commas may stand between if commas is set: Garcia, Maria.
+// names returns the lexeme after the names that go on at lexeme i: up to two more words, and the parts of one with
+// hyphens. Behind a name with a capital they are words with one, other than verbs and findings of several words, else
+// uncommon words that no table has. Commas may stand between if commas is set: Garcia, Maria.
 func (t *Transformer) names(i int, commas bool) int {
 	const most = 2
+	capitals := !commas && t.hasCapital(i-1)
 	for n := 0; ; {
 		switch next := i + 1; {
 		case t.isMark(i, '-') && t.lex[i].glued && t.touchesLetters(next):
 			i += 2
-		case n < most && (commas && t.isGiven(i) || !commas && t.isUnknown(i) && !t.inflected(i)):
+		case capitals && t.is(i, "van", "von", "de", "der", "la", "del", "bin", "al") && (t.hasCapital(next) ||
+			t.is(i, "de") && t.hasCapital(next+1)):
+			i = next
+		case n < most && (capitals && t.goesOn(i) || !capitals && t.isGiven(i)):
 			i, n = next, n+1
 		case n < most && commas && t.isMark(i, ',') && t.isGiven(next):
 			i, n = next+1, n+1
@@ -66,6 +111,18 @@ func (t *Transformer) names(i int, commas bool) int {
 			return i
 		}
 	}
+}
+
+// goesOn reports whether the word at i, behind a name with a capital, is one more.
+func (t *Transformer) goesOn(i int) bool {
+	if !t.hasCapital(i) || !t.mayBeName(i) || t.inflected(i) {
+		return false
+	}
+	if w := t.lex[i].word; w != nil && w.node != nil {
+		e, next := t.longest(i)
+		return next == i+1 && (e == nil || e.effect == none && e.kind != "admin")
+	}
+	return true
 }
 
 // isUnknown reports whether a word stands at lexeme i that no table has, so that it may be a name.
@@ -112,12 +169,15 @@ func endsIn(raw string, endings ...string) bool {
 func (t *Transformer) called(i int) int {
 	at := i + 1
 	if !t.is(i, "name") { // Patient: Sarah Okoro
-		if t.isMark(at, ':') && t.isGiven(i+2) {
+		switch {
+		case t.isMark(at, ':') && t.isGiven(i+2):
 			return t.names(i+3, true)
+		case t.hasCapital(at) && t.isGiven(at) && t.hasCapital(at+1) && t.isGiven(at+1): // Patient Maria Garcia
+			return t.names(at+1, false)
 		}
 		return i
 	}
-	if !t.isMark(at, ':') && !t.is(i-1, "pt", "pts", "patient", "patients", "full", "first", "last", "family",
+	if !t.isMark(at, ':') && !t.isMark(at, '-') && !t.is(i-1, "pt", "pts", "patient", "patients", "full", "first", "last", "family",
 		"given") {
 		return i
 	}
@@ -134,12 +194,13 @@ func (t *Transformer) called(i int) int {
 // most two other such words and a mark between: mother, Jane Okoro; seen by Garcia. It may be a name: it stays a term,
 // which the vocabulary has if several patients share it, but its pieces do not count.
 func (t *Transformer) isNamed(i int) bool {
-	const most = 3 // lexemes between
+	const most = 5 // lexemes between
 	for k := i - 1; k >= max(0, i-1-most); k-- {
 		switch {
 		case t.isClass(k, naming) || t.effectAt(k) == kin:
 			return true
-		case t.lex[k].c == ',' || t.lex[k].c == ':' || t.lex[k].c == '(' || t.lex[k].c == '-' || t.isUnlisted(k):
+		case t.lex[k].c == ',' || t.lex[k].c == ':' || t.lex[k].c == '(' || t.lex[k].c == '-' || t.isUnlisted(k) ||
+			t.hasCapital(k) && t.isMark(k+1, '-'):
 		default:
 			return false
 		}
@@ -147,15 +208,23 @@ func (t *Transformer) isNamed(i int) bool {
 	return false
 }
 
-// isOfKin reports whether the word at i, which no table has and which is not common, stands straight behind a relative
-// or "baby of", or behind one such word: wife Linda Garcia. Then it is a name. Groups of people have none.
+// isOfKin reports whether the word at i, which no table has and which is not common, stands straight behind a relative,
+// somebody who cares for the patient, or "baby of", or behind one such word: wife Linda Garcia, GP: Garcia, carer
+// Van-der-Berg. Then it is a name. Groups of people have none.
 func (t *Transformer) isOfKin(i int) bool {
 	w, k := t.lex[i].word, i-1
+	for n := 0; n < 2 && t.isMark(k, '-') && t.lex[k].glued && (t.isUnknown(k-1) || t.hasCapital(k-1)); n++ {
+		k -= 2
+	}
 	if t.isUnknown(k) {
 		k--
 	}
+	if t.isMark(k, ':') {
+		k--
+	}
 	ofBaby := t.is(k, "of") && t.is(k-1, "baby") || t.is(k, "o") && t.isMark(k-1, '/') && t.is(k-2, "b")
-	return (ofBaby || k >= 0 && t.effectAt(k) == kin && !t.is(k, "contact", "family", "household", "twin")) &&
+	return (ofBaby || t.is(k, "law", "carer", "caregiver", "crew", "gp", "interpreter") ||
+		k >= 0 && t.effectAt(k) == kin && !t.is(k, "contact", "family", "household", "twin")) &&
 		!t.inflected(i) && w.correct == w && strings.ContainsAny(w.raw, "aeiouy") && !common().words[w.raw] // not gdm
 }
 
@@ -181,11 +250,15 @@ func (t *Transformer) address(i int) int {
 // if there is none.
 func (t *Transformer) street(i int) int {
 	const most = 3 // words of its name
-	for at := i + 1; at <= i+1+most && at < len(t.lex); at++ {
+	from := i + 1
+	if from < len(t.lex) && t.touchesLetters(from) && t.lex[from].end-t.lex[from].start == 1 { // 221B
+		from++
+	}
+	for at := from; at <= from+most && at < len(t.lex); at++ {
 		switch {
-		case at > i+1 && t.isClass(at, streets):
+		case at > from && t.isClass(at, streets):
 			return at + 1
-		case t.lex[at].glued || !t.isUnlisted(at):
+		case t.lex[at].glued || !t.isUnlisted(at) && !t.hasCapital(at):
 			return i
 		}
 	}
@@ -225,7 +298,7 @@ func (t *Transformer) isInitial(i int) bool {
 // namesFindings reports whether a word of the concepts after the title at i is a name: Mrs Payne, Dr. Burns.
 func (t *Transformer) namesFindings(i int, point bool) bool {
 	if t.is(i, "dr") {
-		return point && !t.is(i-1, "the", "a", "her", "his", "their", "my", "family")
+		return point && !t.isArticle(i-1)
 	}
 	return t.is(i, "mr", "mrs") || point && t.beginsSentence(i)
 }

@@ -395,10 +395,9 @@ func (t *Transformer) special(i int) int {
 		return max(i, t.numeral(i))
 	case w.raw == "twice":
 		return t.one(i, i+1, count, 2)
-	case w.raw == "mr" || w.raw == "mrs" || w.raw == "ms" || w.raw == "dr" || w.raw == "miss" || w.raw == "prof" ||
-		w.class&role != 0:
+	case w.class&(title|role) != 0:
 		return t.titled(i)
-	case w.raw == "name" || (w.raw == "pt" || w.raw == "patient") && t.isMark(i+1, ':'):
+	case w.raw == "name" || w.raw == "pt" || w.raw == "patient":
 		return t.called(i)
 	case (w.raw == "age" || w.raw == "aged") && t.isNumber(i+1) && !t.lex[i+1].point:
 		if end := t.age(i + 1); end > 0 {
@@ -410,6 +409,9 @@ func (t *Transformer) special(i int) int {
 	}
 	if len(w.raw) != 1 {
 		return i
+	}
+	if next := t.relation(i); next > i {
+		return next
 	}
 	if e := t.signedLetter(i); e != nil {
 		t.add(i, i+1, e.terms, e.parts, e, nil)

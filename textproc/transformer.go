@@ -42,6 +42,7 @@ type Transformer struct {
 	held  int // bytes of cache
 	bound int // of held
 
+	note     string
 	text     string // that was scanned: the note, or folder.text
 	lex      []lexeme
 	mentions []mention
@@ -131,7 +132,7 @@ func (t *Transformer) analyze(text string) {
 	if cap(t.lex) > keptLexemes {
 		*t = Transformer{v: t.v, cache: t.cache, held: t.held, bound: t.bound}
 	}
-	t.folded, t.text, t.pieceSums = false, text, t.pieceSums[:0]
+	t.folded, t.note, t.text, t.pieceSums = false, text, text, t.pieceSums[:0]
 	if !t.scan(text) {
 		t.folder.run(text)
 		t.folded, t.text = true, string(t.folder.text)

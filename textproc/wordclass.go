@@ -31,6 +31,7 @@ const (
 	tubed      // a tube: a number before F is its gauge
 	lastingCue // a fraction next to it is a duration: 6/12 hx
 	role       // of staff: a word after it that no table has is a name
+	title      // of a person
 	naming     // a word after it that no table has may be a name
 	streets    // closes the name of a street
 	numbered   // what has a number: "no" after it is one
@@ -51,7 +52,7 @@ var wordsFile string
 // stand in concepts/status.tsv.
 const (
 	classNames = "filler separator acting aside falling expecting labouring dating breathed airing repeating taking " +
-		"needled practice shortened month moving tubed lastingCue role naming streets numbered recently " +
+		"needled practice shortened month moving tubed lastingCue role title naming streets numbered recently " +
 		"function looking seeking beginning person state leading"
 	unitNames = "seconds minutes hours days weeks months years repeats amount pills litres feet metres storeys " +
 		"milesAnHour kilometresAnHour nothing"
