@@ -48,7 +48,7 @@ func (in *Intake) Note(n *msg.Note, p *msg.Prediction) {
 	}
 	for i := range in.bounds {
 		b := &in.bounds[i]
-		if v := n.Number(b.field); v.Set && !b.holds(v.Value) {
+		if x, ok := asNumber(n.Value(b.field)).Number(); ok && !b.holds(x) {
 			p.Warnings = append(p.Warnings, msg.Warning{Field: b.field, Code: msg.ValueOutOfRange})
 		}
 	}
@@ -105,6 +105,8 @@ func Default() Rules {
 	ranges := map[string][]float64{
 		"age":    {0, 122}, // years; the longest life on record is 122 years (Robine and Allard 1998)
 		"acuity": {1, 5},   // ESI, Manchester, ATS, CTAS and KTAS have five levels
+
+		"nurse_estimate": {0, 100}, // a share or percent
 	}
 	for _, v := range msg.VitalSigns() {
 		ranges["vitals."+v.Name] = v.Range[:]
@@ -179,8 +181,9 @@ func compile(r *Rules) (in *Intake, errs []error) {
 	var n msg.Note
 	for _, field := range slices.Sorted(maps.Keys(r.Ranges)) {
 		switch limits := r.Ranges[field]; {
-		case n.Number(field) == nil:
-			bad("ranges."+field, "a note has no such number; it has %s", strings.Join(msg.NumberNames(), ", "))
+		case n.Number(field) == nil && !msg.SiteField(field):
+			bad("ranges."+field, "a note has no such number; it has %s, and fields of letters a to z, digits and underscores",
+				strings.Join(msg.NumberNames(), ", "))
 		case len(limits) != 2 || !(limits[0] < limits[1]):
 			bad("ranges."+field, "%v is not two numbers, the least before the greatest", limits)
 		default:

@@ -56,6 +56,9 @@ func TestNote(t *testing.T) {
 		"fields": {msg.Note{FieldsLeftOut: true}, "", []msg.Warning{
 			{Field: msg.FieldsField, Code: msg.ValueLeftOut},
 		}},
+		"a nurse beyond certainty": {msg.Note{Fields: msg.Fields{
+			{Name: "nurse_estimate", Value: msg.Text("101")}, {Name: "pain", Value: msg.Number(999)},
+		}}, "", out("nurse_estimate")},
 		"blank": {msg.Note{ArrivedAt: "  "}, "", nil},
 	} {
 		p := msg.Prediction{ArrivedAt: "of the note before"}

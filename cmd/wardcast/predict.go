@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -57,6 +58,9 @@ func (o *oneNote) note() (*msg.Note, error) {
 			return nil, cli.Usagef("--complaint, --age, --sex, --acuity, --vitals and --fields require --text")
 		}
 		return nil, nil
+	}
+	if !utf8.ValidString(*o.Text) {
+		return nil, cli.Usagef("--text is not UTF-8")
 	}
 	n := &msg.Note{VisitID: "command-line", Complaint: o.Complaint, Text: *o.Text, Sex: o.Sex}
 	if o.Age != nil {
@@ -271,6 +275,9 @@ func (c *predictCmd) explain(out io.Writer, set *scoring.Set, note *msg.Note) er
 			value = s
 		} else if v, ok := a.Value.Number(); ok {
 			value = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		if _, word := a.Value.Text(); word && columns[i].Kind == bundle.Numeric {
+			value += " (no number: missing)"
 		}
 		if columns[i].Kind == bundle.Categorical && value != "missing" && !slices.Contains(columns[i].Levels, value) {
 			value += " (unknown to the model)"

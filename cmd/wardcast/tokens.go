@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/table"
@@ -18,7 +19,7 @@ import (
 type tokensCmd struct {
 	Text     *string    `help:"Read this text (default: JSON lines with a field text on standard input)."`
 	Concepts string     `help:"File of concepts that extend or, with the same name, replace the built-in ones; none: single words only." placeholder:"FILE|none" xor:"settings"`
-	Dialect  string     `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au, in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
+	Dialect  string     `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au (New Zealand too), in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	ModelDir string     `help:"Model store: read the text like its champion." placeholder:"DIR" xor:"settings"`
 	Model    string     `help:"Model of --model-dir." default:"_other" placeholder:"NAME"`
 	Output   cli.Format `help:"Format: table, or json with one line per note." enum:"table,json" default:"table" short:"o"`
@@ -83,7 +84,13 @@ func (c *tokensCmd) Run(ctx context.Context, d *cli.Deps) error {
 
 // reader returns the transformer of a champion, or one with the default settings.
 func (c *tokensCmd) reader(ctx context.Context) (*textproc.Transformer, error) {
+	if c.Text != nil && !utf8.ValidString(*c.Text) {
+		return nil, cli.Usagef("--text is not UTF-8")
+	}
 	if c.ModelDir != "" {
+		if c.Dialect != "" {
+			return nil, cli.Usagef("--dialect cannot be used with --model-dir: the model has its own")
+		}
 		store, err := (&store{c.ModelDir}).ProvideStore(ctx)
 		if err != nil {
 			return nil, err

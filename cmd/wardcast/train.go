@@ -79,7 +79,7 @@ type head struct {
 	MaxTerms    int      `help:"Keep this many of the most common terms; 0 keeps all." default:"0"`
 	NGrams      int      `name:"n-grams" help:"Longest phrase that is a term, in words, 1 to 3; 0 is 2, or 1 where cross-validation prefers it or single words are no features." default:"0"`
 	Concepts    string   `help:"File of concepts that extend or, with the same name, replace the built-in ones: concept, surfaces, kind and note, separated by tabs; none: single words only." placeholder:"FILE|none"`
-	Dialect     string   `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au, in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
+	Dialect     string   `help:"Where dialects contradict each other and the context does not decide, read words as nurses there mean them: us, uk, au (New Zealand too), in or ca." enum:"us,uk,au,in,ca," default:"" placeholder:"COUNTRY"`
 	Status      bool     `help:"Use separate terms for findings that are denied, possible, past or another person's." default:"true" negatable:""`
 	Numbers     bool     `help:"Use vital signs, scores, doses and durations in the text as terms." default:"true" negatable:""`
 	Spelling    bool     `help:"Correct misspelled words of the concepts." default:"true" negatable:""`
@@ -238,6 +238,10 @@ func (c *trainCmd) Run(ctx context.Context, d *cli.Deps) (err error) {
 		if o.SmallestPenalty {
 			d.Log.Warn("the best penalty is the smallest that was tried: a smaller one might predict better",
 				"model", o.Model)
+		}
+		if o.StyleShare != nil && *o.StyleShare > report.MuchStyle {
+			d.Log.Warn("words that are no finding are often among the largest parts of explanations: the model leans on "+
+				"how notes are written", "model", o.Model, "share", *o.StyleShare)
 		}
 	}
 	return errors.Join(c.print(d, trained), logPromotion(d.Log, promotion))

@@ -29,14 +29,19 @@ func FieldName(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// SiteField reports whether an auxiliary column of this name is one of a note's Fields.
+// SiteField reports whether an auxiliary column of this name is one of a note's Fields, and not a field of every note.
 func SiteField(name string) bool {
 	return new(Note).siteField(name)
 }
 
+// otherFields are the fields of every note that no auxiliary column reads.
+var otherFields = []string{
+	"schema_version", "visit_id", "patient_id", "arrived_at", "complaint", "text", "vitals", FieldsField,
+}
+
 // siteField is SiteField without a note to allocate.
 func (n *Note) siteField(name string) bool {
-	return FieldName(name) && n.Number(name) == nil && n.Word(name) == nil
+	return FieldName(name) && n.Number(name) == nil && n.Word(name) == nil && !slices.Contains(otherFields, name)
 }
 
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)

@@ -132,11 +132,11 @@ func TestRead(t *testing.T) {
 			}},
 		},
 		"csv, levels that are numbers in a note": {
-			"a.csv", "text,label,acuity,sex\nx,1,3.0,1\ny,0,II,2\n",
+			"a.csv", "text,label,acuity,sex\nx,1,3.0,1\ny,0,5,2\n",
 			Columns{Aux: []Aux{{"acuity", bundle.Categorical, "acuity"}, {"sex", bundle.Categorical, "sex"}}},
 			Table{Rows: []Row{
 				{Text: "x", Positive: true, Aux: []msg.Value{msg.Number(3), msg.Text("1")}},
-				{Text: "y", Aux: []msg.Value{msg.Text("II"), msg.Text("2")}},
+				{Text: "y", Aux: []msg.Value{msg.Number(5), msg.Text("2")}},
 			}},
 		},
 		"json, vitals by path, blank lines": {
@@ -260,6 +260,11 @@ func TestReadErrors(t *testing.T) {
 		"not a number": {
 			file: "a.csv", content: "text,label,age,sex\nx,1,7,F\nx,0," + secret + ",F\n",
 			columns: Columns{Aux: ageAndSex()}, want: `FILE, line 3, column "age": not a number`, is: ErrNotNumber,
+		},
+		"a word that no message can hold there": {
+			file: "a.csv", content: "text,label,how\nx,1,on foot\n",
+			columns: Columns{Aux: []Aux{{"how", bundle.Categorical, "age"}}},
+			want:    `FILE, line 2, column "how": not a number`, is: ErrNotNumber,
 		},
 		"infinite": {
 			file: "a.csv", content: "text,label,age,sex\nx,1,Inf,F\n",
@@ -440,6 +445,9 @@ func TestParseAux(t *testing.T) {
 		"a:numeric=x,b:numeric=x":     `auxiliary column "b:numeric=x": the field "x" is given twice`,
 		"Arrival mode:categorical":    `auxiliary column "Arrival mode:categorical": a note cannot have`,
 		"vitals.pulse:numeric":        `auxiliary column "vitals.pulse:numeric": a note cannot have`,
+		"text:categorical":            `auxiliary column "text:categorical": a note cannot have`,
+		"fields:categorical":          `auxiliary column "fields:categorical": a note cannot have`,
+		"id:categorical=visit_id":     `auxiliary column "id:categorical=visit_id": a note cannot have`,
 		"Gender:numeric=sex":          `auxiliary column "Gender:numeric=sex": the field "sex" of a note is a word`,
 		"site:numeric":                `auxiliary column "site:numeric": the field "site" of a note is a word`,
 		"complaint:categorical":       `auxiliary column "complaint:categorical": the model of all complaints`,

@@ -132,7 +132,7 @@ func (t *Table) add(r *records) error {
 	}
 	row.Aux = make([]msg.Value, len(r.Aux))
 	for i, a := range r.Aux {
-		if a.Kind == bundle.Categorical {
+		if a.Kind == bundle.Categorical && new(msg.Note).Number(a.Name) == nil { // notes have numbers, not words, there
 			if s := r.value(a.Column); s != "" {
 				row.Aux[i] = fieldValue(a.Name, s)
 			}

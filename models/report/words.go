@@ -48,7 +48,7 @@ const (
 	// slopeOff and ratioOff are how far from 1, beyond chance, slope and observed to expected may be without a warning.
 	slopeOff  = 0.1
 	ratioOff  = 0.05
-	muchStyle = 0.03 // the share of style from which on a model leans on how notes are written
+	MuchStyle = 0.03 // the share of style from which on a model leans on how notes are written
 )
 
 // warnings returns what a reader must not overlook, as whole sentences.
@@ -92,7 +92,7 @@ func (r *Report) warnings() []string {
 		}
 		add("It expects too %s admissions: %s observed for each one expected.", many, ranged(o, 2))
 	}
-	if r.Style != nil && *r.Style > muchStyle {
+	if r.Style != nil && *r.Style > MuchStyle {
 		add("Words that are no finding are %s: the model leans on how notes are written.", leaning(r.Style))
 	}
 	if events := min(m.Positives, m.N-m.Positives); events < fewEvents {

@@ -10,7 +10,7 @@ import (
 	"github.com/wardcast/wardcast/solver/smf"
 )
 
-func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundle, error) {
+func (f *Fitted) bundle(d *Data, o *Outcome, s *Settings, job Job) (*bundle.Bundle, error) {
 	rows := d.Rows
 	f.Info.Method = string(s.Method)
 	b := &bundle.Bundle{}
@@ -62,7 +62,7 @@ func (f *Fitted) bundle(d *Data, o Outcome, s *Settings, job Job) (*bundle.Bundl
 	if b.Evaluation, err = f.evaluation(rows, metrics); err != nil {
 		return nil, err
 	}
-	r, err := f.report(b, d, &o, &job)
+	r, err := f.report(b, d, o, &job)
 	if err != nil {
 		return nil, err
 	}

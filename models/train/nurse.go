@@ -23,17 +23,14 @@ func (f *Fitted) besideNurse(ctx context.Context, d Data, s Settings) ([]report.
 	}
 	var nurse []float64
 	var asked []int
-	percents, unit := 0, 1.
 	for i, r := range d.Rows {
 		if v, ok := r.Aux[at].Number(); ok {
 			nurse, asked = append(nurse, v), append(asked, i)
-			if v > 1 {
-				percents++
-			}
 		}
 	}
-	if 2*percents > len(nurse) {
-		unit = 100
+	unit, err := estimateUnit(nurse)
+	if err != nil {
+		return nil, err
 	}
 	y, who := lists.Take(labels(d.Rows), asked), lists.Take(patients(d.Rows), asked)
 	if n := eval.Positives(y); min(n, len(y)-n) < minClass {
@@ -67,6 +64,27 @@ func (f *Fitted) besideNurse(ctx context.Context, d Data, s Settings) ([]report.
 		all = append(all, report.Beside{Who: p.who, Notes: len(y), AUROC: *m.AUROC, Accuracy: m.Accuracy})
 	}
 	return all, nil
+}
+
+// estimateUnit returns what stands for certain in estimates: 1 in shares, 100 in percent. The error says that there are
+// many of both, of which a model would learn a mixture.
+func estimateUnit(estimates []float64) (float64, error) {
+	percents, shares := 0, 0
+	for _, v := range estimates {
+		if v > 1 {
+			percents++
+		} else if v > 0 && v < 1 {
+			shares++
+		}
+	}
+	if 10*min(percents, shares) > len(estimates) {
+		return 0, fmt.Errorf("the field %s has %d shares below 1 and %d percents: write all on one scale", estimateField,
+			shares, percents)
+	}
+	if 2*percents > len(estimates) {
+		return 100, nil
+	}
+	return 1, nil
 }
 
 // nurseThreshold is from where on an estimate says that the patient will be admitted.

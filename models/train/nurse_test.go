@@ -60,6 +60,14 @@ func TestBesideNurse(t *testing.T) {
 	if err != nil || mixed[0].Accuracy != float64(right)/270 {
 		t.Errorf("with one estimate in percent: %+v, %v; %d are right", mixed, err, right)
 	}
+	for i := range rows[:len(rows)/2] {
+		if v, ok := rows[i].Aux[len(d.Aux)-1].Number(); ok {
+			rows[i].Aux[len(d.Aux)-1] = msg.Number(v * 100)
+		}
+	}
+	if _, err := fitted.besideNurse(t.Context(), d, s); err == nil || !strings.Contains(err.Error(), "on one scale") {
+		t.Errorf("half in percent: %v", err)
+	}
 	none, err := (&Fitted{}).besideNurse(t.Context(), Data{Rows: rows, Aux: auxColumns()}, s)
 	if err != nil || none != nil {
 		t.Errorf("without the field: %v, %v", none, err)

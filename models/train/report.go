@@ -33,6 +33,7 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 		Events: m.Training.Positives, Patients: known(d.Rows),
 	}
 	about.Evaluation = about.Training
+	o.StyleShare = style(model, d)
 	return report.Build(report.Input{
 		Manifest: m, Topics: m.Rank, Words: nonzero(f.Heads[0].Words), Pieces: nonzero(f.Heads[0].Grams),
 		Terms:      len(b.Vocabulary),
@@ -40,7 +41,7 @@ func (f *Fitted) report(b *bundle.Bundle, d *Data, o *Outcome, job *Job) (*repor
 		Classes: o.Classes, Data: about,
 		Evaluation: report.Evaluation{
 			Kind: report.OutOfFold, Admitted: labels(d.Rows), Probabilities: f.OutOfFold,
-			Patients: patients(d.Rows), Groupings: shownGroupings(d), Style: style(model, d),
+			Patients: patients(d.Rows), Groupings: shownGroupings(d), Style: o.StyleShare,
 		},
 		Site: job.Site,
 	})

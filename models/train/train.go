@@ -38,9 +38,11 @@ type Outcome struct {
 	Classes         *eval.ClassMetrics `json:"classes,omitempty"`
 	Alignment       *Alignment         `json:"alignment,omitempty"`
 	SmallestPenalty bool               `json:"smallest_penalty,omitempty"` // tried; a smaller might be better
-	Version         string             `json:"version,omitempty"`
-	Stays           bool               `json:"stays,omitempty"` // not judged: a served model is kept
-	Seconds         float64            `json:"seconds"`
+	// StyleShare is the share of words that are no finding in explanations, as in the report; nil if there are none.
+	StyleShare *float64 `json:"style_share,omitempty"`
+	Version    string   `json:"version,omitempty"`
+	Stays      bool     `json:"stays,omitempty"` // not judged: a served model is kept
+	Seconds    float64  `json:"seconds"`
 }
 
 // Trained is a set of models that score every complaint.
@@ -356,7 +358,7 @@ func (t *training) add(o Outcome, d *Data, fitted *Fitted) error {
 	if !o.Kept {
 		return nil
 	}
-	b, err := fitted.bundle(d, o, &t.settings, t.job)
+	b, err := fitted.bundle(d, &t.out.Outcomes[len(t.out.Outcomes)-1], &t.settings, t.job)
 	t.out.Bundles = append(t.out.Bundles, b)
 	return err
 }

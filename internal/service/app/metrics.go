@@ -41,7 +41,9 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 	add(msg.ValueBadTime, intake.ArrivedField)
 	add(farFromNow, intake.ArrivedField)
 	// The fields that a site has beside share a label, so that a message cannot make new ones.
-	for _, code := range []msg.WarningCode{msg.ValueLeftOut, msg.ValueUnknownLevel, msg.ValueNotNumber} {
+	for _, code := range []msg.WarningCode{
+		msg.ValueLeftOut, msg.ValueUnknownLevel, msg.ValueNotNumber, msg.ValueOutOfRange,
+	} {
 		add(code, msg.FieldsField)
 	}
 	return &predictionMetrics{

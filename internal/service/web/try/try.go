@@ -17,7 +17,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/wardcast/wardcast/classifier"
-	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -86,7 +85,7 @@ func fields(set *scoring.Set) []field {
 	more := map[string][]string{} // the levels of each field
 	for _, m := range set.Models {
 		for _, a := range m.Aux() {
-			if msg.SiteField(a.Name) && a.Name != bundle.ComplaintColumn {
+			if msg.SiteField(a.Name) {
 				more[a.Name] = append(more[a.Name], a.Levels...)
 			}
 		}
