@@ -3,7 +3,7 @@ package textproc
 import "slices"
 
 // group is a part of an explanation: neighbouring words of one status with at most one finding of the tables, and the
-// short words that link them. Apart they would say something else: absent reflexes, coffee table, rash on the chest.
+// short words that link them. Apart they would say something else: brisk reflexes, coffee table, rash on the chest.
 type group struct {
 	from, to int // mentions
 	head     int // the mention of the finding; else the first that is not bare

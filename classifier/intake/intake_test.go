@@ -167,8 +167,10 @@ func TestClean(t *testing.T) {
 		implausible int
 	}{
 		"age": {
-			"age", bundle.Numeric,
-			[]msg.Value{number(78), number(999), {}, number(-1)}, []msg.Value{number(78), {}, {}, {}},
+			"age",
+			bundle.Numeric,
+			[]msg.Value{number(78), number(999), {}, number(-1)},
+			[]msg.Value{number(78), {}, {}, {}},
 			2,
 		},
 		"acuity as a level": {
