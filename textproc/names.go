@@ -103,7 +103,7 @@ func (t *Transformer) names(i int, commas bool) int {
 		case capitals && t.is(i, "van", "von", "de", "der", "la", "del", "bin", "al") && (t.hasCapital(next) ||
 			t.is(i, "de") && t.hasCapital(next+1)):
 			i = next
-		case n < most && (capitals && t.goesOn(i) || !capitals && t.isGiven(i)):
+		case n < most && (capitals && t.isFurther(i) || !capitals && t.isGiven(i)):
 			i, n = next, n+1
 		case n < most && commas && t.isMark(i, ',') && t.isGiven(next):
 			i, n = next+1, n+1
@@ -113,8 +113,8 @@ func (t *Transformer) names(i int, commas bool) int {
 	}
 }
 
-// goesOn reports whether the word at i, behind a name with a capital, is one more.
-func (t *Transformer) goesOn(i int) bool {
+// isFurther reports whether the word at i, behind a name with a capital, is one more.
+func (t *Transformer) isFurther(i int) bool {
 	if !t.hasCapital(i) || !t.mayBeName(i) || t.inflected(i) {
 		return false
 	}

@@ -71,7 +71,7 @@ func TestS3(t *testing.T) {
 		}
 		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", file)
 		t.Setenv("AWS_CONFIG_FILE", file+"-none")
-		if _, err := create(t, url("", "profile=ward")); err != nil {
+		if _, err := create(t, url("/ward", "profile=ward")); err != nil {
 			t.Error(err)
 		}
 		if _, err := create(t, url("", "profile=default")); err == nil {

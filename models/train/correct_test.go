@@ -94,8 +94,8 @@ func TestCorrectFindsWhatDiffers(t *testing.T) {
 		if want := float64(min(w.Events, w.Notes-w.Events)) / float64(*r.Correction); r.EventsPerVariable != want {
 			t.Errorf("%s: %v events per variable, want %v", b.Manifest.Name, r.EventsPerVariable, want)
 		}
-		if !strings.Contains(b.Card, "coefficients that correct those of _other") ||
-			!strings.Contains(string(b.Page), "corrects the model of all complaints") {
+		const corrects = "of the coefficients of _other, the model of all complaints"
+		if !strings.Contains(b.Card, corrects) || !strings.Contains(string(b.Page), corrects) {
 			t.Errorf("%s: the card does not say that it is a correction", b.Manifest.Name)
 		}
 	}

@@ -208,7 +208,7 @@ func TestCardNamesTheVersionBefore(t *testing.T) {
 	for name, card := range map[string]string{
 		before.Version: second.Bundles[0].Card, "no earlier version": first.Bundles[0].Card,
 	} {
-		if want := "- **Held against**: " + name; !strings.Contains(card, want) {
+		if want := "- **Compared with**: " + name; !strings.Contains(card, want) {
 			t.Errorf("a card does not say %q", want)
 		}
 	}

@@ -99,6 +99,7 @@ func (t *Triage) candidates() ([]train.Configuration, error) {
 func (t *Triage) settings() train.Settings {
 	s := train.Default()
 	s.Alpha, s.Standardize, s.Seed, s.Text.MinDF = 1, true, t.Seed, t.MinDF
+	s.Text.NGrams = 1
 	return s
 }
 

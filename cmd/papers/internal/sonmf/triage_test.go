@@ -87,6 +87,7 @@ func TestTriage(t *testing.T) {
 	}
 	s := train.Default()
 	s.Alpha, s.Standardize, s.Seed, s.Text.MinDF = 1, true, 1, 5
+	s.Text.NGrams = 1
 	scores, err := train.Evaluate(t.Context(), train.Data{Rows: groups[0].Rows}, train.Comparison{
 		Configurations: []train.Configuration{{Method: train.SONMF, Rank: 4, Weighting: textproc.TFIDF}},
 		Repeats:        repeats, Settings: s,
