@@ -9,10 +9,16 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
@@ -28,8 +34,10 @@ import (
 
 type predictCmd struct {
 	store
-	Input string `help:"File of notes to score: ${formats} (default: JSON lines on standard input)." xor:"notes" placeholder:"FILE"`
-	Out   string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output)." placeholder:"FILE"`
+	Input     string `help:"File of notes to score: ${formats} (default: JSON lines on standard input). Or a pattern of files, such as 'archive/*.parquet'." xor:"notes" placeholder:"FILE"`
+	Out       string `help:"File for the predictions. Its name chooses the format, as for --input (default: JSON lines on standard output). For a pattern of files, the folder that takes a file of the same name for each." placeholder:"FILE"`
+	Processes int    `help:"With a pattern of files, how many are scored at the same time (default: one for each processor)." placeholder:"N"`
+	ScoredAt  string `help:"Time to write as scored_at, in RFC 3339, or none to leave it out (default: the time of scoring)." placeholder:"TIME"`
 	notes.ColumnFlags
 	oneNote
 	Output cli.Format `help:"Format of the answer to --text: json, or table for people to read." enum:"table,json" default:"json" short:"o"`
@@ -125,32 +133,110 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 		return cli.Usagef("--class: %w", err)
 	}
 	b := scoring.Batch{Lines: d.In, Out: d.Out}
-	var in *notes.Reader
 	switch {
+	case c.many():
+		return c.files(ctx, d, set, columns)
 	case note != nil && c.Output == cli.Table:
 		return c.explain(d.Out, set, note)
 	case note != nil:
 		b.Lines = strings.NewReader(string(note.AppendJSON(nil)))
-	case c.Input != "":
-		if in, err = notes.Open(c.Input, columns, set.Aux()...); err != nil {
-			return err
-		}
-		defer func() { _ = in.Close() }() // only read
-		b.Lines, b.Notes = nil, in.Next
-	default:
+	case c.Input == "":
 		d.Await("notes, one JSON object on each line (--input reads a file, --text scores a text)")
 	}
+	bar := &cli.Progress{}
+	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal show the progress
+		bar = cli.NewProgress(d, "predictions")
+	}
+	b.Progress = func(done int) { bar.Set(done, 0) }
+	defer bar.Finish()
+	return c.file(ctx, d, set, columns, b)
+}
+
+// many reports whether --input is a pattern of files.
+func (c *predictCmd) many() bool {
+	_, err := os.Lstat(c.Input)
+	return c.Processes > 0 || err != nil && strings.ContainsAny(c.Input, "*?[")
+}
+
+// files scores the files of a pattern that have no output yet. A file that cannot be read does not end the others.
+func (c *predictCmd) files(ctx context.Context, d *cli.Deps, set *scoring.Set, columns notes.Columns) error {
+	paths, err := filepath.Glob(c.Input)
+	switch {
+	case err != nil:
+		return cli.Usagef("--input %s: %w", c.Input, err)
+	case len(paths) == 0:
+		return fmt.Errorf("--input %s: there are no such files", c.Input)
+	}
+	if err := os.MkdirAll(c.Out, 0o700); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	var work []predictCmd
+	from := map[string]string{} // by output
+	for _, path := range paths {
+		one := *c
+		one.Input, one.Out = path, filepath.Join(c.Out, filepath.Base(path))
+		if other, taken := from[one.Out]; taken {
+			return cli.Usagef("--input: %s and %s have the same name, and so the same file in --out", other, path)
+		}
+		from[one.Out] = path
+		if err := one.check(nil); err != nil {
+			return cli.Usage(err)
+		}
+		if _, err := os.Stat(one.Out); err != nil {
+			work = append(work, one)
+		}
+	}
+	var done, failed atomic.Int64
+	bar := cli.NewProgress(d, "files")
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(cmp.Or(c.Processes, runtime.GOMAXPROCS(0)))
+	for _, one := range work {
+		group.Go(func() error {
+			err := one.file(ctx, d, set, columns, scoring.Batch{Workers: 1})
+			if err != nil && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				failed.Add(1)
+			}
+			if err != nil && !errors.Is(err, cli.ErrReported) {
+				d.Log.Error("file could not be scored", "file", one.Input, "err", err)
+			}
+			bar.Set(int(done.Add(1)), len(work))
+			return nil
+		})
+	}
+	err = group.Wait()
+	bar.Finish()
+	d.Log.Info("files scored", "files", done.Load(), "with_errors", failed.Load(), "done_before", len(paths)-len(work))
+	if err == nil && failed.Load() > 0 {
+		return cli.ErrReported
+	}
+	return err
+}
+
+// file scores --input, or without one the lines of b, to --out, or without one the output of b.
+func (c *predictCmd) file(ctx context.Context, d *cli.Deps, set *scoring.Set, columns notes.Columns,
+	b scoring.Batch,
+) error {
 	score := c.predict
 	if c.Out != "" {
 		score = c.toFile
 	}
+	if c.Input == "" {
+		return score(ctx, d, set, b)
+	}
+	in, err := notes.Open(c.Input, columns, set.Aux()...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // only read
+	b.Lines, b.Notes = nil, in.Next
 	err = score(ctx, d, set, b)
-	if in != nil {
-		if missing := slices.DeleteFunc(set.Aux(),
-			func(name string) bool { return !in.Lacks(name) }); len(missing) > 0 {
-			d.Log.Warn("the file lacks columns that the models use; their values count as missing", "file", c.Input,
-				"columns", missing)
-		}
+	missing := slices.DeleteFunc(set.Aux(), func(name string) bool { return !in.Lacks(name) })
+	if len(missing) > 0 {
+		d.Log.Warn("the file lacks columns that the models use; their values count as missing", "file", c.Input,
+			"columns", missing)
 	}
 	return err
 }
@@ -158,6 +244,15 @@ func (c *predictCmd) Run(ctx context.Context, d *cli.Deps) error {
 func (c *predictCmd) check(note *msg.Note) error {
 	if c.Output == cli.Table && (note == nil || c.Out != "") {
 		return errors.New("--output=table works with --text only")
+	}
+	if _, err := time.Parse(time.RFC3339, c.ScoredAt); err != nil && c.ScoredAt != "" && c.ScoredAt != scoring.NoTime {
+		return fmt.Errorf("--scored-at %s is neither a time, such as 2026-11-20T08:00:00Z, nor none", c.ScoredAt)
+	}
+	if c.Processes < 0 {
+		return errors.New("--processes must be positive")
+	}
+	if c.many() && c.Out == "" {
+		return errors.New("several files require --out, the folder for their predictions")
 	}
 	if c.Input == "" && c.ColumnFlags != (notes.ColumnFlags{}) {
 		return errors.New("column flags require --input; standard input names the fields of a note itself")
@@ -204,13 +299,8 @@ func (c *predictCmd) toFile(ctx context.Context, d *cli.Deps, set *scoring.Set, 
 
 // predict scores a batch. It returns cli.ErrReported if some notes could not be scored.
 func (c *predictCmd) predict(ctx context.Context, d *cli.Deps, set *scoring.Set, b scoring.Batch) error {
-	bar := &cli.Progress{}
-	if c.Text == nil && (c.Out != "" || !cli.Terminal(d.Out)) { // predictions on the terminal show the progress
-		bar = cli.NewProgress(d, "predictions")
-	}
-	b.Progress = func(done int) { bar.Set(done, 0) }
+	b.ScoredAt = c.ScoredAt
 	counts, err := set.Predict(ctx, classifier.Options{Limits: c.Limits, Intake: c.intake, Class: c.Class}, b)
-	bar.Finish()
 	if err != nil {
 		return err
 	}

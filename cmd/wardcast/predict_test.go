@@ -272,6 +272,17 @@ func TestPredictRefuses(t *testing.T) {
 			[]string{"--input", in, "--output", "table"},
 			cli.ExitUsage, "--output=table works with --text only",
 		},
+		"a time in words": {[]string{"--input", in, "--scored-at", "today"}, cli.ExitUsage, "neither a time, such as"},
+		"files to nowhere": {
+			[]string{"--input", filepath.Join(filepath.Dir(in), "*.csv")}, cli.ExitUsage, "several files require --out",
+		},
+		"files of no such name": {
+			[]string{"--input", in + "*.x", "--out", t.TempDir()}, cli.ExitFailed, "there are no such files",
+		},
+		"files over themselves": {
+			[]string{"--input", filepath.Join(filepath.Dir(in), "*.csv"), "--out", filepath.Dir(in)},
+			cli.ExitUsage, "--out and --input are the same file",
+		},
 		"a text and a file":    {[]string{"--input", in, "--text", "fall"}, cli.ExitUsage, "can't be used together"},
 		"an age without text":  {[]string{"--age", "7"}, cli.ExitUsage, "require --text"},
 		"columns without file": {[]string{"--text-column", "x"}, cli.ExitUsage, "require --input"},
@@ -310,6 +321,48 @@ func TestPredictRefuses(t *testing.T) {
 		"--output is a format (table or json); to write a file redirect standard output")
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a command that fails leaves %s: %v", out, err)
+	}
+}
+
+// Each file of a pattern gets what a run of its own writes, a bad one does not end the others, and what is done stays.
+func TestPredictManyFiles(t *testing.T) {
+	t.Parallel()
+	model, in, out, single := trained(t), t.TempDir(), filepath.Join(t.TempDir(), "out"), t.TempDir()
+	for name, text := range map[string]string{
+		"a.csv": "visit_id,text\nv1,fall\nv2,\n", "b.csv": "visit_id,text\nv3,cough\n", "c.csv": "note\nx\n",
+	} {
+		if err := os.WriteFile(filepath.Join(in, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	predict := func(code int, input, out string) clitest.Ran {
+		r := wardcast(t, "", "predict", "--model-dir", model, "--scored-at", "none", "--input", filepath.Join(in, input),
+			"--out", out)
+		if r.Code != code {
+			t.Errorf("%s: exit %d, want %d: %s", input, r.Code, code, r.Stderr)
+		}
+		return r
+	}
+	log := predict(cli.ExitFailed, "*.csv", out).Stderr
+	for _, want := range []string{"a.csv", "c.csv", "no such column", `"files":3,"with_errors":2`} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+	}
+	for name, code := range map[string]int{"a.csv": cli.ExitFailed, "b.csv": 0} {
+		alone := filepath.Join(single, name)
+		predict(code, name, alone)
+		if got, want := clitest.Read(t, filepath.Join(out, name)), clitest.Read(t, alone); string(got) != string(want) {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	done := filepath.Join(out, "b.csv")
+	if err := errors.Join(os.WriteFile(done, nil, 0o600), os.Remove(filepath.Join(in, "c.csv"))); err != nil {
+		t.Fatal(err)
+	}
+	if log := predict(0, "*.csv", out).Stderr; len(clitest.Read(t, done)) > 0 ||
+		!strings.Contains(log, `"done_before":2`) {
+		t.Errorf("a file that is done is written again: %s", log)
 	}
 }
 

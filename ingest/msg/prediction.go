@@ -28,7 +28,7 @@ type Prediction struct {
 	SchemaVersion string  `json:"schema_version"`
 	VisitID       string  `json:"visit_id"`
 	ArrivedAt     string  `json:"arrived_at"`
-	ScoredAt      string  `json:"scored_at"` // RFC 3339 in UTC with milliseconds, see TimeFormat
+	ScoredAt      string  `json:"scored_at,omitempty"` // RFC 3339 in UTC with milliseconds, see TimeFormat
 	Complaint     string  `json:"complaint"`
 	Model         Model   `json:"model"`
 	Class         string  `json:"class,omitzero"`
@@ -216,7 +216,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 func (p *Prediction) AppendJSON(dst []byte) []byte {
 	dst = appendHead(dst, p.SchemaVersion, `,"visit_id":`, p.VisitID)
 	dst = appendText(dst, `,"arrived_at":`, p.ArrivedAt)
-	dst = appendText(dst, `,"scored_at":`, p.ScoredAt)
+	dst = appendField(dst, `,"scored_at":`, p.ScoredAt)
 	dst = appendText(dst, `,"complaint":`, p.Complaint)
 	dst = p.Model.appendJSON(append(dst, `,"model":`...))
 	dst = appendField(dst, `,"class":`, p.Class)

@@ -3,6 +3,7 @@ package scoring
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +44,13 @@ type Batch struct {
 	// Rows takes the predictions as table rows. It must not keep the slice.
 	Rows func([]Row) error
 
+	ScoredAt string         // of all predictions; empty for the time of each, NoTime to leave it out
+	Workers  int            // notes scored at the same time; 0 is GOMAXPROCS
 	Progress func(done int) // called with the number of answered notes; may be nil
 }
+
+// NoTime is the ScoredAt of predictions without a time, which are the same bytes in each run.
+const NoTime = "none"
 
 // Row is a prediction, or the error of a note that could not be scored, as a table row.
 type Row struct {
@@ -81,9 +87,9 @@ func (c *Counts) add(d *Counts) {
 
 // Predict answers all notes of a batch in order, without waiting for a full one, and the same on any GOMAXPROCS.
 func (s *Set) Predict(ctx context.Context, options classifier.Options, b Batch) (Counts, error) {
-	l := &lines{workers: make([]lineWorker, runtime.GOMAXPROCS(0))}
+	l := &lines{workers: make([]lineWorker, cmp.Or(b.Workers, runtime.GOMAXPROCS(0)))}
 	for i := range l.workers {
-		l.workers[i].scorer, l.workers[i].rowed = s.Scorer(options), b.Rows != nil
+		l.workers[i] = lineWorker{scorer: s.Scorer(options), rowed: b.Rows != nil, scoredAt: b.ScoredAt}
 	}
 	read := l.readLines
 	if b.Notes != nil {
@@ -211,7 +217,8 @@ func (l *lines) score() []lineWorker {
 
 type lineWorker struct {
 	scorer     *Scorer
-	rowed      bool // answers are rows, not lines
+	rowed      bool   // answers are rows, not lines
+	scoredAt   string // as in Batch
 	note       msg.Note
 	prediction msg.Prediction
 	out        []byte
@@ -262,7 +269,14 @@ func (w *lineWorker) score(text []byte, err error) error {
 	if err := msg.DecodeOwnNote(text, &w.note); err != nil {
 		return err
 	}
-	return w.scorer.Score(&w.note, time.Now().UTC().Format(msg.TimeFormat), &w.prediction)
+	at := w.scoredAt
+	switch at {
+	case "":
+		at = time.Now().UTC().Format(msg.TimeFormat)
+	case NoTime:
+		at = ""
+	}
+	return w.scorer.Score(&w.note, at, &w.prediction)
 }
 
 // Refusal returns why DecodeOwnNote or Score refused a note: a code, and a sentence that quotes only names of fields.
