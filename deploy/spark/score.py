@@ -170,8 +170,9 @@ def main():
             if e.getCondition() != "PATH_ALREADY_EXISTS":
                 raise
             sys.exit(f"score.py: --out {a.out} exists; --overwrite replaces it")
-    notes, refused = spark.read.parquet(a.out).selectExpr("count(*)", "count(error)").first()
-    spark.stop()
+        # An executor that is new asks for the archive, so it must be there to the end.
+        notes, refused = spark.read.parquet(a.out).selectExpr("count(*)", "count(error)").first()
+        spark.stop()
     print(f"score.py: {notes} notes, {refused} without a prediction: column error says why")
     if refused > a.max_refused_share * notes:
         sys.exit(f"score.py: more than --max-refused-share {a.max_refused_share} of the notes have no prediction")
