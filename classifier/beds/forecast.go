@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
@@ -57,6 +59,9 @@ type Forecast struct {
 	Models              []string
 }
 
+// MostPatience is the longest Fit.Patience: the end of the grid of times to decision.
+const MostPatience = longest
+
 // Forecaster makes forecasts from a fit. It is safe for concurrent use.
 type Forecaster struct {
 	fit      *Fit
@@ -82,6 +87,17 @@ func New(f *Fit) (*Forecaster, error) {
 
 // Wards returns the wards that forecasts are made for, apart from All.
 func (f *Forecaster) Wards() []string { return slices.Clone(f.fit.Wards.Names) }
+
+// LikeliestWard returns the ward that a patient most probably goes to if admitted, the first by name of several, or ""
+// if no wards are known.
+func (f *Forecaster) LikeliestWard(p *Patient) string {
+	if len(f.wards.names) == 0 {
+		return ""
+	}
+	shares := make([]float64, len(f.wards.names))
+	f.wards.to(shares, p)
+	return f.wards.names[floats.MaxIdx(shares)]
+}
 
 // Fit returns the fit, which is not to be modified.
 func (f *Forecaster) Fit() *Fit { return f.fit }

@@ -125,6 +125,9 @@ func keep[E event](p *Pool, visit string, of func(*poolVisit) *[]E, e E, size in
 // Len returns the number of visits.
 func (p *Pool) Len() int { return len(p.visits) }
 
+// Has reports whether the pool knows a visit.
+func (p *Pool) Has(visit string) bool { return p.visits[visit] != nil }
+
 // Erase removes all that is known of a visit.
 func (p *Pool) Erase(visit string) {
 	if v := p.visits[visit]; v != nil {
@@ -219,8 +222,30 @@ const (
 type known struct {
 	id      string
 	arrived time.Time
-	scored  *Scored
-	outcome *Outcome // nil while undecided
+	scored  *Scored   // nil without a note
+	outcome *Outcome  // nil while undecided
+	told    time.Time // when the newest outcome became known, also one that withdraws others
+}
+
+// known returns what was known of a visit at t.
+func (v *poolVisit) known(id string, t time.Time) known {
+	k := known{id: id, scored: latest(v.scored, t)}
+	if k.scored == nil {
+		return k
+	}
+	k.arrived = v.arrived(k.scored)
+	if k.outcome = latest(v.outcomes, t); k.outcome != nil {
+		k.told = k.outcome.Seen
+		if k.outcome.Status == Cancelled {
+			k.outcome = nil
+		}
+	}
+	return k
+}
+
+// arrivedBy reports whether a patient with a note had arrived at t, within Memory.
+func (k *known) arrivedBy(t time.Time) bool {
+	return k.scored != nil && !k.arrived.After(t.Add(clockSkew)) && !k.arrived.Before(t.Add(-Memory))
 }
 
 // patient returns the patient of a visit, with the base rate of the complaint if the prediction abstained.
@@ -278,27 +303,46 @@ func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
 	return m
 }
 
+// Waiter is a visit that waits for a decision, by its latest note.
+type Waiter struct {
+	VisitID string
+	Patient Patient
+	Scored  *Scored // not to be modified
+}
+
+// Waiting returns those of Moment(t, fit).Waiting with their visits, in no order.
+func (p *Pool) Waiting(t time.Time, fit *Fit) []Waiter {
+	var all []Waiter
+	for id, v := range p.visits {
+		k := v.known(id, t)
+		if k.arrivedBy(t) && k.outcome == nil && t.Sub(k.arrived) <= fit.Patience() {
+			all = append(all, Waiter{id, k.patient(fit), k.scored})
+		}
+	}
+	return all
+}
+
+// Complaints calls each for every visit with a note, with the complaint of its latest one.
+func (p *Pool) Complaints(each func(visit, complaint string)) {
+	for id, v := range p.visits {
+		if n := len(v.scored); n > 0 {
+			each(id, v.scored[n-1].Patient.Complaint)
+		}
+	}
+}
+
 // known returns the visits with a note at t, by arrival and then by name. It says in m whether an outcome of one came
 // lately: those of visits without a note may be of another department.
 func (p *Pool) known(t time.Time, m *Moment) []known {
 	all := make([]known, 0, len(p.visits))
 	for id, v := range p.visits {
-		scored := latest(v.scored, t)
-		if scored == nil {
-			continue
-		}
-		outcome := latest(v.outcomes, t)
-		if outcome != nil && t.Sub(outcome.Seen) < staleAfter {
+		k := v.known(id, t)
+		if k.scored != nil && k.told.After(t.Add(-staleAfter)) {
 			m.OutcomesStale = false
 		}
-		k := known{id: id, arrived: v.arrived(scored), scored: scored, outcome: outcome}
-		if k.arrived.After(t.Add(clockSkew)) || k.arrived.Before(t.Add(-Memory)) {
-			continue
+		if k.arrivedBy(t) {
+			all = append(all, k)
 		}
-		if outcome != nil && outcome.Status == Cancelled {
-			k.outcome = nil
-		}
-		all = append(all, k)
 	}
 	slices.SortFunc(all, func(a, b known) int {
 		return cmp.Or(a.arrived.Compare(b.arrived), cmp.Compare(a.id, b.id))

@@ -348,3 +348,94 @@ func TestPoolBounds(t *testing.T) {
 		t.Errorf("%d wait", len(m.Waiting))
 	}
 }
+
+// TestWaitingAgreesWithTheMoment: in 200 states of a day with notes, corrections, outcomes, early and late ones, and
+// some that are withdrawn, the visits that wait are the patients of the moment, whatever order they became known in.
+func TestWaitingAgreesWithTheMoment(t *testing.T) {
+	t.Parallel()
+	fit, pool := noHistory(t), beds.NewPool()
+	r := rand.New(rand.NewPCG(13, 1))
+	visits := 0
+	for state := range 200 {
+		at := minutes(10 * state)
+		for range r.IntN(6) {
+			id := strconv.Itoa(visits)
+			visits++
+			if r.IntN(4) == 0 {
+				id = strconv.Itoa(r.IntN(visits)) // a corrected note
+			}
+			scored(id, at, at.Add(-time.Duration(r.IntN(1800))*time.Minute), r.Float64())(pool)
+		}
+		for range r.IntN(6) {
+			decided(strconv.Itoa(r.IntN(visits+3)), at.Add(time.Duration(r.IntN(20)-10)*time.Minute),
+				beds.Status(r.IntN(6)/5))(pool)
+		}
+		var want, got []string
+		m := pool.Moment(at, fit)
+		for _, p := range m.Waiting {
+			want = append(want, fmt.Sprint(p.Arrived.UnixNano(), p.P))
+		}
+		seen := map[string]bool{}
+		for _, w := range pool.Waiting(at, fit) {
+			got = append(got, fmt.Sprint(w.Patient.Arrived.UnixNano(), w.Patient.P))
+			if seen[w.VisitID] {
+				t.Errorf("state %d: a visit waits twice", state)
+			}
+			seen[w.VisitID] = true
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if d := cmp.Diff(want, got); d != "" || state == 199 && len(got) < 50 {
+			t.Fatalf("state %d: %d of %d wait (-moment +visits):\n%s", state, len(got), visits, d)
+		}
+	}
+	counted := 0
+	pool.Complaints(func(_, complaint string) { counted += len(complaint) / len("Cough") })
+	if counted == 0 || counted > visits {
+		t.Errorf("%d complaints of %d visits", counted, visits)
+	}
+}
+
+// TestLikeliestWard: by the classes of the patient's model, else by complaint; none without a history.
+func TestLikeliestWard(t *testing.T) {
+	t.Parallel()
+	h := &beds.History{From: start, AsOf: start.AddDate(0, 0, 30)}
+	for i := range 300 {
+		v := beds.Visit{
+			Arrived: minutes(10 * i), Decided: minutes(10*i + 60), Admitted: true, Complaint: "cough",
+			Age: 40, P: .5,
+		}
+		v.Ward = "MED"
+		if i%3 == 0 {
+			v.Ward, v.Complaint = "SURG", "wound"
+		}
+		h.Visits = append(h.Visits, v)
+	}
+	fit, err := beds.FitHistory(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := beds.New(fit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := beds.New(noHistory(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		f    *beds.Forecaster
+		p    beds.Patient
+		want string
+	}{
+		{f, beds.Patient{Complaint: "cough", Age: 40}, "MED"},
+		{f, beds.Patient{Complaint: "wound", Age: 40}, "SURG"},
+		{f, beds.Patient{Complaint: "cough", Age: 40, Wards: []beds.WardShare{{Ward: "SURG", Share: .2}}}, "SURG"},
+		{f, beds.Patient{Complaint: "new", Age: -1}, "MED"},
+		{none, beds.Patient{Complaint: "cough"}, ""},
+	} {
+		if got := c.f.LikeliestWard(&c.p); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.p, got, c.want)
+		}
+	}
+}

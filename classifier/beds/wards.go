@@ -39,6 +39,19 @@ func nameFew(visits []Visit) {
 	}
 }
 
+// Count returns how many were admitted to a ward.
+func (w *Wards) Count(ward string) (n int) {
+	i, known := slices.BinarySearch(w.Names, ward)
+	for _, bands := range w.Admitted {
+		for _, band := range bands {
+			if known && i < len(band) {
+				n += band[i]
+			}
+		}
+	}
+	return n
+}
+
 func fitWards(visits []Visit) Wards {
 	w := Wards{Admitted: map[string][ageBands][]int{}}
 	for i := range visits {

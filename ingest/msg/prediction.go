@@ -68,6 +68,21 @@ func (p *Prediction) Admission() float64 {
 	return p.Probability
 }
 
+// Note returns what the model read of the note apart from its text: numbers and words for auxiliary columns.
+func (p *Prediction) Note() *Note {
+	n := &Note{}
+	for i := range p.Aux {
+		a := &p.Aux[i]
+		if v, ok := a.Value.Number(); ok && n.Number(a.Name) != nil {
+			*n.Number(a.Name) = Some(v)
+		}
+		if v, ok := a.Value.Text(); ok && n.Word(a.Name) != nil {
+			*n.Word(a.Name) = v
+		}
+	}
+	return n
+}
+
 // Model names the model that scored a note or a response.
 type Model struct {
 	Name    string `json:"name"`

@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"math"
 	"strconv"
 	"strings"
 )
@@ -67,4 +68,18 @@ func Capital(s string) string {
 		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// inMonths is the age in years below which it is told in months.
+const inMonths = 2
+
+// Age returns an age for people: in completed years, and below two years in months, "7 mo".
+func Age(years float64) string {
+	switch {
+	case years >= inMonths || years < 0:
+		return strconv.FormatFloat(math.Floor(years), 'f', 0, 64)
+	case years*12 < 0.5:
+		return "<1 mo"
+	}
+	return strconv.Itoa(int(math.Round(12*years))) + " mo"
 }

@@ -62,8 +62,9 @@ func newBeds(client *ingest.Client, o *Options, store *models.Store) (*bedstream
 	b, topics := &o.Config.Beds, &o.Config.Kafka.Topics
 	d, err := bedstream.New(bedstream.Config{
 		Client: client, Predictions: topics.Predictions, Outcomes: topics.Outcomes,
-		Output: topics.BedDemand, Store: store,
+		Output: topics.BedDemand, Notes: topics.Notes, Store: store,
 		Source: o.Config.Scoring.Source, Site: b.Site, Zone: b.TimeZone, Holidays: b.Holidays, Beds: b.Available,
+		Label: o.Config.HTTP.LabelField(), ShowNotes: o.ShowNotes,
 		Logger: o.Logger, Metrics: o.Registry,
 	})
 	if err != nil {
@@ -75,6 +76,7 @@ func newBeds(client *ingest.Client, o *Options, store *models.Store) (*bedstream
 			name: "outcomes for the bed demand", without: "patients count as waiting until they have waited too long",
 			run: d.FollowOutcomes,
 		},
+		{name: "notes of those who wait", without: "the list of those who wait is not shown", run: d.FollowNotes},
 		{name: "fit of the bed demand", without: "the bed demand rests on no history", run: d.Learn},
 		{name: "bed demand", without: "the bed demand is not published", run: d.Publish},
 	}, nil

@@ -1,8 +1,9 @@
-// Package bedstream forecasts beds while notes are scored. It reads the predictions of all scorers and the outcomes of
-// their visits, outside any consumer group, keeps a beds.Pool of who waits, publishes the demand of each ward on the
-// clock, and answers for any time from a week ago to three days ahead.
+// Package bedstream lists who waits and forecasts beds while notes are scored. It reads the predictions of all scorers
+// and the outcomes of their visits, outside any consumer group, keeps a beds.Pool of who waits, publishes the demand of
+// each ward on the clock, and answers for any time from a week ago to three days ahead. Of the notes it reads what the
+// list says of a patient beyond the prediction.
 //
-// What it knows is a function of the two KafkaTopics: a process that starts reads them again, so that the same moment
+// What it knows is a function of these KafkaTopics: a process that starts reads them again, so that the same moment
 // has the same forecast before and after. Nothing here can delay the scoring of notes: it reads at a bounded rate,
 // makes one forecast at a time, and keeps a bounded number of visits, each under a hash of its name.
 package bedstream
@@ -30,6 +31,7 @@ import (
 type Config struct {
 	Client                        *ingest.Client
 	Predictions, Outcomes, Output string        // KafkaTopics
+	Notes                         string        // KafkaTopic, of which the list of those who wait tells
 	Store                         *models.Store // of the fits
 	Source                        string        // ce_source
 	// Site names the department in messages. Predictions that name another site are skipped.
@@ -38,9 +40,12 @@ type Config struct {
 	Zone     string
 	Holidays []string
 	Beds     map[string]int // by ward: forecasts report P(more than so many)
-	Logger   *slog.Logger
-	Metrics  prometheus.Registerer
-	Now      func() time.Time // nil is time.Now
+	// Label is the field of a note that tells those who wait apart, "" for none. ShowNotes keeps their texts.
+	Label     string
+	ShowNotes bool
+	Logger    *slog.Logger
+	Metrics   prometheus.Registerer
+	Now       func() time.Time // nil is time.Now
 
 	lookEvery time.Duration // how often means are compared with the published ones, unless that takes too long
 }
@@ -49,7 +54,7 @@ const (
 	answerable = 7 * 24 * time.Hour // how far back a forecast may be requested
 	// remembered is how far back the KafkaTopics are read: the memory a week ago, for the fit of the midnight before.
 	remembered = beds.Memory + answerable + 2*24*time.Hour
-	readRate   = 4000 // most predictions, and most outcomes, read per second
+	readRate   = 10_000 // most predictions, outcomes and notes, of each, read per second
 )
 
 // Demand tracks waiting patients and forecasts beds. It is safe for concurrent use.
@@ -59,17 +64,21 @@ type Demand struct {
 	log     *slog.Logger
 
 	predictions, outcomes reading
+	notes                 reading
 	looked                chan struct{} // closed when the store has been looked into for a fit
 	lookedOnce            sync.Once
 
-	mu     sync.Mutex // of the pool
-	pool   *beds.Pool
-	models map[string]string // names of models, each kept once
-	fits   fits
-	left   *loglimit.Limiter // log lines about messages left out, by reason
+	mu      sync.Mutex // of the pool
+	pool    *beds.Pool
+	details details
+	models  map[string]string // names of models, each kept once
+	fits    fits
+	left    *loglimit.Limiter // log lines about messages left out, by reason
 
 	forecasting sync.Mutex // one forecast at a time
 	cache       cache
+
+	listing listing
 }
 
 // New returns a Demand that has read nothing. The error wraps beds.ErrArgument if the zone is unknown.
@@ -84,10 +93,12 @@ func New(c Config) (*Demand, error) {
 	}
 	d := &Demand{
 		Config: c, fits: f, metrics: newMetrics(c.Metrics), log: c.Logger.With("component", "beds"),
-		pool: beds.NewPool(), models: map[string]string{},
+		pool: beds.NewPool(), details: newDetails(&c), models: map[string]string{},
 		looked: make(chan struct{}), left: loglimit.New(logEvery),
 	}
-	d.predictions.done, d.outcomes.done = make(chan struct{}), make(chan struct{})
+	for _, r := range []*reading{&d.predictions, &d.outcomes, &d.notes} {
+		r.done = make(chan struct{})
+	}
 	return d, nil
 }
 
@@ -118,6 +129,16 @@ func (r *reading) missing() {
 	defer r.mu.Unlock()
 	r.absent = true
 	r.once.Do(func() { close(r.done) })
+}
+
+// read reports whether the initial contents are read.
+func (r *reading) read() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // until returns the time up to which all is known, or t if that is earlier or the KafkaTopic is missing.
@@ -165,9 +186,9 @@ func (d *Demand) follow(ctx context.Context, how *reading, topic string, each fu
 	return err
 }
 
-// known waits until the past has been read, or returns the error of ctx.
-func (d *Demand) known(ctx context.Context) error {
-	for _, done := range []chan struct{}{d.predictions.done, d.outcomes.done, d.looked} {
+// known waits until the past has been read, and what else is wanted, or returns the error of ctx.
+func (d *Demand) known(ctx context.Context, more ...chan struct{}) error {
+	for _, done := range append(more, d.predictions.done, d.outcomes.done, d.looked) {
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -209,6 +230,7 @@ func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.pool.Erase(visit(string(r.Key)))
+		d.details.erase(visit(string(r.Key)))
 		return ""
 	}
 	if err := msg.DecodeArrival(r.Value, a); err != nil {
@@ -226,6 +248,10 @@ func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 	defer d.mu.Unlock()
 	if e.Model = d.model(e.Model); !d.pool.Score(e) {
 		return full
+	}
+	if d.Now().Sub(r.Time) < detailed {
+		d.details.predicted(e.VisitID, e.Order, r.Value)
+		d.ahead(e.VisitID)
 	}
 	return ""
 }

@@ -122,6 +122,7 @@ func (d *Demand) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pool.Forget(d.Now().Add(-answerable - 2*24*time.Hour))
+	d.details.forget(d.Now().Add(-detailed), d.pool)
 	d.metrics.visits.Set(float64(d.pool.Len()))
 }
 

@@ -37,6 +37,7 @@ const (
 	predictions = "triage.predictions"
 	outcomes    = "triage.outcomes"
 	output      = "triage.bed-demand"
+	triageNotes = "triage.notes"
 )
 
 // site is a broker, a store and a clock.
@@ -72,7 +73,8 @@ func newSite(t *testing.T) *site {
 	})
 	client := s.client()
 	err := client.CreateTopics(t.Context(), ingest.Topic{Name: predictions, Partitions: 2},
-		ingest.Topic{Name: outcomes, Partitions: 2}, ingest.Topic{Name: output, Partitions: 1, Compacted: true})
+		ingest.Topic{Name: outcomes, Partitions: 2}, ingest.Topic{Name: triageNotes, Partitions: 2},
+		ingest.Topic{Name: output, Partitions: 1, Compacted: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func newSite(t *testing.T) *site {
 	}
 	t.Cleanup(s.producer.Close)
 	s.config = bedstream.Config{
-		Client: client, Predictions: predictions, Outcomes: outcomes, Output: output,
+		Client: client, Predictions: predictions, Outcomes: outcomes, Output: output, Notes: triageNotes,
 		Store: s.store, Source: "/test", Now: s.now,
 	}
 	s.config.LookEvery(500 * time.Millisecond)
@@ -139,7 +141,9 @@ func (s *site) start() *running {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	var tasks sync.WaitGroup
-	for _, task := range []func(context.Context) error{d.FollowPredictions, d.FollowOutcomes, d.Learn, d.Publish} {
+	for _, task := range []func(context.Context) error{
+		d.FollowPredictions, d.FollowOutcomes, d.FollowNotes, d.Learn, d.Publish,
+	} {
 		tasks.Go(func() {
 			for task(ctx) != nil { // begun again as serve does
 				select {

@@ -164,7 +164,7 @@ func Default() Config {
 				DeadLetters: "questionnaire.responses.dlq",
 			},
 		},
-		HTTP: HTTP{Listen: "127.0.0.1:8080"},
+		HTTP: HTTP{Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, TimeZone: "UTC"},
 		Log:  Log{Level: "info"},
 	}
 }
@@ -177,6 +177,7 @@ func Load(path string) (*Config, error) {
 		return nil, fmt.Errorf("reading configuration: %w", err)
 	}
 	c := Default()
+	c.Beds.TimeZone, c.HTTP.TimeZone = "", "" // one may stand for both, see oneZone
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
@@ -203,6 +204,7 @@ func Load(path string) (*Config, error) {
 	for instrument, p := range c.Questionnaires.Models {
 		c.Questionnaires.Models[instrument] = resolve(p)
 	}
+	c.oneZone()
 	if errs := c.check(); errs != nil {
 		return nil, fmt.Errorf("checking configuration %s:\n%w", path, errors.Join(located(errs, values(data))...))
 	}
@@ -290,6 +292,8 @@ func (c *Config) check() faults {
 		bad = append(bad, fmt.Errorf("input.%w", err))
 	}
 	bad = slices.Concat(bad, c.HTTP.check(), c.Retrain.Check(), c.Beds.check())
+	bad.add(c.HTTP.TimeZone != c.Beds.TimeZone, "http.time_zone", "%q is not beds.time_zone, %q: a site has one clock",
+		c.HTTP.TimeZone, c.Beds.TimeZone)
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
 		bad.add(strings.TrimSpace(instrument) != instrument || instrument == "", "questionnaires.models",
 			"%q is not the name of an instrument", instrument)
@@ -406,9 +410,7 @@ type Beds struct {
 // check returns the errors of the section, each with its key.
 func (b *Beds) check() []error {
 	var bad faults
-	_, err := time.LoadLocation(b.TimeZone)
-	bad.add(err != nil || b.TimeZone == "Local", "beds.time_zone", "%q is not a time zone, for example Europe/London",
-		b.TimeZone)
+	bad.add(!isZone(b.TimeZone), "beds.time_zone", notZone, b.TimeZone)
 	for _, day := range b.Holidays {
 		_, err := time.Parse(time.DateOnly, day)
 		bad.add(err != nil, "beds.holidays", "%q is not a date, for example 2026-12-25", day)
@@ -418,6 +420,19 @@ func (b *Beds) check() []error {
 		bad.add(n < 0 || n > maxBeds, "beds.available."+ward, "%d is not between 0 and %d", n, maxBeds)
 	}
 	return bad
+}
+
+const notZone = "%q is not a time zone, for example Europe/London"
+
+func isZone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "Local"
+}
+
+// oneZone gives pages and forecasts the time zone of the one that names it, or UTC.
+func (c *Config) oneZone() {
+	zone := cmp.Or(c.Beds.TimeZone, c.HTTP.TimeZone, "UTC")
+	c.Beds.TimeZone, c.HTTP.TimeZone = zone, cmp.Or(c.HTTP.TimeZone, zone)
 }
 
 // maxBeds is more than any hospital has.

@@ -84,6 +84,7 @@ func TestLoadHTTP(t *testing.T) {
 			{Name: "ward-board", Role: Viewer, TokenFile: filepath.Join(dir, "token"), TokenEnv: ""},
 			{Name: "j.doe", Role: Operator, TokenFile: "", TokenEnv: "WARDCAST_TEST_TOKEN"},
 		},
+		LabelRoles: []string{Viewer, Operator}, TimeZone: "UTC",
 	}
 	if d := cmp.Diff(want, c.HTTP); d != "" {
 		t.Errorf("http (-want +got):\n%s", d)

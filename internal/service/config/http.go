@@ -6,6 +6,9 @@ import (
 	"math"
 	"net"
 	"regexp"
+	"strings"
+
+	"github.com/wardcast/wardcast/ingest/msg"
 )
 
 // HTTP says where the API, metrics and health are served, and to whom.
@@ -14,7 +17,18 @@ type HTTP struct {
 	TLS       ServerTLS `yaml:"tls"`
 	Tokens    []Token   `yaml:"tokens"` // required of every caller, unless empty
 	RateLimit RateLimit `yaml:"rate_limit"`
+	// Label is the field of a note that tells those who wait apart, such as fields.location; "" for none. LabelRoles
+	// see it, on the page Waiting and in GET /v1/waiting.
+	Label      string   `yaml:"label"`
+	LabelRoles []string `yaml:"label_roles"`
+	TimeZone   string   `yaml:"time_zone"` // of the pages; "" for Beds.TimeZone, from which it may not differ
 }
+
+// LabelField returns the name of the field that Label names, "" for none.
+func (h *HTTP) LabelField() string { return strings.TrimPrefix(h.Label, labelPrefix) }
+
+// labelPrefix begins a Label: the fields of a note that a site records.
+const labelPrefix = msg.FieldsField + "."
 
 // ServerTLS is the certificate of the address. Without files the address is not encrypted.
 type ServerTLS struct {
@@ -55,6 +69,13 @@ func (h *HTTP) check() []error {
 	l := h.RateLimit
 	bad.add(l.PerSecond < 0 || math.IsNaN(l.PerSecond) || math.IsInf(l.PerSecond, 0) || l.Burst < 0, "http.rate_limit",
 		"per_second and burst must not be negative")
+	field, named := strings.CutPrefix(h.Label, labelPrefix)
+	bad.add(h.Label != "" && !(named && msg.SiteField(field)), "http.label",
+		"%q is not a field of notes, for example fields.location", h.Label)
+	for _, role := range h.LabelRoles {
+		bad.add(role != Viewer && role != Operator, "http.label_roles", "%q is not one of viewer, operator", role)
+	}
+	bad.add(!isZone(h.TimeZone), "http.time_zone", notZone, h.TimeZone)
 	names := map[string]bool{}
 	for i, t := range h.Tokens {
 		key := fmt.Sprintf("http.tokens[%d]", i)

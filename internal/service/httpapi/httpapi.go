@@ -32,7 +32,10 @@ type Options struct {
 	Triage   *Triage                            // nil if no notes are scored
 	Topics   Topics                             // nil without an index
 	Demand   BedDemand                          // nil without forecasts
-	Routes   []Route                            // of other packages, such as web pages
+	Waiting  Waiting                            // nil if it is not known who waits
+	// LabelRoles may see the labels of those who wait.
+	LabelRoles []Role
+	Routes     []Route // of other packages, such as web pages
 }
 
 // Route answers the requests of a pattern.
@@ -72,7 +75,9 @@ func New(o Options) *API {
 		route("GET /v1/topics/history", Viewer, a.topicHistory, "topic"),
 		route("GET /v1/bed-demand", Viewer, a.demand, "ward", "window", "at", "include", "beds"),
 	}
-	a.routes = slices.Concat(a.routes, o.Triage.routes(a), o.Routes)
+	waiting := route("GET /v1/waiting", Viewer, a.waitingList, waitingParameters...)
+	waiting.Predictions = true
+	a.routes = slices.Concat(append(a.routes, waiting), o.Triage.routes(a), o.Routes)
 	for _, route := range a.routes {
 		a.mux.Handle(route.Pattern, a.guarded(route))
 		a.metrics.requests.WithLabelValues(route.Pattern, strconv.Itoa(http.StatusOK)) // there before its first request

@@ -13,6 +13,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 )
 
 // openAPI is docs/openapi.yaml.
@@ -153,7 +155,10 @@ func TestOpenAPI(t *testing.T) {
 // TestAnswersAreDescribed holds real answers of every route against the document.
 func TestAnswersAreDescribed(t *testing.T) {
 	t.Parallel()
-	o, s := readOpenAPI(t), newSite(t, nil)
+	o := readOpenAPI(t)
+	s := newSite(t, func(o *httpapi.Options) {
+		o.Waiting, o.LabelRoles = &waiters{list: twoWait()}, []httpapi.Role{httpapi.Operator}
+	})
 	third := value[listed](s, "generations", s.ask("GET /v1/generations", "", nil)).Generations[2].Name
 	seen := map[string]bool{}
 	for _, c := range []struct{ what, path, body string }{
@@ -170,6 +175,8 @@ func TestAnswersAreDescribed(t *testing.T) {
 		{"GET /v1/topics/history?topic=_other/1", "/v1/topics/history", ""},
 		{"GET /v1/bed-demand", "/v1/bed-demand", ""},
 		{"GET /v1/bed-demand?x", "/v1/bed-demand", ""},
+		{"GET /v1/waiting", "/v1/waiting", ""},
+		{"GET /v1/waiting?sort=x", "/v1/waiting", ""},
 		{"POST /v1/generations/" + third + "/promote", "/v1/generations/{generation}/promote", reason},
 		{"POST /v1/generations/" + third + "/promote", "/v1/generations/{generation}/promote", reason},
 		{"POST /v1/rollback", "/v1/rollback", reason},

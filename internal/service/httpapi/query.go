@@ -38,10 +38,15 @@ func route(pattern string, role Role, answer func(*query) http.Handler, known ..
 }
 
 func (q *query) read(known []string) {
-	var err error
-	if q.values, err = url.ParseQuery(q.URL.RawQuery); err != nil {
+	values, err := url.ParseQuery(q.URL.RawQuery)
+	if err != nil {
 		q.bad("", "the query cannot be read")
 	}
+	q.readValues(values, known)
+}
+
+func (q *query) readValues(values url.Values, known []string) {
+	q.values = values
 	for name, values := range q.values {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:

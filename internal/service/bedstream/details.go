@@ -1,0 +1,160 @@
+package bedstream
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/waitlist"
+)
+
+// details are what the list of those who wait says of visits beyond what the pool knows of them.
+type details struct {
+	label  string             // the field of a note that tells patients apart, "" for none
+	texts  bool               // the text of notes may be shown
+	visits map[string]*detail // by the key of the pool
+	people map[string]string  // the key of each visit's patient, where it is known
+	held   int                // bytes of predictions
+	most   int                // of these
+	last   uint64             // row; from the clock on, so that no row of an earlier process is one of this
+}
+
+// detail is what is known of a visit. A note comes before its prediction.
+type detail struct {
+	row           uint64
+	scored, noted beds.Order // of the newest prediction and the newest note
+	value         []byte     // the prediction, nil before it came and once there is no room for it
+	note          *msg.Note
+	labelled      msg.Value
+	visit         *waitlist.Visit // by both, nil until it is asked for
+}
+
+const (
+	// detailed is how long details are kept: nobody waits longer.
+	detailed = beds.MostPatience + time.Hour
+	// mostDetails bounds the predictions that are kept, in bytes, of some kilobytes each. Beyond it the oldest go, and
+	// their rows explain nothing.
+	mostDetails = 96 << 20
+)
+
+func newDetails(c *Config) details {
+	return details{
+		label: c.Label, texts: c.ShowNotes, visits: map[string]*detail{}, people: map[string]string{},
+		most: mostDetails, last: uint64(max(0, c.Now().UnixMicro())), //nolint:gosec // it is not negative
+	}
+}
+
+// of returns the details of a visit, new ones if need be.
+func (ds *details) of(visit string) *detail {
+	d := ds.visits[visit]
+	if d == nil {
+		ds.last++
+		d = &detail{row: ds.last}
+		ds.visits[visit] = d
+	}
+	return d
+}
+
+// newer reports whether a is b or later.
+func newer(a, b beds.Order) bool {
+	return cmp.Or(a.Seen.Compare(b.Seen), cmp.Compare(a.Offset, b.Offset)) >= 0
+}
+
+// predicted records a prediction of a visit, of which it keeps a copy.
+func (ds *details) predicted(visit string, o beds.Order, value []byte) {
+	d := ds.of(visit)
+	if !newer(o, d.scored) {
+		return
+	}
+	ds.held += len(value) - len(d.value)
+	d.scored, d.value, d.visit = o, slices.Clone(value), nil
+	if ds.held > ds.most {
+		ds.shrink()
+	}
+}
+
+// noted records a note of a visit, nil if it was erased. It shares no memory with it.
+func (ds *details) noted(visit string, o beds.Order, n *msg.Note) {
+	if ds.visits[visit] == nil && len(ds.visits) >= beds.MostVisits {
+		return
+	}
+	d := ds.of(visit)
+	if !newer(o, d.noted) {
+		return
+	}
+	d.noted, d.note, d.labelled = o, nil, msg.Value{}
+	if n == nil {
+		delete(ds.people, visit)
+	} else {
+		d.note = &msg.Note{
+			Site: strings.Clone(n.Site), Sex: strings.Clone(n.Sex), Age: n.Age, Acuity: n.Acuity, Vitals: n.Vitals,
+		}
+		if ds.texts {
+			d.note.Text = strings.Clone(n.Text)
+		}
+		d.labelled = n.Fields.Value(ds.label)
+		if text, is := d.labelled.Text(); is {
+			d.labelled = msg.Text(strings.Clone(text))
+		}
+	}
+	if d.value != nil {
+		d.visit = nil
+	}
+}
+
+// person returns the key of a visit's patient, that of the visit if the patient is not known.
+func (ds *details) person(visit string) string { return cmp.Or(ds.people[visit], visit) }
+
+func (ds *details) erase(visit string) {
+	if d := ds.visits[visit]; d != nil {
+		ds.held -= len(d.value)
+		delete(ds.visits, visit)
+	}
+	delete(ds.people, visit)
+}
+
+// forget drops what became known before a time, and whose visits are not in the pool.
+func (ds *details) forget(before time.Time, pool *beds.Pool) {
+	for visit, d := range ds.visits {
+		if d.scored.Seen.Before(before) && d.noted.Seen.Before(before) {
+			ds.held -= len(d.value)
+			delete(ds.visits, visit)
+		}
+	}
+	maps.DeleteFunc(ds.people, func(visit, _ string) bool { return ds.visits[visit] == nil && !pool.Has(visit) })
+}
+
+// shrink drops the oldest predictions until a quarter of the room is free.
+func (ds *details) shrink() {
+	oldest := slices.SortedFunc(maps.Values(ds.visits), func(a, b *detail) int {
+		return a.scored.Seen.Compare(b.scored.Seen)
+	})
+	for _, d := range oldest {
+		if ds.held <= ds.most/4*3 {
+			return
+		}
+		if d.value == nil {
+			continue
+		}
+		without := *d.show()
+		without.Prediction, d.visit = nil, &without
+		ds.held -= len(d.value)
+		d.value = nil
+	}
+}
+
+// show returns the visit as its newest prediction and note say, which must have come.
+func (d *detail) show() *waitlist.Visit {
+	if d.visit == nil {
+		var p msg.Prediction
+		_ = json.Unmarshal(d.value, &p) // what has another form, as other programs may explain, is left out
+		d.visit = waitlist.NewVisit(&p, d.note, d.labelled)
+		d.visit.Row, d.visit.Prediction = d.row, d.value
+	}
+	return d.visit
+}

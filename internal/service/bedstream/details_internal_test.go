@@ -1,0 +1,66 @@
+package bedstream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// TestDetailsMemory: however large predictions are, those kept stay below their bound: the oldest go first, and what
+// their rows say besides stays. What is old is forgotten.
+func TestDetailsMemory(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ds := newDetails(&Config{Now: func() time.Time { return now }})
+	at := func(i int) beds.Order {
+		return beds.Order{Seen: now.Add(time.Duration(i) * time.Second), Offset: int64(i)}
+	}
+	p := msg.Prediction{SchemaVersion: "1", Complaint: "Fall", Probability: .7, Threshold: .5}
+	const visits, size, most = 300, 10 << 10, 1 << 20
+	ds.most = most
+	for i := range visits {
+		p.VisitID, p.Warnings = fmt.Sprint("v", i), []msg.Warning{{Field: strings.Repeat("x", size)}}
+		ds.predicted(p.VisitID, at(i), p.AppendJSON(nil))
+		ds.predicted(p.VisitID, at(i-1), []byte("older"))
+	}
+	held, kept := 0, 0
+	for i := range visits {
+		d := ds.visits[fmt.Sprint("v", i)]
+		held += len(d.value)
+		v := d.show()
+		if v.ID != fmt.Sprint("v", i) || v.Probability != .7 {
+			t.Fatalf("row %d says %+v", i, v)
+		}
+		if v.Prediction != nil {
+			kept++
+		} else if i >= visits-most/4*3/size {
+			t.Errorf("the prediction of %d, of the newest, is not kept", i)
+		}
+	}
+	if held != ds.held || held > most || kept < most/2/size {
+		t.Errorf("%d bytes held, counted as %d, of %d; %d predictions kept", held, ds.held, most, kept)
+	}
+	ds.noted("v0", at(1), &msg.Note{Site: "A"}) // of one whose prediction is gone
+	if v := ds.visits["v0"].show(); v.ID != "v0" {
+		t.Errorf("%+v", v)
+	}
+	ds.people["v0"] = "p"
+	ds.forget(now.Add(visits*time.Second), beds.NewPool())
+	if len(ds.visits) != 0 || ds.held != 0 || len(ds.people) != 0 {
+		t.Errorf("%d visits, %d bytes and %d patients are not forgotten", len(ds.visits), ds.held, len(ds.people))
+	}
+}
+
+// TestDetailsOfOthers: a prediction of another program, whose explanation has another form, has a row too.
+func TestDetailsOfOthers(t *testing.T) {
+	t.Parallel()
+	d := detail{value: []byte(`{"schema_version":"1","visit_id":"v","complaint":"Fall",` +
+		`"probability":0.7,"topics":"none"}`)}
+	if v := d.show(); v.ID != "v" || v.Probability != .7 || v.Complaint != "Fall" {
+		t.Errorf("%+v", v)
+	}
+}

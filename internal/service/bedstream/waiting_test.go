@@ -1,0 +1,165 @@
+package bedstream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/wardcast/wardcast/ingest/ingesttest"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/waitlist"
+)
+
+// told is the triage note of visit i.
+func (s *site) told(i int, change ...func(*msg.Note)) *kgo.Record {
+	n := msg.Note{
+		SchemaVersion: "1", VisitID: fmt.Sprint(secret, i), PatientID: fmt.Sprint(secret, "patient", i), Site: "A",
+		Text: "hip pain " + secret, Age: msg.Some(float64(20 + i)), Sex: "F", Acuity: msg.Some(float64(1 + i%5)),
+	}
+	n.Fields.Set("location", msg.Text(fmt.Sprint("B", i)))
+	for _, f := range change {
+		f(&n)
+	}
+	return &kgo.Record{Topic: triageNotes, Key: []byte(n.VisitID), Value: n.AppendJSON(nil), Timestamp: s.now()}
+}
+
+// list returns who waits, by visit.
+func (r *running) list() (*waitlist.List, map[string]*waitlist.Patient) {
+	r.s.Helper()
+	l, err := r.Waiting(r.s.Context())
+	if err != nil {
+		r.s.Fatal(err)
+	}
+	all := map[string]*waitlist.Patient{}
+	found := l.Find(&waitlist.Query{Limit: 1000})
+	for _, p := range found.Patients {
+		all[p.ID] = p
+	}
+	if len(all) != found.Total || l.Len() != found.Total {
+		r.s.Errorf("%d visits of %d patients are listed", len(all), found.Total)
+	}
+	return l, all
+}
+
+// until waits until the list is as it should be, and as many wait as beds are forecast for.
+func (r *running) until(what string, f func(map[string]*waitlist.Patient) bool) {
+	r.s.Helper()
+	ingesttest.Await(r.s, what, func() bool {
+		_, all := r.list()
+		return f(all) && len(all) == r.all(httpapi.DemandQuery{}).Waiting.Patients
+	})
+}
+
+// TestWaiting: notes, corrections, outcomes and withdrawn ones, before and after a restart, whose rows are others.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.fit(60, time.Now())
+	s.config.Label = "location"
+	r := s.start()
+	for i := range 12 {
+		s.send(s.told(i), s.note(i, float64(i)/12, time.Hour))
+	}
+	r.until("twelve", func(all map[string]*waitlist.Patient) bool { return len(all) == 12 && all[secret+"11"].Age.Set })
+	list, all := r.list()
+	p := all[secret+"11"]
+	if p.Age != msg.Some(31) || p.Sex != "F" || p.Site != "A" || p.Acuity != msg.Some(2) || p.Label != "B11" ||
+		p.Complaint != "Fall" || p.Probability != 11./12 || p.Threshold != .5 || p.Ward == "" || p.Note.Text != "" ||
+		p.Prediction == nil || time.Since(p.Arrived) < time.Hour || list.Patience < 24*time.Hour {
+		t.Errorf("%+v, %+v", p, p.Visit)
+	}
+	if d := cmp.Diff(waitlist.Names{
+		Sites: []string{"A"}, Complaints: []string{"Fall"}, Wards: list.Names.Wards,
+	}, list.Names); d != "" || len(list.Names.Wards) == 0 {
+		t.Errorf("%d patients have it, so it is named (-want +got):\n%s", len(all), d)
+	}
+	s.send(s.told(1, func(n *msg.Note) { n.Age = msg.Some(99) }),
+		s.note(1, .9, time.Hour, func(p *msg.Prediction) { p.Complaint = "Rare" }),
+		s.outcome(2, msg.Admitted), s.outcome(3, msg.Left))
+	r.until("a correction and two outcomes", func(all map[string]*waitlist.Patient) bool {
+		c := all[secret+"1"]
+		return len(all) == 10 && c != nil && c.Age == msg.Some(99) && c.Complaint == "Rare"
+	})
+	if list, _ := r.list(); slices.Contains(list.Names.Complaints, "Rare") {
+		t.Error("a complaint of one patient is named")
+	}
+	s.send(s.outcome(2, msg.Admitted, func(o *msg.Outcome) { o.Status = msg.Cancelled }))
+	back := func(all map[string]*waitlist.Patient) bool { return len(all) == 11 && all[secret+"2"].Label == "B2" }
+	r.until("one who is back", back)
+	_, before := r.list()
+	rows := map[uint64]bool{}
+	for _, p := range before {
+		rows[p.Row] = true
+	}
+	r.stop()
+	r = s.start()
+	r.until("all after a restart", back)
+	_, after := r.list()
+	for id, p := range after {
+		if b := before[id]; b == nil || p.Probability != b.Probability || p.Age != b.Age || p.Label != b.Label ||
+			!p.Arrived.Equal(b.Arrived) {
+			t.Errorf("after a restart %+v, before %+v", p, before[id])
+		}
+		if rows[p.Row] {
+			t.Error("a row has a number of the process before")
+		}
+	}
+	// Erased: the note, and then all that is known.
+	s.send(&kgo.Record{Topic: triageNotes, Key: fmt.Append(nil, secret, 5)})
+	r.until("an erased note", func(all map[string]*waitlist.Patient) bool { return all[secret+"5"].Label == "" })
+	s.send(&kgo.Record{Topic: predictions, Key: fmt.Append(nil, secret, 5)})
+	r.until("an erased visit", func(all map[string]*waitlist.Patient) bool { return len(all) == 10 })
+	s.advance(100 * time.Hour)
+	r.until("nobody after four days", func(all map[string]*waitlist.Patient) bool { return len(all) == 0 })
+}
+
+// TestNamesCountPatients: ten visits of one patient do not make a complaint or a site common.
+func TestNamesCountPatients(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.ShowNotes = true
+	r := s.start()
+	for i := range 12 {
+		one := func(n *msg.Note) { n.PatientID, n.Site = secret, "B" }
+		s.send(s.told(i, one), s.note(i, .4, time.Hour))
+	}
+	all := func(all map[string]*waitlist.Patient) bool { return len(all) == 12 && all[secret+"11"].Note != nil }
+	r.until("twelve visits", all)
+	list, visits := r.list()
+	if n := list.Names; len(n.Sites)+len(n.Complaints)+len(n.Wards) != 0 {
+		t.Errorf("of one patient are named %+v", n)
+	}
+	if text := visits[secret+"3"].Note.Text; !strings.HasPrefix(text, "hip pain") || visits[secret+"3"].Label != "" {
+		t.Errorf("the note that may be shown is %q", text)
+	}
+}
+
+// TestNotWhole: until all is read there is no list, and no part of one.
+func TestNotWhole(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.send(s.note(1, .4, time.Hour))
+	s.broker.Close()
+	r := s.start()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := r.Waiting(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who leaves gets %v", err)
+	}
+	if _, err := r.Waiting(t.Context()); !errors.Is(err, httpapi.ErrNotWhole) {
+		t.Errorf("without a broker: %v", err)
+	}
+	s.open()
+	ingesttest.Await(t, "the list", func() bool {
+		l, err := r.Waiting(t.Context())
+		return err == nil && l.Len() == 1
+	})
+}
