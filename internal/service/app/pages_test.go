@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -249,7 +248,7 @@ func TestPages(t *testing.T) {
 	scorer := s.start().ready()
 	b, c := s.newBrowser("http://"+s.config.HTTP.Listen), s.stream()
 
-	b.open("/")
+	b.open("/live")
 	b.shoot("live-empty")
 	counts := `["all", "admit", "close"].map(f => document.querySelector("[data-filter=" + f + "] ` +
 		`span:last-child").textContent).join()`
@@ -278,13 +277,13 @@ func TestPages(t *testing.T) {
 	b.sums(decode(t, c.predictions[0].Value))
 	c.send(notes(t, 1, 12)...)
 	c.answers(12)
-	b.open("/")
+	b.open("/live")
 	b.until(`document.querySelectorAll("#feed li[data-kind]").length === 12`)
 	b.shoot("live")
-	b.open("/?row=12")
+	b.open(b.is(`document.querySelector("#feed a").getAttribute("href")`))
 	b.shoot("live-row")
 	b.special("live-row")
-	b.wall("/", "live")
+	b.wall("/live", "live")
 
 	b.beds(c)
 
@@ -293,7 +292,7 @@ func TestPages(t *testing.T) {
 		if current := b.is(`document.querySelector(".nav [aria-current=page]").textContent`); current != p.Title {
 			t.Errorf("%s is called %q in the top bar, want %q", p.Path, current, p.Title)
 		}
-		b.shoot(cmp.Or(strings.Trim(p.Path, "/"), "live") + "-first")
+		b.shoot(strings.Trim(p.Path, "/") + "-first")
 	}
 
 	b.open("/try")
@@ -365,7 +364,7 @@ func TestPages(t *testing.T) {
 		`!document.querySelector("#stale").hidden`)
 	b.shoot("health-stale")
 
-	b.open("/")
+	b.open("/live")
 	b.until(`document.querySelectorAll("#feed li[data-kind]").length === 32 && document.querySelector("#stale").hidden`)
 	scorer.stop()
 	b.until(

@@ -144,9 +144,9 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	w.monitor = health.New(a.Registry, time.Now, streams...)
 	options := httpapi.Options{Logger: w.log, Gatherer: a.Registry, Metrics: r, Access: l.access, Ready: a.readiness}
 	if t != nil {
-		zone, err := time.LoadLocation(a.Config.Beds.TimeZone)
+		zone, err := time.LoadLocation(a.Config.HTTP.TimeZone)
 		if err != nil {
-			return nil, fmt.Errorf("beds.time_zone: %w", err)
+			return nil, fmt.Errorf("http.time_zone: %w", err)
 		}
 		w.live, w.feed = httpapi.NewLive(), livepage.NewFeed(a.ShowNotes)
 		notes.published = func(note, prediction []byte) {
@@ -157,12 +157,16 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		for _, s := range a.streams {
 			s.renewed = func() { signal(w.topics.changed) }
 		}
-		options.Demand, options.Topics = a.demand, w.topics
+		options.Demand, options.Waiting, options.Topics = a.demand, a.demand, w.topics
+		for _, role := range a.Config.HTTP.LabelRoles {
+			options.LabelRoles = append(options.LabelRoles, httpapi.Role(role))
+		}
 		options.Triage = &httpapi.Triage{
 			Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: notes.hint,
 		}
 		options.Routes = pages.Routes(pages.Options{
 			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
+			Waiting: a.demand, LabelRoles: options.LabelRoles,
 			Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
 			Topics: w.topics.Index, Changed: notes.hint, Logger: w.log,
 		})

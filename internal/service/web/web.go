@@ -20,6 +20,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/web/questionnaires"
 	"github.com/wardcast/wardcast/internal/service/web/topics"
 	"github.com/wardcast/wardcast/internal/service/web/try"
+	"github.com/wardcast/wardcast/internal/service/web/waiting"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
@@ -30,11 +31,14 @@ type Options struct {
 	Store   *models.Store
 	Set     func() *scoring.Set // the generation in use
 	Explain classifier.Options
-	Demand  httpapi.BedDemand                  // forecasts beds
-	Zone    *time.Location                     // of the times on the page Beds
-	Ready   func() (remarks string, err error) // that of httpapi.Options
-	Health  func() *health.Snapshot            // returns the state of the process
-	Replay  healthroom.Replay                  // sends dead letters back
+	Demand  httpapi.BedDemand // forecasts beds
+	Waiting httpapi.Waiting   // knows who waits
+	// LabelRoles may see the labels of those who wait.
+	LabelRoles []httpapi.Role
+	Zone       *time.Location                     // of all times
+	Ready      func() (remarks string, err error) // that of httpapi.Options
+	Health     func() *health.Snapshot            // returns the state of the process
+	Replay     healthroom.Replay                  // sends dead letters back
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
 	Questionnaires func() []questionnaires.Questionnaire
 	Changed        func()            // called when another generation was promoted
@@ -53,7 +57,8 @@ func Pages() []Page {
 	type page = frame.Page
 	type routes = []httpapi.Route
 	return []Page{
-		{"/", "Live", func(p *page, o *Options) routes { return live.New(p, o.Feed) }},
+		{"/waiting", "Waiting", func(p *page, o *Options) routes { return waiting.New(p, o.Waiting, o.LabelRoles) }},
+		{"/live", "Live", func(p *page, o *Options) routes { return live.New(p, o.Feed) }},
 		{"/beds", "Beds", func(p *page, o *Options) routes { return bedsroom.New(p, o.Demand, o.Zone) }},
 		{"/try", "Try a note", func(p *page, o *Options) routes { return try.New(p, o.Set, o.Explain) }},
 		{"/topics", "Topics", func(p *page, o *Options) routes { return topics.New(p, o.Set, o.Topics) }},
@@ -70,6 +75,7 @@ func Routes(o Options) []httpapi.Route {
 	f := frame.New(frame.Options{
 		State:      func() frame.State { return live.State(o.Feed, o.Ready) },
 		Generation: func() string { return o.Set().Generation },
+		Zone:       o.Zone,
 		Logger:     o.Logger,
 	})
 	routes := []httpapi.Route{f.Static()}

@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
+	"github.com/wardcast/wardcast/internal/service/waitlist"
 	"github.com/wardcast/wardcast/internal/service/web"
 	"github.com/wardcast/wardcast/internal/service/web/live"
 	"github.com/wardcast/wardcast/internal/service/web/questionnaires"
@@ -39,7 +40,7 @@ func newSite(t testing.TB) *site {
 	store, _, set := webtest.Store(t)
 	topics, use, changed := webtest.Topics(t, store), func() *scoring.Set { return set }, func() {}
 	s.Serve(web.Routes(options(s.feed, store, use, topics, s)), func(o *httpapi.Options) {
-		o.Topics = topics
+		o.Topics, o.Waiting = topics, unready{}
 		o.Triage = &httpapi.Triage{Store: store, Set: use, Live: httpapi.NewLive(), Changed: changed}
 	})
 	return s
@@ -53,7 +54,7 @@ func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topi
 	}
 	return web.Options{
 		Feed: feed, Store: store, Set: set, Topics: topics, Logger: s.Logger, Changed: func() {},
-		Demand: unready{}, Zone: time.UTC,
+		Demand: unready{}, Waiting: unready{}, Zone: time.UTC,
 		Ready: func() (string, error) { return "", nil },
 		Health: func() *health.Snapshot {
 			return &health.Snapshot{At: time.Now(), Streams: []health.Status{triage}}
@@ -70,6 +71,10 @@ type unready struct{}
 
 func (unready) Forecasts(context.Context, *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	return nil, nil
+}
+
+func (unready) Waiting(context.Context) (*waitlist.List, error) {
+	return waitlist.New(time.Now(), nil), nil
 }
 
 // TestPages: each page of the table is there for those who have its role, and each leads to all others.
@@ -129,6 +134,10 @@ func FuzzRequests(f *testing.F) {
 		{"GET", "/topics/found.csv", "q=hip", "", ""},
 		{"GET", "/topics/history.csv", "topic=//9", "", ""},
 		{"GET", "/", "row=1", "", ""},
+		{"GET", "/live", "row=1", "", ""},
+		{"GET", "/waiting", "site=A&decision=admit&close=1&sort=waited&offset=100&row=7", "", ""},
+		{"POST", "/waiting", "ward=MED", "application/x-www-form-urlencoded", "q=84m+" + webtest.Secret},
+		{"GET", "/v1/waiting", "q=" + webtest.Secret + "&sort=acuity&limit=7", "", ""},
 		{"POST", "/models/promote", "", "application/x-www-form-urlencoded", "to=x&why=" + webtest.Secret},
 		{"POST", "/health/replay", "", "application/x-www-form-urlencoded", "stream=triage&reason=" + webtest.Secret},
 		{"GET", "/live%2ffeed", "after=x", "", ""},

@@ -15,13 +15,13 @@ import (
 )
 
 // functions are those of templates, by the names of ours.
-func functions() template.FuncMap {
+func (f *Frame) functions() template.FuncMap {
 	return template.FuncMap{
 		"capital": func(v any) string { return Capital(fmt.Sprint(v)) },
 		"hundred": func(v float64, decimals int) string { return wording.Short(100*v, decimals) },
-		"count":   wording.Count, "day": Day, "exact": Exact, "fixed": Fixed,
+		"clock":   f.Clock, "count": wording.Count, "day": f.Day, "exact": Exact, "fixed": Fixed,
 		"grouped": func(v any) string { return Grouped(int(value(v))) },
-		"percent": Percent, "share": Share, "short": wording.Short, "signed": Signed, "stamp": Stamp,
+		"percent": Percent, "share": Share, "short": wording.Short, "signed": Signed, "stamp": f.Stamp,
 	}
 }
 
@@ -90,11 +90,20 @@ func Capital(s string) string { return wording.Capital(strings.ReplaceAll(s, "_"
 // Grouped returns a count with a thin space between thousands.
 func Grouped(n int) string { return wording.Grouped(n, "\u202f") }
 
-// Stamp returns a time in UTC to the minute.
-func Stamp(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") }
+// Stamp returns a time on the site's clock, to the minute.
+func (f *Frame) Stamp(t time.Time) string { return t.In(f.Zone).Format("2 Jan 2006 15:04") }
 
-// Day returns a day in UTC.
-func Day(t time.Time) string { return t.UTC().Format("2 Jan 2006") }
+// Day returns a day of the site's calendar.
+func (f *Frame) Day(t time.Time) string { return t.In(f.Zone).Format("2 Jan 2006") }
+
+// Clock returns the hour and the minute of a time on the site's clock.
+func (f *Frame) Clock(t time.Time) string { return t.In(f.Zone).Format("15:04") }
+
+// zoneName returns a time zone for people: "New York" for America/New_York.
+func zoneName(zone *time.Location) string {
+	name := zone.String()
+	return strings.ReplaceAll(name[strings.LastIndexByte(name, '/')+1:], "_", " ")
+}
 
 // ModelLabel returns the name of a model for people.
 func ModelLabel(name, complaint string) string {

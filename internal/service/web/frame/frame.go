@@ -41,7 +41,8 @@ var (
 // Options say what the frame shows around each page.
 type Options struct {
 	State      func() State
-	Generation func() string // in use
+	Generation func() string  // in use
+	Zone       *time.Location // of all times; nil is UTC
 	Logger     *slog.Logger
 }
 
@@ -75,7 +76,11 @@ type Template struct {
 
 // New returns a frame without pages.
 func New(o Options) *Frame {
-	f := &Frame{Options: o, base: template.Must(template.New("").Funcs(functions()).Parse(joined(document)))}
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	f := &Frame{Options: o}
+	f.base = template.Must(template.New("").Funcs(f.functions()).Parse(joined(document)))
 	f.static, f.assets = readStatic()
 	return f
 }
@@ -108,12 +113,7 @@ func joined(text string) string {
 }
 
 // Route returns the route of the page itself.
-func (p *Page) Route(answer httpapi.Answering) httpapi.Route {
-	if p.Path == "/" {
-		return Get("/{$}", answer)
-	}
-	return Get(p.Path, answer)
-}
+func (p *Page) Route(answer httpapi.Answering) httpapi.Route { return Get(p.Path, answer) }
 
 // Get returns a route below a page, which viewers may ask for.
 func Get(path string, answer httpapi.Answering) httpapi.Route {
@@ -173,7 +173,16 @@ func (p *Page) Missing(message string) *View {
 }
 
 // ServeHTTP sends the page.
-func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.Draw(r).ServeHTTP(w, r) }
+
+// Drawn is a page as it is sent, to one or to many.
+type Drawn struct {
+	status      int
+	data, small []byte // as it is, and compressed
+}
+
+// Draw draws the page as a request asks for it. An answer that is not a Drawn says that it cannot be drawn.
+func (v *View) Draw(r *http.Request) http.Handler {
 	page := v.page
 	data := struct {
 		*View
@@ -183,9 +192,11 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Generation string
 		Now        time.Time
 		State      State
+		Zone       *time.Location
+		ZoneName   string
 	}{
 		View: v, Here: page, Pages: page.pages, Assets: page.assets, Generation: page.Generation(), Now: time.Now(),
-		State: page.State(),
+		State: page.State(), Zone: page.Zone, ZoneName: zoneName(page.Zone),
 	}
 	if r.URL.Query().Get("wall") == "1" {
 		v.Class += " wall"
@@ -193,12 +204,16 @@ func (v *View) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var out bytes.Buffer
 	if err := v.set.ExecuteTemplate(&out, "frame", data); err != nil {
 		page.Logger.Error("a page cannot be drawn", "page", v.Title, "err", err)
-		httpapi.Problem{Status: http.StatusInternalServerError}.ServeHTTP(w, r)
-		return
+		return httpapi.Problem{Status: http.StatusInternalServerError}
 	}
+	return &Drawn{v.Status, out.Bytes(), compressed(out.Bytes(), gzip.DefaultCompression)}
+}
+
+// ServeHTTP sends the page.
+func (d *Drawn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Referrer-Policy", "same-origin") // so that a form sends its origin
-	send(w, r, v.Status, out.Bytes(), nil)
+	send(w, r, d.status, d.data, d.small)
 }
 
 // Part draws one of the templates for a stream, or for several pages.
@@ -216,8 +231,11 @@ type asset struct {
 	data, small []byte // as it is, and compressed
 }
 
+// unsaid is what a browser does not need of a style sheet: comments, line breaks and indentation.
+var unsaid = regexp.MustCompile(`(?s)/\*.*?\*/|\n\s*`)
+
 func readStatic() (static map[string]asset, sum string) {
-	sheet := []byte(string(chart.Style()) + style)
+	sheet := []byte(unsaid.ReplaceAllString(string(chart.Style())+style, ""))
 	whole := sha256.Sum256(slices.Concat(sheet, script))
 	return map[string]asset{
 		"wardcast.css": {"text/css; charset=utf-8", sheet, compressed(sheet, gzip.BestCompression)},
@@ -244,7 +262,7 @@ func (f *Frame) file(r *http.Request) http.Handler {
 	})
 }
 
-// send sends data, compressed to those who take that. Small is the compressed data if it is there already.
+// send sends data, compressed to those who take that.
 func send(w http.ResponseWriter, r *http.Request, status int, data, small []byte) {
 	w.Header().Add("Vary", "Accept-Encoding")
 	for kind := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
@@ -252,9 +270,6 @@ func send(w http.ResponseWriter, r *http.Request, status int, data, small []byte
 			continue
 		}
 		w.Header().Set("Content-Encoding", "gzip")
-		if small == nil {
-			small = compressed(data, gzip.DefaultCompression)
-		}
 		data = small
 		break
 	}

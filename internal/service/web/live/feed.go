@@ -24,6 +24,7 @@ const (
 type Feed struct {
 	notes  bool
 	epoch  string // of this process, in the ids of events
+	base   uint64 // what a row's number in addresses is more than that of its prediction: none is of another process
 	closed chan struct{}
 
 	mu    sync.Mutex
@@ -56,8 +57,10 @@ type batch struct {
 
 // NewFeed returns a Feed. It keeps the notes only if they may be shown.
 func NewFeed(showNotes bool) *Feed {
+	now := time.Now()
 	return &Feed{
-		first: 1, notes: showNotes, epoch: strconv.FormatInt(time.Now().UnixMilli(), 36), closed: make(chan struct{}),
+		first: 1, notes: showNotes, epoch: strconv.FormatInt(now.UnixMilli(), 36), closed: make(chan struct{}),
+		base: uint64(max(0, now.UnixMicro())), //nolint:gosec // it is not negative
 	}
 }
 
@@ -93,6 +96,14 @@ func (f *Feed) latest(n int, after uint64) (list []*published, last uint64) {
 		list = append(list, f.ring[i%kept])
 	}
 	return list, f.last
+}
+
+// row returns the prediction of a row, or nil if it is not kept, or is one of another process.
+func (f *Feed) row(row uint64) *published {
+	if row <= f.base {
+		return nil
+	}
+	return f.at(row - f.base)
 }
 
 func (f *Feed) at(number uint64) *published {

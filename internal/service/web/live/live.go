@@ -58,7 +58,8 @@ type view struct {
 	Last      string // id of the newest
 	Counts    counts
 	Chosen    *prediction.Row
-	Gone      bool // the chosen row is not kept any more
+	Since     *time.Time // when the oldest row came
+	Gone      bool       // the chosen row is not kept any more
 	ShowNotes bool
 }
 
@@ -68,19 +69,19 @@ func (h *room) page(r *http.Request) http.Handler {
 	list, last := h.feed.latest(pageRows, 0)
 	data := &view{Last: h.feed.id(last), ShowNotes: h.feed.notes}
 	v := h.view.View(data)
-	v.Class = "live"
+	v.Class = "list"
 	var chosen *published
 	if wanted := r.URL.Query().Get("row"); wanted != "" {
 		v.Class += " row"
 		if n, err := strconv.ParseUint(wanted, 10, 64); err == nil {
-			chosen = h.feed.at(n)
+			chosen = h.feed.row(n)
 		}
 		data.Gone = chosen == nil
 	} else if len(list) > 0 {
 		chosen = list[0]
 	}
 	if chosen != nil {
-		data.Chosen = chosen.row()
+		data.Chosen = h.row(chosen)
 		data.Chosen.Selected = true
 	}
 	for _, f := range list {
@@ -90,6 +91,7 @@ func (h *room) page(r *http.Request) http.Handler {
 			html = h.view.Part("row", data.Chosen)
 		}
 		data.Rows = append(data.Rows, html)
+		data.Since = &f.at
 	}
 	return v
 }
@@ -112,7 +114,7 @@ func (c *counts) add(kinds string) {
 // draw draws the row of a prediction, once for all pages and streams that show it.
 func (h *room) draw(f *published) template.HTML {
 	f.once.Do(func() {
-		r := f.row()
+		r := h.row(f)
 		f.html, f.kind = h.view.Part("row", r), r.Kind()
 	})
 	return f.html
@@ -130,19 +132,18 @@ func (h *room) renderRows(list []*published, more int) []byte {
 }
 
 // row returns what was published; one that says so for a prediction that cannot be read.
-func (f *published) row() *prediction.Row {
+func (h *room) row(f *published) (r *prediction.Row) {
 	var p msg.Prediction
 	if err := json.Unmarshal(f.value, &p); err != nil {
-		return &prediction.Row{
-			Number: f.number, Title: "Prediction cannot be read", At: f.at, P: prediction.Probability{None: true},
+		r = &prediction.Row{Title: "Prediction cannot be read", P: prediction.Probability{None: true}}
+	} else {
+		note := &msg.Note{}
+		if f.note == nil || msg.DecodeNote(f.note, note) != nil {
+			note = nil
 		}
+		r = prediction.NewRow(&p, note)
 	}
-	note := &msg.Note{}
-	if f.note == nil || msg.DecodeNote(f.note, note) != nil {
-		note = nil
-	}
-	r := prediction.NewRow(&p, note)
-	r.Number, r.At = f.number, f.at
+	r.Number, r.At = h.feed.base+f.number, f.at
 	return r
 }
 

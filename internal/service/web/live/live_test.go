@@ -15,7 +15,7 @@ import (
 )
 
 func newRoom(s *webtest.Site, f *Feed) *room {
-	p := s.Page("/", "Live")
+	p := s.Page("/live", "Live")
 	return &room{Page: p, feed: f, view: p.Template(prediction.HTML, html)}
 }
 
@@ -24,26 +24,26 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
 	feed := NewFeed(true)
-	s.Serve(New(s.Page("/", "Live"), feed))
+	s.Serve(New(s.Page("/live", "Live"), feed))
 	has := func(path, want string) {
 		t.Helper()
 		if status, _, body := s.Ask(webtest.Viewer, path, nil); status != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d, want %q:\n%s", path, status, want, body)
 		}
 	}
-	has("/", "No notes yet")
-	has("/?row=99", "no longer kept")
+	has("/live", "No notes yet")
+	has("/live?row=99", "no longer kept")
 	feed.Publish(nil, []byte("{"))
-	has("/", "Prediction cannot be read")
+	has("/live", "Prediction cannot be read")
 	for i := range kept {
 		p := webtest.Prediction()
 		p.Complaint = fmt.Sprintf("Complaint %d", i)
 		feed.Publish(webtest.Note().AppendJSON(nil), p.AppendJSON(nil))
 	}
-	has("/", "Complaint 1023")
-	has("/?wall=1", `class="live wall"`)
+	has("/live", "Complaint 1023")
+	has("/live?wall=1", `class="list wall"`)
 	has("/live/state", `{"ready":true,"text":""}`)
-	if status, _, body := s.Ask("", "/", nil); status != 401 || !strings.Contains(body, "no_token") {
+	if status, _, body := s.Ask("", "/live", nil); status != 401 || !strings.Contains(body, "no_token") {
 		t.Errorf("without a token: %d %s", status, body)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/waitlist"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/solver/linalg"
@@ -29,7 +30,8 @@ var HTML string
 type Row struct {
 	Number   uint64
 	Title    string // its complaint
-	Who      string // age, sex and acuity
+	Person   string // age and sex
+	Who      string // these and acuity
 	At       time.Time
 	P        Probability
 	Segments []mark // the note, if it may be shown
@@ -51,7 +53,10 @@ type Probability struct {
 	Value, Threshold float64
 }
 
-const closeCall = 0.1 // how near to its threshold a probability is a close call
+// Near reports whether the probability is near its threshold, a close call.
+func (p Probability) Near() bool {
+	return !p.None && math.Abs(p.Value-p.Threshold) <= waitlist.CloseCall
+}
 
 // Kind is what the page Live filters by: admit, close, none.
 func (r *Row) Kind() string {
@@ -59,7 +64,7 @@ func (r *Row) Kind() string {
 	if r.P.Admit {
 		kinds = append(kinds, "admit")
 	}
-	if !r.P.None && math.Abs(r.P.Value-r.P.Threshold) <= closeCall {
+	if r.P.Near() {
 		kinds = append(kinds, "close")
 	}
 	if r.P.None {
@@ -106,9 +111,10 @@ func NewRow(p *msg.Prediction, note *msg.Note) *Row {
 	}
 	patient := note
 	if patient == nil {
-		patient = patientOf(p)
+		patient = p.Note()
 	}
-	r.Who, r.Vitals = who(patient), vitals(patient)
+	r.Person, r.Who = who(patient)
+	r.Vitals = vitals(counted(patient, p.Warnings))
 	if p.Abstained {
 		r.Reason = abstained(p)
 	}
@@ -118,28 +124,26 @@ func NewRow(p *msg.Prediction, note *msg.Note) *Row {
 	return r
 }
 
-func patientOf(p *msg.Prediction) *msg.Note {
-	n := &msg.Note{}
-	for _, a := range p.Aux {
-		if v, ok := a.Value.Number(); ok && n.Number(a.Name) != nil {
-			*n.Number(a.Name) = msg.Some(v)
-		}
-		if v, ok := a.Value.Text(); ok && n.Word(a.Name) != nil {
-			*n.Word(a.Name) = v
-		}
+func who(n *msg.Note) (person, whole string) {
+	if n.Age.Set {
+		person = wording.Age(n.Age.Value)
 	}
-	return n
+	person = strings.TrimSpace(person + " " + n.Sex)
+	if !n.Acuity.Set {
+		return person, person
+	}
+	return person, strings.TrimPrefix(person+" · acuity "+wording.Short(n.Acuity.Value, 0), " · ")
 }
 
-func who(n *msg.Note) string {
-	age, acuity := "", ""
-	if n.Age.Set {
-		age = wording.Short(n.Age.Value, 0)
+// counted returns a note without the vital signs that were left out: they are no alarm.
+func counted(n *msg.Note, warnings []msg.Warning) *msg.Note {
+	without := *n
+	for _, w := range warnings {
+		if o := without.Number(w.Field); o != nil {
+			*o = msg.Optional{}
+		}
 	}
-	if n.Acuity.Set {
-		acuity = "acuity " + wording.Short(n.Acuity.Value, 0)
-	}
-	return strings.Trim(strings.TrimSpace(age+" "+n.Sex)+" · "+acuity, " ·")
+	return &without
 }
 
 func abstained(p *msg.Prediction) *reason {

@@ -127,7 +127,7 @@ func (h *room) find(ctx context.Context, a *asked) (*finding, error) {
 	}
 	f := &finding{
 		Heading: "“" + a.query.Text + "” in all versions", Total: wording.Count(found.Total, "topic"),
-		CSV: a.href("/topics/found.csv", "t", "", "model", ""), Facets: a.facets(&found.Facets),
+		CSV: a.href("/topics/found.csv", "t", "", "model", ""), Facets: a.facets(&found.Facets, h.Stamp),
 	}
 	api := []string{"t", "", "model", "", "limit", strconv.Itoa(topicindex.MaxLimit)}
 	if a.query.Like != nil {
@@ -162,7 +162,7 @@ func (a *asked) row(r *topicindex.Result) foundRow {
 	return row
 }
 
-func (a *asked) facets(f *topicindex.Facets) []facet {
+func (a *asked) facets(f *topicindex.Facets, stamp func(time.Time) string) []facet {
 	var all []facet
 	for _, field := range []struct {
 		name, title string
@@ -180,7 +180,7 @@ func (a *asked) facets(f *topicindex.Facets) []facet {
 			case c.Value == bundle.Other:
 				v.Label = "All complaints"
 			case field.name == "version":
-				v.Label = versionLabel(c.Value)
+				v.Label = versionLabel(c.Value, stamp)
 			}
 			if v.Current {
 				c.Value = ""
@@ -195,7 +195,7 @@ func (a *asked) facets(f *topicindex.Facets) []facet {
 	return all
 }
 
-func versionLabel(version string) string {
+func versionLabel(version string, stamp func(time.Time) string) string {
 	const layout = "2006-01-02T15-04-05Z"
 	if len(version) < len(layout) {
 		return version
@@ -204,7 +204,7 @@ func versionLabel(version string) string {
 	if err != nil {
 		return version
 	}
-	return frame.Stamp(at) + strings.ReplaceAll(version[len(layout):], "-", " · ")
+	return stamp(at) + strings.ReplaceAll(version[len(layout):], "-", " · ")
 }
 
 // wrote returns what nurses wrote for the heaviest words of a topic.

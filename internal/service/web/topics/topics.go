@@ -167,7 +167,7 @@ func (h *room) follow(ctx context.Context, data *view, a *asked, ref topicindex.
 	if err != nil && !errors.Is(err, topicindex.ErrQuery) { // a version that was just promoted is not in the index yet
 		h.unanswered(err)
 	}
-	data.Moved = newMovement(steps, ref)
+	data.Moved = newMovement(h.Frame, steps, ref)
 }
 
 // add adds a topic, unless it pushes in another direction than is asked for.
@@ -291,18 +291,18 @@ type movedRow struct {
 	Name, Similar string
 }
 
-func newMovement(steps []topicindex.Step, ref topicindex.Ref) *movement {
+func newMovement(f *frame.Frame, steps []topicindex.Step, ref topicindex.Ref) *movement {
 	if len(steps) == 0 {
 		return nil
 	}
 	query := "?topic=" + url.QueryEscape(name(ref))
 	m := &movement{
-		First: frame.Day(steps[0].CreatedAt), Ago: "in this version", CSV: "/topics/history.csv" + query,
+		First: f.Day(steps[0].CreatedAt), Ago: "in this version", CSV: "/topics/history.csv" + query,
 		JSON: "/v1/topics/history" + query,
 	}
 	if n := len(steps) - 1; n > 0 {
 		m.Ago = wording.Count(n, "version") + " ago"
-		m.Chart = drawSteps(steps[max(0, len(steps)-movedSteps):])
+		m.Chart = drawSteps(f, steps[max(0, len(steps)-movedSteps):])
 	}
 	for i := range slices.Backward(steps) {
 		s := &steps[i]
@@ -312,13 +312,13 @@ func newMovement(steps []topicindex.Step, ref topicindex.Ref) *movement {
 }
 
 // drawSteps draws two steps or more as dots, at equal distances.
-func drawSteps(steps []topicindex.Step) *chart.Chart {
+func drawSteps(f *frame.Frame, steps []topicindex.Step) *chart.Chart {
 	last := len(steps) - 1
 	first, now := &steps[0], &steps[last]
 	c := &chart.Chart{
 		Title: "Coefficient over versions", Width: 446, Height: 132, Left: 20, Right: 40, Top: 14, Bottom: 32,
-		Desc: "From " + frame.Signed(first.Coefficient) + " on " + frame.Day(first.CreatedAt) + " to " +
-			frame.Signed(now.Coefficient) + " on " + frame.Day(now.CreatedAt) +
+		Desc: "From " + frame.Signed(first.Coefficient) + " on " + f.Day(first.CreatedAt) + " to " +
+			frame.Signed(now.Coefficient) + " on " + f.Day(now.CreatedAt) +
 			". The same facts are in the table below.",
 		X: chart.Span{To: float64(last)}.Pad(0.03),
 	}
@@ -338,7 +338,7 @@ func drawSteps(steps []topicindex.Step) *chart.Chart {
 		}
 		c.Dot(class, at, 4)
 		if (last-i)%apart == 0 {
-			c.Text("mid", chart.At(c.Place(at).X, 126), steps[i].CreatedAt.UTC().Format("2 Jan"))
+			c.Text("mid", chart.At(c.Place(at).X, 126), steps[i].CreatedAt.In(f.Zone).Format("2 Jan"))
 		}
 	}
 	c.Label("strong", line[last], chart.At(10, 4), frame.Signed(now.Coefficient))

@@ -110,7 +110,8 @@ func TestLayout(t *testing.T) {
 func TestMovement(t *testing.T) {
 	t.Parallel()
 	ref := topicindex.Ref{Model: "fall", Version: "v", Topic: 3}
-	if m := newMovement(nil, ref); m != nil {
+	f := webtest.New(t).Page("/topics", "Topics").Frame
+	if m := newMovement(f, nil, ref); m != nil {
 		t.Errorf("without steps: %+v", m)
 	}
 	var steps []topicindex.Step
@@ -119,10 +120,10 @@ func TestMovement(t *testing.T) {
 		s.CreatedAt, s.Coefficient = time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), float64(i-9)/4
 		steps = append(steps, s)
 	}
-	if m := newMovement(steps[:1], ref); m.Chart != nil || m.Ago != "in this version" || len(m.Rows) != 1 {
+	if m := newMovement(f, steps[:1], ref); m.Chart != nil || m.Ago != "in this version" || len(m.Rows) != 1 {
 		t.Errorf("a single step: %+v", m)
 	}
-	m := newMovement(steps, ref)
+	m := newMovement(f, steps, ref)
 	var dots []chart.Part
 	for _, p := range m.Chart.Parts {
 		if p.Radius > 0 {

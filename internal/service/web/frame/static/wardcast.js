@@ -7,14 +7,18 @@
   const skew = Date.now() - Number(body.dataset.now); // of this clock against the server's
   let heard = Date.now(); // when the server last said something
 
-  const clock = at => new Date(at).toTimeString().slice(0, 5);
+  const clock = at => new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: body.dataset.zone || "UTC" });
   const since = ms => {
     const minutes = Math.floor(ms / 60000);
     if (minutes < 1) return "now";
     if (minutes < 60) return minutes + " min ago";
     return Math.floor(minutes / 60) + " h " + minutes % 60 + " min ago";
   };
-  const ages = () => $$("time[data-at]").forEach(t => { t.dataset.text ??= t.textContent; t.textContent = since(Date.now() - skew - Number(t.dataset.at)); });
+  const waited = ms => { const minutes = Math.max(0, Math.floor(ms / 60000)); return Math.floor(minutes / 60) + " h " + String(minutes % 60).padStart(2, "0"); };
+  const ages = () => {
+    $$("time[data-at]").forEach(t => { t.dataset.text ??= t.textContent; t.textContent = since(Date.now() - skew - Number(t.dataset.at)); });
+    $$("[data-arrived]").forEach(t => { t.textContent = waited(Date.now() - skew - Number(t.dataset.arrived)); });
+  };
 
   // Paper has the time itself: it does not say how long ago that was when it is read.
   addEventListener("beforeprint", () => $$("time[data-text]").forEach(t => { t.textContent = t.dataset.text; }));
@@ -42,42 +46,125 @@
   // What a page says of now is not known any more once the connection is lost.
   const doubt = () => $$("[data-now-known]").forEach(e => { e.hidden = away; e.nextElementSibling.hidden = !away; e.nextElementSibling.textContent = "Not known since " + clock(heard); });
   const lost = () => { away = true; show(true, "last update " + clock(heard)); doubt(); };
-  const state = text => {
+  const state = s => {
     heard = Date.now();
     away = false;
     doubt();
-    const s = JSON.parse(text);
     if (s.ready) show(false, s.text); else { show(true, s.text); $("b", conn).textContent = "Not scoring"; }
   };
-  const poll = () => fetch("/live/state").then(r => r.ok ? r.text() : Promise.reject()).then(state).catch(lost);
+  const poll = () => fetch("/live/state").then(r => r.ok ? r.json() : Promise.reject()).then(state).catch(lost);
 
+  const load = async (url, options) => {
+    const answer = await fetch(url, options);
+    if (!(answer.headers.get("content-type") || "").startsWith("text/html")) throw new Error("no page");
+    return new DOMParser().parseFromString(await answer.text(), "text/html");
+  };
   // swap replaces the elements of these ids by those of another page of ours.
   let asked = 0;
   const swap = async (ids, url, options) => {
     const turn = ++asked, targets = ids.map(id => document.getElementById(id));
     targets.forEach(t => t.setAttribute("aria-busy", "true"));
     try {
-      const answer = await fetch(url, options);
-      if (!(answer.headers.get("content-type") || "").startsWith("text/html")) throw new Error("no page");
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const page = await load(url, options);
       if (turn !== asked) return;
       ids.forEach((id, i) => { const next = page.getElementById(id); if (next) targets[i].replaceWith(next); });
       ages();
     } catch { if (turn === asked) { targets.forEach(t => t.removeAttribute("aria-busy")); lost(); } }
   };
 
-  if (feed) live(); else { setInterval(poll, 15000); }
+  // A list with the explanation of one of its rows beside it. The two never name different patients: the explanation
+  // empties before another one is asked for, and the highlight moves once that is there.
+  const patience = 10000; // ms that an answer may take
+  const explaining = list => {
+    let turn = 0, cancel = new AbortController();
+    const links = () => $$("a[data-row]", list());
+    const why = () => $("#why");
+    const mark = row => links().forEach(a => {
+      const on = a.dataset.row === row;
+      a.closest("li,tr").classList.toggle("sel", on);
+      if (on) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current");
+    });
+    const say = (text, link) => {
+      const heading = document.createElement("h2"), header = document.createElement("header"), message = document.createElement("p");
+      heading.id = "w";
+      heading.textContent = "Why";
+      header.append(heading);
+      message.className = "empty";
+      message.setAttribute("role", "status");
+      message.textContent = text;
+      const parts = [header, message];
+      if (link) {
+        const again = document.createElement("p"), button = document.createElement("button");
+        button.className = "btn";
+        button.textContent = "Try again";
+        button.onclick = () => show(links().find(a => a.dataset.row === link.dataset.row) || link);
+        again.className = "pad";
+        again.append(button);
+        parts.push(again);
+      }
+      why().removeAttribute("data-row");
+      why().replaceChildren(...parts);
+      mark();
+    };
+    // check says so of a patient who is explained and whom the list does not show any more.
+    const check = () => {
+      const row = why().dataset.row, gone = $("#gone");
+      mark(row);
+      if (!row) return;
+      const there = links().some(a => a.dataset.row === row && !a.closest("li,tr").hidden);
+      if (there && gone) gone.remove();
+      if (there || gone) return;
+      const note = document.createElement("p");
+      note.id = "gone";
+      note.className = "msg";
+      note.setAttribute("role", "status");
+      note.textContent = "This patient is no longer in the list.";
+      $("header", why()).after(note);
+    };
+    const show = async (link, { quiet = false, focus = false } = {}) => {
+      const mine = ++turn, row = link.dataset.row;
+      cancel.abort();
+      cancel = new AbortController();
+      if (!quiet) say("Loading …");
+      try {
+        const page = await load(link.href, { signal: AbortSignal.any([cancel.signal, AbortSignal.timeout(patience)]) });
+        const next = page.getElementById("why");
+        if (mine !== turn) return;
+        if (!next || next.dataset.row && next.dataset.row !== row) throw new Error("of another row");
+        why().replaceWith(next);
+        ages();
+        check();
+        if (focus) why().focus();
+      } catch { if (mine === turn && !quiet) say("The explanation could not be loaded: the server did not answer.", link); }
+    };
+    document.addEventListener("click", e => {
+      const link = e.target.closest("a[data-row]");
+      if (!link || !list().contains(link) || e.ctrlKey || e.metaKey || e.shiftKey || innerWidth < 1024) return;
+      e.preventDefault();
+      show(link, { focus: e.detail === 0 });
+    });
+    document.addEventListener("keydown", e => {
+      const all = links().filter(a => a.offsetParent), at = all.indexOf(document.activeElement);
+      const to = at >= 0 && (e.key === "ArrowDown" ? all[at + 1] : e.key === "ArrowUp" ? all[at - 1] : null);
+      if (to) { to.focus(); e.preventDefault(); }
+    });
+    return { show, check };
+  };
+
+  if (feed) live(); else if ($("#rows")) waitingList(); else setInterval(poll, 15000);
   if (form) tryNote();
   setInterval(() => { ages(); if (away) lost(); }, 10000);
   ages();
 
   function live() {
-    const held = document.createElement("ol"), waiting = $("#waiting"), pause = $("#pause"), news = $("#news");
+    const held = document.createElement("ol"), waiting = $("#fresh"), explained = explaining(() => feed), pause = $("#pause"), news = $("#news");
     let paused = false, source, timer, filter = "all", complaint = "", opened = 0, said = Date.now(), unsaid = [0, 0];
     const rows = () => $$("li[data-kind]", feed);
     const count = () => {
       const all = rows(), of = kind => all.filter(r => r.dataset.kind.split(" ").includes(kind)).length;
+      const oldest = all.length && $("time[data-at]", all[all.length - 1]);
       $("#n-all").textContent = all.length;
+      $("#n-since").textContent = oldest ? ", since " + clock(Number(oldest.dataset.at)) : "";
       $("#n-admit").textContent = of("admit");
       $("#n-none").textContent = of("none");
       $("[data-filter=all] span:last-child").textContent = all.length;
@@ -93,6 +180,7 @@
       let left = 0;
       all.forEach(r => { r.hidden = !((filter === "all" || r.dataset.kind.split(" ").includes(filter)) && (!complaint || r.dataset.complaint === complaint)); left += !r.hidden; });
       $("#no-match").hidden = left > 0 || all.length === 0;
+      explained.check();
     };
     const busy = () => paused || feed.matches(":hover") || feed.contains(document.activeElement);
     const flush = () => {
@@ -126,7 +214,7 @@
       source = new EventSource("/live/feed?after=" + encodeURIComponent(feed.dataset.last));
       source.addEventListener("rows", e => { heard = Date.now(); feed.dataset.last = e.lastEventId; take(e.data); });
       source.addEventListener("fresh", () => { feed.replaceChildren(); held.replaceChildren(); });
-      source.addEventListener("state", e => state(e.data));
+      source.addEventListener("state", e => state(JSON.parse(e.data)));
       source.onerror = () => {
         lost();
         if (source.readyState === EventSource.CLOSED) { clearTimeout(timer); timer = setTimeout(open, 1000 + 29000 * Math.random()); }
@@ -140,20 +228,7 @@
     $("#again").onclick = open;
     $$("[data-filter]").forEach(b => { b.onclick = () => { filter = b.dataset.filter; $$("[data-filter]").forEach(o => o.setAttribute("aria-pressed", o === b)); count(); }; });
     $("#complaint").onchange = e => { complaint = e.target.value; count(); };
-    feed.addEventListener("click", e => {
-      const link = e.target.closest("a");
-      if (!link || e.ctrlKey || e.metaKey || e.shiftKey || innerWidth < 1024) return;
-      e.preventDefault();
-      $$(".sel", feed).forEach(r => { r.classList.remove("sel"); $("a", r).removeAttribute("aria-current"); });
-      link.closest("li").classList.add("sel");
-      link.setAttribute("aria-current", "true");
-      swap(["why"], link.href);
-    });
-    feed.addEventListener("keydown", e => {
-      const links = $$("li:not([hidden]) a", feed), at = links.indexOf(document.activeElement);
-      if (e.key === "ArrowDown" || e.key === "ArrowUp") { const to = links[at + (e.key === "ArrowDown" ? 1 : -1)]; if (to) { to.focus(); e.preventDefault(); } }
-      if (e.key === "p" || e.key === "P") pause.click();
-    });
+    feed.addEventListener("keydown", e => { if (e.key === "p" || e.key === "P") pause.click(); });
     document.addEventListener("visibilitychange", () => { if (document.hidden) { if (source) source.close(); } else open(); });
     setInterval(() => {
       if (!document.hidden && Date.now() - Math.max(heard, opened) > 12000) lost();
@@ -161,6 +236,92 @@
     }, 1000);
     count();
     open();
+  }
+
+  // Waiting: filters and order are in the address, words are kept in the tab. The list is read again every ten seconds.
+  // What stands under the pointer or has the focus moves at the reader's word only; counts are always new.
+  function waitingList() {
+    const rows = () => $("#rows"), find = $("#find"), q = $("#q"), fresh = $("#fresh"), explained = explaining(rows);
+    const key = "wardcast.words", stored = window.sessionStorage;
+    let words = q.value || stored.getItem(key) || "", held = null, turn = 0, timer;
+    const get = url => load(url, { signal: AbortSignal.timeout(patience), ...(words ? { method: "POST", body: new URLSearchParams({ q: words }) } : {}) });
+    const busy = () => { const b = $("tbody", rows()); return b && (b.matches(":hover") || b.contains(document.activeElement)); };
+    const numbers = from => $$("a[data-row]", from).map(a => a.dataset.row);
+    const said = row => { const a = row && $(`a[data-row="${row}"]`, rows()); return a && $(".chance", a.closest("tr")).textContent + $(".moved", a.closest("tr")).textContent; };
+    const renew = (next, id) => { const now = document.getElementById(id), then = next.getElementById(id); if (now && then && !now.contains(document.activeElement)) now.replaceWith(then); };
+    const list = next => {
+      const row = $("#why").dataset.row, before = said(row);
+      held = null;
+      fresh.hidden = true;
+      rows().replaceWith(next.getElementById("rows"));
+      ages();
+      explained.check();
+      const link = row && $(`a[data-row="${row}"]`, rows());
+      if (link && said(row) !== before) explained.show(link, { quiet: true }); // a corrected note
+    };
+    const adopt = (next, whole) => {
+      const conn = next.getElementById("conn");
+      if (!conn || !next.getElementById("rows")) throw new Error("another page");
+      state({ ready: !conn.classList.contains("off"), text: $("span", conn).textContent.replace(/^· /, "") });
+      ["say", "state", "kinds", "menu", "foot"].forEach(id => renew(next, id));
+      find.action = $("#find", next).getAttribute("action");
+      if (whole || !busy()) return list(next);
+      held = next;
+      const now = new Set(numbers(rows())), then = new Set(numbers(next)), come = [...then].filter(r => !now.has(r)).length, gone = [...now].filter(r => !then.has(r)).length;
+      fresh.hidden = !come && !gone;
+      fresh.textContent = [come && come + " new", gone && gone + " gone"].filter(Boolean).join(", ");
+    };
+    const go = async (url, push) => {
+      const mine = ++turn;
+      rows().setAttribute("aria-busy", "true");
+      try {
+        const next = await get(url);
+        if (mine !== turn) return;
+        if (push) history.pushState(null, "", url);
+        adopt(next, true);
+      } catch { if (mine === turn) { rows().removeAttribute("aria-busy"); lost(); } }
+    };
+    const read = async () => {
+      const mine = turn;
+      try { const next = await get(location.href); if (mine === turn) adopt(next); } catch { if (mine === turn) lost(); }
+    };
+    const search = () => {
+      clearTimeout(timer);
+      if (q.value.trim() === words) return;
+      words = q.value.trim();
+      stored.setItem(key, words);
+      go(location.href.replace(/offset=\d+&?/, ""), true).then(() => { $("#news").textContent = $("#say").textContent; });
+    };
+    q.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 300); });
+    find.addEventListener("submit", e => { e.preventDefault(); search(); });
+    $("#menus").addEventListener("submit", e => {
+      e.preventDefault();
+      const chosen = [...new FormData(e.target)].filter(([, value]) => value);
+      document.activeElement.blur(); // so that the menu shows what it led to
+      go("/waiting" + (chosen.length ? "?" + new URLSearchParams(chosen) : ""), true);
+    });
+    $(".g-list").addEventListener("click", e => {
+      const link = e.target.closest("a[href]");
+      if (!link || link.dataset.row || e.ctrlKey || e.metaKey || e.shiftKey) return;
+      e.preventDefault();
+      if (link.id === "all") { words = q.value = ""; stored.removeItem(key); }
+      const href = link.getAttribute("href"), keyboard = e.detail === 0;
+      link.blur();
+      go(link.href, true).then(() => { if (keyboard) ($$(".g-list a").find(a => a.getAttribute("href") === href) || $(".scroll", rows()) || q).focus(); });
+    });
+    fresh.onclick = () => { if (held) list(held); };
+    document.addEventListener("mouseout", () => setTimeout(() => { if (held && !busy()) list(held); }));
+    document.addEventListener("focusout", () => setTimeout(() => { if (held && !busy()) list(held); }));
+    addEventListener("popstate", () => go(location.href));
+    $("#print").hidden = false;
+    $("#print").onclick = () => print();
+    if (words) {
+      stored.setItem(key, words);
+      if (q.value !== words) { q.value = words; go(location.href); }
+    }
+    let ticks = 0;
+    setInterval(() => { if (!document.hidden && (++ticks % 10 === 0 || $("#unread"))) read(); }, 1000);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) read(); });
   }
 
   function tryNote() {
@@ -192,5 +353,5 @@
 
   const find = $("#q");
   if (find) document.addEventListener("keydown", e => { if (e.key === "/" && !e.target.closest("input,textarea,select")) { e.preventDefault(); find.focus(); } });
-  $$("select[data-submit]").forEach(s => { s.onchange = () => s.form.requestSubmit(); });
+  document.addEventListener("change", e => { if (e.target.matches("select[data-submit]")) e.target.form.requestSubmit(); });
 })();

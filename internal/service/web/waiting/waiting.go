@@ -1,0 +1,134 @@
+// Package waiting is the page Waiting: who waits now, who of them is likely to be admitted, and why. Filters and the
+// order stand in the address; words that are searched are sent by POST, so that no address holds them.
+package waiting
+
+import (
+	_ "embed"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/service/waitlist"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
+	"github.com/wardcast/wardcast/internal/service/web/prediction"
+)
+
+//go:embed waiting.html
+var html string
+
+const (
+	path      = "/waiting"
+	mostWords = 500       // bytes of the words searched
+	mostForm  = 8 << 10   // bytes of the form with them
+	mostDrawn = 64        // pages of one list that are kept as they are sent
+	mostParts = 8 * 1_000 // visits whose part of a row is kept
+)
+
+type room struct {
+	*frame.Page
+	waiting httpapi.Waiting
+	labels  []httpapi.Role // who see what tells patients apart
+	view    *frame.Template
+
+	mu    sync.Mutex
+	list  *waitlist.List // that of the pages
+	pages map[string]http.Handler
+	parts map[*waitlist.Visit]*part
+}
+
+// New returns the routes of the page, which is the first that a browser asks for too.
+func New(p *frame.Page, waiting httpapi.Waiting, labels []httpapi.Role) []httpapi.Route {
+	h := &room{
+		Page: p, waiting: waiting, labels: labels, view: p.Template(prediction.HTML, html),
+		parts: map[*waitlist.Visit]*part{},
+	}
+	routes := []httpapi.Route{
+		p.Route(h.page), frame.Get("/{$}", h.page),
+		{Pattern: "POST " + path, Role: httpapi.Viewer, Handler: httpapi.Answering(h.search)},
+	}
+	for i := range routes {
+		routes[i].Predictions = true
+	}
+	return routes
+}
+
+// page answers a browser. Many ask for the same, so each page of a list is drawn once, but for explanations.
+func (h *room) page(r *http.Request) http.Handler {
+	q, wrong := httpapi.ReadWaiting(r, h.labels)
+	if wrong != nil {
+		return h.wrong(wrong)
+	}
+	values := r.URL.Query()
+	list, err := h.waiting.Waiting(r.Context())
+	if err != nil || values.Get("row") != "" {
+		return h.answer(r, q, list, err)
+	}
+	key := strconv.FormatBool(q.Labels) + values.Encode()
+	h.mu.Lock()
+	if h.list != list {
+		h.list, h.pages = list, map[string]http.Handler{}
+	}
+	page := h.pages[key]
+	h.mu.Unlock()
+	if page != nil {
+		return page
+	}
+	page = h.answer(r, q, list, nil)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.list == list && len(h.pages) < mostDrawn {
+		h.pages[key] = page
+	}
+	return page
+}
+
+// search answers with those who have all the words that were sent.
+func (h *room) search(r *http.Request) http.Handler {
+	r.Body = http.MaxBytesReader(nil, r.Body, mostForm)
+	if err := r.ParseForm(); err != nil {
+		return httpapi.Problem{Status: http.StatusBadRequest, Detail: "the form cannot be read"}
+	}
+	q, wrong := httpapi.ReadWaiting(r, h.labels)
+	if wrong != nil {
+		return h.wrong(wrong)
+	}
+	words := strings.TrimSpace(r.PostForm.Get("q"))
+	q.Words = strings.ToValidUTF8(words[:min(len(words), mostWords)], "")
+	list, err := h.waiting.Waiting(r.Context())
+	return h.answer(r, q, list, err)
+}
+
+// wrong is the answer to an address with a value that cannot be.
+func (h *room) wrong(p *httpapi.Problem) http.Handler {
+	v := h.Text(frame.Text{Heading: "Not understood", Message: frame.Capital(p.Field) + ": " + p.Detail + "."})
+	v.Status = p.Status
+	return v
+}
+
+// answer draws the page of a list, or says why there is none.
+func (h *room) answer(r *http.Request, q *waitlist.Query, list *waitlist.List, err error) http.Handler {
+	data := &view{query: q}
+	v := h.view.View(data)
+	v.Class = "list"
+	switch {
+	case errors.Is(err, httpapi.ErrNotWhole):
+		v.Status = http.StatusServiceUnavailable
+		data.Failed = "The list is not whole yet: " + err.Error() + ". It appears here as soon as all are known."
+	case err != nil:
+		v.Status = http.StatusServiceUnavailable
+		data.Failed = "Who waits cannot be listed now. The log says why."
+		if r.Context().Err() == nil {
+			h.Logger.Error("who waits cannot be listed", "err", err)
+		}
+	default:
+		asked := r.URL.Query().Get("row")
+		if asked != "" {
+			v.Class += " row"
+		}
+		h.fill(data, list, asked)
+	}
+	return v.Draw(r)
+}
