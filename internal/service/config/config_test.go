@@ -115,6 +115,27 @@ func TestLoadHTTP(t *testing.T) {
 	}
 }
 
+// TestOneClock: pages and forecasts have the time zone that either of them names.
+func TestOneClock(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "UTC", "beds: {time_zone: Europe/Paris}\n": "Europe/Paris",
+		"http: {time_zone: Europe/Paris, label: fields.location}\n":          "Europe/Paris",
+		"beds: {time_zone: Europe/Paris}\nhttp: {time_zone: Europe/Paris}\n": "Europe/Paris",
+	} {
+		c, err := Load(write(t, "kafka: {brokers: [a:1]}\n"+text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if c.Beds.TimeZone != want || c.HTTP.TimeZone != want {
+			t.Errorf("%s: forecasts have %q, pages %q", text, c.Beds.TimeZone, c.HTTP.TimeZone)
+		}
+		if c.HTTP.Label != "" && c.HTTP.LabelField() != "location" {
+			t.Errorf("the label is the field %q", c.HTTP.LabelField())
+		}
+	}
+}
+
 func TestLoadRefuses(t *testing.T) {
 	t.Parallel()
 	const ok = "kafka: {brokers: [a:1]}\n"
@@ -198,6 +219,14 @@ func TestLoadRefuses(t *testing.T) {
 		"gate": {
 			ok + "retrain: {gate: {error: 0.6}}\n", []string{"line 2: retrain.gate: ", "error 0.6"},
 		},
+		"two time zones": {
+			ok + "beds: {time_zone: Europe/Paris}\nhttp: {time_zone: UTC}\n",
+			[]string{"http.time_zone", `"UTC" is not beds.time_zone, "Europe/Paris"`},
+		},
+		"zone of pages": {ok + "http: {time_zone: Local}\n", []string{"http.time_zone", `"Local"`}},
+		"label":         {ok + "http: {label: location}\n", []string{"http.label", "fields.location"}},
+		"label of all":  {ok + "http: {label: fields.age}\n", []string{"http.label"}},
+		"label role":    {ok + "http: {label_roles: [nurse]}\n", []string{"http.label_roles", `"nurse"`}},
 		"time zone": {
 			ok + "beds: {time_zone: Europe/Nowhere}\n", []string{"beds.time_zone", "Europe/Nowhere"},
 		},

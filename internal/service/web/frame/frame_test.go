@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
@@ -79,5 +80,29 @@ func TestPercent(t *testing.T) {
 		if got := frame.Percent(v); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
 		}
+	}
+}
+
+// TestZone: all times are those of the site's clock, which the page names once.
+func TestZone(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := webtest.New(t)
+	f := frame.New(frame.Options{
+		State: func() frame.State { return frame.State{Ready: true} }, Generation: func() string { return "g" },
+		Zone: zone, Logger: s.Logger,
+	})
+	p := f.Add("/page", "Page")
+	template := p.Template(`{{define "page"}}{{stamp .}}, {{day .}}, {{clock .}}{{end}}`)
+	s.Serve([]httpapi.Route{p.Route(func(*http.Request) http.Handler {
+		return template.View(time.Date(2026, 11, 21, 3, 5, 0, 0, time.UTC))
+	})})
+	_, _, body := s.Ask(webtest.Viewer, "/page", nil)
+	if want := "20 Nov 2026 22:05, 20 Nov 2026, 22:05"; !strings.Contains(body, want) ||
+		strings.Count(body, "New York") != 1 || !strings.Contains(body, `data-zone="America/New_York"`) {
+		t.Errorf("want %q and the zone once:\n%s", want, body)
 	}
 }
