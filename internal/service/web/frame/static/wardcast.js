@@ -158,12 +158,12 @@
 
   function live() {
     const held = document.createElement("ol"), waiting = $("#fresh"), explained = explaining(() => feed), pause = $("#pause"), news = $("#news");
-    let paused = false, source, timer, filter = "all", complaint = "", opened = 0, said = Date.now(), unsaid = [0, 0];
-    const rows = () => $$("li[data-kind]", feed);
+    let paused = false, source, timer, refilling, filter = "all", complaint = "", opened = 0, said = Date.now(), unsaid = [0, 0];
+    const rows = () => $$("li[data-kind]", feed), size = item => Number(item.dataset.more || 1);
     const count = () => {
       const all = rows(), of = kind => all.filter(r => r.dataset.kind.split(" ").includes(kind)).length;
       const oldest = all.length && $("time[data-at]", all[all.length - 1]);
-      $("#n-all").textContent = all.length;
+      $("#n-all").textContent = [...feed.children].reduce((n, item) => n + size(item), 0);
       $("#n-since").textContent = oldest ? ", since " + clock(Number(oldest.dataset.at)) : "";
       $("#n-admit").textContent = of("admit");
       $("#n-none").textContent = of("none");
@@ -188,15 +188,16 @@
         const arrived = $$("li", held);
         arrived.forEach(r => r.classList.add("new"));
         feed.prepend(...arrived);
-        rows().slice(50).forEach(r => r.remove());
-        $$(".more", feed).slice(3).forEach(r => r.remove());
+        let seen = 0; // the last fifty, those that were too many to list too
+        for (const item of [...feed.children]) { if (seen >= 50) item.remove(); seen += size(item); }
       }
       waiting.hidden = true;
       ages(); count();
     };
     const take = html => {
       const list = new DOMParser().parseFromString("<ol>" + html + "</ol>", "text/html");
-      const fresh = $$("li", list);
+      const fresh = $$("li", list).filter(r => !r.dataset.kind || !$(`[data-row="${$("a", r).dataset.row}"]`, feed));
+      if ($(".more", list)) { clearTimeout(refilling); refilling = setTimeout(refill, 3000 + 5000 * Math.random()); }
       held.prepend(...fresh);
       $$("li", held).slice(60).forEach(r => r.remove());
       unsaid[0] += fresh.filter(r => r.dataset.kind).length;
@@ -205,6 +206,17 @@
         waiting.hidden = false;
         waiting.textContent = $$("li[data-kind]", held).length + " new";
       } else flush();
+    };
+    // Once it is calm again, the rows that were too many to list are there.
+    const refill = async () => {
+      if (busy()) { refilling = setTimeout(refill, 3000); return; }
+      try {
+        const page = await load("/live", { signal: AbortSignal.timeout(patience) });
+        if (busy()) return;
+        held.replaceChildren();
+        feed.replaceChildren(...page.getElementById("feed").children);
+        flush();
+      } catch { /* the stream says that the connection is lost */ }
     };
     const open = () => {
       clearTimeout(timer);
