@@ -157,7 +157,7 @@ func (s *Scorer) Score(text string, aux []msg.Value, p *msg.Prediction) {
 	if row.Tokens > 0 {
 		p.KnownTermShare = msg.Round(float64(row.Known) / float64(row.Tokens))
 	}
-	p.Decision = msg.NotAdmit
+	p.Decision = msg.Discharge
 	if p.Admission() >= p.Threshold {
 		p.Decision = msg.Admit
 	}

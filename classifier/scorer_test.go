@@ -449,7 +449,7 @@ func TestDecisionAtThreshold(t *testing.T) {
 	parts := smallParts(t)
 	parts.Heads[0].Intercept, parts.Calibration = 0, bundle.Calibration{Kind: bundle.Uncalibrated}
 	for threshold, want := range map[float64]msg.Decision{
-		0.5: msg.Admit, math.Nextafter(0.5, 1): msg.NotAdmit, 0: msg.Admit, 1: msg.NotAdmit,
+		0.5: msg.Admit, math.Nextafter(0.5, 1): msg.Discharge, 0: msg.Admit, 1: msg.Discharge,
 	} {
 		parts.Threshold = threshold
 		var p msg.Prediction

@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 	classes.Classes = []Class{{"discharged", 0.1}, {"admitted", 0.07}, {"transferred", 0.83}}
 	scores := contractScores()
 	abstained := Prediction{
-		VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: NotAdmit, Abstained: true,
+		VisitID: "V2", ScoredAt: "2026-11-20T08:01:02.345Z", Decision: Discharge, Abstained: true,
 		AbstainReason: "no_known_term", Model: prediction.Model,
 	}
 	for name, c := range map[string]struct {

@@ -456,3 +456,14 @@ func fixedText(e *Error) bool {
 	}
 	return false
 }
+
+// A KafkaTopic may hold predictions of earlier versions, which wrote not_admit.
+func TestDecisionOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	for wire, want := range map[string]Decision{"admit": Admit, "discharge": Discharge, "not_admit": Discharge} {
+		var p Prediction
+		if err := json.Unmarshal([]byte(`{"decision":"`+wire+`"}`), &p); err != nil || p.Decision != want {
+			t.Errorf("%s is read as %q (%v), want %q", wire, p.Decision, err, want)
+		}
+	}
+}

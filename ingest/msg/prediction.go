@@ -10,9 +10,17 @@ type Decision string
 
 // The probability is at least the threshold, or below it.
 const (
-	Admit    Decision = "admit"
-	NotAdmit Decision = "not_admit"
+	Admit     Decision = "admit"
+	Discharge Decision = "discharge"
 )
+
+// UnmarshalText reads a decision. Earlier versions wrote not_admit for Discharge, and KafkaTopics may still hold it.
+func (d *Decision) UnmarshalText(text []byte) error {
+	if *d = Decision(text); *d == "not_admit" {
+		*d = Discharge
+	}
+	return nil
+}
 
 // Prediction is an answer to a note with the explanation of its logit, for KafkaTopic triage.predictions. The
 // contributions are signed log-odds before calibration and add up, up to rounding; so do the terms of a topic:

@@ -13,9 +13,9 @@ import (
 )
 
 type predictionMetrics struct {
-	admit, notAdmit, abstained prometheus.Counter
-	probability, unknown       prometheus.Histogram
-	warnings                   map[msg.Warning]prometheus.Counter
+	admit, discharge, abstained prometheus.Counter
+	probability, unknown        prometheus.Histogram
+	warnings                    map[msg.Warning]prometheus.Counter
 }
 
 // farFromNow is the code of arrivals more than a year from now. Predictions do not depend on the time, so none has it.
@@ -47,9 +47,9 @@ func newPredictionMetrics(r prometheus.Registerer) *predictionMetrics {
 		add(code, msg.FieldsField)
 	}
 	return &predictionMetrics{
-		warnings: all,
-		admit:    decisions.WithLabelValues(string(msg.Admit)),
-		notAdmit: decisions.WithLabelValues(string(msg.NotAdmit)),
+		warnings:  all,
+		admit:     decisions.WithLabelValues(string(msg.Admit)),
+		discharge: decisions.WithLabelValues(string(msg.Discharge)),
 		abstained: in.Counter("abstentions_total",
 			"Predictions of notes in which the model knows no word."),
 		probability: in.Histogram("probability", "Predicted probabilities of admission.",
@@ -72,7 +72,7 @@ func (m *predictionMetrics) observe(p *msg.Prediction, at time.Time) {
 	if p.Decision == msg.Admit {
 		m.admit.Inc()
 	} else {
-		m.notAdmit.Inc()
+		m.discharge.Inc()
 	}
 	if p.Abstained {
 		m.abstained.Inc()

@@ -34,7 +34,7 @@ func BenchmarkWaiting(b *testing.B) {
 		p := msg.Prediction{
 			SchemaVersion: "1", VisitID: id, ArrivedAt: now.Add(-time.Duration(i) * time.Second).Format(time.RFC3339),
 			Complaint: fmt.Sprint("Complaint ", i%40), Probability: float64(i%100) / 100, Threshold: .5,
-			Decision: msg.NotAdmit, Model: msg.Model{Name: "_other", Version: "v", SHA256: fmt.Sprintf("%064d", i)},
+			Decision: msg.Discharge, Model: msg.Model{Name: "_other", Version: "v", SHA256: fmt.Sprintf("%064d", i)},
 		}
 		for j := range 8 {
 			p.Evidence = append(p.Evidence, msg.Evidence{

@@ -31,7 +31,7 @@ func twoWait() *waitlist.List {
 		Evidence: []msg.Evidence{{Start: 1, End: 4, Text: "hip pain"}},
 	}
 	none := &msg.Prediction{
-		VisitID: secret + "2", Threshold: .5, Abstained: true, Decision: msg.NotAdmit,
+		VisitID: secret + "2", Threshold: .5, Abstained: true, Decision: msg.Discharge,
 		Probability: .3,
 	}
 	return waitlist.New(now, []*waitlist.Patient{
@@ -45,7 +45,7 @@ const bothWait = `{"admit":1,"as_of":"2026-11-20T16:00:00Z","close":0,"none":1,"
 	`"age":84,"sex":"M","acuity":2,"probability":0.88,"threshold":0.5,"decision":"admit","abstained":false,` +
 	`"ward":"MED","label":"B4"},{"visit_id":"zzsecretname2","site":"","arrived_at":"2026-11-20T16:00:01Z",` +
 	`"waited_s":0,"complaint":"","age":null,"sex":"","acuity":null,"probability":null,"threshold":0.5,` +
-	`"decision":"not_admit","abstained":true,"ward":"","label":null}]}` + "\n"
+	`"decision":"discharge","abstained":true,"ward":"","label":null}]}` + "\n"
 
 func TestWaiting(t *testing.T) {
 	t.Parallel()

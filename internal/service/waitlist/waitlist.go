@@ -151,8 +151,8 @@ func (v *Visit) rank(s Sort) float64 {
 
 // Decisions that a Query asks for.
 const (
-	Admit     = "admit"
-	Discharge = "discharge"
+	Admit     = string(msg.Admit)
+	Discharge = string(msg.Discharge)
 	None      = "none" // not predicted
 )
 

@@ -17,7 +17,7 @@ var now = time.Date(2026, 11, 20, 16, 27, 4, 0, time.UTC)
 // patient is one who arrived so many minutes ago.
 func patient(row uint64, minutes int, p float64, change ...func(*msg.Prediction, *msg.Note)) *waitlist.Patient {
 	prediction := &msg.Prediction{
-		VisitID: fmt.Sprint("v", row), Complaint: "Chest  Pain", Probability: p, Threshold: .5, Decision: msg.NotAdmit,
+		VisitID: fmt.Sprint("v", row), Complaint: "Chest  Pain", Probability: p, Threshold: .5, Decision: msg.Discharge,
 		Evidence: []msg.Evidence{
 			{Start: 1, End: 3, Text: "inc SOB", Terms: []string{"dyspnea"}, Contribution: 1},
 			{Start: 4, End: 5, Text: "", Terms: []string{"hidden"}, Contribution: .1},

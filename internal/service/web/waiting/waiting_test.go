@@ -32,7 +32,7 @@ func (k *known) Waiting(context.Context) (*waitlist.List, error) { return k.list
 func patient(i, minutes int, p float64, change ...func(*msg.Prediction, *msg.Note)) *waitlist.Patient {
 	prediction, note := webtest.Prediction(), webtest.Note()
 	prediction.VisitID, note.Text = fmt.Sprint(webtest.Secret, i), ""
-	prediction.Probability, prediction.Decision = p, msg.NotAdmit
+	prediction.Probability, prediction.Decision = p, msg.Discharge
 	if p >= prediction.Threshold {
 		prediction.Decision = msg.Admit
 	}
