@@ -322,6 +322,19 @@ func (p *Pool) Waiting(t time.Time, fit *Fit) []Waiter {
 	return all
 }
 
+// Admitted returns the visits that were known at t to be admitted by a decision in (from, to], in no order, with what
+// Observe counts by.
+func (p *Pool) Admitted(t, from, to time.Time) []Visit {
+	var all []Visit
+	for id, v := range p.visits {
+		k := v.known(id, t)
+		if o := k.outcome; k.arrivedBy(t) && o != nil && o.Admitted && o.At.After(from) && !o.At.After(to) {
+			all = append(all, Visit{Arrived: k.arrived, Decided: o.At, Admitted: true, Ward: o.Ward})
+		}
+	}
+	return all
+}
+
 // Complaints calls each for every visit with a note, with the complaint of its latest one.
 func (p *Pool) Complaints(each func(visit, complaint string)) {
 	for id, v := range p.visits {

@@ -26,10 +26,8 @@ var errUnread = errors.New("the predictions and outcomes of the last weeks are s
 
 // Forecasts implements httpapi.BedDemand. A future time is forecast from the latest known state.
 func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, patience, errUnread)
-	defer cancel()
-	if err := d.known(waiting); err != nil {
-		return nil, context.Cause(waiting)
+	if err := d.patiently(ctx); err != nil {
+		return nil, err
 	}
 	at, o := d.moment(), beds.Options{Horizon: q.Window, WithoutWaiting: !q.Waiting, WithoutComing: !q.Coming}
 	switch {
@@ -52,9 +50,20 @@ func (d *Demand) Forecasts(ctx context.Context, q *httpapi.DemandQuery) ([]httpa
 	return d.answer(made, q)
 }
 
+// patiently waits for a request until the past has been read.
+func (d *Demand) patiently(ctx context.Context) error {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, errUnread)
+	defer cancel()
+	if d.known(waiting) != nil {
+		return context.Cause(waiting)
+	}
+	return nil
+}
+
 // made are the forecasts of a moment.
 type made struct {
 	*fitted
+	beds.Options
 	forecasts []beds.Forecast
 }
 
@@ -88,7 +97,7 @@ func (d *Demand) cached(ctx context.Context, at time.Time, o beds.Options) (*mad
 	if err != nil {
 		return nil, err
 	}
-	m := &made{f, forecasts}
+	m := &made{f, o, forecasts}
 	d.cache.made[key] = m
 	return m, nil
 }
@@ -101,6 +110,8 @@ func (d *Demand) look(at time.Time) (*beds.Moment, *fitted) {
 	return d.pool.Moment(at, f.Fit()), f
 }
 
+const noForecasts = "there are no forecasts for this ward"
+
 // answer returns the forecasts that a query asks for.
 func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	wards := m.Wards()
@@ -109,7 +120,7 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 		return is || ward == beds.All
 	}
 	if q.Ward != "" && !known(q.Ward) {
-		return nil, &httpapi.QueryError{Field: "ward", Detail: "there are no forecasts for this ward"}
+		return nil, &httpapi.QueryError{Field: "ward", Detail: noForecasts}
 	}
 	for ward := range q.Beds {
 		if !known(ward) {
@@ -119,6 +130,12 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 	component := map[[2]bool]string{{true, true}: "total", {true, false}: "waiting", {false, true}: "coming"}[[2]bool{
 		q.Waiting, q.Coming,
 	}]
+	at, now := m.forecasts[0].At, d.moment()
+	var admitted []beds.Visit
+	over := !at.Add(q.Window).After(now)
+	if over {
+		admitted = d.admitted(now, at)
+	}
 	var answers []httpapi.Forecast
 	for i := range m.forecasts {
 		f := &m.forecasts[i]
@@ -133,7 +150,12 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 			e.Calibration = beds.Calibration{} // it applies to the total
 		}
 		b := f.Message(&e)
-		answers = append(answers, httpapi.Forecast{Value: b.AppendJSON(nil), Row: row(&b, component)})
+		answer := httpapi.Forecast{Value: b.AppendJSON(nil), Row: row(&b, component)}
+		if over {
+			n := beds.Observe(admitted, f.Ward, at, q.Window).Total(m.Options)
+			answer.Came = &n
+		}
+		answers = append(answers, answer)
 	}
 	return answers, nil
 }

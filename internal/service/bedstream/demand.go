@@ -72,11 +72,13 @@ type Demand struct {
 	pool    *beds.Pool
 	details details
 	models  map[string]string // names of models, each kept once
+	erased  int               // visits
 	fits    fits
 	left    *loglimit.Limiter // log lines about messages left out, by reason
 
 	forecasting sync.Mutex // one forecast at a time
 	cache       cache
+	past        said
 
 	listing listing
 }
@@ -230,6 +232,7 @@ func (d *Demand) prediction(r *ingest.Record, a *msg.Arrival) (why string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.pool.Erase(visit(string(r.Key)))
+		d.erased++
 		d.details.erase(visit(string(r.Key)))
 		return ""
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
@@ -17,9 +19,8 @@ type fits struct {
 	holidays []string
 	stored   *fitted
 	generic  *fitted
-	own      *fitted // of the midnight ownAt; nil if there was too little
-	ownAt    time.Time
-	damaged  string // newest fit of the store that cannot be used, "" if the newest is in use
+	own      map[time.Time]*fitted // to the last weeks, by the midnight before; nil if there was too little
+	damaged  string                // newest fit of the store that cannot be used, "" if the newest is in use
 }
 
 // fitted is a forecaster with the name of its fit.
@@ -35,7 +36,7 @@ const (
 )
 
 func newFits(c *Config) (fits, error) {
-	f := fits{holidays: c.Holidays}
+	f := fits{holidays: c.Holidays, own: map[time.Time]*fitted{}}
 	fit, err := beds.Generic(c.Zone)
 	if err != nil {
 		return f, err
@@ -64,14 +65,22 @@ func (f *fits) at(t time.Time, pool *beds.Pool) *fitted {
 	}
 	year, month, day := t.In(f.zone).Date()
 	midnight := time.Date(year, month, day, 0, 0, 0, 0, f.zone).UTC()
-	if !midnight.Equal(f.ownAt) {
-		f.own, f.ownAt = f.learn(midnight.Add(-settled), pool), midnight
+	own, learned := f.own[midnight]
+	if !learned {
+		if len(f.own) == mostOwn {
+			delete(f.own, slices.MinFunc(slices.Collect(maps.Keys(f.own)), time.Time.Compare))
+		}
+		own = f.learn(midnight.Add(-settled), pool)
+		f.own[midnight] = own
 	}
-	if f.own != nil {
-		return f.own
+	if own != nil {
+		return own
 	}
 	return f.generic
 }
+
+// mostOwn is how many fits to the last weeks are kept: one for each day that may be asked for, and one to spare.
+const mostOwn = 10
 
 // learn returns the fit of the weeks before a time, nil if there is too little.
 func (f *fits) learn(end time.Time, pool *beds.Pool) *fitted {
@@ -186,7 +195,7 @@ func (d *Demand) Remark() string {
 		return ""
 	case f.stored != nil:
 		instead = "the older " + f.stored.version
-	case f.own != nil:
+	case slices.ContainsFunc(slices.Collect(maps.Values(f.own)), func(own *fitted) bool { return own != nil }):
 		instead = "the last weeks alone"
 	}
 	return fmt.Sprintf("The fit of beds %s is damaged or cannot be read: the bed demand rests on %s.",

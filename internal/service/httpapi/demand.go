@@ -21,6 +21,8 @@ func (e *QueryError) Error() string { return "invalid query: " + e.Detail }
 type BedDemand interface {
 	// Forecasts returns one for each ward and "_all", or for the query's ward; a *QueryError for a wrong query.
 	Forecasts(ctx context.Context, q *DemandQuery) ([]Forecast, error)
+	// History returns what was forecast on the last days, and what came; a *QueryError for a wrong query.
+	History(ctx context.Context, q *HistoryQuery) (*DemandHistory, error)
 }
 
 // DemandQuery says what to forecast.
@@ -36,6 +38,55 @@ type DemandQuery struct {
 type Forecast struct {
 	Value json.RawMessage // as on triage.bed-demand
 	Row   []string        // of DemandCSV
+	Came  *int            // the admissions that were decided in the window, nil until it is over
+}
+
+// HistoryQuery says which forecasts of the past are compared with what came.
+type HistoryQuery struct {
+	Ward   string // "" for all
+	Window time.Duration
+	Days   int // that ended now
+}
+
+// DemandHistory is what was forecast at moments of the past, by time, and what came.
+type DemandHistory struct {
+	Points   []HistoryPoint `json:"points"`
+	Held     int            `json:"held"`     // points whose range has what came
+	Compared int            `json:"compared"` // points with a range and with what came
+}
+
+// HistoryPoint is the forecast of a ward at a moment of the past.
+type HistoryPoint struct {
+	At       time.Time `json:"at"`
+	Ward     string    `json:"ward"`
+	Window   string    `json:"window"`
+	Expected float64   `json:"expected"`
+	Low      *int      `json:"low"` // of the 80 % range; nil without one
+	High     *int      `json:"high"`
+	Actual   *int      `json:"actual"` // nil until the window is over
+}
+
+// Add adds a point, and counts it if it can be compared.
+func (h *DemandHistory) Add(p HistoryPoint) {
+	h.Points = append(h.Points, p)
+	if p.Actual == nil || p.Low == nil {
+		return
+	}
+	h.Compared++
+	if p.Held() {
+		h.Held++
+	}
+}
+
+// Held reports whether the range of a point that can be compared has what came.
+func (p *HistoryPoint) Held() bool { return *p.Low <= *p.Actual && *p.Actual <= *p.High }
+
+// Span returns a window as people write it: 8h, 90m.
+func Span(d time.Duration) string {
+	if d%time.Hour == 0 {
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	}
+	return strconv.Itoa(int(d/time.Minute)) + "m"
 }
 
 // Limits of a DemandQuery.
@@ -45,6 +96,7 @@ const (
 	MaxWindow     = 48 * time.Hour
 	MaxWards      = 100 // with free beds
 	MaxBeds       = 10_000
+	MostDays      = 7 // of a HistoryQuery
 )
 
 // DemandCSV returns forecasts as CSV, which a browser saves under the name.
@@ -64,7 +116,7 @@ func (a *API) demand(q *query) http.Handler {
 	case q.problem != nil:
 		return nil
 	case a.options.Demand == nil:
-		return problem(http.StatusNotImplemented, codeNotServed, "this process forecasts no bed demand")
+		return noDemand()
 	}
 	all, err := a.options.Demand.Forecasts(q.Context(), wanted)
 	if err != nil {
@@ -81,16 +133,46 @@ func (a *API) demand(q *query) http.Handler {
 	return headed(answer, "Vary", "Accept")
 }
 
+// demandHistory answers with forecasts of the past and what came.
+func (a *API) demandHistory(q *query) http.Handler {
+	wanted := &HistoryQuery{
+		Ward: q.text("ward", maxName), Window: q.window(), Days: q.number("days", MostDays, 1, MostDays),
+	}
+	switch {
+	case q.problem != nil:
+		return nil
+	case a.options.Demand == nil:
+		return noDemand()
+	}
+	h, err := a.options.Demand.History(q.Context(), wanted)
+	if err != nil {
+		return a.failed(q, err)
+	}
+	return JSON(h)
+}
+
+func noDemand() http.Handler {
+	return problem(http.StatusNotImplemented, codeNotServed, "this process forecasts no bed demand")
+}
+
+// window returns the parameter window.
+func (q *query) window() time.Duration {
+	text := q.values.Get("window")
+	if text == "" {
+		return DefaultWindow
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < MinWindow || d > MaxWindow {
+		q.bad("window", "it is not a duration from 15m to 48h, such as 8h")
+	}
+	return d
+}
+
 func (q *query) demand() *DemandQuery {
 	d := &DemandQuery{
-		Ward: q.text("ward", maxName), Window: DefaultWindow, Waiting: true, Coming: true, Beds: map[string]int{},
+		Ward: q.text("ward", maxName), Window: q.window(), Waiting: true, Coming: true, Beds: map[string]int{},
 	}
 	var err error
-	if text := q.values.Get("window"); text != "" {
-		if d.Window, err = time.ParseDuration(text); err != nil || d.Window < MinWindow || d.Window > MaxWindow {
-			q.bad("window", "it is not a duration from 15m to 48h, such as 8h")
-		}
-	}
 	if text := q.values.Get("at"); text != "" {
 		if d.At, err = time.Parse(time.RFC3339, text); err != nil || d.At.IsZero() { // which would stand for now
 			q.bad("at", "it is not a time such as 2026-11-20T08:00:00Z; a + in it is written %2B")

@@ -24,6 +24,34 @@ func (a *forecasts) Forecasts(_ context.Context, q *httpapi.DemandQuery) ([]http
 	}, a.err
 }
 
+func (a *forecasts) History(_ context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
+	low, high, came := 3, 6, []int{5, 7}
+	h, at := &httpapi.DemandHistory{}, time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC)
+	point := httpapi.HistoryPoint{At: at, Ward: q.Ward, Window: httpapi.Span(q.Window), Expected: 4.5}
+	h.Add(point)
+	for i := range came {
+		point.Low, point.High, point.Actual = &low, &high, &came[i]
+		h.Add(point)
+	}
+	return h, a.err
+}
+
+func TestBedDemandHistory(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *httpapi.Options) { o.Demand = &forecasts{} })
+	got := s.ask("GET /v1/bed-demand/history?ward=MED&window=90m&days=2", "", nil)
+	const point = `{"at":"2026-11-20T06:00:00Z","ward":"MED","window":"90m","expected":4.5,`
+	want := `{"points":[` + point + `"low":null,"high":null,"actual":null},` + point + `"low":3,"high":6,"actual":5},` +
+		point + `"low":3,"high":6,"actual":7}],"held":1,"compared":2}` + "\n"
+	if got.status != http.StatusOK || got.body != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	for _, bad := range []string{"days=0", "days=8", "days=x", "window=1m", "window=x", "at=now"} {
+		path := "/v1/bed-demand/history?" + bad
+		same(t, path, "bad_parameter", s.problem(path, s.ask("GET "+path, "", nil), http.StatusBadRequest))
+	}
+}
+
 func TestBedDemand(t *testing.T) {
 	t.Parallel()
 	a := &forecasts{}

@@ -74,6 +74,7 @@ func New(o Options) *API {
 		route("GET /v1/topics/first-seen", Viewer, a.firstSeen, "word"),
 		route("GET /v1/topics/history", Viewer, a.topicHistory, "topic"),
 		route("GET /v1/bed-demand", Viewer, a.demand, "ward", "window", "at", "include", "beds"),
+		route("GET /v1/bed-demand/history", Viewer, a.demandHistory, "ward", "window", "days"),
 	}
 	waiting := route("GET /v1/waiting", Viewer, a.waitingList, waitingParameters...)
 	waiting.Predictions = true

@@ -175,6 +175,7 @@ func TestAnswersAreDescribed(t *testing.T) {
 		{"GET /v1/topics/history?topic=_other/1", "/v1/topics/history", ""},
 		{"GET /v1/bed-demand", "/v1/bed-demand", ""},
 		{"GET /v1/bed-demand?x", "/v1/bed-demand", ""},
+		{"GET /v1/bed-demand/history?ward=MED", "/v1/bed-demand/history", ""},
 		{"GET /v1/waiting", "/v1/waiting", ""},
 		{"GET /v1/waiting?sort=x", "/v1/waiting", ""},
 		{"POST /v1/generations/" + third + "/promote", "/v1/generations/{generation}/promote", reason},

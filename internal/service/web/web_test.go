@@ -69,6 +69,10 @@ func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topi
 // unready is a forecaster that has read nothing yet.
 type unready struct{}
 
+func (unready) History(context.Context, *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
+	return &httpapi.DemandHistory{}, nil
+}
+
 func (unready) Forecasts(context.Context, *httpapi.DemandQuery) ([]httpapi.Forecast, error) {
 	return nil, nil
 }

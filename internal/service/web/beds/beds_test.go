@@ -126,10 +126,38 @@ func (d *hospitalDemand) Forecasts(_ context.Context, q *httpapi.DemandQuery) (o
 		if d.wards != nil && b.Ward != forecast.All {
 			b.Ward = d.wards(b.Ward)
 		}
-		out = append(out,
-			httpapi.Forecast{Value: b.AppendJSON(nil), Row: []string{b.AsOf, b.Ward, frame.Exact(b.Total.Mean)}})
+		one := httpapi.Forecast{Value: b.AppendJSON(nil), Row: []string{b.AsOf, b.Ward, frame.Exact(b.Total.Mean)}}
+		if !at.Add(q.Window).After(d.now) {
+			n := forecast.Observe(d.known(d.now), all[i].Ward, at, q.Window).Total(
+				forecast.Options{WithoutComing: !q.Coming, WithoutWaiting: !q.Waiting})
+			one.Came = &n
+		}
+		out = append(out, one)
 	}
 	return out, nil
+}
+
+// History is the forecasts of the last days, at the same hours.
+func (d *hospitalDemand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
+	h := &httpapi.DemandHistory{}
+	first := d.now.AddDate(0, 0, 1-q.Days).Truncate(24 * time.Hour)
+	for at := first; !at.After(d.now); at = at.Add(6 * time.Hour) {
+		all, err := d.Forecasts(ctx, &httpapi.DemandQuery{At: at, Window: q.Window, Waiting: true, Coming: true})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range all {
+			var b msg.BedDemand
+			if err := msg.DecodeBedDemand(f.Value, &b); err != nil {
+				return nil, err
+			}
+			h.Add(httpapi.HistoryPoint{
+				At: at, Ward: b.Ward, Window: httpapi.Span(q.Window), Expected: b.Total.Mean,
+				Low: &b.Total.Interval80[0], High: &b.Total.Interval80[1], Actual: f.Came,
+			})
+		}
+	}
+	return h, nil
 }
 
 // visit asks the page with a forecast for an address.
@@ -331,6 +359,10 @@ type fixed struct {
 
 	mu    sync.Mutex
 	asked []httpapi.DemandQuery
+}
+
+func (f *fixed) History(context.Context, *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
+	return &httpapi.DemandHistory{}, f.err
 }
 
 func (f *fixed) Forecasts(_ context.Context, q *httpapi.DemandQuery) ([]httpapi.Forecast, error) {

@@ -1,0 +1,100 @@
+package bedstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/wardcast/wardcast/classifier/beds"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
+)
+
+const (
+	historyStep = 6 * time.Hour // between the points of a history
+	// mostSaid bounds the forecasts of the past that are kept, by moment and window.
+	mostSaid = 1024
+)
+
+// said keeps what was forecast at moments of the past, which only another fit or an erased visit changes.
+type said struct {
+	by     *fitted // of the store, nil without one
+	erased int     // visits by then
+	points map[asked][]httpapi.HistoryPoint
+}
+
+// History implements httpapi.BedDemand. Its points stand at midnight, 6, 12 and 18 h of the site's clock, but for an
+// hour's shift on the days before the clock was changed.
+func (d *Demand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
+	if err := d.patiently(ctx); err != nil {
+		return nil, err
+	}
+	now := d.moment()
+	year, month, day := now.In(d.fits.zone).Date()
+	first := now.AddDate(0, 0, -q.Days)
+	at := time.Date(year, month, day, 0, 0, 0, 0, d.fits.zone).UTC().AddDate(0, 0, -q.Days)
+	admitted := d.admitted(now, at)
+	h := &httpapi.DemandHistory{Points: []httpapi.HistoryPoint{}}
+	for ; !at.After(now); at = at.Add(historyStep) {
+		if at.Before(first) {
+			continue
+		}
+		all, err := d.said(ctx, at, q.Window)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range all {
+			if q.Ward != "" && p.Ward != q.Ward {
+				continue
+			}
+			if !at.Add(q.Window).After(now) {
+				n := beds.Observe(admitted, p.Ward, at, q.Window).Total(beds.Options{})
+				p.Actual = &n
+			}
+			h.Add(p)
+		}
+	}
+	if len(h.Points) == 0 {
+		return nil, &httpapi.QueryError{Field: "ward", Detail: noForecasts}
+	}
+	return h, nil
+}
+
+// said returns the points of all wards for a moment of the past, without what came.
+func (d *Demand) said(ctx context.Context, at time.Time, window time.Duration) ([]httpapi.HistoryPoint, error) {
+	d.forecasting.Lock()
+	defer d.forecasting.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the caller is gone
+	}
+	d.mu.Lock()
+	stored, erased := d.fits.stored, d.erased
+	d.mu.Unlock()
+	if p := &d.past; p.points == nil || p.by != stored || p.erased != erased || len(p.points) == mostSaid {
+		*p = said{stored, erased, map[asked][]httpapi.HistoryPoint{}}
+	}
+	key := asked{at, beds.Options{Horizon: window}}
+	if points := d.past.points[key]; points != nil {
+		return points, nil
+	}
+	moment, f := d.look(at)
+	forecasts, err := f.Forecast(moment, key.Options)
+	if err != nil {
+		return nil, err
+	}
+	points := make([]httpapi.HistoryPoint, len(forecasts))
+	for i := range forecasts {
+		b := forecasts[i].Message(&beds.Envelope{})
+		points[i] = httpapi.HistoryPoint{At: at, Ward: b.Ward, Window: httpapi.Span(window), Expected: b.Total.Mean}
+		if f.version != GenericVersion { // which does not expect those to come
+			points[i].Low, points[i].High = &b.Total.Interval80[0], &b.Total.Interval80[1]
+		}
+	}
+	d.past.points[key] = points
+	return points, nil
+}
+
+// admitted returns the visits admitted from a time on, as is known now.
+func (d *Demand) admitted(now, from time.Time) []beds.Visit {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pool.Admitted(now, from, now)
+}
