@@ -164,7 +164,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		options.Triage = &httpapi.Triage{
 			Store: t.store, Set: t.set, Explain: t.options, Live: w.live, Changed: notes.hint,
 		}
-		options.Routes = pages.Routes(pages.Options{
+		options.Routes, options.Page = pages.Routes(pages.Options{
 			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
 			Waiting: a.demand, LabelRoles: options.LabelRoles,
 			Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,

@@ -69,6 +69,7 @@ type visit struct {
 	// audited says that the audit log records it, with these facts.
 	audited bool
 	facts   []any
+	page    func(Problem) http.Handler // draws a problem for a browser; nil if none can be drawn
 }
 
 type visitKey struct{}
@@ -160,9 +161,15 @@ func (g *gate) misdirected(r *http.Request) bool {
 // refusal is the answer to a caller without the required role.
 func (g *gate) refusal(c Caller, need Role) http.Handler {
 	if c.Role != Anyone || g.Tokens == nil {
-		return problem(http.StatusForbidden, "wrong_role", "this requires the role "+string(need))
+		return problem(http.StatusForbidden, "wrong_role",
+			"this requires the role "+string(need)+", and yours is "+string(c.Role))
 	}
-	none := problem(http.StatusUnauthorized, "no_token", "this requires a token of the role "+string(need))
+	return LogIn("this requires a token of the role " + string(need))
+}
+
+// LogIn asks a caller for a token, and a browser for it as the password of a login.
+func LogIn(detail string) http.Handler {
+	none := problem(http.StatusUnauthorized, "no_token", detail)
 	basic := headed(none, "WWW-Authenticate",
 		`Basic realm="wardcast: any name, and the token as password", charset="UTF-8"`)
 	return headed(basic, "WWW-Authenticate", `Bearer realm="wardcast"`)

@@ -29,8 +29,15 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"` // a sentence for people
 }
 
-// ServeHTTP answers with the problem.
-func (p Problem) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+// ServeHTTP answers with the problem, a browser with a page that says the same.
+func (p Problem) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if v := visitOf(r.Context()); v.page != nil && !strings.HasPrefix(r.URL.Path, "/v1/") &&
+		strings.Contains(r.Header.Get("Accept"), "text/html") {
+		page := v.page
+		v.page = nil // if it cannot be drawn, that is a problem too
+		page(p).ServeHTTP(w, r)
+		return
+	}
 	body := struct {
 		Type  string `json:"type"`
 		Title string `json:"title"`

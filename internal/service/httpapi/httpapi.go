@@ -36,6 +36,8 @@ type Options struct {
 	// LabelRoles may see the labels of those who wait.
 	LabelRoles []Role
 	Routes     []Route // of other packages, such as web pages
+	// Page draws a problem for a browser; nil without pages.
+	Page func(Problem) http.Handler
 }
 
 // Route answers the requests of a pattern.
@@ -111,7 +113,7 @@ const noRoute = "none"
 // ServeHTTP answers a request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
-	v := &visit{id: requestID(r), caller: a.gate.caller(r)}
+	v := &visit{id: requestID(r), caller: a.gate.caller(r), page: a.options.Page}
 	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, v))
 	answer := &recorder{ResponseWriter: w}
 	a.secure(w.Header())

@@ -6,6 +6,7 @@ package web
 
 import (
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
@@ -70,17 +71,17 @@ func Pages() []Page {
 	}
 }
 
-// Routes returns the routes of all pages.
-func Routes(o Options) []httpapi.Route {
+// Routes returns the routes of all pages, and what draws a problem as a page.
+func Routes(o Options) ([]httpapi.Route, func(httpapi.Problem) http.Handler) {
 	f := frame.New(frame.Options{
 		State:      func() frame.State { return live.State(o.Feed, o.Ready) },
 		Generation: func() string { return o.Set().Generation },
 		Zone:       o.Zone,
 		Logger:     o.Logger,
 	})
-	routes := []httpapi.Route{f.Static()}
+	routes := []httpapi.Route{f.Static(), f.LogOut()}
 	for _, p := range Pages() {
 		routes = append(routes, p.open(f.Add(p.Path, p.Title), &o)...)
 	}
-	return routes
+	return routes, f.Problem
 }

@@ -39,7 +39,9 @@ func newSite(t testing.TB) *site {
 	s := &site{Site: webtest.New(t), feed: live.NewFeed(true)}
 	store, _, set := webtest.Store(t)
 	topics, use, changed := webtest.Topics(t, store), func() *scoring.Set { return set }, func() {}
-	s.Serve(web.Routes(options(s.feed, store, use, topics, s)), func(o *httpapi.Options) {
+	routes, page := web.Routes(options(s.feed, store, use, topics, s))
+	s.Serve(routes, func(o *httpapi.Options) {
+		o.Page = page
 		o.Topics, o.Waiting = topics, unready{}
 		o.Triage = &httpapi.Triage{Store: store, Set: use, Live: httpapi.NewLive(), Changed: changed}
 	})

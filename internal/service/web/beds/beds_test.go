@@ -426,9 +426,9 @@ func TestCSV(t *testing.T) {
 		"bad value": {&fixed{}, "/beds.csv?free=many", 400, "the page Beds says which"},
 		"unknown ward": {
 			&fixed{err: &httpapi.QueryError{Detail: "beds names a ward without forecasts"}},
-			"/beds.csv?free.NOWHERE=1", 400, `"beds names a ward`,
+			"/beds.csv?free.NOWHERE=1", 400, "Beds names a ward",
 		},
-		"failed": {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service Unavailable"},
+		"failed": {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service unavailable"},
 	} {
 		if status, body := visit(t, c.demand, c.address); status != c.status || !strings.Contains(body, c.has) {
 			t.Errorf("%s: %d, want %d with %q:\n%s", name, status, c.status, c.has, body)

@@ -25,13 +25,14 @@ import (
 
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 var (
 	//go:embed frame.html
 	document string
-	//go:embed text.html
-	textPage string
+	//go:embed problem.html
+	problemPage string
 	//go:embed static/wardcast.css
 	style string
 	//go:embed static/wardcast.js
@@ -57,6 +58,7 @@ type Frame struct {
 	Options
 	base   *template.Template
 	pages  []*Page
+	wrong  *Template // of problems
 	static map[string]asset
 	assets string // changes with the style sheet or the script
 }
@@ -65,7 +67,6 @@ type Frame struct {
 type Page struct {
 	*Frame
 	Path, Title string
-	text        *Template
 }
 
 // Template is the document with the template of a page.
@@ -82,13 +83,13 @@ func New(o Options) *Frame {
 	f := &Frame{Options: o}
 	f.base = template.Must(template.New("").Funcs(f.functions()).Parse(joined(document)))
 	f.static, f.assets = readStatic()
+	f.wrong = (&Page{Frame: f, Title: "Pages"}).Template(problemPage)
 	return f
 }
 
 // Add adds a page at the end of the top bar.
 func (f *Frame) Add(path, title string) *Page {
 	p := &Page{Frame: f, Path: path, Title: title}
-	p.text = p.Template(textPage)
 	f.pages = append(f.pages, p)
 	return p
 }
@@ -145,31 +146,68 @@ type Choice struct {
 type View struct {
 	*Template
 	Title, Class string
-	Status       int // 0 is 200
+	Status       int  // 0 is 200
+	Plain        bool // says nothing of the state
 	Data         any
 }
 
 // View returns the page with data.
 func (t *Template) View(data any) *View { return &View{Template: t, Title: t.page.Title, Data: data} }
 
-// Text is a page of plain text, or of a message if there is none.
-type Text struct{ Heading, Sub, Text, Message string }
-
-// Text returns a page of plain text that leads back to this page.
-func (p *Page) Text(t Text) *View {
-	v := p.text.View(struct {
-		Text
-		Back *Page
-	}{t, p})
-	v.Title = t.Heading
-	return v
+// Missing returns the answer that something a page is asked for is not there.
+func (p *Page) Missing(detail string) http.Handler {
+	return httpapi.Problem{Status: http.StatusNotFound, Detail: detail}
 }
 
-// Missing returns the answer that something a page is asked for is not there.
-func (p *Page) Missing(message string) *View {
-	v := p.Text(Text{Heading: "Not found", Message: message})
-	v.Status = http.StatusNotFound
-	return v
+// Problem draws a problem as a page, which says who is logged in and leads back.
+func (f *Frame) Problem(p httpapi.Problem) http.Handler {
+	return httpapi.Answering(func(r *http.Request) http.Handler {
+		data := struct {
+			httpapi.Problem
+			Heading string
+			Caller  httpapi.Caller
+			Back    *Page
+		}{p, wording.Capital(strings.ToLower(http.StatusText(p.Status))), httpapi.CallerOf(r.Context()), f.pages[0]}
+		switch p.Status {
+		case http.StatusBadRequest:
+			data.Heading = "Not understood"
+		case http.StatusUnauthorized:
+			data.Heading = "Not logged in"
+		case http.StatusForbidden:
+			data.Heading = "Not allowed"
+		}
+		for _, page := range f.pages {
+			if strings.HasPrefix(r.URL.Path, page.Path+"/") {
+				data.Back = page
+			}
+		}
+		if p.Field != "" {
+			data.Detail = p.Field + ": " + p.Detail
+		}
+		if data.Detail != "" {
+			data.Detail = wording.Capital(strings.TrimSuffix(data.Detail, ".")) + "."
+		}
+		v := f.wrong.View(data)
+		v.Title, v.Status, v.Plain = data.Heading, p.Status, true
+		return v
+	})
+}
+
+// LogOut returns the route that ends a login: a browser forgets one that is refused, and asks for another.
+func (f *Frame) LogOut() httpapi.Route {
+	return httpapi.Route{Pattern: "GET /logout", Role: httpapi.Anyone, Handler: httpapi.Answering(
+		func(r *http.Request) http.Handler {
+			who, left := httpapi.CallerOf(r.Context()), r.URL.Query()
+			switch {
+			case who.Name == "" && who.Role != httpapi.Anyone:
+				return http.RedirectHandler("/", http.StatusSeeOther) // there are no logins
+			case len(left) == 0 && who.Name != "":
+				return http.RedirectHandler("/logout?"+url.Values{"from": {who.Name}}.Encode(), http.StatusSeeOther)
+			case who.Name != left.Get("from"):
+				return http.RedirectHandler("/", http.StatusSeeOther)
+			}
+			return httpapi.LogIn("you are logged out")
+		})}
 }
 
 // ServeHTTP sends the page.
@@ -194,9 +232,10 @@ func (v *View) Draw(r *http.Request) http.Handler {
 		State      State
 		Zone       *time.Location
 		ZoneName   string
+		Caller     httpapi.Caller
 	}{
 		View: v, Here: page, Pages: page.pages, Assets: page.assets, Generation: page.Generation(), Now: time.Now(),
-		State: page.State(), Zone: page.Zone, ZoneName: zoneName(page.Zone),
+		State: page.State(), Zone: page.Zone, ZoneName: zoneName(page.Zone), Caller: httpapi.CallerOf(r.Context()),
 	}
 	if r.URL.Query().Get("wall") == "1" {
 		v.Class += " wall"

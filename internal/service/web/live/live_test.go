@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 	has("/live", "Complaint 1023")
 	has("/live?wall=1", `class="list wall"`)
 	has("/live/state", `{"ready":true,"text":""}`)
-	if status, _, body := s.Ask("", "/live", nil); status != 401 || !strings.Contains(body, "no_token") {
+	if status, _, body := s.Ask("", "/live", nil); status != 401 || !strings.Contains(body, "Not logged in") {
 		t.Errorf("without a token: %d %s", status, body)
 	}
 }

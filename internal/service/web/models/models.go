@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -30,6 +31,8 @@ var (
 	figuresHTML string
 	//go:embed change.html
 	changeHTML string
+	//go:embed card.html
+	cardHTML string
 )
 
 type room struct {
@@ -38,6 +41,7 @@ type room struct {
 	set                          func() *scoring.Set
 	changing                     httpapi.Changing
 	view, figuresView, askedView *frame.Template
+	cardView                     *frame.Template
 	cache                        factCache
 }
 
@@ -47,6 +51,7 @@ func New(p *frame.Page, store *models.Store, set func() *scoring.Set, changed fu
 		Page: p, store: store, set: set,
 		changing: httpapi.Changing{Store: store, Changed: changed, Logger: p.Logger},
 		view:     p.Template(html), figuresView: p.Template(figuresHTML), askedView: p.Template(changeHTML),
+		cardView: p.Template(cardHTML),
 	}
 	routes := []httpapi.Route{
 		p.Route(h.page),
@@ -202,14 +207,22 @@ func (h *room) version(path string, answer func(*http.Request, *bundle.Bundle) h
 }
 
 func (h *room) card(_ *http.Request, b *bundle.Bundle) http.Handler {
-	return h.Text(frame.Text{
-		Heading: "Card of " + frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint),
-		Sub:     "Version " + b.Version, Text: b.Card,
+	v := h.cardView.View(struct {
+		Label, Version, Path string
+		Blocks               []block
+	}{
+		frame.ModelLabel(b.Manifest.Name, b.Manifest.Complaint), b.Version, pathOf(b.Manifest.Name, b.Version),
+		readMarkdown(b.Card),
 	})
+	v.Title = "Card"
+	return v
 }
 
-// styleBlock is the style sheet of a report.
-var styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+// styleBlock is the style sheet of a report, and beginning what its text comes after.
+var (
+	styleBlock = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+	beginning  = regexp.MustCompile(`<body>`)
+)
 
 // report shows the report of a version, as the training wrote it. Whatever its file holds, it runs no script, loads
 // nothing, and only style sheets that stand in it apply, by their hash.
@@ -222,10 +235,13 @@ func (h *room) report(_ *http.Request, b *bundle.Bundle) http.Handler {
 	if len(styles) == 1 {
 		styles = append(styles, "'none'")
 	}
+	back := fmt.Sprintf("$0<p><a href=%q>Back to the figures</a> · <a href=\"/models\">Models</a></p>",
+		pathOf(b.Manifest.Name, b.Version))
+	page := beginning.ReplaceAll(b.Page, []byte(back))
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; "+strings.Join(styles, " ")+
 			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(b.Page) // the client is gone
+		_, _ = w.Write(page) // the client is gone
 	})
 }

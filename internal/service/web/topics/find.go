@@ -237,7 +237,7 @@ func (h *room) unanswered(err error) string {
 func (h *room) foundCSV(r *http.Request) http.Handler {
 	a := newAsked(r.URL.Query())
 	if a.long {
-		return h.failed(http.StatusBadRequest, tooLong)
+		return httpapi.Problem{Status: http.StatusBadRequest, Detail: tooLong}
 	}
 	a.query.Limit = topicindex.MaxLimit
 	return h.csvOf(func() ([]topicindex.Step, error) {
@@ -261,23 +261,17 @@ func (h *room) historyCSV(r *http.Request) http.Handler {
 	return h.csvOf(func() ([]topicindex.Step, error) { return h.index.History(r.Context(), ref) })
 }
 
-func (h *room) failed(status int, message string) http.Handler {
-	v := h.Text(frame.Text{Heading: h.Title, Message: message})
-	v.Status = status
-	return v
-}
-
 // csvOf answers with topics that the index returns.
 func (h *room) csvOf(ask func() ([]topicindex.Step, error)) http.Handler {
 	if !h.index.Ready() {
-		return h.failed(http.StatusServiceUnavailable, h.unanswered(errors.New("the index of topics is being made")))
+		return httpapi.Problem{Status: http.StatusServiceUnavailable, Detail: h.unanswered(errors.New("the index of topics is being made"))}
 	}
 	all, err := ask()
 	switch {
 	case errors.Is(err, topicindex.ErrQuery):
 		return h.Missing(h.unanswered(err))
 	case err != nil:
-		return h.failed(http.StatusServiceUnavailable, h.unanswered(err))
+		return httpapi.Problem{Status: http.StatusServiceUnavailable, Detail: h.unanswered(err)}
 	}
 	out := httpapi.NewCSV("topics.csv", "model", "version", "generation", "complaint", "method", "status",
 		"created_at", "topic", "label", "coefficient", "prevalence", "direction", "score", "similarity")

@@ -59,14 +59,14 @@ func New(p *frame.Page, waiting httpapi.Waiting, labels []httpapi.Role) []httpap
 func (h *room) page(r *http.Request) http.Handler {
 	q, wrong := httpapi.ReadWaiting(r, h.labels)
 	if wrong != nil {
-		return h.wrong(wrong)
+		return *wrong
 	}
 	values := r.URL.Query()
 	list, err := h.waiting.Waiting(r.Context())
 	if err != nil || values.Get("row") != "" {
 		return h.answer(r, q, list, err)
 	}
-	key := strconv.FormatBool(q.Labels) + values.Encode()
+	key := string(httpapi.CallerOf(r.Context()).Role) + strconv.FormatBool(q.Labels) + values.Encode()
 	h.mu.Lock()
 	if h.list != list {
 		h.list, h.pages = list, map[string]http.Handler{}
@@ -93,19 +93,12 @@ func (h *room) search(r *http.Request) http.Handler {
 	}
 	q, wrong := httpapi.ReadWaiting(r, h.labels)
 	if wrong != nil {
-		return h.wrong(wrong)
+		return *wrong
 	}
 	words := strings.TrimSpace(r.PostForm.Get("q"))
 	q.Words = strings.ToValidUTF8(words[:min(len(words), mostWords)], "")
 	list, err := h.waiting.Waiting(r.Context())
 	return h.answer(r, q, list, err)
-}
-
-// wrong is the answer to an address with a value that cannot be.
-func (h *room) wrong(p *httpapi.Problem) http.Handler {
-	v := h.Text(frame.Text{Heading: "Not understood", Message: frame.Capital(p.Field) + ": " + p.Detail + "."})
-	v.Status = p.Status
-	return v
 }
 
 // answer draws the page of a list, or says why there is none.

@@ -39,7 +39,7 @@ func Bundle(t testing.TB, n int) *bundle.Bundle {
 			Metrics:  json.RawMessage(`{"auroc":0.8,"auroc_95":{"low":0.7,"high":0.9},"brier":0.1}`),
 			Training: bundle.Training{Documents: 6640, Positives: 1992},
 		},
-		Card: "# Card <script>",
+		Card: "# Card\n\n- <script>",
 		Page: []byte("<!DOCTYPE html><style>p { color: red }</style><p style='color: " +
 			"blue'>Report</p><script>alert(1)</script>"),
 	}

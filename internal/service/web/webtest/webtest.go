@@ -40,6 +40,7 @@ type Site struct {
 	Log    ingesttest.Log
 	Logger *slog.Logger
 	API    *httpapi.API
+	frame  *frame.Frame // of the last page
 }
 
 // New returns a site that serves nothing yet.
@@ -57,8 +58,8 @@ func New(t testing.TB) *Site {
 // Page returns a page in a frame of its own.
 func (s *Site) Page(path, title string) *frame.Page {
 	state := func() frame.State { return frame.State{Ready: true} }
-	f := frame.New(frame.Options{State: state, Generation: func() string { return "g1" }, Logger: s.Logger})
-	return f.Add(path, title)
+	s.frame = frame.New(frame.Options{State: state, Generation: func() string { return "g1" }, Logger: s.Logger})
+	return s.frame.Add(path, title)
 }
 
 // Serve serves routes, and what else the options say.
@@ -75,6 +76,9 @@ func (s *Site) Serve(routes []httpapi.Route, options ...func(*httpapi.Options)) 
 			}
 		}},
 	}
+	if s.frame != nil {
+		o.Page = s.frame.Problem
+	}
 	for _, change := range options {
 		change(&o)
 	}
@@ -87,7 +91,8 @@ var (
 	unsafe    = regexp.MustCompile(` style=| on[a-z]+=|<style|<script>|ZgotmplZ|NaN|Inf\b`)
 )
 
-// Ask sends a form, or with none asks for a page, and returns status, header and body. It looks at each page.
+// Ask sends a form, or with none asks for a page, as a browser does, and returns status, header and body. It looks at
+// each page.
 func (s *Site) Ask(token, path string, form url.Values, headers ...string) (int, http.Header, string) {
 	s.Helper()
 	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, path, http.NoBody)
@@ -98,6 +103,7 @@ func (s *Site) Ask(token, path string, form url.Values, headers ...string) (int,
 	if token != "" {
 		r.SetBasicAuth("anybody", token)
 	}
+	r.Header.Set("Accept", "text/html,*/*;q=0.8")
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -29,6 +29,7 @@
   const patients = stale && stale.hasAttribute("data-patients"); // the page lists them, or counts them
   let away = false; // not connected
   const show = (lost, text) => {
+    if (!conn) return; // the page says nothing of now
     conn.classList.toggle("off", lost);
     $("b", conn).textContent = lost ? "Not connected" : "Connected";
     $("span", conn).textContent = text ? "· " + text : "";
@@ -151,7 +152,7 @@
     return { show, check };
   };
 
-  if (feed) live(); else if ($("#rows")) waitingList(); else setInterval(poll, 15000);
+  if (feed) live(); else if ($("#rows")) waitingList(); else if (conn) setInterval(poll, 15000);
   if (form) tryNote();
   setInterval(() => { ages(); if (away) lost(); }, 10000);
   ages();
