@@ -55,6 +55,7 @@ type Scorer struct {
 	terms               []float64   // contributions of the row's terms to one topic, or of single words
 	topicRank, termRank ranking
 	pieces              float64       // what the pieces of words add
+	added               []float64     // as drift.Note has it
 	known, tokens       int           // of the note that was read
 	levels              []drift.Level // of the categorical columns
 	parts               []textproc.Part
@@ -72,7 +73,7 @@ func (m *Model) Scorer(o Options) *Scorer {
 		model: m, limits: o.Limits, class: slices.Index(m.parts.Classes, o.Class),
 		text:   m.parts.Vectorizer.Transformer(),
 		scores: make([]float64, m.rank), aux: make([]float64, len(m.parts.Heads[0].Gamma)),
-		topics: make([]float64, m.rank), logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
+		topics: make([]float64, m.rank), added: make([]float64, m.rank+2), logOdds: make([]float64, kappa), probabilities: make([]float64, kappa+1),
 	}
 }
 
@@ -196,11 +197,15 @@ func (s *Scorer) warn(p *msg.Prediction) {
 }
 
 // Reading returns what the note that was scored last, by Score, looks like to the model, for a comparison with its
-// training. p is that of the call. The levels are valid until the next call.
+// training. p is that of the call. The lists are valid until the next call.
 func (s *Scorer) Reading(p *msg.Prediction) drift.Note {
-	return drift.Note{
+	note := drift.Note{
 		Score: p.Admission(), Topic: drift.MainTopic(s.scores), Known: s.known, Tokens: s.tokens, Unknown: s.levels,
 	}
+	if s.model.parts.Classes == nil { // of several classes each note is explained for another one
+		note.Added = s.added
+	}
+	return note
 }
 
 // chooseClass fills in the probabilities of all classes and the log-odds of the one to explain, and returns its head.
@@ -245,6 +250,8 @@ func (s *Scorer) explainTopics(h *Head, row textproc.Row, p *msg.Prediction) {
 	for t, b := range beta {
 		s.topics[t] = b * s.scores[t]
 	}
+	copy(s.added, s.topics)
+	s.added[m.rank], s.added[m.rank+1] = floats.Sum(s.topics), 0
 	shown, rest, more := s.topicRank.largest(s.topics, s.limits.Topics)
 	for _, t := range shown {
 		topic := next(&p.Topics)
@@ -304,6 +311,7 @@ func (s *Scorer) explainWords(h *Head, row textproc.Row, p *msg.Prediction) {
 	if h.Grams != nil {
 		s.terms = append(s.terms, s.pieces)
 	}
+	s.added[m.rank+1] = floats.Sum(s.terms)
 	shown, rest, more := s.termRank.largest(s.terms, s.limits.Words)
 	for _, c := range shown {
 		word := msg.Word{Term: Pieces, Contribution: msg.Round(s.terms[c])}

@@ -333,6 +333,7 @@ func TestScorerReuse(t *testing.T) {
 				if d := cmp.Diff(string(fresh.AppendJSON(nil)), string(reused.AppendJSON(nil))); d != "" {
 					t.Fatalf("a scorer that has scored before (+) answers otherwise: %s", d)
 				}
+				checkAdded(t, s.Reading(&reused).Added, &reused)
 				if (reused.Words == nil) != (parts.Heads[0].Words == nil && parts.Heads[0].Grams == nil) {
 					t.Fatalf("words %v of a model with words %v and pieces %v", reused.Words, parts.Heads[0].Words,
 						parts.Heads[0].Grams)
@@ -340,6 +341,32 @@ func TestScorerReuse(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkAdded holds what topics and words added against the prediction, whose topics and words sum up to it.
+func checkAdded(t fataler, added []float64, p *msg.Prediction) {
+	if p.Class != "" {
+		if added != nil {
+			t.Fatalf("%v was added to one class of several", added)
+		}
+		return
+	}
+	var topics, words, each float64
+	for _, x := range p.Topics {
+		topics += x.Contribution
+	}
+	for _, x := range p.Words {
+		words += x.Contribution
+	}
+	k := len(added) - 2
+	for _, v := range added[:k] {
+		each += v
+	}
+	for _, d := range []float64{added[k] - topics, added[k+1] - words, each - topics} {
+		if math.Abs(d) > 1e-6 {
+			t.Fatalf("%v was added, topics %v and words %v", added, topics, words)
+		}
+	}
 }
 
 // TestScorersShareAModel is for the race detector: scorers of one model, each in its own goroutine, answer as one

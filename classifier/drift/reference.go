@@ -3,6 +3,7 @@ package drift
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/wardcast/wardcast/internal/lists"
@@ -14,6 +15,8 @@ type Note struct {
 	Topic         int     // as MainTopic returns it
 	Known, Tokens int     // of its tokens, those that the model knows, and all
 	Unknown       []Level // holds what each categorical column has, in the order of Reference.Levels
+	// Added is what each topic added to the log-odds, then all topics together, then the single words; nil if unknown.
+	Added []float64
 }
 
 // Level is what a note has in a categorical column.
@@ -32,6 +35,19 @@ type Reference struct {
 	Topics []float64      `json:"topics"` // notes by main topic, the last place for those without
 	Known  Rate           `json:"known_terms"`
 	Levels []ColumnLevels `json:"levels,omitempty"`
+	// Added is how far what Note.Added lists moved the notes; nil if unknown.
+	Added []Added `json:"added,omitempty"`
+}
+
+// Added is how far a part of the model moved the log-odds of notes, whichever way: all notes together, and one at most.
+type Added struct {
+	Sum  float64 `json:"sum"`
+	Most float64 `json:"most"`
+}
+
+func (a *Added) add(moved Added) {
+	a.Sum += moved.Sum
+	a.Most = max(a.Most, moved.Most)
 }
 
 // InEvaluation is the field of a version's evaluation.json that holds its reference.
@@ -68,6 +84,8 @@ func (r *Reference) Check(topics int, columns []string) error {
 		return fmt.Errorf("%w: malformed histogram of scores", ErrArgument)
 	case len(r.Topics) != topics+1:
 		return fmt.Errorf("%w: %d counts for %d topics", ErrArgument, len(r.Topics), topics)
+	case r.Added != nil && len(r.Added) != topics+2:
+		return fmt.Errorf("%w: what %d parts added, of %d topics", ErrArgument, len(r.Added), topics)
 	case !slices.Equal(names, columns):
 		return fmt.Errorf("%w: levels of %q for the columns %q", ErrArgument, names, columns)
 	}
@@ -90,7 +108,11 @@ func (r *Reference) MapScores(f func(float64) float64) {
 
 // Empty returns a reference of the same bins, topics and columns without counts, for another period.
 func (r *Reference) Empty() *Reference {
-	e := &Reference{Scores: r.Scores.Empty(), Topics: make([]float64, len(r.Topics)), Levels: slices.Clone(r.Levels)}
+	e := &Reference{
+		Scores: r.Scores.Empty(), Topics: make([]float64, len(r.Topics)), Levels: slices.Clone(r.Levels),
+		Added: slices.Clone(r.Added),
+	}
+	clear(e.Added)
 	for i := range e.Levels {
 		e.Levels[i].Unknown = Rate{}
 	}
@@ -110,6 +132,10 @@ func (r *Reference) Add(n *Note) {
 			r.Levels[i].Unknown.Add(1, 1)
 		}
 	}
+	for i := range min(len(r.Added), len(n.Added)) {
+		v := math.Abs(n.Added[i])
+		r.Added[i].add(Added{v, v})
+	}
 }
 
 // Merge adds the counts of a period of the same reference.
@@ -124,6 +150,9 @@ func (r *Reference) Merge(other *Reference) {
 	r.Known.Add(other.Known.Hits, other.Known.Of)
 	for i, l := range other.Levels {
 		r.Levels[i].Unknown.Add(l.Unknown.Hits, l.Unknown.Of)
+	}
+	for i, a := range other.Added {
+		r.Added[i].add(a)
 	}
 }
 

@@ -95,6 +95,7 @@ func TestReferenceCheck(t *testing.T) {
 		"a negative count":     func(r *drift.Reference) { r.Scores.Counts[0] = -1 },
 		"nothing counted":      func(r *drift.Reference) { clear(r.Topics) },
 		"another rank":         func(r *drift.Reference) { r.Topics = append(r.Topics, 1) },
+		"too few parts":        func(r *drift.Reference) { r.Added = make([]drift.Added, 3) },
 		"another column":       func(r *drift.Reference) { r.Levels[0].Column = "site" },
 		"a column that is not": func(r *drift.Reference) { r.Levels = nil },
 	} {
@@ -119,6 +120,29 @@ func TestMapScores(t *testing.T) {
 	if d := cmp.Diff([]float64{1, 1}, now.Scores.Counts); d != "" || before.Scores.Edges[0] != .5 ||
 		r.Scores.Edges[0] != .25 {
 		t.Errorf("%v %s", r.Scores, d)
+	}
+}
+
+// TestAdded: what parts of a model add is summed by size, over periods too; what an older reference does not know stays
+// unknown.
+func TestAdded(t *testing.T) {
+	t.Parallel()
+	r := reference(1)
+	r.Added = make([]drift.Added, 4)
+	note := func(added ...float64) *drift.Note {
+		return &drift.Note{Unknown: []drift.Level{drift.Known}, Added: added}
+	}
+	r.Add(note(1, -2, -1, 0.5))
+	now := r.Empty()
+	now.Add(note(-3, 1, -2, 0))
+	now.Add(note())
+	r.Merge(now)
+	want := []drift.Added{{Sum: 4, Most: 3}, {Sum: 3, Most: 2}, {Sum: 3, Most: 2}, {Sum: 0.5, Most: 0.5}}
+	if d := cmp.Diff(want, r.Added); d != "" || r.Check(2, []string{"sex"}) != nil {
+		t.Errorf("%s %v", d, r.Check(2, []string{"sex"}))
+	}
+	if old := reference(1).Empty(); old.Added != nil {
+		t.Errorf("a reference that does not know it has %v", old.Added)
 	}
 }
 

@@ -94,6 +94,9 @@ func (p *Part) write(b *strings.Builder) {
 	case p.Href != "":
 		tag(b, "a", ">", "class", p.Class, "href", p.Href, "aria-label", p.Text)
 		for i := range p.Parts {
+			if i > 0 {
+				b.WriteByte(' ') // or its texts were one word to who listens
+			}
 			p.Parts[i].write(b)
 		}
 		b.WriteString("</a>")

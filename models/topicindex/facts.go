@@ -14,6 +14,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/wardcast/wardcast/internal/lists"
+	"github.com/wardcast/wardcast/models"
 )
 
 // facetFields are the fields by whose values results are counted and restricted.
@@ -228,3 +229,15 @@ func (place) RequiresScoring() bool           { return false }
 func (place) RequiresFields() []string        { return nil }
 func (place) Reverse()                        {}
 func (p place) Copy() search.SearchSort       { return p }
+
+// served sorts the topics of served models, and factors, before the others.
+type served struct{ place }
+
+func (p served) Value(d *search.DocumentMatch) string {
+	f := &p.facts.documents[d.IndexInternalID.Value()]
+	if p.facts.value(f, statusFacet) == string(models.ChampionStatus) {
+		return "0"
+	}
+	return "1"
+}
+func (p served) Copy() search.SearchSort { return p }

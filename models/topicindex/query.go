@@ -85,6 +85,8 @@ type Query struct {
 	Direction classifier.Direction
 	Method    string
 	Served    bool // restricts the results to models that are served
+	// ServedFirst puts the topics of served models before the others, each of them best first.
+	ServedFirst bool
 
 	Limit  int // results, at most MaxLimit; 0 is DefaultLimit
 	Offset int // results to pass over, at most MaxOffset

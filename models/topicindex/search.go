@@ -72,7 +72,11 @@ func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 		return nil, err
 	}
 	count := newCounter(s.facts, q.wanted(), except)
-	found, err := s.run(ctx, query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil), s.byScore(),
+	order := s.byScore()
+	if q.ServedFirst {
+		order = append(search.SortOrder{served{place{s.facts}}}, order...)
+	}
+	found, err := s.run(ctx, query.NewCustomFilterQueryWithFilter(what, count.keep, nil, nil), order,
 		cmp.Or(q.Limit, DefaultLimit), q.Offset)
 	if err != nil {
 		return nil, err
@@ -89,6 +93,22 @@ func (s *snapshot) search(ctx context.Context, q *Query) (*Results, error) {
 		results.Results[i] = Result{Origin: src.Origin, Topic: src.Topic.Topic, Also: src.Also, Score: hit.Score}
 	}
 	return results, nil
+}
+
+// Topic returns a topic of any version, with all words that the index has of it. The error wraps ErrQuery if there is
+// none.
+func (x *Index) Topic(ctx context.Context, ref Ref) (*Result, error) {
+	return read(ctx, x, func(s *snapshot) (*Result, error) {
+		number, err := s.facts.find(&ref)
+		if err != nil {
+			return nil, err
+		}
+		all, err := s.sources(ctx, query.NewDocIDQuery([]string{s.facts.documents[number].id}), s.byScore())
+		if err != nil || len(all) != 1 || all[0].Topic == nil {
+			return nil, cmp.Or(err, errSource)
+		}
+		return &Result{Origin: all[0].Origin, Topic: all[0].Topic.Topic, Also: all[0].Also}, nil
+	})
 }
 
 // query returns what the words of a query match, and the number of the document to leave out, -1 for none.

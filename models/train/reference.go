@@ -51,6 +51,9 @@ func (c *Candidate) describe(b *bundle.Bundle, at []int) error {
 		return fmt.Errorf("describing notes: %w", err)
 	}
 	ref := &drift.Reference{Topics: make([]float64, model.Rank()+1)}
+	if b.Manifest.Classes == nil {
+		ref.Added = make([]drift.Added, model.Rank()+2)
+	}
 	if ref.Scores, err = drift.NewHistogram(lists.Take(c.Probabilities, at), drift.DefaultBins); err != nil {
 		return fmt.Errorf("describing notes: %w", err)
 	}

@@ -23,8 +23,8 @@ func readAxe(t *testing.T) string {
 }
 
 // violations runs axe-core and returns a line for each element that breaks a rule. Beyond the rules that are on by
-// default it holds text to a contrast of 7:1, and what is touched to a size of 24 px.
-const violations = `axe.run(document, {resultTypes: ["violations"], rules: {"target-size": {enabled: true}, "color-contrast-enhanced": {enabled: true}}})
+// default it holds text to a contrast of 7:1, what is touched to a size of 24 px, and names to what is seen of them.
+const violations = `axe.run(document, {resultTypes: ["violations"], rules: {"target-size": {enabled: true}, "color-contrast-enhanced": {enabled: true}, "label-content-name-mismatch": {enabled: true}}})
 .then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + " at " + n.target.join(" ") + ": " + v.help + ": " + (n.failureSummary || "").replace(/\s+/g, " "))))`
 
 // accessible fails for each element of what is open that breaks a rule of axe-core.

@@ -343,7 +343,14 @@ func TestPages(t *testing.T) {
 		b.open("/topics?t=1")
 		return b.is(`document.querySelectorAll(".insp svg.ch circle").length`) == "2"
 	})
+	b.lights()
 	b.shoot("topics-versions")
+	b.open(b.is(`document.querySelector(".insp .tbl a[href*=beside]").getAttribute("href")`))
+	if bars := b.is(`document.querySelectorAll("#beside svg").length`); bars == "0" || b.is(
+		`document.querySelector("#beside .st").textContent`) != "not served" {
+		t.Errorf("a topic of the version before has %s bars beside that of today, or is not marked", bars)
+	}
+	b.shoot("topics-beside")
 	b.open("/models")
 	b.open(b.is(
 		`[...document.querySelectorAll(".tbl a")].find(e => e.textContent.startsWith("Figures")).getAttribute("href")`))
@@ -370,6 +377,26 @@ func TestPages(t *testing.T) {
 	b.until(
 		`document.querySelector("#conn b").textContent === "Not connected" && !document.querySelector("#stale").hidden`)
 	b.shoot("live-stale")
+}
+
+// lights looks at what a word of the chosen topic lights when it gets the focus, and what a topic lights.
+func (b *browser) lights() {
+	b.Helper()
+	const of = `[...document.querySelectorAll(".map .lit")].map(a => new URL(a.href.baseVal, location)` +
+		`.searchParams.get("t")).sort().join(" ")`
+	if lit := b.is(of); lit != "" {
+		b.Errorf("without a focus the topics %q are lit", lit)
+	}
+	b.is(`document.querySelector("tr[data-in] a").focus()`)
+	want := b.is(`document.querySelector("tr[data-in]").dataset.in.split(" ").sort().join(" ")`)
+	if lit := b.is(of); lit != want || want == "" {
+		b.Errorf("a word that has the focus lights the topics %q, want %q", lit, want)
+	}
+	b.is(`document.querySelector(".map .on").dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`)
+	if words := b.is(`document.querySelectorAll("tr[data-in]:not(.lit)").length + " " + ` +
+		`document.querySelectorAll("tr.lit[data-in]").length`); !strings.HasPrefix(words, "0 ") || words == "0 0" {
+		b.Errorf("under the pointer the chosen topic lights not all of its words: %s", words)
+	}
 }
 
 // beds looks at the page of beds, of which twenty patients who have just come will need some.

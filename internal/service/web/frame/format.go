@@ -121,6 +121,7 @@ type BarRow struct {
 	Name, Sub, Tag string
 	Denied         bool
 	Value, Exact   string
+	Href, In       string // a link of the name, and the numbers of the topics that hold the word; "" for none
 	Bar            template.HTML
 	value          float64
 }
@@ -138,7 +139,11 @@ func DrawBars(class string, tables ...[]BarRow) {
 			values = append(values, t[i].value)
 		}
 	}
-	scale := chart.Cover(values...)
+	DrawBarsOn(chart.Cover(values...), class, tables...)
+}
+
+// DrawBarsOn is DrawBars on a given scale.
+func DrawBarsOn(scale chart.Span, class string, tables ...[]BarRow) {
 	for _, t := range tables {
 		for i := range t {
 			c := &chart.Chart{

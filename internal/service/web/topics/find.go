@@ -46,7 +46,15 @@ type facetValue struct {
 
 type foundRow struct {
 	*topicindex.Result
-	Name, Of, Href, Like, Words string
+	Name, Of, Href, Like, Words, Served string
+}
+
+// notServed is what marks a topic of a version that is not served, "" for one that is.
+func notServed(r *topicindex.Result) string {
+	if r.Complaint == "" || r.Status == models.ChampionStatus {
+		return "" // factors of questionnaires are in use
+	}
+	return "not served"
 }
 
 type asked struct {
@@ -60,9 +68,11 @@ const tooLong = "The search is too long: it may have 500 bytes."
 // newAsked reads the address. Values that are too long are left out; if that is what to search for, long says so.
 func newAsked(values url.Values) *asked {
 	a := &asked{values: url.Values{}}
-	for _, name := range []string{"q", "like", "model", "direction", "complaint", "version", "method", "t"} {
+	for _, name := range []string{
+		"q", "like", "model", "direction", "complaint", "version", "method", "t", "sort", "beside",
+	} {
 		most := maxName
-		if name == "q" {
+		if name == "q" || name == "beside" {
 			most = maxQuery
 		}
 		switch v := strings.TrimSpace(values.Get(name)); {
@@ -75,6 +85,7 @@ func newAsked(values url.Values) *asked {
 	a.query = topicindex.Query{
 		Text: a.values.Get("q"), Complaint: a.values.Get("complaint"), Version: a.values.Get("version"),
 		Method: a.values.Get("method"), Direction: classifier.Direction(a.values.Get("direction")), Limit: foundRows,
+		ServedFirst: true,
 	}
 	if ref, err := topicindex.ParseRef(a.values.Get("like")); err == nil {
 		a.query.Like = &ref
@@ -148,7 +159,7 @@ func (a *asked) row(r *topicindex.Result) foundRow {
 	topic, ref := strconv.Itoa(r.Topic.Topic), topicindex.Ref{Model: r.Model, Version: r.Version, Topic: r.Topic.Topic}
 	row := foundRow{
 		Result: r, Name: prediction.TopicName(r.Label), Of: frame.ModelLabel(r.Model, r.Complaint),
-		Words: wrote(&r.Topic), Like: a.href("/topics", "q", "", "t", "", "like", name(ref)),
+		Words: wrote(&r.Topic), Served: notServed(r), Like: a.href("/topics", "q", "", "t", "", "like", name(ref)),
 	}
 	if n := len(r.Also); n > 0 {
 		row.Of += ", and " + wording.Count(n, "other")
@@ -157,7 +168,9 @@ func (a *asked) row(r *topicindex.Result) foundRow {
 	case r.Complaint == "": // a factor of a questionnaire
 		row.Href = "/questionnaires?" + url.Values{"name": {r.Model}, "factor": {topic}}.Encode() + "#loadings"
 	case r.Status == models.ChampionStatus:
-		row.Href = a.href("/topics", "model", r.Model, "t", topic)
+		row.Href = a.href("/topics", "model", r.Model, "t", topic, "beside", "")
+	default:
+		row.Href = a.href("/topics", "model", r.Model, "t", "", "beside", name(ref)) + "#beside"
 	}
 	return row
 }

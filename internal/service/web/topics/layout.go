@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -64,8 +65,10 @@ type cache struct {
 }
 
 type drawnTopics struct {
-	topics []classifier.Topic
-	places []place
+	topics  []classifier.Topic
+	places  []place
+	pushes  chart.Span          // of all words
+	holders map[string][]string // the topics that hold a term among the words that the page shows of them
 }
 
 // of returns the topics of a model of a set.
@@ -76,7 +79,16 @@ func (c *cache) of(set *scoring.Set, m *classifier.Model) *drawnTopics {
 		c.set, c.topics = set, map[*classifier.Model]*drawnTopics{}
 	}
 	if c.topics[m] == nil {
-		d := &drawnTopics{topics: m.Topics(keptWords)}
+		d := &drawnTopics{topics: m.Topics(keptWords), holders: map[string][]string{}}
+		pushes := []float64{0}
+		for i := range d.topics {
+			t := &d.topics[i]
+			for _, x := range heaviest(t) {
+				pushes = append(pushes, x.Weight*t.Coefficient)
+				d.holders[x.Term] = append(d.holders[x.Term], strconv.Itoa(t.Topic))
+			}
+		}
+		d.pushes = chart.Cover(pushes...)
 		if len(d.topics) > 0 {
 			d.places = layout(similarities(m.Parts().Topics), d.topics)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -58,15 +59,19 @@ type view struct {
 	Meant            []frame.Choice // words that may be meant, with their addresses
 	Remark           string         // why the search does not answer, "" if it does
 	Models           []frame.Choice
+	Weight           string // what topics and single words add to notes
+	Sorts            map[string]frame.Choice
 	Map              template.HTML
 	Chosen           *topicView
 	Moved            *movement // of the chosen topic; nil if the index does not know it
 	Like             string    // address of the topics like the chosen one
 	Found            *finding
+	Beside           *besideView
 	All              []topicView
 	CSV, JSON        string
 
-	hits *hits
+	hits   *hits
+	pushes chart.Span // of all words, which all bars share
 }
 
 type topicView struct {
@@ -74,6 +79,7 @@ type topicView struct {
 	Name, Wrote, Href string
 	Selected          bool
 	Words             []frame.BarRow
+	Adds              *drift.Added // to a note on average and at most; nil if unknown
 
 	hit   bool
 	place place
@@ -111,16 +117,22 @@ func (h *room) page(r *http.Request) http.Handler {
 		data.Models = append(data.Models, frame.Choice{Name: other, Label: label, Current: other == model})
 	}
 	h.search(r.Context(), data, a, model, version)
-	drawn := h.cache.of(set, m)
+	drawn, adds := h.cache.of(set, m), averages(set.About[model].Reference)
+	data.Weight, data.pushes = weight(adds), drawn.pushes
 	for i := range drawn.topics {
 		data.add(&drawn.topics[i], drawn.places[i], a)
+		if n := len(data.All); adds != nil && n > 0 && data.All[n-1].Topic == &drawn.topics[i] {
+			data.All[n-1].Adds = &adds[i]
+		}
 	}
-	slices.SortStableFunc(data.All, func(a, b topicView) int {
-		return cmp.Compare(math.Abs(b.Coefficient), math.Abs(a.Coefficient))
-	})
-	data.choose(q.Get("t"))
+	data.sort(a)
+	other := h.other(r.Context(), a)
+	data.choose(cmp.Or(q.Get("t"), h.counterpart(r.Context(), other, version)), drawn, a)
 	if data.Chosen != nil {
 		h.follow(r.Context(), data, a, topicindex.Ref{Model: model, Version: version, Topic: data.Chosen.Topic.Topic})
+		if other != nil {
+			data.compare(other, a)
+		}
 	}
 	v := h.view.View(data)
 	if a.long {
@@ -167,7 +179,21 @@ func (h *room) follow(ctx context.Context, data *view, a *asked, ref topicindex.
 	if err != nil && !errors.Is(err, topicindex.ErrQuery) { // a version that was just promoted is not in the index yet
 		h.unanswered(err)
 	}
-	data.Moved = newMovement(h.Frame, steps, ref)
+	data.Moved = newMovement(h.Frame, steps, ref, data.coefficients())
+	for i := range data.Moved.rows() {
+		if s := &data.Moved.Rows[i]; s.Version != ref.Version {
+			at := topicindex.Ref{Model: s.Model, Version: s.Version, Topic: s.Topic.Topic}
+			s.Href = a.href("/topics", "t", strconv.Itoa(ref.Topic), "beside", name(at)) + "#beside"
+		}
+	}
+}
+
+// coefficients returns those of all topics that are shown.
+func (data *view) coefficients() (all []float64) {
+	for i := range data.All {
+		all = append(all, data.All[i].Coefficient)
+	}
+	return all
 }
 
 // add adds a topic, unless it pushes in another direction than is asked for.
@@ -181,8 +207,8 @@ func (data *view) add(t *classifier.Topic, at place, a *asked) {
 	})
 }
 
-// choose chooses the topic asked for, else the best match, else the strongest, and draws the map.
-func (data *view) choose(wanted string) {
+// choose chooses the topic asked for, else the best match, else the first, and draws the map.
+func (data *view) choose(wanted string, drawn *drawnTopics, a *asked) {
 	wanted = cmp.Or(wanted, strconv.Itoa(data.hits.best))
 	for i := range data.All {
 		if v := &data.All[i]; data.Chosen == nil || strconv.Itoa(v.Topic.Topic) == wanted {
@@ -190,25 +216,34 @@ func (data *view) choose(wanted string) {
 		}
 	}
 	if data.Chosen != nil {
-		data.Chosen.Selected, data.Chosen.Words = true, words(data.Chosen.Topic)
+		data.Chosen.Selected, data.Chosen.Words = true, words(data.Chosen.Topic, drawn, a)
 	}
 	data.draw()
 }
 
-// words returns the words of a topic, with what each adds to the log-odds per unit of its own value.
-func words(t *classifier.Topic) []frame.BarRow {
+// heaviest returns the words of a topic that the page shows.
+func heaviest(t *classifier.Topic) []classifier.TopicTerm {
+	return t.Terms[:min(topicWords, len(t.Terms))]
+}
+
+// words returns the words of a topic, with what each adds to the log-odds per unit of its own value, and which topics
+// hold it.
+func words(t *classifier.Topic, of *drawnTopics, a *asked) []frame.BarRow {
 	var rows []frame.BarRow
-	for i := range t.Terms[:min(topicWords, len(t.Terms))] {
-		name, tag, wrote := prediction.TermName(&t.Terms[i])
-		push := t.Terms[i].Weight * t.Coefficient
+	for i := range heaviest(t) {
+		term := &t.Terms[i]
+		name, tag, wrote := prediction.TermName(term)
+		push := term.Weight * t.Coefficient
 		r := frame.NewBarRow(name, push, frame.Signed(push))
 		r.Tag, r.Denied = tag, tag == "denied"
+		r.Href = a.href("/topics", "q", name, "t", "", "beside", "")
+		r.In = strings.Join(of.holders[term.Term], " ")
 		if sub := strings.Join(wrote[:min(4, len(wrote))], ", "); sub != name {
 			r.Sub = sub
 		}
 		rows = append(rows, r)
 	}
-	frame.DrawBars("fa", rows)
+	frame.DrawBarsOn(of.pushes, "fa", rows)
 	return rows
 }
 
@@ -236,11 +271,11 @@ func (data *view) draw() {
 			class = "hit"
 		}
 		coefficient := frame.Signed(v.Coefficient)
-		name := v.Name + ", coefficient " + coefficient + ", " + frame.Share(v.Prevalence) + " of notes"
+		name := at.word + " " + coefficient + ": " + v.Name + ", " + frame.Share(v.Prevalence) + " of notes"
 		c.Link(class, v.Href, name, func() {
 			c.Dot(fill(v.Coefficient, most), chart.At(at.x, at.y), at.r)
-			c.Text("mid", chart.At(at.x, at.y+value), coefficient)
 			c.Text("mid", chart.At(at.x, at.y+word), at.word)
+			c.Text("mid", chart.At(at.x, at.y+value), coefficient)
 		})
 	}
 	data.Map = c.SVG()
@@ -265,11 +300,17 @@ func (h *room) csv(r *http.Request) http.Handler {
 		return missing
 	}
 	out := httpapi.NewCSV("topics.csv", "model", "version", "topic", "label", "coefficient", "prevalence",
-		"term", "surface", "status", "weight")
-	for _, t := range h.cache.of(set, m).topics {
+		"term", "surface", "status", "weight", "added_mean", "added_most")
+	adds := averages(set.About[model].Reference)
+	for i, t := range h.cache.of(set, m).topics {
+		mean, most := "", ""
+		if adds != nil {
+			mean, most = frame.Exact(adds[i].Sum), frame.Exact(adds[i].Most)
+		}
 		for _, x := range t.Terms {
 			out.Add(model, m.Info().Version, strconv.Itoa(t.Topic), t.Label, frame.Exact(t.Coefficient),
-				frame.Exact(t.Prevalence), x.Term, strings.Join(x.Surface, "|"), x.Status, frame.Exact(x.Weight))
+				frame.Exact(t.Prevalence), x.Term, strings.Join(x.Surface, "|"), x.Status, frame.Exact(x.Weight),
+				mean, most)
 		}
 	}
 	return out
@@ -288,10 +329,19 @@ type movement struct {
 
 type movedRow struct {
 	*topicindex.Step
-	Name, Similar string
+	Name, Similar, Href string
 }
 
-func newMovement(f *frame.Frame, steps []topicindex.Step, ref topicindex.Ref) *movement {
+// rows returns those of a movement, none of nil.
+func (m *movement) rows() []movedRow {
+	if m == nil {
+		return nil
+	}
+	return m.Rows
+}
+
+// newMovement returns how a topic moved, on the scale of these coefficients.
+func newMovement(f *frame.Frame, steps []topicindex.Step, ref topicindex.Ref, scale []float64) *movement {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -302,17 +352,17 @@ func newMovement(f *frame.Frame, steps []topicindex.Step, ref topicindex.Ref) *m
 	}
 	if n := len(steps) - 1; n > 0 {
 		m.Ago = wording.Count(n, "version") + " ago"
-		m.Chart = drawSteps(f, steps[max(0, len(steps)-movedSteps):])
+		m.Chart = drawSteps(f, steps[max(0, len(steps)-movedSteps):], scale)
 	}
 	for i := range slices.Backward(steps) {
 		s := &steps[i]
-		m.Rows = append(m.Rows, movedRow{s, prediction.TopicName(s.Label), wording.Short(s.Similarity, 2)})
+		m.Rows = append(m.Rows, movedRow{s, prediction.TopicName(s.Label), wording.Short(s.Similarity, 2), ""})
 	}
 	return m
 }
 
 // drawSteps draws two steps or more as dots, at equal distances.
-func drawSteps(f *frame.Frame, steps []topicindex.Step) *chart.Chart {
+func drawSteps(f *frame.Frame, steps []topicindex.Step, scale []float64) *chart.Chart {
 	last := len(steps) - 1
 	first, now := &steps[0], &steps[last]
 	c := &chart.Chart{
@@ -322,7 +372,7 @@ func drawSteps(f *frame.Frame, steps []topicindex.Step) *chart.Chart {
 			". The same facts are in the table below.",
 		X: chart.Span{To: float64(last)}.Pad(0.03),
 	}
-	values, line := []float64{0}, []chart.Point(nil)
+	values, line := append([]float64{0}, scale...), []chart.Point(nil)
 	for i := range steps {
 		values, line = append(values, steps[i].Coefficient), append(line, chart.At(float64(i), steps[i].Coefficient))
 	}

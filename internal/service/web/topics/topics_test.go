@@ -2,6 +2,7 @@ package topics
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/wardcast/wardcast/classifier"
 	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/classifier/drift"
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/scoring"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
@@ -24,6 +26,11 @@ func TestPage(t *testing.T) {
 	s := webtest.New(t)
 	store, _, set := webtest.Store(t)
 	served := set.Models[bundle.Other].Info().Version
+	versions, err := store.Versions(t.Context(), bundle.Other)
+	if err != nil || len(versions) != 2 || versions[0] != served {
+		t.Fatal(versions, err)
+	}
+	other := versions[1]
 	use := func() *scoring.Set { return set }
 	s.Serve(New(s.Page("/topics", "Topics"), use, webtest.Topics(t, store)))
 	long := strings.Repeat("x", 501)
@@ -57,6 +64,25 @@ func TestPage(t *testing.T) {
 		},
 		"no topic over versions": {Path: "/topics/history.csv?topic=x/1", Status: 404, Has: "There is no such topic."},
 		"no name of a topic":     {Path: "/topics/history.csv", Status: 404, Has: "There is no such topic."},
+		"not served": {
+			Path: "/topics?q=hip", Status: 200, Has: `<span class="st n">not served</span>`,
+		},
+		"a topic of another version": {
+			Path: "/topics?beside=_other/" + other + "/1", Status: 200,
+			Has: `<td class="num" data-value="2">&#43;2.00</td>`, // its coefficient
+		},
+		"a topic that is not there": {
+			Path: "/topics?beside=_other/x/1", Status: 200, Has: "Map of 1 topic", Lacks: "Beside it",
+		},
+		"what topics add is unknown": {Path: "/topics", Status: 200, Has: "How much topics add to a note is not known"},
+		"the interval is unknown":    {Path: "/topics", Status: 200, Has: "interval not known"},
+		"sorted": {
+			Path: "/topics?sort=share", Status: 200,
+			Has: `aria-sort="descending"><a href="/topics?sort=share#al">Share ↓</a>`,
+		},
+		"a word leads to its topics": {
+			Path: "/topics", Status: 200, Has: `<tr data-in="1"><th scope="row"><a href="/topics?q=hips">`,
+		},
 		"no match": {
 			Path: "/topics?q=%3Cu%3E", Status: 200, Has: "No topic of this model holds", Lacks: "<u>",
 		},
@@ -69,6 +95,93 @@ func TestPage(t *testing.T) {
 	})
 	if !strings.Contains(preparing.Log.String(), "the index of topics is being made") {
 		t.Errorf("the log does not say why: %s", preparing.Log.String())
+	}
+}
+
+// TestWeight: the page says whether topics or single words move notes more, and by how much.
+func TestWeight(t *testing.T) {
+	t.Parallel()
+	r := &drift.Reference{Topics: []float64{3, 1}, Added: []drift.Added{{Sum: 0.08, Most: 0.05}, {}, {}}}
+	r.Added[1], r.Added[2] = r.Added[0], drift.Added{Sum: 4.4, Most: 2.5}
+	adds := averages(r)
+	for want, adds := range map[string][]drift.Added{
+		"In the training notes all topics together moved the log-odds by 0.02 on average and 0.05 at most, less than " +
+			"the single words: look at these first. They moved it by 1.10 on average and 2.50 at most.": adds,
+		"In the training notes all topics together moved the log-odds by 1.10 on average and 2.50 at most, more than " +
+			"the single words, which moved it by 0.02 on average and 0.05 at most.": {adds[0], adds[2], adds[1]},
+		"In the training notes all topics together moved the log-odds by 0.02 on average and 0.05 at most. The model " +
+			"has no single words beside them.": {adds[0], adds[1], {}},
+		"How much topics add to a note is not known: the training of this version did not measure it.": averages(
+			&drift.Reference{}),
+	} {
+		if got := weight(adds); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if r.Added[0].Sum != 0.08 {
+		t.Error("the reference itself has changed")
+	}
+}
+
+// TestSort: topics stand by what the address names, the largest first, those without it last.
+func TestSort(t *testing.T) {
+	t.Parallel()
+	some := 0.25
+	data := &view{All: []topicView{
+		{Topic: &classifier.Topic{Topic: 1, Coefficient: -3}, Adds: &drift.Added{Sum: 1, Most: 9}},
+		{Topic: &classifier.Topic{Topic: 2, Coefficient: 2, Prevalence: &some}, Adds: &drift.Added{Sum: 2, Most: 3}},
+		{Topic: &classifier.Topic{Topic: 3, Coefficient: 1}},
+	}}
+	for name, want := range map[string]string{
+		"": "123", "coefficient": "123", "topic": "123", "average": "213", "most": "123", "share": "213", "x": "123",
+	} {
+		data.sort(newAsked(map[string][]string{"sort": {"topic"}}))
+		data.sort(newAsked(map[string][]string{"sort": {name}}))
+		got := ""
+		for _, v := range data.All {
+			got += strconv.Itoa(v.Topic.Topic)
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestOneScale: a word that pushes half as much has a bar of half the length, in another topic and in another version.
+func TestOneScale(t *testing.T) {
+	t.Parallel()
+	topic := func(number int, coefficient float64) classifier.Topic {
+		return classifier.Topic{Topic: number, Coefficient: coefficient, Terms: []classifier.TopicTerm{
+			{Term: "hip", Weight: 1}, {Term: "pain", Weight: 0.5},
+		}}
+	}
+	strong, weak := topic(1, 2), topic(2, 1)
+	of := &drawnTopics{pushes: chart.Span{To: 2}}
+	if a, b := words(&strong, of, newAsked(nil))[1].Bar, words(&weak, of, newAsked(nil))[0].Bar; a != b || a == "" {
+		t.Errorf("two words that push alike have the bars %s and %s", a, b)
+	}
+	data := &view{pushes: of.pushes, Chosen: &topicView{Topic: &strong}}
+	twice := &topicindex.Result{Topic: topic(7, 4)}
+	twice.Terms = twice.Terms[:1]
+	data.compare(twice, newAsked(nil))
+	hip, pain := data.Beside.Words[0], data.Beside.Words[1]
+	if hip.This.Value != "+2.00" || hip.That.Value != "+4.00" || pain.That.Value != "–" ||
+		hip.This.Bar == words(&strong, of, newAsked(nil))[0].Bar || pain.This.Bar == hip.This.Bar {
+		t.Errorf("%+v", data.Beside.Words)
+	}
+}
+
+// TestMapNames: the name of a circle holds what is seen in it.
+func TestMapNames(t *testing.T) {
+	t.Parallel()
+	one := classifier.Topic{Topic: 1, Label: "hip, fall", Coefficient: -0.5}
+	data := &view{hits: &hits{}}
+	data.add(&one, place{x: 50, y: 50, r: 40, word: "hip", inside: true}, newAsked(nil))
+	data.draw()
+	if want := `aria-label="hip −0.50: hip · fall, unknown of notes"`; !strings.Contains(string(data.Map), want) ||
+		!strings.Contains(string(data.Map), ">hip</text>") || strings.Index(string(data.Map), ">hip<") >
+		strings.Index(string(data.Map), ">−0.50<") {
+		t.Errorf("%s, want %s", data.Map, want)
 	}
 }
 
@@ -111,7 +224,7 @@ func TestMovement(t *testing.T) {
 	t.Parallel()
 	ref := topicindex.Ref{Model: "fall", Version: "v", Topic: 3}
 	f := webtest.New(t).Page("/topics", "Topics").Frame
-	if m := newMovement(f, nil, ref); m != nil {
+	if m := newMovement(f, nil, ref, nil); m != nil {
 		t.Errorf("without steps: %+v", m)
 	}
 	var steps []topicindex.Step
@@ -120,10 +233,10 @@ func TestMovement(t *testing.T) {
 		s.CreatedAt, s.Coefficient = time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC), float64(i-9)/4
 		steps = append(steps, s)
 	}
-	if m := newMovement(f, steps[:1], ref); m.Chart != nil || m.Ago != "in this version" || len(m.Rows) != 1 {
+	if m := newMovement(f, steps[:1], ref, nil); m.Chart != nil || m.Ago != "in this version" || len(m.Rows) != 1 {
 		t.Errorf("a single step: %+v", m)
 	}
-	m := newMovement(f, steps, ref)
+	m := newMovement(f, steps, ref, nil)
 	var dots []chart.Part
 	for _, p := range m.Chart.Parts {
 		if p.Radius > 0 {

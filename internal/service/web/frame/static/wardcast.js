@@ -364,6 +364,16 @@
     }, 60000);
   }
 
+  // A word lights the topics that hold it, and a topic its words.
+  const words = $$("tr[data-in]"), topics = $$(".map a,[aria-labelledby=al] tbody a");
+  const number = a => new URLSearchParams(a.getAttribute("href").split("?")[1]).get("t"), whole = a => a.closest("tr") || a;
+  const light = ({ type, target }) => {
+    const on = type === "mouseover" || type === "focusin", word = on && words.find(r => r.contains(target)), topic = on && topics.find(a => whole(a).contains(target));
+    words.forEach(r => r.classList.toggle("lit", !!topic && r.dataset.in.split(" ").includes(number(topic))));
+    topics.forEach(a => whole(a).classList.toggle("lit", !!word && word.dataset.in.split(" ").includes(number(a))));
+  };
+  if (words.length) ["mouseover", "mouseout", "focusin", "focusout"].forEach(type => document.addEventListener(type, light));
+
   const find = $("#q");
   if (find) document.addEventListener("keydown", e => { if (e.key === "/" && !e.target.closest("input,textarea,select")) { e.preventDefault(); find.focus(); } });
   document.addEventListener("change", e => { if (e.target.matches("select[data-submit]")) e.target.form.requestSubmit(); });
