@@ -286,6 +286,9 @@ func (m *Model) Parts() Parts {
 // Info returns the model's name, version, method and hash.
 func (m *Model) Info() msg.Model { return m.parts.Info }
 
+// Calibration returns the map from log-odds to probability. It must not be changed.
+func (m *Model) Calibration() *bundle.Calibration { return &m.parts.Calibration }
+
 // Classes returns the names of the outcomes, the reference first; nil for a yes/no model.
 func (m *Model) Classes() []string { return m.parts.Classes }
 

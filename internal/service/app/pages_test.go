@@ -479,8 +479,18 @@ func (b *browser) sums(p *msg.Prediction) {
 	for _, e := range p.Evidence {
 		add(e.Contribution)
 	}
-	for _, a := range p.Aux {
-		add(a.Contribution)
+	without, absent := 0.0, 0 // what is not given is one row behind the others
+	for i := range p.Aux {
+		a := &p.Aux[i]
+		_, number := a.Value.Number()
+		if text, _ := a.Value.Text(); number || text != "" {
+			add(a.Contribution)
+		} else {
+			without, absent = without+a.Contribution, absent+1
+		}
+	}
+	if absent > 0 {
+		add(without)
 	}
 	add(p.Logit)
 	got := strings.Split(b.is(`[...document.querySelectorAll("#why `+

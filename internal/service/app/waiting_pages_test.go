@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,9 +46,10 @@ func arrived(t *testing.T, i, minutes int, change ...func(*msg.Note)) *kgo.Recor
 	return record(n)
 }
 
-// sampled clicks rows at random while answers take up to 300 ms, and every sixth fails, and looks at each frame whether
-// the highlighted row and the explanation are of one patient. It returns what was wrong, and how many frames it saw.
-const sampled = `(async () => {
+// sampled clicks rows at random, so many times, while answers take up to 3 s, most of them little, and every sixth is
+// cut: before the server is asked, behind its answer, or in the middle of it. It looks at each frame whether the
+// highlighted row and the explanation are of one patient, and returns what was wrong, and whether it saw many frames.
+const sampled = `(async clicks => {
 	const links = () => [...document.querySelectorAll("a[data-row]")].filter(a => a.offsetParent),
 		why = () => document.querySelector("#why");
 	const pause = ms => new Promise(r => setTimeout(r, ms)), honest = window.fetch, wrong = new Set();
@@ -65,19 +67,22 @@ const sampled = `(async () => {
 	};
 	look();
 	window.fetch = async (...a) => {
-		const late = random() * 300, fails = random() < .16;
+		const late = 3000 * random() ** 4, cut = Math.floor(random() * 18);
+		if (cut === 0) throw new TypeError("cut");
 		const r = await honest(...a);
 		await pause(late);
-		if (fails) throw new TypeError("cut");
+		if (cut === 1) throw new TypeError("cut");
+		if (cut === 2) r.text = () => Promise.reject(new TypeError("cut"));
 		return r;
 	};
 	let last;
-	for (let i = 0; i < 120; i++) {
+	for (let i = 0; i < clicks; i++) {
 		last = links()[Math.floor(random() * links().length)];
 		last.click();
 		if (why().dataset.row || why().querySelector("table") || !why().textContent.includes("Loading"))
 			wrong.add("the explanation before stays while another is loaded");
 		await pause(random() < .3 ? 0 : random() * 120);
+		for (let j = random() < .1 ? 0 : 60; j < 60 && why().textContent.includes("Loading"); j++) await pause(50);
 	}
 	window.fetch = () => Promise.reject(new TypeError("cut"));
 	links()[3].click();
@@ -95,7 +100,7 @@ const sampled = `(async () => {
 		wrong.add("after a failure another try shows another row");
 	going = false;
 	return [...wrong].join("; ") + "|" + (frames > 100);
-})()`
+})`
 
 // TestWrongPatient: at no frame does a page name one patient in its list and another in its explanation; while one is
 // loaded there is none; a failure says so; and who has left the list is said to have left.
@@ -109,12 +114,30 @@ func TestWrongPatient(t *testing.T) {
 	}
 	c.send(all...)
 	c.answers(40)
+	clicks := 60
+	if os.Getenv("WARDCAST_LONG") != "" {
+		clicks = 500
+	}
 	for _, path := range []string{"/waiting", "/live"} {
 		b.await("forty patients on "+path, func() bool {
 			b.open(path)
 			return b.is(`document.querySelectorAll("a[data-row]").length`) == "40"
 		})
-		said, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](sampled, chromedp.EvalAwaitPromise))
+		more := sync.WaitGroup{}
+		if path == "/live" { // the list moves meanwhile
+			more.Go(func() {
+				tick := time.Tick(500 * time.Millisecond)
+				for i := range 8 {
+					r := arrived(t, 60+i, 1)
+					r.Topic = c.input
+					c.Produce(t.Context(), r, nil)
+					<-tick
+				}
+			})
+		}
+		said, err := chromedp.Run(b.ctx,
+			chromedp.Evaluate[string](fmt.Sprintf("%s(%d)", sampled, clicks), chromedp.EvalAwaitPromise))
+		more.Wait()
 		if err != nil || said != "|true" {
 			t.Errorf("%s: %q (%v), want nothing wrong and many frames", path, said, err)
 		}

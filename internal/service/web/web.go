@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/classifier"
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/health"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/scoring"
@@ -78,6 +79,12 @@ func Routes(o Options) ([]httpapi.Route, func(httpapi.Problem) http.Handler) {
 		Generation: func() string { return o.Set().Generation },
 		Zone:       o.Zone,
 		Logger:     o.Logger,
+		Calibration: func(model, version string) *bundle.Calibration {
+			if m := o.Set().Models[model]; m != nil && m.Info().Version == version {
+				return m.Calibration()
+			}
+			return nil
+		},
 	})
 	routes := []httpapi.Route{f.Static(), f.LogOut()}
 	for _, p := range Pages() {

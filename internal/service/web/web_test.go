@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/health"
@@ -87,6 +88,7 @@ func (unready) Waiting(context.Context) (*waitlist.List, error) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.feed.Publish(webtest.Note().AppendJSON(nil), webtest.Prediction().AppendJSON(nil))
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "pages.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +109,9 @@ func TestPages(t *testing.T) {
 			if strings.Count(body, link+current+">"+other.Title+"</a>") != 2 {
 				t.Errorf("the top bar and the menu of %s lack %s", p.Path, other.Title)
 			}
+		}
+		if strings.Contains(webtest.Plain(body), bundle.Other) {
+			t.Errorf("%s names the model of all complaints %s", p.Path, bundle.Other)
 		}
 		if status, _, _ := s.Ask("", p.Path, nil); status != http.StatusUnauthorized {
 			t.Errorf("%s without a token: %d", p.Path, status)

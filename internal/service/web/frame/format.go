@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +18,32 @@ import (
 // functions are those of templates, by the names of ours.
 func (f *Frame) functions() template.FuncMap {
 	return template.FuncMap{
-		"capital": func(v any) string { return Capital(fmt.Sprint(v)) },
-		"hundred": func(v float64, decimals int) string { return wording.Short(100*v, decimals) },
-		"clock":   f.Clock, "count": wording.Count, "day": f.Day, "exact": Exact, "fixed": Fixed,
+		"calibrated": f.calibrated,
+		"capital":    func(v any) string { return Capital(fmt.Sprint(v)) },
+		"hundred":    func(v float64, decimals int) string { return wording.Short(100*v, decimals) },
+		"clock":      f.Clock, "count": wording.Count, "day": f.Day, "exact": Exact, "fixed": Fixed,
 		"grouped": func(v any) string { return Grouped(int(value(v))) },
 		"percent": Percent, "share": Share, "short": wording.Short, "signed": Signed, "stamp": f.Stamp,
 	}
+}
+
+// calibrated says how a model of these made a probability of log-odds, with the numbers of its formula.
+func (f *Frame) calibrated(m msg.Model, logit float64) string {
+	var c *bundle.Calibration
+	if f.Calibration != nil {
+		c = f.Calibration(m.Name, m.Version)
+	}
+	switch {
+	case c == nil:
+		return "after calibration"
+	case c.Kind == bundle.Platt:
+		return fmt.Sprintf("after calibration: 1 / (1 + e^−z), z = %s × (%s) + (%s) = %s", wording.Fixed(c.Slope, 2),
+			Signed(logit), Signed(c.Intercept), Signed(c.Slope*logit+c.Intercept))
+	}
+	to, _ := slices.BinarySearch(c.Logits, logit)
+	from, to := max(0, to-1), min(to, len(c.Logits)-1)
+	return fmt.Sprintf("after calibration: on the line from %s (%s %%) to %s (%s %%)", Signed(c.Logits[from]),
+		Percent(c.Probabilities[from]), Signed(c.Logits[to]), Percent(c.Probabilities[to]))
 }
 
 // Exact returns a float64, or one pointed at, as messages print it; "" if it is not finite or not known.

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/chart"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/wording"
@@ -44,7 +45,9 @@ type Options struct {
 	State      func() State
 	Generation func() string  // in use
 	Zone       *time.Location // of all times; nil is UTC
-	Logger     *slog.Logger
+	// Calibration returns that of a version of a model, nil if it is not in use; nil knows none.
+	Calibration func(model, version string) *bundle.Calibration
+	Logger      *slog.Logger
 }
 
 // State is what the top bar says.

@@ -1,6 +1,7 @@
 package frame_test
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/wardcast/wardcast/classifier/bundle"
+	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
@@ -104,5 +107,30 @@ func TestZone(t *testing.T) {
 	if want := "20 Nov 2026 22:05, 20 Nov 2026, 22:05"; !strings.Contains(body, want) ||
 		strings.Count(body, "New York") != 1 || !strings.Contains(body, `data-zone="America/New_York"`) {
 		t.Errorf("want %q and the zone once:\n%s", want, body)
+	}
+}
+
+// TestCalibrated: the step from log-odds to the probability shows the numbers of its formula.
+func TestCalibrated(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]*bundle.Calibration{
+		"after calibration: 1 / (1 + e^−z), z = 0.90 × (+2.00) + (−0.30) = +1.50": {
+			Kind: bundle.Platt, Slope: 0.9, Intercept: -0.3,
+		},
+		"after calibration: on the line from +1.00 (60 %) to +3.00 (90 %)": {
+			Kind: bundle.Isotonic, Logits: []float64{-1, 1, 3}, Probabilities: []float64{0.2, 0.6, 0.9},
+		},
+		"after calibration: on the line from +1.00 (60 %) to +1.00 (60 %)": {
+			Kind: bundle.Isotonic, Logits: []float64{-1, 1}, Probabilities: []float64{0.2, 0.6},
+		},
+		"after calibration": nil,
+	} {
+		p := frame.New(frame.Options{
+			Calibration: func(string, string) *bundle.Calibration { return c },
+		}).Add("/", "x")
+		got := string(p.Template(`{{define "page"}}{{calibrated .M 2.0}}{{end}}`).Part("page", struct{ M msg.Model }{}))
+		if got = html.UnescapeString(got); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -35,6 +35,11 @@ func TestPage(t *testing.T) {
 	has("/live?row=99", "no longer kept")
 	feed.Publish(nil, []byte("{"))
 	has("/live", "Prediction cannot be read")
+	near, long := webtest.Prediction(), webtest.Note()
+	near.Probability, long.Text = 0.55, strings.Repeat("hip pain ", 100)
+	feed.Publish(long.AppendJSON(nil), near.AppendJSON(nil))
+	has("/live", "within 10 points of the threshold, 50 %")
+	has("/live", `</p><span class="s">more</span>`)
 	for i := range kept {
 		p := webtest.Prediction()
 		p.Complaint = fmt.Sprintf("Complaint %d", i)

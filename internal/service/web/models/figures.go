@@ -257,8 +257,10 @@ type spark struct {
 	Chart       template.HTML
 }
 
-// sparks draws how the figures of the manifests changed, each on a scale of its own.
+// sparks draws how the figures of the manifests changed, all on one scale.
 func sparks(versions []version) (all []spark) {
+	var lines [][]chart.Point
+	values := []float64{0, 1}
 	for _, of := range []struct {
 		name string
 		get  func(version) *float64
@@ -279,13 +281,18 @@ func sparks(versions []version) (all []spark) {
 		if len(known) == 0 {
 			continue
 		}
+		all = append(all, spark{Name: of.name, First: known[0], Last: known[len(known)-1]})
+		lines, values = append(lines, line[:last+1]), append(values, known...)
+	}
+	for i, line := range lines {
 		c := &chart.Chart{
 			Class: "spark", Width: 160, Height: 36, Left: 5, Right: 5, Top: 5, Bottom: 5,
-			X: chart.Span{To: float64(len(versions) - 1)}, Y: chart.Cover(known...),
+			X: chart.Span{To: float64(len(versions) - 1)}, Y: chart.Cover(values...),
 		}
+		c.Line("ax", chart.At(0, 0), chart.At(c.X.To, 0))
 		c.Line("med", line...)
-		c.Dot("pt", line[last], 3.5)
-		all = append(all, spark{Name: of.name, First: known[0], Last: known[len(known)-1], Chart: c.SVG()})
+		c.Dot("pt", line[len(line)-1], 3.5)
+		all[i].Chart = c.SVG()
 	}
 	return all
 }

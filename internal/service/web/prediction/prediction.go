@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type Row struct {
 	At       time.Time
 	P        Probability
 	Segments []mark // the note, if it may be shown
+	Opening  []mark // its beginning, if it is too long for a list
 	Words    []mark // else the words that moved the prediction, by size
 	Vitals   []vital
 	Warnings []string
@@ -73,6 +75,34 @@ func (r *Row) Kind() string {
 	return strings.Join(kinds, " ")
 }
 
+// Said is the probability as it is read out.
+func (r *Row) Said() string {
+	if r.P.None {
+		return "not predicted"
+	}
+	return frame.Percent(r.P.Value) + " percent"
+}
+
+// A note of more letters than longNote takes more than four lines of a list; mostOpening of them are in the page.
+const longNote, mostOpening = 300, 600
+
+// opening returns the beginning of a note that is too long for a list, nil for one that is not.
+func opening(segments []mark) (list []mark) {
+	letters := 0
+	for _, m := range segments {
+		text := []rune(m.Text)
+		if letters < mostOpening {
+			m.Text = string(text[:min(len(text), mostOpening-letters)])
+			list = append(list, m)
+		}
+		letters += len(text)
+	}
+	if letters <= longNote {
+		return nil
+	}
+	return list
+}
+
 func newProbability(p *msg.Prediction) Probability {
 	out := Probability{
 		None: p.Abstained, Admit: !p.Abstained && p.Decision == msg.Admit, Word: "Likely discharge",
@@ -99,10 +129,11 @@ func (p Probability) Tick() string { return fmt.Sprintf("%.1f", 100*p.Threshold)
 func NewRow(p *msg.Prediction, note *msg.Note) *Row {
 	r := &Row{
 		Title: cmp.Or(p.Complaint, "Complaint not given"), P: newProbability(p),
-		Model: p.Model.Name + " · " + p.Model.Version, Why: newWhy(p, note),
+		Model: frame.ModelLabel(p.Model.Name, "") + " · " + p.Model.Version, Why: newWhy(p, note),
 	}
 	if note != nil {
 		r.Segments = segments(note.Text, p.Evidence)
+		r.Opening = opening(r.Segments)
 	}
 	for i := range p.Evidence {
 		if e := &p.Evidence[i]; e.Text != "" && step(e.Contribution) > 0 {
@@ -288,18 +319,23 @@ type Why struct {
 	Outcome                 string // which outcome the tables are about, if there are several
 	Places, Patient, Topics []frame.BarRow
 	Sum, Logit, Exact       string
+	Model                   msg.Model
+	LogOdds                 float64
 	Calibrated              bool // the probability is not that of the log-odds
 }
 
 const unnamed = "a word not shown" // stands for words of the note that may not be shown
 
 func newWhy(p *msg.Prediction, note *msg.Note) Why {
-	w := Why{P: newProbability(p), Logit: frame.Signed(p.Logit), Exact: frame.Exact(p.Logit)}
+	w := Why{
+		P: newProbability(p), Logit: frame.Signed(p.Logit), Exact: frame.Exact(p.Logit), Model: p.Model, LogOdds: p.Logit,
+	}
 	var runes []rune
 	if note != nil {
 		runes = []rune(note.Text)
 	}
-	var words, patient float64
+	var words, patient, without float64
+	var absent []string // the names of what is not given, which add without
 	for i := range p.Evidence {
 		e := &p.Evidence[i]
 		r := bar(e.Text, e.Contribution)
@@ -317,7 +353,20 @@ func newWhy(p *msg.Prediction, note *msg.Note) Why {
 		w.Places, words = append(w.Places, r), words+e.Contribution
 	}
 	for _, a := range p.Aux {
-		w.Patient, patient = append(w.Patient, bar(auxName(&a), a.Contribution)), patient+a.Contribution
+		name, given := auxName(&a)
+		if patient += a.Contribution; given {
+			w.Patient = append(w.Patient, bar(name, a.Contribution))
+		} else {
+			absent, without = append(absent, name), without+a.Contribution
+		}
+	}
+	switch n := len(absent); {
+	case n == 1:
+		w.Patient = append(w.Patient, bar(absent[0]+" not given", without))
+	case n > 1:
+		r := bar(strconv.Itoa(n)+" not given", without)
+		r.Sub = strings.Join(absent, ", ")
+		w.Patient = append(w.Patient, r)
 	}
 	frame.DrawBars("fa", w.Places, w.Patient)
 	for _, t := range p.Topics {
@@ -343,13 +392,14 @@ func newWhy(p *msg.Prediction, note *msg.Note) Why {
 
 func bar(name string, v float64) frame.BarRow { return frame.NewBarRow(name, v, frame.Signed(v)) }
 
-func auxName(a *msg.Aux) string {
+// auxName returns the name of what is known of a patient, with its value if it is given.
+func auxName(a *msg.Aux) (name string, given bool) {
 	name, suffix := fieldName(a.Name)
 	if v, ok := a.Value.Number(); ok {
-		return name + " " + wording.Short(v, 1) + suffix
+		return name + " " + wording.Short(v, 1) + suffix, true
 	}
 	if v, ok := a.Value.Text(); ok && v != "" {
-		return name + " " + v
+		return name + " " + v, true
 	}
-	return name + " not given"
+	return name, false
 }

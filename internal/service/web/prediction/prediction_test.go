@@ -54,3 +54,56 @@ func TestSegments(t *testing.T) {
 		}
 	}
 }
+
+// TestNotGiven: what is not known of a patient is one row, whose number sums what its absence adds.
+func TestNotGiven(t *testing.T) {
+	t.Parallel()
+	p := webtest.Prediction()
+	p.Aux = []msg.Aux{
+		{Name: "age", Contribution: 0.5},
+		{Name: "vitals.hr", Value: msg.Number(90), Contribution: 1},
+		{Name: "sex", Contribution: -0.25},
+		{Name: "fields.pain", Contribution: 0.125},
+	}
+	rows := newWhy(p, nil).Patient
+	if len(rows) != 2 || rows[0].Name != "Heart rate 90" || rows[1].Name != "3 not given" ||
+		rows[1].Exact != "0.375" || !strings.HasPrefix(rows[1].Sub, "Age, Sex, ") {
+		t.Errorf("%+v", rows)
+	}
+	p.Aux = p.Aux[:1]
+	if rows := newWhy(p, nil).Patient; len(rows) != 1 || rows[0].Name != "Age not given" {
+		t.Errorf("one is not given: %+v", rows)
+	}
+}
+
+// TestOpening: a list shows the beginning of a long note, with its marks, and all of a short one.
+func TestOpening(t *testing.T) {
+	t.Parallel()
+	p, note := webtest.Prediction(), webtest.Note()
+	if list := NewRow(p, note).Opening; list != nil {
+		t.Errorf("a short note is cut: %v", list)
+	}
+	note.Text = strings.Repeat("é", 10_000)
+	shown, marked := "", 0
+	for _, m := range NewRow(p, note).Opening {
+		if shown += m.Text; m.Class != "" {
+			marked++
+		}
+	}
+	if shown != strings.Repeat("é", mostOpening) || marked == 0 {
+		t.Errorf("%d letters of a long note, %d marks", len([]rune(shown)), marked)
+	}
+}
+
+// TestSaid: a row's link is named with its probability, and the model of all complaints is called so.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	p := webtest.Prediction()
+	r := NewRow(p, nil)
+	if r.Said() != "80 percent" || r.Model != "All complaints · 2026-11-20T02-00-00Z-3f9c1a" {
+		t.Errorf("%q by %q", r.Said(), r.Model)
+	}
+	if p.Abstained = true; NewRow(p, nil).Said() != "not predicted" {
+		t.Error(NewRow(p, nil).Said())
+	}
+}

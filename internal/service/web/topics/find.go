@@ -142,7 +142,7 @@ func (h *room) find(ctx context.Context, a *asked) (*finding, error) {
 	}
 	api := []string{"t", "", "model", "", "limit", strconv.Itoa(topicindex.MaxLimit)}
 	if a.query.Like != nil {
-		f.Heading = "Topics like " + strconv.Itoa(a.query.Like.Topic) + " of " + a.query.Like.Model
+		f.Heading = "Topics like " + strconv.Itoa(a.query.Like.Topic) + " of " + frame.ModelLabel(a.query.Like.Model, "")
 		api = append(api, "q", "")
 	}
 	f.JSON = a.href("/v1/topics/search", api...)

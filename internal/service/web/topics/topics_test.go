@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 			Path: "/topics/found.csv?q=" + long, Status: 400, Has: "is too long", Lacks: "xxx",
 		},
 		"did you mean":        {Path: "/topics?q=hipp", Status: 200, Has: `<a href="/topics?q=hip">hip</a>`},
-		"topics like one":     {Path: "/topics?like=_other/1", Status: 200, Has: "Topics like 1 of _other"},
+		"topics like one":     {Path: "/topics?like=_other/1", Status: 200, Has: "Topics like 1 of All complaints"},
 		"topics like none":    {Path: "/topics?like=nobody/1", Status: 200, Has: "There is no such topic."},
 		"found topics as CSV": {Path: "/topics/found.csv?q=hip", Status: 200, Has: "_other,", Lacks: "<"},
 		"a topic over versions as CSV": {

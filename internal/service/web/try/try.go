@@ -31,6 +31,9 @@ var html string
 
 const maxForm = 256 << 10
 
+// A temperature between these is no patient's in degrees Celsius, but may be one in Fahrenheit.
+const leastFahrenheit, mostFahrenheit = 80, 115
+
 type room struct {
 	set     func() *scoring.Set
 	explain classifier.Options
@@ -240,6 +243,10 @@ func (data *view) note() *msg.Note {
 			n.Fields.Set(strings.TrimPrefix(f.Name, msg.FieldsField+"."), v)
 		case f.of != "":
 			*n.Number(f.of), err = number(strings.Replace(text, ",", ".", 1))
+			if v := n.Number(f.of).Value; f.of == "vitals.temp_c" && v >= leastFahrenheit && v <= mostFahrenheit {
+				data.Errors[f.Name] = "Is that Fahrenheit? In degrees Celsius it is " + wording.Fixed((v-32)/1.8, 1) + "."
+				f.Error = data.Errors[f.Name]
+			}
 		case f.Name == "bp":
 			f.want = "two numbers, such as 138/74"
 			high, low, _ := strings.Cut(text, "/")

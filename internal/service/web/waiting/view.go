@@ -237,10 +237,7 @@ func (h *room) part(v *waitlist.Visit) *part {
 	r, _ := newRow(v)
 	p = &part{
 		Chance: h.view.Part("chance", r), Moved: h.view.Part("moved", r), Title: r.Title, Person: r.Person,
-		Said: "not predicted",
-	}
-	if !r.P.None {
-		p.Said = frame.Percent(r.P.Value) + " percent"
+		Said: r.Said(),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -60,7 +60,13 @@
     if (!(answer.headers.get("content-type") || "").startsWith("text/html")) throw new Error("no page");
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   };
-  // swap replaces the elements of these ids by those of another page of ours.
+  // told takes the state from another page of ours.
+  const told = page => {
+    const conn = page.getElementById("conn");
+    if (!conn) throw new Error("another page");
+    state({ ready: !conn.classList.contains("off"), text: $("span", conn).textContent.replace(/^· /, "") });
+  };
+  // swap replaces the elements of these ids by those of another page of ours. It is false if the server does not answer.
   let asked = 0;
   const swap = async (ids, url, options) => {
     const turn = ++asked, targets = ids.map(id => document.getElementById(id));
@@ -70,7 +76,8 @@
       if (turn !== asked) return;
       ids.forEach((id, i) => { const next = page.getElementById(id); if (next) targets[i].replaceWith(next); });
       ages();
-    } catch { if (turn === asked) { targets.forEach(t => t.removeAttribute("aria-busy")); lost(); } }
+      return true;
+    } catch { if (turn === asked) { targets.forEach(t => t.removeAttribute("aria-busy")); lost(); return false; } }
   };
 
   // A list with the explanation of one of its rows beside it. The two never name different patients: the explanation
@@ -135,7 +142,7 @@
         why().replaceWith(next);
         ages();
         check();
-        if (focus) why().focus();
+        if (focus) { why().focus(); $("#news").textContent = "The explanation has the focus: " + link.textContent + "."; }
       } catch { if (mine === turn && !quiet) say("The explanation could not be loaded: the server did not answer.", link); }
     };
     document.addEventListener("click", e => {
@@ -159,7 +166,8 @@
 
   function live() {
     const held = document.createElement("ol"), waiting = $("#fresh"), explained = explaining(() => feed), pause = $("#pause"), news = $("#news");
-    let paused = false, source, timer, refilling, filter = "all", complaint = "", opened = 0, said = Date.now(), unsaid = [0, 0];
+    const stopped = $("#paused"), me = Math.random() + "", shared = window.localStorage;
+    let paused = false, slot, source, timer, refilling, filter = "all", complaint = "", opened = 0, said = Date.now(), unsaid = [0, 0];
     const rows = () => $$("li[data-kind]", feed), size = item => Number(item.dataset.more || 1);
     const count = () => {
       const all = rows(), of = kind => all.filter(r => r.dataset.kind.split(" ").includes(kind)).length;
@@ -197,7 +205,7 @@
     };
     const take = html => {
       const list = new DOMParser().parseFromString("<ol>" + html + "</ol>", "text/html");
-      const fresh = $$("li", list).filter(r => !r.dataset.kind || !$(`[data-row="${$("a", r).dataset.row}"]`, feed));
+      const fresh = $$("li", list).filter(r => !r.dataset.kind || ![feed, held].some(l => $(`[data-row="${$("a", r).dataset.row}"]`, l)));
       if ($(".more", list)) { clearTimeout(refilling); refilling = setTimeout(refill, 3000 + 5000 * Math.random()); }
       held.prepend(...fresh);
       $$("li", held).slice(60).forEach(r => r.remove());
@@ -219,11 +227,34 @@
         flush();
       } catch { /* the stream says that the connection is lost */ }
     };
+    // A browser has six connections to a host, for all its tabs: four of them may stream, the others ask again and again.
+    const claim = () => {
+      const name = n => "wardcast.stream." + n, mine = n => { const [who, at] = (shared.getItem(name(n)) || "").split(" "); return who === me || !(Date.now() - at < 5000); };
+      slot = document.hidden ? undefined : [0, 1, 2, 3].map(name).find((_, n) => mine(n));
+      if (slot) shared.setItem(slot, me + " " + Date.now());
+      return slot;
+    };
+    const close = () => {
+      if (source) source.close();
+      source = null;
+      if (slot) shared.removeItem(slot);
+      slot = undefined;
+    };
+    const ask = async () => {
+      try {
+        const page = await load("/live", { signal: AbortSignal.timeout(patience) }), next = page.getElementById("feed");
+        told(page);
+        if (next.dataset.last.split("-")[0] !== feed.dataset.last.split("-")[0]) { feed.replaceChildren(); held.replaceChildren(); }
+        feed.dataset.last = next.dataset.last;
+        take(next.innerHTML);
+      } catch { lost(); }
+    };
     const open = () => {
       clearTimeout(timer);
-      if (source) source.close();
+      close();
       if (document.hidden) return;
       opened = Date.now();
+      if (!claim()) { ask(); timer = setTimeout(open, 3000); return; }
       source = new EventSource("/live/feed?after=" + encodeURIComponent(feed.dataset.last));
       source.addEventListener("rows", e => { heard = Date.now(); feed.dataset.last = e.lastEventId; take(e.data); });
       source.addEventListener("fresh", () => { feed.replaceChildren(); held.replaceChildren(); });
@@ -234,7 +265,8 @@
       };
     };
     $$(".js").forEach(e => { e.hidden = false; });
-    pause.onclick = () => { paused = !paused; pause.setAttribute("aria-pressed", paused); pause.textContent = paused ? "Resume" : "Pause"; if (!busy()) flush(); };
+    pause.onclick = () => { paused = !paused; pause.setAttribute("aria-pressed", paused); pause.textContent = paused ? "Resume" : "Pause"; stopped.hidden = !paused; $("span", stopped).textContent = "Paused at " + clock(Date.now() - skew) + ". New predictions wait."; if (!busy()) flush(); };
+    $("button", stopped).onclick = () => { pause.click(); pause.focus(); };
     waiting.onclick = () => { flush(); const first = $("a", feed); if (first) first.focus(); };
     feed.addEventListener("mouseleave", () => { if (!busy()) flush(); });
     feed.addEventListener("focusout", () => setTimeout(() => { if (!busy()) flush(); }));
@@ -242,8 +274,11 @@
     $$("[data-filter]").forEach(b => { b.onclick = () => { filter = b.dataset.filter; $$("[data-filter]").forEach(o => o.setAttribute("aria-pressed", o === b)); count(); }; });
     $("#complaint").onchange = e => { complaint = e.target.value; count(); };
     feed.addEventListener("keydown", e => { if (e.key === "p" || e.key === "P") pause.click(); });
-    document.addEventListener("visibilitychange", () => { if (document.hidden) { if (source) source.close(); } else open(); });
+    document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
+    addEventListener("pagehide", close);
+    addEventListener("pageshow", e => { if (e.persisted) open(); });
     setInterval(() => {
+      if (source) claim();
       if (!document.hidden && Date.now() - Math.max(heard, opened) > 12000) lost();
       if (unsaid[0] && Date.now() - said > 10000) { news.textContent = unsaid[0] + " new, " + unsaid[1] + " likely to be admitted"; said = Date.now(); unsaid = [0, 0]; }
     }, 1000);
@@ -273,9 +308,8 @@
       if (link && said(row) !== before) explained.show(link, { quiet: true }); // a corrected note
     };
     const adopt = (next, whole) => {
-      const conn = next.getElementById("conn");
-      if (!conn || !next.getElementById("rows")) throw new Error("another page");
-      state({ ready: !conn.classList.contains("off"), text: $("span", conn).textContent.replace(/^· /, "") });
+      if (!next.getElementById("rows")) throw new Error("another page");
+      told(next);
       ["say", "state", "kinds", "menu", "foot"].forEach(id => renew(next, id));
       find.action = $("#find", next).getAttribute("action");
       if (whole || !busy()) return list(next);
@@ -339,10 +373,28 @@
 
   function tryNote() {
     let timer;
+    // What is typed stays, the prediction before it does not.
+    const unanswered = () => {
+      const result = $("#result"), said = document.createElement("p");
+      said.className = "empty";
+      said.setAttribute("role", "status");
+      said.textContent = "The server does not answer. What you typed is still here, and is sent again until it does.";
+      $("header", result).replaceChildren($("h2", result));
+      result.replaceChildren($("header", result), said);
+      clearTimeout(timer);
+      timer = setTimeout(send, 3000);
+    };
     const send = () => swap(["result", "reading", ...$$(".err", form).map(e => e.id)], "/try", { method: "POST", body: new URLSearchParams(new FormData(form)) })
-      .then(() => $$("[aria-describedby]", form).forEach(f => { const e = document.getElementById(f.getAttribute("aria-describedby").split(" ")[0]); f.setAttribute("aria-invalid", !!(e && e.className === "err" && e.textContent)); }));
+      .then(answered => answered === false ? unanswered() : $$("[aria-describedby]", form).forEach(f => { const e = document.getElementById(f.getAttribute("aria-describedby").split(" ")[0]); f.setAttribute("aria-invalid", !!(e && e.className === "err" && e.textContent)); }));
     form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(send, 250); });
     form.addEventListener("submit", e => { e.preventDefault(); clearTimeout(timer); send(); });
+    $("[name=example]").form.addEventListener("submit", async e => {
+      e.preventDefault();
+      try {
+        const page = await load("/try", { method: "POST", body: new URLSearchParams({ example: 1 }) });
+        form.replaceChildren(...page.getElementById("try").children);
+      } catch { lost(); unanswered(); }
+    });
   }
 
   // A part that refreshes itself is read again, unless somebody is about to use what would move.
