@@ -33,15 +33,17 @@ type Fit struct {
 	Overall float64            `json:"overall"`
 	// PatienceHours is when a patient without an outcome is believed to have left.
 	PatienceHours float64 `json:"patience_hours"`
-	// Dispersion is by horizon, "8h0m0s" as time.Duration prints it; a missing horizon has σ = 0.2 and k = 60.
+	// Dispersion is by horizon, "8h0m0s" as time.Duration prints it, for all that Judge gives it; a missing horizon has
+	// σ = 0.2 and k = 60.
 	Dispersion map[string]Dispersion `json:"dispersion,omitempty"`
 	// Calibrations show how the fit forecast the last days of its history, by ward, All included, and horizon.
 	Calibrations map[string]map[string]Calibration `json:"calibrations,omitempty"`
 }
 
-// Calibration returns what is known of the forecasts of a ward and horizon; the zero value without any.
+// Calibration returns what is known of the forecasts of a ward and horizon, as Judge says; the zero value without any.
 func (f *Fit) Calibration(ward string, horizon time.Duration) Calibration {
-	return f.Calibrations[ward][horizon.String()]
+	by, _ := Judge(horizon)
+	return f.Calibrations[ward][by.String()]
 }
 
 const basePrior = 20 // the weight, in visits, of the overall share of admissions in that of a complaint

@@ -114,7 +114,8 @@ func (f *Forecaster) Forecast(m *Moment, o Options) ([]Forecast, error) {
 			return nil, fmt.Errorf("%w: patient %d of those waiting", ErrProbability, i)
 		}
 	}
-	d, known := f.fit.Dispersion[o.Horizon.String()]
+	by, _ := Judge(o.Horizon)
+	d, known := f.fit.Dispersion[by.String()]
 	if !known {
 		d = startDispersion
 	}

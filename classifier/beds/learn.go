@@ -11,6 +11,19 @@ import (
 // Horizons returns those that are judged against a history, and published.
 func Horizons() []time.Duration { return []time.Duration{4 * time.Hour, 8 * time.Hour, 24 * time.Hour} }
 
+// nearHorizon is how much longer or shorter than a judged horizon another one is that is judged by it.
+const nearHorizon = time.Hour
+
+// Judge returns the one of Horizons by which h is judged, which is at most an hour from it; h and false without one.
+func Judge(h time.Duration) (by time.Duration, judged bool) {
+	for _, by := range Horizons() {
+		if (h - by).Abs() <= nearHorizon {
+			return by, true
+		}
+	}
+	return h, false
+}
+
 // What Learn needs before the days that it judges by.
 const leastLearned = 28 * 24 * time.Hour
 

@@ -196,10 +196,10 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back
+// Since returns from when on both notes and outcomes were known at t, within Memory. The KafkaTopics may reach back
 // differently: outcomes before the first note do not show how many arrived, nor notes before the first outcome how many
 // were admitted. Without a note it is t.
-func (p *Pool) since(t time.Time) time.Time {
+func (p *Pool) Since(t time.Time) time.Time {
 	if p.firstNote.IsZero() || p.firstNote.After(t) {
 		return t
 	}
@@ -265,7 +265,7 @@ func (k *known) patient(fit *Fit) Patient {
 // fit's patience, by the latest note of the visit. Those whose prediction abstained have the base rate of their
 // complaint.
 func (p *Pool) Moment(t time.Time, fit *Fit) *Moment {
-	m := &Moment{At: t, Since: p.since(t), OutcomesStale: true}
+	m := &Moment{At: t, Since: p.Since(t), OutcomesStale: true}
 	patience := fit.Patience()
 	all := p.known(t, m)
 	waiting := 0

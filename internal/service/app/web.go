@@ -166,7 +166,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		}
 		options.Routes, options.Page = pages.Routes(pages.Options{
 			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
-			Waiting: a.demand, LabelRoles: options.LabelRoles,
+			Shifts: a.Config.HTTP.Shifts, Waiting: a.demand, LabelRoles: options.LabelRoles,
 			Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
 			Topics: w.topics.Index, Changed: notes.hint, Logger: w.log,
 		})

@@ -131,11 +131,8 @@ func (d *Demand) answer(m *made, q *httpapi.DemandQuery) ([]httpapi.Forecast, er
 		q.Waiting, q.Coming,
 	}]
 	at, now := m.forecasts[0].At, d.moment()
-	var admitted []beds.Visit
-	over := !at.Add(q.Window).After(now)
-	if over {
-		admitted = d.admitted(now, at)
-	}
+	admitted, since := d.came(now)
+	over := !at.Add(q.Window).After(now) && !at.Before(since)
 	var answers []httpapi.Forecast
 	for i := range m.forecasts {
 		f := &m.forecasts[i]

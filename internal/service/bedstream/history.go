@@ -2,6 +2,7 @@ package bedstream
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/wardcast/wardcast/classifier/beds"
@@ -21,17 +22,20 @@ type said struct {
 	points map[asked][]httpapi.HistoryPoint
 }
 
-// History implements httpapi.BedDemand. Its points stand at midnight, 6, 12 and 18 h of the site's clock, but for an
+// History implements httpapi.BedDemand. It begins when notes and outcomes do, if that is later. Its points stand at midnight, 6, 12 and 18 h of the site's clock, but for an
 // hour's shift on the days before the clock was changed.
 func (d *Demand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
 	if err := d.patiently(ctx); err != nil {
 		return nil, err
 	}
 	now := d.moment()
+	admitted, since := d.came(now)
+	if err := d.knownWard(now, q.Ward); err != nil {
+		return nil, err
+	}
 	year, month, day := now.In(d.fits.zone).Date()
-	first := now.AddDate(0, 0, -q.Days)
+	first := slices.MaxFunc([]time.Time{now.AddDate(0, 0, -q.Days), since}, time.Time.Compare)
 	at := time.Date(year, month, day, 0, 0, 0, 0, d.fits.zone).UTC().AddDate(0, 0, -q.Days)
-	admitted := d.admitted(now, at)
 	h := &httpapi.DemandHistory{Points: []httpapi.HistoryPoint{}}
 	for ; !at.After(now); at = at.Add(historyStep) {
 		if at.Before(first) {
@@ -52,10 +56,17 @@ func (d *Demand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi
 			h.Add(p)
 		}
 	}
-	if len(h.Points) == 0 {
-		return nil, &httpapi.QueryError{Field: "ward", Detail: noForecasts}
-	}
 	return h, nil
+}
+
+// knownWard returns the error of a query that names a ward without forecasts.
+func (d *Demand) knownWard(now time.Time, ward string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if ward != "" && ward != beds.All && !slices.Contains(d.fits.at(now, d.pool).Wards(), ward) {
+		return &httpapi.QueryError{Field: "ward", Detail: noForecasts}
+	}
+	return nil
 }
 
 // said returns the points of all wards for a moment of the past, without what came.
@@ -92,9 +103,9 @@ func (d *Demand) said(ctx context.Context, at time.Time, window time.Duration) (
 	return points, nil
 }
 
-// admitted returns the visits admitted from a time on, as is known now.
-func (d *Demand) admitted(now, from time.Time) []beds.Visit {
+// came returns the admissions of the days that may be asked for, as they are known now, and since when they are known.
+func (d *Demand) came(now time.Time) (admitted []beds.Visit, since time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.pool.Admitted(now, from, now)
+	return d.pool.Admitted(now, now.Add(-answerable), now), d.pool.Since(now)
 }

@@ -124,7 +124,17 @@ func TestHistoryWithoutOne(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	r := s.start()
-	h, err := r.History(t.Context(), &httpapi.HistoryQuery{Window: 4 * time.Hour, Days: 1})
+	query := &httpapi.HistoryQuery{Window: 4 * time.Hour, Days: 1}
+	if h, err := r.History(t.Context(), query); err != nil || len(h.Points) != 0 {
+		t.Errorf("before the first note: %+v, %v", h, err)
+	}
+	s.send(early(s.note(1, .4, 48*time.Hour), 48*time.Hour), early(s.outcome(1, msg.Admitted), 36*time.Hour))
+	var h *httpapi.DemandHistory
+	var err error
+	ingesttest.Await(t, "a history", func() bool {
+		h, err = r.History(t.Context(), query)
+		return err != nil || len(h.Points) > 0
+	})
 	if err != nil || h.Compared != 0 || len(h.Points) == 0 || h.Points[0].Low != nil ||
 		r.all(httpapi.DemandQuery{}).BedsVersion != bedstream.GenericVersion {
 		t.Errorf("%+v, %v", h, err)

@@ -164,7 +164,7 @@ func Default() Config {
 				DeadLetters: "questionnaire.responses.dlq",
 			},
 		},
-		HTTP: HTTP{Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, TimeZone: "UTC"},
+		HTTP: HTTP{Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC"},
 		Log:  Log{Level: "info"},
 	}
 }

@@ -69,7 +69,7 @@ func TestLoadQuestionnaires(t *testing.T) {
 
 func TestLoadHTTP(t *testing.T) {
 	path := write(t, "kafka: {brokers: [a:1]}\nhttp: {listen: '0.0.0.0:8443', tls: {cert_file: a.pem, key_file: "+
-		"/b.pem}, rate_limit: {per_second: 2.5},\n"+
+		"/b.pem}, rate_limit: {per_second: 2.5}, shifts: [07:00, 15:00, 23:00],\n"+
 		" tokens: [{name: ward-board, role: viewer, token_file: token}, {name: j.doe, role: operator, token_env: "+
 		"WARDCAST_TEST_TOKEN}]}\n")
 	dir := filepath.Dir(path)
@@ -84,7 +84,7 @@ func TestLoadHTTP(t *testing.T) {
 			{Name: "ward-board", Role: Viewer, TokenFile: filepath.Join(dir, "token"), TokenEnv: ""},
 			{Name: "j.doe", Role: Operator, TokenFile: "", TokenEnv: "WARDCAST_TEST_TOKEN"},
 		},
-		LabelRoles: []string{Viewer, Operator}, TimeZone: "UTC",
+		LabelRoles: []string{Viewer, Operator}, Shifts: []string{"07:00", "15:00", "23:00"}, TimeZone: "UTC",
 	}
 	if d := cmp.Diff(want, c.HTTP); d != "" {
 		t.Errorf("http (-want +got):\n%s", d)
@@ -224,6 +224,7 @@ func TestLoadRefuses(t *testing.T) {
 			[]string{"http.time_zone", `"UTC" is not beds.time_zone, "Europe/Paris"`},
 		},
 		"zone of pages": {ok + "http: {time_zone: Local}\n", []string{"http.time_zone", `"Local"`}},
+		"shift":         {ok + "http: {shifts: [07:00, '7 am']}\n", []string{"http.shifts", `"7 am"`}},
 		"label":         {ok + "http: {label: location}\n", []string{"http.label", "fields.location"}},
 		"label of all":  {ok + "http: {label: fields.age}\n", []string{"http.label"}},
 		"label role":    {ok + "http: {label_roles: [nurse]}\n", []string{"http.label_roles", `"nurse"`}},

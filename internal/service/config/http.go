@@ -7,6 +7,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -21,6 +22,7 @@ type HTTP struct {
 	// see it, on the page Waiting and in GET /v1/waiting.
 	Label      string   `yaml:"label"`
 	LabelRoles []string `yaml:"label_roles"`
+	Shifts     []string `yaml:"shifts"`    // when shifts change, such as 07:00: Beds offers windows that end then
 	TimeZone   string   `yaml:"time_zone"` // of the pages; "" for Beds.TimeZone, from which it may not differ
 }
 
@@ -74,6 +76,10 @@ func (h *HTTP) check() []error {
 		"%q is not a field of notes, for example fields.location", h.Label)
 	for _, role := range h.LabelRoles {
 		bad.add(role != Viewer && role != Operator, "http.label_roles", "%q is not one of viewer, operator", role)
+	}
+	for _, clock := range h.Shifts {
+		_, err := time.Parse("15:04", clock)
+		bad.add(err != nil, "http.shifts", "%q is not a time of day, for example 07:00", clock)
 	}
 	bad.add(!isZone(h.TimeZone), "http.time_zone", notZone, h.TimeZone)
 	names := map[string]bool{}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -82,14 +83,21 @@ func writeJSON(w http.ResponseWriter, data []byte) {
 
 // CSV is an answer in CSV. An apostrophe before text that looks like a formula keeps spreadsheets from computing it.
 type CSV struct {
-	name string
-	rows [][]string
+	name, begins string
+	rows         [][]string
 }
 
 // NewCSV returns an answer with these columns. A browser saves it under the name, or shows it if "".
 func NewCSV(name string, columns ...string) *CSV {
 	c := &CSV{name: name}
 	c.Add(columns...)
+	return c
+}
+
+// NewSheet returns the same for people: spreadsheets take the mark at its beginning for that of UTF-8.
+func NewSheet(name string, columns ...string) *CSV {
+	c := NewCSV(name, columns...)
+	c.begins = "\ufeff"
 	return c
 }
 
@@ -108,6 +116,7 @@ func (c *CSV) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if c.name != "" {
 		w.Header().Set("Content-Disposition", `attachment; filename="`+c.name+`"`)
 	}
+	_, _ = io.WriteString(w, c.begins)
 	_ = csv.NewWriter(w).WriteAll(c.rows) // the client is gone
 }
 

@@ -38,7 +38,7 @@ type DemandQuery struct {
 type Forecast struct {
 	Value json.RawMessage // as on triage.bed-demand
 	Row   []string        // of DemandCSV
-	Came  *int            // the admissions that were decided in the window, nil until it is over
+	Came  *int            // the admissions that were decided in the window, nil until it is over or if it is not known
 }
 
 // HistoryQuery says which forecasts of the past are compared with what came.

@@ -38,6 +38,7 @@ type Options struct {
 	// LabelRoles may see the labels of those who wait.
 	LabelRoles []httpapi.Role
 	Zone       *time.Location                     // of all times
+	Shifts     []string                           // when shifts change, such as 07:00
 	Ready      func() (remarks string, err error) // that of httpapi.Options
 	Health     func() *health.Snapshot            // returns the state of the process
 	Replay     healthroom.Replay                  // sends dead letters back
@@ -61,7 +62,9 @@ func Pages() []Page {
 	return []Page{
 		{"/waiting", "Waiting", func(p *page, o *Options) routes { return waiting.New(p, o.Waiting, o.LabelRoles) }},
 		{"/live", "Live", func(p *page, o *Options) routes { return live.New(p, o.Feed) }},
-		{"/beds", "Beds", func(p *page, o *Options) routes { return bedsroom.New(p, o.Demand, o.Zone) }},
+		{"/beds", "Beds", func(p *page, o *Options) routes {
+			return bedsroom.New(p, o.Demand, &bedsroom.Clock{Zone: o.Zone, Shifts: o.Shifts})
+		}},
 		{"/try", "Try a note", func(p *page, o *Options) routes { return try.New(p, o.Set, o.Explain) }},
 		{"/topics", "Topics", func(p *page, o *Options) routes { return topics.New(p, o.Set, o.Topics) }},
 		{"/models", "Models", func(p *page, o *Options) routes { return modelsroom.New(p, o.Store, o.Set, o.Changed) }},

@@ -36,46 +36,54 @@ const (
 type room struct {
 	*frame.Page
 	demand httpapi.BedDemand
-	zone   *time.Location
+	site   *Clock
 	view   *frame.Template
 	cache  cache
 }
 
-// New returns the routes of the page. The zone is that of the site's wall clock.
-func New(p *frame.Page, demand httpapi.BedDemand, zone *time.Location) []httpapi.Route {
-	h := &room{Page: p, demand: demand, zone: zone, view: p.Template(html)}
-	return []httpapi.Route{p.Route(h.page), frame.Get("/beds.csv", h.csv)}
+// New returns the routes of the page.
+func New(p *frame.Page, demand httpapi.BedDemand, site *Clock) []httpapi.Route {
+	h := &room{Page: p, demand: demand, site: site, view: p.Template(html)}
+	return []httpapi.Route{p.Route(h.page), frame.Get(csvPath, h.csv)}
 }
 
 type query struct {
 	asked
-	free   map[string]int
-	typed  map[string]string // the fields as they were typed
-	Errors map[string]string // by field
+	Window    time.Duration // forecast
+	free      map[string]int
+	TypedFree map[string]string // by ward, as they were typed
+	Errors    map[string]string // by field
 }
 
 // asked is the part of a query on which its forecasts depend.
 type asked struct {
-	Window  time.Duration
-	At      time.Time // zero for now
-	Ward    string    // that the first panel is about
-	Waiting bool      // leave out those who arrive later
+	Ahead   time.Duration // the window, zero if it ends at By
+	By      string        // a time of the site's clock, "" for the usual one
+	At      time.Time     // zero for now
+	Ward    string        // that the first panel is about
+	Waiting bool          // leave out those who arrive later
 }
 
 // readQuery reads the address of the page. What is wrong is in Errors, and left out.
 func readQuery(values url.Values, zone *time.Location) *query {
 	q := &query{
 		asked: asked{
-			Window: httpapi.DefaultWindow, Ward: cmp.Or(values.Get("ward"), msg.AllWards),
-			Waiting: values.Get("include") == "waiting",
+			Ward: cmp.Or(values.Get("ward"), msg.AllWards), Waiting: values.Get("include") == "waiting",
 		},
-		free: map[string]int{}, typed: map[string]string{}, Errors: map[string]string{},
+		free: map[string]int{}, TypedFree: map[string]string{}, Errors: map[string]string{},
 	}
 	if text := values.Get("window"); text != "" {
 		if d, err := time.ParseDuration(text); err != nil || d < httpapi.MinWindow || d > httpapi.MaxWindow {
 			q.Errors["window"] = "Between 15 minutes and 48 hours, such as 8h."
 		} else {
-			q.Window = d
+			q.Ahead = d
+		}
+	}
+	if text := values.Get("by"); text != "" {
+		if at, err := time.Parse(clockLayout, text); err != nil {
+			q.Errors["by"] = "A time of day, such as 18:00."
+		} else {
+			q.Ahead, q.By = 0, at.Format(clockLayout)
 		}
 	}
 	if text := values.Get("at"); text != "" {
@@ -89,16 +97,19 @@ func readQuery(values url.Values, zone *time.Location) *query {
 			q.At = at
 		}
 	}
+	if q.By == "" && !q.At.IsZero() {
+		q.Ahead = cmp.Or(q.Ahead, httpapi.DefaultWindow)
+	}
 	for name, list := range values {
 		ward, isWard := strings.CutPrefix(name, "free.")
 		if name == "free" {
 			ward, isWard = msg.AllWards, true
 		}
 		text := strings.TrimSpace(list[0])
-		if !isWard || text == "" || len(q.typed) == httpapi.MaxWards {
+		if !isWard || text == "" || len(q.TypedFree) == httpapi.MaxWards {
 			continue
 		}
-		q.typed[ward] = strings.ToValidUTF8(text, "\uFFFD")
+		q.TypedFree[ward] = strings.ToValidUTF8(text, "\uFFFD")
 		if n, err := strconv.Atoi(text); err != nil || n < 0 || n > httpapi.MaxBeds {
 			q.Errors["free."+ward] = "A whole number of beds, 0 to 10,000."
 		} else {
@@ -110,8 +121,11 @@ func readQuery(values url.Values, zone *time.Location) *query {
 
 func (q *query) address() url.Values {
 	v := url.Values{}
-	if q.Window != httpapi.DefaultWindow {
-		v.Set("window", short(q.Window))
+	if q.Ahead != 0 && (q.At.IsZero() || q.Ahead != httpapi.DefaultWindow) {
+		v.Set("window", httpapi.Span(q.Ahead))
+	}
+	if q.By != "" {
+		v.Set("by", q.By)
 	}
 	if !q.At.IsZero() {
 		v.Set("at", q.At.UTC().Format(time.RFC3339))
@@ -132,29 +146,22 @@ func (q *query) address() url.Values {
 	return v
 }
 
-// short returns a duration as people write it: 8h, 90m.
-func short(d time.Duration) string {
-	if d%time.Hour == 0 {
-		return strconv.Itoa(int(d/time.Hour)) + "h"
-	}
-	return strconv.Itoa(int(d/time.Minute)) + "m"
-}
-
 // spelled returns a duration with its unit.
 func spelled(d time.Duration) string {
 	if d == time.Hour {
 		return "1 hour"
 	}
-	return strings.NewReplacer("h", " hours", "m", " minutes").Replace(short(d))
+	return strings.NewReplacer("h", " hours", "m", " minutes").Replace(httpapi.Span(d))
 }
 
-// LinkTo returns the address of the page with one of its parameters changed, or left out if the value is empty.
-func (q *query) LinkTo(name, value string) string {
-	return frame.Address("/beds", q.address(), name, value)
+// LinkTo returns the address of the page with parameters changed, names and values by turns, or left out if the value
+// is empty.
+func (q *query) LinkTo(changes ...string) string {
+	return frame.Address("/beds", q.address(), changes...)
 }
 
 func (q *query) api() string {
-	v := url.Values{"window": {short(q.Window)}}
+	v := url.Values{"window": {httpapi.Span(q.Window)}}
 	if !q.At.IsZero() {
 		v.Set("at", q.At.UTC().Format(time.RFC3339))
 	}
@@ -176,10 +183,12 @@ func (q *query) demand() *httpapi.DemandQuery {
 }
 
 type demanded struct {
-	wards []msg.BedDemand // of the window, all wards together first
-	hours []msg.BedDemand // of one ward for windows that grow, see fanStep
-	asOf  time.Time
-	read  time.Time
+	window  time.Duration
+	wards   []outlook // of the window, all wards together first
+	hours   []outlook // of one ward for windows that grow, see fanStep
+	history *httpapi.DemandHistory
+	asOf    time.Time
+	read    time.Time
 }
 
 // cache keeps forecasts for shownFor, so that many viewers cost as much as one.
@@ -189,14 +198,15 @@ type cache struct {
 }
 
 // of returns the forecasts of a query. Only one is made at a time.
-func (c *cache) of(ctx context.Context, demand httpapi.BedDemand, q *query) (*demanded, error) {
+func (h *room) of(ctx context.Context, q *query) (*demanded, error) {
+	c := &h.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	if d := c.entries[q.asked]; d != nil && now.Sub(d.read) < shownFor {
 		return d, nil
 	}
-	d, err := ask(ctx, demand, q)
+	d, err := h.ask(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -209,58 +219,77 @@ func (c *cache) of(ctx context.Context, demand httpapi.BedDemand, q *query) (*de
 	return d, nil
 }
 
-// fanStep returns the time between the points of the hourly chart, which goes beyond the window.
+// fanStep returns the time between the points of the hourly chart, which begins at a full hour and goes beyond the end
+// of the window.
 func fanStep(window time.Duration) time.Duration {
-	return time.Duration(max(1, math.Ceil(window.Hours()/fanPoints))) * time.Hour
+	return time.Duration(math.Floor(window.Hours()/fanPoints)+1) * time.Hour
 }
 
 var errNoWard = errors.New("no ward of that name") // means that the ward of a query has no forecasts
 
-// ask asks for all wards, and then for the windows of the hourly chart at the same moment.
-func ask(ctx context.Context, demand httpapi.BedDemand, q *query) (*demanded, error) {
+const slack = 30 * time.Second // by which a window may miss the time that it is to end at
+
+// ask asks for all wards, then for the windows of the hourly chart at the same moment, and for the last days.
+func (h *room) ask(ctx context.Context, q *query) (*demanded, error) {
 	wanted := q.demand()
-	d := &demanded{}
-	var err error
-	if d.wards, err = forecasts(ctx, demand, wanted); err != nil || len(d.wards) == 0 {
-		return d, err
+	now := q.At
+	if now.IsZero() {
+		now = time.Now()
 	}
-	if !slices.ContainsFunc(d.wards, func(b msg.BedDemand) bool { return b.Ward == q.Ward }) {
+	d := &demanded{asOf: now}
+	for {
+		window := cmp.Or(q.Ahead, h.site.until(d.asOf, q.By).Sub(d.asOf))
+		if (window - d.window).Abs() <= slack {
+			break // that of the moment that the forecast turned out to be of
+		}
+		d.window, wanted.Window = window, window
+		var err error
+		if d.wards, err = forecasts(ctx, h.demand, wanted); err != nil || len(d.wards) == 0 {
+			return d, err
+		}
+		if d.asOf, err = time.Parse(time.RFC3339, d.wards[0].AsOf); err != nil {
+			return nil, fmt.Errorf("reading a forecast's time: %w", err)
+		}
+	}
+	if !slices.ContainsFunc(d.wards, func(o outlook) bool { return o.Ward == q.Ward }) {
 		return nil, errNoWard
 	}
-	if d.asOf, err = time.Parse(time.RFC3339, d.wards[0].AsOf); err != nil {
-		return nil, fmt.Errorf("reading a forecast's time: %w", err)
-	}
-	step := fanStep(q.Window)
+	step, hour := fanStep(d.window), h.site.hour(d.asOf)
 	for i := range fanPoints {
 		one := *wanted
-		one.At, one.Ward, one.Window = d.asOf, q.Ward, step*time.Duration(i+1)
-		hour, err := forecasts(ctx, demand, &one)
+		one.At, one.Ward, one.Window = d.asOf, q.Ward, hour.Add(step*time.Duration(i+1)).Sub(d.asOf)
+		made, err := forecasts(ctx, h.demand, &one)
 		if err != nil {
 			return nil, err
 		}
-		d.hours = append(d.hours, hour...)
+		d.hours = append(d.hours, made...)
 	}
-	return d, nil
+	var err error
+	d.history, err = h.demand.History(ctx, &httpapi.HistoryQuery{Window: judged(d.window), Days: httpapi.MostDays})
+	return d, err
 }
 
-func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQuery) ([]msg.BedDemand, error) {
+func forecasts(ctx context.Context, demand httpapi.BedDemand, q *httpapi.DemandQuery) ([]outlook, error) {
 	answers, err := demand.Forecasts(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]msg.BedDemand, len(answers))
+	list := make([]outlook, len(answers))
 	for i := range answers {
-		if err := msg.DecodeBedDemand(answers[i].Value, &list[i]); err != nil {
+		var b msg.BedDemand
+		if err := msg.DecodeBedDemand(answers[i].Value, &b); err != nil {
 			return nil, fmt.Errorf("reading a forecast: %w", err)
 		}
+		list[i] = newOutlook(&b)
+		list[i].came = answers[i].Came
 	}
 	return list, nil
 }
 
 func (h *room) page(r *http.Request) http.Handler {
-	q := readQuery(r.URL.Query(), h.zone)
-	d, err := h.cache.of(r.Context(), h.demand, q)
-	data := &view{query: q, zone: h.zone, now: time.Now()}
+	q := readQuery(r.URL.Query(), h.site.Zone)
+	d, err := h.of(r.Context(), q)
+	data := &view{query: q, site: h.site, now: time.Now()}
 	v := h.view.View(data)
 	fault, faulty := errors.AsType[*httpapi.QueryError](err)
 	switch {
@@ -270,7 +299,7 @@ func (h *room) page(r *http.Request) http.Handler {
 		q.Errors["at"] = frame.Capital(fault.Detail) + "."
 	case err != nil:
 		v.Status = http.StatusServiceUnavailable
-		data.Failed = "The forecast could not be made at " + data.clock(data.now) + ". The log says why."
+		data.Failed = "The forecast could not be made at " + h.Clock(data.now) + ". The log says why."
 		h.failed(r, err)
 	default:
 		data.fill(d)
@@ -286,24 +315,4 @@ func (h *room) failed(r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		h.Logger.Error("beds cannot be forecast", "err", err)
 	}
-}
-
-func (h *room) csv(r *http.Request) http.Handler {
-	q := readQuery(r.URL.Query(), h.zone)
-	if len(q.Errors) > 0 {
-		const detail = "a value in the address is wrong; the page Beds says which"
-		return httpapi.Problem{Status: http.StatusBadRequest, Detail: detail}
-	}
-	wanted := q.demand()
-	wanted.Beds = q.free
-	all, err := h.demand.Forecasts(r.Context(), wanted)
-	fault, faulty := errors.AsType[*httpapi.QueryError](err)
-	switch {
-	case faulty:
-		return httpapi.Problem{Status: http.StatusBadRequest, Detail: fault.Detail}
-	case err != nil:
-		h.failed(r, err)
-		return httpapi.Problem{Status: http.StatusServiceUnavailable}
-	}
-	return httpapi.DemandCSV("beds.csv", all)
 }

@@ -137,34 +137,48 @@ func (d *hospitalDemand) Forecasts(_ context.Context, q *httpapi.DemandQuery) (o
 	return out, nil
 }
 
-// History is the forecasts of the last days, at the same hours.
-func (d *hospitalDemand) History(ctx context.Context, q *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
-	h := &httpapi.DemandHistory{}
-	first := d.now.AddDate(0, 0, 1-q.Days).Truncate(24 * time.Hour)
-	for at := first; !at.After(d.now); at = at.Add(6 * time.Hour) {
-		all, err := d.Forecasts(ctx, &httpapi.DemandQuery{At: at, Window: q.Window, Waiting: true, Coming: true})
+// simulatedPast is what the simulated hospital was forecast on its last three days.
+var simulatedPast = sync.OnceValues(func() (points []httpapi.HistoryPoint, err error) {
+	d, err := simulated()
+	if err != nil {
+		return nil, err
+	}
+	for at := d.now.AddDate(0, 0, -3).Truncate(24 * time.Hour); !at.After(d.now); at = at.Add(6 * time.Hour) {
+		all, err := forecasts(context.Background(), d,
+			&httpapi.DemandQuery{At: at, Window: 8 * time.Hour, Waiting: true, Coming: true})
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range all {
-			var b msg.BedDemand
-			if err := msg.DecodeBedDemand(f.Value, &b); err != nil {
-				return nil, err
-			}
-			h.Add(httpapi.HistoryPoint{
-				At: at, Ward: b.Ward, Window: httpapi.Span(q.Window), Expected: b.Total.Mean,
-				Low: &b.Total.Interval80[0], High: &b.Total.Interval80[1], Actual: f.Came,
+		for _, o := range all {
+			points = append(points, httpapi.HistoryPoint{
+				At: at, Ward: o.Ward, Window: "8h", Expected: o.Total.Mean, Low: &o.Total.Interval80[0],
+				High: &o.Total.Interval80[1], Actual: o.came,
 			})
 		}
 	}
-	return h, nil
+	return points, nil
+})
+
+func (d *hospitalDemand) History(context.Context, *httpapi.HistoryQuery) (*httpapi.DemandHistory, error) {
+	points, err := simulatedPast()
+	h := &httpapi.DemandHistory{}
+	for _, p := range points {
+		if d.wards != nil && p.Ward != forecast.All {
+			p.Ward = d.wards(p.Ward)
+		}
+		if d.version == noHistory {
+			p.Low, p.High = nil, nil
+		}
+		h.Add(p)
+	}
+	return h, err
 }
 
 // visit asks the page with a forecast for an address.
 func visit(t *testing.T, d httpapi.BedDemand, address string) (status int, body string) {
 	t.Helper()
 	s := webtest.New(t)
-	s.Serve(New(s.Page("/beds", "Beds"), d, time.UTC))
+	s.Serve(New(s.Page("/beds", "Beds"), d, &Clock{Zone: time.UTC, Shifts: []string{"07:00", "15:00", "23:00"}}))
 	status, _, body = s.Ask(webtest.Viewer, address, nil)
 	return status, body
 }
@@ -182,13 +196,13 @@ func TestPage(t *testing.T) {
 	}
 	status, body := visit(t, d, "/beds?free=18&free.MED=9&free.CARD=3&free.ICU=0")
 	text := webtest.Plain(body)
-	o := newOutlook(&all[0])
+	o := all[0]
 	for _, want := range []string{
 		fmt.Sprintf("By midnight expect to need %.0f beds , most likely %d to %d .", o.Total.Mean,
 			o.Total.Interval80[0], o.Total.Interval80[1]),
 		"With 18 free, the chance of being short is " + frame.Percent(o.total.Exceed(18)) + " %",
 		"From the " + strconv.Itoa(o.Waiting.Patients) + " patients now waiting and those still expected.",
-		"Counted at 16:00 UTC", "The range held in 81 % of the last 200 forecasts.", "Tightest:",
+		"Counted at 16:00.", "The range held in 81 % of the last 200 forecasts.", "Tightest:",
 		"Not predicted: 2 of those waiting",
 		fmt.Sprintf("All wards: %.0f expected by midnight, plan for %d (9 in 10), %.0f of those already here, usual "+
 			"%.0f; more than 18:", o.Total.Mean, o.total.Quantile(.9), o.Waiting.Mean, o.UsualMean.Value),
@@ -200,7 +214,7 @@ func TestPage(t *testing.T) {
 	free := map[string]int{"MED": 9, "CARD": 3, "ICU": 0}
 	var chances []float64
 	for i := range all[1:] {
-		w := newOutlook(&all[i+1])
+		w := all[i+1]
 		row := fmt.Sprintf("%s %.1f %.1f %s ", w.Ward, w.Total.Mean, w.Waiting.Mean, ranged(w.Total.Interval80))
 		if n, known := free[w.Ward]; known {
 			chances = append(chances, w.total.Exceed(n))
@@ -221,8 +235,8 @@ func TestPage(t *testing.T) {
 	if first == nil {
 		t.Fatal("the page has no table")
 	}
-	at := slices.IndexFunc(all, func(b msg.BedDemand) bool { return b.Ward == first[1] })
-	if w := newOutlook(&all[at]); w.total.Exceed(free[first[1]]) !=
+	at := slices.IndexFunc(all, func(o outlook) bool { return o.Ward == first[1] })
+	if w := all[at]; w.total.Exceed(free[first[1]]) !=
 		chances[len(chances)-1] {
 		t.Errorf("first in the table is %q", first[1])
 	}
@@ -257,13 +271,33 @@ func TestStates(t *testing.T) {
 			nil,
 		},
 		"configured": {with(func(d *hospitalDemand) { d.available = threeEach }), "/beds?free.ICU=5", 200, []string{
-			"With 20 free, the chance", `"Beds free in MED" value="3"`, `"Beds free in ICU" value="5"`, "Tightest",
-		}, nil},
+			"With 20 free, the chance", `"Beds free in MED" value="" placeholder="3"`, `"Beds free in ICU" value="5"`, "Tightest",
+		}, []string{"free.MED=3"}},
 		"old": {demand(t), "/beds", 200, []string{`id="old">`}, nil},
 		"another moment": {demand(t), "/beds?at=2026-11-20T08:00", 200, []string{
-			"This is not now: it is what was known at 20 Nov 2026 08:00", "By 16:00 expect", "As known at",
-			`value="2026-11-20T08:00"`, `data-fresh=""`,
-		}, []string{`id="old">`}},
+			"A moment of the past: what was known at 20 Nov 2026 08:00, and what came.", "At 08:00 we expected",
+			"were needed</b>.", "The range held.", "As known at", `value="2026-11-20T08:00"`, `data-fresh=""`, "dot: needed",
+			`<span class="muted">held</span>`, "Black: what came", "who waited then",
+		}, []string{`id="old">`, "being short", "Beds free in", "For the huddle"}},
+		"what came is not known": {demand(t), "/beds?at=2026-11-20T12:00", 200, []string{
+			"This is not now: it is what was known at 20 Nov 2026 12:00. What came is not known.", "By 20:00 expect",
+		}, []string{"were needed"}},
+		"a window that is not over": {
+			demand(t), "/beds?at=" + time.Now().UTC().Add(-time.Hour).Format(momentLayout), 200,
+			[]string{"The window is not over."},
+			[]string{"were needed"},
+		},
+		"a moment to come": {demand(t), "/beds?at=2099-11-20T09:15&window=4h", 200, []string{
+			"A moment to come: what is known now, of the window that begins 20 Nov 2099 09:15.", "By 13:15 expect",
+		}, []string{"was known", "were needed"}},
+		"a time of the clock": {demand(t), "/beds?by=20:00&free=18", 200, []string{
+			"By 20:00 expect", `<a class="btn" href="/beds?by=20%3A00&amp;free=18" aria-current="true">20:00</a>`,
+			`<a class="btn" href="/beds?by=23%3A00&amp;free=18">23:00, shift</a>`,
+			`<a class="btn" href="/beds?free=18">midnight</a>`, `name="by" type="time" value="20:00"`,
+			`id="copy" href="/beds?at=2026-11-20T16%3A00%3A00Z&amp;by=20%3A00&amp;free=18"`,
+		}, nil},
+		"a time that has just passed": {demand(t), "/beds?by=16:10", 200, []string{"By 16:10 tomorrow expect"}, nil},
+		"no time":                     {demand(t), "/beds?by=soon", 400, []string{"A time of day, such as 18:00."}, nil},
 		"one ward": {
 			demand(t), "/beds?ward=ICU&free.ICU=0", 200,
 			[]string{"<b><bdi>ICU</bdi></b>: by midnight", "All wards together", "Beds needed in <bdi>ICU</bdi>"},
@@ -283,12 +317,21 @@ func TestStates(t *testing.T) {
 		},
 		"uncalibrated": {
 			with(func(d *hospitalDemand) { d.calibration = none }), "/beds?free=18&free.ICU=1", 200,
-			[]string{"14 of 200 forecasts have been compared", "chance of being short"},
-			[]string{"most likely", "b80", `class="fd"`, "8 in 10", "plan for"},
+			[]string{
+				"are unchecked: 14 of 200 forecasts have been compared", "chance of being short", `class="fd soft"`,
+				"<small>unchecked</small>",
+			},
+			[]string{`class="fd"`, "plan for"},
+		},
+		"refuted": {
+			with(func(d *hospitalDemand) { d.calibration = forecast.Calibration{N: 200, Coverage80: .6} }),
+			"/beds?free=18", 200,
+			[]string{"it held in 60 % of the last 200 forecasts", "– <small>held in 60 %</small>"},
+			[]string{"most likely", "b80", "plan for", "Bands"},
 		},
 		"other window": {
 			with(func(d *hospitalDemand) { d.calibration = none }), "/beds?window=12h", 200,
-			[]string{"only forecasts for 4, 8 and 24 hours are compared"},
+			[]string{"only forecasts for about 4, 8 and 24 hours are compared"},
 			nil,
 		},
 		"bad free": {
@@ -316,14 +359,15 @@ func TestStates(t *testing.T) {
 		},
 		"no history": {with(func(d *hospitalDemand) { d.version = noHistory }), "/beds", 200, []string{
 			"patients now waiting. There is no history of this site yet: those still to come are not counted.",
-		}, []string{"still expected"}},
+			"No range is shown: there is no history", "No forecast had a range to compare", "<small>no history</small>",
+		}, []string{"still expected", "most likely"}},
 		"nothing at all": {
 			with(func(d *hospitalDemand) { d.nobody, d.version = true, noHistory }), "/beds", 200,
 			[]string{"Nobody waiting. There is no history"},
 			[]string{"Expected arrivals"},
 		},
 		"clock times": {demand(t), "/beds?window=4h", 200, []string{
-			`<option value="4h" selected>4 hours (by 20:00)</option>`,
+			`<option value="4h" selected>4 hours (by 20:00)</option>`, `<option value="">to that time</option>`,
 			`<option value="24h">24 hours (by 16:00 tomorrow)</option>`,
 		}, nil},
 		"mirrored name": {
@@ -380,15 +424,16 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, c := &fixed{forecasts: all}, &cache{}
+	d := &fixed{forecasts: all}
+	h := &room{demand: d, site: &Clock{Zone: time.UTC}}
 	of := func(q *query) {
-		if _, err := c.of(t.Context(), d, q); err != nil {
+		if _, err := h.of(t.Context(), q); err != nil {
 			t.Error(err)
 		}
 	}
 	var viewers sync.WaitGroup
 	for range 8 {
-		viewers.Go(func() { of(readQuery(url.Values{"free": {"18"}}, time.UTC)) })
+		viewers.Go(func() { of(readQuery(url.Values{"free": {"18"}, "window": {"8h"}}, time.UTC)) })
 	}
 	viewers.Wait()
 	if len(d.asked) != 1+fanPoints {
@@ -401,38 +446,10 @@ func TestCache(t *testing.T) {
 	}
 	for i := range maxEntries + 2 {
 		at := ward.now.Add(-time.Duration(i) * time.Minute)
-		of(&query{asked: asked{Window: time.Hour, Ward: msg.AllWards, At: at}})
+		of(&query{asked: asked{Ahead: time.Hour, Ward: msg.AllWards, At: at}})
 	}
-	if n := len(c.entries); n > maxEntries {
+	if n := len(h.cache.entries); n > maxEntries {
 		t.Errorf("%d entries are kept", n)
-	}
-}
-
-// TestCSV: the CSV has what the page is asked for, and says who is at fault if there is none.
-func TestCSV(t *testing.T) {
-	t.Parallel()
-	d := &fixed{forecasts: []httpapi.Forecast{{Row: []string{"2026-11-20T16:00:00Z", "north", "ICU"}}}}
-	status, body := visit(t, d, "/beds.csv?free.ICU=2&window=4h")
-	if status != 200 || !strings.HasSuffix(body, "\n2026-11-20T16:00:00Z,north,ICU\n") || d.asked[0].Beds["ICU"] != 2 ||
-		d.asked[0].Window != 4*time.Hour {
-		t.Errorf("%d, asked for %+v:\n%s", status, d.asked, body)
-	}
-	for name, c := range map[string]struct {
-		demand  httpapi.BedDemand
-		address string
-		status  int
-		has     string
-	}{
-		"bad value": {&fixed{}, "/beds.csv?free=many", 400, "the page Beds says which"},
-		"unknown ward": {
-			&fixed{err: &httpapi.QueryError{Detail: "beds names a ward without forecasts"}},
-			"/beds.csv?free.NOWHERE=1", 400, "Beds names a ward",
-		},
-		"failed": {&fixed{err: errors.New("broken")}, "/beds.csv", 503, "Service unavailable"},
-	} {
-		if status, body := visit(t, c.demand, c.address); status != c.status || !strings.Contains(body, c.has) {
-			t.Errorf("%s: %d, want %d with %q:\n%s", name, status, c.status, c.has, body)
-		}
 	}
 }
 
@@ -484,15 +501,17 @@ func TestDots(t *testing.T) {
 func TestPlot(t *testing.T) {
 	t.Parallel()
 	page := &view{
-		query: readQuery(map[string][]string{"free": {"4"}, "window": {"2h"}}, time.UTC), zone: time.UTC,
+		query: readQuery(map[string][]string{"free": {"4"}, "window": {"2h"}}, time.UTC), site: &Clock{Zone: time.UTC},
 		asOf: time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC),
 	}
-	var hours []msg.BedDemand
+	page.Window = 2 * time.Hour
+	var hours []outlook
 	for i := range 3 {
 		var d forecast.Distribution
 		forecast.NegativeBinomialTo(&d, float64(2*i+1), 20)
-		hours = append(hours,
-			msg.BedDemand{HorizonHours: float64(i + 1), Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}}})
+		hours = append(hours, newOutlook(&msg.BedDemand{
+			HorizonHours: float64(i + 1), Total: msg.DemandTotal{PMF: msg.PMF{Offset: d.Offset, P: d.P}},
+		}))
 	}
 	webtest.Golden(t, "beds-fan", string(newFan(page, hours, true).SVG())+"\n")
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	forecast "github.com/wardcast/wardcast/classifier/beds"
-	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/chart"
+	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
@@ -42,6 +42,9 @@ func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 	if free >= 0 {
 		low, high = max(0, min(low, free)), max(high, free+1)
 	}
+	if o.came != nil {
+		low, high = min(low, *o.came), max(high, *o.came)
+	}
 	wide := (high-low)/size.columns + 1 // counts in a column
 	if free >= 0 {
 		low -= ((low-free-1)%wide + wide) % wide // so that no column holds both
@@ -57,7 +60,7 @@ func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 		Class: size.class, Width: size.width, Height: size.height, Left: 12, Right: 12, Top: 44, Bottom: 46,
 		X: chart.Span{From: -0.5, To: float64(columns) - 0.5}, Y: chart.Span{To: size.height - 44 - 46}, // of y: pixels
 	}
-	if o.Calibrated {
+	if shown, _ := o.trust(); shown {
 		c.Desc += " 8 in 10 chance of " + ranged(o.Total.Interval80) + "."
 	}
 	if free >= 0 {
@@ -81,6 +84,11 @@ func newDots(o *outlook, free int, by string, size dotsSize) *chart.Chart {
 		ticks = append(ticks, chart.Tick{At: float64(i), Label: label})
 	}
 	c.AxisX("Beds needed by "+by+" (each dot is 1 chance in 20)", ticks...)
+	if o.came != nil {
+		at := chart.At(float64(min(max(*o.came, low), high)-low)/float64(wide), c.Y.To)
+		c.Line("limit", chart.At(at.X, 0), at)
+		c.Label("strong mid", at, chart.At(0, -12), needed(*o.came))
+	}
 	if free >= 0 {
 		end := float64(free+1-low)/float64(wide) - 0.5
 		c.Line("mark", chart.At(end, 0), chart.At(end, c.Y.To))
@@ -140,13 +148,19 @@ func (page *view) strip(o *outlook) template.HTML {
 		X: chart.Span{To: most + 0.5}, Y: chart.Span{From: 30, To: 0},
 	}
 	c.Line("gr", chart.At(0, 15), chart.At(most+0.5, 15))
-	if o.Calibrated {
+	if shown, why := o.trust(); shown {
+		bar := "fd"
+		if why != "" {
+			bar += " soft"
+		}
 		c.Line("wide95", chart.At(float64(o.Total.Interval95[0]), 15), chart.At(float64(o.Total.Interval95[1]), 15))
 		low, high := float64(o.Total.Interval80[0]), float64(o.Total.Interval80[1])
-		c.Bar("fd", chart.At(low-stands*most, 10), chart.At(high+stands*most, 20))
+		c.Bar(bar, chart.At(low-stands*most, 10), chart.At(high+stands*most, 20))
 	}
 	c.Dot("open", chart.At(float64(o.Total.Median), 15), 3.5)
-	if n, known := page.freeOf(o.Ward); known {
+	if o.came != nil {
+		c.Dot("used", chart.At(float64(min(*o.came, page.Most)), 15), 4)
+	} else if n, known := page.freeOf(o.Ward); known {
 		c.Line("mark", chart.At(float64(n)+0.5, 3), chart.At(float64(n)+0.5, 27))
 	}
 	return c.SVG()
@@ -155,12 +169,16 @@ func (page *view) strip(o *outlook) template.HTML {
 type fan struct {
 	*chart.Chart
 	Ranges bool // whether ranges are shown
+	Came   bool // what came is shown
 	Rows   []fanRow
 }
 
 type fanRow struct {
 	By                string
 	Low, Middle, High int
+	Why               string // the range is unchecked, or not shown
+	Shown             bool
+	Came              string
 }
 
 // bands are the quantiles of the bands, from the widest to the narrowest.
@@ -170,7 +188,7 @@ var bands = []struct {
 }{{"b95", 0.025, 0.975}, {"b80", 0.1, 0.9}, {"b50", 0.25, 0.75}}
 
 // newFan draws how the number of beds grows. Without ranges it draws the middle alone.
-func newFan(page *view, hours []msg.BedDemand, ranges bool) *fan {
+func newFan(page *view, hours []outlook, ranges bool) *fan {
 	if len(hours) == 0 {
 		return nil
 	}
@@ -178,12 +196,18 @@ func newFan(page *view, hours []msg.BedDemand, ranges bool) *fan {
 	totals := []forecast.Distribution{{P: []float64{1}}} // nobody needs a bed within no time
 	windows := []time.Duration{0}
 	most := 1
+	came := []chart.Point{chart.At(0, 0)}
 	for i := range hours {
-		o := newOutlook(&hours[i])
+		o := &hours[i]
 		totals, windows = append(totals, o.total), append(windows, time.Duration(o.HorizonHours*float64(time.Hour)))
 		most = max(most, o.total.Quantile(bands[0].high))
+		if o.came != nil {
+			most = max(most, *o.came)
+			came = append(came, chart.At(o.HorizonHours, float64(*o.came)))
+		}
 	}
 	free, known := page.freeOf(page.Ward)
+	known = known && !page.Came
 	end := windows[len(windows)-1]
 	if known {
 		most = max(most, free+1)
@@ -205,6 +229,12 @@ func newFan(page *view, hours []msg.BedDemand, ranges bool) *fan {
 		}
 	}
 	f.Line("med", curve(0.5)...)
+	if f.Came = len(came) > 1 && !page.At.IsZero(); f.Came {
+		f.Line("run", came...)
+		for _, at := range came[1:] {
+			f.Dot("used", at, 3.5)
+		}
+	}
 	if known {
 		f.Line("limit", chart.At(0, float64(free)), chart.At(end.Hours(), float64(free)))
 		f.Label("strong", chart.At(0, float64(free)), chart.At(6, -6), wording.Count(free, "bed")+" free")
@@ -221,10 +251,14 @@ func newFan(page *view, hours []msg.BedDemand, ranges bool) *fan {
 	f.AxisX("", ticks...)
 	for i := range hours {
 		t := &totals[i+1]
-		f.Rows = append(f.Rows, fanRow{
+		row := fanRow{
 			By: page.by(windows[i+1]), Low: t.Quantile(bands[1].low), Middle: t.Quantile(0.5),
-			High: t.Quantile(bands[1].high),
-		})
+			High: t.Quantile(bands[1].high), Came: frame.Unknown,
+		}
+		if row.Shown, row.Why = hours[i].trust(); hours[i].came != nil {
+			row.Came = strconv.Itoa(*hours[i].came)
+		}
+		f.Rows = append(f.Rows, row)
 	}
 	last := f.Rows[len(f.Rows)-1]
 	f.Title, f.Desc = "Beds needed over the next "+spelled(end),

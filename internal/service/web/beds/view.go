@@ -7,19 +7,19 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	forecast "github.com/wardcast/wardcast/classifier/beds"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/chart"
-	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/wording"
 )
 
 type view struct {
 	*query
-	zone       *time.Location
+	site       *Clock
 	now        time.Time
 	asOf       time.Time
 	Failed     string         // why there is no forecast
@@ -29,8 +29,13 @@ type view struct {
 	Stale     bool   // outcomes do not come
 	Old       bool   // the count was made long ago
 	Not       string // the moment, if it is not now
+	ToCome    bool   // the moment is to come
+	Came      bool   // the window is over, and it is known what came
+	Over      bool   // the window is over
 	Windows   []frame.Choice
 	Spans     []frame.Choice // windows of the form
+	History   *past
+	Link      string // address of this moment
 	Lead      *lead
 	Wards     []wardRow
 	Most      int // beds, at the end of the strips
@@ -45,6 +50,8 @@ type view struct {
 // lead is the sentence that answers, with its dots.
 type lead struct {
 	Where, By, Expect, Likely, Free, Chance string
+	Came, Verdict                           string // what came, and whether the range had it
+	Warn, Some                              bool   // of the chance: a shortage is likely, or not unlikely
 	Tightest                                []wardRow
 	Trust, Counted, Usual                   string
 	At                                      int64 // milliseconds
@@ -53,8 +60,11 @@ type lead struct {
 
 type wardRow struct {
 	Name, Href, Here, Expect, Likely, Chance string
-	Typed, Error                             string
-	Selected, Warn                           bool
+	Why                                      string // there is no range, or what it is worth
+	Came, Verdict                            string
+	Typed, Usual, Error                      string // Usual are the free beds if nobody types
+	Selected, Missed, Warn, Some             bool
+	Width                                    float64 // of the chance, of 100
 	Strip                                    template.HTML
 
 	chance, mean float64 // chance is −1 if it is unknown
@@ -64,19 +74,56 @@ type wardRow struct {
 type outlook struct {
 	*msg.BedDemand
 	total forecast.Distribution
+	came  *int // the admissions in the window, nil until it is over
 }
 
 func newOutlook(b *msg.BedDemand) outlook {
-	return outlook{b, forecast.Distribution{Offset: b.Total.PMF.Offset, P: b.Total.PMF.P}}
+	return outlook{BedDemand: b, total: forecast.Distribution{Offset: b.Total.PMF.Offset, P: b.Total.PMF.P}}
 }
 
-const warnFrom = 0.5 // the chance of a shortage from which a ward has a warning
+// trust returns whether the range may be shown, and in a few words why not or what it is worth, "" if it was checked.
+func (o *outlook) trust() (shown bool, why string) {
+	switch {
+	case o.BedsVersion == noHistory:
+		return false, "no history"
+	case o.Calibrated:
+		return true, ""
+	case o.Coverage80.N >= forecast.CalibrationWindow:
+		return false, "held in " + frame.Percent(o.Coverage80.Share) + " %"
+	}
+	return true, "unchecked"
+}
 
-func (page *view) clock(t time.Time) string { return t.In(page.zone).Format("15:04") }
+// verdict says whether a range had what came.
+func verdict(low, high, came int) string {
+	switch {
+	case came < low:
+		return "missed by " + strconv.Itoa(low-came)
+	case came > high:
+		return "missed by " + strconv.Itoa(came-high)
+	}
+	return "held"
+}
 
-// by returns the end of a window, with its day unless that is the day of the count.
+// needed says what came.
+func needed(n int) string {
+	if n == 1 {
+		return "1 was needed"
+	}
+	return strconv.Itoa(n) + " were needed"
+}
+
+// The chances of a shortage from which a ward has a warning, and from which it stands out.
+const (
+	warnFrom = 0.5
+	someFrom = 0.1
+)
+
+func (page *view) clock(t time.Time) string { return t.In(page.site.Zone).Format(clockLayout) }
+
+// by returns the end of a window to the minute, with its day unless that is the day of the count.
 func (page *view) by(window time.Duration) string {
-	from, to := page.asOf.In(page.zone), page.asOf.Add(window).In(page.zone)
+	from, to := page.asOf.In(page.site.Zone), page.asOf.Add(window).Round(time.Minute).In(page.site.Zone)
 	next := from.AddDate(0, 0, 1).Format(time.DateOnly)
 	switch day := to.Format(time.DateOnly); {
 	case day == from.Format(time.DateOnly):
@@ -90,37 +137,57 @@ func (page *view) by(window time.Duration) string {
 }
 
 func (page *view) fill(d *demanded) {
-	page.CSV, page.JSON = frame.Address("/beds.csv", page.address()), page.api()
 	if len(d.wards) == 0 {
 		page.Failed = "There is no forecast yet."
 		return
 	}
-	page.asOf = d.asOf
-	outlooks := make([]outlook, len(d.wards))
-	chosen := &outlooks[0]
+	page.asOf, page.Window = d.asOf, d.window
+	chosen := &d.wards[0]
 	page.configured = map[string]int{}
 	for i := range d.wards {
-		o := &outlooks[i]
-		if *o = newOutlook(&d.wards[i]); o.Ward == page.Ward {
+		o := &d.wards[i]
+		if o.Ward == page.Ward {
 			chosen = o
 		}
 		if len(o.Exceed) > 0 {
 			page.configured[o.Ward] = o.Exceed[0].Beds
 		}
 	}
-	page.table(&outlooks[0], outlooks[1:])
-	page.windows()
+	page.Came = chosen.came != nil && !page.At.IsZero()
+	page.CSV, page.JSON = frame.Address(csvPath, page.address()), page.api()
+	page.Link = page.LinkTo("at", page.asOf.UTC().Format(time.RFC3339))
+	if page.Ahead == 0 {
+		page.Link = page.LinkTo("at", page.asOf.UTC().Format(time.RFC3339), "by", page.clock(page.end()))
+	}
+	page.table(&d.wards[0], d.wards[1:])
+	page.ends()
+	page.spans()
 	page.lead(chosen)
-	page.Hours = newFan(page, d.hours, chosen.Calibrated)
-	page.remarks(&outlooks[0])
+	shown, _ := chosen.trust()
+	page.Hours = newFan(page, d.hours, shown)
+	page.History = newPast(page, d.history)
+	page.remarks(&d.wards[0])
 }
+
+// end returns when the window ends, to the minute.
+func (page *view) end() time.Time { return page.asOf.Add(page.Window).Round(time.Minute) }
 
 const noHistory = "generic" // the beds_version of forecasts that rest on no history of the site
 
 func (page *view) remarks(all *outlook) {
 	n := all.Waiting.Patients
+	switch age := page.now.Sub(page.asOf); {
+	case !page.At.IsZero():
+		page.Over = age >= page.Window
+		page.Not, page.ToCome = page.asOf.In(page.site.Zone).Format("2 Jan 2006 15:04"), age < 0
+	case age > oldAfter:
+		page.Old = true
+	}
 	page.Stale = all.OutcomesStale
 	page.Sub = "From the " + wording.Count(n, "patient") + " now waiting"
+	if page.Not != "" && !page.ToCome {
+		page.Sub = "From the " + wording.Count(n, "patient") + " who waited then"
+	}
 	switch generic := all.BedsVersion == noHistory; {
 	case n == 0 && generic:
 		page.Sub = "Nobody waiting"
@@ -141,35 +208,6 @@ func (page *view) remarks(all *outlook) {
 	if all.TimedOut > 0 {
 		page.Remarks = append(page.Remarks, wording.Count(all.TimedOut, "patient")+
 			" left the count since yesterday, having waited too long without an outcome.")
-	}
-	switch age := page.now.Sub(page.asOf); {
-	case !page.At.IsZero():
-		page.Not = page.asOf.In(page.zone).Format("2 Jan 2006 15:04")
-	case age > oldAfter:
-		page.Old = true
-	}
-}
-
-// checkedWindows are those whose ranges are compared with what came.
-var checkedWindows = []time.Duration{4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
-
-func (page *view) windows() {
-	for _, d := range checkedWindows {
-		value := short(d)
-		if d == httpapi.DefaultWindow {
-			value = ""
-		}
-		page.Windows = append(page.Windows,
-			frame.Choice{Name: page.LinkTo("window", value), Label: page.by(d), Current: d == page.Window})
-	}
-	spans := []time.Duration{page.Window}
-	for _, hours := range []int{1, 2, 4, 6, 8, 12, 16, 24, 48} {
-		spans = append(spans, time.Duration(hours)*time.Hour)
-	}
-	slices.Sort(spans)
-	for _, d := range slices.Compact(spans) {
-		label := spelled(d) + " (by " + page.by(d) + ")"
-		page.Spans = append(page.Spans, frame.Choice{Name: short(d), Label: label, Current: d == page.Window})
 	}
 }
 
@@ -207,8 +245,7 @@ func (page *view) table(all *outlook, wards []outlook) {
 		page.Huddle = append(page.Huddle, w.line)
 	}
 	page.Huddle = append(page.Huddle, page.line(all))
-	page.FreeAll = page.typed[msg.AllWards]
-	if n, known := page.freeOf(msg.AllWards); known && page.FreeAll == "" {
+	if n, known := page.freeOf(msg.AllWards); known {
 		page.FreeAll = strconv.Itoa(n)
 	}
 }
@@ -217,18 +254,24 @@ func (page *view) row(o *outlook) wardRow {
 	w := wardRow{
 		Name: o.Ward, Href: page.LinkTo("ward", o.Ward), Here: wording.Fixed(o.Waiting.Mean, 1),
 		Expect: wording.Fixed(o.Total.Mean, 1), Likely: frame.Unknown, Chance: frame.Unknown,
-		Typed: page.typed[o.Ward], Error: page.Errors["free."+o.Ward], Selected: o.Ward == page.Ward,
-		Strip: page.strip(o), chance: -1, mean: o.Total.Mean, line: page.line(o),
+		Typed: page.TypedFree[o.Ward], Error: page.Errors["free."+o.Ward], Selected: o.Ward == page.Ward,
+		Strip: page.strip(o), chance: -1, Width: -1, mean: o.Total.Mean, line: page.line(o),
 	}
-	if o.Calibrated {
+	shown, why := o.trust()
+	if w.Why = why; shown {
 		w.Likely = ranged(o.Total.Interval80)
 	}
 	if n, known := page.freeOf(o.Ward); known {
-		if w.Typed == "" {
-			w.Typed = strconv.Itoa(n)
+		w.Usual, w.chance = strconv.Itoa(n), o.total.Exceed(n)
+		w.Chance, w.Width = frame.Percent(w.chance)+" %", 100*w.chance
+		w.Warn, w.Some = w.chance >= warnFrom, w.chance >= someFrom
+	}
+	if o.came != nil {
+		w.Came = strconv.Itoa(*o.came)
+		if shown {
+			w.Verdict = verdict(o.Total.Interval80[0], o.Total.Interval80[1], *o.came)
+			w.Missed = w.Verdict != "held"
 		}
-		w.chance = o.total.Exceed(n)
-		w.Chance, w.Warn = frame.Percent(w.chance)+" %", w.chance >= warnFrom
 	}
 	return w
 }
@@ -251,7 +294,7 @@ func (page *view) line(o *outlook) huddleLine {
 		name = "All wards"
 	}
 	text := fmt.Sprintf(": %.0f expected by %s", o.Total.Mean, page.by(page.Window))
-	if o.Calibrated {
+	if shown, why := o.trust(); shown && why == "" {
 		text += fmt.Sprintf(", plan for %d (9 in 10)", o.total.Quantile(likely))
 	}
 	text += fmt.Sprintf(", %.0f of those already here", o.Waiting.Mean)
@@ -267,7 +310,7 @@ func (page *view) line(o *outlook) huddleLine {
 func (page *view) lead(o *outlook) {
 	l := &lead{
 		By: page.by(page.Window), Expect: wording.Count(int(math.Round(o.Total.Mean)), "bed"),
-		Counted: page.clock(page.asOf) + " " + page.asOf.In(page.zone).Format("MST"), At: page.asOf.UnixMilli(),
+		Counted: page.clock(page.asOf), At: page.asOf.UnixMilli(),
 	}
 	if o.Ward != msg.AllWards {
 		l.Where, page.AllWards = o.Ward, page.LinkTo("ward", "")
@@ -275,32 +318,51 @@ func (page *view) lead(o *outlook) {
 	if o.UsualMean.Set {
 		l.Usual = wording.Short(o.UsualMean.Value, 0)
 	}
-	c := o.Coverage80
-	switch {
-	case o.Calibrated:
+	shown, _ := o.trust()
+	if shown {
 		l.Likely = ranged(o.Total.Interval80)
-		l.Trust = fmt.Sprintf("“Most likely” means 8 times in 10. The range held in %s %% of the last %d forecasts.",
-			frame.Percent(c.Share), c.N)
-	case !slices.Contains(checkedWindows, page.Window):
-		l.Trust = "No range is shown: only forecasts for 4, 8 and 24 hours are compared with what came."
-	case c.N < forecast.CalibrationWindow:
-		l.Trust = fmt.Sprintf("No range is shown yet, and the chances are not yet checked: "+
-			"%d of %d forecasts have been compared with what came.", c.N, forecast.CalibrationWindow)
-	default:
-		l.Trust = fmt.Sprintf("No range is shown: it held in %s %% of the last %d forecasts, too far from 80 %%. "+
-			"Take the chances with care.", frame.Percent(c.Share), c.N)
+	}
+	l.Trust = page.trusted(o)
+	if page.Came {
+		if l.Came = needed(*o.came); shown {
+			l.Verdict = "The range " + verdict(o.Total.Interval80[0], o.Total.Interval80[1], *o.came) + "."
+			l.Verdict = strings.Replace(l.Verdict, "missed", "was missed", 1)
+		}
 	}
 	free, known := page.freeOf(o.Ward)
-	if known {
-		l.Free, l.Chance = strconv.Itoa(free), frame.Percent(o.total.Exceed(free))
+	if known && !page.Came {
+		chance := o.total.Exceed(free)
+		l.Free, l.Chance, l.Warn, l.Some = strconv.Itoa(free), frame.Percent(chance), chance >= warnFrom, chance >= someFrom
 	} else {
 		free = -1
 	}
-	if o.Ward == msg.AllWards {
+	if o.Ward == msg.AllWards && !page.Came {
 		l.Tightest = page.tightest()
 	}
 	l.Wide, l.Narrow = newDots(o, free, l.By, wideDots), newDots(o, free, l.By, narrowDots)
 	page.Lead = l
+}
+
+// trusted says what the range of the answer is worth.
+func (page *view) trusted(o *outlook) string {
+	c := o.Coverage80
+	_, judged := forecast.Judge(page.Window)
+	switch shown, _ := o.trust(); {
+	case o.BedsVersion == noHistory:
+		return "No range is shown: there is no history of this site yet."
+	case o.Calibrated:
+		return fmt.Sprintf("“Most likely” means 8 times in 10. The range held in %s %% of the last %d forecasts.",
+			frame.Percent(c.Share), c.N)
+	case !shown:
+		return fmt.Sprintf("No range is shown: it held in %s %% of the last %d forecasts, too far from 80 %%. "+
+			"Take the chances with care.", frame.Percent(c.Share), c.N)
+	case page.Waiting:
+		return "The range is unchecked: only forecasts of all patients are compared with what came."
+	case !judged:
+		return "The range is unchecked: only forecasts for about 4, 8 and 24 hours are compared with what came."
+	}
+	return fmt.Sprintf("The range and the chances are unchecked: %d of %d forecasts have been compared with what came.",
+		c.N, forecast.CalibrationWindow)
 }
 
 const mostTight = 3 // bounds the wards that the answer names
@@ -320,5 +382,5 @@ func (page *view) Moment() string {
 	if page.At.IsZero() {
 		return ""
 	}
-	return page.At.In(page.zone).Format(momentLayout)
+	return page.At.In(page.site.Zone).Format(momentLayout)
 }

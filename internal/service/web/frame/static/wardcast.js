@@ -360,8 +360,6 @@
     document.addEventListener("mouseout", () => setTimeout(() => { if (held && !busy()) list(held); }));
     document.addEventListener("focusout", () => setTimeout(() => { if (held && !busy()) list(held); }));
     addEventListener("popstate", () => go(location.href));
-    $("#print").hidden = false;
-    $("#print").onclick = () => print();
     if (words) {
       stored.setItem(key, words);
       if (q.value !== words) { q.value = words; go(location.href); }
@@ -410,8 +408,9 @@
       if (at && note) note.hidden = Date.now() - skew - at < 300000;
     };
     setInterval(() => {
-      const shown = $("#beds"), typed = $$("input", shown).some(i => i.value !== i.defaultValue || i.checked !== i.defaultChecked);
-      if (!document.hidden && shown.dataset.fresh && !typed && !shown.matches(":hover") && !shown.contains(document.activeElement)) swap(["beds"], location.href).then(old);
+      const shown = $("#beds"), choose = $("#choose"), typed = $$("input", shown).some(i => i.value !== i.defaultValue || i.checked !== i.defaultChecked);
+      if (!document.hidden && shown.dataset.fresh && !typed && !shown.matches(":hover") && ![shown, choose].some(e => e && e.contains(document.activeElement)))
+        swap(choose ? ["beds", "choose"] : ["beds"], location.href).then(() => { if ($("#print")) $("#print").hidden = false; old(); });
       old();
     }, 60000);
   }
@@ -425,6 +424,24 @@
     topics.forEach(a => whole(a).classList.toggle("lit", !!word && word.dataset.in.split(" ").includes(number(a))));
   };
   if (words.length) ["mouseover", "mouseout", "focusin", "focusout"].forEach(type => document.addEventListener(type, light));
+
+  // A link that holds the moment is copied if the browser lets us, else it leads there.
+  document.addEventListener("click", e => {
+    const link = e.target.closest("#copy,#print");
+    if (!link) return;
+    if (link.id === "print") return print();
+    if (!navigator.clipboard) return;
+    e.preventDefault();
+    navigator.clipboard.writeText(link.href).then(() => { link.textContent = "Copied"; }, () => { location.href = link.href; });
+  });
+  const printing = $("#print");
+  if (printing) printing.hidden = false;
+  // Only what was typed stands in an address.
+  document.addEventListener("submit", e => {
+    const empty = e.target.id === "bf" ? [...e.target.elements].filter(f => f.name && !f.value) : [];
+    empty.forEach(f => { f.disabled = true; });
+    setTimeout(() => empty.forEach(f => { f.disabled = false; }));
+  });
 
   const find = $("#q");
   if (find) document.addEventListener("keydown", e => { if (e.key === "/" && !e.target.closest("input,textarea,select")) { e.preventDefault(); find.focus(); } });
