@@ -63,6 +63,9 @@ func newClient(d *dialer, topics []string) *Client {
 // Close closes the connections that no request uses.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
+// Probe returns nil if a broker answers.
+func (c *Client) Probe(ctx context.Context) error { return c.dialer.probe(ctx) }
+
 // Await waits until a broker answers, and logs why it waits. It returns an error that waiting cannot cure (refused
 // credentials, an invalid certificate), or that of ctx.
 func (c *Client) Await(ctx context.Context, log *slog.Logger) error {

@@ -9,7 +9,6 @@
 package deadletter
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -59,27 +58,14 @@ type Count struct {
 func (b *Box) Count(ctx context.Context, f Filter) ([]Count, error) {
 	counts := map[msg.Reason]*Count{}
 	_, err := b.Read(ctx, f, func(l *Letter, _ *ingest.Record) error {
-		c := counts[l.Reason]
-		if c == nil {
-			c = &Count{Reason: l.Reason, Oldest: l.Time, Newest: l.Time}
-			counts[l.Reason] = c
-		}
-		c.Letters++
-		if l.Time.Before(c.Oldest) {
-			c.Oldest = l.Time
-		}
-		if l.Time.After(c.Newest) {
-			c.Newest = l.Time
-		}
+		addTo(counts, l)
 		return nil
 	})
 	all := make([]Count, 0, len(counts))
 	for _, c := range counts {
 		all = append(all, *c)
 	}
-	slices.SortFunc(all, func(a, b Count) int {
-		return cmp.Or(cmp.Compare(b.Letters, a.Letters), cmp.Compare(a.Reason, b.Reason))
-	})
+	slices.SortFunc(all, mostLetters)
 	return all, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/embedded"
 	"github.com/wardcast/wardcast/internal/service/bedstream"
 	"github.com/wardcast/wardcast/internal/service/config"
@@ -44,6 +45,7 @@ type App struct {
 	streams []*stream
 	tasks   []task // alongside the streams
 	client  *ingest.Client
+	pulse   pulse
 	web     *web              // nil if HTTP is off
 	demand  *bedstream.Demand // nil if no notes are scored
 }
@@ -229,6 +231,7 @@ func (a *App) Run(ctx context.Context) error {
 	if a.Listener != nil {
 		parts.Go(func() error { return a.web.serve(served, a.Listener) })
 		parts.Go(func() error { return a.web.monitor.Run(ctx) })
+		parts.Go(func() error { a.pulse.run(ctx, a.client); return nil })
 		if topics := a.web.topics; topics != nil {
 			defer topics.close() // after the last request
 			parts.Go(func() error { topics.run(ctx); return nil })
@@ -265,6 +268,12 @@ func (a *App) score(ctx context.Context) error {
 	parts, inner := errgroup.WithContext(ctx)
 	for _, s := range a.streams {
 		parts.Go(func() error { return s.consumer.Run(inner) })
+		a.tasks = append(a.tasks, task{
+			name: "dead letters of " + s.name, without: "their number is not known",
+			run: func(ctx context.Context) error {
+				return s.letters.Run(ctx, &deadletter.Box{Client: a.client, Topic: s.deadLetters, Logger: s.log})
+			},
+		})
 	}
 	for _, t := range a.tasks {
 		parts.Go(func() error { runTask(inner, a.Logger, t); return nil })

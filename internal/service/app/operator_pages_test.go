@@ -80,8 +80,8 @@ func TestOperatorPages(t *testing.T) {
 	b.run(chromedp.Click("a[href*=not_json]"))
 	b.until(`document.querySelector("form b")`)
 	b.shoot("replay")
-	b.run(chromedp.Click("form .btn.main"))
-	b.until(`location.search === "?replayed=2"`)
+	b.run(chromedp.SendKeys("#why", "tried once more"), chromedp.Click("form .btn.main"))
+	b.until(`location.pathname === "/health" && document.body.innerText.includes("2 notes sent back")`)
 	c.answers(55) // they die again
 
 	b.open("/questionnaires?name=" + mind)

@@ -329,7 +329,7 @@ func TestPages(t *testing.T) {
 	b.until(`document.querySelector("#why")`)
 	b.shoot("promote")
 	b.run(chromedp.SendKeys("#why", "better on later notes"), chromedp.Click("form .btn.main"))
-	b.until(`location.search === "?done=promote"`)
+	b.until(`document.body.innerText.includes("The last change: promoted")`)
 	champion, err := s.store.Champion(t.Context())
 	if err != nil {
 		t.Fatal(err)

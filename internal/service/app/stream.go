@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
@@ -38,6 +39,7 @@ type stream struct {
 	group, input, output, deadLetters string
 	others                            []ingest.Topic // to create in addition
 
+	letters  deadletter.Watch
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger

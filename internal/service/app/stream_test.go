@@ -351,7 +351,7 @@ func TestReplayFromPage(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-		"http://"+s.config.HTTP.Listen+"/health/replay", strings.NewReader("stream=triage&reason=not_json"))
+		"http://"+s.config.HTTP.Listen+"/health/replay", strings.NewReader("stream=triage&reason=not_json&why=again"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,12 +361,16 @@ func TestReplayFromPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode != http.StatusOK || res.Request.URL.Path != "/health" ||
-		res.Request.URL.RawQuery != "replayed=1" {
+	if res.StatusCode != http.StatusOK || res.Request.URL.Path != "/health" || res.Request.URL.RawQuery != "" {
 		t.Errorf("the replay leads to %s with %s", res.Request.URL, res.Status)
 	}
 	c.answers(3)
 	// The broker has the letter a moment before the scorer counts it.
 	s.await("two dead letters that are no JSON",
 		func() bool { return s.metric("wardcast_ingest_dead_letters_total", "not_json") == 2 })
+	s.await("what came of the replay", func() bool {
+		_, page := s.get("/health")
+		return strings.Contains(page, "<b>1 note</b> sent back") &&
+			strings.Contains(page, "1 note died again: not json.")
+	})
 }

@@ -132,6 +132,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	var streams []health.Stream
 	for _, s := range a.streams {
 		watched := s.watched()
+		watched.Away = a.pulse.away
 		switch source := s.source.(type) {
 		case *triage:
 			t, notes = source, s
@@ -143,6 +144,7 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 	}
 	w.monitor = health.New(a.Registry, time.Now, streams...)
 	options := httpapi.Options{Logger: w.log, Gatherer: a.Registry, Metrics: r, Access: l.access, Ready: a.readiness}
+	options.Trail = &httpapi.Trail{Since: time.Now()}
 	if t != nil {
 		zone, err := time.LoadLocation(a.Config.HTTP.TimeZone)
 		if err != nil {
@@ -166,9 +168,10 @@ func newWeb(a *App, r prometheus.Registerer) (*web, error) {
 		}
 		options.Routes, options.Page = pages.Routes(pages.Options{
 			Feed: w.feed, Store: t.store, Set: t.set, Explain: t.options, Demand: a.demand, Zone: zone,
-			Shifts: a.Config.HTTP.Shifts, Waiting: a.demand, LabelRoles: options.LabelRoles,
-			Ready: a.readiness, Health: w.monitor.Snapshot, Replay: a.replay, Questionnaires: listed,
-			Topics: w.topics.Index, Changed: notes.hint, Logger: w.log,
+			Shifts: a.Config.HTTP.Shifts, Waiting: a.demand, LabelRoles: options.LabelRoles, Ready: a.readiness,
+			Away: a.pulse.away, Health: w.monitor.Snapshot, Replay: a.replay, Trail: options.Trail,
+			Questionnaires: listed,
+			Topics:         w.topics.Index, Changed: notes.hint, Logger: w.log,
 		})
 	}
 	w.api = httpapi.New(options)
@@ -222,7 +225,8 @@ func (a *App) replay(ctx context.Context, stream string, reason msg.Reason, dryR
 // watched returns the stream for the page Health.
 func (s *stream) watched() health.Stream {
 	return health.Stream{
-		Name: s.name, Noun: s.noun, DeadLetters: s.deadLetters, Generation: s.generation,
+		Name: s.name, Noun: s.noun, Input: s.input, DeadLetters: s.deadLetters, Generation: s.generation,
+		Letters: s.letters.Tally,
 		Ready:   func() error { return s.consumer.Check() },
 		Remarks: []func() string{func() string { return sentence(s.consumer.Remark()) }},
 		Refused: s.refusal,

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest/deadletter"
 )
 
 const (
@@ -23,12 +25,17 @@ const (
 
 // Stream is a KafkaTopic whose records are answered.
 type Stream struct {
-	Name, Noun  string          // the value of the label stream, and the noun for a record
-	DeadLetters string          // the KafkaTopic of its dead letters
-	Ready       func() error    // why records are not being read, or nil
-	Refused     func() string   // why the newest models are not in use, or ""
-	Remarks     []func() string // sentences on other problems, or ""
-	Generation  func() string   // in use, or ""
+	Name, Noun  string       // the value of the label stream, and the noun for a record
+	Input       string       // the KafkaTopic of its records
+	DeadLetters string       // the KafkaTopic of its dead letters
+	Ready       func() error // why records are not being read, or nil
+	// Away returns when Kafka last answered, and why it does not now, or nil.
+	Away func() (time.Time, error)
+	// Letters returns the dead letters in their KafkaTopic; nil until all of them are read.
+	Letters    func() *deadletter.Tally
+	Refused    func() string   // why the newest models are not in use, or ""
+	Remarks    []func() string // sentences on other problems, or ""
+	Generation func() string   // in use, or ""
 }
 
 // Monitor watches the streams of a process. It is safe for concurrent use.
@@ -40,12 +47,16 @@ type Monitor struct {
 	mu       sync.Mutex
 	readings []*reading // the kept ones, oldest first
 	since    map[problemKey]time.Time
+	gaps     map[string]float64 // mean seconds between answers, by stream
 	last     *Snapshot
 }
 
 // New returns a Monitor of streams by the metrics of the gatherer.
 func New(gatherer prometheus.Gatherer, now func() time.Time, streams ...Stream) *Monitor {
-	return &Monitor{gatherer: gatherer, streams: streams, now: now, since: map[problemKey]time.Time{}}
+	return &Monitor{
+		gatherer: gatherer, streams: streams, now: now, since: map[problemKey]time.Time{},
+		gaps: map[string]float64{},
+	}
 }
 
 // Run keeps a reading now and every minute until ctx ends.
@@ -86,10 +97,11 @@ type Status struct {
 	Stream
 
 	Point
-	LastAnswer time.Time // zero before the first
+	LastAnswer time.Time     // zero before the first
+	Silent     time.Duration // since the last answer, if that is unusually long; otherwise 0
 	Partitions []Partition
-	Letters    []Letters // the most frequent first
-	History    []Point   // one a minute, oldest first
+	Tally      *deadletter.Tally // of its dead letters; nil if they are not known
+	History    []Point           // one a minute, oldest first
 }
 
 // Point is a stream at one time. Unknown values are NaN.
@@ -128,8 +140,10 @@ func (m *Monitor) look() {
 	before := m.before(now.at.Add(-leastSpan))
 	for _, stream := range m.streams {
 		v := now.of(stream.Name)
+		v.silent = m.silent(stream.Name, v, m.before(time.Time{}).of(stream.Name))
 		status := Status{
-			Stream: stream, Point: v.since(before.of(stream.Name)), LastAnswer: v.lastAnswer, Letters: v.deadLetters(),
+			Stream: stream, Point: v.since(before.of(stream.Name)), LastAnswer: v.lastAnswer, Tally: stream.Letters(),
+			Silent: v.silent,
 		}
 		for id, lag := range v.lag {
 			status.Partitions = append(status.Partitions, Partition{id, lag})
@@ -146,6 +160,30 @@ func (m *Monitor) look() {
 	}
 	s.Problems = m.problems(now, before)
 	m.last = s
+}
+
+// Silence longer than silentGaps times the mean gap between answers, and than leastSilent, is unusual. The mean is that
+// of the last hour, or of the latest one with leastAnswers.
+const (
+	silentGaps   = 3
+	leastSilent  = 2 * time.Minute
+	leastAnswers = 5
+)
+
+// silent returns for how long a stream without waiting records had no answer, if that is unusual, otherwise 0.
+func (m *Monitor) silent(stream string, v, oldest *streamValues) time.Duration {
+	if v.lastAnswer.IsZero() {
+		return 0
+	}
+	if oldest != nil && v.answered-oldest.answered >= leastAnswers {
+		m.gaps[stream] = v.lastAnswer.Sub(oldest.at).Seconds() / (v.answered - oldest.answered)
+	}
+	gap, known := m.gaps[stream]
+	silence := v.at.Sub(v.lastAnswer)
+	if !known || v.since(nil).Lag != 0 || silence < leastSilent || silence.Seconds() < silentGaps*gap {
+		return 0
+	}
+	return silence
 }
 
 // before returns the newest kept reading not after a time, else the oldest one, or nil.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/wardcast/wardcast/ingest/deadletter"
 )
 
 // stream is a stream whose metrics and state a test sets.
@@ -21,9 +23,10 @@ type stream struct {
 	records, letters *prometheus.CounterVec
 	failed, stalls   prometheus.Counter
 	blocked, oldest  prometheus.Gauge
+	answered         prometheus.Gauge // when the last answer was written
 	seconds          prometheus.Histogram
 	skipped          *prometheus.CounterVec
-	away             error
+	away, dead       error
 	refused, remark  string
 }
 
@@ -38,11 +41,12 @@ func newStream(r prometheus.Registerer) *stream {
 	s := &stream{
 		lag: gauges("lag_records", "partition"), lastLetter: gauges("last_dead_letter_timestamp_seconds", "reason"),
 		records: counters("records_total", "disposition"), letters: counters("dead_letters_total", "reason"),
-		skipped: counters("skipped_offsets_total", "cause"),
-		failed:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_fetch_errors_total"}),
-		stalls:  in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_stalls_total"}),
-		oldest:  in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_oldest_unanswered_seconds"}),
-		blocked: in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_blocked_partitions"}),
+		skipped:  counters("skipped_offsets_total", "cause"),
+		failed:   in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_fetch_errors_total"}),
+		stalls:   in.NewCounter(prometheus.CounterOpts{Name: "wardcast_ingest_stalls_total"}),
+		oldest:   in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_oldest_unanswered_seconds"}),
+		answered: in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_last_answer_timestamp_seconds"}),
+		blocked:  in.NewGauge(prometheus.GaugeOpts{Name: "wardcast_ingest_blocked_partitions"}),
 		seconds: in.NewHistogram(prometheus.HistogramOpts{
 			Name: "wardcast_ingest_end_to_end_seconds", Buckets: prometheus.ExponentialBuckets(1e-3, 2, 17),
 		}),
@@ -50,7 +54,9 @@ func newStream(r prometheus.Registerer) *stream {
 	s.Stream = Stream{
 		Name: "triage", Noun: "note", Ready: func() error { return s.away },
 		Refused: func() string { return s.refused }, Remarks: []func() string{func() string { return s.remark }},
-		Generation: func() string { return "g1" },
+		Generation: func() string { return "g1" }, Input: "triage.notes",
+		Away:    func() (time.Time, error) { return time.Now().Add(-5 * time.Second), s.dead },
+		Letters: func() *deadletter.Tally { return nil },
 	}
 	s.lag.WithLabelValues("0").Set(0)
 	s.lag.WithLabelValues("10").Set(0)
@@ -171,7 +177,8 @@ func TestWorstFirst(t *testing.T) {
 		wait(2 * time.Second)
 		x := m.Snapshot()
 		want := []string{
-			"No notes are being read: triage", "7 requests failed", "1 partition is blocked",
+			"No notes are being read from triage.notes: triage", "7 requests for notes from triage.notes",
+			"1 partition of triage.notes is blocked",
 			"1 record was deleted by Kafka",
 			"2 dead letters in the last hour: wrong type", "300 notes wait", "new models refused", "The fit of beds",
 			"has waited for 2 minutes", "Reading stalled 1 time",
@@ -186,9 +193,6 @@ func TestWorstFirst(t *testing.T) {
 			if p.Since.Before(began) || p.Since.After(time.Now()) {
 				t.Errorf("problem %d began at %v", i, p.Since)
 			}
-		}
-		if l := x.Streams[0].Letters; len(l) != 1 || l[0].Count != 2 || !l[0].Newest.Equal(began) {
-			t.Errorf("dead letters: %+v", l)
 		}
 
 		s.lag.Reset() // as when the group is left
@@ -205,6 +209,67 @@ func TestWorstFirst(t *testing.T) {
 		wait(62 * interval)
 		if x := m.Snapshot(); len(x.Problems) > 0 {
 			t.Errorf("what is over is still shown: %v", x.Problems)
+		}
+	})
+}
+
+// TestAway: while Kafka is away that is the one cause, of the stream that it is named with, since it last answered.
+func TestAway(t *testing.T) {
+	watch(t, func(t *testing.T, m *Monitor, s *stream) {
+		wait(interval)
+		s.dead, s.away = errors.New("connection refused"), errors.New("not joined")
+		s.failed.Add(9)
+		x := m.Snapshot()
+		const want = "Kafka does not answer: no notes are read from triage.notes, and none are answered. " +
+			"connection refused."
+		if len(x.Problems) != 1 || x.Problems[0].Text != want || x.Problems[0].Level != Failure ||
+			!x.Problems[0].Since.Equal(time.Now().Add(-5*time.Second)) {
+			t.Errorf("problems: %+v, want %q", x.Problems, want)
+		}
+	})
+}
+
+// TestSilence: a feed that is silent for three times its usual gap is named, also once the hour that had the gap is
+// over, until a note comes. Neither a short silence, nor one while records wait, nor a feed that never spoke is.
+func TestSilence(t *testing.T) {
+	watch(t, func(t *testing.T, m *Monitor, s *stream) {
+		silent := func() time.Duration {
+			wait(2 * time.Second)
+			return m.Snapshot().Streams[0].Silent
+		}
+		wait(20 * interval)
+		if d := silent(); d != 0 {
+			t.Errorf("a feed that never spoke is silent for %v", d)
+		}
+		for range 10 {
+			wait(2 * interval)
+			s.records.WithLabelValues("answered").Inc()
+			s.answered.SetToCurrentTime()
+		}
+		wait(5 * interval)
+		if d := silent(); d != 0 {
+			t.Errorf("silent after %v, the mean gap is 4 minutes", d)
+		}
+		wait(12 * interval)
+		s.lag.WithLabelValues("0").Set(1)
+		if d := silent(); d != 0 {
+			t.Errorf("silent for %v while a record waits", d)
+		}
+		s.lag.WithLabelValues("0").Set(0)
+		for range 2 {
+			if d := silent(); d < 17*time.Minute {
+				t.Errorf("silent for %v, want over 17 min", d)
+			}
+			if x := m.Snapshot(); len(x.Problems) != 1 ||
+				!strings.HasPrefix(x.Problems[0].Text, "No note has come for ") {
+				t.Errorf("problems: %+v", x.Problems)
+			}
+			wait(90 * interval)
+		}
+		s.records.WithLabelValues("answered").Inc()
+		s.answered.SetToCurrentTime()
+		if d := silent(); d != 0 {
+			t.Errorf("silent for %v after a note", d)
 		}
 	})
 }

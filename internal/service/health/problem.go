@@ -85,16 +85,27 @@ func (s *Stream) findings(now, before, hour *streamValues) (all []finding) {
 		all = append(all, finding{kind: kind, text: fmt.Sprintf(format, values...), level: level})
 	}
 	nouns := wording.Plural(s.Noun)
-	if err := s.Ready(); err != nil {
-		add(Failure, "ready", "No %s are being read: %v.", nouns, err)
+	since, away := s.Away()
+	if err := s.Ready(); away != nil {
+		add(Failure, "away", "Kafka does not answer: no %s are read from %s, and none are answered. %v.", nouns,
+			s.Input, away)
+		all[0].at = since
+	} else if err != nil {
+		add(Failure, "ready", "No %s are being read from %s: %v.", nouns, s.Input, err)
 	}
-	if n := now.failed - before.failed; n >= outage {
-		add(Failure, "broker", "Kafka does not answer, or refuses: %s failed in the last minute.",
-			wording.Count(int(n), "request"))
+	if n := now.failed - before.failed; n >= outage && away == nil {
+		add(Failure, "broker", "Kafka failed or refused %s for %s from %s in the last minute.",
+			wording.Count(int(n), "request"), nouns, s.Input)
+	}
+	if now.silent > 0 && away == nil {
+		add(Warning, "silent", "No %s has come for %s, over three times the usual gap.", s.Noun,
+			wording.Count(int(now.silent.Minutes()), "minute"))
+		all[len(all)-1].at = now.lastAnswer
 	}
 	if now.blocked > 0 {
 		add(Failure, "blocked", "%s until the cause in the log is fixed: Kafka refuses requests.",
-			wording.Count(int(now.blocked), "partition is blocked", "partitions are blocked"))
+			wording.Count(int(now.blocked), "partition of "+s.Input+" is blocked",
+				"partitions of "+s.Input+" are blocked"))
 	}
 	if n := now.lost - hour.lost; n > 0 {
 		add(Failure, "lost", "%s in the last hour before they were read. Raise the retention of the topic.",

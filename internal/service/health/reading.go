@@ -38,6 +38,8 @@ type streamValues struct {
 	seconds    buckets // from a record's timestamp to its answer
 	// failed counts requests that Kafka did not answer or refused, lost records deleted before they were read.
 	failed, lost, stalls, panics, blocked float64
+
+	silent time.Duration // that Monitor.silent found
 }
 
 func newStreamValues(at time.Time) *streamValues {

@@ -36,6 +36,7 @@ type Options struct {
 	// LabelRoles may see the labels of those who wait.
 	LabelRoles []Role
 	Routes     []Route // of other packages, such as web pages
+	Trail      *Trail  // takes what the audit log takes
 	// Page draws a problem for a browser; nil without pages.
 	Page func(Problem) http.Handler
 }
@@ -250,6 +251,7 @@ func tooMany() http.Handler {
 func (a *API) audit(r *http.Request, status int) {
 	v := visitOf(r.Context())
 	method, route, _ := strings.Cut(r.Pattern, " ")
+	a.options.Trail.add(&Event{time.Now(), v.caller, method, route, status, v.facts})
 	facts := []any{
 		"who", v.caller.By(), "role", string(v.caller.Role), "method", method, "route", route, "status", status,
 		"request_id", v.id,

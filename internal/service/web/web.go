@@ -23,6 +23,7 @@ import (
 	"github.com/wardcast/wardcast/internal/service/web/topics"
 	"github.com/wardcast/wardcast/internal/service/web/try"
 	"github.com/wardcast/wardcast/internal/service/web/waiting"
+	"github.com/wardcast/wardcast/internal/wording"
 	"github.com/wardcast/wardcast/models"
 	"github.com/wardcast/wardcast/models/topicindex"
 )
@@ -40,8 +41,10 @@ type Options struct {
 	Zone       *time.Location                     // of all times
 	Shifts     []string                           // when shifts change, such as 07:00
 	Ready      func() (remarks string, err error) // that of httpapi.Options
+	Away       func() (time.Time, error)          // when Kafka last answered, and why it does not now, or nil
 	Health     func() *health.Snapshot            // returns the state of the process
 	Replay     healthroom.Replay                  // sends dead letters back
+	Trail      *httpapi.Trail                     // the latest of the audit log
 	// Questionnaires returns the questionnaires whose responses are scored, by name.
 	Questionnaires func() []questionnaires.Questionnaire
 	Changed        func()            // called when another generation was promoted
@@ -71,14 +74,33 @@ func Pages() []Page {
 		{"/questionnaires", "Questionnaires", func(p *page, o *Options) routes {
 			return questionnaires.New(p, o.Questionnaires)
 		}},
-		{"/health", "Health", func(p *page, o *Options) routes { return healthroom.New(p, o.Health, o.Replay) }},
+		{"/health", "Health", func(p *page, o *Options) routes {
+			return healthroom.New(p, o.Health, o.Replay, o.Trail)
+		}},
 	}
+}
+
+// state returns what the top bar says.
+func (o *Options) state() frame.State {
+	if since, err := o.Away(); err != nil {
+		return frame.State{Text: "Kafka does not answer", Since: since.UnixMilli()}
+	}
+	if _, err := o.Ready(); err != nil {
+		return frame.State{Text: "notes are not being read"}
+	}
+	for _, s := range o.Health().Streams {
+		if s.Silent > 0 {
+			silence := wording.Count(int(s.Silent.Minutes()), "minute")
+			return frame.State{Ready: true, Text: "no " + s.Noun + " for " + silence}
+		}
+	}
+	return frame.State{Ready: true, Text: o.Feed.PerMinute()}
 }
 
 // Routes returns the routes of all pages, and what draws a problem as a page.
 func Routes(o Options) ([]httpapi.Route, func(httpapi.Problem) http.Handler) {
 	f := frame.New(frame.Options{
-		State:      func() frame.State { return live.State(o.Feed, o.Ready) },
+		State:      o.state,
 		Generation: func() string { return o.Set().Generation },
 		Zone:       o.Zone,
 		Logger:     o.Logger,

@@ -54,11 +54,13 @@ func options(feed *live.Feed, store *models.Store, set func() *scoring.Set, topi
 ) web.Options {
 	triage := health.Status{
 		Stream: health.Stream{Name: "triage", Noun: "note", Generation: func() string { return "" }},
+		Tally:  &deadletter.Tally{},
 	}
 	return web.Options{
 		Feed: feed, Store: store, Set: set, Topics: topics, Logger: s.Logger, Changed: func() {},
 		Demand: unready{}, Waiting: unready{}, Zone: time.UTC,
-		Ready: func() (string, error) { return "", nil },
+		Ready: func() (string, error) { return "", nil }, Away: func() (time.Time, error) { return time.Now(), nil },
+		Trail: &httpapi.Trail{},
 		Health: func() *health.Snapshot {
 			return &health.Snapshot{At: time.Now(), Streams: []health.Status{triage}}
 		},

@@ -54,6 +54,7 @@ type Options struct {
 type State struct {
 	Ready bool   `json:"ready"`
 	Text  string `json:"text"`
+	Since int64  `json:"since,omitempty"` // when it was last ready, in milliseconds; 0 if it is, or that is not known
 }
 
 // Frame draws pages.

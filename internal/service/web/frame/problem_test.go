@@ -17,7 +17,8 @@ func TestProblem(t *testing.T) {
 	p := s.Page("/page", "Page")
 	here := httpapi.Answering(func(*http.Request) http.Handler { return p.Missing("No topic has this name.") })
 	s.Serve([]httpapi.Route{
-		p.Route(here), p.LogOut(), {Pattern: "GET /page/change", Role: httpapi.Operator, Handler: here},
+		p.Route(here), p.LogOut(),
+		{Pattern: "GET /page/change", Role: httpapi.Operator, Handler: here},
 		{Pattern: "GET /v1/page", Role: httpapi.Viewer, Handler: here},
 	})
 	const role = "This requires the role operator, and yours is viewer."

@@ -6,11 +6,13 @@ import (
 	"context"
 	_ "embed"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,23 +30,46 @@ var (
 	html string
 	//go:embed replay.html
 	replayHTML string
+	//go:embed audit.html
+	auditHTML string
+	//go:embed letters.html
+	lettersHTML string
 )
 
 type room struct {
 	*frame.Page
 	snapshot         func() *health.Snapshot
 	send             Replay
+	trail            *httpapi.Trail
 	view, replayView *frame.Template
-	replaying        sync.Mutex
+
+	auditView, lettersView *frame.Template
+
+	replaying sync.Mutex
+
+	mu   sync.Mutex
+	sent map[string]*replayed // the last replay, by stream
+}
+
+// replayed is what was sent back.
+type replayed struct {
+	At              time.Time
+	By, Reason, Why string
+	Sent            int
 }
 
 // New returns the routes of the page.
-func New(p *frame.Page, snapshot func() *health.Snapshot, replay Replay) []httpapi.Route {
-	h := &room{Page: p, snapshot: snapshot, send: replay, view: p.Template(html), replayView: p.Template(replayHTML)}
+func New(p *frame.Page, snapshot func() *health.Snapshot, replay Replay, trail *httpapi.Trail) []httpapi.Route {
+	h := &room{
+		Page: p, snapshot: snapshot, send: replay, trail: trail, view: p.Template(html),
+		replayView: p.Template(replayHTML), auditView: p.Template(auditHTML), lettersView: p.Template(lettersHTML),
+		sent: map[string]*replayed{},
+	}
 	const path = " /health/replay"
 	return []httpapi.Route{
 		p.Route(h.page),
-		frame.Get("/health.csv", h.csv),
+		frame.Get("/health.csv", h.csv), frame.Get("/health/letters", h.letters),
+		{Pattern: "GET /audit", Role: httpapi.Operator, Handler: httpapi.Answering(h.audit)},
 		{Pattern: "GET" + path, Role: httpapi.Operator, Handler: httpapi.Answering(h.askReplay)},
 		{Pattern: "POST" + path, Role: httpapi.Operator, Handler: httpapi.Answering(h.replay)},
 	}
@@ -54,12 +79,13 @@ type view struct {
 	*health.Snapshot
 	Streams  []stream
 	Operator bool
-	Replayed string // how many dead letters were just sent back, "" for no replay
 }
 
 type stream struct {
 	*health.Status
 	Measures []trend
+	Replayed *replayed // nil for none
+	Outcome  string    // what came of that
 }
 
 // Title is what its records are called.
@@ -77,10 +103,44 @@ const hourSpan, hourGap = time.Hour, 90 * time.Second
 func (h *room) page(r *http.Request) http.Handler {
 	data := newView(h.snapshot())
 	data.Operator = httpapi.CallerOf(r.Context()).Is(httpapi.Operator)
-	if n, err := strconv.Atoi(r.URL.Query().Get("replayed")); err == nil && n >= 0 {
-		data.Replayed = wording.Count(n, "dead letter")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range data.Streams {
+		s := &data.Streams[i]
+		if s.Replayed = h.sent[s.Name]; s.Replayed != nil {
+			s.Outcome = s.Replayed.outcome(s.Status)
+		}
 	}
 	return h.view.View(data)
+}
+
+// answeredWithin is how long after a replay the lag may not count what was sent yet.
+const answeredWithin = 5 * time.Second
+
+// outcome says what came of a replay, as far as is known.
+func (d *replayed) outcome(s *health.Status) string {
+	if s.Tally == nil {
+		return "What came of that is not known: the dead letters cannot be read."
+	}
+	died, reasons := 0, map[string]int{}
+	for _, l := range s.Tally.Latest {
+		if l.Attempts > 1 && !l.Time.Before(d.At.Truncate(time.Second)) {
+			died++
+			reasons[strings.ReplaceAll(string(l.Reason), "_", " ")]++
+		}
+	}
+	left, text := max(0, d.Sent-died), ""
+	if died > 0 {
+		text = wording.Count(died, s.Noun) + " died again: " +
+			strings.Join(slices.Sorted(maps.Keys(reasons)), ", ") + ". "
+	}
+	switch {
+	case left == 0:
+		return text
+	case s.Lag == 0 && s.At.Sub(d.At) > answeredWithin:
+		return text + wording.Count(left, s.Noun+" was answered", wording.Plural(s.Noun)+" were answered") + "."
+	}
+	return text + wording.Count(left, s.Noun+" waits", wording.Plural(s.Noun)+" wait") + " for an answer, or got one."
 }
 
 func newView(s *health.Snapshot) *view {
@@ -208,9 +268,12 @@ const (
 
 type replayPage struct {
 	*health.Status
-	Reason, Error string
+	Reason, Why  string
+	Error, Wrong string // why it cannot be done, and what is wrong with the form
 	deadletter.Sent
 }
+
+const uncounted = "The dead letters cannot be counted: Kafka does not answer, or there are too many. The log says why."
 
 func (h *room) askReplay(r *http.Request) http.Handler {
 	data, missing := h.replayOf(r.URL.Query())
@@ -219,7 +282,7 @@ func (h *room) askReplay(r *http.Request) http.Handler {
 	}
 	if h.run(r.Context(), data, true) != nil {
 		return h.shown(data, http.StatusServiceUnavailable,
-			"The dead letters cannot be counted: Kafka does not answer, or there are too many. The log says why.")
+			uncounted)
 	}
 	return h.shown(data, 0, "")
 }
@@ -231,19 +294,35 @@ func (h *room) replay(r *http.Request) http.Handler {
 	if missing != nil {
 		return missing
 	}
+	data.Why = strings.Join(strings.Fields(r.PostForm.Get("why")), " ")
+	if problem := httpapi.CheckReason(data.Why); problem != nil {
+		if h.run(r.Context(), data, true) != nil {
+			return h.shown(data, http.StatusServiceUnavailable, uncounted)
+		}
+		v := h.shown(data, problem.Status, "")
+		data.Wrong = frame.Capital(problem.Detail) + "."
+		return v
+	}
 	if !h.replaying.TryLock() {
 		return h.shown(data, http.StatusConflict,
 			"Somebody is replaying dead letters just now. Look at Health before you send them again.")
 	}
 	defer h.replaying.Unlock()
+	done := &replayed{
+		At: time.Now(), By: httpapi.CallerOf(r.Context()).By(), Reason: data.Reason, Why: data.Why,
+	}
 	err := h.run(r.Context(), data, false)
-	httpapi.AddFacts(r.Context(), "stream", data.Name, "reason", data.Reason, "sent", data.Sent.Sent)
+	done.Sent = data.Sent.Sent
+	h.mu.Lock()
+	h.sent[data.Name] = done
+	h.mu.Unlock()
+	httpapi.AddFacts(r.Context(), "stream", data.Name, "reason", data.Reason, "sent", done.Sent, "why", data.Why)
 	if err != nil {
 		return h.shown(data, http.StatusServiceUnavailable, "Only "+wording.Count(data.Sent.Sent, data.Noun)+
 			" went back, then the time was up or Kafka failed. The log says why; `wardcast dlq replay` takes as long "+
 			"as it needs.")
 	}
-	return http.RedirectHandler("/health?replayed="+strconv.Itoa(data.Sent.Sent), http.StatusSeeOther)
+	return http.RedirectHandler("/health", http.StatusSeeOther)
 }
 
 func (h *room) shown(data *replayPage, status int, wrong string) *frame.View {
@@ -255,12 +334,20 @@ func (h *room) shown(data *replayPage, status int, wrong string) *frame.View {
 
 // replayOf reads which dead letters are meant, or returns the answer that there are none such.
 func (h *room) replayOf(values url.Values) (*replayPage, http.Handler) {
-	streams, reason := h.snapshot().Streams, values.Get("reason")
-	i := slices.IndexFunc(streams, func(s health.Status) bool { return s.Name == values.Get("stream") })
-	if i < 0 || !slices.Contains(msg.Reasons(), msg.Reason(reason)) {
+	status, reason := h.streamOf(values.Get("stream")), values.Get("reason")
+	if status == nil || !slices.Contains(msg.Reasons(), msg.Reason(reason)) {
 		return nil, h.Missing("There are no dead letters of that kind.")
 	}
-	return &replayPage{Status: &streams[i], Reason: reason}, nil
+	return &replayPage{Status: status, Reason: reason}, nil
+}
+
+// streamOf returns the stream of a name, or nil.
+func (h *room) streamOf(name string) *health.Status {
+	streams := h.snapshot().Streams
+	if i := slices.IndexFunc(streams, func(s health.Status) bool { return s.Name == name }); i >= 0 {
+		return &streams[i]
+	}
+	return nil
 }
 
 // run replays within the time of a request. Its error is logged.

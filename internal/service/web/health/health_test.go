@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/service/health"
+	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/webtest"
 )
 
@@ -27,8 +29,16 @@ func someHealth() *health.Snapshot {
 		},
 		Point: now, LastAnswer: at.Add(-2 * time.Minute),
 		Partitions: []health.Partition{{ID: "1", Lag: 1200}, {ID: "0", Lag: 40}},
-		Letters: []health.Letters{
-			{Reason: "wrong_type", Count: 12, Newest: at.Add(-time.Hour)}, {Reason: "other", Count: 1},
+		Tally: &deadletter.Tally{
+			Counts: []deadletter.Count{
+				{Reason: msg.WrongType, Letters: 12, Newest: at.Add(-time.Hour)}, {Reason: msg.TooLarge, Letters: 1},
+			},
+			Latest: []deadletter.Letter{
+				{
+					Place: deadletter.Place{Partition: 1, Offset: 7}, Time: at, Reason: msg.WrongType, Field: "age",
+					Attempts: 1,
+				},
+			},
 		},
 	}
 	for i := range 59 {
@@ -51,10 +61,20 @@ func TestPage(t *testing.T) {
 	t.Parallel()
 	s := webtest.New(t)
 	webtest.Golden(t, "health", string(s.Page("/health", "Health").Template(html).Part("page", newView(someHealth()))))
-	s.Serve(New(s.Page("/health", "Health"), someHealth, nil))
+	trail := &httpapi.Trail{Since: time.Date(2026, 11, 20, 7, 0, 0, 0, time.UTC)}
+	s.Serve(New(s.Page("/health", "Health"), someHealth, nil, trail),
+		func(o *httpapi.Options) { o.Trail = trail })
 	s.Check(map[string]webtest.Case{
-		"CSV":     {Path: "/health.csv", Status: 200, Has: "2026-11-20T08:00:00Z,triage,1240,130,0,\n"},
-		"on wall": {Path: "/health?wall=1", Status: 200, Has: " wall"},
+		"CSV":                {Path: "/health.csv", Status: 200, Has: "2026-11-20T08:00:00Z,triage,1240,130,0,\n"},
+		"letters":            {Path: "/health/letters?stream=triage", Status: 200, Has: `<th scope="row">1/7</th>`},
+		"letters of nothing": {Path: "/health/letters", Status: 404, Has: "There is no such stream."},
+		"audit for a viewer": {Path: "/audit", Status: 403, Has: "yours is viewer"},
+		"audit": {
+			Token: webtest.Operator, Path: "/audit", Status: 200,
+			Has: "since 20 Nov 2026 07:00. The log is the record",
+		},
+		"claimed replay": {Path: "/health?replayed=99999", Status: 200, Lacks: "99999"},
+		"on wall":        {Path: "/health?wall=1", Status: 200, Has: " wall"},
 	})
 }
 
@@ -68,9 +88,11 @@ func TestReplay(t *testing.T) {
 		asked = append(asked, fmt.Sprint(stream, reason, dryRun))
 		return deadletter.Sent{Sent: 7, Exhausted: 1}, failure
 	}
-	s.Serve(New(s.Page("/health", "Health"), someHealth, replay))
+	trail, now := &httpapi.Trail{}, someHealth()
+	s.Serve(New(s.Page("/health", "Health"), func() *health.Snapshot { return now }, replay, trail),
+		func(o *httpapi.Options) { o.Trail = trail })
 	const wanted = "/health/replay?stream=triage&reason=wrong_type"
-	form := url.Values{"stream": {"triage"}, "reason": {"wrong_type"}}
+	form := url.Values{"stream": {"triage"}, "reason": {"wrong_type"}, "why": {"the sender is mended"}}
 	for name, c := range map[string]struct {
 		token, path string
 		form        url.Values
@@ -79,7 +101,7 @@ func TestReplay(t *testing.T) {
 	}{
 		"viewer's health": {webtest.Viewer, "/health", nil, 200, "wrong_type"},
 		"operator's health": {
-			webtest.Operator, "/health?replayed=7", nil, 200,
+			webtest.Operator, "/health", nil, 200,
 			`href="/health/replay?stream=triage&amp;reason=wrong_type"`,
 		},
 		"viewer asks":    {webtest.Viewer, wanted, nil, 403, "This requires the role operator, and yours is viewer."},
@@ -95,6 +117,12 @@ func TestReplay(t *testing.T) {
 			webtest.Operator, "/health/replay?stream=triage&reason=" + webtest.Secret, nil, 404,
 			"no dead letters of that kind",
 		},
+		"without a reason": {
+			webtest.Operator, "/health/replay",
+			url.Values{"stream": {"triage"}, "reason": {"wrong_type"}},
+			422,
+			"A reason is required",
+		},
 		"half a form": {
 			webtest.Operator, "/health/replay", url.Values{"stream": {"triage"}}, 404, "no dead letters of that kind",
 		},
@@ -104,12 +132,36 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %d, want %d with %q:\n%s", name, status, c.status, c.has, body)
 		}
 	}
-	if len(asked) != 1 || asked[0] != "triagewrong_typetrue" {
+	if len(asked) != 2 || asked[0] != "triagewrong_typetrue" || asked[1] != asked[0] {
 		t.Errorf("asked for %q", asked)
 	}
 	if status, header, _ := s.Ask(webtest.Operator, "/health/replay", form); status != http.StatusSeeOther ||
-		header.Get("Location") != "/health?replayed=7" || asked[1] != "triagewrong_typefalse" {
+		header.Get("Location") != "/health" || asked[2] != "triagewrong_typefalse" {
 		t.Errorf("%d to %s, asked for %q", status, header.Get("Location"), asked)
+	}
+	died := deadletter.Letter{Time: time.Now(), Reason: msg.MissingField, Attempts: 2}
+	for _, c := range []struct {
+		died int
+		lag  float64
+		at   time.Duration
+		want string
+	}{
+		{0, 0, time.Second, "7 notes wait for an answer, or got one."},
+		{2, 3, time.Minute, "2 notes died again: missing field. 5 notes wait for an answer, or got one."},
+		{2, 0, time.Minute, "2 notes died again: missing field. 5 notes were answered."},
+		{7, 0, time.Minute, "7 notes died again: missing field."},
+	} {
+		x := &now.Streams[0]
+		x.At, x.Lag = time.Now().Add(c.at), c.lag
+		x.Tally.Latest = slices.Repeat([]deadletter.Letter{died}, c.died)
+		if _, _, page := s.Ask(webtest.Viewer, "/health", nil); !strings.Contains(page, "by <bdi>j.doe</bdi>: "+
+			"<bdi>the sender is mended</bdi>. "+c.want) {
+			t.Errorf("the page lacks %q:\n%s", c.want, webtest.Plain(page))
+		}
+	}
+	if _, _, page := s.Ask(webtest.Operator, "/audit?changes=1", nil); !strings.Contains(page,
+		"sent: 7, why: the sender") || strings.Contains(page, "GET ") {
+		t.Errorf("the audit page:\n%s", webtest.Plain(page))
 	}
 	failure = errors.New("the broker is gone")
 	for path, want := range map[string]string{wanted: "cannot be counted", "/health/replay": "Only 7 notes went back"} {

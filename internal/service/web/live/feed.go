@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/wardcast/wardcast/internal/wording"
 )
 
 const (
@@ -126,6 +128,16 @@ func (f *Feed) perMinute(now time.Time) (n int, all bool) {
 		n++
 	}
 	return n, f.first == 1
+}
+
+// PerMinute says how many predictions came in the last minute.
+func (f *Feed) PerMinute() string {
+	n, all := f.perMinute(time.Now())
+	text := wording.Count(n, "note") + " a minute"
+	if !all {
+		text = "over " + text
+	}
+	return text
 }
 
 // id returns the id of the event after which all predictions up to a number are known.

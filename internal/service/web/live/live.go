@@ -17,7 +17,6 @@ import (
 	"github.com/wardcast/wardcast/internal/service/httpapi"
 	"github.com/wardcast/wardcast/internal/service/web/frame"
 	"github.com/wardcast/wardcast/internal/service/web/prediction"
-	"github.com/wardcast/wardcast/internal/wording"
 )
 
 //go:embed live.html
@@ -35,19 +34,6 @@ func New(p *frame.Page, feed *Feed) []httpapi.Route {
 	page, stream := p.Route(h.page), frame.Get("/live/feed", h.stream)
 	page.Predictions, stream.Predictions, stream.Stream = true, true, true
 	return []httpapi.Route{page, stream, frame.Get("/live/state", h.state)}
-}
-
-// State returns what the top bar says of the notes that come, once they are read.
-func State(feed *Feed, ready func() (remarks string, err error)) frame.State {
-	if _, err := ready(); err != nil {
-		return frame.State{Text: "notes are not being read yet"}
-	}
-	n, all := feed.perMinute(time.Now())
-	text := wording.Count(n, "note") + " a minute"
-	if !all {
-		text = "over " + text
-	}
-	return frame.State{Ready: true, Text: text}
 }
 
 // state answers with what the top bar says, for pages without a stream.

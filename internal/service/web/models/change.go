@@ -91,8 +91,7 @@ func (h *room) change(r *http.Request, a *action) http.Handler {
 	default:
 		from := r.PostFormValue("from") // as the operator saw it
 		if _, problem = h.changing.Do(r, a.do, serving.Request{To: to, From: from, Why: why}); problem == nil {
-			done := strings.TrimPrefix(a.path, "/models/")
-			return http.RedirectHandler("/models?done="+done, http.StatusSeeOther)
+			return http.RedirectHandler("/models", http.StatusSeeOther)
 		}
 	}
 	return h.confirm(a, data, problem)

@@ -23,6 +23,7 @@ import (
 type figuresView struct {
 	Name, Label, Version, Path string
 	Missing                    string // why there are no figures
+	Listed                     string // its AUROC where versions are listed, if that is of other notes
 	Report                     *report.Report
 	Notes                      string // that they are measured on
 	Measures                   []measure
@@ -41,6 +42,13 @@ type measure struct {
 	Estimate *eval.Estimate // nil if it is undefined
 	Means    string
 	Alone    bool // without an interval
+}
+
+func (m *measure) value() float64 {
+	if m.Estimate == nil {
+		return math.NaN()
+	}
+	return m.Estimate.Value
 }
 
 // bin is a tenth of the notes with Wilson's interval.
@@ -72,6 +80,10 @@ func (h *room) figures(r *http.Request, b *bundle.Bundle) http.Handler {
 		data.Missing = "The report of this version cannot be read by this wardcast."
 	} else {
 		data.fill(&figures)
+		own := newFacts(b.Manifest.Metrics, b.Manifest.Training, b.Manifest.CreatedAt).AUROC
+		if text := frame.Fixed(own); own != nil && text != frame.Fixed(data.Measures[0].value()) {
+			data.Listed = text
+		}
 	}
 	if err = data.history(r.Context(), h, b.Manifest.Name); err != nil && r.Context().Err() == nil {
 		h.Logger.Error("the versions of a model cannot be read", "err", err)

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/wardcast/wardcast/classifier/bundle"
 	"github.com/wardcast/wardcast/internal/service/httpapi"
@@ -76,8 +77,9 @@ type view struct {
 	Newest          string // the one that a promotion without a name takes, "" if there is none
 	Operator        bool
 	CanRollBack     bool
-	NoOther         bool // there is none to go back to
-	Done, Damage    string
+	NoOther         bool       // there is none to go back to
+	Last            *eventView // the change to what is served, if it was made in the last minutes
+	Damage          string
 	Models          []modelView
 	Generations     []generationView
 	History         []eventView
@@ -99,7 +101,10 @@ type eventView struct {
 	Sign, What string
 }
 
-const maxListed = 30
+const (
+	maxListed = 30
+	recently  = 10 * time.Minute // how long the page begins with a change
+)
 
 // page shows what scores notes, the generations and their history.
 func (h *room) page(r *http.Request) http.Handler {
@@ -114,12 +119,8 @@ func (h *room) page(r *http.Request) http.Handler {
 	}
 	if err := data.read(ctx, h.store); err != nil && ctx.Err() == nil {
 		h.Logger.Error("the model store cannot be read", "err", err)
-		data.Damage = "the store cannot be read now; the log says why"
+		data.Damage = "The model store cannot be read now. The log says why."
 	}
-	data.Done = map[string]string{
-		"promote":  "Promoted. The history below has your reason.",
-		"rollback": "Rolled back. The history below has your reason.",
-	}[r.URL.Query().Get("done")]
 	return h.view.View(data)
 }
 
@@ -137,8 +138,11 @@ func (data *view) read(ctx context.Context, store *models.Store) error {
 	if _, damaged := errors.AsType[*models.FileError](err); err != nil && !damaged {
 		return err
 	}
-	if errors.Join(damage, err) != nil {
-		data.Damage = "some files cannot be read"
+	switch {
+	case errors.Join(damage, err) != nil:
+		data.Damage = "Part of the store is damaged: some files cannot be read. `wardcast models verify` names them."
+	case len(all) == 0 && data.InUse != "":
+		data.Damage = "The model store is not there, or empty. Scoring continues, but a restart would fail."
 	}
 	objections, err := store.Objections(ctx)
 	if err != nil {
@@ -169,6 +173,9 @@ func (data *view) read(ctx context.Context, store *models.Store) error {
 			v.What += ", but never took effect:"
 		case e.To == data.Champion && !latest:
 			v.Sign, latest = "◆", true
+			if time.Since(e.Time) < recently {
+				data.Last = &v
+			}
 		}
 		data.History = append(data.History, v)
 	}

@@ -72,17 +72,21 @@ func TestChange(t *testing.T) {
 		"nothing to go back to": {Token: operator, Path: "/models/rollback", Status: 404, Has: "<h1>Roll back"},
 		"operator asks":         {Token: operator, Path: ask, Status: 200, Has: "What changes"},
 	})
+	s.Check(map[string]webtest.Case{
+		"claimed": {Path: "/models?done=rollback", Status: 200, Has: "Generation", Lacks: "Rolled back."},
+	})
 	before, err := s.store.Champion(t.Context())
 	if err != nil || before.Name == s.newest {
 		t.Fatalf("the champion is %v, %v", before, err)
 	}
 	promote.Set("from", before.Name)
 	status, header, body := s.Ask(operator, path, promote, "Sec-Fetch-Site", "same-origin")
-	if status != http.StatusSeeOther || header.Get("Location") != "/models?done=promote" {
+	if status != http.StatusSeeOther || header.Get("Location") != "/models" {
 		t.Fatalf("promoting: %d %s", status, body)
 	}
 	s.Check(map[string]webtest.Case{
-		"after the promotion": {Path: "/models?done=promote", Status: 200, Has: "by <bdi>j.doe</bdi>: " +
+		"told by the history": {Path: "/models", Status: 200, Has: "The last change: promoted, "},
+		"after the promotion": {Path: "/models", Status: 200, Has: "by <bdi>j.doe</bdi>: " +
 			"<bdi>better</bdi>"},
 		"taken up later": {Path: "/models", Status: 200, Has: "this process takes it up"},
 		"back":           {Token: operator, Path: "/models/rollback", Status: 200, Has: before.Name},

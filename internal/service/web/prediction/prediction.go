@@ -179,6 +179,10 @@ func counted(n *msg.Note, warnings []msg.Warning) *msg.Note {
 
 func abstained(p *msg.Prediction) *reason {
 	if p.AbstainReason == "no_known_terms" {
+		parts := func(e msg.Evidence) bool { return e.End > e.Start && step(e.Contribution) > 0 }
+		if slices.ContainsFunc(p.Evidence, parts) {
+			return &reason{"Too little known", "The model knows parts of its words only. Read the note."}
+		}
 		return &reason{"No known words", "The model knows none of its words. Read the note."}
 	}
 	known := frame.Percent(p.KnownTermShare)

@@ -107,3 +107,17 @@ func TestSaid(t *testing.T) {
 		t.Error(NewRow(p, nil).Said())
 	}
 }
+
+// TestTooLittleKnown: a note whose tinted parts moved the sum has no "No known words" above them.
+func TestTooLittleKnown(t *testing.T) {
+	t.Parallel()
+	p := webtest.Prediction()
+	p.Abstained, p.AbstainReason = true, "no_known_terms"
+	if r := NewRow(p, nil); r.Reason.Head != "Too little known" {
+		t.Errorf("above tinted words stands %+v", r.Reason)
+	}
+	p.Evidence = nil
+	if r := NewRow(p, nil); r.Reason.Head != "No known words" {
+		t.Errorf("without any stands %+v", r.Reason)
+	}
+}

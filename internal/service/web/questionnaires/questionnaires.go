@@ -200,6 +200,9 @@ func (data *view) cross(s *model.Summary) {
 	lowest, _ := s.Choices()
 	data.Choice = fmt.Sprintf("The error is lowest with %s. The fewest within one standard error of it: %d.",
 		wording.Count(lowest.Factors, "factor"), s.OneStandardErrorFactors)
+	if !slices.ContainsFunc(s.BCV, func(p model.Point) bool { return p.Factors != lowest.Factors }) {
+		data.Choice = "The fit was given " + wording.Count(lowest.Factors, "factor") + ": no other number was tried."
+	}
 	if s.OneStandardErrorFactors != s.Factors {
 		data.Choice += fmt.Sprintf(" The fit has %d.", s.Factors)
 	}

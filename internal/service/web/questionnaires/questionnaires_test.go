@@ -93,3 +93,16 @@ func TestPage(t *testing.T) {
 		"none as JSON": {Path: "/questionnaires.json", Status: 404, Has: "No questionnaires are scored."},
 	})
 }
+
+// TestOneTried: where one number of factors was tried, its error is not called the lowest.
+func TestOneTried(t *testing.T) {
+	t.Parallel()
+	data := &view{}
+	one := model.Point{Candidate: model.Candidate{Factors: 3, Beta: .1}, Error: .4, StandardError: .02}
+	other := one
+	other.Beta, other.Error = 1, .5
+	data.cross(&model.Summary{Factors: 3, Beta: .1, OneStandardErrorFactors: 3, BCV: []model.Point{one, other}})
+	if data.Choice != "The fit was given 3 factors: no other number was tried." {
+		t.Error(data.Choice)
+	}
+}

@@ -6,8 +6,10 @@
   const body = document.body, conn = $("#conn"), feed = $("#feed"), form = $("#try");
   const skew = Date.now() - Number(body.dataset.now); // of this clock against the server's
   let heard = Date.now(); // when the server last said something
+  let well = conn && conn.classList.contains("off") ? Number(conn.dataset.since) + skew : heard; // when all was last well, NaN if not known
 
   const clock = at => new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: body.dataset.zone || "UTC" });
+  const from = at => at ? " since " + clock(at - skew) : "";
   const since = ms => {
     const minutes = Math.floor(ms / 60000);
     if (minutes < 1) return "now";
@@ -38,17 +40,18 @@
     const frozen = lost && (away || patients);
     if (frozen) {
       const newest = feed && $("time[data-at]", feed);
-      $("p", stale).textContent = "Not updating since " + clock(heard) + "." +
+      $("p", stale).textContent = "Not updating" + from(well) + "." +
         (newest ? " The last prediction came " + since(Date.now() - skew - Number(newest.dataset.at)).replace("now", "less than a minute ago") + "." : "") +
         " Trying again." + (patients ? " Work from the patient, not from this list." : "");
     }
     if (stale.hidden === frozen) stale.hidden = !frozen;
   };
   // What a page says of now is not known any more once the connection is lost.
-  const doubt = () => $$("[data-now-known]").forEach(e => { e.hidden = away; e.nextElementSibling.hidden = !away; e.nextElementSibling.textContent = "Not known since " + clock(heard); });
-  const lost = () => { away = true; show(true, "last update " + clock(heard)); doubt(); };
+  const doubt = () => $$("[data-now-known]").forEach(e => { e.hidden = away; e.nextElementSibling.hidden = !away; e.nextElementSibling.textContent = "Not known" + from(well); });
+  const lost = () => { away = true; show(true, "last update" + from(well).replace("since ", "")); doubt(); };
   const state = s => {
     heard = Date.now();
+    if (s.ready) well = heard; else if (s.since) well = s.since + skew;
     away = false;
     doubt();
     if (s.ready) show(false, s.text); else { show(true, s.text); $("b", conn).textContent = "Not scoring"; }
@@ -159,7 +162,7 @@
     return { show, check };
   };
 
-  if (feed) live(); else if ($("#rows")) waitingList(); else if (conn) setInterval(poll, 15000);
+  if (feed) live(); else if ($("#rows")) waitingList(); else if (conn) setInterval(poll, 8000);
   if (form) tryNote();
   setInterval(() => { ages(); if (away) lost(); }, 10000);
   ages();
@@ -286,7 +289,7 @@
     open();
   }
 
-  // Waiting: filters and order are in the address, words are kept in the tab. The list is read again every ten seconds.
+  // Waiting: filters and order are in the address, words are kept in the tab. The list is read again every eight seconds.
   // What stands under the pointer or has the focus moves at the reader's word only; counts are always new.
   function waitingList() {
     const rows = () => $("#rows"), find = $("#find"), q = $("#q"), fresh = $("#fresh"), explained = explaining(rows);
@@ -365,7 +368,7 @@
       if (q.value !== words) { q.value = words; go(location.href); }
     }
     let ticks = 0;
-    setInterval(() => { if (!document.hidden && (++ticks % 10 === 0 || $("#unread"))) read(); }, 1000);
+    setInterval(() => { if (!document.hidden && (++ticks % 8 === 0 || $("#unread"))) read(); }, 1000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden) read(); });
   }
 
