@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +121,79 @@ func TestWaiting(t *testing.T) {
 	r.until("an erased visit", func(all map[string]*waitlist.Patient) bool { return len(all) == 10 })
 	s.advance(100 * time.Hour)
 	r.until("nobody after four days", func(all map[string]*waitlist.Patient) bool { return len(all) == 0 })
+}
+
+// TestStatesOfADay: in each of 200 states of a simulated day (25 without WARDCAST_LONG), with corrections, late and withdrawn outcomes, restarts and
+// a broker away, the list has exactly those who wait, by their newest note, and as many as beds are forecast for.
+func TestStatesOfADay(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.fit(60, time.Now())
+	r := s.start()
+	random := rand.New(rand.NewPCG(13, 34))
+	waits, ages := map[int]bool{}, map[int]float64{}
+	var all, gone []int
+	some := func() int { return all[random.IntN(len(all))] }
+	agree := func(state int) {
+		t.Helper()
+		r.until(fmt.Sprint("state ", state), func(list map[string]*waitlist.Patient) bool {
+			if len(list) != len(waits) {
+				return false
+			}
+			for i := range waits {
+				if p := list[fmt.Sprint(secret, i)]; p == nil || p.Age != msg.Some(ages[i]) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	states := 25
+	if os.Getenv("WARDCAST_LONG") != "" {
+		states = 200
+	}
+	for state := range states {
+		noted := func(i int) {
+			ages[i] = float64(random.IntN(90))
+			aged := func(n *msg.Note) { n.Age = msg.Some(ages[i]) }
+			s.send(s.told(i, aged), s.note(i, random.Float64(), time.Hour))
+		}
+		for range random.IntN(4) {
+			i := len(all)
+			all, waits[i] = append(all, i), true
+			noted(i)
+		}
+		for range min(len(all), random.IntN(3)) {
+			noted(some()) // corrected, some of them after their outcome
+		}
+		for range min(len(all), random.IntN(4)) {
+			i := some()
+			late := func(o *msg.Outcome) {
+				o.DecidedAt = s.now().Add(-time.Duration(random.IntN(300)) * time.Minute).UTC().Format(time.RFC3339)
+			}
+			s.send(s.outcome(i, []msg.Disposition{msg.Admitted, msg.Discharged, msg.Left}[random.IntN(3)], late))
+			delete(waits, i)
+			gone = append(gone, i)
+		}
+		if len(gone) > 0 && state%7 == 0 {
+			i := gone[random.IntN(len(gone))]
+			s.send(s.outcome(i, msg.Admitted, func(o *msg.Outcome) { o.Status = msg.Cancelled }))
+			waits[i] = true
+		}
+		switch {
+		case state%50 == 11:
+			r.stop()
+			r = s.start()
+		case state%100 == 17:
+			s.broker.Close()
+			if list, err := r.Waiting(t.Context()); err == nil &&
+				list.Len() != r.all(httpapi.DemandQuery{}).Waiting.Patients {
+				t.Errorf("state %d: without a broker %d wait, beds are forecast for others", state, list.Len())
+			}
+			s.open()
+		}
+		agree(state)
+	}
 }
 
 // TestNamesCountPatients: ten visits of one patient do not make a complaint or a site common.

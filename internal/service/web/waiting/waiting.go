@@ -48,6 +48,8 @@ func New(p *frame.Page, waiting httpapi.Waiting, labels []httpapi.Role) []httpap
 	routes := []httpapi.Route{
 		p.Route(h.page), frame.Get("/{$}", h.page),
 		{Pattern: "POST " + path, Role: httpapi.Viewer, Handler: httpapi.Answering(h.search)},
+		frame.Get(csvPath, h.csv),
+		{Pattern: "POST " + csvPath, Role: httpapi.Viewer, Handler: httpapi.Answering(h.csv)},
 	}
 	for i := range routes {
 		routes[i].Predictions = true
@@ -87,18 +89,26 @@ func (h *room) page(r *http.Request) http.Handler {
 
 // search answers with those who have all the words that were sent.
 func (h *room) search(r *http.Request) http.Handler {
-	r.Body = http.MaxBytesReader(nil, r.Body, mostForm)
-	if err := r.ParseForm(); err != nil {
-		return httpapi.Problem{Status: http.StatusBadRequest, Detail: "the form cannot be read"}
-	}
-	q, wrong := httpapi.ReadWaiting(r, h.labels)
+	q, wrong := h.read(r)
 	if wrong != nil {
 		return *wrong
 	}
-	words := strings.TrimSpace(r.PostForm.Get("q"))
-	q.Words = strings.ToValidUTF8(words[:min(len(words), mostWords)], "")
 	list, err := h.waiting.Waiting(r.Context())
 	return h.answer(r, q, list, err)
+}
+
+// read reads the filters in the address, and the words that were sent.
+func (h *room) read(r *http.Request) (*waitlist.Query, *httpapi.Problem) {
+	r.Body = http.MaxBytesReader(nil, r.Body, mostForm)
+	if err := r.ParseForm(); err != nil {
+		return nil, &httpapi.Problem{Status: http.StatusBadRequest, Detail: "the form cannot be read"}
+	}
+	q, wrong := httpapi.ReadWaiting(r, h.labels)
+	if wrong == nil {
+		words := strings.TrimSpace(r.PostForm.Get("q"))
+		q.Words = strings.ToValidUTF8(words[:min(len(words), mostWords)], "")
+	}
+	return q, wrong
 }
 
 // answer draws the page of a list, or says why there is none.

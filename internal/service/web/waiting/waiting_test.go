@@ -133,6 +133,20 @@ func TestPage(t *testing.T) {
 			t.Errorf("searching %q shows %q, want %q", words, got, want)
 		}
 	}
+	sheet := plain(webtest.Operator, "/v1/waiting.csv?site=south", nil)
+	if want := "7 mo"; strings.Contains(sheet, want) || strings.Contains(sheet, "B4") {
+		t.Errorf("the sheet is written for people, or shows a label:\n%s", sheet)
+	}
+	_, _, sheet = s.Ask(webtest.Operator, "/v1/waiting.csv?decision=admit&sort=waited", nil)
+	if want := "\ufeffArrived,Minutes waited,Complaint,Age,Sex,Acuity,Site,Chance of admission,Threshold,Prediction,Close " +
+		"call,\"Ward, likely\"\n2026-11-20 10:17,370,"; !strings.HasPrefix(sheet, want) || strings.Count(sheet, "\n") != 4 ||
+		!strings.Contains(sheet, ",0.53,0.50,Likely admission,yes,") {
+		t.Errorf("the sheet is %q", sheet)
+	}
+	if _, _, sheet = s.Ask(webtest.Operator, "/v1/waiting.csv", url.Values{"q": {"7 mo"}}); strings.Count(sheet, "\n") != 2 {
+		t.Errorf("words that were sent find %q", sheet)
+	}
+	has("the page after a search", plain(webtest.Operator, "/waiting", url.Values{"q": {"7 mo"}}), "CSV for Excel")
 	has("a patient who is gone", plain(webtest.Viewer, "/waiting?row=99", nil), "no longer in the list")
 	has("a search for nobody", plain(webtest.Viewer, "/waiting", url.Values{"q": {"nonsense"}}),
 		"Nobody who waits matches", "0 waiting of 6")

@@ -352,7 +352,7 @@
     });
     $(".g-list").addEventListener("click", e => {
       const link = e.target.closest("a[href]");
-      if (!link || link.dataset.row || e.ctrlKey || e.metaKey || e.shiftKey) return;
+      if (!link || link.dataset.row || link.pathname.startsWith("/v1/") || e.ctrlKey || e.metaKey || e.shiftKey) return;
       e.preventDefault();
       if (link.id === "all") { words = q.value = ""; stored.removeItem(key); }
       const href = link.getAttribute("href"), keyboard = e.detail === 0;
