@@ -105,7 +105,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 
 // scoreNotes adds the stream of triage notes and what watches it.
 func (a *App) scoreNotes(ctx context.Context, o *Options) error {
-	t, err := newTriage(ctx, o)
+	t, err := newTriage(ctx, o, true)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if c.Models.Store != "" {
 		var t *triage
 		if t, triageErr = newTriage(ctx,
-			&Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}); triageErr == nil {
+			&Options{Config: c, Logger: log, Registry: prometheus.NewRegistry()}, false); triageErr == nil {
 			triageErr = t.checkShadow(ctx, c.Shadow.Generation)
 		}
 	}
@@ -267,7 +267,7 @@ func (a *App) score(ctx context.Context) error {
 	})
 	parts, inner := errgroup.WithContext(ctx)
 	for _, s := range a.streams {
-		parts.Go(func() error { return s.consumer.Run(inner) })
+		parts.Go(func() error { return s.consume(inner) })
 		a.tasks = append(a.tasks, task{
 			name: "dead letters of " + s.name, without: "their number is not known",
 			run: func(ctx context.Context) error {
@@ -359,7 +359,7 @@ func (a *App) announce(ctx context.Context) {
 // joined returns an error that names the first stream that is not consumed yet, or nil.
 func (a *App) joined() error {
 	for _, s := range a.streams {
-		if err := s.consumer.Check(); err != nil {
+		if err := s.check(); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/wardcast/wardcast/ingest/ingesttest"
 	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
+	modelstore "github.com/wardcast/wardcast/models"
+	"github.com/wardcast/wardcast/models/storetest"
 )
 
 // TestEmbeddedBroker runs the scorer with its own broker, stops it and starts it again on the same folder.
@@ -234,7 +236,6 @@ func TestNew(t *testing.T) {
 		// no listener of ours
 		"brokers on a network": {func(s *site) { s.config.Kafka.Brokers = []string{"192.0.2.1:9092"} }, ""},
 		"no store":             {func(s *site) { s.config.Models.Store = filepath.Join(s.dir, "nowhere") }, "nowhere"},
-		"no champion":          {func(s *site) { s.config.Models.Store = s.TempDir() }, `models.store: ""`},
 		"damaged champion": {func(s *site) {
 			g, err := s.store.Champion(s.Context())
 			if err != nil {
@@ -277,4 +278,48 @@ func TestNew(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFirstModel: on an empty store the topics are made, notes wait, every page says so, and the first generation
+// predicts them without a restart. None is a dead letter.
+func TestFirstModel(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.broker()
+	s.config.HTTP.Listen = ingesttest.FreeAddress(t)
+	s.config.Models.Store = t.TempDir()
+	store := modelstore.OpenDir(s.config.Models.Store)
+	r := s.start()
+	s.await("waiting for a model", func() bool { return strings.Contains(s.log.String(), "waiting for a first model") })
+	if status, body := s.get("/healthz"); status != http.StatusOK {
+		t.Errorf("healthz answers %d %q", status, body)
+	}
+	if status, body := s.get("/readyz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "there is no model yet") {
+		t.Errorf("readyz answers %d %q", status, body)
+	}
+	for path, want := range map[string]int{
+		"/live": 200, "/beds": 200, "/try": 200, "/models": 200, "/questionnaires": 200, "/health": 200,
+		"/v1/models": 200,
+	} {
+		if status, body := s.get(path); status != want ||
+			!strings.HasPrefix(path, "/v1/") && !strings.Contains(body, "There is no model yet. Notes wait") {
+			t.Errorf("%s answers %d:\n%s", path, status, body)
+		}
+	}
+	if status, _ := s.get("/topics"); status != http.StatusServiceUnavailable {
+		t.Errorf("/topics answers %d", status)
+	}
+	c := s.stream()
+	c.send(notes(t, 0, 5)...)
+	storetest.Serve(t, store, generation(t, 0)...)
+	r.ready()
+	c.answers(5)
+	if n := s.metric("wardcast_ingest_dead_letters_total"); n != 0 {
+		t.Errorf("%v dead letters", n)
+	}
+	if _, body := s.get("/live"); strings.Contains(body, "There is no model yet") {
+		t.Error("a page says that there is no model")
+	}
+	r.stop()
 }

@@ -40,6 +40,7 @@ type stream struct {
 	others                            []ingest.Topic // to create in addition
 
 	letters  deadletter.Watch
+	begun    chan struct{} // closed once models are in use
 	consumer *ingest.Consumer
 	metrics  *modelMetrics
 	log      *slog.Logger
@@ -57,6 +58,9 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	registry := prometheus.WrapRegistererWith(prometheus.Labels{"stream": s.name}, o.Registry)
 	s.metrics = newModelMetrics(registry)
 	s.metrics.use(s.models())
+	if s.begun = make(chan struct{}); len(s.models()) > 0 {
+		close(s.begun)
+	}
 	s.consumer, err = ingest.New(ingest.Config{
 		Connection: connection, Group: s.group, Input: s.input, Output: s.output, DeadLetters: s.deadLetters,
 		Handler: s.source, Logger: s.log, Registerer: registry, SessionTimeout: o.Config.Kafka.SessionTimeout,
@@ -68,6 +72,40 @@ func (s *stream) open(o *Options, connection ingest.Connection) (err error) {
 	}
 	return nil
 }
+
+// waiting reports whether no model was in use so far.
+func (s *stream) waiting() bool {
+	select {
+	case <-s.begun:
+		return false
+	default:
+		return true
+	}
+}
+
+// consume answers records until ctx ends, once there are models to answer them.
+func (s *stream) consume(ctx context.Context) error {
+	if s.waiting() {
+		s.log.WarnContext(ctx, "waiting for a first model")
+	}
+	select {
+	case <-s.begun:
+		return s.consumer.Run(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// check returns why records are not being read, or nil.
+func (s *stream) check() error {
+	if s.waiting() {
+		return errors.New("there is no model yet; records wait until a first generation is promoted")
+	}
+	return s.consumer.Check()
+}
+
+// firstPoll is the longest pause before another look for a first model.
+const firstPoll = 5 * time.Second
 
 // maxPause is the longest pause before refused models are read again, which is costly, unless models.poll is longer.
 const maxPause = 30 * time.Second
@@ -87,7 +125,7 @@ func signal(c chan struct{}) {
 // be incomplete: it is retried after growing pauses while the old one stays in use, and logged once, at the second
 // failure for the same reason.
 func (s *stream) reload(ctx context.Context, poll time.Duration) {
-	pause := poll
+	pause := min(poll, firstPoll)
 	refused := map[string]int{} // times in a row, by reason
 	for {
 		select {
@@ -104,12 +142,18 @@ func (s *stream) reload(ctx context.Context, poll time.Duration) {
 			s.metrics.use(s.models())
 			s.log.InfoContext(ctx, "new models in use", s.using()...)
 			signal(s.swapped)
+			if s.waiting() {
+				close(s.begun)
+			}
 			if s.renewed != nil {
 				s.renewed()
 			}
 		}
 		refused = s.refuse(ctx, errs, refused)
-		if pause = poll; len(errs) > 0 {
+		if pause = poll; s.waiting() {
+			pause = min(poll, firstPoll)
+		}
+		if len(errs) > 0 {
 			for range refused[errs[0].Error()] {
 				pause = max(poll, min(2*pause, maxPause))
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +27,8 @@ type triage struct {
 	log          *slog.Logger
 }
 
-func newTriage(ctx context.Context, o *Options) (*triage, error) {
+// newTriage opens the store; waits says that it need not have a champion yet.
+func newTriage(ctx context.Context, o *Options, waits bool) (*triage, error) {
 	c := o.Config
 	store, err := blobstore.Open(ctx, c.Models.Store)
 	if err != nil {
@@ -33,6 +36,10 @@ func newTriage(ctx context.Context, o *Options) (*triage, error) {
 	}
 	t := &triage{store: store, class: c.Predictions.Class, log: o.Logger}
 	set, err := t.load(ctx, nil)
+	if _, missing := os.Stat(c.Models.Store); waits && errors.Is(err, scoring.ErrNoChampion) &&
+		(strings.Contains(c.Models.Store, "://") || missing == nil) { // a folder that is not there is a typing error
+		set, err = &scoring.Set{}, nil
+	}
 	if errors.Is(err, scoring.ErrNoChampion) {
 		return nil, fmt.Errorf("models.store %q: %w: train one with `wardcast train --model-dir %s`, or set "+
 			"models.store: \"\" if no notes are scored", c.Models.Store, err, c.Models.Store)
@@ -72,6 +79,9 @@ func (t *triage) load(ctx context.Context, running *scoring.Set) (*scoring.Set, 
 func (t *triage) renew(ctx context.Context) (bool, []error) {
 	running := t.set()
 	set, err := t.load(ctx, running)
+	if errors.Is(err, scoring.ErrNoChampion) && running.Generation == "" {
+		return false, nil
+	}
 	if err != nil {
 		return false, []error{err}
 	}

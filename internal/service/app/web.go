@@ -227,7 +227,7 @@ func (s *stream) watched() health.Stream {
 	return health.Stream{
 		Name: s.name, Noun: s.noun, Input: s.input, DeadLetters: s.deadLetters, Generation: s.generation,
 		Letters: s.letters.Tally,
-		Ready:   func() error { return s.consumer.Check() },
+		Ready:   s.check,
 		Remarks: []func() string{func() string { return sentence(s.consumer.Remark()) }},
 		Refused: s.refusal,
 	}

@@ -85,6 +85,9 @@ func (o *Options) state() frame.State {
 	if since, err := o.Away(); err != nil {
 		return frame.State{Text: "Kafka does not answer", Since: since.UnixMilli()}
 	}
+	if o.Set().Generation == "" {
+		return frame.State{Text: "no model yet", NoModel: true}
+	}
 	if _, err := o.Ready(); err != nil {
 		return frame.State{Text: "notes are not being read"}
 	}

@@ -54,7 +54,9 @@ type Options struct {
 type State struct {
 	Ready bool   `json:"ready"`
 	Text  string `json:"text"`
-	Since int64  `json:"since,omitempty"` // when it was last ready, in milliseconds; 0 if it is, or that is not known
+	// NoModel says that notes wait for a first generation.
+	NoModel bool  `json:"-"`
+	Since   int64 `json:"since,omitempty"` // when it was last ready, in milliseconds; 0 if it is, or that is not known
 }
 
 // Frame draws pages.

@@ -97,6 +97,9 @@ func (h *room) model(name string) (*scoring.Set, *classifier.Model, http.Handler
 	if m := set.Models[name]; m != nil {
 		return set, m, nil
 	}
+	if len(set.Models) == 0 {
+		return nil, nil, httpapi.Problem{Status: http.StatusServiceUnavailable, Detail: "there is no model yet"}
+	}
 	return nil, nil, h.Missing("No model of that name is in use.")
 }
 
