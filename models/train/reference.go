@@ -21,6 +21,12 @@ const (
 	mostReference  = 5000 // how many notes a reference reads again; chance then adds .002 to a PSI of ten bins
 )
 
+// Describe sets what the notes of the training look like to each of its versions, as a gatekeeper does.
+func (t *Trained) Describe(d Data) error {
+	c := Candidate{Trained: t, Notes: d, Probabilities: t.OutOfFold}
+	return c.refer(nil)
+}
+
 // refer describes in each version the notes that its generation lets it score, none of which trained it: later notes
 // are compared with them. last is the served generation, of which models may be kept, or nil.
 func (c *Candidate) refer(last *champion) error {

@@ -19,8 +19,7 @@ import (
 func referred(t *testing.T, rows []Row, s Settings) *Trained {
 	t.Helper()
 	out := train(t, rows, s)
-	c := Candidate{Trained: out, Notes: Data{Rows: rows, Aux: auxColumns()}, Probabilities: out.OutOfFold}
-	if err := c.refer(nil); err != nil {
+	if err := out.Describe(Data{Rows: rows, Aux: auxColumns()}); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -67,6 +66,9 @@ func TestReference(t *testing.T) {
 	}
 	if err := ref.Check(s.Rank, []string{"sex", bundle.ComplaintColumn}); err != nil {
 		t.Error(err)
+	}
+	if n := len(ref.Added); n != s.Rank+2 || ref.Added[0].Sum <= 0 || ref.Added[n-1].Most <= 0 {
+		t.Errorf("topics and words added %+v to the notes", ref.Added)
 	}
 	later, _ := generated(t, 5000, 6500)
 	same := counted(t, b, later)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -94,6 +95,8 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	cfg.HTTP.Listen = listener.Addr().String()
 	o.Say("Open http://%s/ in a browser. The pages appear when the training is done, in about ten seconds.",
 		cfg.HTTP.Listen)
+	done := training(listener.(*net.TCPListener))
+	defer done()
 	store, notes := models.OpenDir(cfg.Models.Store), cmp.Or(o.Training, sample.Notes)
 	o.Say("Training on %d generated notes.", notes)
 	trained, err := sample.Train(ctx, g, store, sample.Options{Notes: notes, Progress: o.Progress})
@@ -118,6 +121,7 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	defer broker.Close()
 	cfg.Kafka.Brokers = []string{broker.Addr()}
+	done()
 	a, err := app.New(ctx, app.Options{
 		Config: &cfg, Logger: o.Logger, Registry: app.NewRegistry(o.Version),
 		Listener: listener, CreateTopics: true, ShowNotes: true, TopicIndex: filepath.Join(dir, "topics"),
@@ -143,6 +147,34 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 	}
 	return run.result()
 }
+
+// training answers who opens the address before there is a model, until done is called. The listener stays open.
+func training(l *net.TCPListener) (done func()) {
+	const page = `<!DOCTYPE html><html lang="en"><title>wardcast</title><h1>Training, about ten seconds</h1>` +
+		`<p>The pages appear here when the models are trained.</p></html>`
+	s := &http.Server{ReadHeaderTimeout: settle, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Refresh", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(page)) // the browser is gone
+		},
+	)}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.Serve(lent{l}) })
+	return sync.OnceFunc(func() {
+		_ = l.SetDeadline(time.Now()) // ends Accept, for whose end Close waits
+		_ = s.Close()
+		serving.Wait()
+		_ = l.SetDeadline(time.Time{})
+	})
+}
+
+// lent is a listener that its server does not close.
+type lent struct{ *net.TCPListener }
+
+// Close implements net.Listener.
+func (lent) Close() error { return nil }
 
 // listen listens on this loopback port, or on a free port if it is in use.
 func listen(ctx context.Context, port int) (net.Listener, error) {

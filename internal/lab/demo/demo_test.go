@@ -3,10 +3,13 @@ package demo
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +57,45 @@ func TestListen(t *testing.T) {
 	defer second.Close()
 	if second.Addr().String() == first.Addr().String() {
 		t.Error("one port for two")
+	}
+}
+
+// TestTraining: the address answers during the training, and is free for the app behind it.
+func TestTraining(t *testing.T) {
+	t.Parallel()
+	l, err := listen(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func() (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String(), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	done := training(l.(*net.TCPListener))
+	if status, body := get(); status != http.StatusServiceUnavailable || !strings.Contains(body, "about ten seconds") {
+		t.Errorf("during the training: %d %s", status, body)
+	}
+	done()
+	app := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
+	go func() { _ = app.Serve(l) }()
+	defer app.Close()
+	if status, _ := get(); status != http.StatusNotFound {
+		t.Errorf("the app answers %d", status)
 	}
 }
 

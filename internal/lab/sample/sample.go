@@ -80,6 +80,9 @@ func Train(ctx context.Context, g *synth.Generator, store *models.Store, o Optio
 	if err != nil {
 		return nil, err
 	}
+	if err := trained.Describe(data); err != nil {
+		return nil, err
+	}
 	const by = "sample"
 	generation, err := trained.Save(ctx, store, by)
 	if err != nil {
