@@ -3,6 +3,7 @@ package models
 import (
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -173,4 +174,17 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s: %d, want 404", path, status)
 		}
 	}
+}
+
+// TestStoreAway: a store that is not there is not called damaged, and what scores is still named.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	s := webtest.New(t)
+	_, _, set := webtest.Store(t)
+	s.Serve(New(s.Page("/models", "Models"), models.OpenDir(filepath.Join(t.TempDir(), "away")),
+		func() *scoring.Set { return set }, func() {}))
+	s.Check(map[string]webtest.Case{
+		"gone":  {Path: "/models", Status: 200, Has: "The model store is not there, or empty.", Lacks: "damaged"},
+		"named": {Path: "/models", Status: 200, Has: "Generation <b>" + set.Generation + "</b> scores"},
+	})
 }
