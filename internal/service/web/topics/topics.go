@@ -104,6 +104,9 @@ func (h *room) model(name string) (*scoring.Set, *classifier.Model, http.Handler
 }
 
 func (h *room) page(r *http.Request) http.Handler {
+	if len(h.set().Models) == 0 {
+		return h.view.View(&view{}) // the frame says what it waits for
+	}
 	q := r.URL.Query()
 	model := cmp.Or(q.Get("model"), bundle.Other)
 	set, m, missing := h.model(model)

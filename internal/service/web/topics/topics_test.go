@@ -87,6 +87,12 @@ func TestPage(t *testing.T) {
 			Path: "/topics?q=%3Cu%3E", Status: 200, Has: "No topic of this model holds", Lacks: "<u>",
 		},
 	})
+	empty := webtest.New(t)
+	empty.Serve(New(empty.Page("/topics", "Topics"), func() *scoring.Set { return &scoring.Set{} },
+		topicindex.New(topicindex.Config{})))
+	empty.Check(map[string]webtest.Case{
+		"no model yet": {Path: "/topics", Status: 200, Has: "The topics of the first model will be here."},
+	})
 	preparing := webtest.New(t)
 	preparing.Serve(New(preparing.Page("/topics", "Topics"), use, topicindex.New(topicindex.Config{})))
 	preparing.Check(map[string]webtest.Case{
