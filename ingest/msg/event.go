@@ -21,6 +21,8 @@ const (
 const (
 	SpecVersion    = "1.0"
 	ContentType    = "application/json"
+	TypeNote       = "com.wardcast.triage.note.v1"
+	TypeOutcome    = "com.wardcast.triage.outcome.v1"
 	TypePrediction = "com.wardcast.triage.prediction.v1"
 	TypeChampion   = "com.wardcast.triage.champion.v1"
 	TypeBedDemand  = "com.wardcast.triage.bed-demand.v1"

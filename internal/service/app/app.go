@@ -156,7 +156,7 @@ func (a *App) scoreNotes(ctx context.Context, o *Options) error {
 // CheckListen returns an error for a non-loopback address unless insecure. An empty address is off.
 func CheckListen(insecure bool, addresses ...string) error {
 	for _, address := range addresses {
-		if address != "" && !insecure && !loopback(address) {
+		if address != "" && !insecure && !config.Loopback(address) {
 			return fmt.Errorf("listening on %s: the broker has neither TLS nor a login; non-loopback addresses "+
 				"require --insecure", address)
 		}
@@ -193,16 +193,6 @@ func Check(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		log.WarnContext(ctx, "serve requires --insecure", "err", open)
 	}
 	return errors.Join(triageErr, err, httpErr)
-}
-
-// loopback reports whether an address can be reached only from this machine.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Run scores until ctx ends; then it drains, commits and returns nil. If a part cannot go on, Run returns its error.

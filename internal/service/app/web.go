@@ -39,7 +39,7 @@ const (
 
 // checkHTTP returns an error for a non-loopback address without TLS or tokens, unless insecure.
 func checkHTTP(h *config.HTTP, insecure bool) error {
-	if h.Listen == "" || insecure || loopback(h.Listen) {
+	if h.Listen == "" || insecure || config.Loopback(h.Listen) {
 		return nil
 	}
 	var missing []error
@@ -67,7 +67,7 @@ func newListening(h *config.HTTP, log *slog.Logger) (*listening, error) {
 		log.Warn("cannot read the file; still using its previous contents", "key", "http", "err", err)
 	}
 	l := &listening{access: httpapi.Access{
-		Local: loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst,
+		Local: config.Loopback(h.Listen), TLS: h.TLS.CertFile != "", Rate: h.RateLimit.PerSecond, Burst: h.RateLimit.Burst,
 	}}
 	if l.access.Burst == 0 {
 		l.access.Burst = int(l.access.Rate)

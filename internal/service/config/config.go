@@ -38,6 +38,7 @@ type Config struct {
 	Beds           Beds           `yaml:"beds"`
 	Questionnaires Questionnaires `yaml:"questionnaires"`
 	HTTP           HTTP           `yaml:"http"`
+	Bridge         Bridge         `yaml:"bridge"`
 	Log            Log            `yaml:"log"`
 }
 
@@ -164,8 +165,9 @@ func Default() Config {
 				DeadLetters: "questionnaire.responses.dlq",
 			},
 		},
-		HTTP: HTTP{Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC"},
-		Log:  Log{Level: "info"},
+		HTTP:   HTTP{Listen: "127.0.0.1:8080", LabelRoles: []string{Viewer, Operator}, Shifts: []string{}, TimeZone: "UTC"},
+		Bridge: defaultBridge(),
+		Log:    Log{Level: "info"},
 	}
 }
 
@@ -192,10 +194,9 @@ func Load(path string) (*Config, error) {
 		}
 		return filepath.Join(filepath.Dir(path), p)
 	}
-	for _, p := range []*string{
+	for _, p := range append(c.Bridge.files(),
 		&c.Models.Store, &c.Kafka.TLS.CAFile, &c.Kafka.TLS.CertFile, &c.Kafka.TLS.KeyFile,
-		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile,
-	} {
+		&c.Kafka.SASL.PasswordFile, &c.Retrain.Site, &c.HTTP.TLS.CertFile, &c.HTTP.TLS.KeyFile) {
 		*p = resolve(*p)
 	}
 	for i := range c.HTTP.Tokens {
@@ -291,7 +292,7 @@ func (c *Config) check() faults {
 	for _, err := range c.Input.Check() {
 		bad = append(bad, fmt.Errorf("input.%w", err))
 	}
-	bad = slices.Concat(bad, c.HTTP.check(), c.Retrain.Check(), c.Beds.check())
+	bad = slices.Concat(bad, c.HTTP.check(), c.Retrain.Check(), c.Beds.check(), c.Bridge.check())
 	bad.add(c.HTTP.TimeZone != c.Beds.TimeZone, "http.time_zone", "%q is not beds.time_zone, %q: a site has one clock",
 		c.HTTP.TimeZone, c.Beds.TimeZone)
 	for _, instrument := range slices.Sorted(maps.Keys(q.Models)) {
@@ -311,6 +312,10 @@ func (c *Config) check() faults {
 		{"kafka.topics.models", k.Topics.Models},
 		{"kafka.topics.shadow", k.Topics.Shadow},
 		{"kafka.topics.bed_demand", k.Topics.BedDemand},
+		{"bridge.topics.dead_letters", c.Bridge.Topics.DeadLetters},
+		{"bridge.topics.raw", c.Bridge.Topics.Raw},
+		{"bridge.topics.state", c.Bridge.Topics.State},
+		{"bridge.topics.identifiers", c.Bridge.Topics.Identifiers},
 		{"questionnaires.topics.responses", q.Topics.Responses},
 		{"questionnaires.topics.scores", q.Topics.Scores},
 		{"questionnaires.topics.dead_letters", q.Topics.DeadLetters},

@@ -121,3 +121,13 @@ func (h *HTTP) Secrets() ([]string, error) {
 	}
 	return secrets, errors.Join(errs...)
 }
+
+// Loopback reports whether an address can be reached only from this machine.
+func Loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/bridge/process"
+	"github.com/wardcast/wardcast/internal/cli"
+	"github.com/wardcast/wardcast/internal/service/app"
+	"github.com/wardcast/wardcast/internal/service/config"
+)
+
+type bridgeCmd struct {
+	Run    bridgeRunCmd    `cmd:"" default:"withargs" help:"Take messages of the hospital's systems until stopped: HL7 v2 in, notes and outcomes out, predictions back." example:"wardcast bridge --config wardcast.yaml"`
+	Check  bridgeCheckCmd  `cmd:"" help:"Show what the bridge makes of one message, without Kafka." example:"wardcast bridge check --message adt.hl7 --config wardcast.yaml"`
+	Keygen bridgeKeygenCmd `cmd:"" help:"Make the key that identifiers of patients are hashed with." example:"wardcast bridge keygen --out bridge.key"`
+}
+
+type bridgeRunCmd struct {
+	Config         string `help:"Configuration file. --log-level overrides its log.level." required:"" type:"existingfile" placeholder:"FILE"`
+	EmbeddedBroker string `help:"Run a Kafka broker in this process, on the first address of kafka.brokers, with its data in this folder." placeholder:"DIR"`
+	CreateTopics   bool   `help:"Create missing topics, ${partitions} partitions each. Those of the bridge's own state are always created."`
+	Insecure       bool   `help:"Allow non-loopback addresses without TLS."`
+}
+
+func (c *bridgeRunCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Context) error {
+	cfg, err := config.Load(c.Config)
+	if err != nil {
+		return err
+	}
+	log := d.Log
+	if !logLevelGiven(command) {
+		if log, err = cli.NewLogger(d.Err, cfg.Log.Level); err != nil {
+			return err
+		}
+	}
+	return process.Run(ctx, process.Options{
+		Config: cfg, Logger: log, Registry: app.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker,
+		CreateTopics: c.CreateTopics, Insecure: c.Insecure,
+	})
+}
+
+type bridgeCheckCmd struct {
+	cli.Output
+	Message string `help:"File with one message: HL7 v2, in a frame of MLLP or not." required:"" type:"existingfile" placeholder:"FILE"`
+	Config  string `help:"Configuration file (default: the defaults, and a key that anybody knows)." type:"existingfile" placeholder:"FILE"`
+}
+
+func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
+	cfg, key := config.Default(), bridge.PublicKey()
+	cfg.Bridge.Site = "example"
+	if c.Config != "" {
+		loaded, err := config.Load(c.Config)
+		if err != nil {
+			return err
+		}
+		cfg = *loaded
+		if err := cfg.Bridge.Require(); err != nil {
+			return err
+		}
+		if key, err = bridge.ReadKey(cfg.Bridge.KeyFile); err != nil {
+			return err
+		}
+	}
+	f, err := os.Open(c.Message)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()                             // it is only read
+	data, err := io.ReadAll(io.LimitReader(f, hl7.MaxMessage+4)) // with the frame; more is too large
+	if err != nil {
+		return fmt.Errorf("reading the message: %w", err)
+	}
+	b, err := bridge.New(cfg.Bridge, key)
+	if err != nil {
+		return err
+	}
+	checked := b.Check(data, process.Topics(&cfg), time.Now())
+	grid := cli.NewGrid("TOPIC", "KEY", "VALUE")
+	grid.Title = fmt.Sprintf("%s is answered %s", checked.Kind, checked.Answer)
+	for _, more := range []string{checked.Reason, checked.Place, strings.Join(checked.Unused, ", ")} {
+		if more != "" {
+			grid.Title += ": " + more
+		}
+	}
+	grid.Title += "\n"
+	for _, e := range checked.Events {
+		grid.Add(e.Topic, e.Key, string(e.Value))
+	}
+	return c.Print(d, checked, grid)
+}
+
+type bridgeKeygenCmd struct {
+	Out string `help:"File for the key, which must not exist. Only its owner can read it." required:"" placeholder:"FILE"`
+}
+
+func (c *bridgeKeygenCmd) Run() error { return bridge.NewKeyFile(c.Out) }

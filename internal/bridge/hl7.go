@@ -1,0 +1,303 @@
+package bridge
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// event is what is done with the messages of an event of ADT, ORU or MDM.
+type event struct {
+	values, merge, registers bool
+	step                     stepKind
+	withdraws                bool // the document
+}
+
+// events are those that are read. Others of these types are accepted and report nothing.
+var events = map[string]event{
+	"ADT^A01": {values: true, step: admits},
+	"ADT^A03": {values: true, step: ends},
+	"ADT^A04": {values: true, registers: true},
+	"ADT^A06": {values: true, step: admits},
+	"ADT^A08": {values: true}, // an update: it never labels, whatever class and disposition it says
+	"ADT^A11": {step: cancelsAdmit},
+	"ADT^A13": {step: cancelsEnd},
+	"ADT^A18": {merge: true}, "ADT^A34": {merge: true}, "ADT^A39": {merge: true}, "ADT^A40": {merge: true},
+	"ORU^R01": {values: true},
+	"MDM^T02": {values: true}, "MDM^T04": {values: true}, "MDM^T06": {values: true}, "MDM^T08": {values: true},
+	"MDM^T10": {values: true}, "MDM^T11": {withdraws: true},
+}
+
+// Kinds returns the messages that are read, and "other".
+func Kinds() []string {
+	all := []string{"other"}
+	for kind := range events {
+		all = append(all, kind)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ReadHL7 reads a message of HL7 v2. The error is a *Refusal. The header is that of the message, as far as it could be
+// read; the reading has its kind, also with an error.
+func (b *Bridge) ReadHL7(data []byte) (hl7.Header, Reading, error) {
+	m, err := hl7.Parse(data)
+	r := &reader{Bridge: b, m: m}
+	h := &m.Header
+	if h.Type != "" {
+		r.Kind = h.Type
+		if h.Event != "" {
+			r.Kind += "^" + h.Event
+		}
+	}
+	if h.Version != "" && !hl7.Supported(h.Version) {
+		return *h, r.Reading, rejected(WrongVersion, 12)
+	}
+	if h.Type != "" && !slices.Contains([]string{"ADT", "ORU", "MDM"}, h.Type) {
+		return *h, r.Reading, rejected(WrongType, 9)
+	}
+	if wrong, ok := err.(*hl7.Error); ok { //nolint:errorlint // Parse returns no other
+		return *h, r.Reading, &Refusal{hl7.Failed, string(wrong.Reason), *wrong}
+	}
+	return *h, r.Reading, r.read(data)
+}
+
+func rejected(reason string, field int) *Refusal {
+	return &Refusal{hl7.Rejected, reason, hl7.Error{Position: 1, Segment: "MSH", Field: field}}
+}
+
+// reader reads one message.
+type reader struct {
+	*Bridge
+	Reading
+
+	m *hl7.Message
+}
+
+func (r *reader) refuse(reason string, s hl7.Segment, name string, field int) error {
+	return &Refusal{hl7.Failed, reason, hl7.Error{Position: s.Position, Segment: name, Field: field}}
+}
+
+// read reads a message that was parsed; data are its bytes.
+func (r *reader) read(data []byte) error {
+	h := &r.m.Header
+	msh, evn, pid, pv1 := r.m.First("MSH"), r.m.First("EVN"), r.m.First("PID"), r.m.First("PV1")
+	switch {
+	case h.Type == "":
+		return rejected(WrongType, 9)
+	case h.Version == "":
+		return rejected(WrongVersion, 12)
+	case h.Control == "":
+		return r.refuse(MissingControl, msh, "MSH", 10)
+	}
+	if h.Event == "" { // as some senders of 2.3 have it
+		h.Event = cmp.Or(strings.TrimSpace(evn.Field(1).String()), map[string]string{"ORU": "R01"}[h.Type])
+		r.Kind = strings.TrimSuffix(h.Type+"^"+h.Event, "^")
+	}
+	e, known := events[r.Kind]
+	if !known {
+		r.Ignored = true
+		return nil
+	}
+	r.digest = digest(data, h)
+	recorded := r.time(evn.Field(2), msh.Field(7))
+	r.at = r.time(msh.Field(7), evn.Field(2))
+	r.numbers[1] = patientNumber(pid)
+	r.patient = r.key.hash(patientPrefix, r.config.Site, r.numbers[1])
+	if e.merge {
+		mrg := r.m.First("MRG")
+		old := r.key.hash(patientPrefix, r.config.Site, identifier(mrg.Field(1)))
+		switch {
+		case mrg.Position == 0:
+			return r.refuse(MissingSegment, mrg, "MRG", 0)
+		case old == "":
+			return r.refuse(MissingPatient, mrg, "MRG", 1)
+		case r.patient == "":
+			return r.refuse(MissingPatient, pid, "PID", 3)
+		}
+		r.merged = old
+		return nil
+	}
+	name, field, _ := strings.Cut(r.config.Visit, "-")
+	holder := r.m.First(name)
+	n, _ := strconv.Atoi(field) // the configuration was checked
+	r.numbers[0] = strings.TrimSpace(holder.Field(n).Component(1).String())
+	r.visit = r.key.hash(visitPrefix, r.config.Site, r.numbers[0])
+	switch {
+	case holder.Position == 0:
+		return r.refuse(MissingSegment, holder, name, 0)
+	case r.visit == "":
+		return r.refuse(MissingVisit, holder, name, n)
+	}
+	r.emergency = r.isEmergency(pv1.Field(2))
+	r.registers = e.registers && r.emergency
+	r.readStep(e, recorded)
+	switch {
+	case e.withdraws:
+		if r.noteCodes[code(r.m.First("TXA").Field(2))] {
+			r.values = append(r.values, value{name: textField, gone: true})
+		}
+	case e.values:
+		r.readPatient(e, pid, pv1, recorded)
+		return r.readObservations()
+	}
+	return nil
+}
+
+// digest names a message and its content apart from MSH, which a sender that repeats it may write anew.
+func digest(data []byte, h *hl7.Header) string {
+	sum := sha256.New()
+	for _, s := range []string{h.SendingApplication, h.SendingFacility, h.Control} {
+		sum.Write([]byte(s + "\x00"))
+	}
+	sum.Write(data[max(0, bytes.IndexAny(bytes.TrimLeft(data, "\r\n"), "\r\n")):])
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// time returns the first of these values that is a time, or the zero time.
+func (r *reader) time(values ...hl7.Value) time.Time {
+	for _, v := range values {
+		if t, _, ok := v.Time(r.zone); ok {
+			return t
+		}
+	}
+	return time.Time{}
+}
+
+// identifier returns the number of the first identifier of a list.
+func identifier(list hl7.Value) string { return strings.TrimSpace(list.Component(1).String()) }
+
+// patientNumber returns the medical record number of PID-3, else its first number, else that of PID-2.
+func patientNumber(pid hl7.Segment) string {
+	for v := range pid.Field(3).Repetitions() {
+		if v.Component(5).String() == "MR" {
+			return identifier(v)
+		}
+	}
+	return cmp.Or(identifier(pid.Field(3)), identifier(pid.Field(2)))
+}
+
+// isEmergency reports whether a value of PV1-2 is a class of emergency visits.
+func (r *reader) isEmergency(class hl7.Value) bool {
+	name := strings.TrimSpace(class.Component(1).String())
+	return len(r.config.EmergencyClasses) == 0 || slices.ContainsFunc(r.config.EmergencyClasses, func(c string) bool {
+		return strings.EqualFold(c, name)
+	})
+}
+
+// readStep reads what the event means for the outcome.
+func (r *reader) readStep(e event, recorded time.Time) {
+	pv1 := r.m.First("PV1")
+	decided := r.time(r.m.First("EVN").Field(6))
+	if e.step == ends && decided.IsZero() {
+		decided = r.time(pv1.Field(45))
+	}
+	if decided.IsZero() {
+		decided = recorded
+	}
+	s := &step{Kind: e.step, At: recorded.Unix(), Decided: decided.Unix()}
+	switch e.step {
+	case "":
+		return
+	case admits:
+		s.Disposition, s.Ward = msg.Admitted, pv1.Field(3).Component(1).String()
+		if !fits("ward", s.Ward) {
+			s.Ward = ""
+		}
+		s.Registered = r.emergency && r.m.Header.Event == "A01"
+	case ends:
+		if !r.emergency { // the end of a stay on a ward, or in a clinic
+			return
+		}
+		written := strings.TrimSpace(pv1.Field(36).Component(1).String())
+		if s.Disposition = r.config.Dispositions[written]; s.Disposition == "" {
+			r.unused = append(r.unused, UnusedDisposition)
+			return
+		}
+	}
+	r.step = s
+}
+
+// Values that a message has and that cannot be used. The rest of the message is.
+const (
+	UnusedDisposition = "disposition" // PV1-36 is empty, or not in bridge.dispositions
+	UnusedNumber      = "number"      // not a number where one is expected
+	UnusedUnit        = "unit"        // unknown
+	UnusedAcuity      = "acuity"      // not in bridge.acuity
+	UnusedTime        = "time"        // not a time
+)
+
+// UnusedValues returns all of them.
+func UnusedValues() []string {
+	return []string{UnusedDisposition, UnusedNumber, UnusedUnit, UnusedAcuity, UnusedTime}
+}
+
+func (r *reader) unusable(what string) { r.unused = append(r.unused, what) }
+
+// readPatient reads sex, arrival, and the age by the date of birth.
+func (r *reader) readPatient(e event, pid, pv1 hl7.Segment, recorded time.Time) {
+	if sex := strings.ToUpper(strings.TrimSpace(pid.Field(8).Component(1).String())); slices.Contains(
+		[]string{"F", "M", "O"}, sex) {
+		r.values = append(r.values, value{name: "sex", text: sex})
+	}
+	if !r.emergency {
+		return // its PV1-44 is the time of another admission
+	}
+	arrived := r.time(pv1.Field(44))
+	if arrived.IsZero() {
+		if !pv1.Field(44).Empty() {
+			r.unusable(UnusedTime)
+		}
+		if e.registers {
+			arrived = r.time(r.m.First("EVN").Field(6))
+			if arrived.IsZero() {
+				arrived = recorded
+			}
+		}
+	}
+	if !arrived.IsZero() {
+		r.values = append(r.values, value{name: arrivedField, text: arrived.UTC().Format(time.RFC3339)})
+	}
+	if born, digits, ok := pid.Field(7).Time(r.zone); ok && digits >= len("YYYYMMDD") {
+		at := arrived
+		if at.IsZero() {
+			at = r.at
+		}
+		if years, ok := yearsOld(born, at); ok {
+			r.values = append(r.values, value{name: "age", number: msg.Some(years), rank: rankDerived})
+		}
+	}
+}
+
+// yearsOld returns completed years of age, and of an infant hundredths of a year.
+func yearsOld(born, at time.Time) (years float64, ok bool) {
+	whole := at.Year() - born.Year()
+	if at.Before(born.AddDate(whole, 0, 0)) {
+		whole--
+	}
+	const infant = 2
+	if whole < infant {
+		years, ok = age(at.Sub(born).Hours(), "h")
+		return years, ok
+	}
+	return float64(whole), true
+}
+
+// Ranks of values of one name: what was typed or measured replaces what was derived.
+const (
+	rankDerived  = -1
+	rankCoded    = 1
+	rankReported = 0
+	rankTyped    = 2
+)
+
+// code returns the code of a value of type CE or CWE.
+func code(v hl7.Value) string { return strings.TrimSpace(v.Component(1).String()) }

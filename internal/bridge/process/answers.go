@@ -1,0 +1,210 @@
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/ingest/hl7/mllp"
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/bridge"
+)
+
+// result is how an attempt to send a prediction ended.
+type result string
+
+// The results.
+const (
+	resultAccepted result = "accepted"
+	resultFailed   result = "failed"    // AE: tried again
+	resultRejected result = "rejected"  // AR: set aside
+	resultNoAnswer result = "no_answer" // or no connection: tried again
+	resultUnknown  result = "unknown"   // not a prediction for a visit of this bridge: skipped
+)
+
+var results = []result{resultAccepted, resultFailed, resultRejected, resultNoAnswer, resultUnknown}
+
+// Pauses before another attempt double from the first to the last.
+const (
+	firstPause    = time.Second
+	lastPause     = time.Minute
+	answerWaiting = 30 * time.Second // for the acknowledgement of an answer
+	// savedEvery is how often what was delivered is written down. After a kill at most so much is sent again.
+	savedEvery = time.Second
+)
+
+// delivered is how far the predictions of each partition were sent.
+type delivered map[int]position
+
+// position is the value of a partition's key in the topic of states.
+type position struct {
+	Next int64 `json:"next"` // offset
+	Time int64 `json:"time"` // of the record before it, in milliseconds since 1970
+}
+
+const positionPrefix = "answers-"
+
+// load takes up a record of the topic of states and reports whether it is a position.
+func (d delivered) load(r *ingest.Record) bool {
+	name, is := strings.CutPrefix(string(r.Key), positionPrefix)
+	partition, err := strconv.Atoi(name)
+	var p position
+	if is && err == nil && json.Unmarshal(r.Value, &p) == nil {
+		d[partition] = p
+	}
+	return is
+}
+
+// answers sends predictions as ORU^R01, one at a time in the order of their partitions, so in order for each visit.
+type answers struct {
+	process *process
+	client  mllp.Client
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	sent    delivered
+	changed bool
+}
+
+func newAnswers(p *process, sent delivered) (*answers, error) {
+	c := &p.config.Answers
+	a := &answers{
+		process: p, sent: sent, client: mllp.Client{Address: c.MLLP, Timeout: answerWaiting},
+		log: p.Logger.With("component", "answers"),
+	}
+	if !c.TLS.Enabled {
+		return a, nil
+	}
+	host, _, err := net.SplitHostPort(c.MLLP)
+	if err != nil {
+		return nil, err
+	}
+	a.client.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+	if c.TLS.CA != "" {
+		if a.client.TLS.RootCAs, err = authorities(c.TLS.CA); err != nil {
+			return nil, fmt.Errorf("reading bridge.answers.tls.ca: %w", err)
+		}
+	}
+	if c.TLS.Key != "" {
+		pair, err := tls.LoadX509KeyPair(c.TLS.Certificate, c.TLS.Key)
+		if err != nil {
+			return nil, fmt.Errorf("reading bridge.answers.tls: %w", err)
+		}
+		a.client.TLS.Certificates = []tls.Certificate{pair}
+	}
+	return a, nil
+}
+
+// run sends predictions until ctx ends.
+func (a *answers) run(ctx context.Context) error {
+	defer a.client.Close()
+	var from time.Time // the oldest position: what is after it in other partitions is skipped by its offset
+	for _, p := range a.sent {
+		if at := time.UnixMilli(p.Time); from.IsZero() || at.Before(from) {
+			from = at
+		}
+	}
+	saved := make(chan struct{})
+	go func() {
+		defer close(saved)
+		for ctx.Err() == nil {
+			_ = wait(ctx, savedEvery)
+			a.save()
+		}
+	}()
+	err := a.process.client.Follow(ctx, ingest.Follow{
+		Topic: a.process.Config.Kafka.Topics.Predictions, From: from, Logger: a.log,
+	}, func(r *ingest.Record) { a.answer(ctx, r) })
+	<-saved
+	return err
+}
+
+// save queues the positions that have changed.
+func (a *answers) save() {
+	a.mu.Lock()
+	now, changed := maps.Clone(a.sent), a.changed
+	a.changed = false
+	a.mu.Unlock()
+	if !changed {
+		return
+	}
+	a.process.commits.join(func() (events []bridge.Event) {
+		for partition, p := range now {
+			value, _ := json.Marshal(p) // which cannot fail
+			events = append(events, bridge.Event{
+				To: bridge.State, Key: positionPrefix + strconv.Itoa(partition), Value: value,
+			})
+		}
+		return events
+	})
+}
+
+// answer sends a prediction until it is accepted or set aside.
+func (a *answers) answer(ctx context.Context, r *ingest.Record) {
+	a.mu.Lock()
+	before := r.Offset < a.sent[r.Partition].Next
+	a.mu.Unlock()
+	if before {
+		return
+	}
+	id := fmt.Sprintf("P%d-%d", r.Partition, r.Offset)
+	for _, h := range r.Headers {
+		if h.Key == msg.HeaderID && len(h.Value) > 0 {
+			id = string(h.Value)
+		}
+	}
+	var message []byte
+	var control string
+	var err error
+	a.process.commits.locked(func() { message, control, err = a.process.bridge.ORU(r.Value, id, time.Now()) })
+	if err != nil {
+		a.count(resultUnknown)
+	} else if !a.deliver(ctx, r, message, control) {
+		return // the process ends
+	}
+	a.mu.Lock()
+	a.sent[r.Partition] = position{Next: r.Offset + 1, Time: r.Time.UnixMilli()}
+	a.changed = true
+	a.mu.Unlock()
+}
+
+func (a *answers) count(r result) { a.process.metrics.answers.WithLabelValues(string(r)).Inc() }
+
+// deliver sends a message until it is accepted or rejected, and reports whether it was.
+func (a *answers) deliver(ctx context.Context, r *ingest.Record, message []byte, control string) bool {
+	delay := a.process.metrics.answerDelay
+	defer delay.Set(0)
+	log := a.log.With("kafka_topic", a.process.Config.Kafka.Topics.Predictions, "partition", r.Partition, "offset",
+		r.Offset)
+	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
+		delay.Set(max(0, time.Since(r.Time).Seconds()))
+		code, err := a.client.Send(ctx, message, control)
+		switch {
+		case err != nil:
+			a.count(resultNoAnswer)
+			log.WarnContext(ctx, "a prediction was not answered; trying again", "err", err, "pause", pause.String())
+		case code == hl7.Accepted:
+			a.count(resultAccepted)
+			return true
+		case code == hl7.Rejected:
+			a.count(resultRejected)
+			log.ErrorContext(ctx, "the receiver rejects a prediction; it is set aside")
+			return true
+		default:
+			a.count(resultFailed)
+			log.WarnContext(ctx, "the receiver cannot use a prediction; trying again", "pause", pause.String())
+		}
+		_ = wait(ctx, pause) // the loop ends with ctx
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package process
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/ingest/hl7/mllp"
+	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/meter"
+)
+
+// metrics are described in docs/metrics.md.
+type metrics struct {
+	messages      *prometheus.CounterVec // type, answer
+	seconds       prometheus.Histogram
+	commitSeconds prometheus.Histogram
+	letters       *prometheus.CounterVec // reason
+	unused        *prometheus.CounterVec // value
+	events        map[bridge.To]prometheus.Counter
+	connections   prometheus.Gauge
+	ends          *prometheus.CounterVec // end
+	answers       *prometheus.CounterVec // result
+	answerDelay   prometheus.Gauge
+	ready         readyGauge
+	kinds         []string
+}
+
+// readyGauge is a gauge that can be read.
+type readyGauge struct {
+	prometheus.Gauge
+
+	on *atomic.Bool
+}
+
+func (g readyGauge) Set(v float64) {
+	g.on.Store(v != 0)
+	g.Gauge.Set(v)
+}
+
+func (m *metrics) isReady() bool { return m.ready.on.Load() }
+
+func newMetrics(reg prometheus.Registerer, count func() bridge.Counts) *metrics {
+	in := meter.New(reg, "wardcast_bridge_")
+	buckets := prometheus.ExponentialBuckets(5e-4, 2, 16)
+	events := in.Counters("events_total", "Notes and outcomes that Kafka has acknowledged.", "topic")
+	m := &metrics{
+		messages: in.Counters("messages_total", "Messages by type and answer; none: the connection was closed.",
+			"type", "answer"),
+		seconds:       in.Histogram("message_seconds", "Time from a message to its answer.", buckets),
+		commitSeconds: in.Histogram("commit_seconds", "Time in which Kafka acknowledges a round of events.", buckets),
+		letters:       in.Counters("dead_letters_total", "Messages answered AE, by reason.", "reason"),
+		unused:        in.Counters("unused_values_total", "Values of messages that cannot be used, by what is wrong.", "value"),
+		events: map[bridge.To]prometheus.Counter{
+			bridge.Notes: events.WithLabelValues("notes"), bridge.Outcomes: events.WithLabelValues("outcomes"),
+		},
+		connections: in.Gauge("connections", "Open connections of MLLP."),
+		ends:        in.Counters("ended_connections_total", "Connections of MLLP that ended, by how.", "end"),
+		answers:     in.Counters("answers_total", "Attempts to send a prediction by MLLP, by result.", "result"),
+		answerDelay: in.Gauge("answer_delay_seconds", "Age of the prediction that is being sent; 0 if none is."),
+		ready:       readyGauge{in.Gauge("ready", "1 while messages are taken."), new(atomic.Bool)},
+		kinds:       bridge.Kinds(),
+	}
+	for _, r := range append(bridge.Reasons(), internalError) {
+		m.letters.WithLabelValues(r)
+	}
+	for _, what := range bridge.UnusedValues() {
+		m.unused.WithLabelValues(what)
+	}
+	for _, end := range mllp.Ends() {
+		m.ends.WithLabelValues(string(end))
+	}
+	for _, result := range results {
+		m.answers.WithLabelValues(string(result))
+	}
+	for _, kind := range m.kinds {
+		for _, answer := range []string{string(hl7.Accepted), string(hl7.Failed), string(hl7.Rejected), unanswered} {
+			m.messages.WithLabelValues(kind, answer)
+		}
+	}
+	reg.MustRegister(&visits{
+		count: count, all: prometheus.NewDesc("wardcast_bridge_visits",
+			"Emergency visits that are remembered, by what they lack; all of them with lack none.", []string{"lack"}, nil),
+		oldest: prometheus.NewDesc("wardcast_bridge_oldest_unjoined_seconds",
+			"Time since the first message of the oldest emergency visit without a note; 0 if there is none.", nil, nil),
+	})
+	return m
+}
+
+// message counts a message. Types that are not read share a label, so that no sender can make new ones.
+func (m *metrics) message(kind, answer string, took time.Duration) {
+	if _, known := slices.BinarySearch(m.kinds, kind); !known {
+		kind = "other"
+	}
+	m.messages.WithLabelValues(kind, answer).Inc()
+	m.seconds.Observe(took.Seconds())
+}
+
+func (m *metrics) ended(e mllp.End) {
+	m.ends.WithLabelValues(string(e)).Inc()
+	if e != mllp.Excess {
+		m.connections.Dec()
+	}
+}
+
+// visits collects the counts of visits when they are asked for, but not more than once a second.
+type visits struct {
+	count       func() bridge.Counts
+	all, oldest *prometheus.Desc
+
+	mu   sync.Mutex
+	last bridge.Counts
+	at   time.Time
+}
+
+// Describe implements prometheus.Collector.
+func (v *visits) Describe(to chan<- *prometheus.Desc) { to <- v.all; to <- v.oldest }
+
+// Collect implements prometheus.Collector.
+func (v *visits) Collect(to chan<- prometheus.Metric) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := time.Now(); now.Sub(v.at) >= time.Second {
+		v.last, v.at = v.count(), now
+	}
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(v.all, float64(v.last.Visits), "none")
+	gauge(v.all, float64(v.last.WithoutText), "text")
+	gauge(v.all, float64(v.last.WithoutComplaint), "complaint")
+	gauge(v.all, float64(v.last.WithoutOutcome), "outcome")
+	oldest := 0.
+	if !v.last.OldestUnjoined.IsZero() {
+		oldest = time.Since(v.last.OldestUnjoined).Seconds()
+	}
+	gauge(v.oldest, oldest)
+}

@@ -1,0 +1,406 @@
+// Package process is what `wardcast bridge` runs: messages come in by MLLP, package bridge turns them into notes and
+// outcomes, and these go to Kafka; predictions go back as ORU^R01.
+//
+// A message is acknowledged once all in-sync replicas have what follows from it and from all messages before it: events
+// first, then the state of the visits. So a process that is killed in between joins the message, which its sender
+// repeats, to the same events again. While Kafka is away nothing is acknowledged: after answerTimeout the connection is
+// closed, and the sender repeats. A message that cannot be used is answered by AE once its dead letter and itself are
+// in their topics, and by AR if no message of its type or version is taken.
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/embedded"
+	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/ingest/hl7/mllp"
+	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/reload"
+	"github.com/wardcast/wardcast/internal/service/config"
+)
+
+// Options configure a bridge.
+type Options struct {
+	Config         *config.Config
+	Logger         *slog.Logger
+	Registry       *prometheus.Registry
+	EmbeddedBroker string // folder of a broker in this process, on the first configured address; "" for none
+	CreateTopics   bool   // create missing KafkaTopics of others too
+	Insecure       bool   // allow non-loopback addresses without TLS
+}
+
+// Topics returns the names of the topics of a bridge's events.
+func Topics(c *config.Config) func(bridge.To) string {
+	names := map[bridge.To]string{
+		bridge.Notes: c.Kafka.Topics.Notes, bridge.Outcomes: c.Kafka.Topics.Outcomes,
+		bridge.State: c.Bridge.Topics.State, bridge.Identifiers: c.Bridge.Topics.Identifiers,
+	}
+	return func(to bridge.To) string { return names[to] }
+}
+
+// process is a running bridge.
+type process struct {
+	Options
+	config  *config.Bridge
+	client  *ingest.Client
+	bridge  *bridge.Bridge
+	commits *committer
+	metrics *metrics
+}
+
+// Run takes messages until ctx ends; then it answers those it has and returns nil.
+func Run(ctx context.Context, o Options) error {
+	p := &process{Options: o, config: &o.Config.Bridge}
+	if err := p.check(); err != nil {
+		return err
+	}
+	key, err := bridge.ReadKey(p.config.KeyFile)
+	if err != nil {
+		return err
+	}
+	if p.bridge, err = bridge.New(*p.config, key); err != nil {
+		return err
+	}
+	if o.EmbeddedBroker != "" {
+		broker, err := embedded.Start(embedded.Config{
+			Dir: o.EmbeddedBroker, Listen: o.Config.Kafka.Brokers[0], Logger: o.Logger.With("component", "broker"),
+		})
+		if err != nil {
+			return fmt.Errorf("starting the embedded broker: %w", err)
+		}
+		defer broker.Close() // after the last event
+	}
+	connection, err := o.Config.Kafka.Connection()
+	if err != nil {
+		return err
+	}
+	connection.Logger = o.Logger
+	if p.client, err = ingest.NewClient(connection, p.topics()...); err != nil {
+		return fmt.Errorf("configuring the client: %w", err)
+	}
+	defer p.client.Close()
+	p.commits = newCommitter(p)
+	p.metrics = newMetrics(o.Registry, p.count)
+	err = p.run(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // stopped before it began
+	}
+	return err
+}
+
+// check returns the errors of the configuration that only this process finds.
+func (p *process) check() error {
+	errs := []error{p.config.Require()}
+	const open = "%s: %s has no TLS; non-loopback addresses require it, or --insecure"
+	if !p.Insecure {
+		for _, l := range []struct {
+			key, address string
+			secured      bool
+		}{
+			{"bridge.mllp.listen", p.config.MLLP.Listen, p.config.MLLP.TLS.Key != ""},
+			{"bridge.fhir.listen", p.config.FHIR.Listen, false},
+			{"bridge.answers.mllp", p.config.Answers.MLLP, p.config.Answers.TLS.Enabled},
+			{"kafka.brokers", p.embeddedListen(), false},
+		} {
+			if l.address != "" && !l.secured && !config.Loopback(l.address) {
+				errs = append(errs, fmt.Errorf(open, l.key, l.address))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// embeddedListen returns the address of the embedded broker, or "".
+func (p *process) embeddedListen() string {
+	if p.EmbeddedBroker == "" {
+		return ""
+	}
+	return p.Config.Kafka.Brokers[0]
+}
+
+// topics returns the names of the topics that are read or written.
+func (p *process) topics() (names []string) {
+	for _, t := range append(p.others(), p.own()...) {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// others returns the topics that a site makes, or --create-topics.
+func (p *process) others() []ingest.Topic {
+	of, own := &p.Config.Kafka.Topics, &p.config.Topics
+	topics := []ingest.Topic{
+		{Name: of.Notes}, {Name: of.Outcomes}, {Name: own.DeadLetters},
+		{Name: own.Raw, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes},
+	}
+	if p.config.Answers.MLLP != "" {
+		topics = append(topics, ingest.Topic{Name: of.Predictions})
+	}
+	return topics
+}
+
+// own returns the topics that the bridge always makes.
+func (p *process) own() []ingest.Topic {
+	topics := []ingest.Topic{{Name: p.config.Topics.State, Partitions: 1, Compacted: true}}
+	if p.config.KeepIdentifiers {
+		topics = append(topics, ingest.Topic{Name: p.config.Topics.Identifiers, Partitions: 1, Compacted: true})
+	}
+	return topics
+}
+
+// createTopics waits for a broker, makes the topics that are missing, and names those that others must make.
+func (p *process) createTopics(ctx context.Context) error {
+	if err := p.client.Await(ctx, p.Logger); err != nil {
+		return fmt.Errorf("waiting for a broker: %w", err)
+	}
+	topics, names := p.own(), []string(nil)
+	if p.CreateTopics {
+		topics = append(topics, p.others()...)
+	}
+	for {
+		err := p.client.CreateTopics(ctx, topics...)
+		var passing interface{ Temporary() bool }
+		if err == nil {
+			break
+		}
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return err
+		}
+		// A cluster that has just started has no controller yet.
+		p.Logger.WarnContext(ctx, "cannot create the topics yet", "err", err)
+		if err := wait(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+	for _, t := range p.others() {
+		names = append(names, t.Name)
+	}
+	return p.client.CheckTopics(ctx, names...)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// run listens and serves.
+func (p *process) run(ctx context.Context) error {
+	web, err := p.listen(ctx, p.config.FHIR.Listen)
+	if err != nil {
+		return err
+	}
+	parts, ctx := errgroup.WithContext(ctx)
+	if web != nil {
+		// Probes and metrics are answered from before the first broker answers until the last message is done.
+		parts.Go(func() error { return p.serveHTTP(ctx, web) })
+	}
+	parts.Go(func() error { return p.serve(ctx) })
+	return parts.Wait()
+}
+
+// serve takes messages once it knows what was joined before.
+func (p *process) serve(ctx context.Context) error {
+	if err := p.createTopics(ctx); err != nil {
+		return err
+	}
+	sent := delivered{}
+	if err := p.restore(ctx, sent); err != nil {
+		return err
+	}
+	incoming, err := p.listen(ctx, p.config.MLLP.Listen)
+	if err != nil {
+		return err
+	}
+	// The committer goes on until the last connection has its answer, or the answers time out.
+	committing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var committed errgroup.Group
+	committed.Go(func() error { p.commits.run(committing); return nil })
+	parts, ctx := errgroup.WithContext(ctx)
+	if incoming != nil {
+		server, err := p.mllp()
+		if err != nil {
+			_ = incoming.Close()
+			return err
+		}
+		parts.Go(func() error { return server.Serve(ctx, incoming) })
+	}
+	if p.config.Answers.MLLP != "" {
+		a, err := newAnswers(p, sent)
+		if err != nil {
+			return err
+		}
+		parts.Go(func() error { return a.run(ctx) })
+	}
+	parts.Go(func() error { p.expire(ctx); return nil })
+	p.metrics.ready.Set(1)
+	p.Logger.InfoContext(ctx, "ready", "mllp", p.config.MLLP.Listen, "http", p.config.FHIR.Listen,
+		"visits", p.count().Visits, "key_id", p.bridge.KeyID())
+	err = parts.Wait()
+	p.metrics.ready.Set(0)
+	stop()
+	return errors.Join(err, committed.Wait())
+}
+
+// restore takes up what was joined before, and how far answers were sent.
+func (p *process) restore(ctx context.Context, sent delivered) error {
+	damaged := 0
+	read := func(to bridge.To, topic string) error {
+		_, err := p.client.Replay(ctx, ingest.Replay{Topic: topic, Logger: p.Logger}, func(r *ingest.Record) error {
+			if to == bridge.State && sent.load(r) {
+				return nil
+			}
+			if p.bridge.Load(to, string(r.Key), r.Value) != nil {
+				damaged++
+			}
+			return nil
+		})
+		return err
+	}
+	err := read(bridge.State, p.config.Topics.State)
+	if err == nil && p.config.KeepIdentifiers {
+		err = read(bridge.Identifiers, p.config.Topics.Identifiers)
+	}
+	if damaged > 0 {
+		p.Logger.WarnContext(ctx, "records of the bridge's state cannot be read", "records", damaged)
+	}
+	return err
+}
+
+// expireEvery is how often visits are forgotten.
+const expireEvery = time.Hour
+
+func (p *process) expire(ctx context.Context) {
+	for ctx.Err() == nil {
+		p.commits.join(func() []bridge.Event { return p.bridge.Expire(time.Now()) })
+		_ = wait(ctx, expireEvery)
+	}
+}
+
+// count returns the visits by what they lack.
+func (p *process) count() (c bridge.Counts) {
+	p.commits.locked(func() { c = p.bridge.Count() })
+	return c
+}
+
+// listen listens on an address, if there is one.
+func (p *process) listen(ctx context.Context, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	return l, nil
+}
+
+// mllp returns the server of incoming messages.
+func (p *process) mllp() (*mllp.Server, error) {
+	c := &p.config.MLLP
+	s := &mllp.Server{
+		Answer: p.answer, Limit: hl7.MaxMessage, Idle: c.Idle, Connections: c.Connections,
+		Opened: p.metrics.connections.Inc, Ended: p.metrics.ended,
+	}
+	if c.TLS.Key == "" {
+		return s, nil
+	}
+	stale := func(err error) {
+		p.Logger.Warn("cannot read the file; still using its previous contents", "key", "bridge.mllp.tls", "err", err)
+	}
+	pair, err := reload.Pair(c.TLS.Certificate, c.TLS.Key, stale)
+	if err != nil {
+		return nil, fmt.Errorf("reading bridge.mllp.tls: %w", err)
+	}
+	s.TLS = &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Get() },
+	}
+	if file := c.TLS.ClientCA; file != "" {
+		pool, err := reload.New(func() (*x509.CertPool, error) { return authorities(file) }, stale, file)
+		if err != nil {
+			return nil, fmt.Errorf("reading bridge.mllp.tls.client_ca: %w", err)
+		}
+		own := s.TLS.Clone()
+		own.ClientAuth = tls.RequireAndVerifyClientCert
+		s.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (current *tls.Config, err error) {
+			current = own.Clone()
+			current.ClientCAs, err = pool.Get()
+			return current, err
+		}
+	}
+	return s, nil
+}
+
+// authorities reads the certificates of a PEM file.
+func authorities(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file) //nolint:gosec // the configuration names it
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate in %q", file)
+	}
+	return pool, nil
+}
+
+const httpTimeout = 10 * time.Second
+
+// serveHTTP answers probes and shows metrics until ctx ends.
+func (p *process) serveHTTP(ctx context.Context, l net.Listener) error {
+	mux := http.NewServeMux()
+	say := func(w http.ResponseWriter, status int, text string) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text+"\n")
+	}
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := p.ready(); err != nil {
+			say(w, http.StatusServiceUnavailable, err.Error())
+			return
+		}
+		say(w, http.StatusOK, "ready")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(p.Registry, promhttp.HandlerOpts{}))
+	server := &http.Server{
+		Handler: mux, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	if err := server.Serve(l); stop() {
+		return fmt.Errorf("serving http: %w", err)
+	}
+	return nil
+}
+
+// ready returns why messages are not acknowledged, or nil.
+func (p *process) ready() error {
+	if stuck := p.commits.stuck(time.Now()); stuck > p.Config.Kafka.ReadyAfterStall {
+		return fmt.Errorf("kafka has not acknowledged anything for %v", stuck.Round(time.Second))
+	}
+	if !p.metrics.isReady() {
+		return errors.New("reading what was joined before")
+	}
+	return nil
+}

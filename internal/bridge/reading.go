@@ -1,0 +1,110 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/wardcast/wardcast/ingest/hl7"
+	"github.com/wardcast/wardcast/ingest/msg"
+)
+
+// Reading is what a message reports of one visit, or of a merge of patients.
+type Reading struct {
+	Kind string // type and event, such as ADT^A04
+	// Ignored says that messages of this kind report nothing that is used.
+	Ignored bool
+
+	digest    string    // of the sender, the number and the content of the message: the same for a repeat
+	at        time.Time // of the message
+	visit     string    // hashed
+	patient   string    // hashed, or ""
+	numbers   [2]string // of visit and patient, as received
+	emergency bool      // the class of the visit is that of an emergency
+	registers bool      // the visit begins
+	values    []value
+	step      *step  // towards an outcome, or nil
+	merged    string // the hashed number that patient replaces, or ""
+	unused    []string
+}
+
+// value is a value of a note. A later one replaces an earlier one of its name.
+type value struct {
+	name   string // textField, complaintField, arrivedField, or a name of msg.Note
+	text   string
+	number msg.Optional
+	rank   int  // a lower one does not replace a higher one
+	gone   bool // the sender takes back what it sent
+}
+
+// Names of values of a note that msg.Note.Number and Word do not know.
+const (
+	textField      = "text"
+	complaintField = "complaint"
+	arrivedField   = "arrived_at"
+)
+
+// stepKind is what an event means for the outcome of a visit.
+type stepKind string
+
+// The kinds.
+const (
+	admits       stepKind = "admit"
+	ends         stepKind = "end" // of the emergency visit
+	cancelsAdmit stepKind = "cancel_admit"
+	cancelsEnd   stepKind = "cancel_end"
+)
+
+// step is an event on the way to an outcome.
+type step struct {
+	Kind        stepKind        `json:"kind"`
+	At          int64           `json:"at"`      // when the event was recorded, in seconds since 1970
+	Decided     int64           `json:"decided"` // when it happened
+	Disposition msg.Disposition `json:"disposition,omitzero"`
+	Ward        string          `json:"ward,omitzero"`
+	// Registered counts only if another message registered the visit as an emergency: some systems register emergency
+	// visits by the event that means an admission elsewhere.
+	Registered bool `json:"registered,omitzero"`
+}
+
+// Reasons of refusal beside those of package hl7.
+const (
+	WrongType      = "wrong_type"    // not ADT, ORU or MDM
+	WrongVersion   = "wrong_version" // of HL7
+	MissingSegment = "missing_segment"
+	MissingVisit   = "missing_visit"    // the field that names the visit is empty
+	MissingPatient = "missing_patient"  // of a merge
+	MissingControl = "missing_control"  // MSH-10 is empty
+	TooLongText    = "text_too_large"   // for a note
+	NotFHIR        = "fhir_unsupported" // JSON, which is not read yet
+)
+
+// Reasons returns all reasons of refusal.
+func Reasons() []string {
+	all := []string{
+		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, TooLongText, NotFHIR,
+	}
+	for _, r := range hl7.Reasons() {
+		all = append(all, string(r))
+	}
+	return all
+}
+
+// Refusal says why and where a message cannot be used. It quotes nothing of it.
+type Refusal struct {
+	Code   hl7.Code // hl7.Failed or hl7.Rejected
+	Reason string   // one of Reasons
+	Where  hl7.Error
+}
+
+func (r *Refusal) Error() string { return r.Reason }
+
+// Place names the segment and the field of the fault, as in PV1-19, or is "".
+func (r *Refusal) Place() string {
+	if r.Where.Field == 0 {
+		return r.Where.Segment
+	}
+	return fmt.Sprintf("%s-%d", r.Where.Segment, r.Where.Field)
+}
+
+// Unused names the values that the message has and that cannot be used: some of UnusedValues.
+func (r *Reading) Unused() []string { return r.unused }
