@@ -92,6 +92,10 @@ func TestLinks(t *testing.T) {
 			},
 			but: append(leastSquares, kernels...),
 		}, {
+			why: "identifiers of patients do not pass the bridge",
+			of:  []string{"internal/service/app", "models/retrain"},
+			not: []string{"internal/bridge/...", "ingest/hl7/..."},
+		}, {
 			why: "both programs share a command line, and papers has no use for what wardcast does",
 			of:  []string{"internal/cli/..."},
 			not: []string{"classifier/...", "ingest/...", "internal/...", "models/...", "solver/...", "textproc/..."},

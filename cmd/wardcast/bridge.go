@@ -19,7 +19,7 @@ import (
 )
 
 type bridgeCmd struct {
-	Run    bridgeRunCmd    `cmd:"" default:"withargs" help:"Take messages of the hospital's systems until stopped: HL7 v2 in, notes and outcomes out, predictions back." example:"wardcast bridge --config wardcast.yaml"`
+	Run    bridgeRunCmd    `cmd:"" default:"withargs" help:"Take messages of the hospital's systems until stopped: HL7 v2 in, notes and outcomes out, predictions back." example:"wardcast bridge run --config wardcast.yaml"`
 	Check  bridgeCheckCmd  `cmd:"" help:"Show what the bridge makes of one message, without Kafka." example:"wardcast bridge check --message adt.hl7 --config wardcast.yaml"`
 	Keygen bridgeKeygenCmd `cmd:"" help:"Make the key that identifiers of patients are hashed with." example:"wardcast bridge keygen --out bridge.key"`
 }
@@ -75,7 +75,7 @@ func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()                             // it is only read
-	data, err := io.ReadAll(io.LimitReader(f, hl7.MaxMessage+4)) // with the frame; more is too large
+	data, err := io.ReadAll(io.LimitReader(f, hl7.MaxMessage+4)) // with the frame; more is refused
 	if err != nil {
 		return fmt.Errorf("reading the message: %w", err)
 	}

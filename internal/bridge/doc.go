@@ -15,4 +15,7 @@
 //     what it cancels, also if it comes first.
 //   - A merge of patients (A40) holds for later messages with the old number.
 //   - What came before the first message of an emergency class waits for it.
+//
+// It stands in internal because it is configured by the file of a deployment, and no other program needs it: the parts
+// that others could use, the parser and the transport, are in ingest/hl7.
 package bridge
