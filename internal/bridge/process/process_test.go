@@ -471,9 +471,15 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	exported := 0
 	for _, f := range families {
-		if !strings.Contains(string(page), "| `"+f.GetName()+"` |") {
-			t.Errorf("docs/metrics.md lacks %s: %s", f.GetName(), f.GetHelp())
+		exported++
+		row := fmt.Sprintf("| `%s` | %s |", f.GetName(), strings.ToLower(f.GetType().String()))
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/metrics.md lacks %s: %s", row, f.GetHelp())
 		}
+	}
+	if listed := strings.Count(string(page), "| `wardcast_bridge_"); listed != exported {
+		t.Errorf("docs/metrics.md lists %d metrics of a bridge, which has %d", listed, exported)
 	}
 }
