@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/internal/bridge"
 	"github.com/wardcast/wardcast/internal/bridge/process"
 	"github.com/wardcast/wardcast/internal/cli"
@@ -70,14 +67,9 @@ func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
 			return err
 		}
 	}
-	f, err := os.Open(c.Message)
+	data, err := bridge.ReadMessage(c.Message)
 	if err != nil {
 		return err
-	}
-	defer func() { _ = f.Close() }()                             // it is only read
-	data, err := io.ReadAll(io.LimitReader(f, hl7.MaxMessage+4)) // with the frame; more is refused
-	if err != nil {
-		return fmt.Errorf("reading the message: %w", err)
 	}
 	b, err := bridge.New(cfg.Bridge, key)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/hl7"
@@ -24,6 +27,21 @@ type CheckedEvent struct {
 	Topic string          `json:"topic"`
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
+}
+
+// ReadMessage reads a file with one message. Of one that is too large it returns so much that this is noticed.
+func ReadMessage(name string) ([]byte, error) {
+	f, err := os.Open(name) //nolint:gosec // the command line names it
+	if err != nil {
+		return nil, fmt.Errorf("reading the message: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	const frame = 3
+	data, err := io.ReadAll(io.LimitReader(f, hl7.MaxMessage+frame+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the message: %w", err)
+	}
+	return data, nil
 }
 
 // Check reads and joins one message, in a frame of MLLP or not. topic names the topics.

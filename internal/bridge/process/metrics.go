@@ -2,7 +2,6 @@ package process
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -107,14 +106,10 @@ func (m *metrics) ended(e mllp.End) {
 	}
 }
 
-// visits collects the counts of visits when they are asked for, but not more than once a second.
+// visits collects the counts of visits when they are asked for.
 type visits struct {
 	count       func() bridge.Counts
 	all, oldest *prometheus.Desc
-
-	mu   sync.Mutex
-	last bridge.Counts
-	at   time.Time
 }
 
 // Describe implements prometheus.Collector.
@@ -122,21 +117,17 @@ func (v *visits) Describe(to chan<- *prometheus.Desc) { to <- v.all; to <- v.old
 
 // Collect implements prometheus.Collector.
 func (v *visits) Collect(to chan<- prometheus.Metric) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if now := time.Now(); now.Sub(v.at) >= time.Second {
-		v.last, v.at = v.count(), now
-	}
+	c := v.count()
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(v.all, float64(v.last.Visits), "none")
-	gauge(v.all, float64(v.last.WithoutText), "text")
-	gauge(v.all, float64(v.last.WithoutComplaint), "complaint")
-	gauge(v.all, float64(v.last.WithoutOutcome), "outcome")
+	gauge(v.all, float64(c.Visits), "none")
+	gauge(v.all, float64(c.WithoutText), "text")
+	gauge(v.all, float64(c.WithoutComplaint), "complaint")
+	gauge(v.all, float64(c.WithoutOutcome), "outcome")
 	oldest := 0.
-	if !v.last.OldestUnjoined.IsZero() {
-		oldest = time.Since(v.last.OldestUnjoined).Seconds()
+	if !c.OldestUnjoined.IsZero() {
+		oldest = time.Since(c.OldestUnjoined).Seconds()
 	}
 	gauge(v.oldest, oldest)
 }

@@ -164,8 +164,8 @@ func (b *Bridge) check() faults {
 	bad.add(len(b.NoteCodes) == 0, "bridge.note_codes", "is empty: no note would have a text")
 	bad.add(len(b.ComplaintCodes) == 0, "bridge.complaint_codes", "is empty: no note would have a complaint")
 	for _, name := range slices.Sorted(maps.Keys(b.Acuity.Map)) {
-		bad.add(b.Acuity.Map[name] < 1 || b.Acuity.Map[name] > 5, "bridge.acuity.map."+name, "%d is not between 1 and 5",
-			b.Acuity.Map[name])
+		level := b.Acuity.Map[name]
+		bad.add(level < 1 || level > 5, "bridge.acuity.map."+name, "%d is not between 1 and 5", level)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Vitals)) {
 		bad.add(!slices.Contains(msg.VitalNames(), name), "bridge.vitals."+name, "is not one of %s",
@@ -176,11 +176,12 @@ func (b *Bridge) check() faults {
 		bad.add(d != "" && !slices.Contains(msg.Dispositions(), d), "bridge.dispositions."+code, "%q is not one of %v", d,
 			msg.Dispositions())
 	}
-	for key, address := range map[string]string{
-		"bridge.mllp.listen": b.MLLP.Listen, "bridge.fhir.listen": b.FHIR.Listen, "bridge.answers.mllp": b.Answers.MLLP,
+	for _, l := range [][2]string{
+		{"bridge.mllp.listen", b.MLLP.Listen}, {"bridge.fhir.listen", b.FHIR.Listen},
+		{"bridge.answers.mllp", b.Answers.MLLP},
 	} {
-		_, _, err := net.SplitHostPort(address)
-		bad.add(address != "" && err != nil, key, "%q is not host:port", address)
+		_, _, err := net.SplitHostPort(l[1])
+		bad.add(l[1] != "" && err != nil, l[0], "%q is not host:port", l[1])
 	}
 	in, out := b.MLLP.TLS, b.Answers.TLS
 	bad.add((in.Certificate == "") != (in.Key == "") || in.ClientCA != "" && in.Key == "", "bridge.mllp.tls",
