@@ -81,7 +81,8 @@ func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, co
 	// The name is absent: a pseudonym, type S.
 	segment("PID", "1", "", s.Quote(number(b.current(v.Patient)))+"^^^"+s.Quote(b.config.Site)+"^MR", "", "^^^^^^S")
 	segment("PV1", "1", "E", empty(16), s.Quote(number(p.VisitID)))
-	segment("OBR", "1", "", control+"^WARDCAST", name(codeProbability, "Probability of hospital admission"), "", "", at,
+	// The order is that of the visit, so that a later prediction replaces an earlier one.
+	segment("OBR", "1", "", p.VisitID+"^WARDCAST", name(codeProbability, "Probability of hospital admission"), "", "", at,
 		empty(14), at, empty(2), "F")
 	probability, unit, status := p.admission()*100, "%^percent^UCUM", "F"
 	if b.config.Answers.Scale == "fraction" {

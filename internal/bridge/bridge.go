@@ -87,19 +87,22 @@ type Event struct {
 
 // visit is what is known of a visit: the value of its key in the topic of states.
 type visit struct {
-	Emergency  bool            `json:"emergency,omitzero"`  // some message had the class of an emergency
-	Registered bool            `json:"registered,omitzero"` // it began as one
-	Patient    string          `json:"patient,omitzero"`
-	PatientAt  int64           `json:"patient_at,omitzero"`
-	Values     map[string]held `json:"values,omitempty"`
-	Steps      []step          `json:"steps,omitempty"` // in the order in which they came
-	Said       *said           `json:"said,omitzero"`
-	Note       string          `json:"note,omitzero"` // digest of the last note
-	Events     int             `json:"events,omitzero"`
-	Seen       []string        `json:"seen,omitempty"` // digests of messages that changed something, the last ones
-	First      int64           `json:"first"`          // when the first message came, and the last one
-	Last       int64           `json:"last"`
+	Emergency  bool              `json:"emergency,omitzero"`  // some message had the class of an emergency
+	Registered bool              `json:"registered,omitzero"` // it began as one
+	Patient    string            `json:"patient,omitzero"`
+	PatientAt  int64             `json:"patient_at,omitzero"`
+	Values     map[string][]held `json:"values,omitempty"` // by name, the latest of each rank, the highest rank first
+	Gone       map[string]int64  `json:"gone,omitempty"`   // by name, when the sender took back what it had sent
+	Steps      []step            `json:"steps,omitempty"`  // in the order in which they came
+	Said       *said             `json:"said,omitzero"`
+	Note       string            `json:"note,omitzero"` // digest of the last note
+	Events     int               `json:"events,omitzero"`
+	Seen       []string          `json:"seen,omitempty"` // digests of messages that changed something, the last ones
+	First      int64             `json:"first"`          // when the first message came, and the last one
+	Last       int64             `json:"last"`
 }
+
+func newVisit() *visit { return &visit{Values: map[string][]held{}, Gone: map[string]int64{}} }
 
 // held is a value with the time of its message.
 type held struct {
@@ -107,7 +110,6 @@ type held struct {
 	Text   string  `json:"text,omitzero"`
 	Number float64 `json:"number,omitzero"`
 	Rank   int     `json:"rank,omitzero"`
-	Gone   bool    `json:"gone,omitzero"`
 }
 
 // said is the last outcome that was written.
@@ -145,7 +147,8 @@ func (b *Bridge) Join(r Reading, now time.Time) (all []Event) {
 	}
 	v := b.visits[r.visit]
 	if v == nil {
-		v = &visit{First: now.Unix(), Values: map[string]held{}}
+		v = newVisit()
+		v.First = now.Unix()
 	}
 	if slices.Contains(v.Seen, r.digest) {
 		return all
@@ -189,21 +192,7 @@ func (v *visit) add(r Reading) (changed bool) {
 		v.Patient, v.PatientAt, changed = r.patient, at, true
 	}
 	for _, value := range r.values {
-		before, is := v.Values[value.name]
-		after := held{At: at, Text: value.text, Number: value.number.Value, Rank: value.rank, Gone: value.gone}
-		if value.gone {
-			after.Rank = rankDerived
-		}
-		if is && (before.At > at || before.Rank > value.rank) || !is && value.gone && value.name != textField {
-			continue
-		}
-		same := before
-		same.At = at
-		if is && same == after && before.At == at {
-			continue
-		}
-		v.Values[value.name] = after
-		changed = true
+		changed = v.take(value, at) || changed
 	}
 	if s := r.step; s != nil && !slices.Contains(v.Steps, *s) {
 		v.Steps = append(v.Steps, *s)
@@ -213,14 +202,53 @@ func (v *visit) add(r Reading) (changed bool) {
 	return changed
 }
 
+// take takes up a value of a message of this time and reports whether something changes. In which order values come
+// makes no difference, but for those of the same time, of which the last one counts.
+func (v *visit) take(value value, at int64) (changed bool) {
+	gone, wasGone := v.Gone[value.name]
+	all := v.Values[value.name]
+	if value.gone {
+		left := slices.DeleteFunc(slices.Clone(all), func(h held) bool { return h.At <= at })
+		changed = len(left) < len(all) || !wasGone || at > gone
+		v.Values[value.name], v.Gone[value.name] = left, max(at, gone)
+		if !wasGone {
+			v.Gone[value.name] = at
+		}
+		return changed
+	}
+	if wasGone && at < gone {
+		return false
+	}
+	h := held{At: at, Text: value.text, Number: value.number.Value, Rank: value.rank}
+	i, is := slices.BinarySearchFunc(all, h.Rank, func(h held, rank int) int { return rank - h.Rank })
+	switch {
+	case !is:
+		v.Values[value.name] = slices.Insert(all, i, h)
+	case all[i].At > at || all[i] == h:
+		return false
+	default:
+		all[i] = h
+	}
+	return true
+}
+
+// value returns what is known of a name: the latest of the highest rank.
+func (v *visit) value(name string) (h held, ok bool) {
+	if all := v.Values[name]; len(all) > 0 {
+		return all[0], true
+	}
+	return held{}, false
+}
+
 // note returns the note of a visit if it is whole and has changed.
 func (b *Bridge) note(r Reading, v *visit) *Event {
 	if !v.Emergency {
 		return nil
 	}
 	n := msg.Note{VisitID: r.visit, Site: b.config.Site}
-	for name, h := range v.Values {
-		if h.Gone {
+	for name := range v.Values {
+		h, known := v.value(name)
+		if !known {
 			continue
 		}
 		switch name {
@@ -404,11 +432,8 @@ func (b *Bridge) Load(to To, key string, value []byte) error {
 		}
 	case strings.HasPrefix(key, visitPrefix):
 		if delete(b.visits, key); len(value) > 0 {
-			v := &visit{}
+			v := newVisit()
 			err = json.Unmarshal(value, v)
-			if v.Values == nil {
-				v.Values = map[string]held{}
-			}
 			b.visits[key] = v
 		}
 	}
@@ -450,7 +475,7 @@ func (b *Bridge) Count() (c Counts) {
 			continue
 		}
 		c.Visits++
-		lacks := func(name string) bool { h, ok := v.Values[name]; return !ok || h.Gone }
+		lacks := func(name string) bool { _, known := v.value(name); return !known }
 		if lacks(textField) {
 			c.WithoutText++
 		}

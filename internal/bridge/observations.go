@@ -79,7 +79,7 @@ func (r *reader) readObservations() error {
 		if v, ok := found[name]; ok {
 			r.values = append(r.values, v)
 		} else if gone[name] {
-			r.values = append(r.values, value{name: name, gone: true, rank: rankTyped})
+			r.values = append(r.values, value{name: name, gone: true})
 		}
 	}
 	return nil

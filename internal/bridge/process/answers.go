@@ -115,16 +115,18 @@ func (a *answers) run(ctx context.Context) error {
 		}
 	}
 	saved := make(chan struct{})
+	saving, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(saved)
-		for ctx.Err() == nil {
-			_ = wait(ctx, savedEvery)
+		for saving.Err() == nil {
+			_ = wait(saving, savedEvery)
 			a.save()
 		}
 	}()
 	err := a.process.client.Follow(ctx, ingest.Follow{
 		Topic: a.process.Config.Kafka.Topics.Predictions, From: from, Logger: a.log,
 	}, func(r *ingest.Record) { a.answer(ctx, r) })
+	stop()
 	<-saved
 	return err
 }

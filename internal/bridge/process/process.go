@@ -145,7 +145,9 @@ func (p *process) topics() (names []string) {
 func (p *process) others() []ingest.Topic {
 	of, own := &p.Config.Kafka.Topics, &p.config.Topics
 	topics := []ingest.Topic{
-		{Name: of.Notes}, {Name: of.Outcomes}, {Name: own.DeadLetters},
+		{Name: of.Notes},
+		{Name: of.Outcomes},
+		{Name: own.DeadLetters},
 		{Name: own.Raw, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes},
 	}
 	if p.config.Answers.MLLP != "" {
@@ -257,9 +259,18 @@ func (p *process) serve(ctx context.Context) error {
 		"visits", p.count().Visits, "key_id", p.bridge.KeyID())
 	err = parts.Wait()
 	p.metrics.ready.Set(0)
+	// How far answers were sent is written down last.
+	flushing, cancel := context.WithTimeout(committing, flushTimeout)
+	defer cancel()
+	if e := p.commits.join(func() []bridge.Event { return nil }); e != nil {
+		acknowledged(flushing, e)
+	}
 	stop()
 	return errors.Join(err, committed.Wait())
 }
+
+// flushTimeout is how long a process that ends waits for Kafka to take its state.
+const flushTimeout = 2 * time.Second
 
 // restore takes up what was joined before, and how far answers were sent.
 func (p *process) restore(ctx context.Context, sent delivered) error {

@@ -177,7 +177,8 @@ func (b *Bridge) check() faults {
 			msg.Dispositions())
 	}
 	for _, l := range [][2]string{
-		{"bridge.mllp.listen", b.MLLP.Listen}, {"bridge.fhir.listen", b.FHIR.Listen},
+		{"bridge.mllp.listen", b.MLLP.Listen},
+		{"bridge.fhir.listen", b.FHIR.Listen},
 		{"bridge.answers.mllp", b.Answers.MLLP},
 	} {
 		_, _, err := net.SplitHostPort(l[1])
