@@ -42,9 +42,19 @@ func (p *process) answer(ctx context.Context, data []byte, tooLarge bool) []byte
 	a.Code = code
 	if e == nil || !acknowledged(ctx, e) {
 		p.metrics.message(reading.Kind, unanswered, time.Since(began))
+		p.warnings.Add(unanswered, func(n int) {
+			p.Logger.Warn("kafka does not acknowledge in time: connections were closed, senders repeat their messages",
+				"messages", n)
+		})
 		return nil
 	}
 	p.metrics.message(reading.Kind, string(code), time.Since(began))
+	if refusal != nil {
+		p.warnings.Add(refusal.Reason, func(n int) {
+			p.Logger.Warn("messages were refused", "messages", n, "answer", string(refusal.Code), "reason", refusal.Reason,
+				"place", refusal.Place())
+		})
+	}
 	for _, what := range reading.Unused() {
 		p.metrics.unused.WithLabelValues(what).Inc()
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/hl7/mllp"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/loglimit"
 	"github.com/wardcast/wardcast/internal/reload"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
@@ -61,11 +62,16 @@ type process struct {
 	bridge  *bridge.Bridge
 	commits *committer
 	metrics *metrics
+	// warnings are gathered: a sender that is set up wrongly causes one for each message.
+	warnings *loglimit.Limiter
 }
+
+const warningsEvery = time.Minute
 
 // Run takes messages until ctx ends; then it answers those it has and returns nil.
 func Run(ctx context.Context, o Options) error {
-	p := &process{Options: o, config: &o.Config.Bridge}
+	p := &process{Options: o, config: &o.Config.Bridge, warnings: loglimit.New(warningsEvery)}
+	defer p.warnings.Flush()
 	if err := p.check(); err != nil {
 		return err
 	}

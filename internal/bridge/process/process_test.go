@@ -272,8 +272,9 @@ func TestMessagesBecomeEvents(t *testing.T) {
 	s.want(hl7.Accepted, "7", adt("A13", "7", "ZZV1", ""))
 	h.records(topics.Notes, 1)
 	h.records(topics.Outcomes, 2)
-	if log := strings.ToLower(h.log.String()); strings.Contains(log, "zz") {
-		t.Errorf("an identifier in the log: %s", log)
+	if log := strings.ToLower(h.log.String()); strings.Contains(log, "zz") ||
+		!strings.Contains(log, `"reason":"missing_visit","place":"pv1-19"`) {
+		t.Errorf("the log has identifiers, or lacks a refusal: %s", log)
 	}
 }
 

@@ -145,7 +145,6 @@ func (b *Bridge) Require() error {
 
 func (b *Bridge) check() faults {
 	var bad faults
-	const notOneOf = "%q is not one of %s"
 	_, err := time.LoadLocation(b.TimeZone)
 	bad.add(err != nil || b.TimeZone == "Local", "bridge.time_zone", "%q is not a time zone, for example Europe/London",
 		b.TimeZone)
@@ -158,7 +157,7 @@ func (b *Bridge) check() faults {
 		{"bridge.answers.version", b.Answers.Version, FHIRVersions()},
 		{"bridge.answers.scale", b.Answers.Scale, []string{"percent", "fraction"}},
 	} {
-		bad.add(!slices.Contains(choice.of, choice.value), choice.key, notOneOf, choice.value,
+		bad.add(!slices.Contains(choice.of, choice.value), choice.key, "%q is not one of %s", choice.value,
 			strings.Join(choice.of, ", "))
 	}
 	bad.add(len(b.NoteCodes) == 0, "bridge.note_codes", "is empty: no note would have a text")
