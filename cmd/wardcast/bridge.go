@@ -11,7 +11,6 @@ import (
 	"github.com/wardcast/wardcast/internal/bridge"
 	"github.com/wardcast/wardcast/internal/bridge/process"
 	"github.com/wardcast/wardcast/internal/cli"
-	"github.com/wardcast/wardcast/internal/service/app"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
 
@@ -40,8 +39,8 @@ func (c *bridgeRunCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Conte
 		}
 	}
 	return process.Run(ctx, process.Options{
-		Config: cfg, Logger: log, Registry: app.NewRegistry(version), EmbeddedBroker: c.EmbeddedBroker,
-		CreateTopics: c.CreateTopics, Insecure: c.Insecure,
+		Config: cfg, Logger: log, Version: version, EmbeddedBroker: c.EmbeddedBroker, CreateTopics: c.CreateTopics,
+		Insecure: c.Insecure,
 	})
 }
 

@@ -43,8 +43,11 @@ func (g readyGauge) Set(v float64) {
 
 func (m *metrics) isReady() bool { return m.ready.on.Load() }
 
-func newMetrics(reg prometheus.Registerer, count func() bridge.Counts) *metrics {
-	in := meter.New(reg, "wardcast_bridge_")
+func newMetrics(p *process) *metrics {
+	in := meter.New(p.Registry, "wardcast_bridge_")
+	// Not wardcast_build_info, by whose absence alerts notice that there is no scorer.
+	in.Gauges("build_info", "Constant 1, labelled with the version of the binary.", "version").
+		WithLabelValues(p.Version).Set(1)
 	buckets := prometheus.ExponentialBuckets(5e-4, 2, 16)
 	events := in.Counters("events_total", "Notes and outcomes that Kafka has acknowledged.", "topic")
 	m := &metrics{
@@ -81,8 +84,8 @@ func newMetrics(reg prometheus.Registerer, count func() bridge.Counts) *metrics 
 			m.messages.WithLabelValues(kind, answer)
 		}
 	}
-	reg.MustRegister(&visits{
-		count: count, all: prometheus.NewDesc("wardcast_bridge_visits",
+	p.Registry.MustRegister(&visits{
+		count: p.count, all: prometheus.NewDesc("wardcast_bridge_visits",
 			"Emergency visits that are remembered, by what they lack; all of them with lack none.", []string{"lack"}, nil),
 		oldest: prometheus.NewDesc("wardcast_bridge_oldest_unjoined_seconds",
 			"Time since the first message of the oldest emergency visit without a note; 0 if there is none.", nil, nil),

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 
@@ -39,10 +40,11 @@ import (
 type Options struct {
 	Config         *config.Config
 	Logger         *slog.Logger
-	Registry       *prometheus.Registry
-	EmbeddedBroker string // folder of a broker in this process, on the first configured address; "" for none
-	CreateTopics   bool   // create missing KafkaTopics of others too
-	Insecure       bool   // allow non-loopback addresses without TLS
+	Version        string               // of the program
+	Registry       *prometheus.Registry // nil for a new one, with the metrics of the process and the Go runtime
+	EmbeddedBroker string               // folder of a broker in this process, on the first configured address; "" for none
+	CreateTopics   bool                 // create missing KafkaTopics of others too
+	Insecure       bool                 // allow non-loopback addresses without TLS
 }
 
 // Topics returns the names of the topics of a bridge's events.
@@ -100,8 +102,13 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("configuring the client: %w", err)
 	}
 	defer p.client.Close()
+	if p.Registry == nil {
+		p.Registry = prometheus.NewRegistry()
+		p.Registry.MustRegister(collectors.NewGoCollector(),
+			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
 	p.commits = newCommitter(p)
-	p.metrics = newMetrics(o.Registry, p.count)
+	p.metrics = newMetrics(p)
 	err = p.run(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // stopped before it began
