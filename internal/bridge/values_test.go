@@ -96,6 +96,10 @@ func TestValuesOfNotes(t *testing.T) {
 	f("unknown acuity", none, message{obx: []string{"11283-9|9|NM"}})
 	f("sex", func(n *msg.Note) { n.Sex = "F" }, message{pid: map[int]string{8: "F^Female^HL70001"}})
 	f("unknown sex", none, message{pid: map[int]string{8: "U"}})
+	f("a visit by its account", none, message{pid: map[int]string{18: "ACC1"}, pv1: map[int]string{19: ""}},
+		func(c *config.Bridge) { c.Visit = "PID-18" })
+	f("every class", none, message{class: "X"}, func(c *config.Bridge) { c.EmergencyClasses = nil })
+	f("a class of the site", none, message{class: "ed obs"}, func(c *config.Bridge) { c.EmergencyClasses = []string{"ED OBS"} })
 	// Texts and complaints as senders write them.
 	f("several observations and repetitions", text("fell\nat home\nhip pain"),
 		message{obx: []string{"54094-8|at home~hip pain"}})
