@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -76,13 +74,7 @@ func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
 	}
 	checked := b.Check(data, process.Topics(&cfg), time.Now())
 	grid := cli.NewGrid("TOPIC", "KEY", "VALUE")
-	grid.Title = fmt.Sprintf("%s is answered %s", checked.Kind, checked.Answer)
-	for _, more := range []string{checked.Reason, checked.Place, strings.Join(checked.Unused, ", ")} {
-		if more != "" {
-			grid.Title += ": " + more
-		}
-	}
-	grid.Title += "\n"
+	grid.Title = checked.String() + "\n"
 	for _, e := range checked.Events {
 		grid.Add(e.Topic, e.Key, string(e.Value))
 	}

@@ -65,7 +65,7 @@ func TestBridgeCheck(t *testing.T) {
 		t.Errorf("a large message: %+v", got)
 	}
 	table := succeed(t, "", "bridge", "check", "--message", message, "--config", config)
-	if !strings.HasPrefix(table, "ADT^A04 is answered AA: acuity\n") || !strings.Contains(table, "triage.notes") {
+	if !strings.HasPrefix(table, "ADT^A04 is answered AA; unusable: acuity\n") || !strings.Contains(table, "triage.notes") {
 		t.Errorf("the table is\n%s", table)
 	}
 	bare := clitest.File(t, "bare.yaml", "kafka: {brokers: [127.0.0.1:9]}\n")

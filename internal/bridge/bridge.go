@@ -475,11 +475,11 @@ func (b *Bridge) Count() (c Counts) {
 			continue
 		}
 		c.Visits++
-		lacks := func(name string) bool { _, known := v.value(name); return !known }
-		if lacks(textField) {
+		lacks := v.lacks()
+		if slices.Contains(lacks, LacksText) {
 			c.WithoutText++
 		}
-		if lacks(complaintField) {
+		if slices.Contains(lacks, LacksComplaint) {
 			c.WithoutComplaint++
 		}
 		if v.Said == nil || v.Said.Status == msg.Cancelled {

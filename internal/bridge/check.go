@@ -2,11 +2,13 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/wardcast/wardcast/ingest/hl7"
@@ -14,12 +16,28 @@ import (
 
 // Checked is what a bridge that knows no visit makes of one message.
 type Checked struct {
-	Kind   string         `json:"kind"`
-	Answer hl7.Code       `json:"answer"`
-	Reason string         `json:"reason,omitzero"`
-	Place  string         `json:"place,omitzero"` // of the fault, such as PV1-19
-	Unused []string       `json:"unused,omitempty"`
+	Kind   string   `json:"kind"`
+	Answer hl7.Code `json:"answer"`
+	Reason string   `json:"reason,omitzero"`
+	Place  string   `json:"place,omitzero"`   // of the fault, such as PV1-19
+	Unused []string `json:"unused,omitempty"` // values that cannot be used: some of UnusedValues
+	// Lacks says what a note of the visit still needs: emergency, text, complaint; or use.
+	Lacks  []string       `json:"lacks,omitempty"`
 	Events []CheckedEvent `json:"events"`
+}
+
+// String says all but the events in one line.
+func (c *Checked) String() string {
+	line := fmt.Sprintf("%s is answered %s", cmp.Or(c.Kind, "the message"), c.Answer)
+	for _, more := range [][2]string{
+		{": ", c.Reason}, {" at ", c.Place}, {"; unusable: ", strings.Join(c.Unused, ", ")},
+		{"; no note, which lacks: ", strings.Join(c.Lacks, ", ")},
+	} {
+		if more[1] != "" {
+			line += more[0] + more[1]
+		}
+	}
+	return line
 }
 
 // CheckedEvent is an event that the message causes.
@@ -59,7 +77,34 @@ func (b *Bridge) Check(data []byte, topic func(To) string, now time.Time) Checke
 			c.Events = append(c.Events, CheckedEvent{topic(e.To), e.Key, e.Value})
 		}
 	}
+	switch {
+	case r.Ignored:
+		c.Lacks = []string{LacksUse}
+	case r.visit != "":
+		c.Lacks = cmp.Or(b.visits[r.visit], newVisit()).lacks()
+	}
 	return c
+}
+
+// What a note may lack.
+const (
+	LacksUse       = "use"       // messages of this kind are not read
+	LacksEmergency = "emergency" // the class of the visit is not one of bridge.emergency_classes
+	LacksText      = textField
+	LacksComplaint = complaintField
+)
+
+// lacks returns what a note of the visit still needs.
+func (v *visit) lacks() (all []string) {
+	if !v.Emergency {
+		all = append(all, LacksEmergency)
+	}
+	for _, name := range []string{LacksText, LacksComplaint} {
+		if _, known := v.value(name); !known {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // read reads a message of any format.
