@@ -28,16 +28,18 @@ type Checked struct {
 
 // String says all but the events in one line.
 func (c *Checked) String() string {
-	line := fmt.Sprintf("%s is answered %s", cmp.Or(c.Kind, "the message"), c.Answer)
-	for _, more := range [][2]string{
-		{": ", c.Reason}, {" at ", c.Place}, {"; unusable: ", strings.Join(c.Unused, ", ")},
-		{"; no note, which lacks: ", strings.Join(c.Lacks, ", ")},
-	} {
-		if more[1] != "" {
-			line += more[0] + more[1]
+	var line strings.Builder
+	fmt.Fprintf(&line, "%s is answered %s", cmp.Or(c.Kind, "the message"), c.Answer)
+	add := func(before, what string) {
+		if what != "" {
+			line.WriteString(before + what)
 		}
 	}
-	return line
+	add(": ", c.Reason)
+	add(" at ", c.Place)
+	add("; unusable: ", strings.Join(c.Unused, ", "))
+	add("; no note, which lacks: ", strings.Join(c.Lacks, ", "))
+	return line.String()
 }
 
 // CheckedEvent is an event that the message causes.

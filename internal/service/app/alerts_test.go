@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,8 +42,14 @@ func TestAlerts(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(read(rules)), &file); err != nil {
 		t.Fatal(err)
 	}
+	metrics := page(t)
 	tests, page := read(rulesTest), read(filepath.Join("..", "..", "..", "docs", "operations.md"))
 	labels, seen := exported(t), 0
+	for name, e := range metrics {
+		if strings.HasPrefix(name, bridgeMetrics) {
+			labels[name] = slices.Sorted(maps.Keys(e.labels))
+		}
+	}
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
 			seen++
