@@ -293,9 +293,11 @@ func (p *process) restore(ctx context.Context, sent delivered) error {
 			if to == bridge.State && sent.load(r) {
 				return nil
 			}
-			if p.bridge.Load(to, string(r.Key), r.Value) != nil {
-				damaged++
-			}
+			p.commits.locked(func() { // metrics count the visits at any time
+				if p.bridge.Load(to, string(r.Key), r.Value) != nil {
+					damaged++
+				}
+			})
 			return nil
 		})
 		return err
