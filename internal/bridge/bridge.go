@@ -24,6 +24,8 @@ type Bridge struct {
 	fields    map[string]string // by code: the name of the value that an observation is
 	order     []string          // of those names
 	levels    map[string]int    // of acuity, by name
+	// dispositions are those of PV1-36, in lower case.
+	dispositions map[string]msg.Disposition
 
 	visits map[string]*visit
 	merges map[string]string // the hashed number of a patient to the one that replaced it
@@ -39,7 +41,10 @@ func New(c config.Bridge, key Key) (*Bridge, error) {
 	b := &Bridge{
 		config: c, key: key, zone: zone, noteCodes: map[string]bool{}, fields: map[string]string{},
 		levels: acuityLevels(c.Acuity.Scale, c.Acuity.Map), visits: map[string]*visit{}, merges: map[string]string{},
-		known: map[string]string{},
+		known: map[string]string{}, dispositions: map[string]msg.Disposition{},
+	}
+	for written, d := range c.Dispositions {
+		b.dispositions[strings.ToLower(written)] = d
 	}
 	add := func(name string, codes ...string) {
 		b.order = append(b.order, name)

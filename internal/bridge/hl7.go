@@ -137,7 +137,7 @@ func (r *reader) read(data []byte) error {
 	case r.visit == "":
 		return r.refuse(MissingVisit, holder, name, n)
 	}
-	r.emergency = r.isEmergency(pv1.Field(2))
+	r.emergency = r.isEmergency(pv1.Field(2)) || pv1.Field(2).Empty() && r.emergencyCare()
 	r.registers = e.registers && r.emergency
 	r.readStep(e, recorded)
 	switch {
@@ -193,6 +193,20 @@ func (r *reader) isEmergency(class hl7.Value) bool {
 	})
 }
 
+// The observation that says where a visit takes place, which syndromic surveillance has in place of PV1-2, and its value
+// for an emergency department, of the code set NUCC.
+const (
+	facilityType  = "SS003"
+	emergencyCare = "261QE0002X"
+)
+
+// emergencyCare reports whether an observation says that the visit is one of an emergency department.
+func (r *reader) emergencyCare() bool {
+	return slices.ContainsFunc(r.m.Segments(), func(s hl7.Segment) bool {
+		return s.Name == "OBX" && code(s.Field(3)) == facilityType && code(s.Field(5)) == emergencyCare
+	})
+}
+
 // readStep reads what the event means for the outcome.
 func (r *reader) readStep(e event, recorded time.Time) {
 	pv1 := r.m.First("PV1")
@@ -218,7 +232,7 @@ func (r *reader) readStep(e event, recorded time.Time) {
 			return
 		}
 		written := strings.TrimSpace(pv1.Field(36).Component(1).String())
-		if s.Disposition = r.config.Dispositions[written]; s.Disposition == "" {
+		if s.Disposition = r.dispositions[strings.ToLower(written)]; s.Disposition == "" {
 			r.unused = append(r.unused, UnusedDisposition)
 			return
 		}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/service/config"
 )
 
 func TestOutcomes(t *testing.T) {
@@ -62,6 +65,12 @@ func TestOutcomes(t *testing.T) {
 	f("admitted while boarding in an emergency class", []string{"admitted final 11"}, a04, m("A01", "3", e))
 	f("registered by A01", []string{"discharged final 11"}, m("A01", "0", e), m("A03", "3", e, home))
 	f("registered by A01, and admitted", []string{"admitted final 11"}, m("A01", "0", e), m("A06", "3", i))
+	// A text of the site.
+	own := newBridge(t, func(c *config.Bridge) { c.Dispositions["AMA"] = msg.Left })
+	if _, outcomes, _ := join(t, own, a04.bytes(), m("A03", "3", e, "Ama").bytes()); len(outcomes) != 1 ||
+		outcomes[0].Disposition != msg.Left {
+		t.Errorf("outcomes %+v, want left", outcomes)
+	}
 	// The ward of an admission, and the time of the discharge itself.
 	_, outcomes, _ := join(t, newBridge(t, nil), a04.bytes(), message{event: "A06", at: "3", class: i, ward: "ORTHO^12^1"}.bytes())
 	if len(outcomes) != 1 || outcomes[0].Ward != "ORTHO" || outcomes[0].VisitID == "" {

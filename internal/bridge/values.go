@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -43,8 +44,8 @@ var (
 	}
 	pressureUnits = map[string]unit{"mmhg": asIs, "kpa": kilopascal}
 	rateUnits     = map[string]unit{
-		"/min": asIs, "1/min": asIs, "min": asIs, "bpm": asIs, "beats/min": asIs, "{beats}/min": asIs,
-		"{beat}/min": asIs, "breaths/min": asIs, "{breaths}/min": asIs, "br/min": asIs,
+		"/min": asIs, "1/min": asIs, "min": asIs, "bpm": asIs, "beats/min": asIs, "breaths/min": asIs,
+		"br/min": asIs,
 	}
 	shareUnits = map[string]unit{"%": asIs, "percent": asIs, "1": {times: 100}}
 )
@@ -58,9 +59,13 @@ var vitalUnits = map[string]map[string]unit{
 // (msg.VitalSigns: 24 to 46.5 °C, 75 to 116 °F).
 const leastFahrenheit = 60
 
+// annotation is a comment in a unit of UCUM, as in %{Oxygen} or {beats}/min.
+var annotation = regexp.MustCompile(`\{[^}]*\}`)
+
 // find returns the unit that the code or the text of a unit names.
 func find(units map[string]unit, names ...string) (unit, bool) {
 	for _, name := range names {
+		name = annotation.ReplaceAllString(name, "")
 		name = strings.NewReplacer(" ", "", "[", "", "]", "").Replace(strings.ToLower(name))
 		if u, ok := units[name]; ok && name != "" {
 			return u, true

@@ -74,6 +74,11 @@ func TestValuesOfNotes(t *testing.T) {
 	f("unknown unit", none, message{obx: []string{"11289-6|30|NM|degR"}})
 	f("other code of a temperature", vital("vitals.temp_c", 38.5), message{obx: []string{"8310-5|38.5|NM|Cel"}})
 	f("oxygen", vital("vitals.spo2", 91), message{obx: []string{"59408-5|91|NM|%^^UCUM"}})
+	f("oxygen with an annotation", vital("vitals.spo2", 91),
+		message{obx: []string{"59408-5|91|NM|%{Oxygen}^PercentOxygen^UCUM"}})
+	f("temperature with its unit in words", vital("vitals.temp_c", 36.3), message{obx: []string{"11289-6|97.3|NM|^[degF]^UCUM"}})
+	f("emergency care without a class", none,
+		message{pv1: map[int]string{2: ""}, obx: []string{"SS003|261QE0002X^Emergency Care^NUCC|CWE"}})
 	f("oxygen as a share", vital("vitals.spo2", 91), message{obx: []string{"59408-5|.91|NM|1"}})
 	f("pressure", vital("vitals.sbp", 98), message{obx: []string{"8480-6|98|NM|mm[Hg]^^UCUM"}})
 	f("pressure in kPa", vital("vitals.dbp", 60), message{obx: []string{"8462-4|8|NM|kPa"}})
