@@ -39,6 +39,8 @@ const (
 	firstPause    = time.Second
 	lastPause     = time.Minute
 	answerWaiting = 30 * time.Second // for the acknowledgement of an answer
+	// clockMargin is how far the clocks of those who write predictions may differ.
+	clockMargin = time.Hour
 	// savedEvery is how often what was delivered is written down. After a kill at most so much is sent again.
 	savedEvery = time.Second
 )
@@ -108,9 +110,12 @@ func newAnswers(p *process, sent delivered) (*answers, error) {
 // run sends predictions until ctx ends.
 func (a *answers) run(ctx context.Context) error {
 	defer a.client.Close()
-	var from time.Time // the oldest position: what is after it in other partitions is skipped by its offset
+	if err := a.begin(ctx); err != nil {
+		return err
+	}
+	var from time.Time // the oldest position: what was sent of later records is skipped by its offset
 	for _, p := range a.sent {
-		if at := time.UnixMilli(p.Time); from.IsZero() || at.Before(from) {
+		if at := time.UnixMilli(p.Time).Add(-clockMargin); from.IsZero() || at.Before(from) {
 			from = at
 		}
 	}
@@ -129,6 +134,22 @@ func (a *answers) run(ctx context.Context) error {
 	stop()
 	<-saved
 	return err
+}
+
+// begin makes a bridge that sends answers for the first time begin with the predictions that come from now on.
+func (a *answers) begin(ctx context.Context) error {
+	if len(a.sent) > 0 {
+		return nil
+	}
+	ends, err := a.process.client.Ends(ctx, a.process.Config.Kafka.Topics.Predictions, a.log)
+	if err != nil {
+		return err
+	}
+	for partition, next := range ends {
+		a.sent[partition] = position{Next: next, Time: time.Now().UnixMilli()}
+	}
+	a.changed = true
+	return nil
 }
 
 // save queues the positions that have changed.

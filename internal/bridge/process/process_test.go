@@ -338,22 +338,7 @@ func TestAnswers(t *testing.T) {
 	h := newHospital(t)
 	h.broker()
 	r := &receiver{codes: []hl7.Code{hl7.Failed, "", hl7.Accepted, hl7.Rejected}}
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() {
-		served <- (&mllp.Server{Answer: r.answer, Limit: 1 << 20, Idle: time.Minute, Connections: 4}).Serve(ctx, l)
-	}()
-	defer func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	}()
-	h.config.Bridge.Answers.MLLP = l.Addr().String()
+	h.receive(r)
 	stop := h.start(nil)
 	h.dial().want(hl7.Accepted, "1", adt("A04", "1", "V1", text+fall))
 	visit := string(h.records(h.config.Kafka.Topics.Notes, 1)[0].Key)
@@ -412,6 +397,65 @@ func TestAnswers(t *testing.T) {
 	if got := r.got(); !slices.Equal(got, append(want, "fourth")) {
 		t.Errorf("sent %v, want the fourth alone after a restart", got)
 	}
+}
+
+// A bridge that sends answers for the first time does not send the predictions of the past.
+func TestOldPredictions(t *testing.T) {
+	t.Parallel()
+	h := newHospital(t)
+	h.broker()
+	stop := h.start(nil) // without answers
+	h.dial().want(hl7.Accepted, "1", adt("A04", "1", "V1", text+fall))
+	visit := string(h.records(h.config.Kafka.Topics.Notes, 1)[0].Key)
+	stop()
+	client, err := ingest.NewClient(ingest.Connection{Brokers: h.config.Kafka.Brokers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.CreateTopics(t.Context(), ingest.Topic{Name: h.config.Kafka.Topics.Predictions}); err != nil {
+		t.Fatal(err)
+	}
+	predict := func(id string) {
+		t.Helper()
+		o := &ingest.Output{Key: []byte(visit), Value: fmt.Appendf(nil,
+			`{"visit_id":%q,"scored_at":"2026-11-20T08:15:02Z","probability":0.5,"model":{"name":"m","version":"1"}}`, visit)}
+		o.AddHeader("ce_id", id)
+		if err := ingest.NewProducer(client, slog.New(slog.DiscardHandler)).Produce(t.Context(),
+			h.config.Kafka.Topics.Predictions, []*ingest.Output{o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	predict("old")
+	r := h.receive(&receiver{})
+	h.start(nil)
+	predict("new")
+	ingesttest.Await(t, "the answer", func() bool { return len(r.got()) > 0 })
+	if got := r.got(); !slices.Equal(got, []string{"new"}) {
+		t.Errorf("sent %v, want the new one alone", got)
+	}
+}
+
+// receive makes a receiver take the answers of the bridge.
+func (h *hospital) receive(r *receiver) *receiver {
+	h.t.Helper()
+	l, err := new(net.ListenConfig).Listen(h.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.config.Bridge.Answers.MLLP = l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- (&mllp.Server{Answer: r.answer, Limit: 1 << 20, Idle: time.Minute, Connections: 4}).Serve(ctx, l)
+	}()
+	h.t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			h.t.Error(err)
+		}
+	})
+	return r
 }
 
 // state returns what the topic of states holds now.
