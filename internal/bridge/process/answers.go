@@ -110,9 +110,6 @@ func newAnswers(p *process, sent delivered) (*answers, error) {
 // run sends predictions until ctx ends.
 func (a *answers) run(ctx context.Context) error {
 	defer a.client.Close()
-	if err := a.begin(ctx); err != nil {
-		return err
-	}
 	var from time.Time // the oldest position: what was sent of later records is skipped by its offset
 	for _, p := range a.sent {
 		if at := time.UnixMilli(p.Time).Add(-clockMargin); from.IsZero() || at.Before(from) {

@@ -241,6 +241,19 @@ func (p *process) serve(ctx context.Context) error {
 	if err := p.restore(ctx, sent); err != nil {
 		return err
 	}
+	server, err := p.mllp()
+	if err != nil {
+		return err
+	}
+	var out *answers
+	if p.config.Answers.MLLP != "" {
+		if out, err = newAnswers(p, sent); err == nil {
+			err = out.begin(ctx) // before the first message
+		}
+		if err != nil {
+			return err
+		}
+	}
 	incoming, err := p.listen(ctx, p.config.MLLP.Listen)
 	if err != nil {
 		return err
@@ -252,19 +265,10 @@ func (p *process) serve(ctx context.Context) error {
 	committed.Go(func() error { p.commits.run(committing); return nil })
 	parts, ctx := errgroup.WithContext(ctx)
 	if incoming != nil {
-		server, err := p.mllp()
-		if err != nil {
-			_ = incoming.Close()
-			return err
-		}
 		parts.Go(func() error { return server.Serve(ctx, incoming) })
 	}
-	if p.config.Answers.MLLP != "" {
-		a, err := newAnswers(p, sent)
-		if err != nil {
-			return err
-		}
-		parts.Go(func() error { return a.run(ctx) })
+	if out != nil {
+		parts.Go(func() error { return out.run(ctx) })
 	}
 	parts.Go(func() error { p.expire(ctx); return nil })
 	p.metrics.ready.Set(1)
