@@ -37,7 +37,7 @@ func (m *Message) unescape(s string) string {
 }
 
 // maxSkip bounds the lines or spaces that one formatting command stands for.
-const maxSkip = 100
+const maxSkip = 10
 
 // sequence returns what an escape sequence stands for.
 func (m *Message) sequence(s string) (text string, known bool) {

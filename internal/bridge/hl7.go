@@ -223,7 +223,7 @@ func (r *reader) readStep(e event, recorded time.Time) {
 		return
 	case admits:
 		s.Disposition, s.Ward = msg.Admitted, pv1.Field(3).Component(1).String()
-		if !fits("ward", s.Ward) {
+		if !fits(s.Ward) {
 			s.Ward = ""
 		}
 		s.Registered = r.emergency && r.m.Header.Event == "A01"

@@ -13,8 +13,7 @@ const fieldUnknown = ""
 
 // readObservations reads the segments OBX. Those of a text are its lines, in their order.
 func (r *reader) readObservations() error {
-	var lines []string
-	var textAt hl7.Segment
+	var lines strings.Builder
 	found, gone := map[string]value{}, map[string]bool{}
 	documents := r.noteCodes[code(r.m.First("TXA").Field(2))] // of an MDM
 	if txa := r.m.First("TXA"); txa.Position > 0 && (!documents || slices.Contains(
@@ -52,9 +51,11 @@ func (r *reader) readObservations() error {
 			continue
 		}
 		if name == textField {
-			textAt = s
 			for v := range content.Repetitions() {
-				lines = append(lines, text(s, v))
+				lines.WriteString(text(s, v) + "\n")
+				if lines.Len() > msg.MaxText { // at once: a hostile message may have a million of them
+					return r.refuse(TooLongText, s, s.Name, 5)
+				}
 			}
 			continue
 		}
@@ -62,17 +63,14 @@ func (r *reader) readObservations() error {
 		if !ok {
 			continue
 		}
-		if !fits(name, v.text) {
+		if !fits(v.text) {
 			return r.refuse(TooLongText, s, s.Name, 5)
 		}
 		if before, is := found[name]; !is || v.rank > before.rank {
 			found[name] = v
 		}
 	}
-	if joined := strings.Trim(strings.Join(lines, "\n"), " \n\r\t"); joined != "" {
-		if !fits(textField, joined) {
-			return r.refuse(TooLongText, textAt, textAt.Name, 5)
-		}
+	if joined := strings.Trim(lines.String(), " \n\r\t"); joined != "" {
 		found[textField] = value{name: textField, text: joined}
 	}
 	for _, name := range r.order {

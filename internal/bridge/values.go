@@ -162,10 +162,6 @@ func (b *Bridge) acuity(texts ...string) (float64, bool) {
 	return 0, false
 }
 
-// The limits of a note's strings, beyond which a message is refused rather than cut.
-func fits(name, text string) bool {
-	if name == textField {
-		return len(text) <= msg.MaxText
-	}
-	return len(text) <= msg.MaxField
-}
+// fits reports whether a string other than the text of a note is as short as a note may have it. A message with a
+// longer one is refused rather than cut.
+func fits(text string) bool { return len(text) <= msg.MaxField }
