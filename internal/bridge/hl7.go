@@ -137,7 +137,7 @@ func (r *reader) read(data []byte) error {
 	case r.visit == "":
 		return r.refuse(MissingVisit, holder, name, n)
 	}
-	r.emergency = r.isEmergency(pv1.Field(2)) || pv1.Field(2).Empty() && r.emergencyCare()
+	r.emergency = r.isEmergency(pv1.Field(2).Component(1).String()) || pv1.Field(2).Empty() && r.emergencyCare()
 	r.registers = e.registers && r.emergency
 	r.readStep(e, recorded)
 	switch {
@@ -185,11 +185,10 @@ func patientNumber(pid hl7.Segment) string {
 	return cmp.Or(identifier(pid.Field(3)), identifier(pid.Field(2)))
 }
 
-// isEmergency reports whether a value of PV1-2 is a class of emergency visits.
-func (r *reader) isEmergency(class hl7.Value) bool {
-	name := strings.TrimSpace(class.Component(1).String())
-	return len(r.config.EmergencyClasses) == 0 || slices.ContainsFunc(r.config.EmergencyClasses, func(c string) bool {
-		return strings.EqualFold(c, name)
+// isEmergency reports whether a class of a visit, such as PV1-2, is one of emergency visits.
+func (b *Bridge) isEmergency(class string) bool {
+	return len(b.config.EmergencyClasses) == 0 || slices.ContainsFunc(b.config.EmergencyClasses, func(c string) bool {
+		return strings.EqualFold(c, strings.TrimSpace(class))
 	})
 }
 

@@ -61,8 +61,9 @@ func (k Key) ID() string {
 
 // Prefixes of hashed identifiers.
 const (
-	visitPrefix   = "v-"
-	patientPrefix = "p-"
+	visitPrefix     = "v-"
+	patientPrefix   = "p-"
+	referencePrefix = "r-" // of a resource by its reference
 )
 
 // hash returns the prefix and the first 32 hexadecimal digits of the HMAC-SHA-256 of site, NUL and number, or "" for no

@@ -129,17 +129,21 @@ func (r *reader) observation(name string, s hl7.Segment) (v value, ok bool) {
 		r.unusable(UnusedNumber)
 		return v, false
 	}
-	unit, unitText := s.Field(6).Component(1).String(), s.Field(6).Component(2).String()
+	v, ok = measure(name, measured, s.Field(6).Component(1).String(), s.Field(6).Component(2).String())
+	if !ok {
+		r.unusable(UnusedUnit)
+	}
+	return v, ok
+}
+
+// measure returns a number with the names of its unit as a value of a note; ok is false if the unit is unknown.
+func measure(name string, number float64, units ...string) (v value, ok bool) {
 	convert := vital
 	if name == "age" {
 		convert = func(_ string, value float64, names ...string) (float64, bool) { return age(value, names...) }
 	}
-	converted, known := convert(strings.TrimPrefix(name, vitalsPrefix), measured, unit, unitText)
-	if !known {
-		r.unusable(UnusedUnit)
-	}
-	v.number = msg.Some(converted)
-	return v, known
+	number, ok = convert(strings.TrimPrefix(name, vitalsPrefix), number, units...)
+	return value{name: name, number: msg.Some(number)}, ok
 }
 
 // firstOf returns the first repetition of a field.
