@@ -52,6 +52,8 @@ func Parse(data []byte) (Resource, error) {
 	}
 	var r Resource = &h
 	switch h.ResourceType {
+	case "Binary":
+		r = &Binary{}
 	case "Bundle":
 		r = &Bundle{}
 	case "Condition":
@@ -62,6 +64,8 @@ func Parse(data []byte) (Resource, error) {
 		r = &Encounter{}
 	case "Observation":
 		r = &Observation{}
+	case "Parameters", "SubscriptionStatus":
+		r = &Notification{}
 	case "Patient":
 		r = &Patient{}
 	}
@@ -99,12 +103,19 @@ type Patient struct {
 	Identifier []Identifier `json:"identifier"`
 	Gender     string       `json:"gender"`
 	BirthDate  string       `json:"birthDate"`
+	Link       []struct {
+		Other Reference `json:"other"`
+		Type  string    `json:"type"`
+	} `json:"link"`
 }
 
 // Encounter is a visit or a stay.
 type Encounter struct {
 	Head
 
+	Meta struct {
+		LastUpdated string `json:"lastUpdated"`
+	} `json:"meta"`
 	Identifier   []Identifier `json:"identifier"`
 	Status       string       `json:"status"`
 	Class        classes      `json:"class"`
@@ -126,6 +137,9 @@ type Encounter struct {
 	} `json:"reason"`
 	Hospitalization stay `json:"hospitalization"` // R4
 	Admission       stay `json:"admission"`       // R5
+	Location        []struct {
+		Location Reference `json:"location"`
+	} `json:"location"`
 }
 
 type stay struct {
@@ -251,9 +265,22 @@ func Number(h *Head, all []Identifier, kind string) string {
 	return h.ID
 }
 
-// Reference refers to a resource.
+// Reference refers to a resource by its address, or by a number.
 type Reference struct {
-	Reference string `json:"reference"`
+	Reference  string `json:"reference"`
+	Display    string `json:"display"`
+	Identifier struct {
+		Value string `json:"value"`
+	} `json:"identifier"`
+}
+
+// ID returns the id of the resource of this type that the address names, or "".
+func (r Reference) ID(kind string) string {
+	id, is := strings.CutPrefix(r.Local(), kind+"/")
+	if !is {
+		return ""
+	}
+	return id
 }
 
 // Local returns the reference without the address of a server and without a version: Encounter/7.

@@ -65,7 +65,7 @@ func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, co
 	}
 	number := func(hashed string) string {
 		if n, known := b.known[hashed]; known {
-			return n
+			return n.Number
 		}
 		return hashed
 	}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,7 +30,9 @@ type Bridge struct {
 
 	visits map[string]*visit
 	merges map[string]string // the hashed number of a patient to the one that replaced it
-	known  map[string]string // with KeepIdentifiers: hashed to received numbers
+	// aliases are what stands for a visit where only the id of its Encounter is known.
+	aliases map[string]string
+	known   map[string]identity // with KeepIdentifiers: of hashed numbers
 }
 
 // New returns a bridge that knows no visit. The configuration was checked.
@@ -41,7 +44,7 @@ func New(c config.Bridge, key Key) (*Bridge, error) {
 	b := &Bridge{
 		config: c, key: key, zone: zone, noteCodes: map[string]bool{}, fields: map[string]string{},
 		levels: acuityLevels(c.Acuity.Scale, c.Acuity.Map), visits: map[string]*visit{}, merges: map[string]string{},
-		known: map[string]string{}, dispositions: map[string]msg.Disposition{},
+		aliases: map[string]string{}, known: map[string]identity{}, dispositions: map[string]msg.Disposition{},
 	}
 	for written, d := range c.Dispositions {
 		b.dispositions[strings.ToLower(written)] = d
@@ -94,6 +97,7 @@ type Event struct {
 type visit struct {
 	Emergency  bool              `json:"emergency,omitzero"`  // some message had the class of an emergency
 	Registered bool              `json:"registered,omitzero"` // it began as one
+	Alias      string            `json:"alias,omitzero"`
 	Patient    string            `json:"patient,omitzero"`
 	PatientAt  int64             `json:"patient_at,omitzero"`
 	Values     map[string][]held `json:"values,omitempty"` // by name, the latest of each rank, the highest rank first
@@ -144,6 +148,9 @@ func (b *Bridge) Join(r Reading, now time.Time) (all []Event) {
 	if r.merged != "" {
 		return append(all, b.merge(r)...)
 	}
+	if to := b.aliases[r.visit]; to != "" {
+		r.visit = to
+	}
 	if s := r.step; s != nil && s.At == noTime {
 		s.At, s.Decided = now.Unix(), now.Unix()
 	}
@@ -158,7 +165,16 @@ func (b *Bridge) Join(r Reading, now time.Time) (all []Event) {
 	if slices.Contains(v.Seen, r.digest) {
 		return all
 	}
-	changed := v.add(r)
+	changed := v.add(r, now)
+	if r.alias != v.Alias && r.alias != "" {
+		changed = true
+		v.Alias, b.aliases[r.alias] = r.alias, r.visit
+		if before := b.visits[r.alias]; before != nil {
+			v.absorb(before)
+			delete(b.visits, r.alias)
+			all = append(all, Event{To: State, Key: r.alias, Time: r.at})
+		}
+	}
 	if note := b.note(r, v); note != nil {
 		all = append(all, *note)
 	}
@@ -184,8 +200,23 @@ func encode(v any) []byte {
 	return data
 }
 
+// absorb adds what came before the number of the visit was known.
+func (v *visit) absorb(before *visit) {
+	for name, all := range before.Values {
+		for _, h := range all {
+			v.take(value{name: name, text: h.Text, number: msg.Some(h.Number), rank: h.Rank}, h.At)
+		}
+	}
+	for name, at := range before.Gone {
+		v.take(value{name: name, gone: true}, at)
+	}
+	v.Steps = append(v.Steps, before.Steps...)
+	v.Steps = v.Steps[max(0, len(v.Steps)-maxSteps):]
+	v.First = min(v.First, before.First)
+}
+
 // add adds what a reading reports and reports whether it is new.
-func (v *visit) add(r Reading) (changed bool) {
+func (v *visit) add(r Reading, now time.Time) (changed bool) {
 	at := r.at.Unix()
 	if r.emergency && !v.Emergency {
 		v.Emergency, changed = true, true
@@ -193,11 +224,18 @@ func (v *visit) add(r Reading) (changed bool) {
 	if r.registers && !v.Registered {
 		v.Registered, changed = true, true
 	}
-	if r.patient != "" && r.patient != v.Patient && at >= v.PatientAt {
+	switch {
+	case r.patient == "" || r.patient == v.Patient:
+	case r.weak && v.Patient == "":
+		v.Patient, changed = r.patient, true
+	case !r.weak && at >= v.PatientAt:
 		v.Patient, v.PatientAt, changed = r.patient, at, true
 	}
 	for _, value := range r.values {
-		changed = v.take(value, at) || changed
+		if value.at.IsZero() || value.at.After(now) {
+			value.at = r.at
+		}
+		changed = v.take(value, value.at.Unix()) || changed
 	}
 	if s := r.step; s != nil && !slices.Contains(v.Steps, *s) {
 		v.Steps = append(v.Steps, *s)
@@ -406,9 +444,11 @@ func (b *Bridge) identify(r Reading) (events []Event) {
 		return nil
 	}
 	for i, hashed := range []string{r.visit, r.patient} {
-		if hashed != "" && b.known[hashed] != r.numbers[i] {
-			b.known[hashed] = r.numbers[i]
-			events = append(events, Event{To: Identifiers, Key: hashed, Value: encode(identity{r.numbers[i]}), Time: r.at})
+		before := b.known[hashed]
+		now := identity{r.numbers[i], cmp.Or(r.references[i], before.Reference)}
+		if now.Number != "" && now != before {
+			b.known[hashed] = now
+			events = append(events, Event{To: Identifiers, Key: hashed, Value: encode(now), Time: r.at})
 		}
 	}
 	return events
@@ -416,7 +456,8 @@ func (b *Bridge) identify(r Reading) (events []Event) {
 
 // identity is the value of a key in the topic of identifiers.
 type identity struct {
-	Number string `json:"number"`
+	Number    string `json:"number"`
+	Reference string `json:"reference,omitzero"` // in FHIR
 }
 
 // Load takes up a record of the topics State or Identifiers, oldest first. A nil value deletes.
@@ -427,7 +468,7 @@ func (b *Bridge) Load(to To, key string, value []byte) error {
 		var known identity
 		if delete(b.known, key); len(value) > 0 {
 			err = json.Unmarshal(value, &known)
-			b.known[key] = known.Number
+			b.known[key] = known
 		}
 	case strings.HasPrefix(key, patientPrefix):
 		var m merge
@@ -440,6 +481,9 @@ func (b *Bridge) Load(to To, key string, value []byte) error {
 			v := newVisit()
 			err = json.Unmarshal(value, v)
 			b.visits[key] = v
+			if v.Alias != "" {
+				b.aliases[v.Alias] = key
+			}
 		}
 	}
 	if err != nil {
@@ -454,6 +498,7 @@ func (b *Bridge) Expire(now time.Time) (events []Event) {
 		if now.Sub(time.Unix(max(b.visits[key].Last, b.visits[key].First), 0)) < b.config.Keep {
 			continue
 		}
+		delete(b.aliases, b.visits[key].Alias)
 		delete(b.visits, key)
 		events = append(events, Event{To: State, Key: key, Time: now})
 		if _, known := b.known[key]; known {

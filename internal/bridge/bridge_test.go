@@ -165,11 +165,14 @@ func one(t *testing.T, b *bridge.Bridge, m message) msg.Note {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.hl7")
-	if err != nil || len(files) < 20 {
+	files, err := filepath.Glob("testdata/*.*")
+	if err != nil || len(files) < 40 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
 	for _, file := range files {
+		if strings.HasSuffix(file, ".golden.json") {
+			continue
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +185,7 @@ func TestGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, strings.TrimSuffix(file, ".hl7")+".golden.json", append(got, '\n'))
+		golden(t, strings.TrimSuffix(file, filepath.Ext(file))+".golden.json", append(got, '\n'))
 	}
 }
 
@@ -403,6 +406,13 @@ func FuzzRead(f *testing.F) {
 	f.Add(message{event: "A04", obx: []string{fell, fall, "11289-6|101|NM|[degF]"}}.bytes())
 	f.Add(message{event: "A40", old: "M0"}.bytes())
 	f.Add(message{event: "A03", disposition: "01"}.bytes())
+	for _, name := range []string{"r4-transaction", "r5-transaction", "r4-admitted", "r4b-notification", "r4-binary"} {
+		data, err := os.ReadFile("testdata/fhir-" + name + ".json")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
 	c := config.Default().Bridge
 	c.Site = "A"
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -411,16 +421,24 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, r, err := b.ReadHL7(data)
-		if err != nil {
-			if _, ok := errors.AsType[*bridge.Refusal](err); !ok {
+		resources, fhirErr := b.ReadBundle(data)
+		for _, err := range []error{err, fhirErr} {
+			if _, ok := errors.AsType[*bridge.Refusal](err); !ok && err != nil {
 				t.Errorf("%T", err)
 			}
-			return
 		}
-		for _, e := range b.Join(r, now) {
-			var n msg.Note
-			if e.To == bridge.Notes && msg.DecodeNote(e.Value, &n) != nil {
-				t.Errorf("a note that the scorer refuses: %s", e.Value)
+		readings := resources.Readings
+		if err == nil {
+			readings = append(readings, r)
+		}
+		for _, r := range readings {
+			for _, e := range b.Join(r, now) {
+				var n msg.Note
+				var o msg.Outcome
+				if e.To == bridge.Notes && msg.DecodeNote(e.Value, &n) != nil ||
+					e.To == bridge.Outcomes && msg.DecodeOutcome(e.Value, &o) != nil {
+					t.Errorf("an event that others refuse: %s", e.Value)
+				}
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
 )
 
@@ -57,7 +58,7 @@ func ReadMessage(name string) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }() // it is only read
 	const frame = 3
-	data, err := io.ReadAll(io.LimitReader(f, hl7.MaxMessage+frame+1))
+	data, err := io.ReadAll(io.LimitReader(f, max(hl7.MaxMessage, fhir.MaxBundle)+frame+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the message: %w", err)
 	}
@@ -68,22 +69,25 @@ func ReadMessage(name string) ([]byte, error) {
 func (b *Bridge) Check(data []byte, topic func(To) string, now time.Time) Checked {
 	data = bytes.Trim(data, "\x0b\x1c")
 	c := Checked{Answer: hl7.Accepted, Events: []CheckedEvent{}}
-	r, err := b.read(data)
-	c.Kind, c.Unused = r.Kind, r.Unused()
+	readings, err := b.read(data, &c)
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		c.Answer, c.Reason, c.Place = refusal.Code, refusal.Reason, refusal.Place()
-		return c
 	}
-	for _, e := range b.Join(r, now) {
-		if e.To == Notes || e.To == Outcomes {
-			c.Events = append(c.Events, CheckedEvent{topic(e.To), e.Key, e.Value})
+	first := ""
+	for _, r := range readings {
+		c.Unused = append(c.Unused, r.Unused()...)
+		for _, e := range b.Join(r, now) {
+			if e.To == Notes || e.To == Outcomes {
+				c.Events = append(c.Events, CheckedEvent{topic(e.To), e.Key, e.Value})
+			}
+		}
+		first = cmp.Or(first, b.aliases[r.visit], r.visit)
+		if r.Ignored {
+			c.Lacks = []string{LacksUse}
 		}
 	}
-	switch {
-	case r.Ignored:
-		c.Lacks = []string{LacksUse}
-	case r.visit != "":
-		c.Lacks = cmp.Or(b.visits[r.visit], newVisit()).lacks()
+	if first != "" {
+		c.Lacks = cmp.Or(b.visits[first], newVisit()).lacks()
 	}
 	return c
 }
@@ -109,11 +113,22 @@ func (v *visit) lacks() (all []string) {
 	return all
 }
 
-// read reads a message of any format.
-func (b *Bridge) read(data []byte) (Reading, error) {
-	if begin := bytes.TrimLeft(data, " \t\r\n\xef\xbb\xbf"); len(begin) > 0 && begin[0] == '{' {
-		return Reading{}, &Refusal{Code: hl7.Failed, Reason: NotFHIR}
+// read reads a message of any format. A document that cannot be read is the reason of an accepted Bundle.
+func (b *Bridge) read(data []byte, c *Checked) ([]Reading, error) {
+	if begin := bytes.TrimLeft(data, " \t\r\n"); !bytes.HasPrefix(begin, []byte("{")) {
+		_, r, err := b.ReadHL7(data)
+		if c.Kind = r.Kind; err != nil {
+			return nil, err
+		}
+		return []Reading{r}, nil
 	}
-	_, r, err := b.ReadHL7(data)
-	return r, err
+	read, err := b.ReadBundle(data)
+	c.Kind = read.Kind
+	for _, u := range read.Unread {
+		c.Reason, c.Place = u.Reason, u.Place()
+	}
+	if err == nil && len(read.Readings) == 0 {
+		c.Lacks = []string{LacksUse}
+	}
+	return read.Readings, err
 }

@@ -14,8 +14,9 @@ import (
 // References are the resources of a bundle or an export that others refer to. Names are hashed: it holds no identifier
 // that a patient has elsewhere.
 type References struct {
-	// Elsewhere says that an encounter that is not among them is one that came before, whose number is its id.
+	// Elsewhere says that an encounter that is not among them came before, or will come.
 	Elsewhere  bool
+	sent       time.Time            // when a bundle was written, or the zero time
 	Encounters map[string]Encounter `json:"encounters"`
 	Patients   map[string]Patient   `json:"patients"`
 	conditions map[string]string
@@ -49,18 +50,17 @@ func (b *Bridge) Hash(reference string) string {
 
 // Refer adds a resource that others may refer to; url is its Bundle.entry.fullUrl, or "".
 func (b *Bridge) Refer(to *References, r fhir.Resource, url string) {
-	names := []string{b.Hash(fhir.Of(r).Reference())}
+	var names []string
+	if h := fhir.Of(r); h.ID != "" {
+		names = append(names, b.Hash(h.Reference()))
+	}
 	if url != "" {
 		names = append(names, b.Hash(fhir.Reference{Reference: url}.Local()))
 	}
 	for _, name := range names {
 		switch r := r.(type) {
 		case *fhir.Encounter:
-			number := strings.TrimSpace(fhir.Number(&r.Head, r.Identifier, "VN"))
-			now, before, _ := b.classes(r)
-			to.Encounters[name] = Encounter{
-				b.key.hash(visitPrefix, b.config.Site, number), b.Hash(r.Subject.Local()), now || before, number,
-			}
+			to.Encounters[name] = b.encounter(r)
 		case *fhir.Patient:
 			number := strings.TrimSpace(fhir.Number(&r.Head, r.Identifier, "MR"))
 			to.Patients[name] = Patient{
@@ -70,6 +70,12 @@ func (b *Bridge) Refer(to *References, r fhir.Resource, url string) {
 			to.conditions[name] = r.Code.Words()
 		}
 	}
+}
+
+func (b *Bridge) encounter(e *fhir.Encounter) Encounter {
+	number := strings.TrimSpace(fhir.Number(&e.Head, e.Identifier, "VN"))
+	now, before, _ := b.classes(e)
+	return Encounter{b.key.hash(visitPrefix, b.config.Site, number), b.Hash(e.Subject.Local()), now || before, number}
 }
 
 var sexes = map[string]string{"female": "F", "male": "M", "other": "O"}
@@ -132,27 +138,53 @@ func (r *resourceReader) time(s string) (t time.Time, exact bool) {
 
 // encounter reads class, patient, arrival, reason and end.
 func (r *resourceReader) encounter(e *fhir.Encounter) error {
-	known, ok := r.refs.Encounters[r.Hash(e.Reference())]
-	if !ok || known.Visit == "" {
+	known := r.Bridge.encounter(e)
+	if known.Visit == "" {
 		return r.refuse(MissingVisit)
 	}
+	if r.Ignored = e.Status == "planned"; r.Ignored {
+		return nil
+	}
 	r.visit, r.numbers[0] = known.Visit, known.number
+	r.references = [2]string{e.Reference(), e.Subject.Local()}
+	r.alias = r.stands(e.ID)
+	recorded, _ := r.time(e.Meta.LastUpdated)
+	if recorded.IsZero() {
+		recorded = r.refs.sent
+	}
 	now, before, stays := r.classes(e)
 	period := e.Time()
 	arrived, exact := r.time(period.Start)
 	ended, _ := r.time(period.End)
 	if stays && !before {
-		if whole, is := r.refs.Encounters[r.Hash(e.PartOf.Local())]; is && whole.Emergency { // a stay that follows
+		whole, is := r.refs.Encounters[r.Hash(e.PartOf.Local())]
+		id := e.PartOf.ID("Encounter")
+		switch { // a stay that follows
+		case is && whole.Emergency:
 			r.visit, r.numbers[0] = whole.Visit, whole.number
+		case !is && id != "" && r.refs.Elsewhere:
+			r.visit, r.numbers[0] = r.stands(id), ""
+		default:
+			id = ""
+		}
+		if id != "" {
+			r.references, r.alias = [2]string{}, ""
 		}
 	}
 	r.emergency, r.registers = now || before, now || before
-	if e.Status == "cancelled" || e.Status == "entered-in-error" {
-		r.values = []value{{name: textField, gone: true}}
+	if slices.Contains([]string{"cancelled", "entered-in-error", "discontinued"}, e.Status) {
+		r.step = &step{Kind: cancelsAdmit, At: recorded.Unix(), Decided: recorded.Unix()}
+		if !stays {
+			r.step.Kind = cancelsEnd
+			r.values = []value{{name: textField, gone: true}}
+		}
 		return nil
 	}
 	r.at = arrived
 	decided := arrived
+	if r.alias != "" && !recorded.IsZero() { // the visit itself becomes a stay
+		decided = recorded
+	}
 	for _, h := range e.ClassHistory {
 		if t, _ := r.time(h.Period.Start); slices.Contains(inpatientClasses, h.Class.Code) && !t.IsZero() {
 			decided = t
@@ -160,7 +192,7 @@ func (r *resourceReader) encounter(e *fhir.Encounter) error {
 	}
 	switch {
 	case stays:
-		r.step = &step{Kind: admits, At: decided.Unix(), Decided: decided.Unix(), Disposition: msg.Admitted}
+		r.step = &step{Kind: admits, At: decided.Unix(), Decided: decided.Unix(), Disposition: msg.Admitted, Ward: ward(e)}
 		if !before {
 			return nil // the values of the stay are not those of triage
 		}
@@ -178,6 +210,10 @@ func (r *resourceReader) encounter(e *fhir.Encounter) error {
 		r.values = append(r.values, value{name: arrivedField, text: arrived.UTC().Format(time.RFC3339)})
 	}
 	r.subject(known.Patient, arrived)
+	if r.patient == "" {
+		r.numbers[1] = cmp.Or(e.Subject.Identifier.Value, e.Subject.ID("Patient"))
+		r.patient, r.weak = r.key.hash(patientPrefix, r.config.Site, r.numbers[1]), e.Subject.Identifier.Value == ""
+	}
 	return r.reason(e)
 }
 
@@ -248,12 +284,32 @@ func (r *resourceReader) of(reference fhir.Reference) (emergency bool, err error
 		r.visit, r.numbers[0] = known.Visit, known.number
 		return known.Emergency, nil
 	}
-	_, id, _ := strings.Cut(local, "/")
-	if !r.refs.Elsewhere || id == "" {
+	if r.numbers[0] = reference.Identifier.Value; r.numbers[0] != "" {
+		r.visit = r.key.hash(visitPrefix, r.config.Site, r.numbers[0])
+		return true, nil
+	}
+	if r.visit = r.stands(reference.ID("Encounter")); r.visit == "" || !r.refs.Elsewhere {
 		return false, r.refuse(MissingVisit)
 	}
-	r.visit, r.numbers[0] = r.key.hash(visitPrefix, r.config.Site, id), id
 	return true, nil
+}
+
+// stands returns what stands for a visit of whose Encounter only the id is known. It is no number of another visit.
+func (b *Bridge) stands(id string) string {
+	if id == "" {
+		return ""
+	}
+	return b.key.hash(visitPrefix, b.config.Site, "Encounter/"+id)
+}
+
+// ward returns the name of the last place of an Encounter, or "".
+func ward(e *fhir.Encounter) string {
+	for _, l := range slices.Backward(e.Location) {
+		if l.Location.Display != "" && fits(l.Location.Display) {
+			return l.Location.Display
+		}
+	}
+	return ""
 }
 
 // field returns the name of the value that a concept is the code of.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -38,9 +39,12 @@ var events = map[string]event{
 
 // Kinds returns the messages that are read, and "other".
 func Kinds() []string {
-	all := []string{"other"}
+	all := []string{"other", bundleKind}
 	for kind := range events {
 		all = append(all, kind)
+	}
+	for _, t := range fhir.BundleTypes() {
+		all = append(all, bundleKind+"^"+t)
 	}
 	slices.Sort(all)
 	return all

@@ -2,8 +2,10 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/msg"
 )
@@ -14,17 +16,21 @@ type Reading struct {
 	// Ignored says that messages of this kind report nothing that is used.
 	Ignored bool
 
-	digest    string    // of the sender, the number and the content of the message: the same for a repeat
-	at        time.Time // of the message
-	visit     string    // hashed
-	patient   string    // hashed, or ""
-	numbers   [2]string // of visit and patient, as received
-	emergency bool      // the class of the visit is that of an emergency
-	registers bool      // the visit begins
-	values    []value
-	step      *step  // towards an outcome, or nil
-	merged    string // the hashed number that patient replaces, or ""
-	unused    []string
+	digest  string    // of the sender, the number and the content of the message: the same for a repeat
+	at      time.Time // of the message
+	visit   string    // hashed
+	alias   string    // what stands for the visit where only the id of its Encounter is known, or ""
+	patient string    // hashed, or ""
+	weak    bool      // the patient's number is an id, in whose place there may be another number
+	numbers [2]string // of visit and patient, as received
+	// references are those of visit and patient in FHIR, as received, or "".
+	references [2]string
+	emergency  bool // the class of the visit is that of an emergency
+	registers  bool // the visit begins
+	values     []value
+	step       *step  // towards an outcome, or nil
+	merged     string // the hashed number that patient replaces, or ""
+	unused     []string
 }
 
 // value is a value of a note. A later one replaces an earlier one of its name.
@@ -32,8 +38,9 @@ type value struct {
 	name   string // textField, complaintField, arrivedField, or a name of msg.Note
 	text   string
 	number msg.Optional
-	rank   int  // a lower one does not replace a higher one
-	gone   bool // the sender takes back what it sent
+	at     time.Time // zero: that of the message
+	rank   int       // a lower one does not replace a higher one
+	gone   bool      // the sender takes back what it sent
 }
 
 // Names of values of a note that msg.Note.Number and Word do not know.
@@ -71,22 +78,25 @@ const (
 	WrongType      = "wrong_type"    // not ADT, ORU or MDM
 	WrongVersion   = "wrong_version" // of HL7
 	MissingSegment = "missing_segment"
-	MissingVisit   = "missing_visit"    // the field that names the visit is empty
-	MissingPatient = "missing_patient"  // of a merge
-	MissingControl = "missing_control"  // MSH-10 is empty
-	TooLongText    = "text_too_large"   // for a note
-	NotFHIR        = "fhir_unsupported" // JSON, which is not read yet
+	MissingVisit   = "missing_visit"   // the field that names the visit is empty
+	MissingPatient = "missing_patient" // of a merge
+	MissingControl = "missing_control" // MSH-10 is empty
+	TooLongText    = "text_too_large"  // for a note
 )
 
 // Reasons returns all reasons of refusal.
 func Reasons() []string {
 	all := []string{
-		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, TooLongText, NotFHIR,
+		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, TooLongText,
+	}
+	for _, err := range fhir.Errors() {
+		all = append(all, err.Error())
 	}
 	for _, r := range hl7.Reasons() {
 		all = append(all, string(r))
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Refusal says why and where a message cannot be used. It quotes nothing of it.
