@@ -94,7 +94,7 @@ func TestLinks(t *testing.T) {
 		}, {
 			why: "identifiers of patients do not pass the bridge",
 			of:  []string{"internal/service/app", "models/retrain"},
-			not: []string{"internal/bridge/...", "ingest/hl7/..."},
+			not: []string{"internal/bridge/...", "ingest/hl7/...", "ingest/fhir"},
 		}, {
 			why: "both programs share a command line, and papers has no use for what wardcast does",
 			of:  []string{"internal/cli/..."},

@@ -415,3 +415,40 @@ func (r *inPieces) Read(p []byte) (int, error) {
 	r.rest = r.rest[n:]
 	return n, nil
 }
+
+// Senders that read while they write, from their first byte on, are answered over TLS as without it.
+func TestTLSInPieces(t *testing.T) {
+	t.Parallel()
+	pair, pool := certificate(t)
+	s := serve(t, mllp.Server{Answer: echo, Connections: 64, TLS: &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert,
+		MinVersion: tls.VersionTLS12,
+	}})
+	var all sync.WaitGroup
+	for range 50 {
+		conn := tls.Client(dial(t, s.address), &tls.Config{
+			RootCAs: pool, ServerName: "127.0.0.1", Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		})
+		all.Go(func() {
+			stream := strings.Repeat("\x0b"+order+"\x1c\r", 20)
+			for n := 1; stream != ""; n = n*7%64 + 1 {
+				piece := stream[:min(n, len(stream))]
+				stream = stream[len(piece):]
+				if _, err := conn.Write([]byte(piece)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+		all.Go(func() {
+			answers := mllp.NewReader(conn, 1<<10)
+			for range 20 {
+				if got, err := answers.Next(); err != nil || string(got) != order {
+					t.Errorf("answer %q, %v", got, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
