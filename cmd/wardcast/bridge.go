@@ -52,17 +52,11 @@ func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
 	cfg, key := config.Default(), bridge.PublicKey()
 	cfg.Bridge.Site = "example"
 	if c.Config != "" {
-		loaded, err := config.Load(c.Config)
+		loaded, own, err := loadBridge(c.Config)
 		if err != nil {
 			return err
 		}
-		cfg = *loaded
-		if err := cfg.Bridge.Require(); err != nil {
-			return err
-		}
-		if key, err = bridge.ReadKey(cfg.Bridge.KeyFile); err != nil {
-			return err
-		}
+		cfg, key = *loaded, own
 	}
 	data, err := bridge.ReadMessage(c.Message)
 	if err != nil {
@@ -79,6 +73,19 @@ func (c *bridgeCheckCmd) Run(d *cli.Deps) error {
 		grid.Add(e.Topic, e.Key, string(e.Value))
 	}
 	return c.Print(d, checked, grid)
+}
+
+// loadBridge reads a configuration with a bridge, and its key.
+func loadBridge(file string) (*config.Config, bridge.Key, error) {
+	cfg, err := config.Load(file)
+	if err == nil {
+		err = cfg.Bridge.Require()
+	}
+	if err != nil {
+		return nil, bridge.Key{}, err
+	}
+	key, err := bridge.ReadKey(cfg.Bridge.KeyFile)
+	return cfg, key, err
 }
 
 type bridgeKeygenCmd struct {

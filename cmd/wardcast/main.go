@@ -49,6 +49,7 @@ type grammar struct {
 	Serve         serveCmd         `cmd:"" help:"Score notes from Kafka until stopped." example:"wardcast serve --config wardcast.yaml --embedded-broker broker --create-topics"`
 	Broker        brokerCmd        `cmd:"" help:"Run the embedded Kafka broker alone." example:"wardcast broker --dir broker"`
 	Bridge        bridgeCmd        `cmd:"" help:"Join the hospital's own systems to the stream: HL7 v2 in, predictions back."`
+	Bulk          bulkCmd          `cmd:"" help:"Turn exports of a hospital's systems into notes and outcomes to train on." example:"wardcast bulk --folder exported --config wardcast.yaml --out past"`
 	Train         trainCmd         `cmd:"" help:"Fit models from labelled notes." example:"wardcast train --input notes.csv --aux-columns age:numeric,sex:categorical,acuity:numeric --model-dir models"`
 	Retrain       retrainCmd       `cmd:"" help:"Train on past notes and outcomes, and serve the new models if the gate approves them." example:"wardcast retrain --notes notes.jsonl --outcomes outcomes.jsonl --model-dir models"`
 	Evaluate      evaluateCmd      `cmd:"" help:"Compare methods on labelled notes by cross-validation, or on held-out notes." example:"wardcast evaluate --input notes.csv --methods bow,sonmf --repeats 1"`

@@ -113,6 +113,15 @@ func (v *visit) lacks() (all []string) {
 	return all
 }
 
+// Lacks returns what a note of the visit still needs; known is false if nothing is known of the visit.
+func (b *Bridge) Lacks(visit string) (all []string, known bool) {
+	v, known := b.visits[visit]
+	if known {
+		all = v.lacks()
+	}
+	return all, known
+}
+
 // read reads a message of any format. A document that cannot be read is the reason of an accepted Bundle.
 func (b *Bridge) read(data []byte, c *Checked) ([]Reading, error) {
 	if begin := bytes.TrimLeft(data, " \t\r\n"); !bytes.HasPrefix(begin, []byte("{")) {

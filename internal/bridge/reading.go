@@ -116,5 +116,11 @@ func (r *Refusal) Place() string {
 	return fmt.Sprintf("%s-%d", r.Where.Segment, r.Where.Field)
 }
 
+// Visit returns the hashed number of the visit, or "".
+func (r *Reading) Visit() string { return r.visit }
+
+// At returns when what is reported was recorded, zero if that is unknown.
+func (r *Reading) At() time.Time { return r.at }
+
 // Unused names the values that the message has and that cannot be used: some of UnusedValues.
 func (r *Reading) Unused() []string { return r.unused }
