@@ -13,7 +13,7 @@ import (
 )
 
 type bridgeCmd struct {
-	Run    bridgeRunCmd    `cmd:"" default:"withargs" help:"Take messages of the hospital's systems until stopped: HL7 v2 in, notes and outcomes out, predictions back." example:"wardcast bridge run --config wardcast.yaml"`
+	Run    bridgeRunCmd    `cmd:"" default:"withargs" help:"Take messages of the hospital's systems until stopped: HL7 v2 and FHIR in, notes and outcomes out, predictions back." example:"wardcast bridge run --config wardcast.yaml"`
 	Check  bridgeCheckCmd  `cmd:"" help:"Show what the bridge makes of one message, without Kafka." example:"wardcast bridge check --message adt.hl7 --config wardcast.yaml"`
 	Keygen bridgeKeygenCmd `cmd:"" help:"Make the key that identifiers of patients are hashed with." example:"wardcast bridge keygen --out bridge.key"`
 }
@@ -44,7 +44,7 @@ func (c *bridgeRunCmd) Run(ctx context.Context, d *cli.Deps, command *kong.Conte
 
 type bridgeCheckCmd struct {
 	cli.Output
-	Message string `help:"File with one message: HL7 v2, in a frame of MLLP or not." required:"" type:"existingfile" placeholder:"FILE"`
+	Message string `help:"File with one message: HL7 v2, in a frame of MLLP or not, or a Bundle of FHIR." required:"" type:"existingfile" placeholder:"FILE"`
 	Config  string `help:"Configuration file (default: the defaults, and a key that anybody knows)." type:"existingfile" placeholder:"FILE"`
 }
 

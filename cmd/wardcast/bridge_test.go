@@ -60,6 +60,13 @@ func TestBridgeCheck(t *testing.T) {
 	if got := check("--message", clitest.File(t, "fhir.json", `{"resourceType":"Bundle"}`)); got.Answer != "AE" {
 		t.Errorf("JSON: %+v", got)
 	}
+	bundle := clitest.File(t, "bundle.json", `{"resourceType":"Bundle","type":"transaction","entry":[{"resource":{"resourceType":
+		"Encounter","id":"Zzvisit1","status":"in-progress","class":{"code":"EMER"},"reasonCode":[{"text":"fall"}]}},{"resource":
+		{"resourceType":"Observation","status":"final","code":{"coding":[{"code":"54094-8"}]},"valueString":"fell at home"}}]}`)
+	if got := check("--message", bundle, "--config", config); got.Kind != "Bundle^transaction" || len(got.Events) != 1 ||
+		got.Events[0].Value.Text != "fell at home" || got.Events[0].Key != own.Events[0].Key {
+		t.Errorf("a Bundle: %+v, want the visit of the message", got)
+	}
 	large := clitest.File(t, "large.hl7", triageMessage+strings.Repeat("x", 1<<20))
 	if got := check("--message", large); got.Answer != "AE" || got.Reason != "too_large" {
 		t.Errorf("a large message: %+v", got)

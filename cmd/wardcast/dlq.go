@@ -14,6 +14,7 @@ import (
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
+	"github.com/wardcast/wardcast/internal/bridge/process"
 	"github.com/wardcast/wardcast/internal/cli"
 	"github.com/wardcast/wardcast/internal/service/config"
 )
@@ -26,7 +27,7 @@ type dlqCmd struct {
 
 type deadLetterFlags struct {
 	Config string `help:"Configuration file of serve." required:"" type:"existingfile" placeholder:"FILE"`
-	Of     string `help:"Whose dead letters: notes or responses (to questionnaires)." enum:"notes,responses" default:"notes"`
+	Of     string `help:"Whose dead letters: notes, responses (to questionnaires), or bridge (messages of the hospital's systems)." enum:"notes,responses,bridge" default:"notes"`
 }
 
 // deadLetterBox holds the dead letters of a stream. The command closes the client.
@@ -46,8 +47,11 @@ func (f *deadLetterFlags) ProvideDeadLetters(d *cli.Deps) (*deadLetterBox, error
 		return nil, err
 	}
 	dead, source := c.Kafka.Topics.DeadLetters, c.Kafka.Topics.Notes
-	if f.Of == "responses" {
+	switch f.Of {
+	case "responses":
 		dead, source = c.Questionnaires.Topics.DeadLetters, c.Questionnaires.Topics.Responses
+	case "bridge": // the messages themselves are in another topic
+		dead, source = c.Bridge.Topics.DeadLetters, c.Bridge.Topics.Raw
 	}
 	client, err := ingest.NewClient(conn, dead, source)
 	if err != nil {
@@ -64,9 +68,13 @@ type filterFlags struct {
 
 // Validate is called by the command line's parser.
 func (c *filterFlags) Validate() error {
+	all := msg.Reasons()
+	for _, reason := range process.Reasons() {
+		all = append(all, msg.Reason(reason))
+	}
 	for _, r := range c.Reason {
-		if !slices.Contains(msg.Reasons(), r) {
-			return fmt.Errorf("--reason %s is unknown: use %v", r, msg.Reasons())
+		if !slices.Contains(all, r) {
+			return fmt.Errorf("--reason %s is unknown: use %v", r, all)
 		}
 	}
 	if !c.Until.IsZero() && !c.Since.Before(c.Until) {
@@ -108,8 +116,7 @@ func (c *dlqListCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 	warnForeign(d, foreign)
 	grid := cli.NewGrid("PLACE", "DIED", "REASON", "FIELD", "STAGE", "CAME FROM", "ATTEMPTS", "BYTES")
 	for _, l := range all {
-		grid.Add(l.Place, l.Time, l.Reason, safe(l.Field), safe(l.Stage), safe(l.Topic)+" "+l.Source.String(),
-			l.Attempts, l.Bytes)
+		grid.Add(l.Place, l.Time, l.Reason, safe(l.Field), safe(l.Stage), cameFrom(&l), l.Attempts, l.Bytes)
 	}
 	return c.Print(d, all, grid)
 }
@@ -178,7 +185,7 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 		{"field", safe(found.Field)},
 		{"stage", safe(found.Stage)},
 		{"model version", safe(found.ModelVersion)},
-		{"came from", safe(found.Topic) + " " + found.Source.String()},
+		{"came from", cameFrom(&found.Letter)},
 		{"attempts", found.Attempts},
 		{"bytes", found.Bytes},
 		{"offsets lost", found.LostOffsets},
@@ -193,6 +200,14 @@ func (c *dlqShowCmd) Run(ctx context.Context, d *cli.Deps, box *deadLetterBox) e
 		grid.Add("value", *found.Value)
 	}
 	return c.Print(d, found, grid)
+}
+
+// cameFrom says where the message of a letter is, if it came from a topic.
+func cameFrom(l *deadletter.Letter) string {
+	if l.Topic == "" {
+		return ""
+	}
+	return safe(l.Topic) + " " + l.Source.String()
 }
 
 // safe quotes text that may contain commands for the terminal, since other programs can write to the topic.
@@ -227,6 +242,8 @@ func (c *dlqReplayCmd) Validate() error {
 	switch chosen := len(c.Reason) > 0 || !c.Since.IsZero() || !c.Until.IsZero() || c.Place != nil; {
 	case chosen == c.All:
 		return errors.New("say which dead letters: --reason, --since, --until or --place, or --all for every one")
+	case c.Of == "bridge":
+		return errors.New("--of bridge: these dead letters hold no message; its sender has to send it again")
 	case c.Rate < 0:
 		return errors.New("--rate is negative")
 	case c.MaxAttempts < 1:

@@ -112,6 +112,8 @@ func TestDlq(t *testing.T) {
 		{cli.ExitUsage, []string{"show", "one"}, "PARTITION/OFFSET"},
 		{cli.ExitFailed, []string{"show", "0/9"}, "no dead letter at 0/9"},
 		{cli.ExitFailed, []string{"list", "--of", "responses"}, "questionnaire.responses.dlq"},
+		{cli.ExitFailed, []string{"list", "--of", "bridge", "--reason", "missing_visit"}, "triage.bridge.dlq"},
+		{cli.ExitUsage, []string{"replay", "--of", "bridge", "--all"}, "hold no message"},
 	} {
 		fail(t, c.code, append(append([]string{"dlq"}, c.args...), "--config", config), c.want)
 	}

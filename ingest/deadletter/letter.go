@@ -12,6 +12,10 @@ import (
 	"github.com/wardcast/wardcast/ingest/msg"
 )
 
+// BridgeStage is the stage of the bridge's dead letters. They say where and why a message was refused, and hold no message
+// that could be sent back.
+const BridgeStage = "bridge"
+
 // Place is where a record is in its KafkaTopic. Its text is PARTITION/OFFSET.
 type Place struct {
 	Partition int
@@ -76,7 +80,7 @@ func newLetter(r *ingest.Record) (l Letter, ok bool) {
 	if t, err := time.Parse(time.RFC3339, headers[msg.HeaderDeadTime]); err == nil {
 		l.Time = t
 	}
-	return l, l.Topic != "" && slices.Contains(msg.Reasons(), l.Reason)
+	return l, l.Stage == BridgeStage && l.Reason != "" || l.Topic != "" && slices.Contains(msg.Reasons(), l.Reason)
 }
 
 // revive returns the original message, to be sent back.

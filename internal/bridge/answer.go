@@ -15,6 +15,8 @@ import (
 // ErrUnknownVisit says that a prediction is not about a visit of this bridge.
 var ErrUnknownVisit = errors.New("the visit of a prediction is unknown")
 
+var errNoPrediction = errors.New("not a prediction")
+
 // prediction is what answers say of one.
 type prediction struct {
 	VisitID              string         `json:"visit_id"`
@@ -53,7 +55,7 @@ const maxControl = 20
 func (b *Bridge) ORU(value []byte, id string, now time.Time) (message []byte, control string, err error) {
 	var p prediction
 	if json.Unmarshal(value, &p) != nil {
-		return nil, "", errors.New("not a prediction")
+		return nil, "", errNoPrediction
 	}
 	v := b.visits[p.VisitID]
 	if v == nil {

@@ -109,6 +109,8 @@ type visit struct {
 	Seen       []string          `json:"seen,omitempty"` // digests of messages that changed something, the last ones
 	First      int64             `json:"first"`          // when the first message came, and the last one
 	Last       int64             `json:"last"`
+
+	predicted *prediction // the latest, for cards
 }
 
 func newVisit() *visit { return &visit{Values: map[string][]held{}, Gone: map[string]int64{}} }

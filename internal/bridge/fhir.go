@@ -146,8 +146,12 @@ func (r *resourceReader) encounter(e *fhir.Encounter) error {
 		return nil
 	}
 	r.visit, r.numbers[0] = known.Visit, known.number
-	r.references = [2]string{e.Reference(), e.Subject.Local()}
-	r.alias = r.stands(e.ID)
+	if e.ID != "" {
+		r.references[0], r.alias = e.Reference(), r.stands(e.ID)
+	}
+	if id := e.Subject.ID("Patient"); id != "" {
+		r.references[1] = "Patient/" + id
+	}
 	recorded, _ := r.time(e.Meta.LastUpdated)
 	if recorded.IsZero() {
 		recorded = r.refs.sent

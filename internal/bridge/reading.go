@@ -82,12 +82,13 @@ const (
 	MissingPatient = "missing_patient" // of a merge
 	MissingControl = "missing_control" // MSH-10 is empty
 	TooLongText    = "text_too_large"  // for a note
+	NoServer       = "no_server"       // resources are named, and there is no bridge.fhir.server to fetch them from
 )
 
 // Reasons returns all reasons of refusal.
 func Reasons() []string {
 	all := []string{
-		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, TooLongText,
+		WrongType, WrongVersion, MissingSegment, MissingVisit, MissingPatient, MissingControl, TooLongText, NoServer,
 	}
 	for _, err := range fhir.Errors() {
 		all = append(all, err.Error())

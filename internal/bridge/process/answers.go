@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/fhir"
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/hl7/mllp"
 	"github.com/wardcast/wardcast/ingest/msg"
@@ -26,8 +27,8 @@ type result string
 // The results.
 const (
 	resultAccepted result = "accepted"
-	resultFailed   result = "failed"    // AE: tried again
-	resultRejected result = "rejected"  // AR: set aside
+	resultFailed   result = "failed"    // AE, or an error of the server: tried again
+	resultRejected result = "rejected"  // AR, or an error of the request: set aside
 	resultNoAnswer result = "no_answer" // or no connection: tried again
 	resultUnknown  result = "unknown"   // not a prediction for a visit of this bridge: skipped
 )
@@ -56,60 +57,128 @@ type position struct {
 
 const positionPrefix = "answers-"
 
-// load takes up a record of the topic of states and reports whether it is a position.
-func (d delivered) load(r *ingest.Record) bool {
+// load takes up a record of the topic of states and reports whether it is a position of one of the ways.
+func load(sent map[string]delivered, r *ingest.Record) bool {
 	name, is := strings.CutPrefix(string(r.Key), positionPrefix)
+	way, name, _ := strings.Cut(name, "-")
 	partition, err := strconv.Atoi(name)
 	var p position
 	if is && err == nil && json.Unmarshal(r.Value, &p) == nil {
-		d[partition] = p
+		if sent[way] == nil {
+			sent[way] = delivered{}
+		}
+		sent[way][partition] = p
 	}
 	return is
 }
 
-// answers sends predictions as ORU^R01, one at a time in the order of their partitions, so in order for each visit.
+// Ways of answers.
+const (
+	byMLLP  = "mllp"
+	byFHIR  = "fhir"
+	byTopic = "topic"
+)
+
+var ways = []string{byMLLP, byFHIR, byTopic}
+
+// answers sends predictions one way, one at a time in the order of their partitions, so in order for each visit.
 type answers struct {
 	process *process
-	client  mllp.Client
+	way     string
 	log     *slog.Logger
+	// prepare makes the message of a prediction with this ce_id, and what its answer names.
+	prepare func(r *ingest.Record, id string) (message []byte, control string, err error)
+	// send sends it once. Without an error the result is known.
+	send func(ctx context.Context, r *ingest.Record, message []byte, control string) (result, error)
+	end  func()
+	// server takes answers by FHIR.
+	server *fhir.Client
 
 	mu      sync.Mutex
 	sent    delivered
 	changed bool
 }
 
-func newAnswers(p *process, sent delivered) (*answers, error) {
+// newAnswers returns those that are configured.
+func newAnswers(p *process, sent map[string]delivered) (all []*answers, err error) {
 	c := &p.config.Answers
-	a := &answers{
-		process: p, sent: sent, client: mllp.Client{Address: c.MLLP, Timeout: answerWaiting},
-		log: p.Logger.With("component", "answers"),
+	add := func(way, address string) *answers {
+		a := &answers{
+			process: p, way: way, log: p.Logger.With("component", "answers", "to", way), sent: sent[way], end: func() {},
+			prepare: func(r *ingest.Record, id string) ([]byte, string, error) {
+				message, err := p.bridge.RiskAssessment(r.Value, id)
+				return message, id, err
+			},
+		}
+		if a.sent == nil {
+			a.sent = delivered{}
+		}
+		if address != "" {
+			all = append(all, a)
+		}
+		return a
+	}
+	oru, risk, topic := add(byMLLP, c.MLLP), add(byFHIR, c.FHIR), add(byTopic, c.Topic)
+	if c.MLLP != "" {
+		if err := oru.overMLLP(); err != nil {
+			return nil, err
+		}
+	}
+	risk.server = p.asks(c.FHIR)
+	risk.send = risk.create
+	producer := ingest.NewProducer(p.client, topic.log)
+	topic.send = func(ctx context.Context, r *ingest.Record, message []byte, _ string) (result, error) {
+		out := &ingest.Output{Key: r.Key, Value: message}
+		out.AddHeader("content-type", fhirContent)
+		return resultAccepted, producer.Produce(ctx, c.Topic, []*ingest.Output{out})
+	}
+	return all, nil
+}
+
+// overMLLP makes ORU^R01 of predictions.
+func (a *answers) overMLLP() error {
+	c := &a.process.config.Answers
+	client := &mllp.Client{Address: c.MLLP, Timeout: answerWaiting}
+	a.end = client.Close
+	a.prepare = func(r *ingest.Record, id string) ([]byte, string, error) {
+		return a.process.bridge.ORU(r.Value, id, time.Now())
+	}
+	a.send = func(ctx context.Context, _ *ingest.Record, message []byte, control string) (result, error) {
+		code, err := client.Send(ctx, message, control)
+		switch code {
+		case hl7.Accepted:
+			return resultAccepted, err
+		case hl7.Rejected:
+			return resultRejected, err
+		}
+		return resultFailed, err
 	}
 	if !c.TLS.Enabled {
-		return a, nil
+		return nil
 	}
 	host, _, err := net.SplitHostPort(c.MLLP)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	a.client.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+	client.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	if c.TLS.CA != "" {
-		if a.client.TLS.RootCAs, err = authorities(c.TLS.CA); err != nil {
-			return nil, fmt.Errorf("reading bridge.answers.tls.ca: %w", err)
+		if client.TLS.RootCAs, err = authorities(c.TLS.CA); err != nil {
+			return fmt.Errorf("reading bridge.answers.tls.ca: %w", err)
 		}
 	}
 	if c.TLS.Key != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLS.Certificate, c.TLS.Key)
 		if err != nil {
-			return nil, fmt.Errorf("reading bridge.answers.tls: %w", err)
+			return fmt.Errorf("reading bridge.answers.tls: %w", err)
 		}
-		a.client.TLS.Certificates = []tls.Certificate{pair}
+		client.TLS.Certificates = []tls.Certificate{pair}
 	}
-	return a, nil
+	return nil
 }
 
 // run sends predictions until ctx ends.
 func (a *answers) run(ctx context.Context) error {
-	defer a.client.Close()
+	defer a.end()
 	var from time.Time // the oldest position: what was sent of later records is skipped by its offset
 	for _, p := range a.sent {
 		if at := time.UnixMilli(p.Time).Add(-clockMargin); from.IsZero() || at.Before(from) {
@@ -162,7 +231,7 @@ func (a *answers) save() {
 		for partition, p := range now {
 			value, _ := json.Marshal(p) // which cannot fail
 			events = append(events, bridge.Event{
-				To: bridge.State, Key: positionPrefix + strconv.Itoa(partition), Value: value,
+				To: bridge.State, Key: positionPrefix + a.way + "-" + strconv.Itoa(partition), Value: value,
 			})
 		}
 		return events
@@ -186,7 +255,7 @@ func (a *answers) answer(ctx context.Context, r *ingest.Record) {
 	var message []byte
 	var control string
 	var err error
-	a.process.commits.locked(func() { message, control, err = a.process.bridge.ORU(r.Value, id, time.Now()) })
+	a.process.commits.locked(func() { message, control, err = a.prepare(r, id) })
 	if err != nil {
 		a.count(resultUnknown)
 	} else if !a.deliver(ctx, r, message, control) {
@@ -198,31 +267,31 @@ func (a *answers) answer(ctx context.Context, r *ingest.Record) {
 	a.mu.Unlock()
 }
 
-func (a *answers) count(r result) { a.process.metrics.answers.WithLabelValues(string(r)).Inc() }
+func (a *answers) count(r result) { a.process.metrics.answers.WithLabelValues(a.way, string(r)).Inc() }
 
 // deliver sends a message until it is accepted or rejected, and reports whether it was.
 func (a *answers) deliver(ctx context.Context, r *ingest.Record, message []byte, control string) bool {
-	delay := a.process.metrics.answerDelay
+	delay := a.process.metrics.answerDelay.WithLabelValues(a.way)
 	defer delay.Set(0)
 	log := a.log.With("kafka_topic", a.process.Config.Kafka.Topics.Predictions, "partition", r.Partition, "offset",
 		r.Offset)
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, lastPause) {
 		delay.Set(max(0, time.Since(r.Time).Seconds()))
-		code, err := a.client.Send(ctx, message, control)
-		switch {
-		case err != nil:
-			a.count(resultNoAnswer)
-			log.WarnContext(ctx, "a prediction was not answered; trying again", "err", err, "pause", pause.String())
-		case code == hl7.Accepted:
-			a.count(resultAccepted)
+		got, err := a.send(ctx, r, message, control)
+		if err != nil {
+			got = resultNoAnswer
+		}
+		a.count(got)
+		switch got {
+		case resultAccepted:
 			return true
-		case code == hl7.Rejected:
-			a.count(resultRejected)
+		case resultRejected:
 			log.ErrorContext(ctx, "the receiver rejects a prediction; it is set aside")
 			return true
-		default:
-			a.count(resultFailed)
+		case resultFailed:
 			log.WarnContext(ctx, "the receiver cannot use a prediction; trying again", "pause", pause.String())
+		default:
+			log.WarnContext(ctx, "a prediction was not answered; trying again", "err", err, "pause", pause.String())
 		}
 		_ = wait(ctx, pause) // the loop ends with ctx
 	}

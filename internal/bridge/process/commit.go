@@ -7,13 +7,13 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/wardcast/wardcast/ingest"
+	"github.com/wardcast/wardcast/ingest/deadletter"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bridge"
 )
@@ -253,11 +253,11 @@ func (c *committer) letter(l *letter) (out, raw *ingest.Output) {
 	raw.AddHeader(headerAccess, "restricted")
 	for _, o := range []*ingest.Output{out, raw} {
 		o.AddHeader(msg.HeaderReason, l.refusal.Reason)
-		o.AddHeader(msg.HeaderStage, "bridge")
+		o.AddHeader(msg.HeaderStage, deadletter.BridgeStage)
 		o.AddHeader(msg.HeaderDeadTime, time.Now().UTC().Format(msg.TimeFormat))
 	}
-	if where.Field > 0 {
-		out.AddHeader(msg.HeaderField, where.Segment+"-"+strconv.Itoa(where.Field))
+	if place := l.refusal.Place(); place != "" {
+		out.AddHeader(msg.HeaderField, place)
 	}
 	return out, raw
 }

@@ -22,6 +22,9 @@ const answerTimeout = 20 * time.Second
 // internalError is the reason of a message that the bridge fails on.
 const internalError = "internal_error"
 
+// Reasons returns all reasons of dead letters.
+func Reasons() []string { return append(bridge.Reasons(), internalError) }
+
 // answer takes a message of MLLP and returns its acknowledgement, or nil for none.
 func (p *process) answer(ctx context.Context, data []byte, tooLarge bool) []byte {
 	began := time.Now()
@@ -29,7 +32,7 @@ func (p *process) answer(ctx context.Context, data []byte, tooLarge bool) []byte
 	var e *entry
 	switch {
 	case refusal == nil:
-		e, refusal = p.join(reading, data, began)
+		e, refusal = p.join([]bridge.Reading{reading}, data, began)
 	case refusal.Code == hl7.Failed:
 		e = p.letter(refusal, data, tooLarge)
 	default: // nothing is kept of it
@@ -78,11 +81,14 @@ func (p *process) read(data []byte, tooLarge bool) (h hl7.Header, r bridge.Readi
 	return h, r, refusal
 }
 
-// join adds a reading to its visit.
-func (p *process) join(r bridge.Reading, data []byte, now time.Time) (e *entry, refusal *bridge.Refusal) {
+// join adds readings to their visits.
+func (p *process) join(all []bridge.Reading, data []byte, now time.Time) (e *entry, refusal *bridge.Refusal) {
 	e = p.commits.join(func() (events []bridge.Event) {
 		defer p.recovered(&refusal)
-		return p.bridge.Join(r, now)
+		for _, r := range all {
+			events = append(events, p.bridge.Join(r, now)...)
+		}
+		return events
 	})
 	if refusal != nil {
 		return p.letter(refusal, data, false), refusal

@@ -23,8 +23,8 @@ type metrics struct {
 	events        map[bridge.To]prometheus.Counter
 	connections   prometheus.Gauge
 	ends          *prometheus.CounterVec // end
-	answers       *prometheus.CounterVec // result
-	answerDelay   prometheus.Gauge
+	answers       *prometheus.CounterVec // to, result
+	answerDelay   *prometheus.GaugeVec   // to
 	ready         readyGauge
 	kinds         []string
 }
@@ -62,12 +62,12 @@ func newMetrics(p *process) *metrics {
 		},
 		connections: in.Gauge("connections", "Open connections of MLLP."),
 		ends:        in.Counters("ended_connections_total", "Connections of MLLP that ended, by how.", "end"),
-		answers:     in.Counters("answers_total", "Attempts to send a prediction by MLLP, by result.", "result"),
-		answerDelay: in.Gauge("answer_delay_seconds", "Age of the prediction that is being sent; 0 if none is."),
+		answers:     in.Counters("answers_total", "Attempts to send a prediction, by way and result.", "to", "result"),
+		answerDelay: in.Gauges("answer_delay_seconds", "Age of the prediction that is being sent; 0 if none is.", "to"),
 		ready:       readyGauge{in.Gauge("ready", "1 while messages are taken."), new(atomic.Bool)},
 		kinds:       bridge.Kinds(),
 	}
-	for _, r := range append(bridge.Reasons(), internalError) {
+	for _, r := range Reasons() {
 		m.letters.WithLabelValues(r)
 	}
 	for _, what := range bridge.UnusedValues() {
@@ -76,8 +76,11 @@ func newMetrics(p *process) *metrics {
 	for _, end := range mllp.Ends() {
 		m.ends.WithLabelValues(string(end))
 	}
-	for _, result := range results {
-		m.answers.WithLabelValues(string(result))
+	for _, way := range ways {
+		for _, result := range results {
+			m.answers.WithLabelValues(way, string(result))
+		}
+		m.answerDelay.WithLabelValues(way)
 	}
 	for _, kind := range m.kinds {
 		for _, answer := range []string{string(hl7.Accepted), string(hl7.Failed), string(hl7.Rejected), unanswered} {

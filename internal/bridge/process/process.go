@@ -1,5 +1,5 @@
-// Package process is what `wardcast bridge` runs: messages come in by MLLP, package bridge turns them into notes and
-// outcomes, and these go to Kafka; predictions go back as ORU^R01.
+// Package process is what `wardcast bridge` runs: messages come in by MLLP, Bundles of FHIR by HTTP, package bridge turns
+// them into notes and outcomes, and these go to Kafka; predictions go back as ORU^R01, RiskAssessment or cards.
 //
 // A message is acknowledged once all in-sync replicas have what follows from it and from all messages before it: events
 // first, then the state of the visits. So a process that is killed in between joins the message, which its sender
@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -64,6 +65,7 @@ type process struct {
 	bridge  *bridge.Bridge
 	commits *committer
 	metrics *metrics
+	fhir    fhirParts
 	// warnings are gathered: a sender that is set up wrongly causes one for each message.
 	warnings *loglimit.Limiter
 }
@@ -126,12 +128,23 @@ func (p *process) check() error {
 			secured      bool
 		}{
 			{"bridge.mllp.listen", p.config.MLLP.Listen, p.config.MLLP.TLS.Key != ""},
-			{"bridge.fhir.listen", p.config.FHIR.Listen, false},
+			{"bridge.fhir.listen", p.config.FHIR.Listen, p.config.FHIR.TLS.Key != ""},
 			{"bridge.answers.mllp", p.config.Answers.MLLP, p.config.Answers.TLS.Enabled},
 			{"kafka.brokers", p.embeddedListen(), false},
 		} {
 			if l.address != "" && !l.secured && !config.Loopback(l.address) {
 				errs = append(errs, fmt.Errorf(open, l.key, l.address))
+			}
+		}
+		fhir := &p.config.FHIR
+		if fhir.Listen != "" && !config.Loopback(fhir.Listen) && fhir.TokenFile == "" && fhir.TLS.ClientCA == "" {
+			errs = append(errs, errors.New("bridge.fhir: non-loopback addresses require token_file or tls.client_ca, or --insecure"))
+		}
+		for key, address := range map[string]string{
+			"bridge.fhir.server": fhir.Server, "bridge.answers.fhir": p.config.Answers.FHIR,
+		} {
+			if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !config.Loopback(net.JoinHostPort(u.Hostname(), "80")) {
+				errs = append(errs, fmt.Errorf(open, key, u.Host))
 			}
 		}
 	}
@@ -163,10 +176,19 @@ func (p *process) others() []ingest.Topic {
 		{Name: own.DeadLetters},
 		{Name: own.Raw, MaxMessageBytes: ingest.DeadLetterMaxMessageBytes},
 	}
-	if p.config.Answers.MLLP != "" {
+	if p.predictions() {
 		topics = append(topics, ingest.Topic{Name: of.Predictions})
 	}
+	if topic := p.config.Answers.Topic; topic != "" {
+		topics = append(topics, ingest.Topic{Name: topic})
+	}
 	return topics
+}
+
+// predictions reports whether predictions are read: for answers, or for cards.
+func (p *process) predictions() bool {
+	a := &p.config.Answers
+	return a.MLLP != "" || a.FHIR != "" || a.Topic != "" || p.config.FHIR.Listen != ""
 }
 
 // own returns the topics that the bridge always makes.
@@ -223,6 +245,18 @@ func (p *process) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	secured, err := p.serverTLS("bridge.fhir.tls", p.config.FHIR.TLS)
+	if err == nil {
+		err = p.prepareFHIR()
+	}
+	if err != nil {
+		return err
+	}
+	defer p.fhir.client.CloseIdleConnections()
+	if web != nil && secured != nil {
+		secured.NextProtos = []string{"http/1.1"}
+		web = tls.NewListener(web, secured)
+	}
 	parts, ctx := errgroup.WithContext(ctx)
 	if web != nil {
 		// Probes and metrics are answered from before the first broker answers until the last message is done.
@@ -234,23 +268,23 @@ func (p *process) run(ctx context.Context) error {
 
 // serve takes messages once it knows what was joined before.
 func (p *process) serve(ctx context.Context) error {
-	if err := p.createTopics(ctx); err != nil {
-		return err
-	}
-	sent := delivered{}
-	if err := p.restore(ctx, sent); err != nil {
-		return err
-	}
 	server, err := p.mllp()
 	if err != nil {
 		return err
 	}
-	var out *answers
-	if p.config.Answers.MLLP != "" {
-		if out, err = newAnswers(p, sent); err == nil {
-			err = out.begin(ctx) // before the first message
-		}
-		if err != nil {
+	if err := p.createTopics(ctx); err != nil {
+		return err
+	}
+	sent := map[string]delivered{}
+	if err := p.restore(ctx, sent); err != nil {
+		return err
+	}
+	out, err := newAnswers(p, sent)
+	if err != nil {
+		return err
+	}
+	for _, a := range out {
+		if err := a.begin(ctx); err != nil { // before the first message
 			return err
 		}
 	}
@@ -267,8 +301,11 @@ func (p *process) serve(ctx context.Context) error {
 	if incoming != nil {
 		parts.Go(func() error { return server.Serve(ctx, incoming) })
 	}
-	if out != nil {
-		parts.Go(func() error { return out.run(ctx) })
+	for _, a := range out {
+		parts.Go(func() error { return a.run(ctx) })
+	}
+	if p.config.FHIR.Listen != "" {
+		parts.Go(func() error { return p.followPredictions(ctx) })
 	}
 	parts.Go(func() error { p.expire(ctx); return nil })
 	p.metrics.ready.Set(1)
@@ -290,11 +327,11 @@ func (p *process) serve(ctx context.Context) error {
 const flushTimeout = 2 * time.Second
 
 // restore takes up what was joined before, and how far answers were sent.
-func (p *process) restore(ctx context.Context, sent delivered) error {
+func (p *process) restore(ctx context.Context, sent map[string]delivered) error {
 	damaged := 0
 	read := func(to bridge.To, topic string) error {
 		_, err := p.client.Replay(ctx, ingest.Replay{Topic: topic, Logger: p.Logger}, func(r *ingest.Record) error {
-			if to == bridge.State && sent.load(r) {
+			if to == bridge.State && load(sent, r) {
 				return nil
 			}
 			p.commits.locked(func() { // metrics count the visits at any time
@@ -351,34 +388,45 @@ func (p *process) mllp() (*mllp.Server, error) {
 		Answer: p.answer, Limit: hl7.MaxMessage, Idle: c.Idle, Connections: c.Connections,
 		Opened: p.metrics.connections.Inc, Ended: p.metrics.ended,
 	}
-	if c.TLS.Key == "" {
-		return s, nil
+	var err error
+	s.TLS, err = p.serverTLS("bridge.mllp.tls", c.TLS)
+	return s, err
+}
+
+// stale warns that files under a key of the configuration cannot be read anew.
+func (p *process) stale(key string) func(error) {
+	return func(err error) {
+		p.Logger.Warn("cannot read the file; still using its previous contents", "key", key, "err", err)
 	}
-	stale := func(err error) {
-		p.Logger.Warn("cannot read the file; still using its previous contents", "key", "bridge.mllp.tls", "err", err)
+}
+
+// serverTLS returns the encryption of an address, nil for none.
+func (p *process) serverTLS(key string, c config.BridgeTLS) (*tls.Config, error) {
+	if c.Key == "" {
+		return nil, nil //nolint:nilnil // there is none
 	}
-	pair, err := reload.Pair(c.TLS.Certificate, c.TLS.Key, stale)
+	pair, err := reload.Pair(c.Certificate, c.Key, p.stale(key))
 	if err != nil {
-		return nil, fmt.Errorf("reading bridge.mllp.tls: %w", err)
+		return nil, fmt.Errorf("reading %s: %w", key, err)
 	}
-	s.TLS = &tls.Config{
+	all := &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Get() },
 	}
-	if file := c.TLS.ClientCA; file != "" {
-		pool, err := reload.New(func() (*x509.CertPool, error) { return authorities(file) }, stale, file)
+	if file := c.ClientCA; file != "" {
+		pool, err := reload.New(func() (*x509.CertPool, error) { return authorities(file) }, p.stale(key), file)
 		if err != nil {
-			return nil, fmt.Errorf("reading bridge.mllp.tls.client_ca: %w", err)
+			return nil, fmt.Errorf("reading %s.client_ca: %w", key, err)
 		}
-		own := s.TLS.Clone()
+		own := all.Clone()
 		own.ClientAuth = tls.RequireAndVerifyClientCert
-		s.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (current *tls.Config, err error) {
+		all.GetConfigForClient = func(*tls.ClientHelloInfo) (current *tls.Config, err error) {
 			current = own.Clone()
 			current.ClientCAs, err = pool.Get()
 			return current, err
 		}
 	}
-	return s, nil
+	return all, nil
 }
 
 // authorities reads the certificates of a PEM file.
@@ -396,7 +444,7 @@ func authorities(file string) (*x509.CertPool, error) {
 
 const httpTimeout = 10 * time.Second
 
-// serveHTTP answers probes and shows metrics until ctx ends.
+// serveHTTP answers probes, shows metrics and takes FHIR until ctx ends.
 func (p *process) serveHTTP(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	say := func(w http.ResponseWriter, status int, text string) {
@@ -412,10 +460,12 @@ func (p *process) serveHTTP(ctx context.Context, l net.Listener) error {
 		}
 		say(w, http.StatusOK, "ready")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(p.Registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", p.guarded(promhttp.HandlerFor(p.Registry, promhttp.HandlerOpts{}).ServeHTTP))
+	p.routes(mux)
 	server := &http.Server{
-		Handler: mux, ReadTimeout: httpTimeout, WriteTimeout: httpTimeout, IdleTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
+		Handler: mux, ReadHeaderTimeout: httpTimeout, ReadTimeout: answerTimeout, WriteTimeout: 3 * answerTimeout,
+		IdleTimeout: time.Minute,
+		ErrorLog:    slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(l); stop() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -66,9 +67,24 @@ type BridgeTLS struct {
 	ClientCA    string `yaml:"client_ca"`
 }
 
-// FHIR says where FHIR, metrics and health are served.
+// FHIR says where FHIR, CDS Hooks, metrics and health are served, and how FHIR servers are asked.
 type FHIR struct {
-	Listen string `yaml:"listen"` // "" is off
+	Listen    string    `yaml:"listen"` // "" is off
+	TLS       BridgeTLS `yaml:"tls"`
+	TokenFile string    `yaml:"token_file"` // holds a token that requests other than for health need; "" for none
+	Server    string    `yaml:"server"`     // base URL of resources that notifications only name; "" for none
+	CA        string    `yaml:"ca"`         // to trust when servers are asked; "" trusts the system's
+	SMART     SMART     `yaml:"smart"`      // at bridge.fhir.server and bridge.answers.fhir
+	Page      string    `yaml:"page"`       // address of the pages, in cards
+}
+
+// SMART is a login by SMART Backend Services. Without a client ID there is none.
+type SMART struct {
+	ClientID string `yaml:"client_id"`
+	Key      string `yaml:"key"`       // PEM file
+	KeyID    string `yaml:"key_id"`    // kid
+	TokenURL string `yaml:"token_url"` // "" asks the server
+	Scope    string `yaml:"scope"`
 }
 
 // Answers say where predictions go.
@@ -76,6 +92,7 @@ type Answers struct {
 	MLLP    string     `yaml:"mllp"` // host:port that takes ORU^R01; "" is off
 	TLS     AnswersTLS `yaml:"tls"`
 	FHIR    string     `yaml:"fhir"`    // base URL that takes RiskAssessment; "" is off
+	Topic   string     `yaml:"topic"`   // KafkaTopic that takes RiskAssessment; "" is off
 	Version string     `yaml:"version"` // of FHIR: one of FHIRVersions
 	Scale   string     `yaml:"scale"`   // of probabilities: percent or fraction
 }
@@ -113,9 +130,12 @@ func defaultBridge() Bridge {
 			DeadLetters: "triage.bridge.dlq", Raw: "triage.bridge.raw", State: "triage.bridge.state",
 			Identifiers: "triage.bridge.identifiers",
 		},
-		Keep:    30 * 24 * time.Hour,
-		MLLP:    MLLP{Listen: "127.0.0.1:2575", Idle: 5 * time.Minute, Connections: 64},
-		FHIR:    FHIR{Listen: "127.0.0.1:8090"},
+		Keep: 30 * 24 * time.Hour,
+		MLLP: MLLP{Listen: "127.0.0.1:2575", Idle: 5 * time.Minute, Connections: 64},
+		FHIR: FHIR{
+			Listen: "127.0.0.1:8090", Page: "http://127.0.0.1:8080/",
+			SMART: SMART{Scope: "system/*.read system/RiskAssessment.write"},
+		},
 		Answers: Answers{Version: "R4", Scale: "percent"},
 	}
 	for disposition, codes := range map[msg.Disposition]string{
@@ -131,8 +151,11 @@ func defaultBridge() Bridge {
 
 // files returns the paths of the section.
 func (b *Bridge) files() []*string {
-	in, out := &b.MLLP.TLS, &b.Answers.TLS
-	return []*string{&b.KeyFile, &in.Certificate, &in.Key, &in.ClientCA, &out.CA, &out.Certificate, &out.Key}
+	in, web, out := &b.MLLP.TLS, &b.FHIR.TLS, &b.Answers.TLS
+	return []*string{
+		&b.KeyFile, &in.Certificate, &in.Key, &in.ClientCA, &out.CA, &out.Certificate, &out.Key, &web.Certificate, &web.Key,
+		&web.ClientCA, &b.FHIR.TokenFile, &b.FHIR.CA, &b.FHIR.SMART.Key,
+	}
 }
 
 // Require returns an error if a key is missing that has no default.
@@ -183,9 +206,23 @@ func (b *Bridge) check() faults {
 		_, _, err := net.SplitHostPort(l[1])
 		bad.add(l[1] != "" && err != nil, l[0], "%q is not host:port", l[1])
 	}
-	in, out := b.MLLP.TLS, b.Answers.TLS
-	bad.add((in.Certificate == "") != (in.Key == "") || in.ClientCA != "" && in.Key == "", "bridge.mllp.tls",
-		"needs both certificate and key")
+	for key, in := range map[string]BridgeTLS{"bridge.mllp.tls": b.MLLP.TLS, "bridge.fhir.tls": b.FHIR.TLS} {
+		bad.add((in.Certificate == "") != (in.Key == "") || in.ClientCA != "" && in.Key == "", key,
+			"needs both certificate and key")
+	}
+	for _, l := range [][2]string{
+		{"bridge.fhir.server", b.FHIR.Server},
+		{"bridge.fhir.page", b.FHIR.Page},
+		{"bridge.fhir.smart.token_url", b.FHIR.SMART.TokenURL},
+		{"bridge.answers.fhir", b.Answers.FHIR},
+	} {
+		u, err := url.Parse(l[1])
+		bad.add(l[1] != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"), l[0],
+			"%q is not a URL of http or https", l[1])
+	}
+	smart := b.FHIR.SMART
+	bad.add((smart.ClientID == "") != (smart.Key == ""), "bridge.fhir.smart", "needs both client_id and key")
+	out := b.Answers.TLS
 	bad.add((out.Certificate == "") != (out.Key == ""), "bridge.answers.tls", "needs both certificate and key")
 	bad.add(!out.Enabled && out != (AnswersTLS{}), "bridge.answers.tls.enabled", "is not set, but other keys of tls are")
 	bad.add(b.MLLP.Idle < time.Second, "bridge.mllp.idle", "%v is less than 1s", b.MLLP.Idle)
