@@ -32,7 +32,7 @@ const userPassword = "zzpassword"
 func newRules(t *testing.T) *rules {
 	t.Helper()
 	r := &rules{SecuredKafka: ingesttest.Secured(t), t: t, store: trained(t), http: ingesttest.FreeAddress(t)}
-	for _, user := range []string{"wardcast", "wardcast-retrain", "wardcast-dlq"} {
+	for _, user := range []string{"wardcast", "wardcast-retrain", "wardcast-bridge", "wardcast-dlq"} {
 		r.User(user, userPassword)
 	}
 	r.Certify("client")

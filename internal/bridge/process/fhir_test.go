@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -387,5 +388,30 @@ func TestFHIRConfiguration(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestRoutesAreDescribed: docs/openapi.yaml has the routes of FHIR and CDS Hooks.
+func TestRoutesAreDescribed(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../../docs/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("fhir.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := regexp.MustCompile(`HandleFunc\("(GET|POST) ([^"]+)"`).FindAllSubmatch(code, -1)
+	for _, route := range routes {
+		path := fmt.Sprintf("\n  %s:\n    servers: ", route[2])
+		_, rest, described := strings.Cut(string(document), path)
+		_, method, _ := strings.Cut(rest, "\n    ")
+		if !described || !strings.HasPrefix(method, strings.ToLower(string(route[1]))+":") {
+			t.Errorf("%s %s is not described: %.20q", route[1], route[2], method)
+		}
+	}
+	if len(routes) != 4 {
+		t.Errorf("%d routes", len(routes))
 	}
 }
