@@ -66,6 +66,9 @@ const (
 	referencePrefix = "r-" // of a resource by its reference
 )
 
+// Visit returns the name of a visit of this number in all that the bridge writes.
+func (k Key) Visit(site, number string) string { return k.hash(visitPrefix, site, number) }
+
 // hash returns the prefix and the first 32 hexadecimal digits of the HMAC-SHA-256 of site, NUL and number, or "" for no
 // number.
 func (k Key) hash(prefix, site, number string) string {

@@ -459,9 +459,14 @@ func (h *hospital) receive(r *receiver) *receiver {
 }
 
 // state returns what the topic of states holds now.
-func (h *hospital) state() (all []*kgo.Record) {
+func (h *hospital) state() []*record { return h.held(h.config.Bridge.Topics.State) }
+
+type record = kgo.Record
+
+// held returns what a topic holds now.
+func (h *hospital) held(topic string) (all []*record) {
 	h.t.Helper()
-	reader := ingesttest.Reader(h.t, h.config.Kafka.Brokers, h.config.Bridge.Topics.State)
+	reader := ingesttest.Reader(h.t, h.config.Kafka.Brokers, topic)
 	defer reader.Close()
 	for {
 		ctx, cancel := context.WithTimeout(h.t.Context(), 500*time.Millisecond)
