@@ -40,6 +40,7 @@ type Options struct {
 	Port     int           `help:"Port for the pages, the API and metrics; if it is in use, a free one." default:"8080"`
 	Seed     uint64        `help:"Seed of the generated notes." default:"7"`
 	Nights   int           `help:"Simulate this many days instead, with a retraining every night and a rollback at the end." default:"0"`
+	Bridge   bool          `help:"Send notes and outcomes as HL7 v2 and FHIR through a bridge."`
 	Training int           `kong:"-"` // number of notes to train on; 0 is sample.Notes
 	PerDay   int           `kong:"-"` // number of visits on a simulated day; 0 is perDay
 	Version  string        `kong:"-"`
@@ -133,11 +134,19 @@ func Run(ctx context.Context, o Options) (_ *Summary, err error) {
 		Options: o, generator: g, department: newDepartment(o.Seed, o.Rate), config: &cfg, summary: s,
 		began: began, sent: map[string]sent{},
 	}
+	if o.Bridge {
+		if run.hospital, err = newHospital(ctx, &cfg, dir); err != nil {
+			return nil, err
+		}
+	}
 	// The app ends after the stream has been read, and the folder is deleted last.
 	appCtx, stopApp := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopApp()
 	parts, streamCtx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return a.Run(appCtx) })
+	if run.hospital != nil {
+		parts.Go(func() error { return run.hospital.run(appCtx, &cfg, &o) })
+	}
 	parts.Go(func() error {
 		defer stopApp()
 		return run.stream(streamCtx, a)
@@ -190,6 +199,7 @@ func listen(ctx context.Context, port int) (net.Listener, error) {
 
 // sent is a note without an answer yet.
 type sent struct {
+	visit       string
 	at          time.Time
 	admitted    bool
 	probability float64
@@ -199,6 +209,7 @@ type run struct {
 	Options
 	generator  *synth.Generator
 	department *department
+	hospital   *hospital // nil without a bridge
 	config     *config.Config
 	summary    *Summary
 	began      time.Time
@@ -237,7 +248,15 @@ func (r *run) stream(ctx context.Context, a *app.App) error {
 			return nil
 		}, topics.Predictions)
 	})
-	producer := ingest.NewProducer(client, r.Logger)
+	var producer sample.Producer = ingest.NewProducer(client, r.Logger)
+	if r.hospital != nil {
+		if r.hospital.await(ctx) != nil {
+			return nil // stopped while it started
+		}
+		producer = r.hospital
+		r.Say("Notes and outcomes go through a bridge: HL7 v2 by MLLP at %s, FHIR at http://%s/fhir.",
+			r.config.Bridge.MLLP.Listen, r.config.Bridge.FHIR.Listen)
+	}
 	reader.Go(func() error { return r.department.send(readCtx, topics.Outcomes, producer) })
 	notes := sample.Stream{
 		Topic: topics.Notes, Count: max(1, int(r.Rate*r.Duration.Seconds())), Rate: r.Rate, Message: r.note,
@@ -267,7 +286,11 @@ func (r *run) note(i int) *ingest.Output {
 	r.department.arrive(r.generator, sample.Notes+i, &n.Note)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sent[n.VisitID] = sent{time.Now(), n.Admitted, n.Probability}
+	id := n.VisitID
+	if r.hospital != nil {
+		id = r.hospital.visit(id)
+	}
+	r.sent[id] = sent{n.VisitID, time.Now(), n.Admitted, n.Probability}
 	return &ingest.Output{Key: []byte(n.VisitID), Value: n.AppendJSON(nil)}
 }
 
@@ -280,6 +303,7 @@ func (r *run) take(p *msg.Prediction, value []byte) {
 		return // a repeat
 	}
 	delete(r.sent, p.VisitID)
+	p.VisitID = n.visit
 	if r.first.IsZero() {
 		r.first = now
 		r.summary.FirstAfterSecs = now.Sub(r.began).Seconds()

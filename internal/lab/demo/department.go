@@ -71,7 +71,7 @@ func ended(g *synth.Generator, i int, n *msg.Note) (msg.Outcome, time.Duration) 
 }
 
 // send sends outcomes when they are due until ctx ends.
-func (d *department) send(ctx context.Context, topic string, producer *ingest.Producer) error {
+func (d *department) send(ctx context.Context, topic string, producer sample.Producer) error {
 	for sample.Pause(ctx, 100*time.Millisecond) == nil {
 		if messages := d.take(time.Now()); len(messages) > 0 {
 			if err := producer.Produce(ctx, topic, messages); err != nil && ctx.Err() == nil {

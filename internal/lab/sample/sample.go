@@ -130,8 +130,13 @@ type Stream struct {
 	Message func(i int) *ingest.Output // called with 0 to Count-1 when the message is due
 }
 
+// Producer writes messages and returns when they are acknowledged.
+type Producer interface {
+	Produce(ctx context.Context, topic string, messages []*ingest.Output) error
+}
+
 // Send produces the messages. It returns when all are acknowledged, or with the error of ctx.
-func (s *Stream) Send(ctx context.Context, p *ingest.Producer) error {
+func (s *Stream) Send(ctx context.Context, p Producer) error {
 	// A message that was made is still sent after ctx has ended, since the caller expects an answer to it.
 	produce, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
