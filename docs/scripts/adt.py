@@ -1,11 +1,11 @@
-"""Writes generated notes and their outcomes as a hospital's interface engine would have sent them: HL7 v2 in daily batches.
+"""Writes generated notes and their outcomes as an interface engine would have sent them: HL7 v2 in daily batches.
 
     wardcast synth notes --count 4320 --outcomes outcomes.jsonl --revised .02 > notes.jsonl
     python3 docs/scripts/adt.py notes.jsonl outcomes.jsonl hospital
     wardcast bulk --folder hospital --config wardcast.yaml --out past
 
-An A04 registers each visit with complaint, age, acuity and vital signs; the text comes with it, or as ORU^R01 or MDM^T02
-up to ten minutes before or after. Every twentieth visit has no text, every thirtieth is of a clinic. A01 or A03 is the
+An A04 registers each visit with complaint, age, acuity and vital signs; the text comes with it, or as ORU^R01 or
+MDM^T02 up to ten minutes before or after. Every twentieth visit has no text, every thirtieth is of a clinic. A01 or A03 is the
 outcome; one that was wrong is taken back by A11 or A13. Every message is sent again with a chance of 2 %.
 """
 import collections
@@ -37,7 +37,8 @@ def send(n, at, kind, obx=(), klass="E", disposition="", extra=()):
     pv1[0], pv1[1], pv1[2], pv1[18], pv1[35] = "1", klass, "ED", "VISIT-" + n["visit_id"], disposition
     pv1[43] = n["arrived_at"].translate(str.maketrans("", "", "-:TZ")) + "+0000"
     lines = [f"MSH|^~\\&|TRIAGE|GENERAL|WARDCAST|ED|{stamp}||{kind}|M{sent}|P|2.5.1||||||UNICODE UTF-8",
-             f"EVN|{event}|{stamp}", f"PID|1||MRN-{n['patient_id']}^^^^MR||Name^Any||||{n['sex']}", "PV1|" + "|".join(pv1), *extra]
+             f"EVN|{event}|{stamp}", f"PID|1||MRN-{n['patient_id']}^^^^MR||Name^Any||||{n['sex']}",
+             "PV1|" + "|".join(pv1), *extra]
     for i, (code, value, unit) in enumerate(obx):
         lines.append(f"OBX|{i + 1}|{'NM' if unit else 'TX'}|{code}^^LN||{quote(str(value))}|{unit}|||||F")
     for _ in range(2 if r.random() < .02 else 1):
@@ -53,7 +54,8 @@ for i, line in enumerate(open(notes)):
     at = datetime.datetime.fromisoformat(n["arrived_at"]) + datetime.timedelta(minutes=12)
     klass = "O" if i % 30 == 0 else "E"
     values = {"age": n.get("age"), "acuity": n.get("acuity"), **n.get("vitals", {})}
-    obx = [("8661-1", n["complaint"], "")] + [(LOINC[k], v, UNIT.get(k, "1")) for k, v in values.items() if v is not None]
+    obx = [("8661-1", n["complaint"], "")]
+    obx += [(LOINC[k], v, UNIT.get(k, "1")) for k, v in values.items() if v is not None]
     text, near = ("54094-8", n["text"], ""), at + datetime.timedelta(minutes=r.uniform(-10, 10))
     how = 0 if i % 20 == 0 else r.choice((1, 1, 2, 3))
     send(n, at, "ADT^A04", obx + [text] * (how == 1), klass)
@@ -74,5 +76,6 @@ for i, line in enumerate(open(notes)):
 os.makedirs(folder)
 for day, all_ in days.items():
     with gzip.open(f"{folder}/{day}.hl7.gz", "wt", newline="") as f:
-        f.write("FHS|^~\\&|TRIAGE\rBHS|^~\\&|TRIAGE\r" + "".join(m for _, m in sorted(all_)) + f"BTS|{len(all_)}\rFTS|1\r")
+        f.write("FHS|^~\\&|TRIAGE\rBHS|^~\\&|TRIAGE\r")
+        f.write("".join(m for _, m in sorted(all_)) + f"BTS|{len(all_)}\rFTS|1\r")
 print(sum(map(len, days.values())), "messages in", len(days), "files")
