@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/wardcast/wardcast/ingest"
 	"github.com/wardcast/wardcast/ingest/hl7"
 	"github.com/wardcast/wardcast/ingest/hl7/mllp"
@@ -59,9 +57,7 @@ func newHospital(ctx context.Context, cfg *config.Config, dir string) (*hospital
 
 // run runs the bridge until ctx ends.
 func (h *hospital) run(ctx context.Context, cfg *config.Config, o *Options) error {
-	return process.Run(ctx, process.Options{
-		Config: cfg, Logger: o.Logger, Version: o.Version, Registry: prometheus.NewRegistry(), CreateTopics: true,
-	})
+	return process.Run(ctx, process.Options{Config: cfg, Logger: o.Logger, Version: o.Version, CreateTopics: true})
 }
 
 // await waits until the bridge takes messages.
