@@ -28,17 +28,18 @@ import (
 const (
 	fhirContent = fhir.ContentType
 	jsonContent = "application/json"
-	// maxReading bounds the Bundles that are read at a time, and so their memory. Others wait.
-	maxReading = 16
+	// maxTaken and maxParsed bound the Bundles that are held and parsed at a time, and so their memory. Others wait.
+	maxTaken  = 64
+	maxParsed = 4
 	maxHook    = 64 << 10 // bytes of a request of CDS Hooks
 )
 
 // fhirParts are what requests of FHIR need.
 type fhirParts struct {
-	token   *reload.Value[string] // nil for none
-	client  *http.Client
-	server  *fhir.Client // nil for none
-	reading chan struct{}
+	token         *reload.Value[string] // nil for none
+	client        *http.Client
+	server        *fhir.Client // nil for none
+	taken, parsed chan struct{}
 }
 
 // prepareFHIR reads the files of bridge.fhir.
@@ -65,7 +66,7 @@ func (p *process) prepareFHIR() (err error) {
 	if c.Server != "" {
 		p.fhir.server = p.asks(c.Server)
 	}
-	p.fhir.reading = make(chan struct{}, maxReading)
+	p.fhir.taken, p.fhir.parsed = make(chan struct{}, maxTaken), make(chan struct{}, maxParsed)
 	return nil
 }
 
@@ -167,11 +168,11 @@ func (p *process) takeBundle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	select {
-	case p.fhir.reading <- struct{}{}:
+	case p.fhir.taken <- struct{}{}:
 	case <-r.Context().Done():
 		return
 	}
-	defer func() { <-p.fhir.reading }()
+	defer func() { <-p.fhir.taken }()
 	data, err := io.ReadAll(io.LimitReader(r.Body, fhir.MaxBundle+1))
 	if err != nil {
 		return // the sender is gone, or too slow
@@ -264,6 +265,8 @@ func accept(w http.ResponseWriter, b *bridge.Bundle) {
 
 // readBundle reads a Bundle. A panic refuses it: it would come again and again.
 func (p *process) readBundle(data []byte) (b bridge.Bundle, refusal *bridge.Refusal) {
+	p.fhir.parsed <- struct{}{}
+	defer func() { <-p.fhir.parsed }()
 	defer p.recovered(&refusal)
 	b, err := p.bridge.ReadBundle(data)
 	_ = errors.As(err, &refusal) // it returns no other
