@@ -159,6 +159,10 @@ func TestLeastPermissions(t *testing.T) {
 	r.holds("triage.notes.dlq", 2)
 	fail(t, cli.ExitFailed, []string{"retrain", "--config", r.config("wardcast-retrain", "")}, "too few notes")
 	serve.stop()
+	r.bridge()
+	if out := succeed(t, "", "dlq", "list", "--of", "bridge", "--config", dlq); !strings.Contains(out, "not_json") {
+		t.Errorf("dlq list prints %s", out)
+	}
 
 	// Each command names what it lacks.
 	r.lacks("wardcast-retrain", ingesttest.Permission{Operation: kadm.OpRead, Topic: "triage.outcomes"}, "retrain",
@@ -169,6 +173,44 @@ func TestLeastPermissions(t *testing.T) {
 		"--all", "--config", dlq)
 	r.startsDenied(config)
 	r.createDenied(config)
+}
+
+// bridge has a bridge take a Bundle and refuse another.
+func (r *rules) bridge() {
+	r.t.Helper()
+	key, listen := filepath.Join(r.t.TempDir(), "key"), ingesttest.FreeAddress(r.t)
+	succeed(r.t, "", "bridge", "keygen", "--out", key)
+	for _, topic := range []string{"triage.bridge.dlq", "triage.bridge.raw"} {
+		if _, err := r.Admin.CreateTopic(r.t.Context(), 1, 1, nil, topic); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	b := launch(r.t, "bridge", "--config", r.config("wardcast-bridge", fmt.Sprintf(
+		"bridge: {site: A, key_file: %s, keep_identifiers: true, mllp: {listen: ''}, fhir: {listen: %q}}\n", key, listen))).ready()
+	for body, want := range map[string]int{
+		"{": http.StatusBadRequest,
+		`{"resourceType":"Bundle","type":"batch","entry":[{"resource":{"resourceType":"Encounter","id":"1","class":{"code":
+		"EMER"}}}]}`: http.StatusOK,
+	} {
+		request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+listen+"/fhir",
+			strings.NewReader(body))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/fhir+json")
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			r.t.Errorf("%s is answered %d, want %d", body, answer.StatusCode, want)
+		}
+	}
+	for _, topic := range []string{"dlq", "raw", "state", "identifiers"} {
+		r.holds("triage.bridge."+topic, 1)
+	}
+	b.stop()
 }
 
 // lacks takes a permission away, runs a command that needs it, and gives it back.

@@ -50,8 +50,8 @@ func (f *deadLetterFlags) ProvideDeadLetters(d *cli.Deps) (*deadLetterBox, error
 	switch f.Of {
 	case "responses":
 		dead, source = c.Questionnaires.Topics.DeadLetters, c.Questionnaires.Topics.Responses
-	case "bridge": // the messages themselves are in another topic
-		dead, source = c.Bridge.Topics.DeadLetters, c.Bridge.Topics.Raw
+	case "bridge": // whose dead letters are not sent back
+		dead, source = c.Bridge.Topics.DeadLetters, c.Bridge.Topics.DeadLetters
 	}
 	client, err := ingest.NewClient(conn, dead, source)
 	if err != nil {

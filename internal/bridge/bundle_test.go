@@ -90,6 +90,8 @@ func TestBundleNotes(t *testing.T) {
 		bundleOf("08:20", noteAt("08:15", "fell, worse")))
 	f("an older text comes late", "new", bundleOf("08:20", inProgress(anED), noteAt("08:15", "new")),
 		bundleOf("08:30", noteAt("08:05", "old")))
+	f("an older state of the Encounter comes late", "fell", bundleOf("08:20", inProgress(anED), noteAt("08:15", "fell")),
+		bundleOf("08:10", strings.Replace(inProgress(anED), "fall", "rash", 1)))
 	f("the only Encounter", "fell", bundleOf("08:10", inProgress(anED),
 		`{"resourceType":"Observation","status":"final","code":{"coding":[{"code":"54094-8"}]},"valueString":"fell"}`))
 	f("a text taken back", "", bundleOf("08:10", noteAt("08:05", "fell"), strings.Replace(noteAt("08:05", ""), "final",

@@ -184,7 +184,9 @@ func (r *resourceReader) encounter(e *fhir.Encounter) error {
 		}
 		return nil
 	}
-	r.at = arrived
+	if r.at = arrived; r.refs.Elsewhere && !recorded.IsZero() {
+		r.at = recorded // an older state of the Encounter may come later
+	}
 	decided := arrived
 	if r.alias != "" && !recorded.IsZero() { // the visit itself becomes a stay
 		decided = recorded

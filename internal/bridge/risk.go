@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -118,6 +119,7 @@ func (b *Bridge) Predicted(value []byte) {
 		return
 	}
 	if v := b.visits[p.VisitID]; v != nil {
+		p.Evidence = slices.Clone(p.Evidence[:min(2*maxFindings, len(p.Evidence))]) // the rest is not shown
 		v.predicted = &p
 	}
 }

@@ -31,7 +31,7 @@ const (
 	// maxTaken and maxParsed bound the Bundles that are held and parsed at a time, and so their memory. Others wait.
 	maxTaken  = 64
 	maxParsed = 4
-	maxHook    = 64 << 10 // bytes of a request of CDS Hooks
+	maxHook   = 64 << 10 // bytes of a request of CDS Hooks
 )
 
 // fhirParts are what requests of FHIR need.
