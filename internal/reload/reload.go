@@ -2,6 +2,7 @@ package reload
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -70,6 +71,19 @@ func Pair(certificate, key string, onError func(error)) (*Value[*tls.Certificate
 		pair, err := tls.LoadX509KeyPair(certificate, key)
 		return &pair, err
 	}, onError, certificate, key)
+}
+
+// Authorities reads the certificates of a PEM file.
+func Authorities(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate in %q", file)
+	}
+	return pool, nil
 }
 
 // Secret reads a file that holds only a password or a token, without the end of the line. An empty file is an error.

@@ -10,6 +10,7 @@ package bulk
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,6 @@ type Options struct {
 	Key    bridge.Key
 	// One of these: the answer of a finished $export as a file, the base URL of a server, a folder of files.
 	Manifest, Server, Folder string
-	Token                    string // for the server, or ""
 	Out                      string // folder
 	Gzip                     bool
 	Logger                   *slog.Logger
@@ -110,7 +110,11 @@ func Run(ctx context.Context, o Options) (*Counts, error) {
 	if err := r.load(); err != nil {
 		return nil, err
 	}
-	from, server := source{}, &export{run: r, dir: filepath.Join(o.Out, ".export")}
+	from := source{}
+	server, err := newExport(r)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case o.Folder != "":
 		from, err = r.folder()
@@ -193,7 +197,8 @@ func (r *run) save() error {
 			return err
 		}
 	}
-	return r.write(stateFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(&r.past) })
+	err := r.write(stateFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(&r.past) })
+	return cmp.Or(err, os.Chmod(filepath.Join(r.Out, stateFile), 0o600)) // it has dates of birth
 }
 
 func (r *run) write(name string, write func(io.Writer) error) error {

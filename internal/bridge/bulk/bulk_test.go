@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"io/fs"
@@ -123,8 +128,9 @@ func manifest(t *testing.T, lines map[string]string, deleted ...string) string {
 
 func run(t *testing.T, o bulk.Options) (*bulk.Counts, error) {
 	t.Helper()
+	smart := o.Config.FHIR.SMART
 	o.Config = config.Default().Bridge
-	o.Config.Site = "A"
+	o.Config.Site, o.Config.FHIR.SMART = "A", smart
 	o.Key, o.Logger, o.Progress = bridge.PublicKey(), slog.New(slog.DiscardHandler), func(string, int, int) {}
 	return bulk.Run(t.Context(), o)
 }
@@ -219,6 +225,9 @@ func TestManifest(t *testing.T) {
 			t.Errorf("outcome %+v", o)
 		}
 	}
+	if info, err := os.Stat(filepath.Join(o.Out, "state.json.gz")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read the state: %v", err)
+	}
 	again, _, _ := read(t, o)
 	want(t, "again", again, 5, 2, 2, left)
 	// What has changed since: a disposition, a new visit, a deleted document, a deleted patient.
@@ -308,6 +317,9 @@ func TestServer(t *testing.T) {
 		w.Header().Set("Content-Location", "/status/1")
 		w.WriteHeader(http.StatusAccepted)
 	})
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"access_token":"secret","expires_in":300}`)
+	})
 	mux.HandleFunc("DELETE /status/1", func(w http.ResponseWriter, _ *http.Request) { ended.Add(1); w.WriteHeader(http.StatusAccepted) })
 	mux.HandleFunc("GET /status/1", func(w http.ResponseWriter, _ *http.Request) {
 		if w.Header().Set("Retry-After", "0"); polls.Add(1) < 3 {
@@ -333,7 +345,20 @@ func TestServer(t *testing.T) {
 	})
 	server = httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	o := bulk.Options{Server: server.URL + "/fhir", Token: "secret", Out: t.TempDir()}
+	secret, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := bulk.Options{Server: server.URL + "/fhir", Out: t.TempDir()}
+	o.Config.FHIR.SMART = config.SMART{ClientID: "wardcast", Key: filepath.Join(t.TempDir(), "key.pem"), TokenURL: server.URL + "/token"}
+	block := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := os.WriteFile(o.Config.FHIR.SMART.Key, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := run(t, o); err == nil || !strings.Contains(err.Error(), "403") || strings.Contains(err.Error(), "http") {
 		t.Fatalf("a refused file: %v", err)
 	}

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/wardcast/wardcast/ingest/fhir"
+	"github.com/wardcast/wardcast/internal/reload"
 )
 
 // export is an export of FHIR Bulk Data. What was downloaded of it waits in dir, for a run that goes on.
@@ -21,7 +25,30 @@ type export struct {
 	*run
 
 	dir    string
+	client *fhir.Client
+	login  bool   // files need a token too
 	status string // URL of the request's status, "" if it is not known
+}
+
+func newExport(r *run) (*export, error) {
+	c := &r.Config.FHIR
+	secured := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CA != "" {
+		var err error
+		if secured.RootCAs, err = reload.Authorities(c.CA); err != nil {
+			return nil, fmt.Errorf("reading bridge.fhir.ca: %w", err)
+		}
+	}
+	// A file may take hours.
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured, IdleConnTimeout: longPause, ResponseHeaderTimeout: longPause,
+	}
+	return &export{run: r, dir: filepath.Join(r.Out, ".export"), client: &fhir.Client{
+		Base: r.Server, HTTP: &http.Client{Transport: transport}, Smart: fhir.Smart{
+			ClientID: c.SMART.ClientID, KeyFile: c.SMART.Key, KeyID: c.SMART.KeyID, TokenURL: c.SMART.TokenURL,
+			Scope: c.SMART.Scope,
+		},
+	}}, nil
 }
 
 // manifest is the answer of a finished export.
@@ -85,7 +112,7 @@ func (x *export) begin(ctx context.Context) error {
 	if since := x.Since[x.Server]; since != "" {
 		query.Set("_since", since)
 	}
-	res, err := x.do(ctx, http.MethodGet, strings.TrimRight(x.Server, "/")+"/$export?"+query.Encode(), x.Token)
+	res, err := x.do(ctx, http.MethodGet, strings.TrimRight(x.Server, "/")+"/$export?"+query.Encode(), true)
 	if err != nil {
 		return err
 	}
@@ -108,7 +135,7 @@ const (
 // await polls until the export is finished and returns its manifest.
 func (x *export) await(ctx context.Context) ([]byte, error) {
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
-		res, err := x.do(ctx, http.MethodGet, x.status, x.Token)
+		res, err := x.do(ctx, http.MethodGet, x.status, true)
 		if err != nil {
 			return nil, err
 		}
@@ -152,11 +179,7 @@ func (x *export) fetch(ctx context.Context, data []byte, dir string) (from sourc
 	if json.Unmarshal(data, &m) != nil || m.Output == nil {
 		return from, errors.New("the manifest is not the answer of a finished export: it has no output")
 	}
-	from.time = m.TransactionTime
-	token := ""
-	if m.RequiresAccessToken {
-		token = x.Token
-	}
+	from.time, x.login = m.TransactionTime, m.RequiresAccessToken
 	all := append(slices.Clone(m.Output), m.Deleted...)
 	for i, o := range all {
 		gone := i >= len(m.Output)
@@ -164,7 +187,7 @@ func (x *export) fetch(ctx context.Context, data []byte, dir string) (from sourc
 			continue
 		}
 		x.Progress("downloading", i, len(all))
-		path, err := x.download(ctx, o.URL, fmt.Sprintf("%04d", i), dir, token)
+		path, err := x.download(ctx, o.URL, fmt.Sprintf("%04d", i), dir)
 		if err != nil {
 			return from, fmt.Errorf("file %d of the export, of %s: %w", i+1, o.Type, err)
 		}
@@ -178,7 +201,7 @@ func (x *export) fetch(ctx context.Context, data []byte, dir string) (from sourc
 }
 
 // download returns the path of a file of an export, and downloads it unless it is one already.
-func (x *export) download(ctx context.Context, from, name, dir, token string) (path string, err error) {
+func (x *export) download(ctx context.Context, from, name, dir string) (path string, err error) {
 	u, err := url.Parse(from)
 	switch {
 	case err != nil:
@@ -201,7 +224,7 @@ func (x *export) download(ctx context.Context, from, name, dir, token string) (p
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return "", err
 	}
-	res, err := x.do(ctx, http.MethodGet, from, token)
+	res, err := x.do(ctx, http.MethodGet, from, x.login)
 	if err != nil {
 		return "", err
 	}
@@ -220,7 +243,7 @@ func (x *export) download(ctx context.Context, from, name, dir, token string) (p
 // finish tells the server that the files are here, and removes them.
 func (x *export) finish(ctx context.Context) error {
 	if x.status != "" {
-		if res, err := x.do(ctx, http.MethodDelete, x.status, x.Token); err == nil { // a favour: it deletes them some day
+		if res, err := x.do(ctx, http.MethodDelete, x.status, true); err == nil { // a favour: it deletes them some day
 			_ = res.Body.Close()
 		}
 	}
@@ -233,8 +256,13 @@ func (x *export) finish(ctx context.Context) error {
 // attempts is how often a request is sent that the server or the network does not answer.
 const attempts = 5
 
-// do sends a request and returns an answer of status 2xx. Errors do not name the address, which may hold a secret.
-func (x *export) do(ctx context.Context, method, address, token string) (*http.Response, error) {
+// do sends a request, with a token if login is set, and returns an answer of status 2xx. Errors do not name the address,
+// which may hold a secret.
+func (x *export) do(ctx context.Context, method, address string, login bool) (*http.Response, error) {
+	send := x.client.HTTP.Do
+	if login {
+		send = x.client.Do
+	}
 	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
 		req, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 		if err != nil {
@@ -244,10 +272,7 @@ func (x *export) do(ctx context.Context, method, address, token string) (*http.R
 		if strings.Contains(address, "/$export?") {
 			req.Header.Set("Prefer", "respond-async")
 		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		res, err := http.DefaultClient.Do(req)
+		res, err := send(req)
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/wardcast/wardcast/ingest/hl7/mllp"
 	"github.com/wardcast/wardcast/ingest/msg"
 	"github.com/wardcast/wardcast/internal/bridge"
+	"github.com/wardcast/wardcast/internal/reload"
 )
 
 // result is how an attempt to send a prediction ended.
@@ -162,7 +163,7 @@ func (a *answers) overMLLP() error {
 	}
 	client.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
 	if c.TLS.CA != "" {
-		if client.TLS.RootCAs, err = authorities(c.TLS.CA); err != nil {
+		if client.TLS.RootCAs, err = reload.Authorities(c.TLS.CA); err != nil {
 			return fmt.Errorf("reading bridge.answers.tls.ca: %w", err)
 		}
 	}

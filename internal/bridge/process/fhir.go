@@ -54,7 +54,7 @@ func (p *process) prepareFHIR() (err error) {
 	}
 	secured := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
-		if secured.RootCAs, err = authorities(c.CA); err != nil {
+		if secured.RootCAs, err = reload.Authorities(c.CA); err != nil {
 			return fmt.Errorf("reading bridge.fhir.ca: %w", err)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -414,7 +413,7 @@ func (p *process) serverTLS(key string, c config.BridgeTLS) (*tls.Config, error)
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return pair.Get() },
 	}
 	if file := c.ClientCA; file != "" {
-		pool, err := reload.New(func() (*x509.CertPool, error) { return authorities(file) }, p.stale(key), file)
+		pool, err := reload.New(func() (*x509.CertPool, error) { return reload.Authorities(file) }, p.stale(key), file)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s.client_ca: %w", key, err)
 		}
@@ -427,19 +426,6 @@ func (p *process) serverTLS(key string, c config.BridgeTLS) (*tls.Config, error)
 		}
 	}
 	return all, nil
-}
-
-// authorities reads the certificates of a PEM file.
-func authorities(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file) //nolint:gosec // the configuration names it
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("no certificate in %q", file)
-	}
-	return pool, nil
 }
 
 const httpTimeout = 10 * time.Second
