@@ -2,8 +2,12 @@ package process_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -99,6 +103,7 @@ func TestIdentifiers(t *testing.T) {
 	if found != len(alone) || answers[hl7.Accepted] == 0 || answers[hl7.Failed] == 0 || answers[hl7.Rejected] == 0 {
 		t.Errorf("%d of %v; answers %v", found, alone, answers)
 	}
+	h.plantBundles()
 	own, topics := &h.config.Bridge.Topics, &h.config.Kafka.Topics
 	written := 0
 	for _, topic := range []string{topics.Notes, topics.Outcomes, own.DeadLetters, own.State} {
@@ -124,6 +129,80 @@ func TestIdentifiers(t *testing.T) {
 			t.Errorf("%s, which holds identifiers, has none of %d records", topic, written)
 		}
 	}
+}
+
+// plantBundles posts Bundles with a name in each string alone, but for texts and complaints, and in fields that nobody
+// reads.
+func (h *hospital) plantBundles() {
+	h.t.Helper()
+	files, err := filepath.Glob("../testdata/fhir-*-transaction.json")
+	if err != nil || len(files) < 2 {
+		h.t.Fatalf("%d Bundles, %v", len(files), err)
+	}
+	statuses := map[int]int{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for n, more := 0, true; more; n++ {
+			var bundle map[string]any
+			if err := json.Unmarshal(data, &bundle); err != nil {
+				h.t.Fatal(err)
+			}
+			for _, e := range bundle["entry"].([]any) {
+				resource := e.(map[string]any)["resource"].(map[string]any)
+				resource["name"], resource["text"] = []any{map[string]any{"family": planted}}, map[string]any{"div": planted}
+			}
+			left := n
+			plantString(bundle, &left)
+			more = left < 0
+			body, err := json.Marshal(bundle)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost,
+				"http://"+h.config.Bridge.FHIR.Listen+"/fhir", bytes.NewReader(body))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/fhir+json")
+			res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			answer, err := io.ReadAll(res.Body)
+			if err = errors.Join(err, res.Body.Close()); err != nil {
+				h.t.Fatal(err)
+			}
+			statuses[res.StatusCode/100]++
+			h.clean("an answer to a Bundle", string(answer))
+		}
+	}
+	if statuses[2] < 50 || statuses[4] == 0 {
+		h.t.Errorf("answers %v", statuses)
+	}
+}
+
+// plantString plants a name in the string number n of a value, and sets n below 0.
+func plantString(v any, n *int) any {
+	switch v := v.(type) {
+	case string:
+		if *n--; *n == -1 {
+			return planted
+		}
+	case []any:
+		for i := range v {
+			v[i] = plantString(v[i], n)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if !slices.Contains([]string{"data", "text", "display", "valueString"}, key) {
+				v[key] = plantString(v[key], n)
+			}
+		}
+	}
+	return v
 }
 
 // TestIdentifiersInAnswers: without keep_identifiers a prediction goes back without them.
